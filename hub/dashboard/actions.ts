@@ -75,7 +75,6 @@ const isDone = (text: string): text is Done => Object.hasOwn(said, text);
 /** The notices that the address of a page may name, so that a link cannot choose the text. */
 const aboutPattern = /^[\w-]{1,32}$|^\d+ results?$|^The job$/;
 
-/** The notice after an action on `about`. */
 const sentence = (done: Done, about: string): Html => notice('good', `${about} ${said[done]}`);
 
 /** The notice for the page after a form. */
@@ -85,14 +84,12 @@ export function noticeOf({ query }: DashboardRequest): Html | undefined {
   return isDone(done) && aboutPattern.test(about) ? sentence(done, about) : undefined;
 }
 
-/** The error if installs are not available. */
 export const fileOnly = failed(
   409,
   'Not here',
   'This hub does not change its config file. Change it there: the hub reads it again by itself.',
 );
 
-/** The error if there are no caches. */
 export const noPrompts = failed(
   409,
   'No caches',

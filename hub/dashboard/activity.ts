@@ -49,12 +49,10 @@ export function activityPages({ telemetry: { activity }, servers }: PageNeeds) {
     };
   }
 
-  /** The newest calls, for the overview. */
-  const recentCalls = ({ endpoint }: DashboardRequest): Html =>
-    fragment(
-      { id: 'calls', from: '/dashboard/activity-partial?recent=yes', event: 'activity' },
-      callTable(activity.list({}, recent), endpoint),
-    );
+  function recentCalls({ endpoint }: DashboardRequest): Html {
+    const calls = callTable(activity.list({}, recent), endpoint);
+    return fragment('calls', '/dashboard/activity-partial?recent=yes', calls, 'activity');
+  }
 
   return {
     recentCalls,
@@ -130,7 +128,7 @@ function callList({ calls, filter, next, endpoint }: CallListView): Html {
   const content = html`${total}${callTable(calls, endpoint, filter)}${pager(filter, next)}`;
   if (before !== '') return html`<div id="calls">${content}</div>`;
   const from = withQuery('/dashboard/activity-partial', wanted);
-  return fragment({ id: 'calls', from, event: 'activity' }, content);
+  return fragment('calls', from, content, 'activity');
 }
 
 function callTable(calls: readonly CallSummary[], endpoint: string, filter?: CallFilter): Html {

@@ -21,7 +21,6 @@ import {
 } from './pieces.ts';
 import { meter } from './stats.ts';
 
-/** A prompt that was looked up, and the result. */
 type PromptLookup = {
   readonly prompt: string;
   readonly client: string;
@@ -83,7 +82,6 @@ const explainForm = (asked: PromptLookup | undefined): Html =>
 
 const clearAll = html`<div class="actions">${actionButton({ label: 'Clear both caches', path: paths.clearCache, id: 'clear', tone: 'danger' })}</div>`;
 
-/** Content and statistics of both caches. */
 function cachesPartial({ exact, semantic, prompts }: CachesStats): Html {
   const equal = html`<section class="card" aria-labelledby="equal"><div class="heading"><h2 id="equal">Equal prompts</h2>${stateOf(exact.status.kind, exact.status.error)}</div>
 <ul class="meters">${meter({ name: 'Found', hits: exact.hits + exact.joined, misses: exact.misses })}</ul>
@@ -112,18 +110,16 @@ ${facts([
   ['Stored in', semantic.vectors.backend],
 ])}</section>`
     : html`<section class="card" aria-labelledby="similar"><h2 id="similar">Similar prompts</h2><p class="note">This cache is switched off.</p></section>`;
-  return fragment(
-    { id: 'caches', from: '/dashboard/caches-partial', event: 'caches' },
-    html`<div class="columns">${equal}${similar}</div>
+  const content = html`<div class="columns">${equal}${similar}</div>
 <section aria-labelledby="prompts"><h2 id="prompts">Prompts since the hub started</h2>${facts([
-      ['Asked', count(prompts.requests)],
-      ['In progress', count(prompts.running)],
-      ...Object.entries(prompts.sources).map(
-        ([source, number]) => [sourceNames[source] ?? source, count(number)] as const,
-      ),
-      ['Without a cache', count(prompts.withoutCache)],
-    ])}</section>`,
-  );
+    ['Asked', count(prompts.requests)],
+    ['In progress', count(prompts.running)],
+    ...Object.entries(prompts.sources).map(
+      ([source, number]) => [sourceNames[source] ?? source, count(number)] as const,
+    ),
+    ['Without a cache', count(prompts.withoutCache)],
+  ])}</section>`;
+  return fragment('caches', '/dashboard/caches-partial', content);
 }
 
 const sourceNames: Readonly<Record<string, string>> = {

@@ -119,7 +119,6 @@ export type DashboardAnswer = {
   | { readonly asset: { readonly type: string; readonly body: Buffer } }
 );
 
-/** The handlers of routes, by name. */
 export type Handlers = Readonly<
   Record<string, (request: DashboardRequest) => Promise<DashboardAnswer>>
 >;

@@ -60,7 +60,6 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
   const activity = activityPages(given);
   const entering = loginPages(options, login);
 
-  /** The status, headers and body of an answer. */
   function render(answer: DashboardAnswer, request: DashboardRequest) {
     const { status = 200, headers } = answer;
     const send = (html: Html, more = {}) => ({

@@ -21,8 +21,8 @@ import {
 /** The list of jobs, and the page of each. */
 export function jobPages({ jobs }: PageNeeds) {
   const frame = { title: 'Jobs', at: 'jobs', events: paths.events } as const;
-  const live = { id: 'jobs', from: '/dashboard/jobs-partial', event: 'install' } as const;
-  const list = (rights: Rights) => fragment(live, jobList(jobs.list(), rights, true));
+  const list = (rights: Rights) =>
+    fragment('jobs', '/dashboard/jobs-partial', jobList(jobs.list(), rights, true), 'install');
   const withJob =
     (show: (job: Job, request: DashboardRequest) => DashboardAnswer) =>
     async (request: DashboardRequest) => {
@@ -83,7 +83,6 @@ const tones: Readonly<Record<JobState, readonly [tone: Tone, text: string]>> = {
   interrupted: ['bad', 'interrupted'],
 };
 
-/** The server that a job has installed. */
 function installedBy(job: Job): string | undefined {
   if (job.state !== 'done' || job.kind !== installKind) return undefined;
   const { name } = job.result;
@@ -99,7 +98,7 @@ function jobPartial(job: Job, lines: ReturnType<Jobs['linesOf']>): Html {
 <section><h2>Steps</h2>${lines.length === 0 ? empty(state === 'running' ? 'Not started yet.' : 'The steps were not stored.') : html`<pre id="steps-text" tabindex="0" role="region" aria-label="Steps" data-tail="yes">${lines.map(({ step, text }) => `${step.padEnd(9)}${text}\n`)}</pre>`}</section>`;
   // An ended job does not change, so it needs no updates.
   if (state !== 'running') return html`<div id="job">${content}</div>`;
-  return fragment({ id: 'job', from: `${paths.job(id)}/partial`, event: 'install' }, content);
+  return fragment('job', `${paths.job(id)}/partial`, content, 'install');
 }
 
 function outcome(job: Job): Html {

@@ -13,7 +13,6 @@ export type Visitor = {
 
 export type Page = {
   readonly title: string;
-  /** The navigation entry that this page belongs to. */
   readonly at?: NavigationEntry;
   readonly main: Html;
   /** URL of the event stream that reports changes; undefined for a static page. */
@@ -50,7 +49,6 @@ const htmxConfig = JSON.stringify({
   ],
 });
 
-/** A complete page with its navigation. */
 export function layout(
   page: Page,
   { rights, isLoggedIn }: Visitor,
@@ -130,7 +128,6 @@ export async function loadAssets() {
       'htmx.js': await add('htmx.js', script, htmx),
       'icon.svg': await add('icon.svg', 'image/svg+xml'),
     },
-    /** Finds a file by the last part of its URL. */
     find: (file: string) => files.get(file),
   };
 }

@@ -28,14 +28,11 @@ export function overviewPages(needs: PageNeeds, recentCalls: (request: Dashboard
       ([name, { detail, ...part }]) =>
         html`<li>${partItem(name, part)}${detail !== undefined && html`<p class="note">${telemetry.redact(detail)}</p>`}</li>`,
     );
-    return fragment(
-      { id: 'health', from: '/dashboard/health-partial', event: 'health' },
-      summary(view),
-      html`<section aria-labelledby="servers"><div class="heading"><h2 id="servers">Servers</h2><a id="install" href="${paths.install}">Install a server</a></div>
+    const content = html`${summary(view)}<section aria-labelledby="servers"><div class="heading"><h2 id="servers">Servers</h2><a id="install" href="${paths.install}">Install a server</a></div>
 ${serverTable(view)}</section>
 <section aria-labelledby="parts"><h2 id="parts">Parts</h2>
-<ul class="parts">${parts}</ul></section>`,
-    );
+<ul class="parts">${parts}</ul></section>`;
+    return fragment('health', '/dashboard/health-partial', content);
   }
 
   return {

@@ -58,10 +58,8 @@ export const ownersOnly = (rights: Rights, what: string): Html =>
     : html`<p class="note">${what} is not shown: the administration of this hub is off.</p>`;
 
 /** A part of a page that reloads itself from the URL `from` on `event`, and every ten seconds. */
-export const fragment = (
-  { id, from, event }: { readonly id: string; readonly from: string; readonly event: string },
-  ...content: readonly Content[]
-): Html => html`<div id="${id}" hx-get="${from}" hx-trigger="${event} from:body, every 10s" hx-swap="outerHTML">
+export const fragment = (id: string, from: string, content: Content, event = id): Html =>
+  html`<div id="${id}" hx-get="${from}" hx-trigger="${event} from:body, every 10s" hx-swap="outerHTML">
 ${content}
 </div>`;
 
@@ -82,7 +80,6 @@ export function facts(rows: readonly (readonly [name: string, value: Content])[]
   return html`<dl class="facts">${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-/** A column of a table. */
 type Column<Row> = readonly [title: string, cell: (row: Row) => Content, kind?: 'number'];
 
 /**

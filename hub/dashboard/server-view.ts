@@ -4,7 +4,6 @@ import { type ListKind, type Server, describeMisfit, runtimeOf } from '#servers'
 import { entryOf, sandboxOf } from './entry.ts';
 import type { Rights } from './pieces.ts';
 
-/** Memory and processor time of all containers of a server. */
 export type ContainerUsage = Pick<Usage, 'memoryBytes' | 'cpuMs'>;
 
 /** Reads the usage of all containers from the engine. */
@@ -41,7 +40,6 @@ export function createServerViews({ backend, clock, redact, usage }: Needs) {
     return {
       name: config.name,
       state: status.state,
-      /** What the server is doing, or why it does not run. */
       detail: detailOf(server),
       runsSince: status.state === 'running' ? status.since : undefined,
       isEnabled: config.enabled,
@@ -115,11 +113,9 @@ export function createServerViews({ backend, clock, redact, usage }: Needs) {
         /** Items that clients do not get on the endpoint of all servers, and why. */
         leftOut: leftOutOf(server),
         heldBack: config.heldBack && redact(config.heldBack),
-        /** Why the current entry in the config is not applied. */
         refusedEntry: refusedEntry && redact(refusedEntry.error.message),
         lastError: lastError && { at: lastError.at, message: redact(lastError.message) },
         breakerWhy: redact(textOf(breaker?.['why']) ?? '') || undefined,
-        /** Facts from the server's own description and from the hub: container, pid, URL. */
         about: aboutOf(server),
         latencyMs: server.health?.latencyMs,
         offers: offersOf(server, from),
@@ -128,7 +124,6 @@ export function createServerViews({ backend, clock, redact, usage }: Needs) {
         sandbox: server.isBuiltin
           ? { isThere: true, rows: [['Runs', 'in the hub itself'] as const] }
           : sandboxOf(config, backend),
-        /** The end of its stderr, for the owner only. */
         log: rights === 'owner' ? redact(server.stderr()) : undefined,
       };
     },
@@ -158,7 +153,6 @@ const restartTexts = {
   temporary: 'never',
 } as const;
 
-/** Converts `containerId` to words. */
 const labelOf = (name: string) =>
   `${name.slice(0, 1).toUpperCase()}${name.slice(1).replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)}`;
 

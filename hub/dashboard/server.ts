@@ -80,9 +80,7 @@ function statePartial(view: ServerView): Html {
     lastError &&
     !isDown(view) &&
     html`<p class="notice">${lastError.message} <span class="note">${ago(lastError.at, now)}, the last error</span></p>`;
-  return fragment(
-    { id: 'server', from: paths.part(name, 'state'), event: 'server' },
-    html`<section aria-labelledby="state"><div class="heading"><h2 id="state">State</h2>${stateBadge(view)}${serverActions(view)}</div>
+  const content = html`<section aria-labelledby="state"><div class="heading"><h2 id="state">State</h2>${stateBadge(view)}${serverActions(view)}</div>
 ${problems(view)}
 ${last}
 ${facts([
@@ -98,8 +96,8 @@ ${facts([
   ['Memory', memoryOf(view)],
   ['CPU', view.usage?.cpuShare !== undefined && percent(view.usage.cpuShare)],
   ...view.about,
-])}</section>`,
-  );
+])}</section>`;
+  return fragment('server', paths.part(name, 'state'), content);
 }
 
 /** True if the server should run but does not. */
@@ -132,21 +130,15 @@ function problems(view: ServerView): Content {
   ];
 }
 
-/** The lists of a server, which may change while it runs. */
 function offersPartial(view: ServerView): Html {
   const { name, offers, state } = view;
   const { tools, toolCount, from, resources, prompts } = offers;
-  return fragment(
-    {
-      id: 'offers',
-      from: withQuery(paths.part(name, 'offers'), { from: from || undefined }),
-      event: 'offers',
-    },
-    html`<section aria-labelledby="tools"><h2 id="tools">Tools <span class="note">${toolCount}</span></h2>
+  const content = html`<section aria-labelledby="tools"><h2 id="tools">Tools <span class="note">${toolCount}</span></h2>
 ${toolCount === 0 ? empty(state === 'running' ? 'It offers no tools.' : 'Start the server to see its tools.') : toolTable(name, tools)}${toolPager(view)}</section>
 ${resources.length > 0 && html`<section aria-labelledby="resources"><h2 id="resources">Resources <span class="note">${resources.length + offers.moreResources}</span></h2>${offerTable('Resources', resources)}${more(offers.moreResources)}</section>`}
-${prompts.length > 0 && html`<section aria-labelledby="prompts"><h2 id="prompts">Prompts <span class="note">${prompts.length + offers.morePrompts}</span></h2>${offerTable('Prompts', prompts)}${more(offers.morePrompts)}</section>`}`,
-  );
+${prompts.length > 0 && html`<section aria-labelledby="prompts"><h2 id="prompts">Prompts <span class="note">${prompts.length + offers.morePrompts}</span></h2>${offerTable('Prompts', prompts)}${more(offers.morePrompts)}</section>`}`;
+  const path = withQuery(paths.part(name, 'offers'), { from: from || undefined });
+  return fragment('offers', path, content);
 }
 
 const more = (number: number) =>
@@ -180,18 +172,15 @@ function toolPager({ name, offers: { from, toolCount } }: ServerView): Content {
   return html`<nav class="pager" aria-label="Pages of tools">${from > 0 && link('Before', Math.max(0, from - toolsPerPage))}${from + toolsPerPage < toolCount && link('More', from + toolsPerPage)}</nav>`;
 }
 
-const logPartial = (name: string, log: string): Html =>
-  fragment(
-    { id: 'log', from: paths.part(name, 'log'), event: 'log' },
-    log === ''
-      ? empty('The server has written nothing yet.')
-      : html`<pre id="log-text" tabindex="0" role="region" aria-label="Log" data-tail="yes">${log}</pre>`,
-  );
+function logPartial(name: string, log: string): Html {
+  const text = html`<pre id="log-text" tabindex="0" role="region" aria-label="Log" data-tail="yes">${log}</pre>`;
+  const content = log === '' ? empty('The server has written nothing yet.') : text;
+  return fragment('log', paths.part(name, 'log'), content);
+}
 
 const sandboxPart = ({ isThere, rows }: ServerView['sandbox']) =>
   html`${!isThere && notice('bad', 'It runs as a process on this machine, with your permissions and without a sandbox. To isolate it, install it while Docker is running, or set "runtime": "docker".')}${rows.length > 0 && facts(rows)}`;
 
-/** Confirmation page before a server is removed. */
 function remove(name: string): Html {
   return html`<p class="crumbs"><a href="${paths.server(name)}">${name}</a></p>
 ${heading(`Remove ${name}?`)}
@@ -226,7 +215,6 @@ const places = {
   remote: 'remote',
   hub: 'part of the hub',
 } as const;
-/** Where the server runs. */
 export const placeOf = ({ runsOn }: ServerRow): string => places[runsOn];
 
 export const uptime = ({ runsSince }: ServerRow, now: number): string | undefined =>

@@ -17,10 +17,7 @@ export function sessionPages({ router, telemetry, system: { clock } }: PageNeeds
             html`<p>Connect one: <code>agenthub connect</code> sets it up, or use the URL <code>${endpoint}</code></p>`,
           )
         : html`${sessionTable(all.slice(0, maxSessions))}${all.length > maxSessions && html`<p class="note">The newest ${maxSessions} of ${all.length}.</p>`}`;
-    return fragment(
-      { id: 'sessions', from: '/dashboard/sessions-partial', event: 'sessions' },
-      content,
-    );
+    return fragment('sessions', '/dashboard/sessions-partial', content);
   }
 
   function sessionTable(shown: ReturnType<typeof router.sessions>): Html {

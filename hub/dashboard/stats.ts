@@ -9,18 +9,15 @@ type Slice = ReturnType<Metrics['snapshot']>['recent'][number];
 type HitRate = { readonly name: string; readonly hits: number; readonly misses: number };
 
 const sliceMs = 10_000;
-/** Number of slices on the charts: ten minutes. */
 const maxSlices = 60;
 
 /** Calls, their durations and cache hit rates, which reload themselves. */
 export async function statsPartial({ telemetry, prompts }: PageNeeds): Promise<Html> {
   const slices = telemetry.metrics.snapshot().recent.slice(-maxSlices);
   const since = `${duration(slices.length * sliceMs)} ago`;
-  return fragment(
-    { id: 'stats', from: '/dashboard/stats-partial', event: 'stats' },
-    html`<section aria-labelledby="charts"><h2 id="charts">Calls</h2><div class="charts">
-${callChart(slices, since)}${latencyChart(slices, since)}${hits(await hitRatesOf(prompts))}</div></section>`,
-  );
+  const content = html`<section aria-labelledby="charts"><h2 id="charts">Calls</h2><div class="charts">
+${callChart(slices, since)}${latencyChart(slices, since)}${hits(await hitRatesOf(prompts))}</div></section>`;
+  return fragment('stats', '/dashboard/stats-partial', content);
 }
 
 async function hitRatesOf(prompts: PageNeeds['prompts']): Promise<readonly HitRate[]> {

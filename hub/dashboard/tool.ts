@@ -64,7 +64,6 @@ function toolView(
     title: typeof title === 'string' ? title : undefined,
     description: typeof description === 'string' ? description : undefined,
     isDestructive: isObject(annotations) && annotations['destructiveHint'] === true,
-    /** Undefined if the schema cannot be converted to fields. */
     fields: fieldsOf(inputSchema),
     inputSchema: JSON.stringify(inputSchema, undefined, 2) ?? '',
     outputSchema:
@@ -109,7 +108,6 @@ async function callTool(
   };
 }
 
-/** The code of an error of the hub, or a text for an error of the server. */
 function codeOf(error: unknown): string {
   const data = isObject(error) ? error['data'] : undefined;
   const code = isObject(data) ? data['code'] : undefined;

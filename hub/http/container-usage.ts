@@ -2,7 +2,6 @@ import type { Clock } from '#core';
 import type { ContainerUsage, ContainerUsages } from '#dashboard';
 import type { Running } from '#servers';
 
-/** The members of a server, or of an instance of it, that are used here. */
 type Measured = {
   readonly config: { readonly name: string };
   readonly running: { readonly instance: Pick<Running['instance'], 'usage'> } | undefined;
@@ -20,7 +19,6 @@ export function createContainerUsages(
   let kept: Promise<ReadonlyMap<string, ContainerUsage>> | undefined;
   let since = 0;
 
-  /** The usage of the containers that the engine reports in time. */
   async function ask(): Promise<ReadonlyMap<string, ContainerUsage>> {
     const found = new Map<string, ContainerUsage>();
     const asked = servers().map(async ({ config: { name }, running }) => {

@@ -36,7 +36,6 @@ export function headOfAnswer(bytes: Buffer) {
 export const retryAfter = ({ retryAfterMs: ms }: { readonly retryAfterMs?: unknown }) =>
   typeof ms === 'number' ? { 'retry-after': String(Math.ceil(ms / 1000)) } : {};
 
-/** The body of an error answer of the REST API. */
 type Problem = {
   readonly error: { readonly code: string; readonly message: string; readonly [key: string]: Json };
 };
@@ -47,7 +46,6 @@ export function problemOf(error: unknown): Problem {
   return { error: { code, message, ...JSON.parse(JSON.stringify(data)) } };
 }
 
-/** Services of the process. */
 export type HttpSystem = {
   readonly clock: Clock;
   readonly log: Log;

@@ -23,7 +23,6 @@ export type GuardedRequest = {
   readonly takesForms: boolean;
 };
 
-/** Why the guard does not admit a request. */
 export type GuardRefusal = { readonly status: 400 | 401 | 403 | 415; readonly message: string };
 
 /** A request that Node's HTTP has read, for the guard. */

@@ -38,7 +38,6 @@ export type PromptHealth = {
   readonly loaded: () => Promise<Prompts> | undefined;
 };
 
-/** The prompt enhancer, loaded on first use. */
 type PromptLoader = {
   readonly open: () => Promise<Prompts>;
   readonly health?: PromptHealth;
@@ -49,9 +48,9 @@ type HttpTransports = {
   readonly connections: Pick<ClientConnections, 'size' | 'isDraining'>;
   readonly webSockets: WebSockets;
   readonly sse: Sse;
-  /** The bytes of incomplete bodies and of unread answers. Absent: they are not counted. */
-  readonly unfinished?: ByteBudget;
-  readonly unread?: ByteBudget;
+  /** The bytes of incomplete bodies and of unread answers. */
+  readonly unfinished: ByteBudget;
+  readonly unread: ByteBudget;
 };
 
 type HubParts = {

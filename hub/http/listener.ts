@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Clock, http, https } from '#core';
 import type { Principal } from '#policy';
@@ -7,7 +7,6 @@ import type { Servers } from '#servers';
 import type { ByteBudget, ClientConnections, Streamable, WebSockets } from '#transports';
 import { type GuardedRequest, guardedRequest } from './guarded-request.ts';
 import type { Peers } from './peers.ts';
-import { createPipeline } from './pipeline.ts';
 import { createPlainPosts } from './plain-posts.ts';
 import { countBody, isAnswerDue, refuseBusy, refuseUnreadable } from './unreadable.ts';
 
@@ -154,7 +153,6 @@ function boundConnections(server: Server, maxConnections: number, unread: ByteBu
   });
 }
 
-/** Answers connections without Node's HTTP while they bring plain POSTs. */
 function answerPlainPosts(
   server: Server,
   { headMs }: Patience,
@@ -187,7 +185,6 @@ function answerPlainPosts(
   };
 }
 
-/** The error that Node emits for a late request. */
 const requestTimeout = () =>
   Object.assign(new Error('the request did not arrive in time'), {
     code: 'ERR_HTTP_REQUEST_TIMEOUT',
@@ -221,4 +218,52 @@ function readBody(request: IncomingMessage, length: number, done: (body: Buffer)
     if (missing === 0) done(parts ? Buffer.concat([...parts, chunk], length) : chunk);
     else (parts ??= []).push(chunk);
   });
+}
+
+type Connection = {
+  /** Requests that were started before an earlier one of the connection was answered. */
+  started: number;
+  readonly queued: (() => void)[];
+};
+
+/** Clients rarely send a request before the answer to the one before it. */
+const maxStarted = 64;
+
+/**
+ * Bounds the pipelined requests of one connection that are answered at the same time. Node reads requests as they
+ * arrive and keeps each answer until those before it are sent. Further requests wait, and the connection is not read
+ * until all of them are started.
+ */
+function createPipeline() {
+  const connections = new WeakMap<Socket, Connection>();
+
+  function open(socket: Socket): Connection {
+    const connection: Connection = { started: 0, queued: [] };
+    connections.set(socket, connection);
+    // Node resumes the connection after each body.
+    socket.on('resume', () => {
+      if (connection.queued.length > 0) socket.pause();
+    });
+    return connection;
+  }
+
+  return ({ socket }: IncomingMessage, response: ServerResponse, start: () => void): void => {
+    // All earlier requests are answered.
+    if (response.socket) return start();
+    const connection = connections.get(socket) ?? open(socket);
+    const { queued } = connection;
+    function begin(): void {
+      connection.started++;
+      response.once('socket', () => {
+        connection.started--;
+        const next = queued.shift();
+        next?.();
+        if (next && queued.length === 0) socket.resume();
+      });
+      start();
+    }
+    if (connection.started < maxStarted) return begin();
+    queued.push(begin);
+    socket.pause();
+  };
 }

@@ -13,7 +13,6 @@ const maxLinks = 20;
 /** Failed logins of an address within `windowMs` before it must wait for the end of that time. */
 export const maxFailures = 10;
 export const windowMs = 60_000;
-/** Maximum number of addresses; the oldest is forgotten. */
 const maxAddresses = 1_000;
 
 export type Login = ReturnType<typeof createLogin>;

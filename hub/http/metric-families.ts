@@ -4,7 +4,6 @@ import type { MetricFamily, Sample } from '#telemetry';
 import type { HttpNeeds, PromptHealth } from './http-needs.ts';
 
 type Sources = 'servers' | 'transports' | 'hub' | 'prompts' | 'telemetry';
-/** The sources of the metrics. */
 export type MetricFamiliesNeeds = Pick<HttpNeeds, Sources> & { readonly usages: ContainerUsages };
 
 /** The current metrics. */

@@ -56,7 +56,6 @@ export function createPeers({ tables, uid }: PeersNeeds) {
       );
     },
     of: (socket: Socket) => peers.get(socket) ?? unchecked,
-    /** Ends the connections that are being identified. */
     endAll(): void {
       for (const socket of waiting) socket.destroy();
     },

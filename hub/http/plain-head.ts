@@ -10,7 +10,6 @@ export type PlainHead = {
   readonly after: Buffer;
 };
 
-/** The part of the body that has arrived. */
 export type PlainBody = {
   readonly body: Buffer;
   /** Bytes that have not arrived; below 0 if more than the body has. */

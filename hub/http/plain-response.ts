@@ -3,12 +3,10 @@ import type { Socket } from 'node:net';
 import { http } from '#core';
 import type { HttpResponse } from '#transports';
 
-/** The connection of a response. */
 export type PlainLink = {
   readonly socket: Socket;
   /** The header lines that all responses have in common. */
   readonly commonLines: () => string;
-  /** The response is complete. */
   readonly answered: () => void;
   /** Calls `stalled` if no bytes were sent for this long; without it, gives up the unsent bytes. In milliseconds. */
   readonly patience: (delayMs: number, stalled: (() => void) | undefined) => void;
@@ -137,7 +135,6 @@ export class PlainResponse implements HttpResponse {
     for (const send of held) send();
   }
 
-  /** The connection is gone. */
   closed(): void {
     if (!this.#isOver) this.#over();
   }

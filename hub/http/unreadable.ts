@@ -59,7 +59,6 @@ function isAnswering(socket: Duplex): boolean {
 /** Whether a request of this connection is not answered yet. */
 export const isAnswerDue = (socket: Duplex): boolean => isObject(answerOn(socket));
 
-/** The response that Node sends on a connection now or next. */
 const answerOn = (socket: Duplex): unknown =>
   '_httpMessage' in socket ? socket._httpMessage : undefined;
 

@@ -28,6 +28,7 @@ import {
   createSse,
   createStreamable,
   createWebSockets,
+  noBudget,
 } from '#transports';
 
 /** A fixture server, or any command, with what differs from an ordinary config. */
@@ -290,7 +291,14 @@ export async function startHub(
     {
       servers: shown,
       router,
-      transports: { streamable, connections, webSockets, sse },
+      transports: {
+        streamable,
+        connections,
+        webSockets,
+        sse,
+        unfinished: noBudget,
+        unread: noBudget,
+      },
       hub: {
         version: hubVersion,
         engine,

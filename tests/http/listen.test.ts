@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { once } from 'node:events';
 import { describe, test } from 'vitest';
 import { startHub } from '#helpers/hub';
-import { listenOn } from '../../hub/http/listen.ts';
+import { listenOn } from '../../hub/http/http.ts';
 
 const { cache } = createRequire(import.meta.url);
 const isFastifyLoaded = () => Object.keys(cache).some(file => file.includes('/fastify/'));

@@ -187,7 +187,6 @@ export function dashboardRoutes(app: FastifyInstance, options: Options, needs: N
   });
 }
 
-/** The string member of a value; empty if missing. */
 function textAt(value: unknown, name: string): string {
   const text = isObject(value) ? value[name] : undefined;
   return typeof text === 'string' ? text : '';

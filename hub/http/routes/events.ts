@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Clock, HubError } from '#core';
 
-/** An answer as server-sent events. */
 export interface EventAnswer extends Disposable {
   /** Sends an event. It is dropped if the client does not read, unless it `isLast`. */
   send(event: string, data: object, isLast?: boolean): void;

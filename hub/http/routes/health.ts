@@ -106,7 +106,6 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
   return look;
 }
 
-/** A part of the hub's health. */
 const partOf = (state: string, backend: string, detail?: string) => ({
   state,
   backend,

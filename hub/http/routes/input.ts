@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { HubError, isObject } from '#core';
 
-/** Path parameters of routes. */
 export type Named = { readonly Params: { readonly name: string } };
 export type Identified = { readonly Params: { readonly id: string } };
 

@@ -80,9 +80,8 @@ const handedOn = entryKeys.filter(key => !ownKeys.includes(key) && !saidOtherwis
 /** Parses the body of `POST /servers/install`. Throws HUB_REQUEST_INVALID that names each invalid field. */
 export function readInstallBody(given: unknown): InstallRequest {
   const hasServer = isObject(given) && given['server'] !== undefined;
-  const parsed = body.safeParse(
-    hasServer ? { ...given, server: renamed(given['server'], 0) } : given,
-  );
+  const current = hasServer ? { ...given, server: renamed(given['server'], 0) } : given;
+  const parsed = body.safeParse(current);
   const unknown = isObject(given) ? Object.keys(given).flatMap(unknownKey) : [];
   if (parsed.error) throw invalid([...parsed.error.issues.map(sentence), ...unknown]);
   if (unknown.length > 0) throw invalid(unknown);
@@ -99,14 +98,13 @@ export function readInstallBody(given: unknown): InstallRequest {
     confirm,
     ...rest
   } = parsed.data;
-  if ((named === undefined) === (server === undefined))
-    throw invalid([
-      named === undefined
-        ? 'package: is missing: write what to install, such as "@org/mcp-server", or "server" with a server.json of the registry'
-        : 'server: does not go with "package": keep one of them',
-    ]);
+  if (named !== undefined && server)
+    throw invalid(['server: does not go with "package": keep one of them']);
   const source = named === undefined ? server && { server } : { package: named };
-  if (!source) throw new TypeError('one of both is there');
+  if (!source)
+    throw invalid([
+      'package: is missing: write what to install, such as "@org/mcp-server", or "server" with a server.json of the registry',
+    ]);
   return { name, source, transport, variables, args, env, headers, confirm, rest };
 }
 
@@ -169,10 +167,7 @@ function renamed(value: unknown, depth: number): unknown {
   if (depth > maxDepth) return value;
   if (Array.isArray(value)) return value.map(item => renamed(item, depth + 1));
   if (!isObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, inside]) => [
-      older.get(key) ?? key,
-      renamed(inside, depth + 1),
-    ]),
-  );
+  const rename = ([key, inside]: [string, unknown]) =>
+    [older.get(key) ?? key, renamed(inside, depth + 1)] as const;
+  return Object.fromEntries(Object.entries(value).map(rename));
 }
