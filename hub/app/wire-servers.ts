@@ -129,25 +129,27 @@ export async function wireServers(
     ...starting,
     backlog,
     breakerOf,
-    isExclusive: wanted => isExclusive(specOf(wanted)),
-    digestOf: wanted => specOf(wanted).digest ?? '',
-    continuity: {
-      handles,
-      digestOf(wanted) {
-        const { target, digest } = specOf(wanted);
-        return runtimes[target.kind].adopt && digest;
+    launches: {
+      isExclusive: wanted => isExclusive(specOf(wanted)),
+      digestOf: wanted => specOf(wanted).digest ?? '',
+      continuity: {
+        handles,
+        digestOf(wanted) {
+          const { target, digest } = specOf(wanted);
+          return runtimes[target.kind].adopt && digest;
+        },
+        async adopt(wanted, handle, events, signal, variant) {
+          const spec = specOf(wanted, variant);
+          const { adopt } = runtimes[spec.target.kind];
+          return await adopt?.(inTime(spec, wanted), handle, events, signal);
+        },
       },
-      async adopt(wanted, handle, events, signal, variant) {
-        const spec = specOf(wanted, variant);
-        const { adopt } = runtimes[spec.target.kind];
-        return await adopt?.(inTime(spec, wanted), handle, events, signal);
+      async identityOf(wanted) {
+        const spec = specOf(wanted);
+        return await runtimes[spec.target.kind].identify?.(spec);
       },
+      keptListings: listings,
     },
-    async identityOf(wanted) {
-      const spec = specOf(wanted);
-      return await runtimes[spec.target.kind].identify?.(spec);
-    },
-    keptListings: listings,
   });
   await servers.recall();
 

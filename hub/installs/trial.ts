@@ -6,6 +6,7 @@ import {
   type Listing,
   type ServerNeeds,
   createStderrRing,
+  failOnClose,
   goneError,
   graceMs,
   lastWordsOf,
@@ -13,7 +14,6 @@ import {
   startFailure,
   startServer,
 } from '#servers';
-import type { Upstream } from '#upstream';
 
 /** A server's description of itself and its lists, from one start. */
 export type Trial = {
@@ -38,7 +38,7 @@ export async function tryServer(
 ): Promise<Trial> {
   const { name } = config;
   const stderr = createStderrRing(needs.clock);
-  const gone = (how: string, cause?: Error) =>
+  const gone = (how: string, cause: unknown) =>
     goneError(name, how, lastWordsOf(stderr, false), cause);
   const log = needs.log.child({ server: name, instance: instanceName });
   /** Stdout text that is not MCP. It is the main clue if a program is not an MCP server. */
@@ -49,14 +49,6 @@ export async function tryServer(
 
   const crew = createCrew(needs.launch, heard);
   const over = new AbortController();
-
-  async function failWhenGone(instance: Instance, upstream: Upstream): Promise<void> {
-    const { reason, error } = await instance.channel.closed;
-    using wait = needs.clock.after(exitNoticeMs, () => upstream.fail(gone(reason, error)));
-    const { detail } = await instance.exited;
-    wait[Symbol.dispose]();
-    upstream.fail(gone(detail, error));
-  }
 
   try {
     const { running, lists, subscription } = await startServer(
@@ -88,7 +80,7 @@ export async function tryServer(
         },
         lists: { replace() {}, announce() {}, isCurrent: () => false },
         launching: () => stderr.clear(),
-        opened: (instance, upstream) => void failWhenGone(instance, upstream),
+        opened: (instance, upstream) => void failOnClose(instance, upstream, needs.clock, gone),
       },
       AbortSignal.any([signal, over.signal]),
     );
@@ -166,8 +158,6 @@ function createCrew(launchOne: Needs['launch'], heard: (text: string) => void) {
 const noClient = () =>
   new HubError('HUB_CLIENT_GONE', 'the server is tried out, and there is no client');
 
-/** How long after the end of its stdout a process may exit for errors to name the exit, in ms. */
-const exitNoticeMs = 1_000;
 const maxStrays = 10;
 const maxStrayCharacters = 200;
 /** Maximum number of names per list in the result: a server may list thousands. */

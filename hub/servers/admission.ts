@@ -8,7 +8,6 @@ import {
   type SharedBreaker,
   createBulkhead,
 } from '#resilience';
-import { type BreakerOf, breakerKeyOf } from './breaker-key.ts';
 import { isHalted } from './failures.ts';
 
 /** Permission for a call, given back when the call is over. Several calls may have the same one. */
@@ -27,7 +26,7 @@ export type Waiting = {
 };
 
 /** Admits calls to one server: up to its maximum at once, and none while its breaker is open. */
-export interface Admission {
+export interface ServerAdmission {
   /**
    * The permit for a call of this owner; places are shared fairly among the owners that wait. At once if
    * there is room and the breaker is closed. Throws, or rejects with, HUB_BREAKER_OPEN, HUB_SERVER_BUSY and
@@ -35,7 +34,7 @@ export interface Admission {
    */
   enter(owner: string): CallPermit | Waiting;
   /** Applies the limits of another config to new calls. A config with another launch has another breaker. */
-  configure(config: AdmissionConfig): void;
+  configure(config: Bounds & BreakerOf): void;
   /** Closes the breaker because the operator has restarted the server. */
   reset(): void;
   snapshot(): BulkheadSnapshot & { readonly breaker: JsonObject | undefined };
@@ -47,7 +46,8 @@ type Bounds = Pick<
   ServerConfig,
   'name' | 'maxConcurrentCalls' | 'maxQueuedCalls' | 'callTimeoutMs'
 >;
-type AdmissionConfig = Bounds & BreakerOf;
+/** The parts of a config that identify a breaker. */
+type BreakerOf = Pick<ServerConfig, 'name' | 'origin'>;
 
 export type AdmissionNeeds = {
   readonly clock: Clock;
@@ -60,7 +60,7 @@ export type AdmissionNeeds = {
 export function createAdmission(
   config: Bounds,
   { clock, breaker, revive }: AdmissionNeeds,
-): Admission {
+): ServerAdmission {
   let bounds = config;
   let bulkhead = bulkheadOf(bounds);
   /** The last counted error: one failure of a server fails all its calls, but counts once. */
@@ -195,6 +195,14 @@ export function createAdmission(
     },
   };
 }
+
+/**
+ * The key of a server's breaker, which hubs share if their servers have the same name and the same launch, as
+ * written in the entry. Replicas of a hub share it even if variables, folders and limits differ; unrelated servers
+ * of the same name do not. Entries written differently have different keys, which errs on the safe side.
+ */
+export const breakerKeyOf = ({ name, origin }: BreakerOf): string =>
+  origin === undefined ? name : `${name}:${origin}`;
 
 /** Timeouts and broken connections count as failures; answers, unsent calls and stops by the hub do not. */
 function isFailure(error: unknown, wasSent: boolean): error is HubError {

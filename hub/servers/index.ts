@@ -1,4 +1,3 @@
-export { breakerKeyOf } from './breaker-key.ts';
 export { describeListing, describeServer } from './describe.ts';
 export { type Eras, createEras, maxEras } from './handshake/eras.ts';
 export {
@@ -8,11 +7,14 @@ export {
   digestOf,
   maxHandles,
 } from './adoption/handles.ts';
-export { type ServerInfo, hubInfo } from './handshake/handshake.ts';
-export { type Admission, type CallPermit, createAdmission } from './admission.ts';
-export { restartNow, startNow } from './start-now.ts';
+export { type ClientOfSession, type ServerInfo, hubInfo } from './handshake/handshake.ts';
+export {
+  type CallPermit,
+  type ServerAdmission,
+  breakerKeyOf,
+  createAdmission,
+} from './admission.ts';
 export { needAnswer } from './lifecycle/health.ts';
-export type { ClientOfSession } from './instances/client-of-session.ts';
 export type { Instances } from './instances/instances.ts';
 export {
   type Item,
@@ -32,10 +34,11 @@ export {
   serverFolder,
   volumesOf,
 } from './plan.ts';
+export { failOnClose } from './lifecycle/instance-pool.ts';
 export { successorVariant } from './lifecycle/next.ts';
 export { graceMs, startServer } from './handshake/start.ts';
 export type { Interest, Running, Server, ServerNeeds, ServerStatus } from './server-types.ts';
 export { type Applied, type Servers, createServers } from './servers.ts';
-export { createServer } from './server.ts';
+export { createServer, restartNow, startNow } from './server.ts';
 export { goneError, startFailure } from './failures.ts';
 export { createStderrRing, lastWordsOf } from './lifecycle/stderr-ring.ts';

@@ -1,16 +1,12 @@
 import type { ServerConfig } from '#config';
-import type { Log } from '#core';
-import { saveHandle } from './adoption/adoption.ts';
-import type { Started } from './handshake/start-types.ts';
+import { type Log, messageOf } from '#core';
+import type { Started } from './handshake/start.ts';
+import { resumableAnswer } from './handshake/handshake.ts';
 import type { Kept } from './listing/kept-listing.ts';
 import type { Listing } from './listing/listing.ts';
-import type { Own, ServerNeeds } from './server-types.ts';
+import type { Launches, Own } from './server-types.ts';
 
 export type PersistedState = ReturnType<typeof createPersistedState>;
-
-type Needs = Pick<ServerNeeds, 'continuity' | 'digestOf' | 'identityOf' | 'keptListings'> & {
-  readonly log: Log;
-};
 
 /**
  * State of one server that outlives the hub: its listing, and the handle by which it is adopted. Nothing of an
@@ -18,11 +14,11 @@ type Needs = Pick<ServerNeeds, 'continuity' | 'digestOf' | 'identityOf' | 'keptL
  */
 export function createPersistedState(
   config: () => ServerConfig,
-  needs: Needs,
+  { continuity, keptListings, ...launches }: Launches,
+  log: Log,
   own: Own | undefined,
 ) {
   const { name } = config();
-  const { continuity, keptListings } = needs;
   /** Counts the changes of the current instance. */
   let turn = 0;
   let hasStarted = false;
@@ -32,9 +28,32 @@ export function createPersistedState(
   function digest(): string | undefined {
     if (own) return undefined;
     try {
-      return needs.digestOf?.(config());
+      return launches.digestOf?.(config());
     } catch {
       return undefined; // The launch reports why.
+    }
+  }
+
+  /** Saves the handle of an instance, unless that is no longer current by the time the handle is known. Never rejects. */
+  async function saveHandle({ running, variant }: Started): Promise<void> {
+    if (!continuity) return;
+    const { instance, serverInfo } = running;
+    const now = turn;
+    try {
+      await continuity.handles.forget(name);
+      const launched = continuity.digestOf(config());
+      if (!instance.handle || launched === undefined) return;
+      const found = await instance.handle();
+      if (turn !== now) return;
+      await continuity.handles.keep(name, {
+        digest: launched,
+        instance: found,
+        introduction: resumableAnswer(serverInfo),
+        generation: 0,
+        variant,
+      });
+    } catch (error) {
+      log.debug({ error: messageOf(error) }, 'the server will not outlive the hub');
     }
   }
 
@@ -51,7 +70,7 @@ export function createPersistedState(
     async isOutdated({ identity }: Kept): Promise<boolean> {
       if (identity === undefined) return false;
       try {
-        const found = await needs.identityOf?.(config());
+        const found = await launches.identityOf?.(config());
         return !hasStarted && found !== undefined && found !== identity;
       } catch {
         return false; // The program is unknown while the engine is unreachable.
@@ -64,10 +83,9 @@ export function createPersistedState(
     },
     /** Saves the handle of this instance in place of any other. */
     onStarted(started: Started): void {
-      const now = ++turn;
+      turn++;
       hasStarted = true;
-      if (!continuity || own || started.isAdopted) return;
-      void saveHandle(config(), started, continuity, () => turn === now, needs.log);
+      if (!own && !started.isAdopted) void saveHandle(started);
     },
     /** Drops the handle: the next run adopts nothing. */
     async forgetHandle(): Promise<void> {

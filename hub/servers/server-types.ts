@@ -4,12 +4,11 @@ import type { Era } from '#mcp';
 import type { SharedBreaker } from '#resilience';
 import type { Instance, LaunchEvents } from '#runtimes';
 import type { ServerRequest, ServerNotification, Upstream } from '#upstream';
-import type { ClientOfSession } from './instances/client-of-session.ts';
 import type { Continuity } from './adoption/adoption.ts';
 import type { Eras } from './handshake/eras.ts';
 import type { AwayCode } from './failures.ts';
-import type { Admission } from './admission.ts';
-import type { ServerInfo } from './handshake/handshake.ts';
+import type { ServerAdmission } from './admission.ts';
+import type { ClientOfSession, ServerInfo } from './handshake/handshake.ts';
 import type { KeptListings } from './listing/kept-listing.ts';
 import type { Health } from './lifecycle/health.ts';
 import type { CacheScope, ListKind, Listing } from './listing/listing.ts';
@@ -83,7 +82,7 @@ export interface Server {
   readonly health: Health | undefined;
   readonly restarts: number;
   /** Admits or refuses calls. */
-  readonly admission: Admission;
+  readonly admission: ServerAdmission;
   /** Number of instances that belong to sessions. */
   readonly instances: number;
   /** Advice to the operator on the server's entry, as sentences. */
@@ -138,16 +137,8 @@ export type ServerNeeds = {
   readonly eras: Eras;
   /** The breaker of a configured server. */
   readonly breakerOf?: (config: ServerConfig) => SharedBreaker;
-  /** Absent if no server outlives the hub. */
-  readonly continuity?: Continuity;
-  /** Whether two instances must not run at the same time because they write to the same place. Throws HubError. */
-  readonly isExclusive?: (config: ServerConfig) => boolean;
-  /** Digest of what the config launches, for its saved listing. Throws HubError. */
-  readonly digestOf?: (config: ServerConfig) => string;
-  /** Identity of the program that would be launched now, if known. Rejects with HubError if the engine is unreachable. */
-  readonly identityOf?: (config: ServerConfig) => Promise<string | undefined>;
-  /** Listings of the last run. */
-  readonly keptListings?: KeptListings;
+  /** Absent if no server and no listing outlives the hub. */
+  readonly launches?: Launches;
   /** Instances that belong to sessions, and whether clients listen to a server. */
   readonly instances: {
     count(server: Server): number;
@@ -160,6 +151,18 @@ export type ServerNeeds = {
     signal: AbortSignal,
     instance?: string,
   ) => Promise<Instance>;
+};
+
+/** What a config launches, and what earlier runs of the hub have saved of its launches. */
+export type Launches = {
+  readonly continuity?: Continuity;
+  /** Whether two instances must not run at the same time because they write to the same place. Throws HubError. */
+  readonly isExclusive?: (config: ServerConfig) => boolean;
+  /** Digest of what the config launches, for its saved listing. Throws HubError. */
+  readonly digestOf?: (config: ServerConfig) => string;
+  /** Identity of the program that would be launched now, if known. Rejects with HubError if the engine is unreachable. */
+  readonly identityOf?: (config: ServerConfig) => Promise<string | undefined>;
+  readonly keptListings?: KeptListings;
 };
 
 /** Makes a server an instance of another, which belongs to a session or to the clients of one era. */

@@ -1,73 +1,30 @@
 import type { ServerConfig } from '#config';
 import { type Log, createEmitter } from '#core';
-import { type ServerRequest, type ServerNotification, createLimitedLog } from '#upstream';
-import { type Admission, createAdmission } from './admission.ts';
-import { launchServer, startServer } from './handshake/start.ts';
-import type { ClientSide, StartNeeds } from './handshake/start-types.ts';
-import { createInstanceEnds } from './lifecycle/end-instance.ts';
+import { type ServerNotification, type ServerRequest, createLimitedLog } from '#upstream';
+import { createAdmission } from './admission.ts';
+import { type StartNeeds, launchServer, startServer } from './handshake/start.ts';
+import { failOnClose } from './lifecycle/instance-pool.ts';
 import { whenRunning } from './lifecycle/ready.ts';
 import { type Runner, type RunnerHost, createRunner } from './lifecycle/runner.ts';
-import { type ServerRecord, createServerRecord } from './lifecycle/server-record.ts';
-import { type ListingCache, createListingCache } from './listing/listing-cache.ts';
+import { createServerRecord } from './lifecycle/server-record.ts';
+import { createListingCache } from './listing/listing-cache.ts';
 import { type ListKind, emptyListing, listKinds } from './listing/listing.ts';
 import { leftOutOf } from './listing/misfits.ts';
-import { type PersistedState, createPersistedState } from './persisted-state.ts';
+import { createPersistedState } from './persisted-state.ts';
 import type { Interest, Own, Server, ServerNeeds } from './server-types.ts';
-
-/** What the functions of this file share about one server. */
-type Parts = {
-  readonly needs: ServerNeeds;
-  readonly own: Own | undefined;
-  readonly log: Log;
-  readonly record: ServerRecord;
-  readonly events: ReturnType<typeof createServerEvents>;
-  readonly cache: ListingCache;
-  readonly persisted: PersistedState;
-  readonly admission: Admission;
-  readonly runner: () => Runner;
-  readonly ends: ReturnType<typeof createInstanceEnds>;
-};
 
 /**
  * One server. An instance of it that belongs to a session or to the clients of one era (`own`) is a server of
  * its own; that of a session is not restarted when it ends, but started by the next call.
  */
 export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own): Server {
-  const { clock } = needs;
-  const log = needs.log.child({ server: first.name, ...(own && { instance: own.instance }) });
-  const audience = own ? (own.isShared ? 'era' : 'session') : 'all';
-  const record = createServerRecord(first, audience, { ...needs, log });
-  const events = createServerEvents();
-  const parts: Parts = {
-    needs,
-    own,
-    log,
-    record,
-    events,
-    cache: createListingCache(own?.base.listing ?? emptyListing, {
-      changed: events.listed.fire,
-      leftOut: misfits => log.warn(leftOutOf(misfits), 'items are left out of the lists on /mcp'),
-    }),
-    persisted: createPersistedState(() => record.config, { ...needs, log }, own),
-    admission:
-      sharedAdmissionOf(own) ??
-      createAdmission(first, {
-        clock,
-        // The failures of one session's instance must not refuse the calls of others.
-        breaker: own ? undefined : needs.breakerOf?.(first),
-        revive() {
-          if (record.status.state === 'failed') runner.dispatch({ type: 'start' });
-        },
-      }),
-    runner: () => runner,
-    ends: createInstanceEnds(first.name, clock, (how, cause) => record.gone(how, cause)),
-  };
+  const parts = createParts(first, needs, own, () => runner);
+  const { log, record, events } = parts;
   const runner: Runner = createRunner({
     ...needs,
     log,
     record,
-    ends: parts.ends,
-    isExclusive: needs.isExclusive,
+    isExclusive: needs.launches?.isExclusive,
     isHeard: () => events.isHeard() || needs.instances.isHeard(server),
     host: runnerHostOf(parts, startNeedsOf(parts)),
   });
@@ -75,44 +32,59 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
   return server;
 }
 
-/** The admission of the configured server, if its clients share it with this instance. */
-const sharedAdmissionOf = (own: Own | undefined): Admission | undefined =>
-  own?.isShared ? own.base.admission : undefined;
+type Parts = ReturnType<typeof createParts>;
+
+/** What the functions of this file share about one server. */
+function createParts(
+  first: ServerConfig,
+  needs: ServerNeeds,
+  own: Own | undefined,
+  runner: () => Runner,
+) {
+  const log = needs.log.child({ server: first.name, ...(own && { instance: own.instance }) });
+  const audience = own ? (own.isShared ? 'era' : 'session') : 'all';
+  const record = createServerRecord(first, audience, { ...needs, log });
+  const events = createServerEvents();
+  const cache = createListingCache(own?.base.listing ?? emptyListing, {
+    changed: events.listed.fire,
+    leftOut: misfits => log.warn(leftOutOf(misfits), 'items are left out of the lists on /mcp'),
+  });
+  const persisted = createPersistedState(() => record.config, needs.launches ?? {}, log, own);
+  // Clients share the limits and the breaker of the configured server with an instance of their era.
+  const shared = own?.isShared ? own.base.admission : undefined;
+  const admission =
+    shared ??
+    createAdmission(first, {
+      clock: needs.clock,
+      // The failures of one session's instance must not refuse the calls of others.
+      breaker: own ? undefined : needs.breakerOf?.(first),
+      revive() {
+        if (record.status.state === 'failed') runner().dispatch({ type: 'start' });
+      },
+    });
+  const ownsAdmission = !shared;
+  return { needs, own, log, record, events, cache, persisted, admission, ownsAdmission, runner };
+}
 
 function createServerEvents() {
+  const nothing: Interest = { resources: [], tasks: [] };
   const events = {
     listed: createEmitter<ListKind>(),
     notified: createEmitter<ServerNotification>(),
     serverRequest: createEmitter<ServerRequest>(),
     wrote: createEmitter<string>(),
-    interest: emptyInterest,
-    isHeard: () => events.interest.resources.length + events.interest.tasks.length > 0,
+    interest: nothing,
+    isHeard: (): boolean => events.interest.resources.length + events.interest.tasks.length > 0,
   };
   return events;
 }
 
-const emptyInterest: Interest = { resources: [], tasks: [] };
-
-function startNeedsOf({
-  needs,
-  own,
-  log,
-  record,
-  events,
-  cache,
-  persisted,
-  runner,
-  ends,
-}: Parts): Omit<StartNeeds, 'variant'> {
+function startNeedsOf(parts: Parts): Omit<StartNeeds, 'variant'> {
+  const { needs, own, log, record, events, cache, persisted, runner } = parts;
   const output = createLimitedLog(log, needs);
-  const client: ClientSide = {
-    interest: () => events.interest,
-    maxNotifications: () => record.config.maxNotifications,
-    notified: events.notified.fire,
-    serverRequest: events.serverRequest.fire,
-  };
   return {
     hub: needs,
+    continuity: needs.launches?.continuity,
     own,
     log,
     output,
@@ -127,7 +99,12 @@ function startNeedsOf({
         runner().dispatch({ type: 'progress', text });
       },
     },
-    client,
+    client: {
+      interest: () => events.interest,
+      maxNotifications: () => record.config.maxNotifications,
+      notified: events.notified.fire,
+      serverRequest: events.serverRequest.fire,
+    },
     lists: {
       replace(kind, reading, isAnnounced) {
         cache.replace(kind, reading, isAnnounced);
@@ -140,12 +117,12 @@ function startNeedsOf({
       record.hasRun = false;
       record.stderr.clear();
     },
-    opened: (instance, upstream) => void ends.failOnClose(instance, upstream),
+    opened: (instance, upstream) => void failOnClose(instance, upstream, needs.clock, record.gone),
   };
 }
 
 function runnerHostOf(
-  { own, record, events, cache, persisted, admission }: Parts,
+  { record, events, cache, persisted, admission, ownsAdmission }: Parts,
   needs: Omit<StartNeeds, 'variant'>,
 ): RunnerHost {
   return {
@@ -162,27 +139,18 @@ function runnerHostOf(
     },
     useConfig(config) {
       record.config = config;
-      if (!sharedAdmissionOf(own)) admission.configure(config);
+      if (ownsAdmission) admission.configure(config);
     },
     resetAdmission: () => admission.reset(),
     forgetHandle: () => persisted.forgetHandle(),
   };
 }
 
-function serverOf({
-  needs,
-  own,
-  log,
-  record,
-  events,
-  cache,
-  persisted,
-  admission,
-  ...parts
-}: Parts) {
+function serverOf(parts: Parts): Server {
+  const { needs, own, log, record, events, cache, persisted, admission } = parts;
   const runner = parts.runner();
   const start = () => runner.dispatch({ type: 'start' });
-  const { advice, advise } = createAdvice(own, log);
+  const running = () => runner.current?.running;
   const server: Server = {
     get config() {
       return record.config;
@@ -193,7 +161,7 @@ function serverOf({
     serverRequest: events.serverRequest.event,
     wrote: events.wrote.event,
     admission,
-    advice,
+    ...createAdvice(own, log),
     get status() {
       return record.status;
     },
@@ -201,7 +169,7 @@ function serverOf({
       return cache.listing;
     },
     get running() {
-      return runner.current?.running;
+      return running();
     },
     get health() {
       return runner.current?.health;
@@ -218,8 +186,10 @@ function serverOf({
     get refusedEntry() {
       return runner.refusedEntry;
     },
+    get closed() {
+      return record.closed;
+    },
     stderr: () => record.stderr.text(),
-    advise,
     watch(interest) {
       events.interest = interest;
       runner.current?.subscription?.want(interest);
@@ -227,37 +197,34 @@ function serverOf({
     freshUntil: cache.freshUntil,
     scope: cache.scope,
     misfits: cache.misfits,
-    recall: () => recall(cache, persisted, runner),
+    recall: () => recall(parts),
     async refresh(kind) {
       await runner.current?.rereads.refresh(kind);
     },
     start,
     stop: byHand => runner.end({ type: 'stop', byHand }),
     reconfigure: runner.reconfigure,
-    get closed() {
-      return record.closed;
-    },
     async close(why) {
       record.close(why);
-      if (!sharedAdmissionOf(own)) admission.close();
+      if (parts.ownsAdmission) admission.close();
       await Promise.all([runner.end({ type: 'close' }), persisted.written()]);
     },
     // An instance of a session that has ended, or is about to, makes room for another.
     ready: async () =>
-      runner.current?.running ??
+      running() ??
       (await whenRunning(
-        { clock: needs.clock, record, running: () => runner.current?.running, start },
+        { clock: needs.clock, record, running, start },
         !own || record.closed !== undefined,
       )),
   };
   return server;
 }
 
-function createAdvice(own: Own | undefined, log: Log) {
+function createAdvice(own: Own | undefined, log: Log): Pick<Server, 'advice' | 'advise'> {
   const advice: string[] = [];
   return {
     advice,
-    advise: (text: string): void => {
+    advise(text) {
       if (own) return own.base.advise(text);
       if (advice.includes(text)) return;
       advice.push(text);
@@ -266,16 +233,27 @@ function createAdvice(own: Own | undefined, log: Log) {
   };
 }
 
-async function recall(
-  cache: ListingCache,
-  persisted: PersistedState,
-  runner: Runner,
-): Promise<void> {
+async function recall({ cache, persisted, runner }: Parts): Promise<void> {
   const kept = await persisted.recall();
-  if (!kept || runner.current) return;
+  if (!kept || runner().current) return;
   cache.show(kept.listing);
   // Not awaited: the engine may be unreachable.
   void persisted.isOutdated(kept).then(isOutdated => {
     if (isOutdated) cache.show(emptyListing);
   });
+}
+
+/** Starts a server, even if it was stopped by hand or has failed, and waits until it answers. */
+export async function startNow(server: Server): Promise<void> {
+  if (server.config.enabled) {
+    server.admission.reset();
+    server.start();
+  }
+  await server.ready();
+}
+
+/** Stops a server and starts it again. Rejects with HubError if it does not answer then. */
+export async function restartNow(server: Server): Promise<void> {
+  await server.stop(false);
+  await startNow(server);
 }

@@ -73,7 +73,7 @@ export function createServers(
   /** Undefined if the server does not outlive the hub, or cannot be launched. */
   function digestOf(config: ServerConfig): string | undefined {
     try {
-      return needs.continuity?.digestOf(config);
+      return needs.launches?.continuity?.digestOf(config);
     } catch {
       // The launch reports it.
       return undefined;
@@ -98,7 +98,7 @@ export function createServers(
       ...removed.map(async server => {
         await Promise.all([server.close('removed'), instances.drop(server)]);
         removedOne.fire(server);
-        await needs.keptListings?.forget(server.config.name);
+        await needs.launches?.keptListings?.forget(server.config.name);
       }),
       // The entry that was refused before is no longer wanted.
       ...difference.unchanged.map(async after => {
@@ -152,7 +152,7 @@ export function createServers(
       return server;
     },
     async recall() {
-      await needs.continuity?.handles.retain((name, { digest }) => {
+      await needs.launches?.continuity?.handles.retain((name, { digest }) => {
         const config = byName.get(name)?.config;
         return config?.enabled === true && digestOf(config) === digest;
       });
@@ -161,7 +161,8 @@ export function createServers(
     startAll() {
       for (const server of all) {
         const { name, enabled, autoStart } = server.config;
-        if (enabled && (autoStart || needs.continuity?.handles.find(name))) server.start();
+        if (enabled && (autoStart || needs.launches?.continuity?.handles.find(name)))
+          server.start();
       }
     },
     unwritten: async () => (await needs.backlog?.retry()) ?? [],

@@ -152,12 +152,13 @@ export type Scene = {
 /** A server whose instances are scripted: as the config describes them, unless `script` says otherwise. */
 export function supervise(
   more: Partial<ServerConfig> = {},
-  given: Partial<ServerNeeds> & {
-    readonly clock?: Clock;
-    readonly script?: (config: ServerConfig) => ScriptedOptions;
-    /** Resolves when what is launched may come up. */
-    readonly gate?: () => Promise<void>;
-  } = {},
+  given: Partial<ServerNeeds> &
+    NonNullable<ServerNeeds['launches']> & {
+      readonly clock?: Clock;
+      readonly script?: (config: ServerConfig) => ScriptedOptions;
+      /** Resolves when what is launched may come up. */
+      readonly gate?: () => Promise<void>;
+    } = {},
 ): Scene & AsyncDisposable {
   const { script = () => ({}), gate = async () => {}, ...needs } = given;
   const launched: Scripted[] = [];
@@ -170,6 +171,7 @@ export function supervise(
     hubVersion: '0',
     eras: createTestEras(silent),
     instances: { count: () => 0, isHeard: () => false },
+    launches: given,
     async launch(config, _events, signal, variant) {
       await gate();
       signal.throwIfAborted();

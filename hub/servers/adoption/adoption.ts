@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { ServerConfig } from '#config';
-import { type Log, HubError, messageOf } from '#core';
+import { HubError } from '#core';
 import { readMessage } from '#jsonrpc';
 import type { Instance, LaunchEvents } from '#runtimes';
 import {
@@ -11,7 +11,6 @@ import {
   discover,
   serverInfoOf,
   needAlive,
-  resumableAnswer,
 } from '../handshake/handshake.ts';
 import type { Handle, Handles } from './handles.ts';
 
@@ -30,13 +29,6 @@ export type Continuity = {
   ) => Promise<Instance | undefined>;
 };
 
-export type Adopted = {
-  readonly instance: Instance;
-  readonly handle: Handle;
-  /** Requests are numbered above this id. */
-  readonly firstId: number;
-};
-
 /** Number of request ids of each run of the hub, so that no answer to another run matches. */
 const idsOfGeneration = 2 ** 32;
 /** Generations below this are counted; all of their ids are safe integers. */
@@ -45,15 +37,15 @@ const countedGenerations = 2 ** 20;
 const aliveMs = 10_000;
 
 /**
- * Adopts the instance of an earlier run, or one that the hub lost the connection to. Undefined if there is
- * none or it cannot be adopted. Throws HubError if that is unknown now.
+ * Adopts the instance of an earlier run, or one that the hub lost the connection to. Its requests are numbered above
+ * `firstId`. Undefined if there is none or it cannot be adopted. Throws HubError if that is unknown now.
  */
 export async function adoptInstance(
   config: ServerConfig,
   events: LaunchEvents,
   { handles, adopt, digestOf }: Continuity,
   signal: AbortSignal,
-): Promise<Adopted | undefined> {
+): Promise<{ instance: Instance; handle: Handle; firstId: number } | undefined> {
   const { name } = config;
   const kept = handles.find(name);
   if (!kept) return undefined;
@@ -68,15 +60,14 @@ export async function adoptInstance(
   const generation = isCounted
     ? handle.generation
     : randomInt(countedGenerations, 2 * countedGenerations);
-  const instance = await adopt(config, kept.instance, events, signal, kept.variant).catch(
-    (error: unknown) => {
-      // The engine refuses a paused container for as long as it is paused.
-      if (!(error instanceof HubError && error.code === 'HUB_ENGINE_REFUSED')) throw error;
-      events.progress('what was left running does not answer: it is replaced');
-      return undefined;
-    },
-  );
-  if (instance) return { instance, handle, firstId: generation * idsOfGeneration };
+  try {
+    const instance = await adopt(config, kept.instance, events, signal, kept.variant);
+    if (instance) return { instance, handle, firstId: generation * idsOfGeneration };
+  } catch (error) {
+    // The engine refuses a paused container for as long as it is paused.
+    if (!(error instanceof HubError && error.code === 'HUB_ENGINE_REFUSED')) throw error;
+    events.progress('what was left running does not answer: it is replaced');
+  }
   await handles.forget(name);
   return undefined;
 }
@@ -98,42 +89,4 @@ export async function resumeSession(
   const known = serverInfoOf(options.server, answer);
   await needAlive(asking, timeoutMs);
   return known;
-}
-
-type Saved = {
-  readonly running: {
-    readonly instance: Pick<Instance, 'handle'>;
-    readonly serverInfo: ServerInfo;
-  };
-  readonly variant: string | undefined;
-};
-
-/**
- * Saves the handle of a server that has started, unless that is no longer current by the time the handle is
- * known. The handle of any other instance is dropped at once. Never rejects.
- */
-export async function saveHandle(
-  config: ServerConfig,
-  { running, variant }: Saved,
-  { handles, digestOf }: Continuity,
-  isCurrent: () => boolean,
-  log: Log,
-): Promise<void> {
-  const { instance, serverInfo } = running;
-  try {
-    await handles.forget(config.name);
-    const digest = digestOf(config);
-    if (!instance.handle || digest === undefined) return;
-    const found = await instance.handle();
-    if (!isCurrent()) return;
-    await handles.keep(config.name, {
-      digest,
-      instance: found,
-      introduction: resumableAnswer(serverInfo),
-      generation: 0,
-      variant,
-    });
-  } catch (error) {
-    log.debug({ error: messageOf(error) }, 'the server will not outlive the hub');
-  }
 }

@@ -10,7 +10,6 @@ import {
   tasksExtension,
 } from '#mcp';
 import type { Upstream } from '#upstream';
-import type { ClientOfSession } from '../instances/client-of-session.ts';
 import { eraToldBy } from './eras.ts';
 
 /** The result of `initialize` or `server/discover`. */
@@ -24,6 +23,9 @@ export type ServerInfo = {
   readonly implementation: { readonly name: string; readonly version: string };
   readonly instructions: string | undefined;
 };
+
+/** Capabilities and info of a client at `initialize`, as JSON texts. */
+export type ClientOfSession = { readonly capabilities: string; readonly clientInfo: string };
 
 export const hubInfo = { name: 'agenthub', title: 'AgentHub' };
 

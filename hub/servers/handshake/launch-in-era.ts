@@ -1,12 +1,28 @@
 import type { ServerConfig } from '#config';
-import { HubError } from '#core';
+import { type Clock, type Log, HubError, silent, untilAborted } from '#core';
 import type { Era } from '#mcp';
-import type { Instance } from '#runtimes';
-import { eraKeyOf, maySpeakOlder } from './eras.ts';
-import type { HandshakeOptions, Opening } from './handshake.ts';
-import { probeEra } from './probe.ts';
-import { duringStart } from './start-deadline.ts';
-import type { StartNeeds } from './start-types.ts';
+import type { Instance, LaunchEvents } from '#runtimes';
+import { createUpstream } from '#upstream';
+import type { Own, ServerNeeds } from '../server-types.ts';
+import { eraKeyOf, eraToldBy, maySpeakOlder } from './eras.ts';
+import {
+  type HandshakeOptions,
+  type Opening,
+  asModern,
+  discover,
+  initialize,
+} from './handshake.ts';
+
+export type LaunchNeeds = {
+  readonly hub: Pick<ServerNeeds, 'clock' | 'random' | 'hubVersion' | 'eras' | 'launch'>;
+  readonly log: Log;
+  readonly events: LaunchEvents;
+  readonly own: Own | undefined;
+  /** Tells the instance from the one it replaces; undefined for the first, and every second after. */
+  readonly variant: string | undefined;
+  /** Called before an instance is launched. */
+  readonly launching: () => void;
+};
 
 type Launched = {
   readonly instance: Instance;
@@ -27,7 +43,7 @@ const probeInstance = 'probe';
 /** Launches an instance, and determines the era of its handshake. */
 export async function launchInEra(
   config: ServerConfig,
-  needs: StartNeeds,
+  needs: LaunchNeeds,
   signal: AbortSignal,
 ): Promise<Launched> {
   const { eras } = needs.hub;
@@ -35,13 +51,8 @@ export async function launchInEra(
   const key = eraKeyOf(config, instance.identity);
   const entryEra = config.era === 'auto' ? undefined : config.era;
   const servesOlder = needs.own?.era === 'legacy';
-  const known = { key, entryEra, servesOlder };
-  const launched = (opening: Opening, isOlder = false) => ({
-    ...known,
-    instance,
-    opening,
-    isOlder,
-  });
+  const known = { instance, key, entryEra, servesOlder };
+  const launched = (opening: Opening, isOlder = false) => ({ ...known, opening, isOlder });
   if (entryEra) return launched(entryEra);
   if (config.launch.kind === 'remote' && config.launch.transport === 'sse')
     return launched('legacy');
@@ -51,7 +62,7 @@ export async function launchInEra(
   return { ...known, isOlder: false, ...(await findEra(config, needs, signal, instance, key)) };
 }
 
-function launchOwn(config: ServerConfig, needs: StartNeeds, signal: AbortSignal) {
+function launchOwn(config: ServerConfig, needs: LaunchNeeds, signal: AbortSignal) {
   needs.launching();
   return needs.hub.launch(config, needs.events, signal, needs.own?.instance ?? needs.variant);
 }
@@ -59,7 +70,7 @@ function launchOwn(config: ServerConfig, needs: StartNeeds, signal: AbortSignal)
 /** Finds the era of a local program, by probing an instance that is not used afterwards. */
 async function findEra(
   config: ServerConfig,
-  needs: StartNeeds,
+  needs: LaunchNeeds,
   signal: AbortSignal,
   instance: Instance,
   key: string,
@@ -73,11 +84,8 @@ async function findEra(
     const quiet = { ...needs.events, stderr() {} };
     const probed = isAlone ? instance : await hub.launch(config, quiet, signal, probeInstance);
     try {
-      const probing = probeEra(handshakeOptionsOf(config, needs), probed, {
-        clock: hub.clock,
-        log,
-      });
-      return await duringStart(probing, signal);
+      const options = handshakeOptionsOf(config, needs);
+      return await duringStart(probeEra(options, probed, { clock: hub.clock, log }), signal);
     } finally {
       await probed.stop({ graceMs: 0 });
     }
@@ -101,10 +109,78 @@ async function findEra(
 
 export const handshakeOptionsOf = (
   { name, startTimeoutMs }: ServerConfig,
-  { hub, own }: Pick<StartNeeds, 'hub' | 'own'>,
+  { hub, own }: Pick<LaunchNeeds, 'hub' | 'own'>,
 ): HandshakeOptions => ({
   server: name,
   hubVersion: hub.hubVersion,
   timeoutMs: startTimeoutMs,
   client: own?.client,
 });
+
+/** Time after which a silent server is tried in the other era as well: it may ignore unknown requests, or be slow. */
+const silenceMs = 2_000;
+
+/**
+ * Finds out which era a server speaks, on an instance that is of no use afterwards: servers settle for the
+ * era of the first request, and some end at one that they do not know. Rejects with
+ * HUB_SERVER_START_FAILED where it answers nothing at all in `timeoutMs`.
+ */
+async function probeEra(
+  options: HandshakeOptions,
+  instance: Pick<Instance, 'channel'>,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+): Promise<Era> {
+  const { server, hubVersion, timeoutMs } = options;
+  const upstream = createUpstream({ server }, instance.channel, {
+    clock,
+    log,
+    output: silent,
+    notified() {},
+    serverRequest() {},
+  });
+  void instance.channel.closed.then(({ reason }) =>
+    upstream.fail(new HubError('HUB_SERVER_DOWN', `${server} is gone: ${reason}`)),
+  );
+  const eraOf = (error: unknown): Era => {
+    if (!(error instanceof HubError) || error.code !== 'HUB_CALL_TIMEOUT')
+      return eraToldBy(error) ?? 'legacy';
+    throw lateStart(error);
+  };
+  const modern = discover(options, asModern(upstream, hubVersion)).then((): Era => 'modern', eraOf);
+  const legacy = Promise.withResolvers<Era>();
+  legacy.promise.catch(() => undefined); // Rejects at the timeout, after `modern` has.
+  using _silence = clock.after(silenceMs, () => {
+    const leftMs = Math.max(1, timeoutMs - silenceMs);
+    initialize({ ...options, timeoutMs: leftMs }, upstream)
+      .then((): Era => 'legacy', eraOf)
+      .then(legacy.resolve, legacy.reject);
+  });
+  try {
+    return await Promise.race([modern, legacy.promise]);
+  } finally {
+    modern.catch(() => undefined); // The race is decided.
+  }
+}
+
+/** Rejects with HUB_SERVER_STOPPED once `stopping` aborts, and with HUB_SERVER_START_FAILED after `limitMs`. */
+export async function duringStart<T>(
+  work: Promise<T>,
+  stopping: AbortSignal,
+  deadline?: { readonly clock: Pick<Clock, 'after'>; readonly limitMs: number },
+): Promise<T> {
+  using stop = untilAborted(stopping);
+  const stopped = stop.aborted.then(() => {
+    throw new HubError('HUB_SERVER_STOPPED', 'it was stopped while it started');
+  });
+  const late = Promise.withResolvers<never>();
+  using _timer = deadline?.clock.after(deadline.limitMs, () => late.reject(lateStart()));
+  return await Promise.race([work, late.promise, stopped]);
+}
+
+/** A server took longer than its `start_timeout`. */
+const lateStart = (cause?: unknown): HubError =>
+  new HubError(
+    'HUB_SERVER_START_FAILED',
+    'it did not answer initialize and its lists in time. Raise "start_timeout" if it needs longer',
+    { cause },
+  );

@@ -1,18 +1,54 @@
 import type { ServerConfig } from '#config';
 import { messageOf } from '#core';
 import type { Instance } from '#runtimes';
-import type { Upstream } from '#upstream';
-import { adoptInstance, resumeSession } from '../adoption/adoption.ts';
+import {
+  type LimitedLog,
+  type ServerNotification,
+  type ServerRequest,
+  type Upstream,
+  createPace,
+  createUpstream,
+} from '#upstream';
+import { type Continuity, adoptInstance, resumeSession } from '../adoption/adoption.ts';
+import { readListing } from '../listing/listing.ts';
+import { type RereadsNeeds, createRereads, isListChange } from '../listing/reread.ts';
+import { createSubscription } from '../listing/subscription.ts';
+import type { Interest, Running } from '../server-types.ts';
 import { handshakeAs, isOfOtherEra, misconfigured, unheard } from './entry-era.ts';
 import { olderKeyOf, takeForNewer } from './eras.ts';
-import { type HandshakeOptions, type ServerInfo, handshake } from './handshake.ts';
-import { handshakeOptionsOf, launchInEra } from './launch-in-era.ts';
-import { openSession } from './open-session.ts';
-import { duringStart } from './start-deadline.ts';
-import type { OpenSession, StartNeeds, Started } from './start-types.ts';
+import { type HandshakeOptions, type ServerInfo, handshake, speechOf } from './handshake.ts';
+import { type LaunchNeeds, duringStart, handshakeOptionsOf, launchInEra } from './launch-in-era.ts';
 
 /** Time from the end of a server's input until it is killed. */
 export const graceMs = 5_000;
+
+/** A server that has started: its open session, and its lists. */
+export type Started = Awaited<ReturnType<typeof openSession>> & {
+  /** Tells its instance from the one it replaced. */
+  readonly variant: string | undefined;
+  /** It was adopted from an earlier run of the hub, which saved its handle. */
+  readonly isAdopted: boolean;
+};
+
+export type StartNeeds = LaunchNeeds & {
+  /** Absent: no instance is adopted. */
+  readonly continuity?: Continuity | undefined;
+  /** Log for output whose rate the server decides. */
+  readonly output: LimitedLog;
+  /** What the clients of the server want and receive. */
+  readonly client: {
+    readonly interest: () => Interest;
+    /** Maximum rate of unsolicited messages, per second. */
+    readonly maxNotifications: () => number;
+    readonly notified: (notification: ServerNotification) => void;
+    readonly serverRequest: (serverRequest: ServerRequest) => void;
+  };
+  readonly lists: Pick<RereadsNeeds, 'replace' | 'announce'> & {
+    readonly isCurrent: (upstream: Upstream) => boolean;
+  };
+  /** Called when there is a channel to an instance. */
+  readonly opened: (instance: Instance, upstream: Upstream) => void;
+};
 
 /**
  * Adopts the instance of an earlier run, or launches the server; performs the handshake and reads the lists.
@@ -46,7 +82,7 @@ async function adopt(
   needs: StartNeeds,
   signal: AbortSignal,
 ): Promise<Started | undefined> {
-  const { continuity } = needs.hub;
+  const { continuity } = needs;
   // The instance of a session ends with its session.
   if (!continuity || needs.own) return undefined;
   const adopted = await adoptInstance(config, needs.events, continuity, signal);
@@ -54,10 +90,8 @@ async function adopt(
   const { instance, handle, firstId } = adopted;
   needs.launching();
   try {
-    const session = await openWithin(config, instance, needs, signal, {
-      perform: (upstream, options) => resumeSession(handle, options, upstream),
-      firstId,
-    });
+    const perform: Perform = (upstream, options) => resumeSession(handle, options, upstream);
+    const session = await openWithin(config, instance, needs, signal, perform, firstId);
     needs.log.info(instance.about, 'adopted the instance of an earlier run');
     return { ...session, variant: handle.variant, isAdopted: true };
   } catch (error) {
@@ -71,11 +105,7 @@ async function adopt(
   }
 }
 
-type Handshake = {
-  readonly perform: (upstream: Upstream, options: HandshakeOptions) => Promise<ServerInfo>;
-  /** Requests are numbered above this id. */
-  readonly firstId?: number;
-};
+type Perform = (upstream: Upstream, options: HandshakeOptions) => Promise<ServerInfo>;
 
 /** Opens a session within `start_timeout`; stops the instance if that fails. */
 async function openWithin(
@@ -83,17 +113,13 @@ async function openWithin(
   instance: Instance,
   needs: StartNeeds,
   signal: AbortSignal,
-  { perform, firstId }: Handshake,
-): Promise<OpenSession> {
-  const options = handshakeOptionsOf(config, needs);
-  const opening = openSession(config, instance, needs, firstId, upstream =>
-    perform(upstream, options),
-  );
+  perform: Perform,
+  firstId?: number,
+) {
+  const { clock } = needs.hub;
+  const opening = openSession(config, instance, needs, perform, firstId);
   try {
-    return await duringStart(opening, signal, {
-      clock: needs.hub.clock,
-      limitMs: config.startTimeoutMs,
-    });
+    return await duringStart(opening, signal, { clock, limitMs: config.startTimeoutMs });
   } catch (error) {
     opening.then(
       ({ subscription }) => subscription?.stop(),
@@ -110,13 +136,10 @@ async function startOnce(
   signal: AbortSignal,
 ): Promise<Started | { readonly wrongEra: unknown }> {
   const { eras } = needs.hub;
-  const { instance, key, opening, entryEra, isOlder, servesOlder } = await launchInEra(
-    config,
-    needs,
-    signal,
-  );
+  const launched = await launchInEra(config, needs, signal);
+  const { instance, key, opening, entryEra, isOlder, servesOlder } = launched;
   let isHeard = false;
-  const perform: Handshake['perform'] = async (upstream, options) => {
+  const perform: Perform = async (upstream, options) => {
     const serverInfo =
       entryEra === undefined
         ? await handshake(opening, options, upstream)
@@ -124,16 +147,17 @@ async function startOnce(
     isHeard = true;
     return serverInfo;
   };
-  let session: OpenSession | undefined;
+  let subscription: Started['subscription'];
   try {
-    session = await openWithin(config, instance, needs, signal, { perform });
+    const session = await openWithin(config, instance, needs, signal, perform);
+    subscription = session.subscription;
     const { era } = session.running.serverInfo;
     if (entryEra === undefined && !isOlder)
       await eras.confirm(key, era, config.launch.kind === 'local');
     signal.throwIfAborted();
     return { ...session, variant: needs.variant, isAdopted: false };
   } catch (error) {
-    session?.subscription?.stop();
+    subscription?.stop();
     await instance.stop({ graceMs: signal.aborted ? graceMs : 0 });
     if (entryEra !== undefined) {
       if (isOfOtherEra(error)) throw misconfigured(config, error);
@@ -146,5 +170,67 @@ async function startOnce(
     if (!isOfOtherEra(error)) throw error;
     await eras.forget(key);
     return { wrongEra: error };
+  }
+}
+
+/**
+ * Performs the handshake with an instance and reads its lists; requests are numbered above `firstId`. Rejects
+ * with HubError, and leaves the instance running then.
+ */
+async function openSession(
+  config: ServerConfig,
+  instance: Instance,
+  needs: StartNeeds,
+  perform: Perform,
+  firstId: number | undefined,
+) {
+  const { name: server, startTimeoutMs, callTimeoutMs } = config;
+  const { hub, log, output, client, lists: listNeeds } = needs;
+  const { clock, random, hubVersion } = hub;
+  /** List changes before the first reading do not matter. */
+  let heard = (notification: ServerNotification): void => {
+    if (!isListChange(notification.method)) client.notified(notification);
+  };
+  const { channel } = instance;
+  const options = { server, ...(firstId !== undefined && { firstId }) };
+  const upstream = createUpstream(options, channel, {
+    clock,
+    log,
+    output,
+    notified: notification => heard(notification),
+    serverRequest: client.serverRequest,
+    pace: createPace(channel, client.maxNotifications, { clock, output }),
+  });
+  needs.opened(instance, upstream);
+  const serverInfo = await perform(upstream, handshakeOptionsOf(config, needs));
+  const { era, capabilities } = serverInfo;
+  const { asking, isStateless } = speechOf(era, upstream, hubVersion);
+  const rereads = createRereads(
+    { server, timeoutMs: callTimeoutMs, isStateless, capabilities },
+    asking,
+    { clock, log, ...listNeeds, isCurrent: () => listNeeds.isCurrent(upstream) },
+  );
+  const missed = () => rereads.doubt();
+  /** Set for servers of the stateless revision only. */
+  const subscription = isStateless
+    ? createSubscription({ capabilities, interest: client.interest() }, asking, {
+        clock,
+        log,
+        random,
+        missed,
+      })
+    : undefined;
+  heard = notification => {
+    const unmarked = subscription ? subscription.unwrap(notification) : notification;
+    if (unmarked && !rereads.hear(unmarked)) client.notified(unmarked);
+  };
+  try {
+    const reading = { clock, log, isStateless };
+    const lists = await readListing(server, asking, capabilities, startTimeoutMs, reading);
+    const running: Running = { instance, upstream, serverInfo };
+    return { running, lists, rereads, subscription };
+  } catch (error) {
+    subscription?.stop();
+    throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { type Clock, type Event, HubError, createEmitter } from '#core';
-import type { ClientOfSession } from './client-of-session.ts';
+import type { ClientOfSession } from '../handshake/handshake.ts';
 import { refusalOf } from '../lifecycle/refusal.ts';
 import type { Own, Server } from '../server-types.ts';
 

@@ -1,11 +1,42 @@
-import type { Clock, Log } from '#core';
-import { startFailure } from '../failures.ts';
-import type { Started } from '../handshake/start-types.ts';
-import type { InstanceEnds } from './end-instance.ts';
-import type { Operations } from './operations.ts';
-import { type RunningInstance, watchInstance } from './running-instance.ts';
+import type { ServerConfig } from '#config';
+import { type Clock, type Log, HubError } from '#core';
+import type { Instance } from '#runtimes';
+import type { Upstream } from '#upstream';
+import { haltedError, startFailure } from '../failures.ts';
+import { type Started, graceMs } from '../handshake/start.ts';
+import type { Running } from '../server-types.ts';
+import { type Health, needAnswer, watchHealth } from './health.ts';
+import { watchIdle } from './idle.ts';
 import type { ServerRecord } from './server-record.ts';
-import type { Event, InstanceId } from './state.ts';
+import type { InstanceId, LifecycleEvent } from './state.ts';
+
+/** Maximum time for pending requests once another instance takes the new ones. */
+const drainMs = 30_000;
+/** Interval at which a draining instance is checked for pending requests. */
+const drainCheckMs = 50;
+/** Maximum time between the end of stdout and the exit, for errors to name the exit code. */
+const exitNoticeMs = 1_000;
+
+/** How an instance ended. */
+type Ending = {
+  /** The error of its channel, if that failed. */
+  readonly cause?: Error | undefined;
+  /** Why the hub considers it unresponsive, if it does. */
+  readonly unresponsive?: string;
+};
+
+/** The running instance of a server, watched until it is detached. */
+export type RunningInstance = Started & {
+  /** On the monotonic clock, in milliseconds. */
+  readonly sinceMs: number;
+  readonly health: Health;
+  /** Resolves when the instance has ended or does not respond. Never rejects. */
+  readonly ended: Promise<Ending>;
+  /** Applies the intervals of a changed config. */
+  retime(): void;
+  /** Stops watching the instance and listening to it. */
+  detach(): void;
+};
 
 export type InstancePool = ReturnType<typeof createInstancePool>;
 
@@ -15,22 +46,38 @@ export type InstancePoolNeeds = {
   readonly random: () => number;
   readonly hubVersion: string;
   readonly record: ServerRecord;
-  readonly operations: Operations;
-  readonly ends: InstanceEnds;
   /** Whether a client listens to notifications of the server. */
   readonly isHeard: () => boolean;
   readonly forgetHandle: () => Promise<void>;
-  readonly dispatch: (event: Event) => void;
+  readonly dispatch: (event: LifecycleEvent) => void;
+  /** Reports the error of an operation that rejects, which is a bug. */
+  readonly report: (error: unknown) => void;
 };
 
-/** The instances of one server, by the ids that its state machine knows. */
+/**
+ * The instances of one server, by the ids that its state machine knows. Ends them and fails their pending requests;
+ * no other function does either.
+ */
 export function createInstancePool(needs: InstancePoolNeeds) {
-  const { clock, log, record, operations, ends, dispatch } = needs;
+  const { clock, log, record, dispatch } = needs;
+  const { name } = record.config;
   const instances = new Map<InstanceId, Started | RunningInstance>();
   let lastId: InstanceId = 0;
   let current: RunningInstance | undefined;
+  /** Launches, stops and cleanups that are under way. */
+  const operations = new Set<Promise<void>>();
   /** Replaced instances that still answer calls. */
   const draining = new Set<Promise<void>>();
+  let hurry = new AbortController();
+
+  /** Counts an operation until it is over. Dispatches `settled` when the last one is. */
+  function track(work: Promise<unknown>): void {
+    const operation = work.catch(needs.report).then(() => {
+      operations.delete(operation);
+      if (operations.size === 0) dispatch({ type: 'settled' });
+    });
+    operations.add(operation);
+  }
 
   function take(id: InstanceId): Started | RunningInstance {
     const instance = instances.get(id);
@@ -44,7 +91,7 @@ export function createInstancePool(needs: InstancePoolNeeds) {
     try {
       started = await launching;
     } catch (caught) {
-      const error = startFailure(record.config.name, caught, record.stderr.text());
+      const error = startFailure(name, caught, record.stderr.text());
       dispatch({ type: 'start_failed', failure: record.failureOf(error) });
       return;
     }
@@ -52,19 +99,50 @@ export function createInstancePool(needs: InstancePoolNeeds) {
     dispatch({ type: 'started', instance: lastId, variant: started.variant });
   }
 
+  async function end({ instance, upstream }: Running, reason: string): Promise<void> {
+    upstream.fail(haltedError(name, reason));
+    await instance.stop({ graceMs });
+  }
+
   async function stop(id: InstanceId): Promise<void> {
     const { running, subscription } = take(id);
     subscription?.stop();
-    await ends.stop(running, 'it was stopped');
+    await end(running, 'it was stopped');
     await needs.forgetHandle();
   }
 
+  /** Ends an instance once its pending requests are answered, no later than the drain timeout. */
+  async function drain(running: Running, reason: string): Promise<void> {
+    const { signal } = hurry;
+    const deadlineMs = clock.monotonic() + drainMs;
+    const drained = Promise.withResolvers<void>();
+    const check = () => {
+      const isOver = running.upstream.inFlight() === 0 || clock.monotonic() >= deadlineMs;
+      if (isOver || signal.aborted) drained.resolve();
+      else clock.after(drainCheckMs, check);
+    };
+    check();
+    await drained.promise;
+    await end(running, reason);
+  }
+
+  /** Removes an instance that has ended, does not respond, or (`lost`) is out of reach. */
   async function reap(id: InstanceId): Promise<void> {
-    const instance = take(id);
-    if (!('ended' in instance)) throw new TypeError(`instance ${id} was never attached`);
-    const { error, isClean, isLost } = await ends.reap(instance.running, await instance.ended);
-    const ranMs = clock.monotonic() - instance.sinceMs;
-    dispatch({ type: 'reaped', failure: record.failureOf(error, isClean), ranMs, isLost });
+    const taken = take(id);
+    if (!('ended' in taken)) throw new TypeError(`instance ${id} was never attached`);
+    const { instance, upstream } = taken.running;
+    const { unresponsive, cause } = await taken.ended;
+    const exit = await instance.stop({ graceMs: 0 });
+    const error = exit.lost
+      ? new HubError('HUB_ENGINE_UNREACHABLE', `${name} is out of reach: ${exit.detail}`, {
+          data: { server: name, retryable: true },
+        })
+      : (exit.refusal ?? record.gone(unresponsive ?? exit.detail, cause));
+    upstream.fail(error);
+    const isClean = exit.code === 0 && unresponsive === undefined;
+    const failure = record.failureOf(error, isClean);
+    const ranMs = clock.monotonic() - taken.sinceMs;
+    dispatch({ type: 'reaped', failure, ranMs, isLost: exit.lost === true });
   }
 
   return {
@@ -72,8 +150,14 @@ export function createInstancePool(needs: InstancePoolNeeds) {
     get current() {
       return current;
     },
+    get isSettled() {
+      return operations.size === 0;
+    },
+    track,
+    /** Resolves when all operations that are under way now are over. */
+    over: () => Promise.all(operations),
     /** Reports a launch as `started` or `start_failed`. */
-    launch: (launching: Promise<Started>) => operations.track(reportLaunch(launching)),
+    launch: (launching: Promise<Started>) => track(reportLaunch(launching)),
     attach(id: InstanceId): void {
       current = watchInstance(() => record.config, take(id), {
         ...needs,
@@ -89,22 +173,85 @@ export function createInstancePool(needs: InstancePoolNeeds) {
       current?.detach();
       current = undefined;
     },
-    stop: (id: InstanceId) => operations.track(stop(id)),
+    stop: (id: InstanceId) => track(stop(id)),
     drain(id: InstanceId, isReplaced: boolean): void {
       const { running } = take(id);
-      if (!isReplaced) {
-        operations.track(ends.drain(running, 'it was stopped').then(() => needs.forgetHandle()));
-        return;
-      }
-      const over = ends
-        .drain(running, 'it was replaced because its config changed')
-        .finally(() => draining.delete(over));
+      if (!isReplaced) return track(drain(running, 'it was stopped').then(needs.forgetHandle));
+      const reason = 'it was replaced because its config changed';
+      const over = drain(running, reason).finally(() => draining.delete(over));
       draining.add(over);
     },
+    /** Stops all draining instances now. */
     hurryDraining(): void {
-      ends.hurry();
-      for (const over of draining) operations.track(over);
+      hurry.abort();
+      hurry = new AbortController();
+      for (const over of draining) track(over);
     },
-    reap: (id: InstanceId) => operations.track(reap(id)),
+    reap: (id: InstanceId) => track(reap(id)),
+  };
+}
+
+/** Fails the pending requests once the channel has closed; `gone` makes the error that says how the server exited. */
+export async function failOnClose(
+  { channel, exited }: Instance,
+  upstream: Upstream,
+  clock: Clock,
+  gone: (how: string, cause: unknown) => HubError,
+): Promise<void> {
+  const { reason, error } = await channel.closed;
+  const late = Promise.withResolvers<undefined>();
+  using _timer = clock.after(exitNoticeMs, () => late.resolve(undefined));
+  const exit = await Promise.race([exited, late.promise]);
+  upstream.fail(gone(exit?.detail ?? reason, error));
+}
+
+type WatchNeeds = Pick<InstancePoolNeeds, 'clock' | 'log' | 'random' | 'hubVersion' | 'isHeard'> & {
+  /** Called when the instance had no work for `idle_stop`. */
+  readonly idle: () => void;
+};
+
+/** Watches the health, the idle time and the end of an instance. */
+function watchInstance(
+  config: () => ServerConfig,
+  started: Started,
+  needs: WatchNeeds,
+): RunningInstance {
+  const { instance, upstream } = started.running;
+  const unresponsive = Promise.withResolvers<string>();
+  const healthWatch = watchHealth(
+    { intervalMs: () => config().healthCheckIntervalMs },
+    {
+      ...needs,
+      ask: timeoutMs => needAnswer(started.running, needs.hubVersion, timeoutMs),
+      isAtWork: () => upstream.isAtWork(),
+      dead: unresponsive.resolve,
+    },
+  );
+  const idleWatch = watchIdle(config, {
+    clock: needs.clock,
+    calls: () => upstream.relayed(),
+    isBusy: () => upstream.onlyCaller() !== 'none' || needs.isHeard(),
+    idle: needs.idle,
+  });
+  return {
+    ...started,
+    sinceMs: needs.clock.monotonic(),
+    get health() {
+      return healthWatch.health;
+    },
+    ended: Promise.race<Ending>([
+      instance.exited.then(() => ({})),
+      instance.channel.closed.then(({ error }) => ({ cause: error })),
+      unresponsive.promise.then(why => ({ unresponsive: why })),
+    ]),
+    retime() {
+      healthWatch.retime();
+      idleWatch.retime();
+    },
+    detach() {
+      healthWatch[Symbol.dispose]();
+      idleWatch[Symbol.dispose]();
+      started.subscription?.stop();
+    },
   };
 }

@@ -1,10 +1,14 @@
-import { reconfigure } from './reconfigure.ts';
-import { type Failure, decideRestart, historyAfterRun, noRestarts } from './restart-policy.ts';
+import {
+  type ServerFailure,
+  decideRestart,
+  historyAfterRun,
+  noRestarts,
+} from './restart-policy.ts';
 import {
   type Effect,
-  type Event,
   type Facts,
-  type State,
+  type LifecycleEvent,
+  type LifecycleState,
   type Transition,
   statusOf,
 } from './state.ts';
@@ -13,17 +17,19 @@ import {
   enter,
   finished,
   launch,
+  queue,
   start,
   stay,
   stop,
   stopped,
+  succeeded,
   successorOf,
 } from './transitions.ts';
 
-type On<T extends Event['type']> = Extract<Event, { type: T }>;
+type On<T extends LifecycleEvent['type']> = Extract<LifecycleEvent, { type: T }>;
 
 /** The next state of a server, and the effects that the runner performs, in order. Pure. */
-export function next(state: State, event: Event, facts: Facts): Transition {
+export function next(state: LifecycleState, event: LifecycleEvent, facts: Facts): Transition {
   switch (event.type) {
     case 'start':
       return start(state, facts);
@@ -38,7 +44,7 @@ export function next(state: State, event: Event, facts: Facts): Transition {
     case 'progress': {
       if (!('progress' in state)) return stay(state);
       const told = { ...state, progress: event.text };
-      return { state: told, effects: [{ type: 'publish', status: statusOf(told) }] };
+      return stay(told, [{ type: 'publish', status: statusOf(told) }]);
     }
     case 'started':
       return started(state, event, facts);
@@ -47,12 +53,8 @@ export function next(state: State, event: Event, facts: Facts): Transition {
     case 'ended': {
       if (state.phase !== 'running' || state.instance !== event.instance) return stay(state);
       const { successor, instance } = state;
-      return enter(
-        state,
-        { phase: 'reaping', since: facts.now, successor },
-        [{ type: 'detach' }],
-        [{ type: 'reap', instance }],
-      );
+      const reaping = { phase: 'reaping', since: facts.now, successor } as const;
+      return enter(state, reaping, [{ type: 'detach' }], [{ type: 'reap', instance }]);
     }
     case 'reaped':
       return reaped(state, event, facts);
@@ -75,12 +77,12 @@ export function next(state: State, event: Event, facts: Facts): Transition {
   }
 }
 
-function started(state: State, event: On<'started'>, { now }: Facts): Transition {
+function started(state: LifecycleState, event: On<'started'>, { now }: Facts): Transition {
   const { instance, variant } = event;
   const successor = successorOf(state);
   // The launch completed although it was cancelled.
   if (state.phase !== 'starting' && !successor)
-    return { state, effects: [{ type: 'stop_instance', instance }] };
+    return stay(state, [{ type: 'stop_instance', instance }]);
   const replaced: readonly Effect[] =
     state.phase === 'running'
       ? [{ type: 'drain_instance', instance: state.instance, isReplaced: true }]
@@ -88,40 +90,33 @@ function started(state: State, event: On<'started'>, { now }: Facts): Transition
   return enter(
     { ...state, variant, history: successor ? noRestarts : state.history },
     { phase: 'running', since: now, instance, successor: undefined },
-    [
-      ...(successor ? [{ type: 'use_config', config: successor.config } as const] : []),
-      ...detached(state),
-      { type: 'attach', instance },
-    ],
+    [...succeeded(state), ...detached(state), { type: 'attach', instance }],
     [...replaced, ...finished(state)],
   );
 }
 
-function startFailed(state: State, { failure }: On<'start_failed'>, facts: Facts): Transition {
-  const refused: Effect = { type: 'finish_change', error: failure.error };
+function startFailed(
+  state: LifecycleState,
+  { failure }: On<'start_failed'>,
+  facts: Facts,
+): Transition {
+  const { error } = failure;
+  const refused: Effect = { type: 'finish_change', error };
   switch (state.phase) {
     case 'starting': {
-      if (state.change?.kind !== 'replace')
-        return afterFailure(state, failure, facts, finished(state));
-      const { error } = failure;
-      const restored = launch({ ...state, history: noRestarts }, facts, {
-        kind: 'rollback',
-        error,
-      });
-      return {
-        state: restored.state,
-        effects: [
-          { type: 'record_failure', error },
-          { type: 'use_config', config: state.change.before },
-          ...restored.effects,
-        ],
-      };
+      const { change } = state;
+      if (change?.kind !== 'replace') return afterFailure(state, failure, facts, finished(state));
+      const fresh = { ...state, history: noRestarts };
+      const restored = launch(fresh, facts, { kind: 'rollback', error });
+      return stay(restored.state, [
+        { type: 'record_failure', error },
+        { type: 'use_config', config: change.before },
+        ...restored.effects,
+      ]);
     }
     case 'running':
     case 'reaping':
-      return state.successor
-        ? { state: { ...state, successor: undefined }, effects: [refused] }
-        : stay(state);
+      return state.successor ? stay({ ...state, successor: undefined }, [refused]) : stay(state);
     case 'awaiting_successor':
       return afterFailure(state, state.failure, facts, [refused]);
     default:
@@ -129,23 +124,24 @@ function startFailed(state: State, { failure }: On<'start_failed'>, facts: Facts
   }
 }
 
-function reaped(state: State, { failure, ranMs, isLost }: On<'reaped'>, facts: Facts): Transition {
+function reaped(state: LifecycleState, event: On<'reaped'>, facts: Facts): Transition {
+  const { failure, ranMs, isLost } = event;
   // A successor that runs already has a handle of its own.
   if (state.phase === 'running') return stay(state);
   const forget: readonly Effect[] = isLost ? [] : [{ type: 'forget_handle', afterEnd: false }];
-  if (state.phase !== 'reaping') return { state, effects: forget };
+  if (state.phase !== 'reaping') return stay(state, forget);
   const ended = { ...state, history: historyAfterRun(state.history, ranMs) };
   const { successor } = state;
   if (!successor) return afterFailure(ended, failure, facts, [], forget);
   const progress = 'waiting for its successor';
   const phase = 'awaiting_successor';
-  return enter(ended, { phase, since: facts.now, progress, successor, failure }, forget, []);
+  return enter(ended, { phase, since: facts.now, progress, successor, failure }, forget);
 }
 
 /** Applies the restart policy to a start that failed or an instance that ended. */
 function afterFailure(
-  state: State,
-  failure: Failure,
+  state: LifecycleState,
+  failure: ServerFailure,
   facts: Facts,
   after: readonly Effect[],
   before: readonly Effect[] = [],
@@ -158,36 +154,80 @@ function afterFailure(
   }
   const { history, status, delayMs } = decideRestart(facts.config, state.history, failure, facts);
   const decided = { ...state, history };
-  switch (status.state) {
-    case 'stopped':
-      return enter(decided, { phase: 'stopped' }, first, after);
-    case 'failed':
-      return enter(
-        decided,
-        { phase: 'failed', since: status.since, why: status.why },
-        first,
-        after,
-      );
-    default:
-      return enter(decided, { phase: 'retrying', status }, first, [
-        { type: 'delay', delayMs: delayMs ?? 0 },
-        ...after,
-      ]);
+  if (status.state === 'stopped') return enter(decided, { phase: 'stopped' }, first, after);
+  if (status.state === 'failed') {
+    const { since, why } = status;
+    return enter(decided, { phase: 'failed', since, why }, first, after);
   }
+  const delay: Effect = { type: 'delay', delayMs: delayMs ?? 0 };
+  return enter(decided, { phase: 'retrying', status }, first, [delay, ...after]);
 }
 
-function settled(state: State, facts: Facts): Transition {
-  if (state.phase === 'stopping') return enter(state, { phase: 'stopped' }, [], []);
+function settled(state: LifecycleState, facts: Facts): Transition {
+  if (state.phase === 'stopping') return enter(state, { phase: 'stopped' });
   if (state.phase === 'queued') return launch(state, facts, state.change);
-  const successor = successorOf(state);
-  if (!('successor' in state) || !successor || successor.isLaunched) return stay(state);
-  const { config } = successor;
+  if (!('successor' in state) || !state.successor || state.successor.isLaunched) return stay(state);
+  const { config } = state.successor;
   const variant = state.variant === undefined ? successorVariant : undefined;
-  return {
-    state: { ...state, successor: { config, isLaunched: true } },
-    effects: [{ type: 'launch_beside', config, variant }],
-  };
+  const launched = { ...state, successor: { config, isLaunched: true } };
+  return stay(launched, [{ type: 'launch_beside', config, variant }]);
 }
 
 /** The variant of an instance that replaces one without a variant. */
 export const successorVariant = 'next';
+
+/** Applies another config: at once, by a restart, or by a successor beside the running instance. */
+function reconfigure(state: LifecycleState, event: On<'reconfigure'>, facts: Facts): Transition {
+  const { config, isReplaced } = event;
+  const before = facts.config;
+  const use: Effect = { type: 'use_config', config };
+  const finish: Effect = { type: 'finish_change' };
+  if (state.isClosed) return stay(state, [finish]);
+  if (!config.enabled) {
+    if (!before.enabled) return stay(state, [use, finish]);
+    const ending = stop(state, facts);
+    return stay(ending.state, [use, ...ending.effects, { ...finish, afterEnd: true }]);
+  }
+  const isActive = !['stopped', 'stopping', 'failed'].includes(state.phase);
+  if (isReplaced && before.enabled && isActive) return replace(state, event, facts);
+  const fresh = { ...state, history: noRestarts };
+  if (facts.audience !== 'all') return stay(fresh, [use, finish]);
+  if (state.phase === 'failed') return recover(fresh, event, facts);
+  const wasOn = before.enabled && before.autoStart;
+  const mayStart = state.phase === 'stopped' && !(state.byHand && before.enabled);
+  if (!config.autoStart || !mayStart || wasOn) return stay(fresh, [use, finish]);
+  const begun = start(fresh, facts);
+  return stay(begun.state, [use, ...begun.effects, finish]);
+}
+
+/** A failed server may start with the new config, if only because it has more time. */
+function recover(state: LifecycleState, { config }: On<'reconfigure'>, facts: Facts): Transition {
+  const ending = stop(state, facts);
+  const effects: readonly Effect[] = [
+    { type: 'use_config', config },
+    ...ending.effects,
+    { type: 'reset_admission' },
+  ];
+  const finish: Effect = { type: 'finish_change', afterEnd: true };
+  return config.autoStart
+    ? queue({ ...ending.state, byHand: false }, facts, effects, [finish])
+    : stay(ending.state, [...effects, finish]);
+}
+
+/** Replaces whatever is under way by an instance of the new config. */
+function replace(state: LifecycleState, event: On<'reconfigure'>, facts: Facts): Transition {
+  const { config, isExclusive } = event;
+  if (state.phase === 'running' && !isExclusive) {
+    const waiting = { ...state, successor: { config, isLaunched: false } };
+    return stay(waiting, [{ type: 'hurry_draining' }, { type: 'await_settled' }]);
+  }
+  const before: readonly Effect[] = [
+    { type: 'use_config', config },
+    { type: 'cancel' },
+    ...detached(state),
+  ];
+  if (state.phase !== 'running') return queue(state, facts, before, [{ type: 'finish_change' }]);
+  const { instance } = state;
+  const drain: Effect = { type: 'drain_instance', instance, isReplaced: false };
+  return queue(state, facts, before, [drain], { kind: 'replace', before: facts.config });
+}

@@ -5,9 +5,9 @@ import type { ServerRecord } from './server-record.ts';
 /** Calls wait for a restart that is due within this time, in milliseconds. */
 const maxWaitMs = 5_000;
 
-export type ReadyNeeds = {
-  readonly clock: Pick<Clock, 'monotonic' | 'after'>;
-  readonly record: Pick<ServerRecord, 'config' | 'status' | 'changed' | 'refusal'>;
+type Needs = {
+  readonly clock: Clock;
+  readonly record: ServerRecord;
   readonly running: () => Running | undefined;
   /** Starts the server, unless it is active. */
   readonly start: () => void;
@@ -18,20 +18,19 @@ export type ReadyNeeds = {
  * than a call may take, and not for a second start after a failed one. Rejects with HubError. Without `isRefused`,
  * a failed server is started as well.
  */
-export async function whenRunning(needs: ReadyNeeds, isRefused: boolean): Promise<Running> {
+export async function whenRunning(needs: Needs, isRefused: boolean): Promise<Running> {
   const { clock, record } = needs;
   const waitMs = Math.min(maxWaitMs, record.config.callTimeoutMs);
   let hasSeenStart = false;
 
   function refused(): HubError | undefined {
-    const { status } = record;
-    hasSeenStart ||= status.state === 'starting';
-    return !hasSeenStart && isBackWithin(waitMs, status) ? undefined : record.refusal();
+    hasSeenStart ||= record.status.state === 'starting';
+    return !hasSeenStart && isBackSoon(record.status) ? undefined : record.refusal();
   }
 
-  function isBackWithin(leftMs: number, status: ServerStatus): boolean {
+  function isBackSoon(status: ServerStatus): boolean {
     if (status.state === 'stopping') return status.hasEnded;
-    return 'due' in status && status.due - clock.monotonic() <= leftMs;
+    return 'due' in status && status.due - clock.monotonic() <= waitMs;
   }
 
   const first = isRefused ? refused() : undefined;
@@ -39,11 +38,9 @@ export async function whenRunning(needs: ReadyNeeds, isRefused: boolean): Promis
   const { promise, resolve, reject } = Promise.withResolvers<Running>();
   using _ = record.changed(() => {
     const running = needs.running();
-    if (record.status.state === 'running' && running) resolve(running);
-    else {
-      const error = refused();
-      if (error) reject(error);
-    }
+    if (record.status.state === 'running' && running) return resolve(running);
+    const error = refused();
+    if (error) reject(error);
   });
   // The cleanup may take longer than the restart was expected to.
   using _late = clock.after(waitMs, () => {

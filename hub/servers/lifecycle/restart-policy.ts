@@ -12,7 +12,7 @@ export type RestartHistory = {
 };
 
 /** How a start failed or a running instance ended. */
-export type Failure = {
+export type ServerFailure = {
   readonly error: unknown;
   /** The message of the error, redacted. */
   readonly why: string;
@@ -27,7 +27,7 @@ export type Moment = {
   readonly random: number;
 };
 
-export type Decision = {
+export type RestartDecision = {
   readonly history: RestartHistory;
   readonly status: Extract<
     ServerStatus,
@@ -53,48 +53,37 @@ export const historyAfterRun = (history: RestartHistory, ranMs: number): Restart
 export function decideRestart(
   config: Pick<ServerConfig, 'name' | 'maxRestarts' | 'restart' | 'startTimeoutMs'>,
   before: RestartHistory,
-  { error, why, isClean }: Failure,
+  { error, why, isClean }: ServerFailure,
   { now, monotonicMs, random }: Moment,
-): Decision {
+): RestartDecision {
   const { name, maxRestarts, restart, startTimeoutMs } = config;
-  const giveUp = (history: RestartHistory, reason: string): Decision => ({
-    history,
-    status: { state: 'failed', since: now, why: reason },
-    delayMs: undefined,
-  });
+  let history = before;
+  const end = (status: RestartDecision['status']) => ({ history, status, delayMs: undefined });
+  const giveUp = (reason: string) => end({ state: 'failed', since: now, why: reason });
   // The operator must fix the cause first: a retry would fail in the same way.
-  if (isLasting(error)) return giveUp(before, why);
-  const failed = { ...before, failures: before.failures + 1 };
-  const code = awayCodeOf(error);
+  if (isLasting(error)) return giveUp(why);
+  history = { ...before, failures: before.failures + 1 };
   // A server that has done its work is started again by the next call.
-  if (isClean && restart !== 'permanent')
-    return {
-      history: failed,
-      status: { state: 'stopped', byHand: false },
-      delayMs: undefined,
-    };
-  let history: RestartHistory = failed;
+  if (isClean && restart !== 'permanent') return end({ state: 'stopped', byHand: false });
+  const code = awayCodeOf(error);
   // An unreachable engine, registry or host is not the server's fault: it is retried without limit.
   if (!code) {
     if (restart === 'temporary')
       return giveUp(
-        failed,
         `restarts are off ("restart_on_failure" and "restart" in its entry): ${withoutName(name, why)}`,
       );
     // Starts that time out, and the delays between them, must all fall into the window; otherwise a server
     // that never comes up would be retried without limit.
     const windowMs = stableMs + maxRestarts * (startTimeoutMs + backoff.maxMs);
-    const { restartsMs, isAllowed } = recordRestart(before.restartsMs, monotonicMs, {
-      maxRestarts,
-      windowMs,
-    });
-    history = { ...failed, restartsMs };
+    const limit = { maxRestarts, windowMs };
+    const { restartsMs, isAllowed } = recordRestart(before.restartsMs, monotonicMs, limit);
+    history = { ...history, restartsMs };
     const restarts = maxRestarts === 1 ? 'restart' : 'restarts';
     if (!isAllowed)
-      return giveUp(history, `gave up after ${maxRestarts} ${restarts}: ${withoutName(name, why)}`);
+      return giveUp(`gave up after ${maxRestarts} ${restarts}: ${withoutName(name, why)}`);
   }
   const bounds = code === 'HUB_ENGINE_UNREACHABLE' ? engineBackoff : backoff;
-  const delayMs = backoffMs(bounds, failed.failures, () => random);
+  const delayMs = backoffMs(bounds, history.failures, () => random);
   const retry = { until: now + delayMs, due: monotonicMs + delayMs, why };
   return {
     history,

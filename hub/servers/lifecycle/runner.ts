@@ -1,24 +1,18 @@
 import type { ServerConfig } from '#config';
+import { HubError } from '#core';
+import type { Started } from '../handshake/start.ts';
 import type { Server } from '../server-types.ts';
-import type { Started } from '../handshake/start-types.ts';
-import { type ConfigQueueNeeds, createConfigQueue } from './config-queue.ts';
 import { type InstancePool, type InstancePoolNeeds, createInstancePool } from './instance-pool.ts';
 import { next } from './next.ts';
-import { type Operations, createOperations } from './operations.ts';
-import type { RunningInstance } from './running-instance.ts';
-import { type Effect, type Event, type State, initialState } from './state.ts';
+import { type Effect, type LifecycleEvent, type LifecycleState, initialState } from './state.ts';
 
-/** Runs one server: performs the effects of its state machine and feeds the results back as events. */
-export interface Runner extends Pick<Server, 'reconfigure' | 'refusedEntry' | 'restarts'> {
-  /** The instance that takes calls. */
-  readonly current: RunningInstance | undefined;
-  dispatch(event: Event): void;
-  /** Dispatches a stop or a close, and resolves when everything that ran has ended. */
-  end(event: Extract<Event, { type: 'stop' | 'close' }>): Promise<void>;
-}
+export type Runner = ReturnType<typeof createRunner>;
 
-export type RunnerNeeds = Omit<InstancePoolNeeds, 'operations' | 'dispatch' | 'forgetHandle'> &
-  Pick<ConfigQueueNeeds, 'isExclusive'> & { readonly host: RunnerHost };
+type Needs = Omit<InstancePoolNeeds, 'dispatch' | 'report' | 'forgetHandle'> & {
+  /** Whether no two instances of a config may run at the same time. Throws HubError. */
+  readonly isExclusive: ((config: ServerConfig) => boolean) | undefined;
+  readonly host: RunnerHost;
+};
 
 /** What the server contributes to the effects. */
 export type RunnerHost = {
@@ -36,23 +30,18 @@ export type RunnerHost = {
   readonly forgetHandle: () => Promise<void>;
 };
 
-/** The runner of a server that is stopped. */
-export function createRunner(needs: RunnerNeeds): Runner {
+/** Runs one server: performs the effects of its state machine and feeds the results back as events. */
+export function createRunner(needs: Needs) {
   const { clock, log, record, host } = needs;
-  let state: State = initialState;
-  const events: Event[] = [];
+  let state: LifecycleState = initialState;
+  const events: LifecycleEvent[] = [];
   let isDispatching = false;
   const { forgetHandle } = host;
-  const operations = createOperations(() => dispatch({ type: 'settled' }), report);
-  const pool = createInstancePool({ ...needs, operations, forgetHandle, dispatch });
-  const changes = createConfigQueue({
-    ...needs,
-    isRunning: () => pool.current !== undefined,
-    dispatch,
-  });
-  const perform = createPerformer(needs, { pool, operations, changes, dispatch, ended });
+  const pool = createInstancePool({ ...needs, forgetHandle, dispatch, report });
+  const changes = createConfigQueue(needs, pool, dispatch);
+  const perform = createPerformer(needs, { pool, changes, dispatch, ended });
 
-  function dispatch(event: Event): void {
+  function dispatch(event: LifecycleEvent): void {
     events.push(event);
     if (isDispatching) return;
     isDispatching = true;
@@ -65,7 +54,7 @@ export function createRunner(needs: RunnerNeeds): Runner {
     isDispatching = false;
   }
 
-  function handle(event: Event): void {
+  function handle(event: LifecycleEvent): void {
     const transition = next(state, event, {
       config: record.config,
       audience: record.audience,
@@ -78,18 +67,19 @@ export function createRunner(needs: RunnerNeeds): Runner {
   }
 
   /** A bug in the runner must show as a failed server, not as one that starts for ever. */
-  function report(error: unknown, during?: Event): void {
+  function report(error: unknown, during?: LifecycleEvent): void {
     log.error({ error: String(error) }, 'the runner of the server failed');
     if (during?.type !== 'broken') dispatch({ type: 'broken', failure: record.failureOf(error) });
   }
 
   /** Resolves when everything that is ending now has ended. */
   async function ended(): Promise<void> {
-    do await operations.over();
+    do await pool.over();
     while (state.phase === 'stopping' || state.phase === 'queued');
   }
 
   return {
+    /** The instance that takes calls. */
     get current() {
       return pool.current;
     },
@@ -100,26 +90,76 @@ export function createRunner(needs: RunnerNeeds): Runner {
       return changes.refusedEntry;
     },
     dispatch,
-    async end(event) {
+    /** Dispatches a stop or a close, and resolves when everything that ran has ended. */
+    async end(event: Extract<LifecycleEvent, { type: 'stop' | 'close' }>): Promise<void> {
       dispatch(event);
       await ended();
     },
-    reconfigure: (config, isReplaced) => changes.reconfigure(config, isReplaced),
+    reconfigure: (config: ServerConfig, isReplaced: boolean) =>
+      changes.reconfigure(config, isReplaced),
+  };
+}
+
+/** Applies the config changes of one server one after the other. */
+function createConfigQueue(
+  { clock, record, isExclusive }: Needs,
+  pool: InstancePool,
+  dispatch: (event: LifecycleEvent) => void,
+) {
+  let previous: Promise<unknown> = Promise.resolve();
+  let current: PromiseWithResolvers<void> | undefined;
+  let refusedEntry: Server['refusedEntry'];
+
+  async function apply(config: ServerConfig, isReplaced: boolean): Promise<void> {
+    const isRestarted = isReplaced && config.enabled && pool.current !== undefined;
+    try {
+      current = Promise.withResolvers();
+      dispatch({
+        type: 'reconfigure',
+        config,
+        isReplaced,
+        isExclusive: isRestarted && [record.config, config].some(one => isExclusive?.(one)),
+      });
+      await current.promise;
+      refusedEntry = undefined;
+    } catch (error) {
+      if (error instanceof HubError) {
+        const { code, cause, data } = error;
+        const { why } = record.failureOf(error);
+        refusedEntry = { at: clock.now(), error: new HubError(code, why, { cause, data }) };
+      }
+      throw error;
+    }
+  }
+
+  return {
+    get refusedEntry() {
+      return refusedEntry;
+    },
+    reconfigure(config: ServerConfig, isReplaced: boolean): Promise<void> {
+      const applied = previous.then(() => apply(config, isReplaced));
+      previous = applied.catch(() => undefined); // The caller of this change has its error.
+      return applied;
+    },
+    /** Settles the change that is being applied. */
+    finish(error: unknown): void {
+      if (error === undefined) current?.resolve();
+      else current?.reject(error);
+    },
   };
 }
 
 type PerformerNeeds = {
   readonly pool: InstancePool;
-  readonly operations: Operations;
   readonly changes: ReturnType<typeof createConfigQueue>;
-  readonly dispatch: (event: Event) => void;
+  readonly dispatch: (event: LifecycleEvent) => void;
   readonly ended: () => Promise<void>;
 };
 
 /** Performs single effects. */
 function createPerformer(
-  { clock, record, host }: RunnerNeeds,
-  { pool, operations, changes, dispatch, ended }: PerformerNeeds,
+  { clock, record, host }: Needs,
+  { pool, changes, dispatch, ended }: PerformerNeeds,
 ): (effect: Effect) => void {
   let cancelling = new AbortController();
   let delay: Disposable | undefined;
@@ -134,12 +174,10 @@ function createPerformer(
       case 'cancel':
         cancelling.abort();
         cancelling = new AbortController();
-        delay?.[Symbol.dispose]();
-        return undefined;
+        return delay?.[Symbol.dispose]();
       case 'attach':
         pool.attach(effect.instance);
-        if (pool.current) host.onStarted(pool.current);
-        return undefined;
+        return pool.current && host.onStarted(pool.current);
       case 'detach':
         return pool.detach();
       case 'stop_instance':
@@ -151,15 +189,14 @@ function createPerformer(
       case 'reap':
         return pool.reap(effect.instance);
       case 'forget_handle': {
-        const earlier = effect.afterEnd ? operations.over() : undefined;
-        return operations.track(earlier?.then(host.forgetHandle) ?? host.forgetHandle());
+        const earlier = effect.afterEnd ? pool.over() : undefined;
+        return pool.track(earlier?.then(host.forgetHandle) ?? host.forgetHandle());
       }
       case 'delay':
         delay = clock.after(effect.delayMs, () => dispatch({ type: 'delay_over' }));
         return undefined;
       case 'await_settled':
-        if (operations.size === 0) dispatch({ type: 'settled' });
-        return undefined;
+        return pool.isSettled ? dispatch({ type: 'settled' }) : undefined;
       case 'record_failure':
         return record.recordFailure(effect.error);
       case 'use_config':

@@ -1,36 +1,16 @@
 import type { ServerConfig } from '#config';
-import { type Clock, type Event, type Log, HubError, createEmitter, messageOf } from '#core';
+import { type Clock, type Log, HubError, createEmitter, messageOf } from '#core';
 import { goneError } from '../failures.ts';
 import type { Running, Server, ServerStatus } from '../server-types.ts';
-import { createStderrRing, lastWordsOf } from './stderr-ring.ts';
 import { closedFor, refusalOf } from './refusal.ts';
-import type { Failure } from './restart-policy.ts';
+import type { ServerFailure } from './restart-policy.ts';
 import type { Facts } from './state.ts';
-import { createStatusLog } from './status-log.ts';
+import { createStderrRing, lastWordsOf } from './stderr-ring.ts';
 
 /** What is known about one server: its config, its status, its stderr and its last error. */
-export interface ServerRecord {
-  /** The config in use. */
-  config: ServerConfig;
-  readonly audience: Facts['audience'];
-  readonly status: ServerStatus;
-  readonly changed: Event<ServerStatus>;
-  readonly lastError: Server['lastError'];
-  readonly closed: HubError | undefined;
-  /** An instance has run since the last launch. */
-  hasRun: boolean;
-  readonly stderr: Pick<ReturnType<typeof createStderrRing>, 'add' | 'text' | 'clear'>;
-  publish(status: ServerStatus, running: Running | undefined): void;
-  recordFailure(error: unknown): void;
-  failureOf(error: unknown, isClean?: boolean): Failure;
-  /** The error of a server that ended by itself, with the end of its stderr. */
-  gone(how: string, cause: unknown): HubError;
-  /** Why the server accepts no call now; undefined if it runs or may be started. */
-  refusal(): HubError | undefined;
-  close(why: 'stopping' | 'removed'): void;
-}
+export type ServerRecord = ReturnType<typeof createServerRecord>;
 
-export type RecordNeeds = {
+type Needs = {
   readonly clock: Clock;
   readonly log: Log;
   readonly redact?: (text: string) => string;
@@ -39,11 +19,11 @@ export type RecordNeeds = {
 export function createServerRecord(
   config: ServerConfig,
   audience: Facts['audience'],
-  { clock, log, redact = text => text }: RecordNeeds,
-): ServerRecord {
+  { clock, log, redact = text => text }: Needs,
+) {
   const { name } = config;
   const stderr = createStderrRing(clock, redact);
-  const logStatus = createStatusLog(log, { clock, isOwn: audience === 'session' });
+  const logStatus = createStatusLog(log, clock, audience);
   const changed = createEmitter<ServerStatus>();
   let status: ServerStatus = { state: 'stopped', byHand: false };
   let lastError: Server['lastError'];
@@ -51,42 +31,84 @@ export function createServerRecord(
   let failure: HubError | undefined;
   let closed: HubError | undefined;
 
-  const record: ServerRecord = {
+  const record = {
+    /** The config in use. */
     config,
     audience,
     changed: changed.event,
+    /** An instance has run since the last launch. */
     hasRun: false,
     stderr,
-    get status() {
+    get status(): ServerStatus {
       return status;
     },
-    get lastError() {
+    get lastError(): Server['lastError'] {
       return lastError;
     },
-    get closed() {
+    get closed(): HubError | undefined {
       return closed;
     },
-    publish(changedStatus, running) {
+    publish(changedStatus: ServerStatus, running: Running | undefined): void {
       status = changedStatus;
       logStatus(status, running ? { ...running.instance.about, era: running.serverInfo.era } : {});
       changed.fire(status);
     },
-    recordFailure(error) {
+    recordFailure(error: unknown): void {
       const message = redact(messageOf(error));
       lastError = { at: clock.now(), message, stderr: stderr.text() };
       if (audience !== 'all')
         failure = error instanceof HubError ? error : record.gone(message, error);
     },
-    failureOf: (error, isClean = false) => ({ error, why: redact(messageOf(error)), isClean }),
-    gone: (how, cause) => goneError(name, how, lastWordsOf(stderr, record.hasRun), cause),
-    refusal: () =>
-      closed ??
-      (audience !== 'all' && status.state === 'failed'
-        ? failure
-        : refusalOf(record.config, status, stderr.text(), clock.monotonic())),
-    close(why) {
+    failureOf: (error: unknown, isClean = false): ServerFailure => ({
+      error,
+      why: redact(messageOf(error)),
+      isClean,
+    }),
+    /** The error of a server that ended by itself, with the end of its stderr. */
+    gone: (how: string, cause: unknown): HubError =>
+      goneError(name, how, lastWordsOf(stderr, record.hasRun), cause),
+    /** Why the server accepts no call now; undefined if it runs or may be started. */
+    refusal(): HubError | undefined {
+      if (closed) return closed;
+      if (audience !== 'all' && status.state === 'failed') return failure;
+      return refusalOf(record.config, status, stderr.text(), clock.monotonic());
+    },
+    close(why: 'stopping' | 'removed'): void {
       closed ??= closedFor(name, why);
     },
   };
   return record;
+}
+
+/**
+ * Logs one line for each state that a server enters. `about` identifies the running instance. The end of a session's
+ * instance is only a warning, since the next call starts it again.
+ */
+function createStatusLog(log: Log, clock: Clock, audience: Facts['audience']) {
+  let state: ServerStatus['state'] = 'stopped';
+  /** The last logged reason of an outage, which is not repeated at every retry. */
+  let away: string | undefined;
+
+  return (status: ServerStatus, about: object): void => {
+    const isNew = status.state !== state;
+    state = status.state;
+    if (status.state === 'starting') log.debug({ progress: status.progress }, 'starting');
+    if (!isNew || status.state === 'starting') return;
+    if (status.state === 'running') log.info(about, 'running');
+    else if (status.state === 'stopped') log.info({ by_hand: status.byHand }, 'stopped');
+    else if (status.state === 'stopping') {
+      // The next state says how it ended.
+      if (!status.hasEnded) log.info({}, 'stopping');
+    } else if (status.state === 'failed') {
+      if (audience === 'session')
+        log.warn({}, `${status.why}; the next call of its session starts it again`);
+      else log.error({}, `the server has failed: ${status.why}`);
+    } else {
+      const waitMs = Math.round(status.due - clock.monotonic());
+      const line = `${status.why}, starting again in ${waitMs} ms`;
+      if (status.why === away) log.debug({}, line);
+      else log.warn({}, line);
+    }
+    away = status.state === 'unreachable' ? status.why : undefined;
+  };
 }

@@ -1,17 +1,22 @@
 import type { ServerConfig } from '#config';
 import type { ServerStatus } from '../server-types.ts';
-import { type Failure, type Moment, type RestartHistory, noRestarts } from './restart-policy.ts';
+import {
+  type Moment,
+  type RestartHistory,
+  type ServerFailure,
+  noRestarts,
+} from './restart-policy.ts';
 
 /** Identifies an instance within one server. */
 export type InstanceId = number;
 
 /** A replacement that is launched beside the running instance, once earlier instances have ended. */
-export type Successor = { readonly config: ServerConfig; readonly isLaunched: boolean };
+type Successor = { readonly config: ServerConfig; readonly isLaunched: boolean };
 
 /** A config change that restarts the server, with the rollback if the new config does not start. */
-export type Change =
-  | { readonly kind: 'replace'; readonly before: ServerConfig }
-  | { readonly kind: 'rollback'; readonly error: unknown };
+export type Change = Readonly<
+  { kind: 'replace'; before: ServerConfig } | { kind: 'rollback'; error: unknown }
+>;
 
 type Common = {
   /** The last stop was requested by the operator: calls do not start the server. */
@@ -25,125 +30,88 @@ type Common = {
   readonly variant: string | undefined;
 };
 
-type Starting = {
-  readonly since: number;
-  readonly progress: string;
-  readonly change: Change | undefined;
-};
+type Starting = { readonly since: number; readonly progress: string };
 
-export type Phase =
-  | { readonly phase: 'stopped' }
-  /** Waits until the previous instance has ended, then starts. */
-  | ({ readonly phase: 'queued' } & Starting)
-  | ({ readonly phase: 'starting' } & Starting)
-  | {
-      readonly phase: 'running';
-      readonly since: number;
-      readonly instance: InstanceId;
-      readonly successor: Successor | undefined;
-    }
+export type Phase = Readonly<
+  | { phase: 'stopped' }
+  /** A `queued` server waits until the previous instance has ended, then starts. */
+  | ({ phase: 'queued' | 'starting'; change: Change | undefined } & Starting)
+  | { phase: 'running'; since: number; instance: InstanceId; successor: Successor | undefined }
   /** The instance ended by itself or does not respond; the runner removes it. */
-  | {
-      readonly phase: 'reaping';
-      readonly since: number;
-      readonly successor: Successor | undefined;
-    }
+  | { phase: 'reaping'; since: number; successor: Successor | undefined }
   /** The instance is gone, and its successor is still starting. */
-  | {
-      readonly phase: 'awaiting_successor';
-      readonly since: number;
-      readonly progress: string;
-      readonly successor: Successor;
-      readonly failure: Failure;
-    }
-  | { readonly phase: 'retrying'; readonly status: Retrying }
-  | { readonly phase: 'stopping'; readonly since: number; readonly hasEnded: boolean }
-  | { readonly phase: 'failed'; readonly since: number; readonly why: string };
+  | ({ phase: 'awaiting_successor'; successor: Successor; failure: ServerFailure } & Starting)
+  | { phase: 'retrying'; status: Extract<ServerStatus, { state: 'backing_off' | 'unreachable' }> }
+  | { phase: 'stopping'; since: number; hasEnded: boolean }
+  | { phase: 'failed'; since: number; why: string }
+>;
 
-type Retrying = Extract<ServerStatus, { state: 'backing_off' | 'unreachable' }>;
+export type LifecycleState = Common & Phase;
 
-export type State = Common & Phase;
-
-export type Event =
-  | { readonly type: 'start' }
+export type LifecycleEvent = Readonly<
+  | { type: 'start' }
   /** Without `byHand`, whether calls start the server stays as it was. */
-  | { readonly type: 'stop'; readonly byHand?: boolean }
-  | { readonly type: 'close' }
+  | { type: 'stop'; byHand?: boolean }
+  | { type: 'close' }
   /** The running instance had no work for `idle_stop`. */
-  | { readonly type: 'idle' }
-  | {
-      readonly type: 'reconfigure';
-      readonly config: ServerConfig;
-      /** The launch differs, so a running instance must be replaced. */
-      readonly isReplaced: boolean;
-      /** The old and the new instance must not run at the same time. */
-      readonly isExclusive: boolean;
-    }
-  | { readonly type: 'progress'; readonly text: string }
-  | {
-      readonly type: 'started';
-      readonly instance: InstanceId;
-      readonly variant: string | undefined;
-    }
-  | { readonly type: 'start_failed'; readonly failure: Failure }
+  | { type: 'idle' }
+  /**
+   * `isReplaced`: the launch differs, so a running instance must be replaced. `isExclusive`: the old and the new
+   * instance must not run at the same time.
+   */
+  | { type: 'reconfigure'; config: ServerConfig; isReplaced: boolean; isExclusive: boolean }
+  | { type: 'progress'; text: string }
+  | { type: 'started'; instance: InstanceId; variant: string | undefined }
+  | { type: 'start_failed'; failure: ServerFailure }
   /** The instance exited, closed its channel or stopped responding. */
-  | { readonly type: 'ended'; readonly instance: InstanceId }
-  | {
-      readonly type: 'reaped';
-      readonly failure: Failure;
-      readonly ranMs: number;
-      /** Only the connection is lost: the instance may still run and can be adopted. */
-      readonly isLost: boolean;
-    }
-  | { readonly type: 'delay_over' }
+  | { type: 'ended'; instance: InstanceId }
+  /** `isLost`: only the connection is lost; the instance may still run and can be adopted. */
+  | { type: 'reaped'; failure: ServerFailure; ranMs: number; isLost: boolean }
+  | { type: 'delay_over' }
   /** No launch, stop or cleanup is under way. */
-  | { readonly type: 'settled' }
+  | { type: 'settled' }
   /** The runner failed because of a bug. */
-  | { readonly type: 'broken'; readonly failure: Failure };
+  | { type: 'broken'; failure: ServerFailure }
+>;
 
-export type Effect =
-  | { readonly type: 'publish'; readonly status: ServerStatus }
+export type Effect = Readonly<
+  | { type: 'publish'; status: ServerStatus }
   /** Launches the server, or adopts the instance of an earlier run. Answers `started` or `start_failed`. */
-  | { readonly type: 'launch'; readonly variant: string | undefined }
+  | { type: 'launch'; variant: string | undefined }
   /** Launches a successor. Answers `started` or `start_failed`. */
-  | {
-      readonly type: 'launch_beside';
-      readonly config: ServerConfig;
-      readonly variant: string | undefined;
-    }
+  | { type: 'launch_beside'; config: ServerConfig; variant: string | undefined }
   /** Cancels launches and the delay. A launch that completes regardless answers `started`. */
-  | { readonly type: 'cancel' }
+  | { type: 'cancel' }
   /** Hands calls to the instance from now on, and watches it. */
-  | { readonly type: 'attach'; readonly instance: InstanceId }
+  | { type: 'attach'; instance: InstanceId }
   /** Hands no more calls to the running instance, and watches it no more. */
-  | { readonly type: 'detach' }
+  | { type: 'detach' }
   /** Stops an instance and fails its calls. */
-  | { readonly type: 'stop_instance'; readonly instance: InstanceId }
-  /** Stops an instance once its calls are answered, but no later than the drain timeout. */
-  | {
-      readonly type: 'drain_instance';
-      readonly instance: InstanceId;
-      /** A successor has its place already; otherwise the next start waits for the end. */
-      readonly isReplaced: boolean;
-    }
+  | { type: 'stop_instance'; instance: InstanceId }
+  /**
+   * Stops an instance once its calls are answered, but no later than the drain timeout. `isReplaced`: a successor has
+   * its place already; otherwise the next start waits for the end.
+   */
+  | { type: 'drain_instance'; instance: InstanceId; isReplaced: boolean }
   /** Ends all draining instances now; the next `settled` waits for them. */
-  | { readonly type: 'hurry_draining' }
+  | { type: 'hurry_draining' }
   /** Removes what is left of an instance that ended. Answers `reaped`. */
-  | { readonly type: 'reap'; readonly instance: InstanceId }
+  | { type: 'reap'; instance: InstanceId }
   /** Drops the saved handle: no later start adopts the instance. `afterEnd`: once all has ended. */
-  | { readonly type: 'forget_handle'; readonly afterEnd: boolean }
+  | { type: 'forget_handle'; afterEnd: boolean }
   /** Answers `delay_over`. */
-  | { readonly type: 'delay'; readonly delayMs: number }
+  | { type: 'delay'; delayMs: number }
   /** Answers `settled`, now or later. */
-  | { readonly type: 'await_settled' }
-  | { readonly type: 'record_failure'; readonly error: unknown }
-  | { readonly type: 'use_config'; readonly config: ServerConfig }
+  | { type: 'await_settled' }
+  | { type: 'record_failure'; error: unknown }
+  | { type: 'use_config'; config: ServerConfig }
   /** Closes the breaker: failures of the old config do not count against the new one. */
-  | { readonly type: 'reset_admission' }
+  | { type: 'reset_admission' }
   /** Settles the promise of `reconfigure`, with an error if the new config was refused. */
-  | { readonly type: 'finish_change'; readonly error?: unknown; readonly afterEnd?: boolean };
+  | { type: 'finish_change'; error?: unknown; afterEnd?: boolean }
+>;
 
-export type Transition = { readonly state: State; readonly effects: readonly Effect[] };
+export type Transition = { readonly state: LifecycleState; readonly effects: readonly Effect[] };
 
 /** What a transition depends on besides state and event. */
 export type Facts = Moment & {
@@ -153,7 +121,7 @@ export type Facts = Moment & {
   readonly audience: 'all' | 'era' | 'session';
 };
 
-export const initialState: State = {
+export const initialState: LifecycleState = {
   phase: 'stopped',
   byHand: false,
   isClosed: false,
@@ -163,7 +131,7 @@ export const initialState: State = {
 };
 
 /** The public status of a state. Pure. */
-export function statusOf(state: State): ServerStatus {
+export function statusOf(state: LifecycleState): ServerStatus {
   switch (state.phase) {
     case 'stopped':
       return { state: 'stopped', byHand: state.byHand };

@@ -21,7 +21,7 @@ async function createEngine(file?: string) {
   let isHeld = false;
   const held = Promise.withResolvers<void>();
   const adopted: string[] = [];
-  const continuity: NonNullable<ServerNeeds['continuity']> = {
+  const continuity: NonNullable<NonNullable<ServerNeeds['launches']>['continuity']> = {
     handles,
     digestOf,
     async adopt(_config, handle, _events, _signal, variant) {

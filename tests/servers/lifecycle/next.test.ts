@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { HubError } from '#core';
 import { next } from '../../../hub/servers/lifecycle/next.ts';
-import { type Failure, noRestarts } from '../../../hub/servers/lifecycle/restart-policy.ts';
+import { type ServerFailure, noRestarts } from '../../../hub/servers/lifecycle/restart-policy.ts';
 import {
-  type Event,
   type Facts,
+  type LifecycleEvent,
+  type LifecycleState,
   type Phase,
-  type State,
   type Transition,
   initialState,
   statusOf,
@@ -16,7 +16,7 @@ import { configFor } from '../scripted.ts';
 
 const old = configFor({ description: 'old' });
 const successorConfig = configFor({ description: 'successor' });
-const failure: Failure = { error: new Error('boom'), why: 'boom', isClean: false };
+const failure: ServerFailure = { error: new Error('boom'), why: 'boom', isClean: false };
 const facts: Facts = { config: old, audience: 'all', now: 5, monotonicMs: 7, random: 0 };
 
 const waiting = { config: successorConfig, isLaunched: false };
@@ -90,9 +90,9 @@ const events = {
   'delay over': { type: 'delay_over' },
   settled: { type: 'settled' },
   broken: { type: 'broken', failure },
-} satisfies Record<string, Event>;
+} satisfies Record<string, LifecycleEvent>;
 
-const stateIn = (phase: Phase): State => ({ ...initialState, ...phase });
+const stateIn = (phase: Phase): LifecycleState => ({ ...initialState, ...phase });
 
 /** The phase and the effects as one line: `phase: effect effect`. */
 function summary({ state, effects }: Transition): string {
@@ -345,7 +345,7 @@ const isPending = (phase: Phase): boolean =>
 describe.each(Object.entries(phases))('%s', (phaseName, phase: Phase) => {
   const row: Readonly<Record<string, string>> =
     Object.entries(table).find(([name]) => name === phaseName)?.[1] ?? assert.fail(phaseName);
-  const possible = Object.entries<Event>(events).filter(
+  const possible = Object.entries<LifecycleEvent>(events).filter(
     ([, { type }]) => type !== 'reconfigure' || !isPending(phase),
   );
   test.each(possible)('%s', (eventName, event) => {
@@ -365,7 +365,7 @@ describe.each(Object.entries(phases))('%s', (phaseName, phase: Phase) => {
   });
 });
 
-const after = (phase: Phase, event: Event, more: Partial<Facts> = {}) =>
+const after = (phase: Phase, event: LifecycleEvent, more: Partial<Facts> = {}) =>
   next(stateIn(phase), event, { ...facts, ...more });
 
 describe('the operator', () => {
@@ -439,7 +439,7 @@ test('a crash of a successor that runs counts from nothing', () => {
 
 test('a successor has the other variant', () => {
   const state = stateIn(phases['running, successor waiting']);
-  const variantOf = (one: State) => {
+  const variantOf = (one: LifecycleState) => {
     const [effect] = next(one, events.settled, facts).effects;
     return effect?.type === 'launch_beside' ? effect.variant : assert.fail('nothing is launched');
   };
@@ -449,7 +449,7 @@ test('a successor has the other variant', () => {
 
 test('what the operator must mend is not tried again', () => {
   const error = new HubError('HUB_CONFIG_INVALID', 'no such folder');
-  const refused: Failure = { error, why: 'no such folder', isClean: false };
+  const refused: ServerFailure = { error, why: 'no such folder', isClean: false };
   const { state } = after(phases.starting, { type: 'start_failed', failure: refused });
   assert.deepEqual(statusOf(state), { state: 'failed', since: 5, why: 'no such folder' });
 });
