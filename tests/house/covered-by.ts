@@ -173,7 +173,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'system/call-token': ['app/call-token', 'app/wire-transports'],
   'system/docker-images': ['runtimes/docker/image/build', 'runtimes/docker/image/pull'],
   'system/docker-runtime': [
-    'runtimes/docker/container/attach',
     'runtimes/docker/container/create',
     'runtimes/docker/docker',
     'runtimes/docker/engine/call',
@@ -183,7 +182,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'runtimes/docker/parts',
   ],
   'system/fleet': ['app/wire-servers'],
-  'system/image-volumes': ['runtimes/docker/volumes/declared', 'runtimes/docker/volumes/watch'],
+  'system/image-volumes': ['runtimes/docker/volumes/declared'],
   'system/left-behind': ['runtimes/docker/leftovers/survey', 'runtimes/docker/leftovers/tidying'],
   'system/lifecycle': ['app/app'],
   'system/observability': ['app/wire-observers'],

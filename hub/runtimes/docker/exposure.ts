@@ -1,4 +1,4 @@
-import { type Event, createEmitter } from '#core';
+import { createEmitter } from '#core';
 import type { LaunchSpec } from '#runtimes';
 import type { Address } from './engine/address.ts';
 
@@ -9,15 +9,12 @@ type EngineVersion = {
   readonly kernel: string;
 };
 
-/** Tells if containers can connect to the loopback interface of the hub's machine. */
-export interface Exposure {
-  /** Product that forwards such connections. Undefined if none does, or before the engine has answered. */
-  readonly forwarder: string | undefined;
-  /** A server with a network that this run of the hub has launched or built, if any. */
-  readonly networked: string | undefined;
-  readonly changed: Event<void>;
-}
+export type Exposure = Pick<
+  ReturnType<typeof createExposure>,
+  'forwarder' | 'networked' | 'changed'
+>;
 
+/** Tells if containers can connect to the loopback interface of the hub's machine. */
 export function createExposure(address: Address, platform: string) {
   const { event: changed, fire } = createEmitter<void>();
   let isKnown = false;
@@ -29,9 +26,11 @@ export function createExposure(address: Address, platform: string) {
     get isKnown() {
       return isKnown;
     },
+    /** Product that forwards such connections. Undefined if none does, or before the engine has answered. */
     get forwarder() {
       return forwarder;
     },
+    /** A server with a network that this run of the hub has launched or built, if any. */
     get networked() {
       return networked;
     },

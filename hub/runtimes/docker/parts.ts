@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Clock, Log } from '#core';
 import type { Instance } from '#runtimes';
 import { createContainer } from './container/create.ts';
-import { hubLabel, managedLabel } from './container/labels.ts';
+import { hubLabel, ownLabels } from './container/labels.ts';
 import { createNames } from './container/names.ts';
 import { createTurns } from './container/turns.ts';
 import { parseAddress } from './engine/address.ts';
@@ -14,9 +14,8 @@ import { type ImageNeeds, createImages } from './image/images.ts';
 import { createImageUsers } from './image/users.ts';
 import { removeBuildNetwork } from './leftovers/build-network.ts';
 import { type Tidied, createTidying } from './leftovers/tidying.ts';
-import { createVolumeBound } from './volumes/bound.ts';
+import { createVolumeBound, createVolumeWatch } from './volumes/bound.ts';
 import { createImageVolumes } from './volumes/declared.ts';
-import { createVolumeWatch } from './volumes/watch.ts';
 
 export type DockerRuntimeOptions = {
   /** Identifies the containers of this hub on a shared engine; stored as a label. */
@@ -73,7 +72,7 @@ export function createParts(given: DockerRuntimeOptions, needs: DockerRuntimeNee
     // Cannot collide with a server: their names do not begin with a dot.
     const name = `${owner.hubName}-.build-${randomBytes(6).toString('hex')}`;
     await using made = names.hold(name);
-    await engine.createNetwork(name, { [hubLabel]: owner.hubId, [managedLabel]: 'true' });
+    await engine.createNetwork(name, ownLabels(owner));
     made.add(`network ${name}`, () => removeBuildNetwork(name, { engine, clock }));
     return await work(name);
   }

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { HubError, isObject } from '#core';
-import { shown } from './http-client.ts';
-import type { Endpoint } from './transport.ts';
+import { HubError, isObject, tryParseJson } from '#core';
+import { type Endpoint, type HttpClient, shown } from './http-client.ts';
 
 /** Maximum length of an error body. The rest is not read. */
 export const maxErrorBytes = 65_536;
@@ -32,6 +31,20 @@ export async function readBody(
     chunks.push(chunk);
   }
   return { body: Buffer.concat(chunks, bytes), bytes };
+}
+
+/** Requests an event stream. Rejects with the error of the server if it has none. */
+export async function requestEvents(
+  endpoint: Endpoint,
+  http: HttpClient,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  const { url } = endpoint;
+  const response = await http.request({ method: 'GET', url, headers, signal });
+  if (isSuccess(response) && bodyKind(response) === 'events') return response;
+  const { body } = await readBody(response, maxErrorBytes);
+  throw refusalOf(endpoint, url, response, body);
 }
 
 /**
@@ -79,15 +92,10 @@ function quote(response: IncomingMessage, body: Buffer | undefined): string {
   const text = body.toString('utf8');
   if (type.startsWith('text/plain')) return text;
   if (bodyKind(response) !== 'json') return '';
-  try {
-    const value: unknown = JSON.parse(text);
-    const error = isObject(value) ? value['error'] : undefined;
-    const message = isObject(error) ? error['message'] : error;
-    return typeof message === 'string' ? message : '';
-  } catch {
-    // The status alone is reported.
-    return '';
-  }
+  const value = tryParseJson(text);
+  const error = isObject(value) ? value['error'] : undefined;
+  const message = isObject(error) ? error['message'] : error;
+  return typeof message === 'string' ? message : '';
 }
 
 function shortened(text: string): string {

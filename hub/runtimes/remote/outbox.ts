@@ -6,17 +6,17 @@ import { metaKeys } from '#mcp';
 export type Outgoing = {
   readonly bytes: Buffer;
   readonly kind: 'request' | 'notification' | 'answer';
-  readonly method: string | undefined;
+  readonly method?: string;
   /** Id of a request, as JSON text. */
-  readonly id: string | undefined;
-  readonly request: Request | undefined;
+  readonly id?: string;
+  readonly request?: Request;
   /**
    * Revision in the metadata of the message (since 2026-07-28). Such a request belongs to no session: ending its HTTP
    * exchange cancels it.
    */
-  readonly claimed: string | undefined;
+  readonly claimed?: string | undefined;
   /** Id of the cancelled request, as JSON text. */
-  readonly cancels: string | undefined;
+  readonly cancels?: string | undefined;
 };
 
 /** Sends a message. Calls `sent` when its bytes were written. */
@@ -42,7 +42,7 @@ type Lane = { readonly limit: number; readonly queue: Outgoing[]; active: number
 const createLane = (limit: number): Lane => ({ limit, queue: [], active: 0 });
 
 /** A request in flight. */
-type Exchange = {
+type InFlight = {
   readonly message: Outgoing;
   release(): void;
   endWithin(delayMs: number): void;
@@ -66,7 +66,7 @@ export function createOutbox(
   const laneOf = ({ kind, method }: Outgoing) =>
     method === 'subscriptions/listen' ? lanes.subscription : lanes[kind];
   /** Requests in flight without a response. */
-  let awaited = createKeyedSlotMap<Exchange>();
+  let awaited = createKeyedSlotMap<InFlight>();
   const open = createSlotMap<AbortController>();
   let waitingBytes = 0;
   /** Message of the handshake that all messages except responses wait for. */
@@ -174,33 +174,21 @@ export function createOutbox(
 
 function outgoing(bytes: Buffer): Outgoing {
   const message = readMessage(bytes);
-  const nothing = {
-    bytes,
-    method: undefined,
-    id: undefined,
-    request: undefined,
-    claimed: undefined,
-    cancels: undefined,
-  };
   // Malformed messages are forwarded; the server rejects them.
-  if (message.kind === 'malformed') return { ...nothing, kind: 'notification' };
-  if (message.kind === 'answer') return { ...nothing, kind: 'answer' };
+  if (message.kind === 'malformed') return { bytes, kind: 'notification' };
+  if (message.kind === 'answer') return { bytes, kind: 'answer' };
   const { kind, method } = message;
   const params = membersOf(bytes, message.params);
-  const claimed = stringAt(
-    bytes,
-    membersOf(bytes, params?.get('_meta'))?.get(metaKeys.protocolVersion),
-  );
-  const sent = { ...nothing, kind, method, claimed };
+  const meta = membersOf(bytes, params?.get('_meta'));
+  const claimed = stringAt(bytes, meta?.get(metaKeys.protocolVersion));
   if (message.kind === 'request')
-    return { ...sent, id: rawText(bytes, message.id), request: message };
+    return { bytes, kind, method, claimed, id: rawText(bytes, message.id), request: message };
   const cancelled = method === 'notifications/cancelled' ? params?.get('requestId') : undefined;
-  return { ...sent, cancels: cancelled && rawText(bytes, cancelled) };
+  return { bytes, kind, method, claimed, cancels: cancelled && rawText(bytes, cancelled) };
 }
 
-function isHandshake({ method }: Outgoing): boolean {
-  return method === 'initialize' || method === 'notifications/initialized';
-}
+const isHandshake = ({ method }: Outgoing) =>
+  method === 'initialize' || method === 'notifications/initialized';
 
 /** Wraps work so that it runs at most once. */
 function once(work: () => void): () => void {

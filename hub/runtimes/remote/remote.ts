@@ -12,7 +12,7 @@ import { createRedaction } from '#telemetry';
 import { createAgents, createHttpClient, shown } from './http-client.ts';
 import { openSse } from './sse.ts';
 import { createStreamable } from './streamable.ts';
-import type { Endpoint, Reconnect, Transport } from './transport.ts';
+import type { Endpoint, Reconnect, Transport } from './http-client.ts';
 
 export type RemoteRuntimeOptions = {
   readonly connectTimeoutMs?: number;

@@ -1,11 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { HubError, messageOf } from '#core';
 import { RpcError, rpcCodes } from '#jsonrpc';
-import { bodyKind, isSuccess, maxErrorBytes, readBody, refusalOf } from './answers.ts';
+import { isSuccess, maxErrorBytes, readBody, refusalOf, requestEvents } from './answers.ts';
 import { createHttpChannel } from './http-channel.ts';
-import { shown } from './http-client.ts';
 import type { Outgoing } from './outbox.ts';
-import type { Endpoint, Transport, TransportNeeds } from './transport.ts';
+import { type Endpoint, type Transport, type TransportNeeds, shown } from './http-client.ts';
 
 /**
  * HTTP with SSE (MCP 2024-11-05): one stream contains all messages of the server, and its first event the URL for
@@ -65,8 +64,8 @@ export async function openSse(
     } catch (error) {
       cause = error;
     }
-    const what = `${server} ended its event stream${cause === undefined ? '' : `: ${messageOf(cause)}`}`;
-    const error = new HubError('HUB_SERVER_DOWN', what, {
+    const why = cause === undefined ? '' : `: ${messageOf(cause)}`;
+    const error = new HubError('HUB_SERVER_DOWN', `${server} ended its event stream${why}`, {
       cause,
       data: { server, retryable: true },
     });
@@ -77,32 +76,18 @@ export async function openSse(
   function locate(address: string): void {
     const named = URL.parse(address, url.href);
     // Must be the same origin, because the headers of the entry are sent there.
-    if (named?.origin === url.origin) found(named);
-    else
-      refuse(
-        new HubError(
-          'HUB_SERVER_PROTOCOL',
-          `${server} wants its messages at ${named ? shown(named) : 'an address that is no URL'}, which is not on ${url.origin}`,
-          { data: { server } },
-        ),
-      );
+    if (named?.origin === url.origin) return found(named);
+    const where = named ? shown(named) : 'an address that is no URL';
+    const problem = `${server} wants its messages at ${where}, which is not on ${url.origin}`;
+    refuse(new HubError('HUB_SERVER_PROTOCOL', problem, { data: { server } }));
   }
 
   const abort = () => lifetime.abort(signal.reason);
   signal.addEventListener('abort', abort);
   try {
     signal.throwIfAborted();
-    const response = await needs.http.request({
-      method: 'GET',
-      url,
-      headers: { ...endpoint.headers, accept: 'text/event-stream' },
-      signal: lifetime.signal,
-    });
-    if (!isSuccess(response) || bodyKind(response) !== 'events') {
-      const { body } = await readBody(response, maxErrorBytes);
-      throw refusalOf(endpoint, url, response, body);
-    }
-    void read(response);
+    const headers = { ...endpoint.headers, accept: 'text/event-stream' };
+    void read(await requestEvents(endpoint, needs.http, headers, lifetime.signal));
     await target;
     return { channel: link.channel, async endSession() {} };
   } catch (error) {

@@ -2,12 +2,19 @@ import type { IncomingMessage } from 'node:http';
 import { HubError, createAbortScope, messageOf } from '#core';
 import { rawText, readMessage } from '#jsonrpc';
 import { encodeHeaderValue, mcpHeaders } from '#mcp';
-import { bodyKind, isSuccess, maxErrorBytes, readBody, refusalOf } from './answers.ts';
+import {
+  bodyKind,
+  isSuccess,
+  maxErrorBytes,
+  readBody,
+  refusalOf,
+  requestEvents,
+} from './answers.ts';
 import { createHttpChannel } from './http-channel.ts';
 import type { Outgoing } from './outbox.ts';
 import { createStreams } from './streams.ts';
 import { createToolHeaders } from './tool-headers.ts';
-import type { Endpoint, Transport, TransportNeeds } from './transport.ts';
+import type { Endpoint, Transport, TransportNeeds } from './http-client.ts';
 
 /** Timeout in ms for the GET that checks for sessions. */
 const sessionsProbeMs = 5_000;
@@ -37,10 +44,10 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
     ...needs,
     post,
     tellsWhose: true,
-    received: (answer, { request, claimed }) =>
-      request?.method === 'tools/list' && claimed !== undefined
-        ? tools.learn(answer, request)
-        : answer,
+    received(answer, { request, claimed }) {
+      const isModernList = request?.method === 'tools/list' && claimed !== undefined;
+      return isModernList ? tools.learn(answer, request) : answer;
+    },
   });
   const streams = createStreams(endpoint, { ...needs, open: openStream, link });
   void link.channel.closed.then(() => lifetime.abort());
@@ -57,10 +64,8 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
   }
 
   function postHeaders({ method = '', request, claimed }: Outgoing): Record<string, string> {
-    const own = {
-      accept: 'application/json, text/event-stream',
-      'content-type': 'application/json',
-    };
+    const types = 'application/json, text/event-stream';
+    const own = { accept: types, 'content-type': 'application/json' };
     if (claimed === undefined)
       // Servers of both eras may require this header before they know the era of the message.
       return headers(method === 'initialize' ? { ...own, 'Mcp-Method': method } : own);
@@ -75,7 +80,7 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
   async function post(message: Outgoing, signal: AbortSignal, sent: () => void): Promise<void> {
     const response = await deliver(message, signal, sent);
     if (message.method === 'initialize' && isSuccess(response))
-      session = headerOf(response, mcpHeaders.session);
+      session = response.headers[mcpHeaders.session]?.toString();
     if (!isSuccess(response)) await refused(message, response);
     else if (bodyKind(response) === 'events') await readStream(message, response, signal);
     else if (bodyKind(response) === 'json') await takeJson(message, response);
@@ -89,11 +94,13 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
     sent: () => void,
   ): Promise<IncomingMessage> {
     try {
+      const own = postHeaders(message);
+      const body = message.bytes;
       const response = await http.request({
         method: 'POST',
         url,
-        headers: postHeaders(message),
-        body: message.bytes,
+        headers: own,
+        body,
         signal,
         sent,
       });
@@ -163,23 +170,16 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
     );
   }
 
-  function requestStream(signal: AbortSignal, lastEventId?: string): Promise<IncomingMessage> {
+  /** Headers of a GET, which resumes a stream after the event with this id. */
+  function streamHeaders(lastEventId?: string): Record<string, string> {
     const resumed = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
-    const own = headers({ accept: 'text/event-stream', ...resumed });
-    return http.request({ method: 'GET', url, headers: own, signal });
+    return headers({ accept: 'text/event-stream', ...resumed });
   }
 
-  async function openStream(
-    lastEventId: string | undefined,
-    signal: AbortSignal,
-  ): Promise<IncomingMessage> {
-    const response = await requestStream(signal, lastEventId);
-    if (isSuccess(response) && bodyKind(response) === 'events') {
-      streamed = true;
-      return response;
-    }
-    const { body } = await readBody(response, maxErrorBytes);
-    throw refusalOf(endpoint, url, response, body);
+  async function openStream(lastEventId: string | undefined, signal: AbortSignal) {
+    const stream = await requestEvents(endpoint, http, streamHeaders(lastEventId), signal);
+    streamed = true;
+    return stream;
   }
 
   /** Reads the GET stream while the channel is open, if the server has one. */
@@ -199,7 +199,13 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
   async function mayKeepSessions(signal: AbortSignal): Promise<boolean> {
     using late = createAbortScope([signal], { clock: needs.clock, limitMs: sessionsProbeMs });
     try {
-      const response = await requestStream(late.signal);
+      const own = streamHeaders();
+      const response = await http.request({
+        method: 'GET',
+        url,
+        headers: own,
+        signal: late.signal,
+      });
       response.destroy();
       const { statusCode = 0 } = response;
       return statusCode < 500 && !noGetStatuses.includes(statusCode);
@@ -215,12 +221,8 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
     async endSession(signal) {
       if (session === undefined) return;
       try {
-        const response = await http.request({
-          method: 'DELETE',
-          url,
-          headers: headers({}),
-          signal,
-        });
+        const own = headers({});
+        const response = await http.request({ method: 'DELETE', url, headers: own, signal });
         await readBody(response, maxErrorBytes);
       } catch (error) {
         log.debug({ server, error: messageOf(error) }, 'the session could not be ended');
@@ -238,9 +240,4 @@ function answerIn(body: Buffer, { id, claimed }: Outgoing): Buffer | undefined {
   return claimed === undefined
     ? undefined
     : Buffer.from(`{"jsonrpc":"2.0","id":${id},"error":${rawText(answer.bytes, answer.payload)}}`);
-}
-
-function headerOf(response: IncomingMessage, name: string): string | undefined {
-  const value = response.headers[name];
-  return typeof value === 'string' ? value : undefined;
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { HubError, backoffMs, sleep } from '#core';
 import type { HttpChannel } from './http-channel.ts';
-import type { Endpoint, TransportNeeds } from './transport.ts';
+import type { Endpoint, TransportNeeds } from './http-client.ts';
 
 type Needs = Pick<TransportNeeds, 'clock' | 'random'> & {
   /** Resumes the stream after the event with this id. Rejects if the server refuses. */

@@ -1,7 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { type Closed, type LineChannelOptions, createLineChannel } from '#jsonrpc';
 import { createStderrLines } from '#runtimes';
-import { createDemux } from './demux.ts';
 
 export type Attachment = ReturnType<typeof createAttachment>;
 
@@ -41,6 +40,63 @@ export function createAttachment(
     end(closed: Closed): void {
       line.ended(closed);
       socket.destroy();
+    },
+  };
+}
+
+/** Receives the streams of a container. Chunks may end anywhere, and the receiver may keep them. */
+type DemuxSink = {
+  stdout(chunk: Buffer): void;
+  stderr(chunk: Buffer): void;
+  /** Called for an invalid header: the stream is out of sync, and the rest of it is ignored. */
+  broken(detail: string): void;
+};
+
+const headerBytes = 8;
+
+/**
+ * Demultiplexes the stream of an attached container (docs.docker.com/reference/api/engine, "Attach to a container"):
+ * frames of at most 32 KiB, each after a header of 8 bytes with the stream number, three zeros and the length. Chunks
+ * may end anywhere, including within a header. Payloads are not copied.
+ */
+export function createDemux(sink: DemuxSink): { push(chunk: Buffer): void } {
+  const header = Buffer.alloc(headerBytes);
+  let headerFilled = 0;
+  let stream = 0;
+  let remaining = 0;
+  let isBroken = false;
+
+  /** Reads the available bytes of the header. Returns the index after them. */
+  function readHeader(chunk: Buffer, at: number): number {
+    const copied = chunk.copy(header, headerFilled, at, at + headerBytes - headerFilled);
+    headerFilled += copied;
+    if (headerFilled < headerBytes) return at + copied;
+    headerFilled = 0;
+    stream = header[0] ?? 0;
+    remaining = header.readUInt32BE(4);
+    // Stream 3 contains errors of the engine itself (moby, pkg/stdcopy).
+    if (stream > 3 || header.readUIntBE(1, 3) !== 0) {
+      isBroken = true;
+      sink.broken(`the engine sent an invalid frame header: ${header.toString('hex')}`);
+    }
+    return at + copied;
+  }
+
+  return {
+    push(chunk) {
+      let at = 0;
+      while (at < chunk.length && !isBroken) {
+        if (remaining === 0) {
+          at = readHeader(chunk, at);
+          continue;
+        }
+        const end = Math.min(chunk.length, at + remaining);
+        const payload = chunk.subarray(at, end);
+        remaining -= end - at;
+        at = end;
+        if (stream >= 2) sink.stderr(payload);
+        else sink.stdout(payload);
+      }
     },
   };
 }

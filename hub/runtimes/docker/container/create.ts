@@ -3,53 +3,41 @@ import type { LaunchSpec } from '#runtimes';
 import type { Engine } from '../engine/engine.ts';
 import { EngineError, isRefusal } from '../engine/errors.ts';
 import { type ContainerOwner, hubLabel, labelsOf, managedLabel } from './labels.ts';
-import { type CreateBody, nameOf } from './options.ts';
+import { nameOf } from './options.ts';
 
 type Needs = { readonly engine: Engine; readonly log: Log; readonly owner: ContainerOwner };
 
 /** Timeout in ms for the removal of a stale container that the engine is already removing. */
 const removalMs = 10_000;
 
+/** Creates an object. If its name is taken, removes the leftover of an earlier run of this hub, and tries again. */
+async function createOver<T>(
+  create: () => Promise<T>,
+  removeStale: () => Promise<void>,
+): Promise<T> {
+  try {
+    return await create();
+  } catch (error) {
+    if (!isRefusal(error, 409)) throw error;
+  }
+  await removeStale();
+  return await create();
+}
+
 /** Creates a container. Replaces a leftover of an earlier run of this hub. */
 export async function createContainer(
   name: string,
-  body: CreateBody,
+  body: object,
   spec: LaunchSpec,
   needs: Needs,
 ): Promise<string> {
-  const { engine } = needs;
   try {
-    return await engine.createContainer(name, body);
-  } catch (error) {
-    if (!isRefusal(error, 409)) throw toLaunchError(error, spec);
-  }
-  await removeStale(name, spec, needs);
-  try {
-    return await engine.createContainer(name, body);
+    return await createOver(
+      () => needs.engine.createContainer(name, body),
+      () => removeStale(name, spec, needs),
+    );
   } catch (error) {
     throw isRefusal(error, 409) ? taken(error.words, spec, error) : toLaunchError(error, spec);
-  }
-}
-
-/** Advice for a name that is taken by an object of another hub or program. */
-const remedy =
-  'Give this hub a HUB_NAME of its own, rename the server, or remove what has the name';
-
-/** Removes a container of this name that an earlier run of this hub left behind. */
-async function removeStale(name: string, spec: LaunchSpec, { engine, log, owner }: Needs) {
-  const other = await engine
-    .findContainer(name)
-    .catch(unlessForeign(`container name ${name}`, spec));
-  if (other && other.labels[hubLabel] !== owner.hubId)
-    throw taken(
-      `the container name ${name} is taken by ${ownerOf(other.labels)} (image ${other.image}, id ` +
-        `${other.id.slice(0, 12)}). ${remedy}`,
-      spec,
-    );
-  if (other) {
-    log.info({ container: name }, 'replacing a container that was left behind');
-    await engine.removeContainer(other.id);
-    await engine.waitForContainer(other.id, removalMs).catch(() => undefined); // Creating the new one reports the conflict.
   }
 }
 
@@ -57,22 +45,51 @@ async function removeStale(name: string, spec: LaunchSpec, { engine, log, owner 
 export async function createNetwork(spec: LaunchSpec, needs: Needs): Promise<string> {
   const { engine, owner } = needs;
   const name = nameOf(owner, spec);
-  const labels = labelsOf(owner, spec);
-  try {
-    await engine.createNetwork(name, labels);
-    return name;
-  } catch (error) {
-    if (!isRefusal(error, 409)) throw error;
-  }
-  const other = await engine.findNetwork(name).catch(unlessForeign(`network name ${name}`, spec));
-  if (other && other.labels[hubLabel] !== owner.hubId)
-    throw taken(`the network name ${name} is taken by ${ownerOf(other.labels)}. ${remedy}`, spec);
-  // The engine refuses to remove a network with a container.
-  await removeStale(name, spec, needs);
-  if (other) await engine.removeNetwork(other.id);
-  await engine.createNetwork(name, labels);
+  await createOver(
+    () => engine.createNetwork(name, labelsOf(owner, spec)),
+    async () => {
+      const other = await findOwn('network', name, spec, needs);
+      // The engine refuses to remove a network with a container.
+      await removeStale(name, spec, needs);
+      if (other) await engine.removeNetwork(other.id);
+    },
+  );
   return name;
 }
+
+/** Removes a container of this name that an earlier run of this hub left behind. */
+async function removeStale(name: string, spec: LaunchSpec, needs: Needs): Promise<void> {
+  const { engine, log } = needs;
+  const other = await findOwn('container', name, spec, needs);
+  if (!other) return;
+  log.info({ container: name }, 'replacing a container that was left behind');
+  await engine.removeContainer(other.id);
+  await engine.waitForContainer(other.id, removalMs).catch(() => undefined); // Creating the new one reports the conflict.
+}
+
+/** Finds an object by its name. Rejects with HUB_CONTAINER_NAME_TAKEN if this hub did not create it. */
+async function findOwn(
+  kind: 'container' | 'network',
+  name: string,
+  spec: LaunchSpec,
+  { engine, owner }: Needs,
+) {
+  const refuse = (by: string, cause?: unknown) =>
+    taken(`the ${kind} name ${name} is taken by ${by}. ${remedy}`, spec, cause);
+  const find = kind === 'container' ? engine.findContainer : engine.findNetwork;
+  const other = await find(name).catch((error: unknown) => {
+    // The broker answers 403 for objects that this hub did not create.
+    if (!isRefusal(error, 403)) throw error;
+    throw refuse('something that this hub has not made', error);
+  });
+  if (!other || other.labels[hubLabel] === owner.hubId) return other;
+  const detail = 'image' in other ? ` (image ${other.image}, id ${other.id.slice(0, 12)})` : '';
+  throw refuse(`${ownerOf(other.labels)}${detail}`);
+}
+
+/** Advice for a name that is taken by an object of another hub or program. */
+const remedy =
+  'Give this hub a HUB_NAME of its own, rename the server, or remove what has the name';
 
 /** Errors in the spec for which the engine answers 404 or 500 instead of 400. */
 const mistakes = /OCI runtime|executable file|unable to find user|Cannot mkdir/i;
@@ -93,15 +110,6 @@ export function toLaunchError(error: unknown, { server }: LaunchSpec): unknown {
     );
   const isOfSpec = status === 400 || mistakes.test(words);
   return isOfSpec ? invalid(`cannot be started as it is configured: ${words}`) : error;
-}
-
-/** The broker answers 403 for objects that this hub did not create. */
-function unlessForeign(what: string, spec: LaunchSpec): (error: unknown) => never {
-  return error => {
-    if (!isRefusal(error, 403)) throw error;
-    const message = `the ${what} is taken by something that this hub has not made. ${remedy}`;
-    throw taken(message, spec, error);
-  };
 }
 
 const taken = (message: string, spec: LaunchSpec, cause?: unknown) =>

@@ -24,41 +24,36 @@ export const packageLabel = 'io.agenthub.package';
 
 type Launched = Pick<LaunchSpec, 'server' | 'instance' | 'digest'>;
 
+/** Labels of every object of a hub. */
+export const ownLabels = ({ hubId }: Pick<ContainerOwner, 'hubId'>) => ({
+  [hubLabel]: hubId,
+  [managedLabel]: 'true',
+});
+
 /** Labels of the objects of a server. They contain no values of its environment. */
-export function labelsOf(
-  owner: ContainerOwner,
-  { server, instance, digest }: Launched,
-): Record<string, string> {
-  return {
-    [hubLabel]: owner.hubId,
-    [serverLabel]: server,
-    ...(instance !== undefined && { [instanceLabel]: instance }),
-    ...(digest !== undefined && { [digestLabel]: digest }),
-    [managedLabel]: 'true',
-  };
-}
+export const labelsOf = (owner: ContainerOwner, { server, instance, digest }: Launched) => ({
+  ...ownLabels(owner),
+  [serverLabel]: server,
+  ...(instance !== undefined && { [instanceLabel]: instance }),
+  ...(digest !== undefined && { [digestLabel]: digest }),
+});
 
 /**
  * Labels that make a container part of the compose project <hubName>: Docker Desktop groups it, and
  * `docker compose down --remove-orphans` removes it (tested with compose 2.40).
  */
-export function composeLabelsOf(
-  owner: ContainerOwner,
-  { server, instance }: Launched,
-): Record<string, string> {
-  return {
-    'com.docker.compose.project': owner.hubName,
-    // The prefix avoids collisions: compose would replace a server named like one of its own services.
-    'com.docker.compose.service': `mcp-${server}`,
-    'com.docker.compose.oneoff': 'False',
-    // Distinguishes the containers of a service. The temporary container for image volumes has 0.
-    'com.docker.compose.container-number': String(instance === undefined ? 1 : numberOf(instance)),
-    // Compose ignores containers without a config hash. Any value will do.
-    'com.docker.compose.config-hash': 'agenthub',
-    // Without it `docker compose ls` prints a warning for each container.
-    'com.docker.compose.project.config_files': '',
-  };
-}
+export const composeLabelsOf = (owner: ContainerOwner, { server, instance }: Launched) => ({
+  'com.docker.compose.project': owner.hubName,
+  // The prefix avoids collisions: compose would replace a server named like one of its own services.
+  'com.docker.compose.service': `mcp-${server}`,
+  'com.docker.compose.oneoff': 'False',
+  // Distinguishes the containers of a service. The temporary container for image volumes has 0.
+  'com.docker.compose.container-number': String(instance === undefined ? 1 : numberOf(instance)),
+  // Compose ignores containers without a config hash. Any value will do.
+  'com.docker.compose.config-hash': 'agenthub',
+  // Without it `docker compose ls` prints a warning for each container.
+  'com.docker.compose.project.config_files': '',
+});
 
 /** Instances of sessions are numbered from 1; the shared instance comes before them. */
 const numberOf = (instance: string) => (/^\d{1,6}$/.test(instance) ? Number(instance) + 1 : 0);

@@ -1,26 +1,5 @@
-import type { ContainerCreateOptions, HostConfig } from 'dockerode';
 import type { DockerTarget, LaunchSpec } from '#runtimes';
-import {
-  type ContainerOwner,
-  composeLabelsOf,
-  hubLabel,
-  labelsOf,
-  managedLabel,
-  nameLabel,
-} from './labels.ts';
-
-type MountBody = {
-  readonly Type: 'bind' | 'volume';
-  readonly Source: string;
-  readonly Target: string;
-  readonly ReadOnly: boolean;
-  readonly VolumeOptions?: { readonly Labels: Readonly<Record<string, string>> };
-};
-
-/** Body of `POST /containers/create`. The type of dockerode requires more fields of a mount than the engine. */
-export type CreateBody = Omit<ContainerCreateOptions, 'HostConfig'> & {
-  readonly HostConfig: Omit<HostConfig, 'Mounts'> & { readonly Mounts: readonly MountBody[] };
-};
+import { type ContainerOwner, composeLabelsOf, labelsOf, nameLabel, ownLabels } from './labels.ts';
 
 type Launched = Pick<LaunchSpec, 'server' | 'instance'>;
 
@@ -29,7 +8,7 @@ export type Image = {
   readonly reference: string;
   /** Content digest. */
   readonly id: string;
-  /** User of the image; empty for root. */
+  /** Empty for root. */
   readonly user: string;
   /** Folders that the image declares with `VOLUME`, as written. */
   readonly volumes: readonly string[];
@@ -62,7 +41,7 @@ export function createOptions(
   target: DockerTarget,
   image: Image,
   scratch: readonly string[] = [],
-): CreateBody {
+) {
   const { command, args, workingDirectory } = target;
   return {
     Image: image.reference,
@@ -91,7 +70,7 @@ function hostConfig(
   spec: LaunchSpec,
   target: DockerTarget,
   Tmpfs: Record<string, string>,
-): CreateBody['HostConfig'] {
+) {
   const { limits } = target;
   return {
     // Reaps orphaned processes, and forwards SIGTERM to servers that would ignore it as pid 1.
@@ -136,30 +115,22 @@ function tmpfs(
   ]);
 }
 
-function mounts(owner: ContainerOwner, target: DockerTarget): readonly MountBody[] {
-  return [
-    // The engine refuses a missing source; the older `Binds` would create it as a folder of root.
-    ...target.mounts.map((mount): MountBody => ({
-      Type: 'bind',
-      Source: mount.source,
-      Target: mount.target,
-      ReadOnly: mount.readOnly,
-    })),
-    ...target.volumes.map((volume): MountBody => ({
-      Type: 'volume',
-      Source: volumeName(owner, volume),
-      Target: volume.target,
-      ReadOnly: false,
-      VolumeOptions: {
-        Labels: {
-          [hubLabel]: owner.hubId,
-          [managedLabel]: 'true',
-          [nameLabel]: owner.hubName,
-        },
-      },
-    })),
-  ];
-}
+const mounts = (owner: ContainerOwner, target: DockerTarget) => [
+  // The engine refuses a missing source; the older `Binds` would create it as a folder of root.
+  ...target.mounts.map(mount => ({
+    Type: 'bind',
+    Source: mount.source,
+    Target: mount.target,
+    ReadOnly: mount.readOnly,
+  })),
+  ...target.volumes.map(volume => ({
+    Type: 'volume',
+    Source: volumeName(owner, volume),
+    Target: volume.target,
+    ReadOnly: false,
+    VolumeOptions: { Labels: { ...ownLabels(owner), [nameLabel]: owner.hubName } },
+  })),
+];
 
 /**
  * The user of the config entry, otherwise the user of the image if it is a number other than 0. A name could be mapped

@@ -3,7 +3,6 @@ import { Duplex } from 'node:stream';
 import type Dockerode from 'dockerode';
 import type { ContainerStats } from 'dockerode';
 import type { Usage } from '#runtimes';
-import type { CreateBody } from '../container/options.ts';
 import {
   type CallBound,
   type EngineCall,
@@ -23,7 +22,7 @@ const nanosPerMs = 1_000_000;
 
 export const containerCalls = (call: EngineCall) => ({
   /** Resolves with the id of the container. */
-  createContainer: (name: string, body: CreateBody) =>
+  createContainer: (name: string, body: object) =>
     call(
       `create the container ${name}`,
       async (docker, signal) => (await docker.createContainer(wire(signal, { name }, body))).id,

@@ -1,6 +1,5 @@
-import { type Clock, type Log, isObject, messageOf, sleep } from '#core';
+import { type Clock, type Log, isObject, messageOf, sleep, tryParseJson } from '#core';
 import type { Engine } from './engine.ts';
-import { jsonLines } from './json-lines.ts';
 
 /** An event of a container. `resumed`: the stream was interrupted, so events may be missing. */
 export type EngineEvent = 'die' | 'oom' | 'resumed';
@@ -68,4 +67,22 @@ export function createEngineEvents(label: string, needs: Needs) {
       return { [Symbol.dispose]: () => void listeners.delete(containerId) };
     },
   };
+}
+
+/** Parses a stream of one JSON object per line: events, and the progress of builds and pulls. */
+export async function* jsonLines(
+  stream: NodeJS.ReadableStream,
+): AsyncGenerator<{ readonly [key: string]: unknown }> {
+  stream.setEncoding('utf8');
+  let rest = '';
+  for await (const chunk of stream) {
+    const lines = (rest + String(chunk)).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) {
+      const value = tryParseJson(line);
+      if (isObject(value)) yield value;
+    }
+  }
+  const value = tryParseJson(rest);
+  if (isObject(value)) yield value;
 }

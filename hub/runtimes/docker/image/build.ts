@@ -3,7 +3,7 @@ import { HubError } from '#core';
 import type { Engine } from '../engine/engine.ts';
 import { EngineError } from '../engine/errors.ts';
 import type { BuildLimits, BuildOptions } from '../engine/images.ts';
-import { jsonLines } from '../engine/json-lines.ts';
+import { jsonLines } from '../engine/events.ts';
 import { createBuildOutput } from './lock.ts';
 import { isEngineCutOff } from './pull.ts';
 

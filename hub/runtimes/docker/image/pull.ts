@@ -1,7 +1,7 @@
 import { HubError, isObject } from '#core';
 import type { Engine } from '../engine/engine.ts';
 import { EngineError } from '../engine/errors.ts';
-import { jsonLines } from '../engine/json-lines.ts';
+import { jsonLines } from '../engine/events.ts';
 
 export async function pull(
   engine: Pick<Engine, 'pullImage'>,

@@ -3,13 +3,7 @@ import { posix } from 'node:path';
 import type { DockerTarget, LaunchSpec } from '#runtimes';
 import type { Engine } from '../engine/engine.ts';
 import type { ContainerOwner } from '../container/labels.ts';
-import {
-  type CreateBody,
-  type Image,
-  createOptions,
-  nameOf,
-  volumeName,
-} from '../container/options.ts';
+import { type Image, createOptions, nameOf, volumeName } from '../container/options.ts';
 
 type Volume = DockerTarget['volumes'][number];
 
@@ -25,7 +19,7 @@ type Needs = {
   readonly engine: Pick<Engine, 'findVolume' | 'removeVolume' | 'volumeSizes' | 'removeContainer'>;
   readonly owner: ContainerOwner;
   /** Creates a container that is never started. */
-  readonly create: (name: string, spec: LaunchSpec, body: CreateBody) => Promise<string>;
+  readonly create: (name: string, spec: LaunchSpec, body: object) => Promise<string>;
 };
 
 /** Instance name of the temporary container. Cannot collide with the instances of sessions. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { createVolumeBound } from '../../../../hub/runtimes/docker/volumes/bound.ts';
-import type { Watched } from '../../../../hub/runtimes/docker/volumes/watch.ts';
+import type { Watched } from '../../../../hub/runtimes/docker/volumes/bound.ts';
 
 const MiB = 2 ** 20;
 const target = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { createLineChannel } from '#jsonrpc';
-import { createDemux } from '../../../../hub/runtimes/docker/container/demux.ts';
+import { createDemux } from '../../../../hub/runtimes/docker/container/attach.ts';
 
 const frameBytes = 32 * 1024;
 
