@@ -167,10 +167,7 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Servic
   }
 }
 
-/**
- * Removes the socket file of a broker that was killed. Rejects with HUB_PORT_TAKEN if a broker still listens
- * there or the path is another kind of file.
- */
+/** Removes the socket file of a killed broker. Rejects with HUB_PORT_TAKEN if the path is in use. */
 async function freeSocket(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined); // No file: the path is free.
   if (found === undefined) return;

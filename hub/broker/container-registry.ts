@@ -16,10 +16,7 @@ export const maxContainers = 256;
 
 type Engine = Pick<EngineSocket, 'getJson'>;
 
-/**
- * The containers of this engine and the folders they mount. Lists the containers on each call, because containers outlive
- * the broker.
- */
+/** The containers of the engine and the folders they mount, listed on each call: containers outlive the broker. */
 export function createContainerRegistry(engine: Engine, hubId: string) {
   const starting = new Set<BoundContainer>();
   let lastAdmission: Promise<unknown> = Promise.resolve();
@@ -117,10 +114,7 @@ const inspectSchema = z.object({
   }),
 });
 
-/**
- * The bind mounts of a container, as named at its creation: other fields of an engine in a virtual machine show
- * paths of that machine. Empty for a container that no longer exists.
- */
+/** The bind mounts of a container, as named at its creation, because Docker Desktop reports other paths elsewhere. */
 export async function bindsOf(engine: Engine, id: string): Promise<readonly Bind[]> {
   const { status, body } = await engine.getJson(`/containers/${id}/json`);
   if (status === 404) return [];

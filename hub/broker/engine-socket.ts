@@ -38,10 +38,7 @@ export function createEngineSocket(socketPath: string) {
   return {
     open,
     unreachable,
-    /**
-     * Requests one JSON value. The body is undefined if it is not JSON. Rejects with HUB_ENGINE_UNREACHABLE if
-     * the engine does not answer.
-     */
+    /** Requests JSON. `body` is undefined if it is not JSON. Rejects with HUB_ENGINE_UNREACHABLE. */
     async getJson(path: string) {
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
       const request = open({ method: 'GET', path });
@@ -59,10 +56,7 @@ export function createEngineSocket(socketPath: string) {
   };
 }
 
-/**
- * Reads a whole request or response as text. Rejects with a RangeError above `maxBytes`, but still drains the
- * rest, so that the connection can carry an answer.
- */
+/** Reads a message as text. Above `maxBytes` it rejects with RangeError, but drains the rest for an answer. */
 export function readAll(message: IncomingMessage, maxBytes: number): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let chunks: Buffer[] = [];

@@ -46,16 +46,10 @@ export type BuildContexts = {
   readonly readLock: (context: Buffer) => string | undefined;
 };
 
-/**
- * Maximum size in bytes of a client's build context. It is read only for its package lock, which may list
- * thousands of packages.
- */
+/** Maximum size in bytes of a client's build context, which is read only for its package lock. */
 const maxContextBytes = 8 * 1024 * 1024;
 
-/**
- * Creates the function that checks a client's call and builds the call for the engine. It rejects with HubError
- * for a call that is not allowed.
- */
+/** Checks a client's call and builds the call for the engine. Rejects with HubError for a forbidden call. */
 export function createGate(
   options: Omit<BrokerOptions, 'socketPath' | 'enginePath'>,
   { engine, readBuildContext, readLock }: BuildContexts & { readonly engine: EngineSocket },

@@ -3,10 +3,7 @@ import { HubError } from '#core';
 import { refusal, show } from './refusal.ts';
 import { isPlainPath } from './schema.ts';
 
-/**
- * Folders with the engine's socket, the engine's data or kernel files. Neither these nor their parents are ever
- * mounted.
- */
+/** Folders with the engine's socket or data, or kernel files. Neither these nor their parents are ever mounted. */
 const forbidden = [
   '/proc',
   '/sys',
@@ -67,10 +64,7 @@ export async function resolveSource(source: string, roots: readonly string[]): P
   return found;
 }
 
-/**
- * Checks a path that `resolveSource` returned earlier, because a symbolic link may have replaced it since.
- * Rejects with HUB_BROKER_REFUSED unless the path still resolves to itself.
- */
+/** Rejects with HUB_BROKER_REFUSED if a link has replaced a path that `resolveSource` returned earlier. */
 export async function checkSource(source: string, roots: readonly string[]): Promise<void> {
   // Resolved paths are below the resolved roots, which may differ from their configured names.
   const found = await resolveSource(source, [...roots, ...(await resolveRoots(roots))]);

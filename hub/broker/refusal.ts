@@ -11,10 +11,7 @@ export function show(value: unknown): string {
   return text.length > 120 ? `${text.slice(0, 120)}...` : text;
 }
 
-/**
- * The engine's own error for a missing object. Objects of others get it too, so that a client cannot find out
- * whether they exist.
- */
+/** The engine's error for a missing object. Objects of others get it too, to hide their existence. */
 export function unknownObject(kind: string, name: string): HubError {
   return new HubError('HUB_BROKER_UNKNOWN', `no such ${kind}: ${name}`);
 }

@@ -20,10 +20,7 @@ export const splitList = (text = ''): readonly string[] =>
     .map(entry => entry.trim())
     .filter(entry => entry !== '');
 
-/**
- * Parses a comma-separated list of registry hosts. Returns the default registries for an empty text. Throws
- * HUB_CONFIG_INVALID for an invalid host.
- */
+/** Parses a list of registry hosts. Default: the usual registries. Throws HUB_CONFIG_INVALID for an invalid host. */
 export function readRegistries(text: string | undefined): readonly string[] {
   const names = splitList(text?.toLowerCase());
   const bad = names.find(name => !hostPattern.test(name));
@@ -47,10 +44,7 @@ export function checkRegistry(image: string, registries: readonly string[]): voi
   );
 }
 
-/**
- * The registry host of an image name by the engine's rule: the part before the first slash, if it cannot be
- * part of a name.
- */
+/** The registry host of an image by the engine's rule: the part before the first slash, if it can be a host. */
 function registryOf(image: string): string {
   const [first = '', ...rest] = image.split('/');
   const isHost = /[.:]/.test(first) || first === 'localhost' || first !== first.toLowerCase();

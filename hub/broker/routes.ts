@@ -106,10 +106,7 @@ const routes = rows.map(([method, path, handling, query = {}]) => ({
   hijack: path.endsWith('/attach'),
 }));
 
-/**
- * Finds the route of a call. In its path `{id}` stands for the object, which `name` names. Throws HUB_BROKER_REFUSED if
- * there is none.
- */
+/** Finds the route of a call; `{id}` in its path stands for the object `name`. Throws HUB_BROKER_REFUSED. */
 export function findRoute(method: string, target: RequestTarget) {
   for (const route of routes) {
     const match = route.method === method ? route.path.exec(target.path) : null;

@@ -7,9 +7,7 @@ export const hubLabel = 'io.agenthub.hub';
 export const managedLabel = 'io.agenthub.managed';
 export const baseLabel = 'io.agenthub.base';
 export const packageLabel = 'io.agenthub.package';
-/**
- * On volumes: the name of the hub that created it. Unlike the id, it stays the same however the hub is started.
- */
+/** On volumes: name of the hub that created it, which stays the same however the hub is started. */
 export const nameLabel = 'io.agenthub.name';
 
 export type HubIdentity = {

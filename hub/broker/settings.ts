@@ -6,20 +6,15 @@ import type { HubIdentity } from './schema.ts';
 export type BrokerOptions = HubIdentity & {
   /** Path of the socket that the broker listens on, in a folder shared only with the hub. */
   readonly socketPath: string;
-  /** Path of the engine's own socket. */
   readonly enginePath: string;
   /** Folders on the engine's machine below which servers may mount folders. Empty by default. */
   readonly mountRoots: readonly string[];
   /** Hosts of the registries that images may be pulled from. */
   readonly registries: readonly string[];
-  /** The folder with the build contexts npm/ and python/. */
   readonly imagesDir: string;
 };
 
-/**
- * Reads the broker's options from environment variables. Throws HUB_CONFIG_INVALID with variable, value and
- * remedy.
- */
+/** Reads the broker's options from environment variables. Throws HUB_CONFIG_INVALID with a remedy. */
 export function readBrokerOptions(
   env: Readonly<Record<string, string | undefined>>,
   imagesDir: string,

@@ -1,7 +1,6 @@
 import { type JsonObject, HubError } from '#core';
 import type { Channel } from '#jsonrpc';
 
-/** How a server exited. */
 export type Exit = {
   readonly code?: number;
   readonly signal?: string;
@@ -9,7 +8,6 @@ export type Exit = {
   readonly outOfMemory?: boolean;
   /** The connection is lost, but the server may still be running and may be adopted by its handle. */
   readonly lost?: boolean;
-  /** Description for the operator. */
   readonly detail: string;
   /** Set if the hub stopped the server and must not restart it until the operator has fixed the cause. */
   readonly refusal?: HubError;
@@ -21,7 +19,6 @@ export type Limits = {
   readonly pids: number;
   /** Size limit of each of /tmp, HOME and the empty volumes that the image declares. Counts as memory. */
   readonly scratchBytes: number;
-  /** Total size limit of the server's volumes. */
   readonly volumeBytes: number;
 };
 
@@ -30,16 +27,13 @@ export type PackageSource = {
   readonly ecosystem: 'npm' | 'pypi';
   /** Name and version in the installer's notation: `@scope/name@1.2.3`, `name==1.2.3`, or a bare name. */
   readonly spec: string;
-  /** Additional packages of the same registry. */
   readonly with?: readonly string[];
   /** Python version, such as `3.12`. Absent: the version of the base image. */
   readonly python?: string;
 };
 
 export type Mount = {
-  /** Absolute path on the engine's machine. */
   readonly source: string;
-  /** Absolute path in the container. */
   readonly target: string;
   readonly readOnly: boolean;
 };
@@ -51,7 +45,6 @@ export type DockerTarget = {
   readonly kind: 'docker';
   /** Image reference, or the package to build the image from. */
   readonly image: { readonly reference: string } | { readonly package: PackageSource };
-  /** Replaces the entrypoint of the image. */
   readonly command?: string;
   readonly args: readonly string[];
   readonly workingDirectory?: string;
@@ -74,7 +67,6 @@ export type ProcessTarget = {
   readonly workingDirectory?: string;
 };
 
-/** A remote server, reached over HTTP. */
 export type RemoteTarget = {
   readonly kind: 'remote';
   readonly transport: 'http' | 'sse';
@@ -114,32 +106,23 @@ export type Usage = {
   readonly memoryLimitBytes: number;
   readonly pids: number;
   readonly pidsLimit: number;
-  /** Since the start of the instance. */
   readonly cpuMs: number;
 };
 
-/** A running server. */
 export interface Instance {
   /** Identification for the operator: container id and name, pid, or URL. Contains no secrets. */
   readonly about: JsonObject;
   /** Identity of the program, such as the image id. Absent: unknown. */
   readonly identity?: string;
   readonly channel: Channel;
-  /**
-   * True if a remote server may use sessions (MCP 2025-11-25 and earlier), as far as can be determined without opening
-   * one. Never rejects. Absent for local servers.
-   */
+  /** True if a remote server may use sessions (until MCP 2025-11-25). Never rejects. Absent for local servers. */
   readonly mayKeepSessions?: (signal: AbortSignal) => Promise<boolean>;
   /** Returns the handle for a later adoption. Rejects with HubError. Absent: not adoptable. */
   readonly handle?: () => Promise<string>;
   /** Resolves when the instance has exited for any reason. Never rejects. */
   readonly exited: Promise<Exit>;
-  /**
-   * Stops the instance: closes its input, asks it to terminate, and kills it after `graceMs`. Resolves when everything
-   * of it is removed. May be called several times.
-   */
+  /** Closes the input, terminates, kills after `graceMs`, and removes the instance. May be called several times. */
   stop(options: { readonly graceMs: number }): Promise<Exit>;
-  /** Current resource usage; undefined if unknown. */
   usage(): Promise<Usage | undefined>;
 }
 
@@ -147,10 +130,7 @@ export interface Runtime {
   readonly kind: Target['kind'];
   /** Checks if instances can be launched now. `detail` describes the problem or the engine. */
   probe(signal: AbortSignal): Promise<{ readonly healthy: boolean; readonly detail: string }>;
-  /**
-   * Starts a server and connects its stdin and stdout to a channel. Rejects with HubError if the server cannot be started
-   * or the signal aborts, and then removes everything it has created.
-   */
+  /** Starts a server and connects its channel. Rejects with HubError on failure or abort, and leaves nothing behind. */
   launch(spec: LaunchSpec, events: LaunchEvents, signal: AbortSignal): Promise<Instance>;
   /**
    * Reconnects to the same process of an earlier run of the hub, or of a lost connection. Resolves with undefined if it
@@ -163,17 +143,13 @@ export interface Runtime {
     events: LaunchEvents,
     signal: AbortSignal,
   ) => Promise<Instance | undefined>;
-  /**
-   * The `Instance.identity` of a launch now; undefined if the image would have to be built or pulled first. Rejects with
-   * HubError.
-   */
+  /** The `Instance.identity` of a launch now; undefined if its image is missing. Rejects with HubError. */
   readonly identify?: (spec: LaunchSpec) => Promise<string | undefined>;
 }
 
 /** An object that was created for a server and remains when the server is stopped. */
 export type Belonging = {
   readonly kind: 'image' | 'volume' | 'folder';
-  /** Name in the runtime. */
   readonly name: string;
 };
 

@@ -2,7 +2,6 @@ import { createEmitter } from '#core';
 import type { LaunchSpec } from '#runtimes';
 import type { Address } from './engine/address.ts';
 
-/** The parts of an engine's version that identify the product around it. */
 type EngineVersion = {
   /** Product that contains the engine, such as `Docker Desktop 4.48.0 (207573)`. Empty for a plain engine. */
   readonly product: string;
@@ -22,7 +21,6 @@ export function createExposure(address: Address, platform: string) {
   let networked: string | undefined;
   return {
     changed,
-    /** True after `learn`. */
     get isKnown() {
       return isKnown;
     },

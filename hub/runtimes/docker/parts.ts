@@ -26,7 +26,6 @@ export type DockerRuntimeOptions = {
   readonly dockerHost: string | undefined;
   /** Folder of the build contexts `npm/` and `python/`. */
   readonly imagesDir: string;
-  /** Limits of each build step. */
   readonly buildLimits?: BuildLimits;
   /** Minimum interval between measurements of the volumes. */
   readonly volumeCheckMs?: number;

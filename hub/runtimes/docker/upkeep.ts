@@ -7,9 +7,7 @@ import { isRefusal } from './engine/errors.ts';
 import type { Parts } from './parts.ts';
 import { declaredVolumes } from './volumes/declared.ts';
 
-/**
- * Images and volumes of servers in containers. Pulled images and volumes of other hubs are not belongings of a server.
- */
+/** Images and volumes of servers in containers, except pulled images and volumes of other hubs. */
 export function createUpkeep({ engine, images, users, owner }: Parts): Upkeep {
   const isOurs = async (kind: Belonging['kind'], name: string) =>
     kind === 'image'

@@ -4,9 +4,7 @@ import { type Clock, sleep } from '#core';
 
 /** The process of a server and its descendants: npx, for example, runs the server as a child. */
 type Group = {
-  /** Sends SIGTERM to all. */
   terminate(): void;
-  /** Sends SIGKILL to all. */
   kill(): void;
   /** Resolves when all have exited. Kills them after `graceMs`. */
   gone(graceMs: number): Promise<void>;
@@ -72,10 +70,7 @@ type Processes = {
   ) => { readonly group: string; readonly isZombie: boolean } | undefined;
 };
 
-/**
- * Checks if a process group contains only zombies. Lists all processes, which is expensive, only when none of those
- * found before is alive.
- */
+/** Checks if a group contains only zombies. Lists all processes, which is slow, only if all known ones have ended. */
 export function createZombieCheck(group: number, { list, find }: Processes): () => boolean {
   let alive: readonly string[] = [];
   const isAlive = (pid: string) => {

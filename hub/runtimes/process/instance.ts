@@ -30,7 +30,6 @@ type Needs = {
   readonly watcher: Watcher | undefined;
 };
 
-/** Creates an instance from a spawned process. */
 export function createInstance(
   child: ChildProcessWithoutNullStreams,
   spec: ProcessSpec,

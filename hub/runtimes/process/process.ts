@@ -10,10 +10,7 @@ import { type Invocation, onWindows } from './windows.ts';
 export type ProcessRuntimeOptions = {
   /** Environment of the hub. Servers inherit only search path, home and locale. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /**
-   * Additional variables to inherit, without secrets, such as `NODE_EXTRA_CA_CERTS`: npx needs it in networks with their
-   * own certificate authority.
-   */
+  /** Additional variables to inherit, without secrets, such as `NODE_EXTRA_CA_CERTS`. */
   readonly alsoInherited?: readonly string[];
   readonly platform: NodeJS.Platform;
 };
@@ -118,7 +115,6 @@ function isFile(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
-/** Search path, home, temporary folder and locale. */
 const inherited = /^(?:PATH|HOME|TMPDIR|LANG|LC_.*)$/s;
 /** Additional variables that programs on Windows require. */
 const inheritedOnWindows =

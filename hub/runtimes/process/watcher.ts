@@ -28,7 +28,6 @@ do
   second=$((second + 1))
 done
 `;
-/** Name of the shell in process lists. */
 const shellName = 'agenthub-watcher';
 
 export type Watcher = ReturnType<typeof createWatcher>;

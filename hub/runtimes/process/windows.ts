@@ -1,6 +1,5 @@
 import path from 'node:path';
 
-/** A command for `spawn` without a shell. */
 export type Invocation = {
   readonly command: string;
   readonly args: readonly string[];

@@ -6,13 +6,11 @@ import { type Endpoint, type HttpClient, shown } from './http-client.ts';
 export const maxErrorBytes = 65_536;
 const maxQuotedLength = 300;
 
-/** Kind of a body, by its content type. */
 export function bodyKind({ headers }: IncomingMessage): 'json' | 'events' | 'other' {
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase();
   return type === 'application/json' ? 'json' : type === 'text/event-stream' ? 'events' : 'other';
 }
 
-/** True for status 2xx. */
 export function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
   return statusCode >= 200 && statusCode < 300;
 }
@@ -47,10 +45,7 @@ export async function requestEvents(
   throw refusalOf(endpoint, url, response, body);
 }
 
-/**
- * Error for an unusable response, with advice for the author of the config entry. Redacted: clients see the message, and a
- * server may echo the credentials.
- */
+/** Error for an unusable response, with advice. Redacted: clients see it, and a server may echo the credentials. */
 export function refusalOf(
   { server, redact }: Pick<Endpoint, 'server' | 'redact'>,
   url: URL,

@@ -1,6 +1,5 @@
 /** A server-sent event (HTML standard, section 9.2.6). */
 type ServerEvent = {
-  /** Default: `message`. */
   readonly type: string;
   /** Undefined if this event has none. */
   readonly id: string | undefined;
@@ -12,7 +11,6 @@ export type EventHandlers = {
   event(event: ServerEvent): void;
   /** Called for an event that exceeds the limit, with the start, the end and the length of its discarded data. */
   oversized(head: Buffer, tail: Buffer, bytes: number): void;
-  /** Delay before a reconnect that the server requests. */
   retry(delayMs: number): void;
 };
 

@@ -34,10 +34,7 @@ const noiseBytes = 2000;
 
 export type HttpChannel = ReturnType<typeof createHttpChannel>;
 
-/**
- * Common part of both HTTP transports: an open channel that sends messages by POST. A request that cannot be delivered is
- * answered with an error.
- */
+/** An open channel that sends by POST, for both HTTP transports. Answers undeliverable requests with an error. */
 export function createHttpChannel(
   spec: Pick<LaunchSpec, 'server' | 'maxLineBytes' | 'maxWaitingBytes'>,
   { clock, log, post, received = answer => answer, tellsWhose }: Needs,
@@ -79,7 +76,6 @@ export function createHttpChannel(
     else if (early.length < maxEarly) early.push(give);
   }
 
-  /** Answers a request with an error in place of the server. */
   function answerInstead(id: string, error: unknown): void {
     const answer = readMessage(errorAnswer(id, error));
     if (answer.kind !== 'malformed') hand(to => to.message(answer));
@@ -169,13 +165,11 @@ export function createHttpChannel(
         if (held) await held.promise;
       }
     },
-    /** Receives an oversized response to a known request. */
     oversizedAnswer,
     /** True while the request with this id, as JSON text, is unanswered. */
     awaits: (id: string) => outbox.find(id) !== undefined,
     /** Negotiated revision. Undefined before the response to `initialize`. */
     protocolVersion: () => version,
-    /** Closes the channel with an error. */
     fail: (error: Error) => finish({ reason: messageOf(error), error }),
   };
 }

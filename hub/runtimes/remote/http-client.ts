@@ -3,7 +3,6 @@ import { type Clock, type Log, HubError, http, https, messageOf } from '#core';
 import type { Channel } from '#jsonrpc';
 import type { LaunchSpec } from '#runtimes';
 
-/** The server of a transport. */
 export type Endpoint = Pick<LaunchSpec, 'server' | 'maxLineBytes' | 'maxWaitingBytes'> & {
   readonly url: URL;
   /** Sent with every request. Values may be secrets. */
@@ -28,16 +27,13 @@ export type TransportNeeds = {
   readonly http: HttpClient;
 };
 
-/** An HTTP transport of MCP. */
 export type Transport = {
   readonly channel: Channel;
   /** True if the server may use sessions, as far as can be determined without opening one. Never rejects. */
   readonly mayKeepSessions?: (signal: AbortSignal) => Promise<boolean>;
-  /** Ends the session at the server. Never rejects. */
   endSession(signal: AbortSignal): Promise<void>;
 };
 
-/** A request to a remote server. */
 type RemoteRequest = {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly url: URL;
@@ -45,14 +41,10 @@ type RemoteRequest = {
   readonly body?: Buffer;
   /** Aborts the request and the response. */
   readonly signal: AbortSignal;
-  /** Called when the whole request was written. */
   readonly sent?: () => void;
 };
 
-/**
- * Idle timeout in ms. Shorter than that of servers (5 s in Node and uvicorn): a request on a connection that the server
- * is closing fails, and tool calls must not be repeated.
- */
+/** Idle timeout in ms, below that of servers (5 s in Node): tool calls on a closing connection cannot be repeated. */
 const idleMs = 4000;
 /** Maximum number of idle connections per host. Equals the maximum number of requests in flight per server. */
 const maxIdle = 64;
@@ -66,22 +58,15 @@ export function createAgents() {
   return { plain: new http.Agent(options), secure: new https.Agent(options) };
 }
 
-/** HTTP client of one server. */
 export type HttpClient = ReturnType<typeof createHttpClient>;
 
-/**
- * Uses node:http because fetch aborts a response after five minutes of silence, such as the stream of an idle server, and
- * Node has no option to change that.
- */
+/** Uses node:http because fetch aborts a response after five minutes of silence, which has no option. */
 export function createHttpClient(
   options: { readonly server: string; readonly connectTimeoutMs: number },
   { clock, agents }: { readonly clock: Clock; readonly agents: HttpAgents },
 ) {
   return {
-    /**
-     * Resolves with the response of any status. Does not follow redirects, because the headers may contain secrets.
-     * Rejects with HUB_REMOTE_UNREACHABLE.
-     */
+    /** Resolves with any response. Follows no redirects: headers may be secret. Rejects with HUB_REMOTE_UNREACHABLE. */
     request(asked: RemoteRequest): Promise<IncomingMessage> {
       const { method, url: target, headers, body, signal, sent } = asked;
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();

@@ -2,7 +2,6 @@ import { type Clock, HubError, createSlotMap, createKeyedSlotMap } from '#core';
 import { type Request, membersOf, rawText, readMessage, stringAt } from '#jsonrpc';
 import { metaKeys } from '#mcp';
 
-/** A message to the server. */
 export type Outgoing = {
   readonly bytes: Buffer;
   readonly kind: 'request' | 'notification' | 'answer';
@@ -10,16 +9,12 @@ export type Outgoing = {
   /** Id of a request, as JSON text. */
   readonly id?: string;
   readonly request?: Request;
-  /**
-   * Revision in the metadata of the message (since 2026-07-28). Such a request belongs to no session: ending its HTTP
-   * exchange cancels it.
-   */
+  /** Revision in the metadata (since 2026-07-28). Such a request has no session: ending its exchange cancels it. */
   readonly claimed?: string | undefined;
   /** Id of the cancelled request, as JSON text. */
   readonly cancels?: string | undefined;
 };
 
-/** Sends a message. Calls `sent` when its bytes were written. */
 export type PostMessage = (
   message: Outgoing,
   signal: AbortSignal,
@@ -41,7 +36,6 @@ const tailMs = 1000;
 type Lane = { readonly limit: number; readonly queue: Outgoing[]; active: number };
 const createLane = (limit: number): Lane => ({ limit, queue: [], active: 0 });
 
-/** A request in flight. */
 type InFlight = {
   readonly message: Outgoing;
   release(): void;
@@ -161,7 +155,6 @@ export function createOutbox(
       exchange?.release();
       exchange?.endWithin(tailMs);
     },
-    /** The unanswered request with this id. */
     find: (id: string) => awaited.get(id)?.message,
     /** Drops all waiting messages and aborts those in flight. */
     clear(): void {
@@ -190,7 +183,6 @@ function outgoing(bytes: Buffer): Outgoing {
 const isHandshake = ({ method }: Outgoing) =>
   method === 'initialize' || method === 'notifications/initialized';
 
-/** Wraps work so that it runs at most once. */
 function once(work: () => void): () => void {
   let done = false;
   return () => {

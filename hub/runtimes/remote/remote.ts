@@ -22,7 +22,6 @@ export type RemoteRuntimeOptions = {
 type Needs = {
   readonly clock: Clock;
   readonly log: Log;
-  /** From 0 to 1. */
   readonly random: () => number;
 };
 

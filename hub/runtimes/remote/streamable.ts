@@ -18,7 +18,6 @@ import type { Endpoint, Transport, TransportNeeds } from './http-client.ts';
 
 /** Timeout in ms for the GET that checks for sessions. */
 const sessionsProbeMs = 5_000;
-/** Statuses of servers without GET. */
 const noGetStatuses = [404, 405];
 
 /** Number of consecutive failed connections after which the channel fails. */
@@ -52,7 +51,6 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
   const streams = createStreams(endpoint, { ...needs, open: openStream, link });
   void link.channel.closed.then(() => lifetime.abort());
 
-  /** Headers of a request within the session. */
   function headers(own: Readonly<Record<string, string>>): Record<string, string> {
     const version = link.protocolVersion();
     return {

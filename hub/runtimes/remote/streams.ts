@@ -28,10 +28,7 @@ export function createStreams(
   const early = (cause: unknown) => broken('ended the stream before the answer', cause);
 
   return {
-    /**
-     * Reads until `done`. Rejects if the server refuses to resume the stream or cannot be reached, or if the response of
-     * a request ends early and cannot be resumed.
-     */
+    /** Reads until `done`, and resumes the stream. Rejects if it cannot be resumed before that. */
     async follow(
       first: Begun | undefined,
       done: () => boolean,
@@ -79,5 +76,4 @@ export function createStreams(
   };
 }
 
-/** True if the server refused. */
 const isFinal = (error: unknown) => error instanceof HubError && error.data['status'] !== undefined;

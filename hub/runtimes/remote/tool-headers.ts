@@ -11,13 +11,10 @@ import {
 } from '#jsonrpc';
 import { type ParamHeader, headersFor, readParamHeaders } from '#mcp';
 
-/** Maximum number of tools with headers. Further tools are omitted. */
+/** Further tools are omitted. */
 const maxTools = 10_000;
 
-/**
- * Headers that the tools of a server require for their calls (MCP 2026-07-28, `x-mcp-header`). Empty until the first list
- * of tools, which the hub reads before any call.
- */
+/** Headers that tools require for their calls (MCP 2026-07-28, `x-mcp-header`), from the latest list of tools. */
 export function createToolHeaders(
   { server }: { readonly server: string },
   { log }: { readonly log: Pick<Log, 'warn'> },

@@ -20,10 +20,7 @@ export function targetOf(spec: LaunchSpec): DockerTarget {
   throw new HubError('HUB_INTERNAL', `${spec.server} is not a server for the Docker runtime`);
 }
 
-/**
- * Creates and starts a container. On failure it removes everything that it created. `signal` also aborts if the engine
- * takes too long.
- */
+/** Creates and starts a container, or removes all it created. `signal` also aborts if the engine takes too long. */
 export async function launch(
   spec: LaunchSpec,
   image: Image,

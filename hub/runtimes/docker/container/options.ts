@@ -17,10 +17,7 @@ export type Image = {
 const home = '/home/mcp';
 const unprivileged = '65532:65532';
 
-/**
- * Name of the container of a server, and of its network. Names of servers contain no dot, so they cannot collide with
- * names of instances.
- */
+/** Name of a container and its network. No collisions with instances: names of servers contain no dot. */
 export function nameOf(owner: ContainerOwner, { server, instance }: Launched): string {
   return `${owner.hubName}-${server}${instance === undefined ? '' : `.${instance}`}`;
 }
@@ -31,10 +28,7 @@ export const volumeName = (
   { name }: DockerTarget['volumes'][number],
 ): string => `${owner.hubName}-${name}`;
 
-/**
- * Creates the body of `POST /containers/create` for a server. Every setting is at its strictest unless the spec loosens
- * it. `scratch`: additional folders that get a tmpfs.
- */
+/** Body of `POST /containers/create`, as strict as the spec allows. `scratch`: further folders that get a tmpfs. */
 export function createOptions(
   owner: ContainerOwner,
   spec: LaunchSpec,

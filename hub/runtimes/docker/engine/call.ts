@@ -5,7 +5,6 @@ import { type Clock, HubError, http, https, within } from '#core';
 import type { Address } from './address.ts';
 import { EngineError, toHubError } from './errors.ts';
 
-/** Timeout of a call, and the signal that aborts it. */
 export type CallBound = {
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;

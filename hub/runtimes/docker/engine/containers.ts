@@ -21,7 +21,6 @@ const keepAliveMs = 30_000;
 const nanosPerMs = 1_000_000;
 
 export const containerCalls = (call: EngineCall) => ({
-  /** Resolves with the id of the container. */
   createContainer: (name: string, body: object) =>
     call(
       `create the container ${name}`,
@@ -61,7 +60,6 @@ export const containerCalls = (call: EngineCall) => ({
         bound,
       ),
     ),
-  /** Resolves when the container has exited. */
   waitForContainer: (id: string, timeoutMs: number) =>
     call<void>(
       `wait for the container ${id}`,

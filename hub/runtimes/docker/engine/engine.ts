@@ -97,7 +97,7 @@ const volumeCalls = (call: EngineCall) => ({
     ),
 });
 
-/** Sizes in bytes by volume name. The engine answers -1 for a volume that it could not measure. */
+/** The engine answers -1 for a volume that it could not measure. */
 function sizesIn(body: unknown): ReadonlyMap<string, number> {
   const volumes = isObject(body) ? body['Volumes'] : undefined;
   const sizes = new Map<string, number>();
@@ -127,7 +127,6 @@ const networkCalls = (call: EngineCall) => ({
       const filters = labelFilter(label);
       return (await docker.listNetworks({ filters, abortSignal })).map(networkInfo);
     }),
-  /** Ignores a network that is already removed. */
   removeNetwork: (idOrName: string) =>
     unlessGone(
       call(`remove the network ${idOrName}`, (docker, signal) =>

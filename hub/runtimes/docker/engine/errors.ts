@@ -3,9 +3,7 @@ import { DeadlineExceeded, HubError, messageOf } from '#core';
 /** Statuses of malformed or forbidden requests: a retry would be refused again. */
 const lasting: readonly number[] = [400, 403];
 
-/** A refusal by the engine. */
 export class EngineError extends HubError {
-  /** HTTP status of the response. */
   readonly status: number;
   /** The engine's own message, without the prefix of dockerode. */
   readonly words: string;
@@ -20,7 +18,6 @@ export class EngineError extends HubError {
   }
 }
 
-/** True if the engine refused with this HTTP status. */
 export function isRefusal(error: unknown, status: number): error is EngineError {
   return error instanceof EngineError && error.status === status;
 }
@@ -45,7 +42,6 @@ export function toHubError(error: unknown, doing: string, address: string): HubE
   );
 }
 
-/** System error codes of Node, and the advice for each. */
 const remedies: readonly (readonly [code: string, remedy: string])[] = [
   ['ENOENT', 'there is no such socket. Start Docker, or set DOCKER_HOST to where it listens'],
   ['ECONNREFUSED', 'nothing listens there. Start Docker, or set DOCKER_HOST to where it listens'],

@@ -4,14 +4,12 @@ import { type CallBound, type EngineCall, unlessAbsent, wire } from './call.ts';
 export type BuildOptions = {
   readonly tag: string;
   readonly package: string;
-  /** Additional packages to install. */
   readonly with?: readonly string[];
   /** Replaces the base image of the context. */
   readonly base?: string;
   readonly labels: Readonly<Record<string, string>>;
 };
 
-/** Limits of each build step. */
 export type BuildLimits = { readonly memoryBytes: number; readonly cpus: number };
 
 /** Period in µs in which a build gets its share of the processors. The engine's default. */
@@ -41,7 +39,6 @@ export const imageCalls = (call: EngineCall) => ({
         bound,
       ),
     ),
-  /** Adds a name to an image. */
   tagImage: (reference: string, repo: string, tag: string) =>
     call<void>(`tag the image ${reference}`, (docker, abortSignal) =>
       docker.getImage(reference).tag({ repo, tag, abortSignal }),

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { HubError } from '#core';
 
 const blockBytes = 512;
-/** File of the lock in the context. */
 const lockName = 'lock';
 
 /**

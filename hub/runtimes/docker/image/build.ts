@@ -79,10 +79,7 @@ function failed(
 const npm =
   /npm error .*\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ECONNABORTED|ETIMEDOUT|ESOCKETTIMEDOUT|ERR_SOCKET_TIMEOUT|EIDLETIMEOUT|ENETUNREACH|EHOSTUNREACH|E429|E5\d\d)\b|npm error network /;
 
-/**
- * Output of pip if its index did not answer: retries, then the message that the package does not exist. Without the
- * latter a retry succeeded, and pip failed for another reason.
- */
+/** Output of pip without its index: retries, then a failure. Without the latter a retry succeeded. */
 const pipRetries =
   /after connection broken by|Temporary failure in name resolution|Max retries exceeded/;
 const pipEnds =

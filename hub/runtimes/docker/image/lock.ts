@@ -30,7 +30,6 @@ export function createBuildOutput() {
       if (rest.length > mostLineCharacters) rest = '';
       return lines.flatMap(take);
     },
-    /** Returns the rest of the last line. */
     end: (): readonly string[] => (rest === '' ? [] : take(rest)),
     /** The first lock: install scripts of packages, which could print another, run later. */
     lock: () => lock,

@@ -22,10 +22,7 @@ const forms: Readonly<Record<PackageSource['ecosystem'], { form: RegExp; example
   },
 };
 
-/**
- * The image of a package. Its tag depends only on the package and the build context, so an image is built once and
- * later starts need no registry. Throws HUB_LAUNCH_INVALID for an invalid spec.
- */
+/** The image of a package. Its tag depends only on package and context, for one build. Throws HUB_LAUNCH_INVALID. */
 export function imageOf(source: PackageSource, context: Buffer): BuildOptions {
   const { ecosystem, spec, with: extras = [], python } = source;
   const { form, example } = forms[ecosystem];

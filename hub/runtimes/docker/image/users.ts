@@ -30,9 +30,7 @@ export function createImageUsers({ engine, owner }: Needs) {
         .tagImage(reference, wanted.slice(0, colon), wanted.slice(colon + 1))
         .catch(() => undefined); // At worst another hub removes the image, and the next start builds it again.
     },
-    /**
-     * Removes the image. If another hub uses it, removes only the tag of this hub and rejects with HUB_ENGINE_REFUSED.
-     */
+    /** Removes the image. If another hub uses it, removes only this hub's tag and rejects with HUB_ENGINE_REFUSED. */
     async remove(reference: string): Promise<void> {
       const own = ownMark(reference);
       const tags = (await engine.findImage(reference))?.tags ?? [];

@@ -10,10 +10,7 @@ type Needs = {
   readonly clock: Pick<Clock, 'monotonic' | 'after'>;
 };
 
-/**
- * Removes the network of a build. Retries for 10 s while the network is in use: the container of an aborted build
- * outlives the response of the engine. Rejects if the engine still refuses after that.
- */
+/** Removes the network of a build. Retries while the container of an aborted build, which dies late, is still in it. */
 export async function removeBuildNetwork(name: string, { engine, clock }: Needs): Promise<void> {
   const deadlineMs = clock.monotonic() + endMs;
   for (;;) {

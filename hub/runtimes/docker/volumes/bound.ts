@@ -56,7 +56,6 @@ export function createVolumeWatch(everyMs: number, { engine, clock, log }: Needs
   }
 
   return {
-    /** Watches until the result is disposed. */
     watch: (watched: Watched): Disposable => {
       all.add(watched);
       plan(everyMs);
@@ -69,7 +68,6 @@ export function createVolumeWatch(everyMs: number, { engine, clock, log }: Needs
         },
       };
     },
-    /** Total size in bytes. Rejects with HubError. */
     measure: async (names: readonly string[]) => sum(await engine.volumeSizes(), names),
   };
 }
@@ -98,17 +96,13 @@ export function createVolumeBound(
   }
 
   return {
-    /**
-     * Rejects with HUB_VOLUMES_FULL if the server was stopped because of its volumes and they are still too large.
-     * Measures the volumes only for such a server.
-     */
+    /** Rejects with HUB_VOLUMES_FULL if the volumes for which the server was stopped are still too large. */
     async check({ server }: Launched, target: Bounded): Promise<void> {
       if (!ended.has(server)) return;
       const bytes = await measure(namesOf(target));
       if (bytes > target.limits.volumeBytes) throw full(server, target, bytes);
       ended.delete(server);
     },
-    /** Watches the volumes of a running container. */
     watch: ({ server }: Launched, target: Bounded, exceeded: (why: HubError) => void) =>
       watch({
         names: namesOf(target),

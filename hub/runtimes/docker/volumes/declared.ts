@@ -30,7 +30,6 @@ const lookInstance = 'volumes';
  * once per image: the engine copies the folders into volumes, which are then measured.
  */
 export function createImageVolumes({ engine, owner, create }: Needs) {
-  /** By image id and volumes. */
   const known = new Map<string, ImageVolumes>();
 
   async function look(
