@@ -83,7 +83,8 @@ async function findOwn(
     throw refuse('something that this hub has not made', error);
   });
   if (!other || other.labels[hubLabel] === owner.hubId) return other;
-  const detail = 'image' in other ? ` (image ${other.image}, id ${other.id.slice(0, 12)})` : '';
+  const { id } = other;
+  const detail = 'image' in other ? ` (image ${String(other.image)}, id ${id.slice(0, 12)})` : '';
   throw refuse(`${ownerOf(other.labels)}${detail}`);
 }
 
