@@ -17,18 +17,16 @@ export type Deadline = {
   readonly reason?: () => unknown;
 };
 
-/** A signal for one piece of work. Disposing it cuts it off from its parents and its deadline. */
-export interface AbortScope extends Disposable {
-  /** Aborts with the reason of the parent that aborts first, or with the reason of the deadline. */
-  readonly signal: AbortSignal;
-  abort(reason?: unknown): void;
-}
+type Waiting = {
+  readonly clock: Pick<Clock, 'after'>;
+  readonly signal?: AbortSignal | undefined;
+};
 
 /**
- * Opens a scope that ends with any of its parents, or at its deadline. A parent that outlives the scope holds it
- * in memory: dispose the scope.
+ * Opens a scope for one piece of work, whose signal aborts with the reason of the parent that aborts first, or with the
+ * reason of the deadline. A parent that outlives the scope holds it in memory: dispose the scope.
  */
-export function createAbortScope(parents: readonly AbortSignal[], deadline?: Deadline): AbortScope {
+export function createAbortScope(parents: readonly AbortSignal[], deadline?: Deadline) {
   const controller = new AbortController();
   const follow = (event: Event) => {
     if (event.target instanceof AbortSignal) controller.abort(event.target.reason);
@@ -42,8 +40,9 @@ export function createAbortScope(parents: readonly AbortSignal[], deadline?: Dea
   );
   return {
     signal: controller.signal,
-    abort: reason => controller.abort(reason),
-    [Symbol.dispose]() {
+    abort: (reason?: unknown): void => controller.abort(reason),
+    /** Cuts the signal off from its parents and its deadline. */
+    [Symbol.dispose](): void {
       timer?.[Symbol.dispose]();
       for (const parent of parents) parent.removeEventListener('abort', follow);
     },
@@ -54,9 +53,7 @@ export function createAbortScope(parents: readonly AbortSignal[], deadline?: Dea
  * Resolves when the signal aborts, at once if it has aborted, and never once it is disposed. A signal that outlives
  * the wait holds the waiting code in memory: dispose it.
  */
-export function untilAborted(
-  signal: AbortSignal,
-): Disposable & { readonly aborted: Promise<undefined> } {
+export function untilAborted(signal: AbortSignal) {
   const { promise, resolve } = Promise.withResolvers<undefined>();
   const settle = () => resolve(undefined);
   if (signal.aborted) settle();
@@ -86,10 +83,7 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): P
  */
 export async function within<T>(
   limitMs: number,
-  {
-    clock,
-    signal,
-  }: { readonly clock: Pick<Clock, 'after'>; readonly signal?: AbortSignal | undefined },
+  { clock, signal }: Waiting,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   signal?.throwIfAborted();
@@ -101,13 +95,7 @@ export async function within<T>(
 }
 
 /** Resolves after `delayMs`, or at once when the signal aborts. */
-export async function sleep(
-  delayMs: number,
-  {
-    clock,
-    signal,
-  }: { readonly clock: Pick<Clock, 'after'>; readonly signal?: AbortSignal | undefined },
-): Promise<void> {
+export async function sleep(delayMs: number, { clock, signal }: Waiting): Promise<void> {
   if (signal?.aborted) return;
   const { promise, resolve } = Promise.withResolvers<void>();
   using _timer = clock.after(delayMs, resolve);

@@ -1,21 +1,9 @@
 import { unlessAborted } from './abort.ts';
 
-/** Runs work once per key for all concurrent callers. */
-export interface SingleFlight<T> {
-  /** Number of keys with running work. */
-  readonly size: number;
-  has(key: string): boolean;
-  /**
-   * Starts the work of a key, or joins it. Rejects with the reason of `signal` when it aborts. The signal of the work
-   * aborts when its last caller has left; the next caller starts new work.
-   */
-  join(key: string, work: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T>;
-}
-
 type Flight<T> = { readonly result: Promise<T>; waiting: number; readonly giveUp: () => void };
 
-/** The caller must bound the number of keys. */
-export function createSingleFlight<T>(): SingleFlight<T> {
+/** Runs work once per key for all concurrent callers, which must bound the number of keys. */
+export function createSingleFlight<T>() {
   const flights = new Map<string, Flight<T>>();
 
   function begin(key: string, work: (signal: AbortSignal) => Promise<T>): Flight<T> {
@@ -35,11 +23,20 @@ export function createSingleFlight<T>(): SingleFlight<T> {
   }
 
   return {
+    /** Number of keys with running work. */
     get size() {
       return flights.size;
     },
-    has: key => flights.has(key),
-    async join(key, work, signal) {
+    has: (key: string) => flights.has(key),
+    /**
+     * Starts the work of a key, or joins it. Rejects with the reason of `signal` when it aborts. The signal of the work
+     * aborts when its last caller has left; the next caller starts new work.
+     */
+    async join(
+      key: string,
+      work: (signal: AbortSignal) => Promise<T>,
+      signal: AbortSignal,
+    ): Promise<T> {
       signal.throwIfAborted();
       const flight = flights.get(key) ?? begin(key, work);
       flight.waiting++;

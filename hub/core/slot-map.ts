@@ -1,32 +1,15 @@
-/** A map for short-lived values that assigns the keys itself: increasing numbers that are never reused. */
-export interface SlotMap<T> {
-  readonly size: number;
-  /** Stores a value and returns its number, which is greater than all numbers before it. */
-  add(value: T): number;
-  /** Returns the value with this number, or undefined. Accepts any number, NaN included. */
-  find(number: number): T | undefined;
-  /** Removes the value with this number and returns it; undefined if it is not in the map. */
-  take(number: number): T | undefined;
-  /** All entries, oldest first. A copy: entries may be removed during iteration. */
-  entries(): readonly (readonly [number, T])[];
-}
-
-/** The same with string keys: the subset of `Map` that pending requests need. */
-export type KeyedSlotMap<T> = Pick<Map<string, T>, 'size' | 'get' | 'has' | 'delete'> & {
-  set(key: string, value: T): void;
-  /** All values, oldest first. A copy: entries may be deleted during iteration. */
-  values(): readonly T[];
-};
+/** A slot map with string keys: the subset of `Map` that pending requests need. */
+export type KeyedSlotMap<T> = ReturnType<typeof createKeyedSlotMap<T>>;
 
 const minSlots = 16;
 
 /**
- * Creates a map that is backed by two arrays instead of a `Map`. A `Map` copies itself to a new table after a number
+ * A map for short-lived values that assigns the keys itself: increasing numbers after `after`, which are never reused.
+ * It is backed by two arrays instead of a `Map`. A `Map` copies itself to a new table after a number
  * of deletions, and V8 links each old table to its successor. Once one table reaches the old generation, it keeps all
  * later tables and their dead values alive. Under load this cost a third of the hub's CPU time and tripled the heap.
- * Numbers start after `after`.
  */
-export function createSlotMap<T>(after = 0): SlotMap<T> {
+export function createSlotMap<T>(after = 0) {
   /** Number of the value in each slot; 0 for a free slot. A number is stored in slot `number % slots`. */
   let numbers: number[] = [];
   let values: (T | undefined)[] = [];
@@ -50,7 +33,8 @@ export function createSlotMap<T>(after = 0): SlotMap<T> {
     get size() {
       return size;
     },
-    add(value) {
+    /** Stores a value and returns its number, which is greater than all numbers before it. */
+    add(value: T): number {
       if (2 * size >= numbers.length) resize(2 * numbers.length);
       // Skip numbers whose slot is still occupied.
       do last++;
@@ -61,11 +45,13 @@ export function createSlotMap<T>(after = 0): SlotMap<T> {
       size++;
       return last;
     },
-    find(number) {
+    /** Returns the value with this number, or undefined. Accepts any number, NaN included. */
+    find(number: number): T | undefined {
       const at = number % numbers.length;
       return numbers[at] === number ? values[at] : undefined;
     },
-    take(number) {
+    /** Removes the value with this number and returns it; undefined if it is not in the map. */
+    take(number: number): T | undefined {
       const at = number % numbers.length;
       if (number === 0 || numbers[at] !== number) return undefined;
       const value = values[at];
@@ -74,7 +60,8 @@ export function createSlotMap<T>(after = 0): SlotMap<T> {
       size--;
       return value;
     },
-    entries() {
+    /** All entries, oldest first. A copy: entries may be removed during iteration. */
+    entries(): readonly (readonly [number, T])[] {
       const found: (readonly [number, T])[] = [];
       values.forEach((value, at) => {
         if (value !== undefined) found.push([numbers[at] ?? 0, value]);
@@ -87,7 +74,7 @@ export function createSlotMap<T>(after = 0): SlotMap<T> {
 /**
  * Creates a slot map with string keys. Its inner `Map` holds only numbers, so V8's old tables keep no values alive.
  */
-export function createKeyedSlotMap<T>(): KeyedSlotMap<T> {
+export function createKeyedSlotMap<T>() {
   const numbers = new Map<string, number>();
   const values = createSlotMap<T>();
   const remove = (key: string) => {
@@ -98,13 +85,14 @@ export function createKeyedSlotMap<T>(): KeyedSlotMap<T> {
     get size() {
       return values.size;
     },
-    get: key => values.find(numbers.get(key) ?? 0),
-    has: key => numbers.has(key),
-    set(key, value) {
+    get: (key: string) => values.find(numbers.get(key) ?? 0),
+    has: (key: string) => numbers.has(key),
+    set(key: string, value: T): void {
       remove(key);
       numbers.set(key, values.add(value));
     },
     delete: remove,
-    values: () => values.entries().map(([, value]) => value),
+    /** All values, oldest first. A copy: entries may be deleted during iteration. */
+    values: (): readonly T[] => values.entries().map(([, value]) => value),
   };
 }

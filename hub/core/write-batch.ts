@@ -18,22 +18,12 @@ export type WriteBatchOptions = {
 };
 
 /** Combines the messages of one turn of the event loop into one write. */
-export interface WriteBatch {
-  /** Queues a message. Returns false if too many bytes are waiting. */
-  send(bytes: Buffer): boolean;
-  /** Bytes that wait for the end of the turn, including frames. */
-  readonly queuedBytes: number;
-  /** Writes all waiting messages now. */
-  flush(): void;
-  /** Drops all waiting messages. */
-  clear(): void;
-}
-
-export function createWriteBatch(sink: BatchSink, options: WriteBatchOptions): WriteBatch {
+export function createWriteBatch(sink: BatchSink, options: WriteBatchOptions) {
   const { maxUnsentBytes, frameBytes = 0, waits } = options;
   let queue: Buffer[] = [];
   let queuedBytes = 0;
 
+  /** Writes all waiting messages now. */
   function flush(): void {
     if (queue.length === 0) return;
     const messages = queue;
@@ -41,13 +31,15 @@ export function createWriteBatch(sink: BatchSink, options: WriteBatchOptions): W
     sink.write(messages);
   }
 
+  /** Drops all waiting messages. */
   function clear(): void {
     queue = [];
     queuedBytes = 0;
   }
 
   return {
-    send(bytes) {
+    /** Queues a message. Returns false if too many bytes are waiting. */
+    send(bytes: Buffer): boolean {
       const waiting = queuedBytes + sink.unsentBytes();
       if (waiting > 0 && waiting + bytes.length > maxUnsentBytes) return false;
       if (queue.length === 0) setImmediate(flush);
@@ -56,6 +48,7 @@ export function createWriteBatch(sink: BatchSink, options: WriteBatchOptions): W
       if (waiting > 0) waits?.(bytes.length);
       return true;
     },
+    /** Bytes that wait for the end of the turn, including frames. */
     get queuedBytes() {
       return queuedBytes;
     },

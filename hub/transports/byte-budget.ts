@@ -12,12 +12,6 @@ export type Holder = {
 
 export type ByteBudget = ReturnType<typeof createByteBudget>;
 
-export type ByteBudgetOptions = {
-  readonly maxBytes: number;
-  /** The name of the bytes in the log, such as "unread answers". */
-  readonly what: string;
-};
-
 export type ByteBudgetNeeds = {
   readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   readonly log: Pick<Log, 'warn'>;
@@ -37,13 +31,14 @@ const fewBytes = 64 * 2 ** 10;
 const pausedMs = 3_000;
 
 /**
- * A common bound for the bytes of all connections. Above the bound the holders that have more than a small share of it are paused, and dropped where they still are
- * after a while; those that cannot be paused are dropped at once, the largest first. Clients that keep little are
- * still served. A holder is neither paused nor dropped while all others together hold less than half the bound: one
- * large message is legitimate, and has a bound of its own.
+ * A common bound for the bytes of all connections. Above the bound the holders that have more than a small share of it
+ * are paused, and dropped where they still are after a while; those that cannot be paused are dropped at once, the
+ * largest first. Clients that keep little are still served. A holder is neither paused nor dropped while all others
+ * together hold less than half the bound: one large message is legitimate, and has a bound of its own. `what` names the
+ * bytes in the log, such as "unread answers".
  */
 export function createByteBudget(
-  { maxBytes, what }: ByteBudgetOptions,
+  { maxBytes, what }: { readonly maxBytes: number; readonly what: string },
   { clock, log, relieved }: ByteBudgetNeeds,
 ) {
   const holders = new Set<Holder>();

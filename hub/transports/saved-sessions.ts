@@ -1,37 +1,13 @@
-import { type Clock, type Service, isObject } from '#core';
+import { isDeepStrictEqual } from 'node:util';
+import { type Clock, isObject } from '#core';
 import { isLogLevel } from '#mcp';
 import type { Principal } from '#policy';
-import type { EarlierSession, SessionSettings, Endpoint } from '#routing';
+import type { EarlierSession, Endpoint, SessionSettings } from '#routing';
 import type { Journal } from '#store';
 import type { HttpSession } from './http-session.ts';
 import { type SealedSession, type SessionIds, nonceOf } from './session-id.ts';
 
-/**
- * The sessions of streamable HTTP that the next run of the hub can resume. The id of a session holds what never
- * changes; a journal holds a record for each session that is open: when it was last used, and what its client has set.
- * Records are written shortly after an answer, never before it. A crash loses the newest, so that a session is unknown
- * afterwards, or has the settings of a moment earlier.
- */
-export interface SavedSessions extends Service {
-  /** Resolves when the servers of this run have listed what they offer. */
-  readonly listed: Promise<void>;
-  /** The id of a session that can be resumed; undefined if it cannot be. */
-  seal(endpoint: Endpoint, principal: Principal, session: SealedSession): string | undefined;
-  /** A session of an earlier run that has not ended, for the principal that opened it. */
-  find(id: string, endpoint: Endpoint, principal: Principal): EarlierSession | undefined;
-  /** Saves the session from here on. Its id must come from `seal`. */
-  track(http: HttpSession): void;
-  /** Saves the session soon, if its settings have changed or it cannot be resumed any more. */
-  touch(http: HttpSession): void;
-  /** Touches the sessions whose records do not tell any more when they were last used. */
-  refresh(): void;
-  /** The session has ended. Resolves when no later run can resume it. */
-  forget(http: HttpSession): Promise<void> | undefined;
-  /** Ends the sessions of a server that no client has come back to in this run. */
-  forgetServer(server: string): void;
-  /** Saves all sessions for the next run. Nothing is saved or forgotten afterwards. */
-  saveAll(): void;
-}
+export type SavedSessions = ReturnType<typeof createSavedSessions>;
 
 export type SavedSessionsOptions = {
   /** A session that was not used for this long cannot be resumed. */
@@ -42,6 +18,7 @@ export type SavedSessionsOptions = {
 export type SavedSessionsNeeds = {
   readonly clock: Clock;
   readonly ids: SessionIds;
+  /** Resolves when the servers of this run have listed what they offer. */
   readonly listed: Promise<void>;
   /** Keeps records for the next run of the hub; `snapshot` covers all that count. */
   readonly openJournal: (
@@ -66,10 +43,16 @@ const staleMs = 5 * 60_000;
 /** A session whose settings take more as JSON text cannot be resumed. */
 const maxSettingsLength = 16 * 1024;
 
+/**
+ * The sessions of streamable HTTP that the next run of the hub can resume. The id of a session holds what never
+ * changes; a journal holds a record for each session that is open: when it was last used, and what its client has set.
+ * Records are written shortly after an answer, never before it. A crash loses the newest, so that a session is unknown
+ * afterwards, or has the settings of a moment earlier.
+ */
 export function createSavedSessions(
   { idleMs, maxSessions }: SavedSessionsOptions,
   { clock, ids, listed, openJournal }: SavedSessionsNeeds,
-): SavedSessions {
+) {
   const records = new Map<string, SessionRecord>();
   const isCurrent = ({ usedAt }: SessionRecord) => clock.now() - usedAt <= idleMs;
   const journal = openJournal(() => [...records.values()].filter(isCurrent));
@@ -102,17 +85,10 @@ export function createSavedSessions(
     if (key === undefined) return;
     const settings = http.session.save();
     const length = settings?.subscriptions.length ? JSON.stringify(settings).length : 0;
-    if (!settings || length > maxSettingsLength) {
-      void remove(key);
-      return;
-    }
+    if (!settings || length > maxSettingsLength) return void remove(key);
     const known = records.get(key);
     const usedAt = usedAtOf(http);
-    if (
-      known &&
-      usedAt - known.usedAt <= maxStaleMs &&
-      (known.settings === settings || JSON.stringify(known.settings) === JSON.stringify(settings))
-    )
+    if (known && usedAt - known.usedAt <= maxStaleMs && isDeepStrictEqual(known.settings, settings))
       return;
     const record = { key, server: serverOf(http.endpoint), usedAt, settings };
     put(record);
@@ -134,9 +110,11 @@ export function createSavedSessions(
   return {
     name: 'saved sessions',
     listed,
-    seal: (endpoint, principal, session) =>
+    /** The id of a session that can be resumed; undefined if it cannot be. */
+    seal: (endpoint: Endpoint, principal: Principal, session: SealedSession) =>
       ids.seal({ server: serverOf(endpoint), principal }, session),
-    find(id, endpoint, principal) {
+    /** A session of an earlier run that has not ended, for the principal that opened it. */
+    find(id: string, endpoint: Endpoint, principal: Principal): EarlierSession | undefined {
       const record = records.get(nonceOf(id));
       if (!record || !isCurrent(record)) return undefined;
       // Each session has an instance of its own there, which ended with the hub.
@@ -144,29 +122,35 @@ export function createSavedSessions(
       const sealed = ids.open(id, { server: serverOf(endpoint), principal });
       return sealed && { ...sealed, settings: record.settings };
     },
-    track: http => void tracked.set(http, nonceOf(http.id)),
+    /** Saves the session from here on. Its id must come from `seal`. */
+    track: (http: HttpSession) => void tracked.set(http, nonceOf(http.id)),
+    /** Saves the session soon, if its settings have changed or it cannot be resumed any more. */
     touch,
-    refresh() {
+    /** Touches the sessions whose records do not tell any more when they were last used. */
+    refresh(): void {
       for (const [http, key] of tracked) {
         const record = records.get(key);
         if (record && usedAtOf(http) - record.usedAt > staleMs) touch(http);
       }
     },
-    forget(http) {
+    /** The session has ended. Resolves when no later run can resume it. */
+    forget(http: HttpSession): Promise<void> | undefined {
       const key = isOver ? undefined : tracked.get(http);
       tracked.delete(http);
       touched.delete(http);
       return key === undefined ? undefined : remove(key);
     },
-    forgetServer(server) {
+    /** Ends the sessions of a server that no client has come back to in this run. */
+    forgetServer(server: string): void {
       for (const [key, record] of records) if (record.server === server) void remove(key);
     },
-    saveAll() {
+    /** Saves all sessions for the next run. Nothing is saved or forgotten afterwards. */
+    saveAll(): void {
       for (const http of tracked.keys()) save(http, 0);
       isOver = true;
       saving?.[Symbol.dispose]();
     },
-    async start() {
+    async start(_signal: AbortSignal): Promise<void> {
       for (const value of await journal.open()) {
         if (!isObject(value) || typeof value['key'] !== 'string') continue;
         const record = parseRecord(value['key'], value);

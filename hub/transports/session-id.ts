@@ -6,23 +6,13 @@ import type { EarlierSession } from '#routing';
 export type SealedSession = Omit<EarlierSession, 'settings'>;
 
 /** What a session id is good for. It opens for no other endpoint, principal or credential. */
-export type SessionBinding = {
+type SessionBinding = {
   /** The name of the server that the client sees alone; undefined for all servers. */
   readonly server: string | undefined;
   readonly principal: Principal;
 };
 
-/**
- * Session ids of streamable HTTP that the hub encrypts and authenticates, so that its next run can read them. An id
- * authenticates nobody: it opens only for a request that the guard has admitted as the same principal, with the same
- * credential.
- */
-export interface SessionIds {
-  /** Undefined if the client says too much of itself for an id. */
-  seal(binding: SessionBinding, session: SealedSession): string | undefined;
-  /** Undefined unless a hub with the same id and key sealed it for this binding. */
-  open(id: string, binding: SessionBinding): SealedSession | undefined;
-}
+export type SessionIds = ReturnType<typeof createSessionIds>;
 
 export type SessionIdsOptions = {
   /** 32 secret bytes of the data folder. */
@@ -42,22 +32,28 @@ const shape = /^([a-z0-9]{1,64})\.([\w-]{44,})$/;
 /** Occurs in no JSON text. */
 const separator = '\0';
 
-export function createSessionIds(options: SessionIdsOptions): SessionIds {
-  const { hubId, credentialOf } = options;
-  const key = createHmac('sha256', options.secret).update('session ids').digest();
+/**
+ * Session ids of streamable HTTP that the hub encrypts and authenticates, so that its next run can read them. An id
+ * authenticates nobody: it opens only for a request that the guard has admitted as the same principal, with the same
+ * credential.
+ */
+export function createSessionIds({ secret, hubId, credentialOf }: SessionIdsOptions) {
+  const key = createHmac('sha256', secret).update('session ids').digest();
 
-  const boundTo = ({ server, principal }: SessionBinding): Buffer =>
-    createHash('sha256')
-      .update(
-        JSON.stringify([hubId, server, principalKey(principal), credentialOf(principal) ?? null]),
-      )
-      .digest();
+  function boundTo({ server, principal }: SessionBinding): Buffer {
+    const credential = credentialOf(principal) ?? null;
+    const binding = JSON.stringify([hubId, server, principalKey(principal), credential]);
+    return createHash('sha256').update(binding).digest();
+  }
 
   return {
-    seal(binding, { client, protocolVersion, openedAt }) {
-      const text = [openedAt, protocolVersion, client.clientInfo, client.capabilities].join(
-        separator,
-      );
+    /** Undefined if the client says too much of itself for an id. */
+    seal(
+      binding: SessionBinding,
+      { client, protocolVersion, openedAt }: SealedSession,
+    ): string | undefined {
+      const { clientInfo, capabilities } = client;
+      const text = [openedAt, protocolVersion, clientInfo, capabilities].join(separator);
       if (text.length > maxIdLength) return undefined;
       const nonce = randomBytes(nonceBytes);
       const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(boundTo(binding));
@@ -65,16 +61,16 @@ export function createSessionIds(options: SessionIdsOptions): SessionIds {
       const id = `${hubId}.${Buffer.concat(sealed).toString('base64url')}`;
       return id.length > maxIdLength ? undefined : id;
     },
-    open(id, binding) {
+    /** Undefined unless a hub with the same id and key sealed it for this binding. */
+    open(id: string, binding: SessionBinding): SealedSession | undefined {
       if (id.length > maxIdLength) return undefined;
       const [, hub, body = ''] = shape.exec(id) ?? [];
       if (hub !== hubId) return undefined;
       const bytes = Buffer.from(body, 'base64url');
       // Several texts decode to the same bytes; only one is the id.
       if (bytes.toString('base64url') !== body) return undefined;
-      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceBytes), {
-        authTagLength: tagBytes,
-      })
+      const nonce = bytes.subarray(0, nonceBytes);
+      const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: tagBytes })
         .setAAD(boundTo(binding))
         .setAuthTag(bytes.subarray(-tagBytes));
       let text: string;
