@@ -41,9 +41,8 @@ export function createByteBudget(
   { maxBytes, what }: { readonly maxBytes: number; readonly what: string },
   { clock, log, relieved }: ByteBudgetNeeds,
 ) {
-  const holders = new Set<Holder>();
-  /** Start of each pause, on the monotonic clock. */
-  const paused = new Map<Holder, number>();
+  /** The holders, with the start of their pause on the monotonic clock. */
+  const holders = new Map<Holder, number | undefined>();
   let sinceLook = 0;
   let peakBytes = 0;
   const ticker = createTicker(clock, lookMs, () => {
@@ -56,7 +55,7 @@ export function createByteBudget(
     let total = 0;
     let most = 0;
     let largest: Holder | undefined;
-    for (const holder of holders) {
+    for (const holder of holders.keys()) {
       const bytes = holder.bytes();
       total += bytes;
       if (bytes > most) {
@@ -67,7 +66,7 @@ export function createByteBudget(
     peakBytes = Math.max(peakBytes, total);
     const isFull = isFullOf(total, most);
     if (isFull) pauseLarge();
-    else if (total - most < maxBytes / 4) resumeAll();
+    else if (total - most < maxBytes / 4) holders.forEach(resume);
     endPauses(isFull ? largest : undefined);
     if (isFull) dropLargest();
     if (total < littleBytes && peakBytes >= muchBytes) {
@@ -81,9 +80,9 @@ export function createByteBudget(
 
   function pauseLarge(): void {
     const share = Math.min(maxBytes / holders.size, fewBytes);
-    for (const holder of holders)
-      if (holder.pause && !paused.has(holder) && holder.bytes() > share) {
-        paused.set(holder, clock.monotonic());
+    for (const [holder, since] of holders)
+      if (holder.pause && since === undefined && holder.bytes() > share) {
+        holders.set(holder, clock.monotonic());
         holder.pause();
       }
   }
@@ -94,35 +93,28 @@ export function createByteBudget(
    */
   function endPauses(largestOfFull: Holder | undefined): void {
     const late = clock.monotonic() - pausedMs;
-    for (const [holder, since] of Array.from(paused)) {
-      if (since >= late) continue;
+    for (const [holder, since] of holders) {
+      if (since === undefined || since >= late) continue;
       if (largestOfFull && holder !== largestOfFull) drop(holder, holder.bytes());
-      else {
-        paused.delete(holder);
-        holder.resume?.();
-      }
+      else resume(since, holder);
     }
   }
 
-  function resumeAll(): void {
-    for (const holder of paused.keys()) holder.resume?.();
-    paused.clear();
-  }
-
-  function forget(holder: Holder): void {
-    holders.delete(holder);
-    paused.delete(holder);
+  function resume(since: number | undefined, holder: Holder): void {
+    if (since === undefined) return;
+    holders.set(holder, undefined);
+    holder.resume?.();
   }
 
   function drop(holder: Holder, bytes: number): void {
-    forget(holder);
+    holders.delete(holder);
     holder.drop(`more than ${maxBytes} bytes of ${what} wait in the hub. Try again later`);
     log.warn({ bytes, maxBytes }, `too many bytes of ${what}: the largest go`);
   }
 
   /** Drops the largest of the holders that cannot be paused. */
   function dropLargest(): void {
-    const found = Array.from(holders, holder => ({ holder, bytes: holder.bytes() }))
+    const found = Array.from(holders.keys(), holder => ({ holder, bytes: holder.bytes() }))
       .filter(({ holder, bytes }) => bytes > 0 && !holder.pause)
       .sort((a, b) => b.bytes - a.bytes);
     let left = found.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -136,9 +128,9 @@ export function createByteBudget(
   return {
     /** Counts a holder until it is disposed of. */
     hold(holder: Holder): Disposable {
-      holders.add(holder);
+      holders.set(holder, undefined);
       ticker.start();
-      return { [Symbol.dispose]: () => forget(holder) };
+      return { [Symbol.dispose]: () => void holders.delete(holder) };
     },
     /** Reports that more bytes are held. The sum is taken at least once per mebibyte. */
     added(bytes: number): void {

@@ -24,8 +24,8 @@ import { allowsBatches } from '#mcp';
 import type { Principal } from '#policy';
 import type { Endpoint, Over, Router, Session } from '#routing';
 import type { ResponseStream } from '#upstream';
-import { batchOf, lengthOf, retryable, stopping } from './answer.ts';
 import { type ByteBudget, noBudget } from './byte-budget.ts';
+import { batchOf, lengthOf, retryable, stopping } from './http-message.ts';
 
 /** Writes to one client: a WebSocket, an event stream, or stdout. Its functions must not throw. */
 export type Wire = BatchSink & {

@@ -1,5 +1,4 @@
-import { eventStreamHeaders, keepAliveComment } from './answer.ts';
-import type { HttpResponse } from './http-message.ts';
+import { type HttpResponse, eventStreamHeaders, keepAliveComment } from './http-message.ts';
 
 /** Bounds of the events kept for clients that reconnect, and of what a connection may leave unread. */
 export type StreamBounds = {
@@ -84,11 +83,10 @@ export function createEventStream(
     },
     /** Sends a message, or keeps it for the next connection. */
     write(message: Buffer): void {
-      const sequence = ++last;
-      const head = Buffer.from(`id: ${id}-${sequence}\ndata: `);
+      const head = Buffer.from(`id: ${id}-${++last}\ndata: `);
       const bytes = Buffer.concat([head, message, messageEnd]);
-      keep(sequence, bytes);
-      send(sequence, bytes);
+      keep(last, bytes);
+      send(last, bytes);
     },
     /**
      * Gives the stream a connection and sends what follows the event `lastSeen`; without `lastSeen`, or with one of an
@@ -117,10 +115,9 @@ export function createEventStream(
     },
     /** Sends an event without data, so that the client has an id to resume from. */
     prime(): void {
-      const sequence = ++last;
-      const bytes = Buffer.from(`id: ${id}-${sequence}\nretry: ${retryMs}\ndata: \n\n`);
-      keep(sequence, bytes);
-      send(sequence, bytes);
+      const bytes = Buffer.from(`id: ${id}-${++last}\nretry: ${retryMs}\ndata: \n\n`);
+      keep(last, bytes);
+      send(last, bytes);
     },
     /** Sends a comment that keeps the connection open. Due within `stalledMs`. */
     keepAlive(): void {

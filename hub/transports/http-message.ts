@@ -1,4 +1,17 @@
+import { Buffer } from 'node:buffer';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { type Code, HubError } from '#core';
+import {
+  type ReplyBytes,
+  encodeError,
+  errorAnswer,
+  membersOf,
+  rawText,
+  readMessage,
+  rpcCodes,
+  whole,
+} from '#jsonrpc';
+import { modernVersions, protocolVersions } from '#mcp';
 import type { Principal } from '#policy';
 import type { Endpoint } from '#routing';
 
@@ -64,4 +77,128 @@ export function isJson({ 'content-type': type }: IncomingHttpHeaders): boolean {
 /** The header of W3C Trace Context. */
 export function traceparentOf({ traceparent }: IncomingHttpHeaders): string | undefined {
   return typeof traceparent === 'string' ? traceparent : undefined;
+}
+
+/** A connection that accepts no bytes of an answer for this long is dropped. */
+export const stalledMs = 60_000;
+
+export const eventStreamHeaders = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no',
+} as const;
+
+/** A comment, so that proxies keep an event stream open. */
+export const keepAliveComment = ': keep-alive\n\n';
+
+/** One JSON body, in one write. */
+export function sendJson(
+  response: HttpResponse,
+  status: number,
+  body: ReplyBytes,
+  headers?: Readonly<Record<string, string>>,
+): void {
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': lengthOf(body),
+    ...headers,
+  });
+  if (Buffer.isBuffer(body)) response.end(body);
+  else {
+    response.cork();
+    for (const piece of body) response.write(piece);
+    response.end();
+    response.uncork();
+  }
+  // Most answers are sent by now. The others stay in memory until the client reads them.
+  if (response.writableLength > 0) response.setTimeout(stalledMs, () => response.destroy());
+}
+
+/** Length of an answer in bytes. */
+export function lengthOf(body: ReplyBytes): number {
+  return Buffer.isBuffer(body) ? body.length : body.reduce((sum, { length }) => sum + length, 0);
+}
+
+/** The answers to a batch as one message. Not built as a string, whose length V8 limits. */
+export function batchOf(answers: readonly ReplyBytes[]): Buffer {
+  const pieces = answers.flatMap((answer, at) => [at === 0 ? opening : separator, whole(answer)]);
+  return Buffer.concat([...pieces, closing]);
+}
+
+const opening = Buffer.from('[');
+const separator = Buffer.from(',');
+const closing = Buffer.from(']');
+
+/** Answers with a JSON-RPC error that has the id of the request in `body`. */
+export function refuse(
+  response: HttpResponse,
+  status: number,
+  code: number,
+  message: string,
+  body?: Buffer,
+): void {
+  sendJson(response, status, encodeError(idOf(body), code, message));
+}
+
+/** The id of the single request in a body, as JSON text; `null` for any other body. */
+export function idOf(body: Buffer | undefined): string {
+  if (!body || body.length === 0) return 'null';
+  const message = readMessage(body);
+  return message.kind === 'request' ? rawText(message.bytes, message.id) : 'null';
+}
+
+/** HTTP status of JSON-RPC error codes (MCP 2026-07-28); 200 for all others. */
+const statusOfCode: ReadonlyMap<number, number> = new Map([
+  [rpcCodes.methodNotFound, 404],
+  [rpcCodes.headerMismatch, 400],
+  [rpcCodes.missingCapability, 400],
+  [rpcCodes.unsupportedVersion, 400],
+]);
+
+/** The HTTP status for a JSON-RPC answer of the stateless revision. */
+export function statusOf(answer: Buffer): number {
+  // Avoids parsing large results.
+  if (!answer.includes('"error"')) return 200;
+  const message = readMessage(answer);
+  if (message.kind !== 'answer' || !message.failed) return 200;
+  const code = membersOf(message.bytes, message.payload)?.get('code');
+  return (code && statusOfCode.get(Number(rawText(message.bytes, code)))) ?? 200;
+}
+
+/** The code of the SDKs for refusals without a code of their own in JSON-RPC and MCP. */
+export const refused = -32000;
+
+/** The code of the SDKs for an unknown session. */
+export const sessionUnknown = -32001;
+
+/** Answers 400 to a request with an unknown revision. */
+export function refuseVersion(response: HttpResponse, version: unknown, body?: Buffer): void {
+  const known = [...modernVersions, ...protocolVersions].join(', ');
+  const why = `MCP-Protocol-Version is ${JSON.stringify(version)}; the hub speaks ${known}`;
+  refuse(response, 400, refused, why, body);
+}
+
+/** Answers 405 with the allowed methods. */
+export function refuseMethod(
+  response: HttpResponse,
+  method: string | undefined,
+  allow: string,
+): void {
+  const why = `${method} is not a method of this endpoint`;
+  sendJson(response, 405, encodeError('null', refused, why), { allow });
+}
+
+/** The refusal of a request while the hub stops. */
+export const stopping = () => retryable('HUB_SHUTTING_DOWN', 'the hub is stopping');
+
+/** A refusal of a request that may succeed later. */
+export const retryable = (code: Code, message: string) =>
+  new HubError(code, message, { data: { retryable: true } });
+
+/** Retry-After in seconds: a restart of the hub takes less. */
+export const retryAfterSeconds = 5;
+
+/** Answers 503 with Retry-After. `id` is the id of the request as JSON text. */
+export function sendUnavailable(response: HttpResponse, id: string, error: unknown): void {
+  sendJson(response, 503, errorAnswer(id, error), { 'retry-after': String(retryAfterSeconds) });
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '#core';
 import type { Endpoint, Session } from '#routing';
-import { stalledMs } from './answer.ts';
 import { type EventStream, type ReplayBudget, createEventStream } from './event-stream.ts';
+import { stalledMs } from './http-message.ts';
 
 /** A session over streamable HTTP, with the streams that its client may resume. */
 export interface HttpSession {

@@ -1,4 +1,3 @@
-export { idOf, retryAfterSeconds, sendJson, stopping } from './answer.ts';
 export { type ByteBudget, createByteBudget, noBudget } from './byte-budget.ts';
 export {
   type ClientConnections,
@@ -6,7 +5,7 @@ export {
   createConnections,
   maxMessageBytes,
 } from './connection.ts';
-export type { HttpResponse } from './http-message.ts';
+export { type HttpResponse, idOf, retryAfterSeconds, sendJson, stopping } from './http-message.ts';
 export { createSavedSessions } from './saved-sessions.ts';
 export { type SessionIdsOptions, createSessionIds } from './session-id.ts';
 export { type Sse, createSse, messagesPath } from './sse.ts';

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { type Clock, type Log, createTicker } from '#core';
 import {
   type Malformed,
@@ -5,14 +6,27 @@ import {
   type Notification,
   type ReplyBytes,
   type Request,
+  RpcError,
   errorAnswer,
+  membersOf,
   rawText,
   rpcCodes,
+  stringAt,
   whole,
 } from '#jsonrpc';
-import type { Router, Session } from '#routing';
+import {
+  type ParamHeader,
+  checkMetadata,
+  headerMismatch,
+  mcpHeaders,
+  metaKeys,
+  modernVersion,
+  readParamHeaders,
+} from '#mcp';
+import type { Endpoint, Router, Session } from '#routing';
 import type { ResponseStream } from '#upstream';
 import {
+  type EndpointRequest,
   eventStreamHeaders,
   keepAliveComment,
   refuse,
@@ -22,9 +36,8 @@ import {
   sendUnavailable,
   stalledMs,
   statusOf,
-} from './answer.ts';
-import { type EndpointRequest, type HttpResponse, traceparentOf } from './http-message.ts';
-import { createRequestCheck } from './modern-request.ts';
+  traceparentOf,
+} from './http-message.ts';
 
 export type ModernNeeds = {
   readonly router: Pick<Router, 'open' | 'describeTool'>;
@@ -34,12 +47,10 @@ export type ModernNeeds = {
 
 /** A request that is being answered. */
 type Answering = ResponseStream & {
-  readonly response: HttpResponse;
+  readonly post: EndpointRequest;
   readonly session: Session;
   /** Start of the request on the monotonic clock. */
   readonly since: number;
-  readonly acceptsJson: boolean;
-  readonly acceptsStream: boolean;
   readonly listens: boolean;
   /** True once the answer is a stream: after a notification, or after a long wait. */
   streams: boolean;
@@ -52,6 +63,9 @@ const maxUnsentBytes = 64 * 1024 * 1024;
 const eventStart = Buffer.from('data: ');
 const eventEnd = Buffer.from('\n\n');
 const nowhere: ResponseStream = { send() {} };
+const noHeaders: readonly ParamHeader[] = [];
+const versionKey = Buffer.from(metaKeys.protocolVersion);
+const backslash = 0x5c;
 
 /**
  * Streamable HTTP of MCP 2026-07-28: each request is a session that ends with its answer or its connection. The
@@ -65,15 +79,15 @@ export function createModern(maxRequests: number, { router, clock, log }: Modern
   const ticker = createTicker(clock, keepAliveMs, () => {
     const now = clock.monotonic();
     for (const one of active)
-      if (one.streams || (one.acceptsStream && now - one.since >= keepAliveMs)) {
+      if (one.streams || (one.post.acceptsStream && now - one.since >= keepAliveMs)) {
         begin(one);
-        one.response.write(keepAliveComment);
+        one.post.response.write(keepAliveComment);
       }
     return active.size > 0;
   });
 
   function answer(post: EndpointRequest, request: Request): void {
-    const { headers, response, endpoint, principal, acceptsJson, acceptsStream } = post;
+    const { headers, response, endpoint, principal, acceptsStream } = post;
     // The client left while its body was arriving.
     if (response.destroyed) return;
     const id = rawText(request.bytes, request.id);
@@ -88,11 +102,9 @@ export function createModern(maxRequests: number, { router, clock, log }: Modern
     }
     const session = router.open(endpoint, principal, () => {});
     const one: Answering = {
-      response,
+      post,
       session,
       since: clock.monotonic(),
-      acceptsJson,
-      acceptsStream,
       listens,
       streams: false,
       traceparent: traceparentOf(headers),
@@ -116,11 +128,11 @@ export function createModern(maxRequests: number, { router, clock, log }: Modern
     if (!active.delete(one)) return;
     try {
       if (reply) send(one, reply);
-      else one.response.destroy();
+      else one.post.response.destroy();
       one.session.close('the request is over');
     } catch (error) {
       log.error({ error: String(error) }, 'an answer could not be sent');
-      one.response.destroy();
+      one.post.response.destroy();
     }
   }
 
@@ -159,9 +171,10 @@ export function createModern(maxRequests: number, { router, clock, log }: Modern
 function begin(one: Answering): void {
   if (one.streams) return;
   one.streams = true;
-  one.response.writeHead(200, eventStreamHeaders);
+  const { response } = one.post;
+  response.writeHead(200, eventStreamHeaders);
   // Comments reset the timeout, unless the client does not read them.
-  one.response.setTimeout(stalledMs, () => one.response.destroy());
+  response.setTimeout(stalledMs, () => response.destroy());
 }
 
 /** An event without an id, because streams of MCP 2026-07-28 cannot be resumed. */
@@ -169,7 +182,8 @@ const eventOf = (message: Buffer) => Buffer.concat([eventStart, message, eventEn
 
 /** Sends the answer as JSON, or on the stream if one was begun or the client accepts nothing else. */
 function send(one: Answering, reply: ReplyBytes): void {
-  const { response, streams, listens, acceptsJson } = one;
+  const { streams, listens } = one;
+  const { response, acceptsJson } = one.post;
   // Proxies read the status and not the body. It is fixed once a stream has begun.
   const status = streams || !Buffer.isBuffer(reply) ? 200 : statusOf(reply);
   if (!streams && (status !== 200 || (acceptsJson && !listens)))
@@ -177,3 +191,76 @@ function send(one: Answering, reply: ReplyBytes): void {
   begin(one);
   response.end(eventOf(whole(reply)));
 }
+
+/** Finds the metadata of a request without reading its other params; undefined if it cannot be read. */
+function metadataOf(request: Request) {
+  const params = membersOf(request.bytes, request.params);
+  return { params, meta: membersOf(request.bytes, params?.get('_meta')) };
+}
+
+/**
+ * Whether a POST is of the stateless revision: its header says so, or one of its requests names a version. A session
+ * id in it is ignored, because that revision has no sessions.
+ */
+export function isModern(
+  headers: IncomingHttpHeaders,
+  messages: readonly (Message | Malformed)[],
+): boolean {
+  return headers[mcpHeaders.version] === modernVersion || messages.some(namesVersion);
+}
+
+/** Finds requests without the name of the member quickly, as most requests of a session are. */
+function namesVersion(message: Message | Malformed): boolean {
+  if (message.kind !== 'request' || !message.params) return false;
+  const { bytes } = message;
+  // A backslash can escape any character of the name.
+  if (!bytes.includes(versionKey) && !bytes.includes(backslash)) return false;
+  return metadataOf(message).meta?.has(metaKeys.protocolVersion) ?? false;
+}
+
+/**
+ * Checks what MCP 2026-07-28 requires of a request over HTTP: a version, the client's capabilities, and headers that
+ * agree with the body, because proxies route by the headers. The check returns the error, if any.
+ */
+function createRequestCheck(router: Pick<Router, 'describeTool'>) {
+  /** Keyed by the description, which the catalog keeps until the tool changes. */
+  const declared = new WeakMap<Buffer, readonly ParamHeader[]>();
+
+  function declaredBy(name: string | undefined, endpoint: Endpoint): readonly ParamHeader[] {
+    const tool = name === undefined ? undefined : router.describeTool(endpoint, name);
+    if (!tool) return noHeaders;
+    const known = declared.get(tool);
+    if (known) return known;
+    const read = readParamHeaders(tool);
+    // Clients ignore a tool with an invalid declaration, so they send no headers for it.
+    const headers = read.valid ? read.headers : noHeaders;
+    declared.set(tool, headers);
+    return headers;
+  }
+
+  return (headers: IncomingHttpHeaders, request: Request, endpoint: Endpoint) => {
+    const { bytes } = request;
+    const { params, meta } = metadataOf(request);
+    if (request.params && !params)
+      return new RpcError(
+        rpcCodes.invalidParams,
+        'HUB_REQUEST_INVALID',
+        'a member of "params" stands twice',
+      );
+    const metadata = checkMetadata(bytes, meta);
+    const { version } = metadata;
+    const said = headers[mcpHeaders.version];
+    if (version !== undefined && said !== version)
+      return mismatch(
+        `the header MCP-Protocol-Version is ${said === undefined ? 'missing' : JSON.stringify(said)}: it must repeat params._meta, ${JSON.stringify(version)}`,
+      );
+    if (!metadata.valid) return metadata.error;
+    const called =
+      request.method === 'tools/call' ? stringAt(bytes, params?.get('name')) : undefined;
+    const problem = headerMismatch(headers, request, params, declaredBy(called, endpoint));
+    return problem === undefined ? undefined : mismatch(problem);
+  };
+}
+
+const mismatch = (message: string) =>
+  new RpcError(rpcCodes.headerMismatch, 'HUB_HEADER_MISMATCH', message);

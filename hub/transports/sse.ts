@@ -1,17 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Principal, isSamePrincipal } from '#policy';
 import type { Endpoint } from '#routing';
+import type { ClientConnections, Connection } from './connection.ts';
 import {
   eventStreamHeaders,
+  isJson,
   keepAliveComment,
   refuse,
   refused,
   sendUnavailable,
   sessionUnknown,
   stalledMs,
-} from './answer.ts';
-import type { ClientConnections, Connection } from './connection.ts';
-import { isJson } from './http-message.ts';
+} from './http-message.ts';
 
 export type Sse = ReturnType<typeof createSse>;
 

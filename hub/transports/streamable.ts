@@ -11,8 +11,14 @@ import {
 import { allowsBatches, isKnownVersion, latestVersion, modernVersion } from '#mcp';
 import { type Principal, isSamePrincipal } from '#policy';
 import type { Endpoint, Router } from '#routing';
+import { parseEventId } from './event-stream.ts';
 import {
+  type EndpointRequest,
+  type HttpRequest,
+  type HttpResponse,
   idOf,
+  isJson,
+  readRequest,
   refuse,
   refuseMethod,
   refuseVersion,
@@ -22,19 +28,9 @@ import {
   sendUnavailable,
   sessionUnknown,
   stopping,
-} from './answer.ts';
-import { parseEventId } from './event-stream.ts';
-import {
-  type EndpointRequest,
-  type HttpRequest,
-  type HttpResponse,
-  isJson,
-  readRequest,
-  traceparentOf,
 } from './http-message.ts';
 import type { HttpSession } from './http-session.ts';
-import { isModern } from './modern-request.ts';
-import { createModern } from './modern.ts';
+import { createModern, isModern } from './modern.ts';
 import { createPost, createPosts } from './posts.ts';
 import {
   type SessionTableNeeds,
@@ -126,8 +122,8 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
   }
 
   function receive(request: EndpointRequest, body: Buffer): void {
-    const { headers, response, acceptsJson, acceptsStream } = request;
-    if (!acceptsJson && !acceptsStream) {
+    const { headers, response } = request;
+    if (!request.acceptsJson && !request.acceptsStream) {
       const why = 'Accept must name application/json or text/event-stream';
       return refuse(response, 406, refused, why, body);
     }
@@ -167,15 +163,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       const why = `${posts.size} requests are unanswered. Try again later`;
       return sendUnavailable(response, idOf(body), retryable('HUB_SERVER_BUSY', why));
     }
-    const post = createPost(response, http, {
-      since: clock.monotonic(),
-      acceptsJson,
-      acceptsStream,
-      batch,
-      opening,
-      traceparent: traceparentOf(headers),
-    });
-    posts.answer(post, messages, request.principal);
+    posts.answer(createPost(request, http, clock.monotonic(), batch, opening), messages);
   }
 
   function get(request: EndpointRequest): void {

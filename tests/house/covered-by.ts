@@ -192,8 +192,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'telemetry/metrics': ['telemetry/histogram', 'telemetry/otel/metrics'],
   'telemetry/otel/otel': ['telemetry/otel/spans', 'telemetry/trace'],
   'transports/posts': ['transports/http-session'],
-  'transports/modern': ['transports/modern-request'],
-  'transports/sse': ['transports/http-message'],
   'transports/streamable': ['transports/session-table'],
   'upstream/upstream': ['upstream/call-errors'],
   'vectors/embedded': ['vectors/memory', 'vectors/points'],

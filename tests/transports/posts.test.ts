@@ -6,6 +6,7 @@ import { systemClock } from '#core';
 import { caller } from '#helpers/principal';
 import { encodeCall, encodeResult } from '#jsonrpc';
 import { createReplayBudget } from '../../hub/transports/event-stream.ts';
+import { readRequest } from '../../hub/transports/http-message.ts';
 import { createHttpSession } from '../../hub/transports/http-session.ts';
 import { createPost, finish } from '../../hub/transports/posts.ts';
 import { send } from './raw.ts';
@@ -25,13 +26,8 @@ test('what a server says of a request that is answered waits for the stream of t
   );
   const server = createServer((request, response) => {
     if (request.method === 'GET') return void http.standing.attach(response, undefined);
-    const post = createPost(response, http, {
-      since: 0,
-      batch: false,
-      opening: false,
-      acceptsJson: true,
-      acceptsStream: true,
-    });
+    const incoming = readRequest(request, response, 'all', caller);
+    const post = createPost(incoming, http, 0, false, false);
     finish(post, [encodeResult('1', '{}')]);
     post.send(encodeCall(undefined, 'notifications/late'));
     http.standing.end();

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import { describe, test } from 'vitest';
 import { until } from '#helpers/hub';
-import { idOf, sendJson } from '../../hub/transports/answer.ts';
+import { idOf, sendJson } from '../../hub/transports/http-message.ts';
 
 test('an answer that its client does not read is dropped when nothing moves, one that is read arrives whole', async () => {
   const body = Buffer.alloc(32 * 1024 * 1024, 0x20);
