@@ -1,7 +1,6 @@
-import { type Clock, type JsonObject, createAbortScope, isObject } from '#core';
-import type { OllamaCaller } from './ollama-call.ts';
+import { type JsonObject, createAbortScope, isObject } from '#core';
 import { ModelFailure } from './failure.ts';
-import type { ModelInfo, ModelList } from './model-list.ts';
+import type { ModelNeeds } from './model-list.ts';
 import { createThoughtFilter } from './thinking.ts';
 
 /** A request for a completion. */
@@ -40,74 +39,48 @@ export type ModelAnswer = {
 /** Maximum length of an answer in characters. */
 const maxTextLength = 1_000_000;
 
-export type CompleteNeeds = {
-  readonly clock: Clock;
-  readonly caller: Pick<OllamaCaller, 'call'>;
-  readonly modelList: Pick<ModelList, 'get' | 'markLoaded' | 'invalidate'>;
-  readonly keepAlive: string | number;
-};
-
 /** Requests a completion and reads the whole answer. Rejects with ModelFailure. */
 export async function complete(
   request: CompletionRequest,
   signal: AbortSignal,
-  needs: CompleteNeeds,
+  { clock, callOllama, modelList, keepAlive }: ModelNeeds,
 ): Promise<ModelAnswer> {
-  const { clock, caller, modelList } = needs;
   const startedMs = clock.monotonic();
-  const { totalMs } = request;
+  const { totalMs, firstTokenMs } = request;
+  const late = `${request.model} was not done within ${totalMs / 1000} s`;
   using limit = createAbortScope([signal], {
     clock,
     limitMs: totalMs,
-    reason: () =>
-      new ModelFailure(
-        'timeout',
-        `${request.model} was not done within ${totalMs / 1000} s`,
-        request,
-      ),
+    reason: () => new ModelFailure('timeout', late, request),
   });
-  const model = await modelList.get(request.model, limit.signal);
-  const answer = await caller
-    .call(
-      {
-        subject: model.name,
-        model: model.name,
-        isStream: true,
-        silentMs: request.firstTokenMs,
-        isGated: true,
-        run: async (client, heard) =>
-          await readAnswer(
-            await client.chat(bodyOf(request, model, needs.keepAlive)),
-            heard,
-            request,
-          ),
-      },
-      limit.signal,
-    )
-    .catch((error: unknown) => {
-      if (error instanceof ModelFailure && error.kind === 'missing') modelList.invalidate();
-      throw error;
-    });
-  modelList.markLoaded(model.name);
-  const text = requireText(answer, model.name);
-  return {
-    text,
-    model: model.name,
-    digest: model.digest,
-    tookMs: clock.monotonic() - startedMs,
-    promptTokens: answer.promptTokens,
-    outputTokens: answer.outputTokens,
-  };
+  const { name: model, digest } = await modelList.get(request.model, limit.signal);
+  const call = { subject: model, model, isStream: true, silentMs: firstTokenMs, isGated: true };
+  const answer = await callOllama(
+    {
+      ...call,
+      run: async (client, heard) =>
+        await readAnswer(await client.chat(bodyOf(request, model, keepAlive)), heard, {
+          ...request,
+          model,
+        }),
+    },
+    limit.signal,
+  ).catch((error: unknown) => {
+    if (error instanceof ModelFailure && error.kind === 'missing') modelList.invalidate();
+    throw error;
+  });
+  modelList.markLoaded(model);
+  return { ...answer, model, digest, tookMs: clock.monotonic() - startedMs };
 }
 
 function bodyOf(
   { system, prompt, format, options }: CompletionRequest,
-  model: ModelInfo,
+  model: string,
   keepAlive: string | number,
 ) {
   const { think = false, ...rest } = options;
   return {
-    model: model.name,
+    model,
     messages: [
       ...(system === undefined ? [] : [{ role: 'system', content: system }]),
       { role: 'user', content: prompt },
@@ -123,23 +96,15 @@ function bodyOf(
   };
 }
 
-type RawAnswer = {
-  readonly text: string;
-  readonly hasThoughts: boolean;
-  readonly doneReason: unknown;
-  readonly promptTokens: number | undefined;
-  readonly outputTokens: number | undefined;
-};
-
 async function readAnswer(
   lines: AsyncIterable<unknown>,
   heard: () => void,
-  { progress }: Pick<CompletionRequest, 'progress'>,
-): Promise<RawAnswer> {
+  { model, progress }: Pick<CompletionRequest, 'model' | 'progress'>,
+) {
   const filter = createThoughtFilter();
   let length = 0;
   let hasThinkingField = false;
-  let last: Line = {};
+  let last: { readonly [key: string]: unknown } = {};
   for await (const line of lines) {
     last = isObject(line) ? line : {};
     const message = isObject(last['message']) ? last['message'] : {};
@@ -153,31 +118,15 @@ async function readAnswer(
     if (piece !== '') progress?.(piece);
   }
   const { text, hasThoughts } = filter.end();
-  return {
-    text,
-    hasThoughts: hasThoughts || hasThinkingField,
-    doneReason: last['done_reason'],
-    promptTokens: countIn(last, 'prompt_eval_count'),
-    outputTokens: countIn(last, 'eval_count'),
-  };
-}
-
-type Line = { readonly [key: string]: unknown };
-
-const countIn = (line: Line, key: string): number | undefined => {
-  const value = line[key];
-  return typeof value === 'number' ? value : undefined;
-};
-
-function requireText({ text, hasThoughts, doneReason }: RawAnswer, model: string): string {
-  if (text === '' && hasThoughts)
+  if (text === '' && (hasThoughts || hasThinkingField))
     throw new ModelFailure('thinking_only', `${model} answered with thoughts only`, { model });
-  if (doneReason === 'length')
+  if (last['done_reason'] === 'length')
     throw new ModelFailure(
       'cut',
       `${model} was cut off at the limit of its tokens. Raise num_predict or num_ctx`,
       { model },
     );
   if (text === '') throw new ModelFailure('empty', `${model} gave an empty answer`, { model });
-  return text;
+  const countIn = (key: string) => (typeof last[key] === 'number' ? last[key] : undefined);
+  return { text, promptTokens: countIn('prompt_eval_count'), outputTokens: countIn('eval_count') };
 }

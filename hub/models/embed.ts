@@ -1,8 +1,7 @@
 import { isObject } from '#core';
-import type { OllamaCaller, OllamaClient } from './ollama-call.ts';
 import { ModelFailure } from './failure.ts';
-import type { ModelList } from './model-list.ts';
-import { isSameModel } from './model-names.ts';
+import { type ModelNeeds, isSameModel } from './model-list.ts';
+import type { OllamaClient } from './ollama-call.ts';
 
 /** The embedding of a text. */
 export type Embedding = {
@@ -24,21 +23,17 @@ export async function embed(
   modelName: string,
   text: string,
   signal: AbortSignal,
-  needs: {
-    readonly caller: Pick<OllamaCaller, 'call'>;
-    readonly modelList: Pick<ModelList, 'get' | 'markLoaded'>;
-    readonly keepAlive: string | number;
-  },
+  { callOllama, modelList, keepAlive }: ModelNeeds,
 ): Promise<Embedding> {
-  const { name: model, digest } = await needs.modelList.get(modelName, signal);
-  const vector = await needs.caller.call(
+  const { name: model, digest } = await modelList.get(modelName, signal);
+  const vector = await callOllama(
     {
       subject: model,
       model,
       totalMs,
       isGated: true,
       async run(client) {
-        const body = { model, input: text, truncate: false, keep_alive: needs.keepAlive };
+        const body = { model, input: text, truncate: false, keep_alive: keepAlive };
         const answer = await client.embed(body);
         if (text.length > surelyFitsLength) await requireUncut(answer, model, client);
         return parseVector(answer, model);
@@ -46,7 +41,7 @@ export async function embed(
     },
     signal,
   );
-  needs.modelList.markLoaded(model);
+  modelList.markLoaded(model);
   return { vector, digest };
 }
 
@@ -67,9 +62,7 @@ async function requireUncut(answer: unknown, model: string, client: OllamaClient
     throw new ModelFailure(
       'too_long',
       `the text fills the ${window} tokens of ${model}. Shorten it`,
-      {
-        model,
-      },
+      { model },
     );
 }
 

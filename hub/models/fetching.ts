@@ -1,7 +1,7 @@
-import { type Clock, type Log, type Service, backoffMs, messageOf } from '#core';
+import { type Clock, type Log, type Service, backoffMs, messageOf, sleep } from '#core';
 import { ModelFailure } from './failure.ts';
 import type { Models } from './models.ts';
-import { fullName } from './model-names.ts';
+import { fullName } from './model-list.ts';
 import type { PullProgress } from './pull.ts';
 
 /** Progress of fetching missing models. */
@@ -15,11 +15,11 @@ export type FetchingStatus = {
 };
 
 /** Fetches missing models through Ollama, one after the other, in the background. */
-export interface Fetching extends Service {
+export type Fetching = Service & {
   readonly status: FetchingStatus;
   /** Checks again at once which models are missing. Call it when the wanted models may have changed. */
   recheck(): void;
-}
+};
 
 type Needs = {
   readonly models: Pick<Models, 'status' | 'find' | 'pull'>;
@@ -84,13 +84,10 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
       } catch (cause) {
         if (signal.aborted) break;
         const isUnknownModel = cause instanceof ModelFailure && cause.kind === 'missing';
-        if (error !== messageOf(cause))
-          log.warn(
-            { model, error: messageOf(cause) },
-            isUnknownModel
-              ? 'no registry has a model that the rules name: correct its name there'
-              : 'a model could not be fetched and will be retried',
-          );
+        const message = isUnknownModel
+          ? 'no registry has a model that the rules name: correct its name there'
+          : 'a model could not be fetched and will be retried';
+        if (error !== messageOf(cause)) log.warn({ model, error: messageOf(cause) }, message);
         error = messageOf(cause);
         if (isUnknownModel) remove(model);
         else hasRetries = true;
@@ -120,10 +117,9 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
   }
 
   async function pause(milliseconds: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    using _timer = clock.after(milliseconds, resolve);
-    wake = resolve;
-    await promise;
+    const waking = new AbortController();
+    wake = () => waking.abort();
+    await sleep(milliseconds, { clock, signal: waking.signal });
   }
 
   function recheck(): void {

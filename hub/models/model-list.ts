@@ -1,7 +1,6 @@
 import { type Clock, createSingleFlight, isObject } from '#core';
-import type { OllamaCaller, OllamaClient } from './ollama-call.ts';
 import { ModelFailure } from './failure.ts';
-import { isSameModel } from './model-names.ts';
+import type { CallOllama, OllamaClient } from './ollama-call.ts';
 
 /** A model in Ollama. */
 export type ModelInfo = {
@@ -18,7 +17,14 @@ export type ModelInfo = {
   readonly capabilities: readonly string[] | undefined;
 };
 
-export type ModelList = ReturnType<typeof createModelList>;
+/** What calls to models need. */
+export type ModelNeeds = {
+  readonly clock: Clock;
+  readonly callOllama: CallOllama;
+  readonly modelList: ReturnType<typeof createModelList>;
+  /** How long a model stays in memory after a call. */
+  readonly keepAlive: string | number;
+};
 
 const maxAgeMs = 30_000;
 /** Shorter, in ms, because the user may just have pulled the missing model. */
@@ -28,11 +34,7 @@ const totalMs = 5_000;
 const maxModels = 10_000;
 
 /** The models in Ollama, cached for at most 30 s. The list is read on demand, one request at a time. */
-export function createModelList(
-  caller: Pick<OllamaCaller, 'call'>,
-  needs: { readonly clock: Clock },
-) {
-  const { clock } = needs;
+export function createModelList({ callOllama, clock }: Pick<ModelNeeds, 'callOllama' | 'clock'>) {
   const reading = createSingleFlight<Snapshot>();
   let snapshot: Snapshot | undefined;
 
@@ -45,7 +47,7 @@ export function createModelList(
   }
 
   async function read(signal: AbortSignal): Promise<Snapshot> {
-    const models = await caller.call(
+    const models = await callOllama(
       {
         subject: 'the list of models',
         totalMs,
@@ -123,19 +125,31 @@ function parseModels(list: unknown, loaded: readonly string[]): readonly ModelIn
   });
 }
 
-type Entry = { readonly [key: string]: unknown };
+type OllamaEntry = { readonly [key: string]: unknown };
 
-function entriesOf(list: unknown): readonly Entry[] {
+function entriesOf(list: unknown): readonly OllamaEntry[] {
   const models = isObject(list) ? list['models'] : undefined;
   // Some Ollama versions return null if there are no models.
   if (models === null) return [];
   if (!Array.isArray(models))
     throw new ModelFailure('malformed', 'the answer is not a list of models. Check OLLAMA_HOST');
-  return models
-    .slice(0, maxModels)
-    .filter(isObject)
-    .filter(entry => nameOf(entry) !== '');
+  const entries = models.slice(0, maxModels).filter(isObject);
+  return entries.filter(entry => nameOf(entry) !== '');
 }
 
-const nameOf = ({ name, model }: Entry): string =>
+const nameOf = ({ name, model }: OllamaEntry): string =>
   typeof name === 'string' ? name : typeof model === 'string' ? model : '';
+
+/**
+ * The full name of a model as Ollama lists it: `x` becomes `x:latest`, and Ollama's own registry is omitted.
+ */
+export function fullName(name: string): string {
+  const short = name.replace(/^(?:registry\.ollama\.ai\/)?library\/|^registry\.ollama\.ai\//i, '');
+  // A colon before the last slash belongs to a registry's port.
+  const last = short.slice(short.lastIndexOf('/') + 1);
+  return last.includes(':') ? short : `${short}:latest`;
+}
+
+/** Whether two names mean the same model. Ollama ignores case. */
+export const isSameModel = (a: string, b: string): boolean =>
+  fullName(a).toLowerCase() === fullName(b).toLowerCase();

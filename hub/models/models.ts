@@ -31,7 +31,7 @@ export interface Models extends Service {
   warmUp(model: string, options?: CompletionRequest['options']): void;
 }
 
-export type ModelsOptions = {
+type ModelsOptions = {
   /** Ollama's base URL. If undefined, everything fails as `unreachable`. */
   readonly url: string | undefined;
   /** How long models stay in memory after a call, in Ollama's syntax: `30m`, or `-1` for ever. */
@@ -40,7 +40,7 @@ export type ModelsOptions = {
   readonly connectMs?: number;
 };
 
-export type ModelsNeeds = {
+type ModelsNeeds = {
   readonly clock: Clock;
   readonly log: Log;
   readonly fetch: typeof globalThis.fetch;
@@ -57,16 +57,11 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
   const ended = new AbortController();
   const life = ended.signal;
   const health = createOllamaHealth({ url, connectMs }, { clock, log });
-  const caller = createOllamaCaller({ url }, { ...needs, health, life });
-  const modelList = createModelList(caller, { clock });
-  const pulls = createPulls({ caller, modelList });
-  const warmUp = createWarmUps({ caller, modelList, log, keepAlive, life });
-
-  function statusOf(): ModelsStatus {
-    const { until, why = 'no answer' } = breaker.snapshot();
-    if (until === undefined || health.status.kind !== 'up') return health.status;
-    return { kind: 'refused', error: whyRefused({ why, retryAfterMs: until - clock.now() }) };
-  }
+  const callOllama = createOllamaCaller(url, { ...needs, health, life });
+  const modelList = createModelList({ callOllama, clock });
+  const modelNeeds = { clock, callOllama, modelList, keepAlive };
+  const pulls = createPulls(modelNeeds);
+  const warmUp = createWarmUps({ ...modelNeeds, log, life });
 
   /** Probes first: a cached list may belong to an Ollama that is gone. */
   async function list(signal: AbortSignal): Promise<readonly ModelInfo[]> {
@@ -87,8 +82,10 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
 
   return {
     name: 'models',
-    get status() {
-      return statusOf();
+    get status(): ModelsStatus {
+      const { until, why = 'no answer' } = breaker.snapshot();
+      if (until === undefined || health.status.kind !== 'up') return health.status;
+      return { kind: 'refused', error: whyRefused({ why, retryAfterMs: until - clock.now() }) };
     },
     async start() {
       health.watch(life);
@@ -100,13 +97,9 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
     find: (name, signal) => logFailure(name, modelList.find(name, signal), signal),
     known: name => modelList.cached(name),
     complete: (request, signal) =>
-      logFailure(
-        request.model,
-        complete(request, signal, { clock, caller, modelList, keepAlive }),
-        signal,
-      ),
+      logFailure(request.model, complete(request, signal, modelNeeds), signal),
     embed: (model, text, signal) =>
-      logFailure(model, embed(model, text, signal, { caller, modelList, keepAlive }), signal),
+      logFailure(model, embed(model, text, signal, modelNeeds), signal),
     pull: (model, progress, signal) =>
       logFailure(model, pulls.pull(model, progress, signal), signal),
     warmUp: (model, modelOptions = {}) => warmUp(model, modelOptions),

@@ -2,7 +2,6 @@ import { type Clock, createAbortScope, messageOf } from '#core';
 import { checkJsonLines, checkJson, failureOfResponse } from './response-body.ts';
 import { ModelFailure, failureOfAbort } from './failure.ts';
 import type { OllamaHealth } from './ollama-health.ts';
-import { type IdleTimeout, startIdleTimeout } from './idle-timeout.ts';
 
 /** Decides whether Ollama may be called. A circuit breaker of #resilience satisfies it. */
 export interface ModelBreaker {
@@ -56,13 +55,10 @@ export type OllamaCall<T> = {
   run(client: OllamaClient, heard: () => void): Promise<T>;
 };
 
-/** Makes calls to Ollama. Adds per-call abort and deadlines, which the package's client lacks. */
-export interface OllamaCaller {
-  /** Rejects with ModelFailure. */
-  call<T>(call: OllamaCall<T>, signal: AbortSignal): Promise<T>;
-}
+/** Makes a call to Ollama. Rejects with ModelFailure. */
+export type CallOllama = ReturnType<typeof createOllamaCaller>;
 
-export type CallNeeds = {
+type Needs = {
   readonly clock: Clock;
   readonly fetch: typeof globalThis.fetch;
   readonly breaker: ModelBreaker;
@@ -78,28 +74,24 @@ const decisiveIdleMs = 5_000;
 /** Grace period in ms for the end of the stream after its last line. */
 const endMs = 1_000;
 
-/** Creates a caller. The `ollama` package is loaded at the first call. */
-export function createOllamaCaller(
-  options: { readonly url: string },
-  needs: CallNeeds,
-): OllamaCaller {
+/**
+ * Creates a function that calls Ollama, with the per-call abort and deadlines that the package's client lacks. The
+ * package is loaded at the first call.
+ */
+export function createOllamaCaller(url: string, needs: Needs) {
   const { clock, breaker, health } = needs;
 
-  async function once<T>(call: OllamaCall<T>, signal: AbortSignal): Promise<T> {
+  return async function callOllama<T>(call: OllamaCall<T>, signal: AbortSignal): Promise<T> {
     const permit = call.isGated ? breaker.claim() : freePermit;
     if (permit.kind === 'refused') throw new ModelFailure('breaker_open', whyRefused(permit), call);
     const late = (how: string) => new ModelFailure('timeout', `${call.subject} ${how}`, call);
     const { totalMs, silentMs } = call;
-    using limit = createAbortScope(
-      [signal, needs.life],
-      totalMs === undefined
-        ? undefined
-        : {
-            clock,
-            limitMs: totalMs,
-            reason: () => late(`was not done within ${totalMs / 1000} s`),
-          },
-    );
+    const deadline = totalMs !== undefined && {
+      clock,
+      limitMs: totalMs,
+      reason: () => late(`was not done within ${totalMs / 1000} s`),
+    };
+    using limit = createAbortScope([signal, needs.life], deadline || undefined);
     using idleTimeout = startIdleTimeout(silentMs, clock, () =>
       limit.abort(late(`was silent for ${(silentMs ?? 0) / 1000} s`)),
     );
@@ -113,7 +105,7 @@ export function createOllamaCaller(
       await health.requireAlive(limit.signal);
       isAlive = true;
       const { Ollama } = await import('ollama');
-      const client: OllamaClient = new Ollama({ host: options.url, fetch: guarded });
+      const client: OllamaClient = new Ollama({ host: url, fetch: guarded });
       const result = await call.run(client, () => idleTimeout.reset());
       permit.succeeded();
       health.heard();
@@ -133,9 +125,7 @@ export function createOllamaCaller(
       }
       throw failure;
     }
-  }
-
-  return { call: once };
+  };
 }
 
 const freePermit = {
@@ -151,7 +141,7 @@ const freePermit = {
 async function fetchChecked(
   send: () => Promise<Response>,
   call: Pick<OllamaCall<unknown>, 'model' | 'isStream'>,
-  watch: { readonly idleTimeout: IdleTimeout; readonly signal: AbortSignal },
+  watch: { readonly idleTimeout: { reset(): void }; readonly signal: AbortSignal },
 ): Promise<Response> {
   const context = { model: call.model, signal: watch.signal };
   let response;
@@ -186,14 +176,37 @@ function verdictOf(
   return kind === 'unreachable' || kind === 'malformed' ? 'failed' : 'succeeded';
 }
 
-/** The message for a call that the breaker refuses. `retryAfterMs` is in milliseconds. */
-export function whyRefused({
-  why,
-  retryAfterMs,
-}: {
+/** The message for a call that the breaker refuses. */
+export function whyRefused(refusal: {
   readonly why: string;
   readonly retryAfterMs: number;
 }): string {
-  const seconds = Math.ceil(retryAfterMs / 1000);
-  return `Ollama failed too often and is tried again in ${seconds} s; the last time: ${why}`;
+  const seconds = Math.ceil(refusal.retryAfterMs / 1000);
+  return `Ollama failed too often and is tried again in ${seconds} s; the last time: ${refusal.why}`;
+}
+
+/** Starts an idle timeout: calls `late` once after `timeoutMs` without a reset. Undefined means no timeout. */
+function startIdleTimeout(timeoutMs: number | undefined, clock: Clock, late: () => void) {
+  let resetMs = clock.monotonic();
+  let timer: Disposable | undefined;
+  // The timer is re-armed when it fires instead of at each token.
+  const arm = (timeout: number, afterMs: number) => {
+    timer = clock.after(Math.max(0, afterMs), () => {
+      const leftMs = resetMs + timeout - clock.monotonic();
+      if (leftMs > 0) arm(timeout, leftMs);
+      else late();
+    });
+  };
+  if (timeoutMs !== undefined) arm(timeoutMs, timeoutMs);
+  return {
+    /** Restarts the timeout. */
+    reset(): void {
+      resetMs = clock.monotonic();
+    },
+    /** Time since the last reset, in milliseconds. */
+    get idleMs() {
+      return clock.monotonic() - resetMs;
+    },
+    [Symbol.dispose]: () => timer?.[Symbol.dispose](),
+  };
 }

@@ -1,6 +1,16 @@
-import { type Clock, type Log, createSingleFlight } from '#core';
+import type { IncomingMessage } from 'node:http';
+import {
+  type Clock,
+  type Log,
+  createAbortScope,
+  createSingleFlight,
+  http,
+  https,
+  isObject,
+  messageOf,
+  tryParseJson,
+} from '#core';
 import { type FailureKind, ModelFailure, failureOfAbort } from './failure.ts';
-import { type ProbeResult, probe } from './probe.ts';
 
 /** State of Ollama, for /health. `since` is in milliseconds since the epoch. */
 export type ModelsStatus =
@@ -26,50 +36,38 @@ export type ModelsStatus =
 
 export type OllamaHealth = ReturnType<typeof createOllamaHealth>;
 
-export type OllamaHealthOptions = {
-  readonly url: string;
-  /** Timeout of a probe, in ms. */
-  readonly connectMs: number;
-};
-
 /** After a more recent answer, in ms, no probe is needed. */
 const freshMs = 5_000;
 const intervalMs = 30_000;
 
 /** Tracks whether Ollama is reachable. Nothing is sent before it is needed. */
 export function createOllamaHealth(
-  options: OllamaHealthOptions,
-  needs: { readonly clock: Clock; readonly log: Log },
+  /** `connectMs` is the timeout of a probe. */
+  { url, connectMs }: { readonly url: string; readonly connectMs: number },
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
 ) {
-  const { clock, log } = needs;
   const probes = createSingleFlight<ProbeResult>();
   let status: ModelsStatus = { kind: 'unknown' };
   let heardMs = -Infinity;
 
   function up({ version, latencyMs }: ProbeResult): void {
     heardMs = clock.monotonic();
-    if (status.kind !== 'up') log.info({ url: options.url, version }, 'Ollama answers');
+    if (status.kind !== 'up') log.info({ url, version }, 'Ollama answers');
     const since = status.kind === 'up' ? status.since : clock.now();
     status = { kind: 'up', since, version, latencyMs };
   }
 
   function down({ kind, message }: ModelFailure): void {
     heardMs = -Infinity;
-    if (status.kind !== 'down')
-      log.warn({ url: options.url, kind, error: message }, 'Ollama does not answer');
+    if (status.kind !== 'down') log.warn({ url, kind, error: message }, 'Ollama does not answer');
     const since = status.kind === 'down' ? status.since : clock.now();
     status = { kind: 'down', since, failure: kind, error: message };
   }
 
   async function probeOnce(signal: AbortSignal): Promise<void> {
     try {
-      up(
-        await probes.join(
-          'version',
-          given => probe(options.url, options.connectMs, clock, given),
-          signal,
-        ),
-      );
+      const send = (ended: AbortSignal) => probe(url, connectMs, clock, ended);
+      up(await probes.join('version', send, signal));
     } catch (error) {
       if (signal.aborted) throw failureOfAbort(signal, undefined);
       if (error instanceof ModelFailure) down(error);
@@ -112,3 +110,69 @@ export function createOllamaHealth(
     },
   };
 }
+
+/** The result of a probe. The latency is in milliseconds. */
+type ProbeResult = { readonly version: string; readonly latencyMs: number };
+
+/**
+ * Requests Ollama's version, which it answers at once even under load. Uses node:http: until a model is used,
+ * neither Node's fetch nor the `ollama` package is loaded (14 MB). Rejects with ModelFailure.
+ */
+async function probe(
+  url: string,
+  withinMs: number,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<ProbeResult> {
+  const startedMs = clock.monotonic();
+  using scope = createAbortScope([signal], {
+    clock,
+    limitMs: withinMs,
+    reason: () =>
+      new ModelFailure(
+        'timeout',
+        `Ollama at ${url} did not report its version within ${withinMs / 1000} s`,
+      ),
+  });
+  try {
+    const address = new URL(`${url.replace(/\/$/, '')}/api/version`);
+    const version = await readVersion(await get(address, scope.signal));
+    return { version, latencyMs: clock.monotonic() - startedMs };
+  } catch (cause) {
+    if (scope.signal.aborted) throw failureOfAbort(scope.signal, undefined);
+    if (cause instanceof ModelFailure) throw cause;
+    throw new ModelFailure(
+      'unreachable',
+      `Ollama cannot be reached at ${url}: ${messageOf(cause)}. Start it, or correct OLLAMA_HOST`,
+      { cause },
+    );
+  }
+}
+
+async function get(url: URL, signal: AbortSignal): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const { get: request } = url.protocol === 'https:' ? https : http;
+  request(url, { agent: false, signal }, resolve).on('error', reject);
+  return await promise;
+}
+
+async function readVersion(answer: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const chunk of answer.setEncoding('utf8')) {
+    text += String(chunk);
+    if (text.length > maxAnswerLength) break;
+  }
+  const status = answer.statusCode ?? 0;
+  if (status >= 500)
+    throw new ModelFailure('unreachable', `a proxy in front of Ollama answered ${status}`);
+  const parsed = tryParseJson(text);
+  const version = isObject(parsed) ? parsed['version'] : undefined;
+  if (status !== 200 || typeof version !== 'string')
+    throw new ModelFailure(
+      'malformed',
+      `the server there (status ${status}) is not Ollama. Correct OLLAMA_HOST or OLLAMA_PORT`,
+    );
+  return version;
+}
+
+const maxAnswerLength = 64 * 1024;

@@ -1,8 +1,6 @@
 import { createEmitter, createSingleFlight, isObject } from '#core';
-import type { OllamaCaller } from './ollama-call.ts';
 import { ModelFailure, failureOfAbort } from './failure.ts';
-import type { ModelList } from './model-list.ts';
-import { fullName } from './model-names.ts';
+import { type ModelNeeds, fullName } from './model-list.ts';
 
 /** Progress of a pull. */
 export type PullProgress = {
@@ -20,35 +18,33 @@ const silentMs = 120_000;
 const maxPulls = 4;
 
 /** Pulls models. Concurrent pulls of one model share one request. */
-export function createPulls(needs: {
-  readonly caller: Pick<OllamaCaller, 'call'>;
-  readonly modelList: Pick<ModelList, 'invalidate'>;
-}) {
+export function createPulls({
+  callOllama,
+  modelList,
+}: Pick<ModelNeeds, 'callOllama' | 'modelList'>) {
   const flights = createSingleFlight<void>();
-  const broadcasts = new Map<string, ProgressBroadcast>();
+  const broadcasts = new Map<string, ReturnType<typeof createProgressBroadcast>>();
 
   async function fetchModel(
     model: string,
-    broadcast: ProgressBroadcast,
+    fire: (progress: PullProgress) => void,
     signal: AbortSignal,
   ): Promise<void> {
-    await needs.caller.call(
+    const call = { subject: `the pull of ${model}`, model, isStream: true, silentMs };
+    await callOllama(
       {
-        subject: `the pull of ${model}`,
-        model,
-        isStream: true,
-        silentMs,
+        ...call,
         isGated: false,
         async run(client, heard) {
           for await (const line of await client.pull({ model, stream: true })) {
             heard();
-            broadcast.fire(parseProgress(line));
+            fire(parseProgress(line));
           }
         },
       },
       signal,
     );
-    needs.modelList.invalidate();
+    modelList.invalidate();
   }
 
   return {
@@ -68,7 +64,7 @@ export function createPulls(needs: {
       broadcasts.set(model, broadcast);
       using _subscription = broadcast.subscribe(progress);
       try {
-        await flights.join(model, given => fetchModel(model, broadcast, given), signal);
+        await flights.join(model, given => fetchModel(model, broadcast.fire, given), signal);
       } catch (error) {
         throw signal.aborted ? failureOfAbort(signal, model) : error;
       } finally {
@@ -78,14 +74,12 @@ export function createPulls(needs: {
   };
 }
 
-type ProgressBroadcast = ReturnType<typeof createProgressBroadcast>;
-
 /** Broadcasts progress. A new subscriber gets the latest progress at once. */
 function createProgressBroadcast() {
   const { event, fire } = createEmitter<PullProgress>();
   let latest: PullProgress | undefined;
   return {
-    fire(progress: PullProgress): void {
+    fire: (progress: PullProgress): void => {
       latest = progress;
       fire(progress);
     },

@@ -1,8 +1,6 @@
 import { type Log, messageOf } from '#core';
-import type { OllamaCall, OllamaCaller } from './ollama-call.ts';
 import { ModelFailure } from './failure.ts';
-import type { ModelInfo, ModelList } from './model-list.ts';
-import { fullName } from './model-names.ts';
+import { type ModelNeeds, fullName } from './model-list.ts';
 
 /**
  * Timeout in ms, below the 300 s after which Node's fetch gives up. The answer comes when the model is loaded.
@@ -11,27 +9,37 @@ const totalMs = 290_000;
 /** Maximum number of concurrent warm-ups: more would evict each other from memory. */
 const maxWarmUps = 8;
 
-export type WarmUpNeeds = {
-  readonly caller: Pick<OllamaCaller, 'call'>;
-  readonly modelList: Pick<ModelList, 'get' | 'markLoaded'>;
-  readonly log: Log;
-  readonly keepAlive: string | number;
-  readonly life: AbortSignal;
-};
-
 /**
  * Creates a function that loads a model in the background. It returns at once and never throws. Pass the
  * options of later calls: with another num_ctx Ollama loads the model again.
  */
-export function createWarmUps(needs: WarmUpNeeds): (model: string, options: object) => void {
-  const { caller, modelList, log } = needs;
+export function createWarmUps({
+  callOllama,
+  modelList,
+  keepAlive,
+  log,
+  life,
+}: ModelNeeds & { readonly log: Log; readonly life: AbortSignal }) {
   const loading = new Set<string>();
 
   async function load(name: string, options: object): Promise<void> {
-    const model = await modelList.get(name, needs.life);
-    const call = { subject: model.name, model: model.name, totalMs, isGated: true };
-    await caller.call(loadCallOf(model, { ...needs, options }, call), needs.life);
-    modelList.markLoaded(model.name);
+    const { name: model, capabilities } = await modelList.get(name, life);
+    const body = { model, keep_alive: keepAlive, options };
+    const isEmbedding = capabilities?.includes('embedding') || /embed|minilm|bge-/.test(model);
+    const call = { subject: model, model, totalMs, isGated: true, isStream: !isEmbedding };
+    await callOllama(
+      {
+        ...call,
+        // A chat without messages, or an embedding of an empty text.
+        async run(client) {
+          if (isEmbedding) await client.embed({ ...body, input: '', truncate: false });
+          // The stream has a single line.
+          else for await (const _ of await client.chat({ ...body, messages: [], stream: true }));
+        },
+      },
+      life,
+    );
+    modelList.markLoaded(model);
   }
 
   async function loadAndLog(name: string, options: object): Promise<void> {
@@ -40,41 +48,18 @@ export function createWarmUps(needs: WarmUpNeeds): (model: string, options: obje
       log.info({ model: name }, 'the model is loaded');
     } catch (error) {
       if (!(error instanceof ModelFailure)) throw error;
-      log.info(
-        { model: name, kind: error.kind, error: messageOf(error) },
-        'the model could not be loaded in advance',
-      );
+      const { kind } = error;
+      const fields = { model: name, kind, error: messageOf(error) };
+      log.info(fields, 'the model could not be loaded in advance');
     } finally {
       loading.delete(name);
     }
   }
 
-  return (name, options) => {
+  return (name: string, options: object): void => {
     const model = fullName(name);
-    if (needs.life.aborted || loading.has(model) || loading.size >= maxWarmUps) return;
+    if (life.aborted || loading.has(model) || loading.size >= maxWarmUps) return;
     loading.add(model);
     void loadAndLog(model, options);
-  };
-}
-
-/** The call that loads a model: a chat without messages, or an embedding of an empty text. */
-function loadCallOf(
-  { name: model, capabilities }: ModelInfo,
-  { keepAlive, options }: { readonly keepAlive: string | number; readonly options: object },
-  call: Omit<OllamaCall<void>, 'run' | 'isStream'>,
-): OllamaCall<void> {
-  const body = { model, keep_alive: keepAlive, options };
-  if (capabilities?.includes('embedding') || /embed|minilm|bge-/.test(model))
-    return {
-      ...call,
-      run: async client => void (await client.embed({ ...body, input: '', truncate: false })),
-    };
-  return {
-    ...call,
-    isStream: true,
-    async run(client) {
-      // The stream has a single line.
-      for await (const _ of await client.chat({ ...body, messages: [], stream: true }));
-    },
   };
 }

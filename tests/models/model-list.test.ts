@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { fullName, isSameModel } from '../../hub/models/model-names.ts';
+import { fullName, isSameModel } from '../../hub/models/model-list.ts';
 
 test.each([
   ['qwen3', 'qwen3:latest'],
