@@ -1,21 +1,6 @@
-import { type Event, createEmitter } from '#core';
+import { createEmitter } from '#core';
 import type { ActivityFilter, CallDetail, CallRecord, CallSummary, Payload } from './call.ts';
-import { matcherOf } from './filter.ts';
-import { createPayloadRing } from './payload-ring.ts';
-import { createCallColumns } from './call-columns.ts';
-
-/** The newest calls, in memory only. */
-export interface Activity {
-  record(call: CallRecord): void;
-  /** The calls that match the filter, the newest first, at most `limit` of them. */
-  list(filter: ActivityFilter, limit: number): readonly CallSummary[];
-  /** One call with its messages, as far as they are still stored. Undefined if the call is no longer stored. */
-  find(id: number): CallDetail | undefined;
-  /** The id of the newest call; 0 before the first call. */
-  readonly lastId: number;
-  /** Fires on each call. It runs on the hot path: listeners must only note that something changed. */
-  readonly changed: Event<undefined>;
-}
+import { createCallColumns, createPayloadRing } from './call-storage.ts';
 
 export type ActivityOptions = {
   readonly maxCalls: number;
@@ -25,13 +10,8 @@ export type ActivityOptions = {
   readonly maxKeptBytes: number;
 };
 
-export type ActivityNeeds = {
-  /** Removes secrets when a call is read: from JSON values, and from texts, which may be cut off anywhere. */
-  readonly redaction: {
-    text(text: string): string;
-    json(value: unknown): unknown;
-  };
-};
+/** The newest calls, in memory only. */
+export type Activity = ReturnType<typeof createActivity>;
 
 /**
  * Creates an empty activity log. Calls are stored in preallocated ring buffers: thousands of short-lived
@@ -39,15 +19,20 @@ export type ActivityNeeds = {
  */
 export function createActivity(
   { maxCalls, maxPayloadBytes, maxKeptBytes }: ActivityOptions,
-  { redaction }: ActivityNeeds,
-): Activity {
+  needs: {
+    /** Removes secrets when a call is read: from JSON values, and from texts, which may be cut off anywhere. */
+    readonly redaction: {
+      text(text: string): string;
+      json(value: unknown): unknown;
+    };
+  },
+) {
+  const { redaction } = needs;
   const columns = createCallColumns(maxCalls);
   const payloads = createPayloadRing(maxPayloadBytes, maxKeptBytes);
   const { event, fire } = createEmitter<undefined>();
   let lastId = 0;
   let listeners = 0;
-
-  const isStored = (id: number) => id > 0 && id <= lastId && id > lastId - maxCalls;
 
   /** An uncut message is valid JSON: the hub checked it when it was relayed. */
   function payloadOf(bytes: Buffer, length: number): Payload {
@@ -63,15 +48,17 @@ export function createActivity(
   }
 
   return {
-    get lastId() {
+    /** The id of the newest call; 0 before the first call. */
+    get lastId(): number {
       return lastId;
     },
-    record(call) {
+    record(call: CallRecord): void {
       lastId++;
       columns.write(lastId % maxCalls, lastId, call, payloads.write(call.request, call.reply));
       if (listeners > 0) fire(undefined);
     },
-    list(filter, limit) {
+    /** The calls that match the filter, the newest first, at most `limit` of them. */
+    list(filter: ActivityFilter, limit: number): readonly CallSummary[] {
       const matches = matcherOf(filter);
       const from = Math.min(lastId, (filter.before ?? Infinity) - 1);
       const to = Math.max(lastId - maxCalls, filter.after ?? 0);
@@ -82,8 +69,10 @@ export function createActivity(
       }
       return found;
     },
-    find(id) {
-      if (!isStored(id)) return undefined;
+    /** One call with its messages, as far as they are still stored. Undefined if the call is no longer stored. */
+    find(id: number): CallDetail | undefined {
+      const isStored = id > 0 && id <= lastId && id > lastId - maxCalls;
+      if (!isStored) return undefined;
       const call = columns.read(id % maxCalls);
       const messages = payloads.read(columns.rangeOf(id % maxCalls));
       return {
@@ -92,7 +81,8 @@ export function createActivity(
         reply: messages && payloadOf(messages.second, call.replyBytes),
       };
     },
-    changed(listener) {
+    /** Fires on each call. It runs on the hot path: listeners must only note that something changed. */
+    changed(listener: (value: undefined) => void): Disposable {
       const subscription = event(listener);
       let isSubscribed = true;
       listeners++;
@@ -105,4 +95,25 @@ export function createActivity(
       };
     },
   };
+}
+
+/** Returns a predicate for all fields of the filter except `before` and `after`, which the caller applies. */
+function matcherOf(filter: ActivityFilter): (call: CallSummary) => boolean {
+  const { server, tool, client, session, outcome } = filter;
+  const text = filter.text?.toLowerCase();
+  const includesText = (value: string | undefined) =>
+    text !== undefined && value !== undefined && value.toLowerCase().includes(text);
+  return call =>
+    (server === undefined || call.server === server) &&
+    (tool === undefined || call.name === tool) &&
+    (client === undefined || call.client === client) &&
+    (session === undefined || call.session === session) &&
+    (outcome === undefined ||
+      (outcome === 'failed' ? call.outcome !== 'ok' : call.outcome === outcome)) &&
+    (text === undefined ||
+      includesText(call.method) ||
+      includesText(call.name) ||
+      includesText(call.server) ||
+      includesText(call.client) ||
+      includesText(call.outcome));
 }

@@ -1,4 +1,5 @@
-import type { Bytes } from './payload-ring.ts';
+/** The bytes of a message, in one piece or several. */
+export type Bytes = Buffer | readonly Buffer[];
 
 /** A client's request that was answered, without its messages. */
 export type CallSummary = {
