@@ -1,5 +1,6 @@
-import { type Code, HubError } from '#core';
 import {
+  type Members,
+  setMembers,
   type Edit,
   type ReplyBytes,
   type Request,
@@ -10,6 +11,7 @@ import {
   rpcCodes,
   stringAt,
 } from '#jsonrpc';
+import { type Code, HubError } from '#core';
 import {
   type Era,
   type LogLevel,
@@ -214,6 +216,33 @@ export function requireString(
     throw new HubError('HUB_REQUEST_INVALID', `"${path}" must be a string`);
   return { span, text };
 }
+
+/**
+ * The edits that add members to `params._meta`, and `more` to the params. A `_meta` that is not an object or has
+ * duplicate members is replaced.
+ */
+export function metaEdits(
+  { bytes, params: span }: Pick<Request, 'bytes' | 'params'>,
+  params: MemberSpans,
+  meta: MemberSpans | undefined,
+  members: Members,
+  more?: Members,
+): readonly Edit[] {
+  const metaSpan = params.get('_meta');
+  if (span && metaSpan && meta) {
+    const edits = setMembers(metaSpan, meta, members);
+    return more ? [...setMembers(span, params, more), ...edits] : edits;
+  }
+  const added = { ...more, _meta: objectText(members) };
+  if (span) return setMembers(span, params, added);
+  const end = bytes.lastIndexOf('}');
+  return [{ span: { start: end, end }, text: `,"params":${objectText(added)}` }];
+}
+
+const objectText = (members: Members): string =>
+  `{${Object.entries(members)
+    .map(([name, text]) => `${JSON.stringify(name)}:${text}`)
+    .join(',')}}`;
 
 /** The name in a request; undefined if its method has no name, and if the name is not a string. */
 export function nameIn({ request, params }: Call): string | undefined {

@@ -1,14 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Naming } from '#config';
 import { type Clock, HubError, type Log, createSlotMap } from '#core';
-import {
-  type Message,
-  type ReplyBytes,
-  type Request,
-  encodeCall,
-  errorAnswer,
-  rawText,
-} from '#jsonrpc';
+import { type Message, type ReplyBytes, type Request, errorAnswer, rawText } from '#jsonrpc';
 import type { Principal } from '#policy';
 import type { Server, Servers } from '#servers';
 import type { Tracer } from '#telemetry';
@@ -17,26 +10,21 @@ import { type Observer, compose, createAnswering, named } from './answering.ts';
 import { createAdmissionStep, createBridge, createResumeStep } from './bridge/bridge.ts';
 import { createSuspendedCalls } from './bridge/input-required.ts';
 import { createRequestStates } from './bridge/request-state.ts';
-import { ownCall, readCall, unreadCall } from './call.ts';
+import { callTo, readCall, unreadCall } from './call.ts';
 import { createClientInstances } from './client-instances.ts';
 import { createCollisionLog } from './collision-log.ts';
 import { createClientRequests } from './events/client-requests.ts';
+import { listenToServers } from './events/server-events.ts';
 import { createLogLevels } from './events/log-levels.ts';
 import { createFromClients, createFromServers } from './events/messages.ts';
-import {
-  changeMethods,
-  createAnnouncements,
-  createSubscriptionStreams,
-} from './events/subscription-streams.ts';
+import { createSubscriptionStreams } from './events/subscription-streams.ts';
 import { createSubscriptions } from './events/subscriptions.ts';
 import { createUrlElicitations } from './events/url-elicitations.ts';
-import type { Collision } from './names.ts';
 import { resolveCall } from './resolve.ts';
 import { createResumption } from './resume.ts';
 import {
   type EarlierSession,
   type Endpoint,
-  type InstanceHolder,
   type OpenSession,
   type Over,
   type Session,
@@ -50,30 +38,7 @@ import { type Permits, createPolicyStep } from './steps/policy.ts';
 import { createTasks } from './tasks/tasks.ts';
 
 /** Routes messages from clients to servers and back. */
-export interface Router {
-  /**
-   * Opens a session of a principal. `send` gets the messages to the client outside its requests. Requests before
-   * `initialize` are refused, except those of the stateless revision.
-   */
-  open(
-    endpoint: Endpoint,
-    principal: Principal,
-    send: (bytes: Buffer) => void,
-    options?: OpenOptions,
-  ): Session;
-  /** Opens a session for a single request, which needs no `initialize`. Its client gets no other messages. */
-  openSessionless(endpoint: Endpoint, principal: Principal): Session;
-  readonly sessionCount: number;
-  /** The initialized sessions, newest first. */
-  sessions(): readonly OpenSession[];
-  /** Requests that are being answered, without open subscription streams. */
-  readonly inFlight: number;
-  /** The description of a tool, as a client of the endpoint sees it; undefined if the endpoint does not list the tool. */
-  describeTool(endpoint: Endpoint, publicName: string): Buffer | undefined;
-  /** Ends the requests that only end with the hub: subscription streams, and calls that wait for clients. */
-  close(): void;
-  collisions(): readonly Collision[];
-}
+export type Router = ReturnType<typeof createRouter>;
 
 export type OpenOptions = {
   /** Returns true if the client is connected, for a session that may outlive its connections. */
@@ -102,12 +67,18 @@ export type RouterNeeds = {
 };
 
 /** Creates the router, which holds every open session and sends each the messages that concern it. */
-export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
+export function createRouter(naming: () => Naming, needs: RouterNeeds) {
   const { servers, log, clock } = needs;
   const open = createSlotMap<SessionState>();
   const sessions = () => open.entries().map(([, session]) => session);
   const clients = createClientInstances(naming, { servers, clock, sessions });
   const { catalog } = clients.shared;
+  /** The servers of an endpoint, and their instances. */
+  const allOf = (endpoint: Endpoint): readonly Server[] =>
+    (endpoint === 'all' ? servers.all : [endpoint]).flatMap(server => [
+      server,
+      ...servers.instances.list(server),
+    ]);
   const levels = createLogLevels(sessions, needs);
   const tasks = createTasks();
   const urlElicitations = createUrlElicitations();
@@ -115,9 +86,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
   const streams = createSubscriptionStreams({
     tasks,
     baseOf: clients.baseOf,
-    tasksChanged(endpoint) {
-      for (const server of endpoint === 'all' ? servers.all : [endpoint]) forEach(server, watch);
-    },
+    tasksChanged: endpoint => allOf(endpoint).forEach(watch),
   });
   const watch = (server: Server) =>
     server.watch({ resources: subscriptions.urisOf(server), tasks: streams.tasksOf(server) });
@@ -132,9 +101,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     states: createRequestStates(randomBytes(32), { clock }),
     newId: needs.newId,
   });
-  const logLevelChanged = () => {
-    for (const server of servers.all) forEach(server, levels.update);
-  };
+  const logLevelChanged = () => allOf('all').forEach(levels.update);
   const parts = {
     servers,
     clients,
@@ -159,71 +126,23 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
     bridge,
   );
   const methodNeeds = { ...parts, hubVersion: needs.hubVersion, relay, bridge };
-  const announce = createAnnouncements({ clock, sessions, streams, ...clients });
   const notified = createFromClients(parts);
-  const fromServers = createFromServers({ sessions, baseOf: clients.baseOf, ...parts });
 
   const logCollisions = createCollisionLog(log);
-  catalog.changed(kind => {
-    announce('all', kind);
-    logCollisions(catalog.collisions());
-  });
-
-  /** Calls `work` for a server and each of its instances. */
-  function forEach(server: Server, work: (one: Server) => void): void {
-    for (const one of [server, ...servers.instances.list(server)]) work(one);
-  }
-
-  /**
-   * Handles the events of a server. If an instance serves only one client, `holder` is that client, and `session` is
-   * the client's session, if it has one.
-   */
-  function hear(server: Server, session?: SessionState, holder?: InstanceHolder): void {
-    server.listed(kind => {
-      if (holder && (!session || session.endpoint === 'all')) clients.differs(holder);
-      if (session) session.send(encodeCall(undefined, changeMethods[kind]));
-      else announce(server, kind);
-    });
-    server.changed(({ state }) => {
-      if (state === 'running') {
-        levels.update(server);
-        subscriptions.renew(server);
-      } else {
-        clientRequests.sourceGone(server);
-        tasks.instanceGone(server);
-        urlElicitations.sourceGone(server);
-      }
-    });
-    server.notified(notification => fromServers.notification(server, notification, session));
-    server.serverRequest(serverRequest =>
-      fromServers.serverRequest(server, serverRequest, session),
-    );
-  }
-
-  const heard = new WeakSet<Server>();
-  const hearAll = () => {
-    for (const server of servers.all) {
-      if (!heard.has(server)) hear(server);
-      heard.add(server);
-    }
-  };
-  hearAll();
-  servers.changed(hearAll);
-  servers.removed(server => {
-    streams.endAll(server);
-    clients.serverRemoved(server);
+  catalog.changed(() => logCollisions(catalog.collisions()));
+  listenToServers({
+    ...parts,
+    sessions,
+    fromServers: createFromServers({ sessions, baseOf: clients.baseOf, ...parts }),
+    gone(server) {
+      clientRequests.sourceGone(server);
+      tasks.instanceGone(server);
+      urlElicitations.sourceGone(server);
+    },
   });
   servers.instances.hearWith(
     one => subscriptions.isHeard(one) || streams.isHeard(one) || tasks.areAt(one),
   );
-  servers.instances.opened(({ server, base, session }) => {
-    const holder = clients.opened(base, server, session);
-    hear(
-      server,
-      sessions().find(one => one === holder),
-      holder,
-    );
-  });
 
   const resumption = createResumption(parts);
   let lastSession = 0;
@@ -247,48 +166,53 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds): Router {
       return answering.answer(resolveCall(call, methodNeeds));
     } catch (error) {
       const unread = unreadCall(request, session, responseStream, principal, arrivedMs);
-      return Promise.resolve(answering.refuse(ownCall(unread, unanswered), error));
+      return Promise.resolve(answering.refuse(callTo(undefined, unread), error));
     }
   }
 
   return {
-    get sessionCount() {
+    get sessionCount(): number {
       return open.size;
     },
-    get inFlight() {
+    /** Requests that are being answered, without open subscription streams. */
+    get inFlight(): number {
       return answering.inFlight;
     },
-    describeTool: (endpoint, publicName) =>
+    /** The description of a tool, as a client of the endpoint sees it; undefined if the endpoint does not list it. */
+    describeTool: (endpoint: Endpoint, publicName: string): Buffer | undefined =>
       endpoint === 'all'
         ? catalog.find('tool', publicName)?.bytes
         : endpoint.listing.tool.find(({ key }) => key === publicName)?.bytes,
-    close() {
+    /** Ends the requests that only end with the hub: subscription streams, and calls that wait for clients. */
+    close(): void {
       answering.stop();
       streams.endAll();
       suspendedCalls.close();
     },
     collisions: () => catalog.collisions(),
-    sessions: () =>
+    /** The initialized sessions, newest first. */
+    sessions: (): readonly OpenSession[] =>
       sessions()
         .filter(({ client }) => client !== undefined)
         .map(openSessionOf)
         .toReversed(),
-    open: (endpoint, principal, send, { over = 'http', earlier, ...options } = {}) =>
-      openSession(
-        {
-          isConnected: () => true,
-          ...options,
-          over,
-          endpoint,
-          principal,
-          send,
-          isSessionless: false,
-          openedAt: earlier?.openedAt ?? clock.now(),
-        },
-        earlier,
-      ),
-    openSessionless: (endpoint, principal) =>
-      openSession({ endpoint, principal, send() {}, isConnected: () => true, isSessionless: true }),
+    /**
+     * Opens a session of a principal. `send` gets the messages to the client outside its requests. Requests before
+     * `initialize` are refused, except those of the stateless revision.
+     */
+    open(
+      endpoint: Endpoint,
+      principal: Principal,
+      send: (bytes: Buffer) => void,
+      { earlier, ...options }: OpenOptions = {},
+    ): Session {
+      const openedAt = earlier?.openedAt ?? clock.now();
+      const state = { ...options, endpoint, principal, send, isSessionless: false, openedAt };
+      return openSession(state, earlier);
+    },
+    /** Opens a session for a single request, which needs no `initialize`. Its client gets no other messages. */
+    openSessionless: (endpoint: Endpoint, principal: Principal): Session =>
+      openSession({ endpoint, principal, send() {}, isSessionless: true }),
   };
 
   function openSession(options: SessionOptions, earlier?: EarlierSession): Session {
@@ -339,10 +263,6 @@ const openSessionOf = ({ key, client, over, endpoint, ...state }: SessionState):
   openedAt: state.openedAt,
   inFlight: state.inFlight.size,
 });
-
-const unanswered = () => {
-  throw new TypeError('a request that cannot be read has no other answer');
-};
 
 /** The answer to a request that came after the end of its session. */
 const refuseLate = ({ bytes, id }: Request) =>

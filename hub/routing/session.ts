@@ -113,9 +113,11 @@ export type SessionState = Owner &
 
 export type SessionOptions = Pick<
   SessionState,
-  'endpoint' | 'principal' | 'send' | 'isConnected' | 'isSessionless'
+  'endpoint' | 'principal' | 'send' | 'isSessionless'
 > &
-  Partial<Pick<SessionState, 'over' | 'openedAt' | 'clientRequestsChanged'>>;
+  Partial<Pick<SessionState, 'isConnected' | 'openedAt' | 'clientRequestsChanged'>> & {
+    readonly over?: Over | undefined;
+  };
 
 /** Creates the state of a new session. `clientRequests` forwards requests of servers to the client. */
 export function createSessionState(
@@ -125,11 +127,13 @@ export function createSessionState(
     forward(request: ForwardedRequest, session: SessionState, responseStream: ResponseStream): void;
   },
 ): SessionState {
+  const { over = 'http' } = options;
   const state: SessionState = {
-    over: 'http',
     openedAt: 0,
     clientRequestsChanged() {},
+    isConnected: () => true,
     ...options,
+    over,
     key,
     protocolVersion: undefined,
     client: undefined,

@@ -1,15 +1,7 @@
-import {
-  setMembers,
-  type Answer,
-  type Edit,
-  type Members,
-  membersOf,
-  stringAt,
-  valueOf,
-} from '#jsonrpc';
+import { type Answer, type Edit, type Members, membersOf, stringAt, valueOf } from '#jsonrpc';
 import { metaKeys } from '#mcp';
 import type { Tracer } from '#telemetry';
-import type { Call, ResolvedCall } from './call.ts';
+import { type Call, type ResolvedCall, metaEdits } from './call.ts';
 
 /** The member of `params._meta` with the trace context of a request (W3C Trace Context). */
 const key = 'traceparent';
@@ -43,27 +35,17 @@ export function noteError(
   if (trace && typeof code === 'number') trace.rpcCode = code;
 }
 
-type Traceable = Pick<Call, 'request' | 'params' | 'meta' | 'trace'>;
-
 /** Adds the edit that passes the hub's span to the server. Without tracing, returns the edits unchanged. */
 export function withTrace(
-  call: Traceable,
+  call: Pick<Call, 'request' | 'params' | 'meta' | 'trace'>,
   edits: readonly Edit[],
   dropped?: ReadonlySet<string>,
 ): readonly Edit[] {
   const { request, params, meta, trace } = call;
-  if (!trace) return edits;
-  const member = traceMembers(call);
-  const text = `{"${key}":"${trace.traceparent}"}`;
-  if (!request.params) {
-    const end = request.bytes.lastIndexOf('}');
-    return [{ span: { start: end, end }, text: `,"params":{"_meta":${text}}` }, ...edits];
-  }
-  const span = params.get('_meta');
-  if (!span) return [...setMembers(request.params, params, { _meta: text }), ...edits];
   // A `_meta` that is not an object is forwarded; the server validates it.
-  if (!meta) return edits;
+  if (!trace || (params.has('_meta') && !meta)) return edits;
+  const staying =
+    meta && dropped ? new Map([...meta].filter(([name]) => !dropped.has(name))) : meta;
   // Insertions come before removals, because both may start at the same position.
-  const staying = dropped ? new Map([...meta].filter(([name]) => !dropped.has(name))) : meta;
-  return [...setMembers(span, staying, member), ...edits];
+  return [...metaEdits(request, params, staying, traceMembers(call)), ...edits];
 }

@@ -124,6 +124,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'routing/router': [
     'routing/call',
     'routing/events/messages',
+    'routing/events/server-events',
     'routing/methods/hub',
     'routing/methods/method',
     'routing/methods/subscriptions',

@@ -10,35 +10,24 @@ import { createSuspendedCall } from './suspended-call.ts';
 import type { LogLevels } from '../events/log-levels.ts';
 import { type RequestStates, invalid } from './request-state.ts';
 
-/**
- * Calls of stateless clients (MCP 2026-07-28) to servers with sessions. The client gets a server's questions as
- * `input_required`. The call at the server waits until the client sends the answers.
- */
-export interface SuspendedCalls {
-  /** Starts a call. A client that only visited the requested pages also starts a new call. */
-  call(resolved: ResolvedCall, server: Server, running: Running): Promise<ServerReply>;
-  /** Resumes the call that waits for the answers in this request; undefined if no call waits for them. */
-  resume(call: Call): Promise<ServerReply> | undefined;
-  /** The server cancelled its request. */
-  withdrawn(server: Server, notification: Notification): void;
-  /** Cancels all waiting calls. */
-  close(): void;
-}
-
 /** Methods whose results may be `input_required`. */
 const inputMethods = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
 /** Maximum number of calls that wait for their clients. Further calls are refused. */
 const maxWaiting = 1_000;
 
-export type SuspendedCallsNeeds = {
+export type SuspendedCalls = ReturnType<typeof createSuspendedCalls>;
+
+/**
+ * Holds the calls of stateless clients (MCP 2026-07-28) to servers with sessions. The client gets a server's questions
+ * as `input_required`. The call at the server waits until the client sends the answers.
+ */
+export function createSuspendedCalls(needs: {
   readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   readonly states: RequestStates;
   readonly levels: Pick<LogLevels, 'atLeast'>;
   readonly newId: () => string;
-};
-
-export function createSuspendedCalls(needs: SuspendedCallsNeeds): SuspendedCalls {
+}) {
   const waiting = new Map<string, SuspendedCall>();
   /** Calls that servers are working on, including those that wait for a client. */
   const open = new Set<SuspendedCall>();
@@ -101,7 +90,8 @@ export function createSuspendedCalls(needs: SuspendedCallsNeeds): SuspendedCalls
   }
 
   return {
-    resume(call) {
+    /** Resumes the call that waits for the answers in this request; undefined if no call waits for them. */
+    resume(call: Call): Promise<ServerReply> | undefined {
       const { request, params } = call;
       const text = stringAt(request.bytes, params.get('requestState'));
       const id = text === undefined ? undefined : needs.states.claimed(text);
@@ -114,7 +104,8 @@ export function createSuspendedCalls(needs: SuspendedCallsNeeds): SuspendedCalls
         membersOf(request.bytes, params.get('inputResponses')) ?? new Map(),
       );
     },
-    async call(resolved, server, running) {
+    /** Starts a call. A client that only visited the requested pages also starts a new call. */
+    async call(resolved: ResolvedCall, server: Server, running: Running): Promise<ServerReply> {
       const { call } = resolved;
       const { request, params } = call;
       const span = inputMethods.has(request.method) ? params.get('requestState') : undefined;
@@ -126,13 +117,15 @@ export function createSuspendedCalls(needs: SuspendedCallsNeeds): SuspendedCalls
       needVisits(call, server);
       return await begin(resolved, server, running, state.visits);
     },
-    withdrawn(server, { bytes, params }) {
+    /** The server cancelled its request. */
+    withdrawn(server: Server, { bytes, params }: Notification): void {
       const id = membersOf(bytes, params)?.get('requestId');
       if (!id) return;
       for (const suspended of new Set([...open, ...waiting.values()]))
         if (suspended.server === server) suspended.withdrawn(rawText(bytes, id));
     },
-    close() {
+    /** Cancels all waiting calls. */
+    close(): void {
       for (const suspended of Array.from(waiting.values())) suspended.giveUp('the hub is stopping');
     },
   };

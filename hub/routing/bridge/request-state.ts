@@ -14,35 +14,33 @@ export type SuspendedState = {
   readonly visits: number;
 };
 
-/** Issues and verifies the hub's `requestState` values (MCP 2026-07-28, multi round-trip requests). */
-export interface RequestStates {
-  /** Issues a state that is valid only for this request. `lifeMs`: how long the state is valid, in milliseconds. */
-  issue(state: SuspendedState, call: Call, lifeMs: number): string;
-  /** The id of the call in a state. The state is not verified. */
-  claimed(text: string): string | undefined;
-  /** Throws HUB_STATE_INVALID if the hub did not issue the state for this request, or if the state has expired. */
-  verify(text: string, call: Call): SuspendedState;
-}
-
 const shape = /^([\w-]{1,64})\.(\d{1,6})\.(\d{1,6})\.(\d{1,16})\.([\w-]{43})$/;
 
-/** `key` authenticates the states. States of an earlier run of the hub are refused, because their calls are lost. */
+export type RequestStates = ReturnType<typeof createRequestStates>;
+
+/**
+ * Issues and verifies the hub's `requestState` values (MCP 2026-07-28, multi round-trip requests). `key` authenticates
+ * them. States of an earlier run of the hub are refused, because their calls are lost.
+ */
 export function createRequestStates(
   key: Buffer,
   needs: { readonly clock: Pick<Clock, 'monotonic'> },
-): RequestStates {
+) {
   const sign = (body: string, call: Call) =>
     createHmac('sha256', key)
       .update(`${body}\n${digestOf(call)}`)
       .digest('base64url');
 
   return {
-    issue({ id, round, visits }, call, lifeMs) {
+    /** Issues a state that is valid only for this request, for `lifeMs` milliseconds. */
+    issue({ id, round, visits }: SuspendedState, call: Call, lifeMs: number): string {
       const body = `${id}.${round}.${visits}.${Math.ceil(needs.clock.monotonic() + lifeMs)}`;
       return `${body}.${sign(body, call)}`;
     },
-    claimed: text => shape.exec(text)?.[1],
-    verify(text, call) {
+    /** The id of the call in a state. The state is not verified. */
+    claimed: (text: string): string | undefined => shape.exec(text)?.[1],
+    /** Throws HUB_STATE_INVALID if the hub did not issue the state for this request, or if the state has expired. */
+    verify(text: string, call: Call): SuspendedState {
       const [, id = '', round = '', visits = '', expires = '', mac = ''] = shape.exec(text) ?? [];
       const body = `${id}.${round}.${visits}.${expires}`;
       const should = Buffer.from(sign(body, call));

@@ -1,6 +1,5 @@
 import {
   readAnswer,
-  type Answer,
   encodeResult,
   errorAnswer,
   membersOf,
@@ -75,10 +74,7 @@ export function createSuspendedCall(
       : `input_required in the answer to ${method}`;
     if (refused !== undefined) {
       if (options.mayAsk) lacked = refused;
-      serverRequest.answer(
-        errorAnswer(rawText(request.bytes, request.id), lacking(request.method, refused)),
-      );
-      return;
+      return refuse(serverRequest, lacking(request.method, refused));
     }
     wanted.set(String(++lastKey), serverRequest);
     if (flushing) return;
@@ -96,17 +92,18 @@ export function createSuspendedCall(
     },
     serverRequest(serverRequest) {
       // If the transport does not say which call the question belongs to, any call of the client can carry it.
-      const isTold = typeof serverRequest.about === 'object';
-      (isTold ? suspended : carrierOf(needs.callsWith(suspended), suspended)).take(serverRequest);
+      if (typeof serverRequest.about === 'object') take(serverRequest);
+      else carrierOf(needs.callsWith(suspended), suspended).take(serverRequest);
     },
     notification(notification, responseStream) {
       const { method, bytes, params, about } = notification;
       // The association is ambiguous if the client has several calls. A lost message does no harm.
       if (typeof about !== 'object' && needs.callsWith(suspended).length > 1) return;
-      const isLog = method === 'notifications/message';
-      // Logs are sent only if the request set a level. Stateless clients have no notification for a completed page.
+      // Stateless clients have no notification for a completed page, and get logs only if the request set a level.
       if (method === 'notifications/elicitation/complete') return;
-      if (!isLog || (options.logLevel && isWanted(options.logLevel, valueOf(bytes, params))))
+      const isLog = method === 'notifications/message';
+      const { logLevel } = options;
+      if (!isLog || (logLevel && isWanted(logLevel, valueOf(bytes, params))))
         responseStream.send(bytes);
     },
   };
@@ -122,7 +119,7 @@ export function createSuspendedCall(
     away = false;
     caller.responseStream = next.responseStream;
     caller.progressToken = token && rawText(next.request.bytes, token);
-    setWork(next.cancellation, cancellable);
+    setWork(next.cancellation, { cancel: reason => giveUp(reason ?? 'the client cancelled') });
     attachedMs = needs.clock.monotonic();
     if (next.trace) next.trace.sentMs ??= attachedMs;
   }
@@ -136,8 +133,7 @@ export function createSuspendedCall(
     try {
       needs.suspend(suspended);
     } catch (error) {
-      refuseWanted(error);
-      return;
+      return refuseWanted(error);
     }
     away = true;
     round++;
@@ -150,21 +146,18 @@ export function createSuspendedCall(
     );
     const asking = turn;
     turn = newTurn();
-    const { id, visits } = options;
-    const state = needs.states.issue({ id, round, visits }, call, waitMs);
-    const bytes = inputRequired(`{${requests.join(',')}}`, state);
+    const bytes = inputRequired(`{${requests.join(',')}}`, round, options.visits, waitMs);
     asking.resolve({ bytes, outcome: 'ok', serverMs: serverMs(), done: false });
   }
 
-  const inputRequired = (requests: string, requestState: string) =>
-    encodeResult(
-      call.id,
-      `{"resultType":"input_required","inputRequests":${requests},"requestState":"${requestState}"}`,
-    );
+  function inputRequired(requests: string, ofRound: number, visits: number, validMs: number) {
+    const state = needs.states.issue({ id: options.id, round: ofRound, visits }, call, validMs);
+    const result = `{"resultType":"input_required","inputRequests":${requests},"requestState":"${state}"}`;
+    return encodeResult(call.id, result);
+  }
 
   function refuseWanted(error: unknown): void {
-    for (const { request, answer } of wanted.values())
-      answer(errorAnswer(rawText(request.bytes, request.id), error));
+    for (const serverRequest of wanted.values()) refuse(serverRequest, error);
     wanted.clear();
   }
 
@@ -187,31 +180,27 @@ export function createSuspendedCall(
   /** Converts the server's answer for the client's open request. */
   function finished(bytes: Buffer): Buffer {
     const answer = readAnswer(bytes);
-    // The server may forward the refusal of its question. The client would read "method not found" as an answer to
-    // its own call.
-    if (lacked !== undefined && codeOf(answer) === rpcCodes.methodNotFound)
+    // A server may forward the refusal of its question, which the client would read as an answer to its own call.
+    const code = answer.failed ? membersOf(bytes, answer.payload)?.get('code') : undefined;
+    if (lacked !== undefined && valueOf(bytes, code) === rpcCodes.methodNotFound)
       return callNeeds(lacked, call.id);
-    const urlElicitations = pagesWanted(answer);
-    if (!urlElicitations) return toModernResult(bytes, call.id, method);
+    const pages = pagesWanted(answer);
+    if (!pages) return toModernResult(bytes, call.id, method);
     const { elicitation } = options.capabilities;
     if (!isObject(elicitation) || !isObject(elicitation['url']))
       return callNeeds('elicitation.url', call.id);
-    const count = Object.keys(urlElicitations).length;
-    if (count === 0 || options.visits >= maxVisits)
+    const { name } = server.config;
+    const isEmpty = Object.keys(pages).length === 0;
+    if (isEmpty || options.visits >= maxVisits)
       throw new HubError(
         'HUB_SERVER_PROTOCOL',
-        count === 0
-          ? `${server.config.name} wants pages to be visited and names none`
-          : `${server.config.name} sent the client to pages ${maxVisits} times and gave no result`,
-        { data: { server: server.config.name } },
+        isEmpty
+          ? `${name} wants pages to be visited and names none`
+          : `${name} sent the client to pages ${maxVisits} times and gave no result`,
+        { data: { server: name } },
       );
     // No call waits at the server: the next request starts a new call.
-    const state = needs.states.issue(
-      { id: options.id, round: 0, visits: options.visits + 1 },
-      call,
-      lifeMs,
-    );
-    return inputRequired(JSON.stringify(urlElicitations), state);
+    return inputRequired(JSON.stringify(pages), 0, options.visits + 1, lifeMs);
   }
 
   function reply(outcome: Outcome): ServerReply {
@@ -223,17 +212,12 @@ export function createSuspendedCall(
     }
   }
 
-  const token = opening.meta?.get('progressToken');
-  const edits = withTrace(
-    opening,
-    [...ownEdits, ...withoutClientMetadata(opening)],
-    clientMetadata,
-  );
+  const edits = [...ownEdits, ...withoutClientMetadata(opening)];
   const relayed = upstream.relay(
     {
       request: opening.request,
-      edits,
-      progressToken: token,
+      edits: withTrace(opening, edits, clientMetadata),
+      progressToken: opening.meta?.get('progressToken'),
       answered: (answer): Outcome => ({
         bytes: answer.bytes,
         outcome: outcomeOf(call, answer),
@@ -246,9 +230,6 @@ export function createSuspendedCall(
     server.config.callTimeoutMs,
     waitedMs,
   );
-  const cancellable = {
-    cancel: (reason: string | undefined) => giveUp(reason ?? 'the client cancelled'),
-  };
   const suspended: SuspendedCall = {
     id: options.id,
     server,
@@ -268,11 +249,12 @@ export function createSuspendedCall(
       needs.forget(suspended);
       attach(next);
       const { promise } = turn;
-      for (const [key, { request, answer }] of Array.from(wanted)) {
+      for (const [key, serverRequest] of Array.from(wanted)) {
         const span = responses.get(key);
         if (!span) continue;
         wanted.delete(key);
-        answer(encodeResult(rawText(request.bytes, request.id), rawText(next.request.bytes, span)));
+        const result = rawText(next.request.bytes, span);
+        serverRequest.answer(encodeResult(idOf(serverRequest), result));
       }
       // Asks the client again for the questions that it did not answer.
       if (wanted.size > 0 && isAnswered) handOver();
@@ -280,10 +262,10 @@ export function createSuspendedCall(
       return reply(await promise);
     },
     withdrawn(serverId) {
-      for (const [key, { request, answer }] of Array.from(wanted)) {
-        if (rawText(request.bytes, request.id) !== serverId) continue;
+      for (const [key, serverRequest] of Array.from(wanted)) {
+        if (idOf(serverRequest) !== serverId) continue;
         wanted.delete(key);
-        answer(errorAnswer(serverId, new HubError('HUB_CLIENT_GONE', 'the server withdrew it')));
+        refuse(serverRequest, new HubError('HUB_CLIENT_GONE', 'the server withdrew it'));
       }
     },
     giveUp,
@@ -293,8 +275,7 @@ export function createSuspendedCall(
     answer => {
       isAnswered = true;
       needs.over(suspended);
-      // A remaining question belongs to another call. The client may still answer a question that it was already
-      // asked.
+      // A remaining question belongs to another call. The client may still answer one that it was already asked.
       if (!away || needs.callsWith(suspended).length === 0) handOver();
       turn.resolve(answer);
     },
@@ -306,11 +287,13 @@ export function createSuspendedCall(
   return suspended;
 }
 
+const idOf = ({ request }: ServerRequest) => rawText(request.bytes, request.id);
+
+const refuse = (serverRequest: ServerRequest, error: unknown): void =>
+  serverRequest.answer(errorAnswer(idOf(serverRequest), error));
+
 function newTurn(): PromiseWithResolvers<Outcome> {
   const turn = Promise.withResolvers<Outcome>();
   turn.promise.catch(() => undefined); // A failure is reported by the client's next request, if any.
   return turn;
 }
-
-const codeOf = ({ failed, bytes, payload }: Answer): unknown =>
-  failed ? valueOf(bytes, membersOf(bytes, payload)?.get('code')) : undefined;

@@ -1,3 +1,4 @@
+import { metaEdits, type Call, type ResolvedCall, FailedCall, type ServerReply } from '../call.ts';
 import {
   readAnswer,
   type Answer,
@@ -21,8 +22,7 @@ import {
   lacking,
   refusedCapability,
 } from '../events/client-requests.ts';
-import { type Call, type ResolvedCall, FailedCall, type ServerReply } from '../call.ts';
-import { setWork, throwIfCancelled, type SessionState } from '../session.ts';
+import { setWork, throwIfCancelled } from '../session.ts';
 import { type SendNeeds, send } from './send.ts';
 
 /** Maximum number of times that a server may ask for input or time before it returns a result. */
@@ -49,11 +49,12 @@ export async function toModern(
   needs: ToModernNeeds,
 ): Promise<ServerReply> {
   const { call, edits } = resolved;
-  let more: MemberTexts = {};
+  const { request, params, meta } = call;
+  let more: MemberTexts | undefined;
   let pauses = 0;
   let serverMs = 0;
   for (let round = 0; round < maxRounds; round++) {
-    const all = [...edits, ...metadata(call, more)];
+    const all = [...edits, ...metaEdits(request, params, meta, metadataOf(call), more)];
     const reply = await send(resolved, all, server, running, needs).catch(addTime(serverMs));
     serverMs += reply.serverMs;
     const { bytes, outcome } = reply;
@@ -61,7 +62,7 @@ export async function toModern(
     const result = answer.failed ? undefined : membersOf(bytes, answer.payload);
     if (stringAt(bytes, result?.get('resultType')) !== 'input_required') {
       const converted = answer.failed
-        ? notFoundAsBefore(answer, call.request.method)
+        ? notFoundAsBefore(answer, request.method)
         : asLegacy(answer, result, call, edits, server);
       return { bytes: converted, outcome, serverMs };
     }
@@ -115,32 +116,15 @@ async function pauseFor(call: Call, times: number, clock: ToModernNeeds['clock']
   throwIfCancelled(call);
 }
 
-/** The edits that add the metadata required by MCP 2026-07-28, and `more`. */
-function metadata(call: Call, more: MemberTexts) {
-  const { request, params, meta, session } = call;
-  const own = { ...metadataOf(session), ...traceMembers(call) };
-  const metaSpan = params.get('_meta');
-  const text = `{${Object.entries(own)
-    .map(([name, value]) => `${JSON.stringify(name)}:${value}`)
-    .join(',')}}`;
-  if (!request.params) {
-    const members = Object.entries({ ...more, _meta: text });
-    const all = members.map(([name, value]) => `"${name}":${value}`).join(',');
-    const end = request.bytes.lastIndexOf('}');
-    return [{ span: { start: end, end }, text: `,"params":{${all}}` }];
-  }
-  return metaSpan && meta
-    ? [...setMembers(request.params, params, more), ...setMembers(metaSpan, meta, own)]
-    : setMembers(request.params, params, { ...more, _meta: text });
-}
-
-/** Converts what a client sent at `initialize` to the metadata of a stateless request. */
-function metadataOf({ client, logLevel }: SessionState): MemberTexts {
+/** The metadata that MCP 2026-07-28 requires in each request, from what the client sent at `initialize`. */
+function metadataOf(call: Call): MemberTexts {
+  const { client, logLevel } = call.session;
   return {
     [metaKeys.protocolVersion]: JSON.stringify(modernVersion),
     [metaKeys.clientCapabilities]: client?.capabilities ?? '{}',
     ...(client && { [metaKeys.clientInfo]: client.clientInfo }),
     ...(logLevel !== undefined && { [metaKeys.logLevel]: JSON.stringify(logLevel) }),
+    ...traceMembers(call),
   };
 }
 

@@ -20,24 +20,6 @@ import type { SubscriptionStreams } from './subscription-streams.ts';
 import type { Subscriptions } from './subscriptions.ts';
 import type { UrlElicitations } from './url-elicitations.ts';
 
-/** Delivers requests and notifications of servers to the clients that they concern. */
-export interface FromServers {
-  /**
-   * Handles a request of a server. The request goes to the one client that it can concern; otherwise it is refused.
-   */
-  serverRequest(
-    server: Server,
-    serverRequest: ServerRequest,
-    session: SessionState | undefined,
-  ): void;
-  /** Handles a notification of a server, other than progress and list changes. */
-  notification(
-    server: Server,
-    notification: ServerNotification,
-    session: SessionState | undefined,
-  ): void;
-}
-
 export type FromServersNeeds = {
   readonly sessions: () => readonly SessionState[];
   readonly clientRequests: ClientRequests;
@@ -52,6 +34,8 @@ export type FromServersNeeds = {
   readonly log: Log;
 };
 
+export type FromServers = ReturnType<typeof createFromServers>;
+
 /** A client, and the response stream that reaches it. */
 type Recipient = { readonly owner: Owner; readonly responseStream: ResponseStream };
 
@@ -64,7 +48,7 @@ type Unknown = 'none' | 'several' | 'gone';
  * the only client with calls in flight. If no call is in flight, it goes to the only client that the server has ever
  * served. `session` is set for a server that serves only this session.
  */
-export function createFromServers(needs: FromServersNeeds): FromServers {
+export function createFromServers(needs: FromServersNeeds) {
   const {
     sessions,
     clientRequests,
@@ -184,7 +168,12 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
   }
 
   return {
-    serverRequest(server, serverRequest, session) {
+    /** Forwards a request of a server to the one client that it can concern; otherwise refuses it. */
+    serverRequest(
+      server: Server,
+      serverRequest: ServerRequest,
+      session: SessionState | undefined,
+    ): void {
       const { request, about } = serverRequest;
       const isGuess = !session && server.config.instance === 'shared' && typeof about !== 'object';
       if (isGuess && isClientMethod(request.method))
@@ -207,7 +196,12 @@ export function createFromServers(needs: FromServersNeeds): FromServers {
           found.responseStream,
         );
     },
-    notification(server, notification, session) {
+    /** Handles a notification of a server, other than progress and list changes. */
+    notification(
+      server: Server,
+      notification: ServerNotification,
+      session: SessionState | undefined,
+    ): void {
       switch (notification.method) {
         case 'notifications/resources/updated':
           updated(server, notification);

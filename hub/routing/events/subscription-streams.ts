@@ -1,19 +1,17 @@
-import { type Clock, HubError, isObject } from '#core';
+import { metaEdits, type Call } from '../call.ts';
+import { HubError, isObject } from '#core';
 import {
   type Notification,
   encodeCall,
   encodeResult,
   membersOf,
-  setMembers,
   splice,
   stringAt,
   valueOf,
 } from '#jsonrpc';
 import { metaKeys } from '#mcp';
 import type { ListKind, Server } from '#servers';
-import type { Call } from '../call.ts';
-import { type Endpoint, type SessionState, setWork } from '../session.ts';
-import type { ClientInstances } from '../client-instances.ts';
+import { type Endpoint, setWork } from '../session.ts';
 import type { Subscriber } from './subscriptions.ts';
 import { withTaskId, type Tasks } from '../tasks/tasks.ts';
 
@@ -190,22 +188,11 @@ export function createSubscriptionStreams(needs: {
 
 /** Adds the id of the `subscriptions/listen` request to a notification; the id is JSON text. */
 function tagged(bytes: Buffer, tag: Readonly<Record<string, string>>): Buffer {
-  const whole = { start: bytes.indexOf('{'), end: bytes.length };
-  const message = membersOf(bytes, whole) ?? new Map();
-  const params = message.get('params');
-  const text = `{${Object.entries(tag)
-    .map(([name, id]) => `"${name}":${id}`)
-    .join(',')}}`;
-  const inParams = membersOf(bytes, params);
-  if (!params || !inParams)
-    return splice(bytes, setMembers(whole, message, { params: `{"_meta":${text}}` }));
-  const meta = inParams.get('_meta');
-  // Members cannot be added to a `_meta` that is not an object or has duplicate members.
-  const inMeta = membersOf(bytes, meta);
-  return splice(
-    bytes,
-    meta && inMeta ? setMembers(meta, inMeta, tag) : setMembers(params, inParams, { _meta: text }),
-  );
+  const message = membersOf(bytes, { start: bytes.indexOf('{'), end: bytes.length });
+  const params = message?.get('params');
+  const inParams = membersOf(bytes, params) ?? new Map();
+  const meta = membersOf(bytes, inParams.get('_meta'));
+  return splice(bytes, metaEdits({ bytes, params }, inParams, meta, tag));
 }
 
 /** Maximum number of items that one request may name. */
@@ -243,46 +230,3 @@ export const changeMethods: Readonly<Record<ListKind, string>> = {
   resource: 'notifications/resources/list_changed',
   template: 'notifications/resources/list_changed',
 };
-
-/** Changes within this time are announced together, in milliseconds. */
-const changeDelayMs = 100;
-
-/** Announces changed lists to the clients of an endpoint, several changes at once. */
-export function createAnnouncements(needs: {
-  readonly clock: Pick<Clock, 'after'>;
-  readonly sessions: () => readonly SessionState[];
-  readonly streams: Pick<SubscriptionStreams, 'listChanged'>;
-  readonly olderBaseOf: ClientInstances['olderBaseOf'];
-}) {
-  const due = new Map<Endpoint, Set<ListKind>>();
-
-  function announce(endpoint: Endpoint, kinds: Iterable<ListKind>): void {
-    // Resources and their templates share a method.
-    const methods = new Map([...kinds].map(kind => [changeMethods[kind], kind] as const));
-    // Sessions with their own instance get the announcements of that instance.
-    const tellsSessions = endpoint === 'all' || endpoint.config.instance === 'shared';
-    const base = endpoint === 'all' ? undefined : needs.olderBaseOf(endpoint);
-    const concerns = (seen: Endpoint) =>
-      seen === endpoint || (base !== undefined && (seen === base || seen === 'all'));
-    for (const [method, kind] of methods) {
-      for (const session of needs.sessions())
-        if (tellsSessions && concerns(session.endpoint) && session.protocolVersion !== undefined)
-          session.send(encodeCall(undefined, method));
-      needs.streams.listChanged(endpoint, kind);
-    }
-  }
-
-  return (endpoint: Endpoint, kind: ListKind): void => {
-    const kinds = due.get(endpoint);
-    if (kinds) {
-      kinds.add(kind);
-      return;
-    }
-    due.set(endpoint, new Set([kind]));
-    needs.clock.after(changeDelayMs, () => {
-      const now = due.get(endpoint) ?? [];
-      due.delete(endpoint);
-      announce(endpoint, now);
-    });
-  };
-}

@@ -1,0 +1,100 @@
+import type { Clock } from '#core';
+import { encodeCall } from '#jsonrpc';
+import type { ListKind, Server, Servers } from '#servers';
+import type { ClientInstances } from '../client-instances.ts';
+import type { Endpoint, InstanceHolder, SessionState } from '../session.ts';
+import type { LogLevels } from './log-levels.ts';
+import type { FromServers } from './messages.ts';
+import { type SubscriptionStreams, changeMethods } from './subscription-streams.ts';
+import type { Subscriptions } from './subscriptions.ts';
+
+/** Changes within this time are announced together, in milliseconds. */
+const changeDelayMs = 100;
+
+/** Handles the events of all servers and instances: passes on their messages, and announces changed lists. */
+export function listenToServers(needs: {
+  readonly servers: Servers;
+  readonly clients: ClientInstances;
+  readonly sessions: () => readonly SessionState[];
+  readonly streams: Pick<SubscriptionStreams, 'listChanged' | 'endAll'>;
+  readonly levels: Pick<LogLevels, 'update'>;
+  readonly subscriptions: Pick<Subscriptions, 'renew'>;
+  readonly fromServers: FromServers;
+  /** Removes what a server that is gone had at its clients. */
+  readonly gone: (server: Server) => void;
+  readonly clock: Pick<Clock, 'after'>;
+}): void {
+  const { servers, clients, sessions, streams, levels, subscriptions, fromServers } = needs;
+  const due = new Map<Endpoint, Set<ListKind>>();
+
+  function announceNow(endpoint: Endpoint, kinds: Iterable<ListKind>): void {
+    // Resources and their templates share a method.
+    const methods = new Map([...kinds].map(kind => [changeMethods[kind], kind] as const));
+    // Sessions with their own instance get the announcements of that instance.
+    const tellsSessions = endpoint === 'all' || endpoint.config.instance === 'shared';
+    const base = endpoint === 'all' ? undefined : clients.olderBaseOf(endpoint);
+    const concerns = (seen: Endpoint) =>
+      seen === endpoint || (base !== undefined && (seen === base || seen === 'all'));
+    for (const [method, kind] of methods) {
+      for (const session of sessions())
+        if (tellsSessions && concerns(session.endpoint) && session.protocolVersion !== undefined)
+          session.send(encodeCall(undefined, method));
+      streams.listChanged(endpoint, kind);
+    }
+  }
+
+  /** Announces a changed list to the clients of an endpoint, several changes at once. */
+  function announce(endpoint: Endpoint, kind: ListKind): void {
+    const kinds = due.get(endpoint);
+    if (kinds) {
+      kinds.add(kind);
+      return;
+    }
+    due.set(endpoint, new Set([kind]));
+    needs.clock.after(changeDelayMs, () => {
+      const now = due.get(endpoint) ?? [];
+      due.delete(endpoint);
+      announceNow(endpoint, now);
+    });
+  }
+
+  /**
+   * Handles the events of a server. If an instance serves only one client, `holder` is that client, and `session` is
+   * the client's session, if it has one.
+   */
+  function hear(server: Server, session?: SessionState, holder?: InstanceHolder): void {
+    server.listed(kind => {
+      if (holder && (!session || session.endpoint === 'all')) clients.differs(holder);
+      if (session) session.send(encodeCall(undefined, changeMethods[kind]));
+      else announce(server, kind);
+    });
+    server.changed(({ state }) => {
+      if (state === 'running') {
+        levels.update(server);
+        subscriptions.renew(server);
+      } else needs.gone(server);
+    });
+    server.notified(message => fromServers.notification(server, message, session));
+    server.serverRequest(request => fromServers.serverRequest(server, request, session));
+  }
+
+  const heard = new WeakSet<Server>();
+  const hearAll = () => {
+    for (const server of servers.all) {
+      if (!heard.has(server)) hear(server);
+      heard.add(server);
+    }
+  };
+  clients.shared.catalog.changed(kind => announce('all', kind));
+  hearAll();
+  servers.changed(hearAll);
+  servers.removed(server => {
+    streams.endAll(server);
+    clients.serverRemoved(server);
+  });
+  servers.instances.opened(({ server, base, session: opener }) => {
+    const holder = clients.opened(base, server, opener);
+    const session = sessions().find(one => one === holder);
+    hear(server, session, holder);
+  });
+}
