@@ -1,18 +1,9 @@
-import { type Clock, HubError, type Log, isObject } from '#core';
-import { type ReplyBytes, type Request, errorAnswer, rawText, readMessage } from '#jsonrpc';
-import { metaKeys } from '#mcp';
+import { type Code, kindOf, type Clock, HubError, type Log } from '#core';
+import { RpcError, type ReplyBytes, type Request, errorAnswer, readMessage } from '#jsonrpc';
+import { createClientNames } from './client-identity.ts';
 import type { Principal } from '#policy';
-import { type Trace, type Tracer, redactText } from '#telemetry';
-import {
-  type Answerer,
-  type Call,
-  FailedCall,
-  type Reply,
-  type ResolvedCall,
-  type Step,
-} from './call.ts';
-import { createRequestIds } from './request-ids.ts';
-import type { SessionState } from './session.ts';
+import type { Trace, Tracer } from '#telemetry';
+import { type Answerer, FailedCall, type Reply, type ResolvedCall, type Step } from './call.ts';
 import { noteError, traced } from './trace.ts';
 
 /** An answered request of a client. */
@@ -182,48 +173,6 @@ export function compose(steps: readonly (Step | undefined)[], last: Answerer): A
   );
 }
 
-/**
- * Maximum number of cached names of clients that send their name in each request. Names beyond it are parsed again.
- */
-const maxNames = 1_000;
-const maxNameLength = 100;
-
-/** Returns a function that reads the name of a client. Each name is parsed only once. */
-export function createClientNames(): (
-  session: SessionState,
-  request: Request,
-  meta: Call['meta'],
-) => string | undefined {
-  const ofSessions = new WeakMap<object, string>();
-  const ofRequests = new Map<string, string>();
-  return ({ client }, { bytes }, meta) => {
-    if (client) {
-      let name = ofSessions.get(client);
-      if (name === undefined) ofSessions.set(client, (name = named(client.clientInfo)));
-      return name || undefined;
-    }
-    const span = meta?.get(metaKeys.clientInfo);
-    if (!span) return undefined;
-    const text = rawText(bytes, span);
-    let name = ofRequests.get(text);
-    if (name === undefined) {
-      if (ofRequests.size >= maxNames) ofRequests.clear();
-      ofRequests.set(text, (name = named(text)));
-    }
-    return name || undefined;
-  };
-}
-
-/** Name and version from a `clientInfo`, which is JSON text; empty if the client gave no name. */
-export function named(clientInfo: string): string {
-  const info: unknown = JSON.parse(clientInfo);
-  const words = isObject(info) ? [info['name'], info['version']] : [];
-  const text = words.filter(word => typeof word === 'string' && word !== '').join(' ');
-  return redactText(text)
-    .replaceAll(/\p{Cc}/gu, ' ')
-    .slice(0, maxNameLength);
-}
-
 /** Time for which the difference of the two clocks is reused, in milliseconds. */
 const epochFreshMs = 1_000;
 
@@ -237,5 +186,72 @@ export function createEpoch(clock: Pick<Clock, 'monotonic' | 'now'>): (nowMs: nu
       knownMs = nowMs;
     }
     return epochMs;
+  };
+}
+
+/**
+ * Maximum number of logged errors per second. Further errors get no id and no log line, because many clients may call
+ * a server that is down.
+ */
+const linesPerSecond = 50;
+/** Codes that need no id and no log line. */
+const plain: ReadonlySet<Code> = new Set(['HUB_BREAKER_OPEN', 'HUB_SHUTTING_DOWN']);
+
+/**
+ * Gives an id to errors that an operator may look up. The client gets the id in `data.id`, and the log has it as
+ * `request`. Ids are made for errors only.
+ */
+export function createRequestIds({
+  log,
+  clock,
+  newId,
+}: Pick<AnsweringNeeds, 'log' | 'newId'> & { readonly clock: Pick<Clock, 'monotonic'> }) {
+  let startedMs = -Infinity;
+  let lines = 0;
+
+  function isRoom(): boolean {
+    const nowMs = clock.monotonic();
+    if (nowMs - startedMs >= 1_000) {
+      startedMs = nowMs;
+      lines = 0;
+    }
+    return ++lines <= linesPerSecond;
+  }
+
+  return {
+    /** Handles a failure that is not a bug. */
+    failed(error: HubError, { method }: Request, resolved: ResolvedCall | undefined): HubError {
+      const kind = kindOf(error);
+      if (kind !== 'timeout' && kind !== 'unavailable') return error;
+      // An RpcError has its own code, which its kind does not determine.
+      if (error instanceof RpcError) return error;
+      if (plain.has(error.code) || !isRoom()) return error;
+      const { code, message, cause, data } = error;
+      const id = newId();
+      log.warn(
+        {
+          request: id,
+          method,
+          server: resolved?.server?.config.name,
+          session: resolved?.call.session.key,
+          code,
+          error: message,
+        },
+        'a request failed',
+      );
+      return new HubError(code, message, { cause, data: { ...data, id } });
+    },
+    /**
+     * Handles a bug, which is any error that is not a HubError. The log gets the details, and the client gets the id
+     * to find them.
+     */
+    bug(error: unknown, { method }: Request): HubError {
+      const id = newId();
+      const stack = error instanceof Error ? error.stack : String(error);
+      log.error({ request: id, method, error: stack }, 'a request failed');
+      return new HubError('HUB_INTERNAL', `the hub failed; its log says why under ${id}`, {
+        data: { id },
+      });
+    },
   };
 }

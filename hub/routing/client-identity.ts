@@ -1,6 +1,8 @@
+import { type Request, rawText, valueOf } from '#jsonrpc';
+import { redactText } from '#telemetry';
+import type { SessionState } from './session.ts';
 import { createHash } from 'node:crypto';
 import { isObject } from '#core';
-import { valueOf } from '#jsonrpc';
 import { metaKeys } from '#mcp';
 import { principalKey } from '#policy';
 import { isStateless } from './bridge/eras.ts';
@@ -36,4 +38,46 @@ export function clientNameOf(call: Call): string | undefined {
     : session.client && JSON.parse(session.client.clientInfo);
   const name = isObject(info) ? info['name'] : undefined;
   return typeof name === 'string' ? name : undefined;
+}
+
+/**
+ * Maximum number of cached names of clients that send their name in each request. Names beyond it are parsed again.
+ */
+const maxNames = 1_000;
+const maxNameLength = 100;
+
+/** Returns a function that reads the name of a client. Each name is parsed only once. */
+export function createClientNames(): (
+  session: SessionState,
+  request: Request,
+  meta: Call['meta'],
+) => string | undefined {
+  const ofSessions = new WeakMap<object, string>();
+  const ofRequests = new Map<string, string>();
+  return ({ client }, { bytes }, meta) => {
+    if (client) {
+      let name = ofSessions.get(client);
+      if (name === undefined) ofSessions.set(client, (name = named(client.clientInfo)));
+      return name || undefined;
+    }
+    const span = meta?.get(metaKeys.clientInfo);
+    if (!span) return undefined;
+    const text = rawText(bytes, span);
+    let name = ofRequests.get(text);
+    if (name === undefined) {
+      if (ofRequests.size >= maxNames) ofRequests.clear();
+      ofRequests.set(text, (name = named(text)));
+    }
+    return name || undefined;
+  };
+}
+
+/** Name and version from a `clientInfo`, which is JSON text; empty if the client gave no name. */
+export function named(clientInfo: string): string {
+  const info: unknown = JSON.parse(clientInfo);
+  const words = isObject(info) ? [info['name'], info['version']] : [];
+  const text = words.filter(word => typeof word === 'string' && word !== '').join(' ');
+  return redactText(text)
+    .replaceAll(/\p{Cc}/gu, ' ')
+    .slice(0, maxNameLength);
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Naming } from '#config';
+import type { Log } from '#core';
 
 /** An item that needs a public name: `server` offers it under `name`. */
 export type Wish = {
@@ -95,4 +96,25 @@ function withHash(name: string, wish: Wish, naming: Naming, again = 0): string {
     .digest('hex')
     .slice(0, hashLength);
   return `${name.slice(0, naming.maxLength - hashLength - 1)}_${hash}`;
+}
+
+/** Maximum number of collisions that are logged; `/servers` lists all of them. */
+const maxKnown = 10_000;
+/** Maximum number of collisions named in one log line. */
+const maxShown = 20;
+
+/** Logs each collision once. The returned function is called with all current collisions. */
+export function createCollisionLog(log: Pick<Log, 'warn'>): (all: readonly Collision[]) => void {
+  const known = new Set<string>();
+  return all => {
+    const fresh = all.filter(({ server, name, publicName }) => {
+      const key = JSON.stringify([server, name, publicName]);
+      if (known.has(key) || known.size >= maxKnown) return false;
+      known.add(key);
+      return true;
+    });
+    if (fresh.length === 0) return;
+    const fields = { collisions: fresh.slice(0, maxShown), count: fresh.length };
+    log.warn(fields, 'servers want the same names: some got others');
+  };
 }

@@ -1,5 +1,5 @@
 import { encodeCall } from '#jsonrpc';
-import { type Servers, listKinds } from '#servers';
+import { type Servers, listKinds, listMethods } from '#servers';
 import { changeMethods } from './events/subscription-streams.ts';
 import type { ClientInstances } from './client-instances.ts';
 import type { EarlierSession, SessionSettings, SessionState, Endpoint } from './session.ts';
@@ -7,38 +7,27 @@ import type { Subscriptions } from './events/subscriptions.ts';
 import type { Tasks } from './tasks/tasks.ts';
 import type { UrlElicitations } from './events/url-elicitations.ts';
 
-/** Carries sessions from one run of the hub to the next. */
-export interface Resumption {
-  /**
-   * The data that the next run needs to resume the session. Undefined if the session cannot be resumed: the client
-   * was not initialized, or has an instance, a task, or an open request of a server that ends with this run.
-   */
-  save(session: SessionState): SessionSettings | undefined;
-  /** Restores a session, and tells its client that all lists may have changed. */
-  restore(session: SessionState, earlier: EarlierSession): void;
-}
+const noSettings: SessionSettings = { logLevel: undefined, subscriptions: [] };
 
-export type ResumptionNeeds = {
+/** Carries sessions from one run of the hub to the next. */
+export function createResumption(needs: {
   readonly servers: Pick<Servers, 'all'>;
   readonly subscriptions: Pick<Subscriptions, 'add' | 'listOf'>;
   readonly tasks: Pick<Tasks, 'has'>;
   readonly urlElicitations: Pick<UrlElicitations, 'of'>;
   readonly clients: Pick<ClientInstances, 'prepareOlder'>;
   readonly logLevelChanged: () => void;
-};
-
-const noSettings: SessionSettings = {
-  logLevel: undefined,
-  subscriptions: [],
-};
-
-export function createResumption(needs: ResumptionNeeds): Resumption {
+}) {
   const { servers, subscriptions, tasks, urlElicitations } = needs;
   return {
-    save(session) {
-      if (session.protocolVersion === undefined || session.clientRequests.size > 0)
-        return undefined;
+    /**
+     * The data that the next run needs to resume the session. Undefined if the session cannot be resumed: the client
+     * was not initialized, or has an instance, a task, or an open request of a server that ends with this run.
+     */
+    save(session: SessionState): SessionSettings | undefined {
       if (
+        session.protocolVersion === undefined ||
+        session.clientRequests.size > 0 ||
         session.instances.size > 0 ||
         tasks.has(session) ||
         urlElicitations.of(session).length > 0
@@ -49,42 +38,35 @@ export function createResumption(needs: ResumptionNeeds): Resumption {
       if (topics.some(({ server }) => !servers.all.includes(server))) return undefined;
       const { logLevel } = session;
       if (logLevel === undefined && topics.length === 0) return noSettings;
-      const saved = topics.map(({ server, uri, publicUri }) => ({
+      const saved = topics.map(({ server, ...topic }) => ({
         server: server.config.name,
-        uri,
-        publicUri,
+        ...topic,
       }));
       return { logLevel, subscriptions: saved };
     },
-    restore(session, { client, protocolVersion, settings }) {
+    /** Restores a session, and tells its client that all lists may have changed. */
+    restore(session: SessionState, { client, protocolVersion, settings }: EarlierSession): void {
+      const { endpoint } = session;
       session.client = client;
       session.protocolVersion = protocolVersion;
       session.logLevel = settings.logLevel;
       if (settings.logLevel !== undefined) needs.logLevelChanged();
-      const seen = session.endpoint === 'all' ? servers.all : [session.endpoint];
+      const seen = endpoint === 'all' ? servers.all : [endpoint];
       for (const { server: name, uri, publicUri } of settings.subscriptions) {
         const server = seen.find(({ config }) => config.name === name);
         if (server) subscriptions.add(server, uri, session, publicUri, false);
       }
-      if (session.endpoint === 'all') needs.clients.prepareOlder();
-      for (const method of listMethodsOf(session.endpoint))
-        session.send(encodeCall(undefined, method));
+      if (endpoint === 'all') needs.clients.prepareOlder();
+      for (const method of changeMethodsOf(endpoint)) session.send(encodeCall(undefined, method));
     },
   };
 }
 
 /** The list notifications that apply to a client of the endpoint. */
-function listMethodsOf(endpoint: Endpoint): ReadonlySet<string> {
+function changeMethodsOf(endpoint: Endpoint): ReadonlySet<string> {
   const running = endpoint === 'all' ? undefined : endpoint.running;
   const kinds = listKinds.filter(
-    kind => !running || capabilityOf[kind] in running.serverInfo.capabilities,
+    kind => !running || listMethods[kind].capability in running.serverInfo.capabilities,
   );
   return new Set(kinds.map(kind => changeMethods[kind]));
 }
-
-const capabilityOf = {
-  tool: 'tools',
-  prompt: 'prompts',
-  resource: 'resources',
-  template: 'resources',
-} as const;
