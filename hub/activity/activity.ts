@@ -1,4 +1,4 @@
-import { createEmitter } from '#core';
+import { type Event, createEmitter } from '#core';
 import type { ActivityFilter, CallDetail, CallRecord, CallSummary, Payload } from './call.ts';
 import { createCallColumns, createPayloadRing } from './call-storage.ts';
 
@@ -47,6 +47,20 @@ export function createActivity(
     return call.name === undefined ? call : { ...call, name: redaction.text(call.name) };
   }
 
+  /** Fires on each call. It runs on the hot path: listeners must only note that something changed. */
+  const changed: Event<undefined> = listener => {
+    const subscription = event(listener);
+    let isSubscribed = true;
+    listeners++;
+    return {
+      [Symbol.dispose]() {
+        subscription[Symbol.dispose]();
+        if (isSubscribed) listeners--;
+        isSubscribed = false;
+      },
+    };
+  };
+
   return {
     /** The id of the newest call; 0 before the first call. */
     get lastId(): number {
@@ -81,19 +95,7 @@ export function createActivity(
         reply: messages && payloadOf(messages.second, call.replyBytes),
       };
     },
-    /** Fires on each call. It runs on the hot path: listeners must only note that something changed. */
-    changed(listener: (value: undefined) => void): Disposable {
-      const subscription = event(listener);
-      let isSubscribed = true;
-      listeners++;
-      return {
-        [Symbol.dispose]() {
-          subscription[Symbol.dispose]();
-          if (isSubscribed) listeners--;
-          isSubscribed = false;
-        },
-      };
-    },
+    changed,
   };
 }
 

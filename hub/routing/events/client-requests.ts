@@ -18,26 +18,7 @@ import type { SessionState } from '../session.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import { type UrlElicitations, keepPage } from './url-elicitations.ts';
 
-/** Forwards requests of servers to clients with sessions, and the answers back. */
-export interface ClientRequests {
-  /** Forwards a server's request. The server always gets an answer. */
-  forward(forwarded: ForwardedRequest, session: SessionState, responseStream: ResponseStream): void;
-  /** Sends a request to a client; `params` is JSON text. Returns the client's answer, or rejects with HubError. */
-  sendToClient(
-    session: SessionState,
-    method: string,
-    params: string | undefined,
-    responseStream: ResponseStream,
-  ): { readonly answer: Promise<Answer>; cancel(reason: string): void };
-  /** Handles an answer of a client. */
-  answered(session: SessionState, answer: Answer): void;
-  /** Handles a progress notification of a client. */
-  progressed(session: SessionState, notification: Notification): void;
-  /** The server cancelled its request. */
-  withdrawn(source: object, notification: Notification): void;
-  /** Cancels all requests of a server that is gone. */
-  sourceGone(source: object): void;
-}
+export type ClientRequests = ReturnType<typeof createClientRequests>;
 
 /**
  * Maximum time for a client to answer, in ms. A person may take time, but a closed dialog must not stay open forever.
@@ -46,33 +27,36 @@ const requestTimeoutMs = 10 * 60_000;
 /** Maximum number of open requests per client. Further requests are refused. */
 const maxOpenRequests = 100;
 
-type Open = {
+type OpenRequest = {
+  readonly session: SessionState;
   /** Undefined if the hub itself made the request. */
-  readonly forwarded: ForwardedRequest | undefined;
+  readonly forwarded?: ForwardedRequest;
   /** The server's own id, as JSON text. */
-  readonly serverId: string | undefined;
+  readonly serverId?: string;
   /** The server's progress token, as JSON text. */
-  readonly progressToken: string | undefined;
-  settle(answer: Answer): void;
-  giveUp(reason: string, tellClient?: boolean): void;
+  readonly progressToken?: string | undefined;
+  readonly settle: (answer: Answer) => void;
+  readonly fail: (error: HubError) => void;
 };
 
+/** Forwards requests of servers to clients with sessions, and the answers back. */
 export function createClientRequests(needs: {
   readonly clock: Pick<Clock, 'after'>;
   readonly tasks: Pick<Tasks, 'askedAs'>;
   readonly urlElicitations: UrlElicitations;
-}): ClientRequests {
+}) {
   let lastId = 0;
-  const open = new Map<string, { readonly session: SessionState; readonly openRequest: Open }>();
+  const open = new Map<
+    string,
+    OpenRequest & { readonly over: () => boolean; readonly giveUp: (reason: string) => void }
+  >();
 
   function begin(
-    session: SessionState,
+    openRequest: OpenRequest,
     responseStream: ResponseStream,
-    about: Pick<Open, 'forwarded' | 'serverId' | 'progressToken'>,
-    settle: (answer: Answer) => void,
-    fail: (error: HubError) => void,
     send: (id: string) => Buffer,
-  ): Open {
+  ): (reason: string) => void {
+    const { session } = openRequest;
     const id = String(++lastId);
     const over = (): boolean => {
       timeout[Symbol.dispose]();
@@ -80,28 +64,20 @@ export function createClientRequests(needs: {
       session.clientRequestsChanged();
       return open.delete(id);
     };
-    const openRequest: Open = {
-      ...about,
-      settle(answer) {
-        if (over()) settle(answer);
-      },
-      giveUp(reason, tellClient = true) {
-        if (!over()) return;
-        if (tellClient)
-          responseStream.send(
-            encodeCall(undefined, 'notifications/cancelled', { requestId: Number(id), reason }),
-          );
-        fail(new HubError('HUB_CLIENT_GONE', `the client did not answer: ${reason}`));
-      },
+    const giveUp = (reason: string): void => {
+      if (!over()) return;
+      const params = { requestId: Number(id), reason };
+      responseStream.send(encodeCall(undefined, 'notifications/cancelled', params));
+      openRequest.fail(new HubError('HUB_CLIENT_GONE', `the client did not answer: ${reason}`));
     };
     const timeout = needs.clock.after(requestTimeoutMs, () =>
-      openRequest.giveUp(`nobody answered within ${requestTimeoutMs / 60_000} minutes`),
+      giveUp(`nobody answered within ${requestTimeoutMs / 60_000} minutes`),
     );
-    session.clientRequests.set(id, openRequest);
+    session.clientRequests.set(id, { giveUp });
     session.clientRequestsChanged();
-    open.set(id, { session, openRequest });
+    open.set(id, { ...openRequest, over, giveUp });
     responseStream.send(send(id));
-    return openRequest;
+    return giveUp;
   }
 
   function checkRoom(session: SessionState): void {
@@ -114,10 +90,16 @@ export function createClientRequests(needs: {
   }
 
   return {
-    forward(forwarded, session, responseStream) {
+    /** Forwards a server's request. The server always gets an answer. */
+    forward(
+      forwarded: ForwardedRequest,
+      session: SessionState,
+      responseStream: ResponseStream,
+    ): void {
       const { request, source, answer } = forwarded;
       const { bytes } = request;
       const serverId = rawText(bytes, request.id);
+      const fail = (error: unknown) => answer(errorAnswer(serverId, error));
       try {
         const refused = refusedCapability(capabilitiesOf(session), request);
         if (refused !== undefined) throw lacking(request.method, refused);
@@ -130,74 +112,70 @@ export function createClientRequests(needs: {
           );
         checkRoom(session);
       } catch (error) {
-        answer(errorAnswer(serverId, error));
+        fail(error);
         return;
       }
       keepPage(request, source, session, needs.urlElicitations);
       const params = membersOf(bytes, request.params);
       const token = membersOf(bytes, params?.get('_meta'))?.get('progressToken');
-      begin(
-        session,
-        responseStream,
-        { forwarded, serverId, progressToken: token && rawText(bytes, token) },
-        reply => {
-          if (params?.has('task')) needs.tasks.askedAs(source, reply, session);
-          answer(
-            reply.id ? splice(reply.bytes, [{ span: reply.id, text: serverId }]) : reply.bytes,
-          );
-        },
-        error => answer(errorAnswer(serverId, error)),
-        id =>
-          splice(bytes, [
-            { span: request.id, text: id },
-            ...(token ? [{ span: token, text: id }] : []),
-          ]),
+      const progressToken = token && rawText(bytes, token);
+      const settle = (reply: Answer) => {
+        if (params?.has('task')) needs.tasks.askedAs(source, reply, session);
+        answer(reply.id ? splice(reply.bytes, [{ span: reply.id, text: serverId }]) : reply.bytes);
+      };
+      const openRequest = { session, forwarded, serverId, progressToken, settle, fail };
+      begin(openRequest, responseStream, text =>
+        splice(bytes, [{ span: request.id, text }, ...(token ? [{ span: token, text }] : [])]),
       );
     },
 
-    sendToClient(session, method, params, responseStream) {
+    /** Sends a request to a client; `params` is JSON text. Returns the client's answer, or rejects with HubError. */
+    sendToClient(
+      session: SessionState,
+      method: string,
+      params: string | undefined,
+      responseStream: ResponseStream,
+    ): { readonly answer: Promise<Answer>; cancel(reason: string): void } {
       checkRoom(session);
-      const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-      const about = { forwarded: undefined, serverId: undefined, progressToken: undefined };
-      const openRequest = begin(session, responseStream, about, resolve, reject, id =>
-        Buffer.from(
-          `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)}${params === undefined ? '' : `,"params":${params}`}}`,
-        ),
+      const { promise, resolve: settle, reject: fail } = Promise.withResolvers<Answer>();
+      const more = params === undefined ? '' : `,"params":${params}`;
+      const cancel = begin({ session, settle, fail }, responseStream, id =>
+        Buffer.from(`{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)}${more}}`),
       );
-      return { answer: promise, cancel: reason => openRequest.giveUp(reason) };
+      return { answer: promise, cancel };
     },
 
-    answered(session, answer) {
-      const id = answer.id && rawText(answer.bytes, answer.id);
-      const entry = id === undefined ? undefined : open.get(id);
+    /** Handles an answer of a client. */
+    answered(session: SessionState, answer: Answer): void {
+      const openRequest = answer.id && open.get(rawText(answer.bytes, answer.id));
       // The id of another session's request counts as unknown.
-      if (entry?.session === session) entry.openRequest.settle(answer);
+      if (openRequest?.session === session && openRequest.over()) openRequest.settle(answer);
     },
 
-    progressed(session, notification) {
-      const token = membersOf(notification.bytes, notification.params)?.get('progressToken');
-      const entry = token && open.get(rawText(notification.bytes, token));
-      if (!token || entry?.session !== session) return;
-      const { forwarded, progressToken } = entry.openRequest;
-      if (progressToken === undefined) return;
-      forwarded?.tell(splice(notification.bytes, [{ span: token, text: progressToken }]));
+    /** Handles a progress notification of a client. */
+    progressed(session: SessionState, { bytes, params }: Notification): void {
+      const span = membersOf(bytes, params)?.get('progressToken');
+      const openRequest = span && open.get(rawText(bytes, span));
+      if (!span || openRequest?.session !== session) return;
+      const { forwarded, progressToken: text } = openRequest;
+      if (text !== undefined) forwarded?.tell(splice(bytes, [{ span, text }]));
     },
 
-    withdrawn(source, notification) {
-      const params = membersOf(notification.bytes, notification.params);
-      const span = params?.get('requestId');
+    /** The server cancelled its request. */
+    withdrawn(source: object, { bytes, params }: Notification): void {
+      const members = membersOf(bytes, params);
+      const span = members?.get('requestId');
       if (!span) return;
-      const serverId = rawText(notification.bytes, span);
-      const reason =
-        stringAt(notification.bytes, params?.get('reason')) ?? 'the server withdrew it';
-      for (const { openRequest } of open.values())
-        if (openRequest.forwarded?.source === source && openRequest.serverId === serverId)
-          openRequest.giveUp(reason);
+      const id = rawText(bytes, span);
+      const reason = stringAt(bytes, members?.get('reason')) ?? 'the server withdrew it';
+      for (const { forwarded, serverId, giveUp } of open.values())
+        if (forwarded?.source === source && serverId === id) giveUp(reason);
     },
 
-    sourceGone(source) {
-      for (const { openRequest } of Array.from(open.values()))
-        if (openRequest.forwarded?.source === source) openRequest.giveUp('the server is gone');
+    /** Cancels all requests of a server that is gone. */
+    sourceGone(source: object): void {
+      for (const { forwarded, giveUp } of Array.from(open.values()))
+        if (forwarded?.source === source) giveUp('the server is gone');
     },
   };
 }

@@ -26,38 +26,9 @@ export type Task = {
   readonly publicId: string;
 };
 
-/**
- * Records the owners of tasks (MCP 2025-11-25, tasks). A shared server does not distinguish its clients, so the hub
- * lets each client reach only its own tasks. Ids are unique per server, or per instance of it. On the endpoint of all
- * servers, a second task with the same id gets the server's name as a prefix, like URIs do.
- */
-export interface Tasks {
-  /** Records the task if an answer of the instance created one for the session. */
-  made(server: Server, instance: Server, answer: Answer, session: SessionState): Task | undefined;
-  /** The task of a session. Throws HUB_NAME_UNKNOWN if the session has no such task. */
-  get(session: SessionState, publicId: string): Task;
-  /** The tasks of a session, oldest first. */
-  of(session: SessionState): readonly Task[];
-  /** True if a session has a task at a server, or a server has a task at the session's client. */
-  has(session: SessionState): boolean;
-  /** The task of an instance, with its owner. */
-  ownerOf(instance: Server, taskId: string): Owned | undefined;
-  /** True if any session has a task at the instance. The instance works on tasks even without open requests. */
-  areAt(instance: Server): boolean;
-  /** Records a task that the client's own answer created. The server may ask about it. */
-  askedAs(source: object, answer: Answer, session: SessionState): void;
-  /** The client that has the task a server asks about; undefined also if two clients have the same id. */
-  clientOf(instance: Server, taskId: string): SessionState | undefined;
-  /** Records the server of a task if the answer created one for a client without a session. */
-  route(server: Server, answer: Answer): Task | undefined;
-  /** The task of a client without a session, by the client's id. The id alone gives access. */
-  routeOf(publicId: string): Task | undefined;
-  removeAll(session: SessionState): void;
-  /** Removes the records of an instance that is gone. */
-  instanceGone(instance: Server): void;
-}
+export type Tasks = ReturnType<typeof createTasks>;
 
-export type Owned = Task & { readonly session: SessionState };
+type TaskOfSession = Task & { readonly session: SessionState };
 
 /**
  * Maximum number of tasks per session. The oldest tasks beyond it are dropped. Tasks of other clients stay
@@ -70,52 +41,74 @@ const maxPerSession = 1_000;
  */
 const maxRoutes = 10_000;
 
-export function createTasks(): Tasks {
+/**
+ * Records the owners of tasks (MCP 2025-11-25, tasks). A shared server does not distinguish its clients, so the hub
+ * lets each client reach only its own tasks. Ids are unique per server, or per instance of it. On the endpoint of all
+ * servers, a second task with the same id gets the server's name as a prefix, like URIs do.
+ */
+export function createTasks() {
   const ofServers = createOwnership<Task>(maxPerSession);
   const ofClients = createOwnership<undefined>(maxPerSession);
   /** Tasks by public id. A stateless server may keep its tasks across a restart. */
   const routes = new Map<string, Task>();
 
   /** The tasks that the session can reach. If a server gave two clients the same id, neither can reach it. */
-  const claimsOf = (session: SessionState) =>
-    ofServers.of(session).filter(({ source, id }) => ofServers.ownerOf(source, id) === session);
+  const tasksOf = (session: SessionState): readonly Task[] =>
+    ofServers
+      .of(session)
+      .flatMap(({ source, id, about }) =>
+        ofServers.ownerOf(source, id) === session ? [about] : [],
+      );
 
   return {
-    made(server, instance, answer, session) {
-      const taskId = answer.failed ? undefined : idMade(answer);
+    /** Records the task if an answer of the instance created one for the session. */
+    made(
+      server: Server,
+      instance: Server,
+      answer: Answer,
+      session: SessionState,
+    ): Task | undefined {
+      const taskId = idMade(answer);
       if (taskId === undefined) return undefined;
-      const claims = ofServers.of(session);
-      const known = claims.find(({ source, id }) => source === instance && id === taskId);
+      const known = ofServers.find(session, instance, taskId);
       if (known) return known.about;
-      const isTaken = (id: string) => claims.some(({ about }) => about.publicId === id);
+      const isTaken = (id: string) =>
+        ofServers.of(session).some(({ about }) => about.publicId === id);
       const about = { server, taskId, publicId: freeId(server, taskId, isTaken) };
       ofServers.add(session, { source: instance, id: taskId, about });
       return about;
     },
-    get(session, publicId) {
-      const found = claimsOf(session).find(({ about }) => about.publicId === publicId);
-      if (found) return found.about;
+    /** The task of a session. Throws HUB_NAME_UNKNOWN if the session has no such task. */
+    get(session: SessionState, publicId: string): Task {
+      const found = tasksOf(session).find(task => task.publicId === publicId);
+      if (found) return found;
       throw new HubError(
         'HUB_NAME_UNKNOWN',
         `"params.taskId": this session has no task ${JSON.stringify(publicId)}`,
       );
     },
-    of: session => claimsOf(session).map(({ about }) => about),
-    has: session => ofServers.of(session).length > 0 || ofClients.of(session).length > 0,
-    ownerOf(instance, taskId) {
+    /** The tasks of a session, oldest first. */
+    of: tasksOf,
+    /** True if a session has a task at a server, or a server has a task at the session's client. */
+    has: (session: SessionState): boolean =>
+      ofServers.of(session).length > 0 || ofClients.of(session).length > 0,
+    /** The task of an instance, with its owner. */
+    ownerOf(instance: Server, taskId: string): TaskOfSession | undefined {
       const session = ofServers.ownerOf(instance, taskId);
-      const claim =
-        session &&
-        ofServers.of(session).find(({ source, id }) => source === instance && id === taskId);
-      return session && claim && { ...claim.about, session };
+      const found = session && ofServers.find(session, instance, taskId);
+      return session && found && { ...found.about, session };
     },
-    areAt: instance => ofServers.isHeld(instance),
-    askedAs(source, answer, session) {
-      const id = answer.failed ? undefined : idMade(answer);
+    /** True if any session has a task at the instance. The instance works on tasks even without open requests. */
+    areAt: (instance: Server): boolean => ofServers.isHeld(instance),
+    /** Records a task that the client's own answer created. The server may ask about it. */
+    askedAs(source: object, answer: Answer, session: SessionState): void {
+      const id = idMade(answer);
       if (id !== undefined) ofClients.add(session, { source, id, about: undefined });
     },
-    clientOf: (instance, taskId) => ofClients.ownerOf(instance, taskId),
-    route(server, { bytes, payload, failed }) {
+    /** The client that has the task a server asks about; undefined also if two clients have the same id. */
+    clientOf: (instance: Server, taskId: string) => ofClients.ownerOf(instance, taskId),
+    /** Records the server of a task if the answer created one for a client without a session. */
+    route(server: Server, { bytes, payload, failed }: Answer): Task | undefined {
       const members = failed ? undefined : membersOf(bytes, payload);
       const taskId = stringAt(bytes, members?.get('taskId'));
       if (taskId === undefined || stringAt(bytes, members?.get('resultType')) !== 'task')
@@ -130,12 +123,14 @@ export function createTasks(): Tasks {
       if (oldest !== undefined) routes.delete(oldest);
       return task;
     },
-    routeOf: publicId => routes.get(publicId),
-    removeAll(session) {
+    /** The task of a client without a session, by the client's id. The id alone gives access. */
+    routeOf: (publicId: string) => routes.get(publicId),
+    removeAll(session: SessionState): void {
       ofServers.removeAll(session);
       ofClients.removeAll(session);
     },
-    instanceGone(instance) {
+    /** Removes the records of an instance that is gone. */
+    instanceGone(instance: Server): void {
       ofServers.sourceGone(instance);
       ofClients.sourceGone(instance);
     },
@@ -149,9 +144,9 @@ function freeId({ config }: Server, taskId: string, isTaken: (id: string) => boo
   return id;
 }
 
-/** The id in a CreateTaskResult. */
-function idMade({ bytes, payload }: Answer): string | undefined {
-  const task = membersOf(bytes, payload)?.get('task');
+/** The id in a CreateTaskResult; undefined for any other answer. */
+function idMade({ bytes, payload, failed }: Answer): string | undefined {
+  const task = failed ? undefined : membersOf(bytes, payload)?.get('task');
   return stringAt(bytes, membersOf(bytes, task)?.get('taskId'));
 }
 
