@@ -1,4 +1,3 @@
-import { isObject } from '#core';
 import {
   type Format,
   type ReadText,
@@ -15,9 +14,11 @@ import { readJson } from './json.ts';
 import type { LocatedProblem, Problem } from './problem.ts';
 import {
   type Path,
+  type SourceEntry,
   type SourceLocation,
   type SourceNode,
   type SourceText,
+  isNull,
   lineAndColumnOf,
 } from './source-map.ts';
 
@@ -47,15 +48,6 @@ export async function readParsed(
   };
 }
 
-/** The values of a file, or of several merged files, with the source location of each value. */
-export type Document = {
-  readonly value: unknown;
-  /** The keys of the object at `path`, in file order. JavaScript objects may reorder keys that look like numbers. */
-  readonly keysAt: (path: Path) => readonly string[];
-  /** Location of the value at `path`, or of its nearest ancestor that exists. The location carries the whole path. */
-  readonly locationOf: (path: Path) => SourceLocation;
-};
-
 /** Loaded on demand: few hubs have a YAML file, and the parser takes 8 MB of memory. */
 const loadYaml = async () => await import('./yaml.ts');
 
@@ -82,20 +74,26 @@ export async function parseText(
     format === 'json' ? readJson(source) : (await loadYaml()).readYaml(source);
   const name = format === 'json' ? 'JSON' : 'YAML';
   if (fault) return failed(fault.offset, `not valid ${name}: ${fault.text}`);
-  if (!root || (root.kind === 'scalar' && root.value === null))
-    return failed(0, `the file is empty: write ${example}`);
+  if (!root || isNull(root)) return failed(0, `the file is empty: write ${example}`);
   return { root, problems: duplicates(root) };
 }
 
-export const documentOf = (root: SourceNode): Document => ({
+export type Document = ReturnType<typeof documentOf>;
+
+/** The values of a file, or of several merged files, with the source location of each value. */
+export const documentOf = (root: SourceNode) => ({
   value: plain(root),
-  keysAt(path) {
-    const { value, rest } = walk(root, path);
-    return value.kind === 'map' && rest.length === 0 ? value.entries.map(({ key }) => key) : [];
+  /** The keys of the object at `path`, in file order. JavaScript objects may reorder keys that look like numbers. */
+  keysAt(path: Path): readonly string[] {
+    const { value } = walk(root, path);
+    return value?.kind === 'map' ? value.entries.map(({ key }) => key) : [];
   },
-  locationOf(path) {
-    const { location, rest } = walk(root, path);
-    return { ...location, path: [...location.path, ...rest] };
+  /** The file that contains the value at `path`, or its nearest ancestor that exists. */
+  fileOf: (path: Path): string => walk(root, path).location.source.file,
+  /** Adds the source location to a problem, and the value if the problem shows it. */
+  locate: ({ path, text, showsValue }: Problem): LocatedProblem => {
+    const { location, value } = walk(root, path);
+    return { location, text, ...(showsValue && { shown: { value: value && plain(value) } }) };
   },
 });
 
@@ -106,19 +104,17 @@ function plain(node: SourceNode): unknown {
   return Object.fromEntries(node.entries.map(({ key, value }) => [key, plain(value)]));
 }
 
-/** Finds the value at a path, or its nearest ancestor that exists. `rest` is the missing part of the path. */
+/** Finds the value at a path, and its location or that of its nearest ancestor, which carries the whole path. */
 function walk(root: SourceNode, path: Path) {
-  let value = root;
+  let value: SourceNode | undefined = root;
   let location: SourceLocation = root;
-  for (const [depth, part] of path.entries()) {
-    const entry =
-      value.kind === 'map' ? value.entries.findLast(({ key }) => key === part) : undefined;
-    const inside = value.kind === 'list' ? value.items[Number(part)] : entry?.value;
-    if (!inside) return { location, value, rest: path.slice(depth) };
-    location = entry ?? inside;
-    value = inside;
+  for (const part of path) {
+    const entry: SourceEntry | undefined =
+      value?.kind === 'map' ? value.entries.findLast(({ key }) => key === part) : undefined;
+    value = value?.kind === 'list' ? value.items[Number(part)] : entry?.value;
+    location = entry ?? value ?? { ...location, path: [...location.path, part] };
   }
-  return { location, value, rest: [] };
+  return { location, value };
 }
 
 function duplicates(node: SourceNode): LocatedProblem[] {
@@ -138,30 +134,16 @@ function duplicates(node: SourceNode): LocatedProblem[] {
   });
 }
 
-/** Adds the source location to a problem, and the value if the problem shows it. */
-export function locateProblem(
-  { path, text, showsValue }: Problem,
-  document: Document,
-): LocatedProblem {
-  const location = document.locationOf(path);
-  if (!showsValue) return { location, text };
-  const value = path.reduce<unknown>((inside, part) => {
-    if (Array.isArray(inside)) return inside[Number(part)];
-    return isObject(inside) ? inside[part] : undefined;
-  }, document.value);
-  return { location, text, shown: { value } };
-}
-
 /** Far more than any real file needs, and far less than overflows a parser's stack. */
 const maxDepth = 100;
 
-export const tooDeep = `it is nested deeper than ${maxDepth} levels: reduce the nesting`;
+const tooDeep = `it is nested deeper than ${maxDepth} levels: reduce the nesting`;
 
 /**
  * Returns the offset at which a text is nested too deeply for a parser, or undefined. For JSON it counts brackets
  * outside of strings and comments. In YAML, only brackets and nested lists on one line can nest without indentation.
  */
-export function findTooDeep(text: string, format: 'json' | 'yaml'): number | undefined {
+function findTooDeep(text: string, format: Format): number | undefined {
   if (format === 'yaml') return findDeepYaml(text);
   let depth = 0;
   for (const { 0: token, index } of text.matchAll(

@@ -31,20 +31,19 @@ export async function gatherFiles(file: string, { home, readText }: Needs) {
   let inherited: SourceNode | undefined;
   let error: HubError | undefined;
 
+  const refuse = (location: SourceLocation, text: string): undefined =>
+    void problems.push({ location, text });
+
   /** Reads one file. `from` is the location in `extends` that names it; undefined for the config file itself. */
   async function read(path: string, from?: SourceLocation) {
     // Problems of the config file are reported under the name that the user gave.
-    const { snapshot, failure, ...parsed } = await readParsed(path, from ? path : file, {
-      readText,
-    });
+    const parsed = await readParsed(path, from ? path : file, { readText });
+    const { snapshot, failure, root } = parsed;
     files.set(path, snapshot);
-    if (failure && from) {
-      const text = `${failure.why} (${path}). Fix the path, or remove it`;
-      problems.push({ location: from, text });
-    } else if (failure) error = failure.error;
-    problems.push(...parsed.problems);
-    if (parsed.root) problems.push(...findDuplicateServers(parsed.root));
-    return parsed.root;
+    if (failure && from) refuse(from, `${failure.why} (${path}). Fix the path, or remove it`);
+    else error ??= failure?.error;
+    problems.push(...parsed.problems, ...(root ? findDuplicateServers(root) : []));
+    return root;
   }
 
   /** Returns a file merged with its parents. `chain` holds the files that extend it, the config file first. */
@@ -52,15 +51,14 @@ export async function gatherFiles(file: string, { home, readText }: Needs) {
     const real = await realpath(path).catch(() => path);
     if (from && chain.includes(real)) {
       const cycle = [...chain.slice(chain.indexOf(real)), real].join(' → ');
-      problems.push({ location: from, text: `makes a cycle: ${cycle}. Remove one of them` });
-      return undefined;
+      return refuse(from, `makes a cycle: ${cycle}. Remove one of them`);
     }
     if (done.has(real)) return done.get(real);
-    if (from && (chain.length > maxDepth || files.size >= maxFiles)) {
-      const text = `exceeds ${maxDepth} levels or ${maxFiles} files in total: extend fewer files`;
-      problems.push({ location: from, text });
-      return undefined;
-    }
+    if (from && (chain.length > maxDepth || files.size >= maxFiles))
+      return refuse(
+        from,
+        `exceeds ${maxDepth} levels or ${maxFiles} files in total: extend fewer files`,
+      );
     const own = await read(path, from);
     const merged = own && (await mergeParents(own, path, [...chain, real]));
     done.set(real, merged);

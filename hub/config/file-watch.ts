@@ -36,19 +36,21 @@ type Needs = {
   readonly watchFolders?: typeof createFolderWatch;
 };
 
-/** Detects changes of file content, however the files are written. */
-export interface FileWatch extends AsyncDisposable {
-  /** Watches these files instead of the previous ones. Each snapshot holds the last known content. */
-  follow(files: readonly FileSnapshot[]): Promise<void>;
-}
+export type FileWatch = ReturnType<typeof createFileWatch>;
 
 /**
  * Creates a file watch. File system events and a poll of `stat` only trigger a check; the content decides. Never throws
  * or rejects.
  */
-export function createFileWatch(timing: WatchTiming, needs: Needs): FileWatch {
+export function createFileWatch(timing: WatchTiming, needs: Needs) {
   const { quietMs, shorterQuietMs, maxQuietWaitMs, pollMs } = { ...defaultTiming, ...timing };
-  const { clock, log, onChange, readText: read = readText } = needs;
+  const {
+    clock,
+    log,
+    onChange,
+    readText: read = readText,
+    watchFolders = createFolderWatch,
+  } = needs;
   let files: readonly FileSnapshot[] = [];
   let isClosed = false;
   /** The result of `stat` when the files were last stable. */
@@ -58,7 +60,6 @@ export function createFileWatch(timing: WatchTiming, needs: Needs): FileWatch {
   let scheduled: { readonly since: number; readonly timer: Disposable } | undefined;
   let checking = Promise.resolve();
   let poll: Disposable | undefined;
-  const { watchFolders = createFolderWatch } = needs;
   const folders = watchFolders(
     () => scheduleCheck(),
     (folder, why) => log.warn({ folder, why }, 'cannot watch a folder: polling it instead'),
@@ -113,7 +114,8 @@ export function createFileWatch(timing: WatchTiming, needs: Needs): FileWatch {
   }
 
   return {
-    async follow(wanted) {
+    /** Watches these files instead of the previous ones. Each snapshot holds the last known content. */
+    async follow(wanted: readonly FileSnapshot[]): Promise<void> {
       files = wanted;
       if (isClosed) return;
       await folders.follow(wanted.map(({ path }) => path));
@@ -122,7 +124,7 @@ export function createFileWatch(timing: WatchTiming, needs: Needs): FileWatch {
       scheduleCheck();
       if (!poll) pollLater();
     },
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       isClosed = true;
       scheduled?.timer[Symbol.dispose]();
       poll?.[Symbol.dispose]();

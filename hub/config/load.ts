@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { isObject } from '#core';
 import type { Config } from './config.ts';
-import { type Document, documentOf, locateProblem } from './document.ts';
+import { type Document, documentOf } from './document.ts';
 import { type Environment, expandServer } from './variables.ts';
 import { gatherFiles } from './extends.ts';
 import { type FileReading, type ReadText, readText } from './files.ts';
@@ -60,7 +60,7 @@ export async function readConfig(
   const guard = createMountGuard({ home, env, configFiles, ownPlaces, clientFiles });
   const context = { env, home, extended: files.length > 1, guard };
   const { config, problems } = await configOf(document, context);
-  const all = [...found, ...problems.map(problem => locateProblem(problem, document))];
+  const all = [...found, ...problems.map(document.locate)];
   return all.length > 0 || !config ? { files, error: invalidFile(all) } : { files, config };
 }
 
@@ -131,7 +131,7 @@ async function readServer(
     form,
     home,
     guard,
-    folderOf: key => dirname(resolve(document.locationOf([...path, key]).source.file)),
+    folderOf: key => dirname(resolve(document.fileOf([...path, key]))),
     entry,
     written: new Set(isObject(value) ? Object.keys(value) : []),
     report(inside, text, showsValue = false): undefined {

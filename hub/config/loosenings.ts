@@ -102,24 +102,14 @@ function asWritten(mount: unknown): { readonly source: string; readonly target: 
 /** User and group names are looked up in the image's own files, which may map any name to root. */
 function ofUser(user: string): Loosening {
   const parts = user.split(':');
+  const ofRoot = `It runs as root in its container ("user": "${user}"), and files that it creates in mounts belong to root.`;
   if (parts.some(part => /^0+$/.test(part) || part === 'root'))
-    return loosening(
-      'user',
-      user,
-      `It runs as root in its container ("user": "${user}"), and files that it creates in mounts belong to root.`,
-    );
-  return parts.every(part => /^\d+$/.test(part))
-    ? loosening(
-        'user',
-        user,
-        `It runs as user ${user}, with that user's permissions on all mounts.`,
-        false,
-      )
-    : loosening(
-        'user',
-        user,
-        `It runs as ${user}. The image decides which user that is; it may be root.`,
-      );
+    return loosening('user', user, ofRoot);
+  const isNumber = parts.every(part => /^\d+$/.test(part));
+  const message = isNumber
+    ? `It runs as user ${user}, with that user's permissions on all mounts.`
+    : `It runs as ${user}. The image decides which user that is; it may be root.`;
+  return loosening('user', user, message, !isNumber);
 }
 
 function ofRemote(entry: JsonObject, { url, headers }: RemoteLaunch): readonly Loosening[] {

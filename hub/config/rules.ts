@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { z } from 'zod';
-import { type Document, documentOf, locateProblem, readParsed } from './document.ts';
+import { type Document, documentOf, readParsed } from './document.ts';
 import type { FileReading } from './files.ts';
 import { type Problem, invalidFile, problemsOf } from './problem.ts';
 import type { ReloaderNeeds } from './reloader.ts';
@@ -120,7 +120,7 @@ export async function readRules(
     ...nameProblems(document),
     ...fallbackProblems(data?.fallback_chain ?? []),
   ];
-  const all = [...parsed.problems, ...found.map(problem => locateProblem(problem, document))];
+  const all = [...parsed.problems, ...found.map(document.locate)];
   if (all.length > 0 || !data) return { files, error: invalidFile(all) };
   return { files, rules: withDefaults(data) };
 }
