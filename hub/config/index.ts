@@ -27,16 +27,18 @@ export { findClosest } from './suggest.ts';
 export {
   type EnhancementRule,
   type EnhancementRules,
+  type RulesSource,
+  type RulesStatus,
   defaultRules,
   foldClientName,
   isClientName,
   modelsOf,
+  openRules,
   readRules,
   ruleOf,
 } from './rules.ts';
 export { defaultRulesFile } from './backends.ts';
 export { rulesSchemaJson } from './rules-schema.ts';
 export { schemaJson } from './schema.ts';
-export { type RulesSource, type RulesStatus, openRules } from './rules-source.ts';
 export { checkTags, requireTag, withTags } from './tags.ts';
 export { builtinNameOf, warningsOf } from './warnings.ts';

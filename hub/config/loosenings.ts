@@ -2,7 +2,7 @@ import { type JsonObject, isObject } from '#core';
 import type { LocalLaunch, RemoteLaunch, ServerConfig } from './normalize.ts';
 import type { Sandbox } from './sandbox.ts';
 import { expandedKeys, variablesIn } from './variables.ts';
-import { pathsOfKnownPackage } from './package-spec.ts';
+import { volumesOfPackage } from './package-spec.ts';
 
 type LooseningKind =
   'runtime' | 'network' | 'user' | 'mount' | 'volume' | 'variable' | 'header' | 'url' | 'sensitive';
@@ -136,8 +136,7 @@ const ofSharedVolumes = (config: ServerConfig, others: readonly ServerConfig[]) 
 
 function volumesOf({ name, launch }: ServerConfig): readonly string[] {
   if (launch.kind !== 'local') return [];
-  const place = { kind: 'docker', server: name } as const;
-  const known = launch.package ? pathsOfKnownPackage(launch.package, place).volumes : [];
+  const known = volumesOfPackage(launch.package, name);
   return [...launch.sandbox.volumes, ...known].map(volume => volume.name);
 }
 

@@ -87,3 +87,7 @@ export function pathsOfKnownPackage(
         volumes: [{ name: `${place.server}-data`, target: '/data' }],
       };
 }
+
+/** The volumes in which a package keeps the data of a server. */
+export const volumesOfPackage = (source: PackageSpec | undefined, server: string) =>
+  source ? pathsOfKnownPackage(source, { kind: 'docker', server }).volumes : [];

@@ -1,29 +1,27 @@
 import type { Config } from './config.ts';
 import type { LocalLaunch, ServerConfig } from './normalize.ts';
-import { type PackageSpec, pathsOfKnownPackage } from './package-spec.ts';
+import { type PackageSpec, volumesOfPackage } from './package-spec.ts';
 import { instanceDefaults } from './server-schema.ts';
 
 /** Warnings about settings that are valid but probably not intended, one log sentence each. Pure. */
-export function warningsOf({ servers, naming }: Config): readonly string[] {
+export const warningsOf = (config: Config): readonly string[] => [...findWarnings(config)];
+
+function* findWarnings({ servers, naming }: Config): Generator<string> {
+  if (naming.separator === '.')
+    yield 'naming.separator is ".": some clients and models refuse such names';
+  yield* builtinNameWarnings(servers);
   const enabled = servers.filter(server => server.enabled);
-  const local = enabled.flatMap(({ name, launch }) =>
-    launch.kind === 'local' ? { name, launch } : [],
-  );
-  return [
-    ...(naming.separator === '.'
-      ? ['naming.separator is ".": some clients and models refuse such names']
-      : []),
-    ...builtinNameWarnings(servers),
-    ...local.flatMap(({ name, launch }) =>
-      launch.package && !isPinned(launch.package)
-        ? `${name}: the package ${launch.package.spec} has no version, so each install gets the newest one. Add a version`
-        : [],
-    ),
-    ...local.flatMap(({ name, launch }) => unplaced(launch).map(text => `${name}: ${text}`)),
-    ...enabled.flatMap(server =>
-      [...unusedKeys(server), ...sharedData(server)].map(text => `${server.name}: ${text}`),
-    ),
-  ];
+  for (const { name, launch } of enabled)
+    if (launch.kind === 'local' && launch.package && !isPinned(launch.package))
+      yield `${name}: the package ${launch.package.spec} has no version, so each install gets the newest one. Add a version`;
+  for (const { name, launch } of enabled) {
+    const text = launch.kind === 'local' ? unplaced(launch) : undefined;
+    if (text !== undefined) yield `${name}: ${text}`;
+  }
+  for (const server of enabled) {
+    const text = server.instance === 'session' ? sharedData(server) : unusedKeys(server);
+    if (text !== undefined) yield `${server.name}: ${text}`;
+  }
 }
 
 /** True if the spec names one version. A tag such as `latest` does not. */
@@ -31,43 +29,34 @@ const isPinned = ({ ecosystem, spec }: PackageSpec) =>
   (ecosystem === 'npm' ? /.@\d/ : /==\d/).test(spec);
 
 function unplaced({ command, image, runtime, noPackage, ...launch }: LocalLaunch) {
-  if (runtime === 'process' || launch.package || image !== undefined) return [];
+  if (runtime === 'process' || launch.package || image !== undefined) return undefined;
   const written = JSON.stringify(command);
   return noPackage === undefined
-    ? [
-        `the command ${written} is not in an image, so it cannot start in Docker. Set "image", "package", or "runtime": "process"`,
-      ]
-    : [`the ${written} command line cannot start in Docker: ${noPackage}`];
+    ? `the command ${written} is not in an image, so it cannot start in Docker. Set "image", "package", or "runtime": "process"`
+    : `the ${written} command line cannot start in Docker: ${noPackage}`;
 }
 
 /** Keys that only affect session instances, on a server that has none. */
-function unusedKeys({ instance, maxInstances, instanceIdleMs }: ServerConfig): readonly string[] {
-  if (instance === 'session') return [];
+function unusedKeys({ maxInstances, instanceIdleMs }: ServerConfig) {
   const unused = [
     ...(maxInstances === instanceDefaults.maxInstances ? [] : ['"max_instances"']),
     ...(instanceIdleMs === instanceDefaults.idleSeconds * 1000 ? [] : ['"instance_idle"']),
   ];
+  if (unused.length === 0) return undefined;
   const [have, them] = unused.length === 1 ? ['has', 'it'] : ['have', 'them'];
-  return unused.length === 0
-    ? []
-    : [
-        `${unused.join(' and ')} ${have} no effect, as all clients share one instance. Add "instance": "session", or remove ${them}`,
-      ];
+  return `${unused.join(' and ')} ${have} no effect, as all clients share one instance. Add "instance": "session", or remove ${them}`;
 }
 
 /** Session instances that share writable data. */
-function sharedData({ name, instance, launch }: ServerConfig): readonly string[] {
-  if (instance !== 'session' || launch.kind !== 'local') return [];
+function sharedData({ name, launch }: ServerConfig) {
+  if (launch.kind !== 'local') return undefined;
   const { volumes, mounts } = launch.sandbox;
-  const known = launch.package
-    ? pathsOfKnownPackage(launch.package, { kind: 'docker', server: name }).volumes
-    : [];
-  const [first] = [...volumes, ...mounts.filter(({ readOnly }) => !readOnly), ...known];
-  return first
-    ? [
-        `with "instance": "session" all instances write to the same data (${first.target}), and writes to the same file can be lost. Use "instance": "shared", unless the server supports this`,
-      ]
-    : [];
+  const writable = mounts.filter(({ readOnly }) => !readOnly);
+  const [first] = [...volumes, ...writable, ...volumesOfPackage(launch.package, name)];
+  return (
+    first &&
+    `with "instance": "session" all instances write to the same data (${first.target}), and writes to the same file can be lost. Use "instance": "shared", unless the server supports this`
+  );
 }
 
 /** Names of the hub's own MCP servers. An entry of the config may have one: the hub's server then gets another name. */

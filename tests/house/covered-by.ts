@@ -41,7 +41,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   ],
   'config/merge': ['config/source-map'],
   'config/mount-guard': ['config/guarded-places'],
-  'config/rules': ['config/rules-schema', 'config/rules-source'],
+  'config/rules': ['config/rules-schema'],
   'config/settings': ['config/backends'],
   'config/source': ['config/reloader'],
   'connector/bridge': ['connector/dial', 'connector/session'],
