@@ -31,10 +31,7 @@ export interface Channel {
    * HUB_SERVER_BUSY if too many bytes are waiting, and HUB_SERVER_DOWN after the end.
    */
   send(bytes: Buffer): void;
-  /**
-   * Stops reading until `resume`, so that the other end must wait. Messages that were already read are still passed on.
-   * Absent: not supported.
-   */
+  /** Stops reading until `resume`; messages that were already read are passed on. Absent: not supported. */
   readonly pause?: () => void;
   readonly resume?: () => void;
   /** Resolves when the channel has closed. Never rejects. */

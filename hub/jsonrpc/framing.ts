@@ -15,9 +15,8 @@ type Handlers = {
 };
 
 /**
- * Frames messages as lines, or with `Content-Length` headers, like the other end. MCP over stdio uses one line per
- * message. Some clients send headers like the Language Server Protocol. JSON cannot begin like a header, so the first byte
- * decides.
+ * Frames messages as lines, or with the headers of the Language Server Protocol, like the other end. JSON cannot begin
+ * like a header, so the first byte decides.
  */
 export function createFraming(options: FramesOptions, on: Handlers) {
   let reader: { push(chunk: Buffer): void } | undefined;

@@ -13,8 +13,8 @@ type LineHandlers = {
 const nothing: Buffer = Buffer.alloc(0);
 
 /**
- * Splits a stream of bytes into lines, in linear time and with memory proportional to the line, for chunks of any size. A
- * line of more than `maxLineBytes` is discarded while it arrives, in constant memory.
+ * Splits a stream of bytes into lines, in linear time. A line of more than `maxLineBytes` is discarded while it
+ * arrives, in constant memory.
  */
 export function createLineSplitter(options: { readonly maxLineBytes: number }, on: LineHandlers) {
   /** Its first `waiting` bytes are the start of an incomplete line. */

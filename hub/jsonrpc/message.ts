@@ -58,8 +58,7 @@ export function readAnswer(bytes: Buffer): Answer {
 }
 
 /**
- * Reads a message or a batch (JSON-RPC 2.0 section 6, in MCP until 2025-03-26). A batch that is not valid JSON counts as
- * one malformed message.
+ * Reads a message or a batch (JSON-RPC 2.0 section 6, in MCP until 2025-03-26). Invalid JSON is one malformed message.
  */
 export function readMessages(bytes: Buffer): {
   readonly batch: boolean;

@@ -44,10 +44,7 @@ export function stringAt(bytes: Buffer, span: Span | undefined): string | undefi
   return span && bytes[span.start] === 0x22 ? textOf(bytes, span.start, span.end) : undefined;
 }
 
-/**
- * The members of the object in a span, by name. Undefined if it is not an object or has duplicate names, which readers
- * interpret differently.
- */
+/** The members of an object, by name. Undefined for duplicate names, which readers interpret differently. */
 export function membersOf(
   bytes: Buffer,
   object: Span | undefined,
@@ -148,10 +145,7 @@ function inOrder(edits: readonly Edit[]): readonly Edit[] {
 /** Members of an object as JSON text, by name. */
 export type Members = Readonly<Record<string, string>>;
 
-/**
- * Edits that set members of the object in `span`: existing values are replaced, new members are inserted first.
- * `present`: the result of `membersOf` for the object.
- */
+/** Edits that replace members of the object in `span`, or insert them first. `present`: its result of `membersOf`. */
 export function setMembers(
   span: Span,
   present: ReadonlyMap<string, Span>,

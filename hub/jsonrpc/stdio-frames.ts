@@ -18,8 +18,8 @@ type Handlers = {
 const closeMs = 1_000;
 
 /**
- * Sends and receives messages over stdin and stdout. Reads nothing before `read`. A message that is too long is discarded
- * and answered with an error.
+ * Sends and receives messages over stdio. Answers a message that is too long with an error. Reads nothing before
+ * `read`.
  */
 export function openFrames(
   { input, output }: StdioStreams,

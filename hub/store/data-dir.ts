@@ -18,10 +18,10 @@ export type DataDir = AsyncDisposable & {
 };
 
 /**
- * Opens the data folder, creating it if needed, and locks it until disposed. Also removes temporary files that
- * a killed hub left behind. The lock is a SQLite transaction: the system releases it however the process ends.
- * Throws HUB_DATA_LOCKED while another hub holds the lock, because two hubs with one id would remove each
- * other's containers, and HUB_CONFIG_INVALID if the folder cannot be used.
+ * Opens the data folder, creating it if needed, and locks it until disposed. Also removes temporary files that a killed
+ * hub left behind. The lock is a SQLite transaction: the system releases it however the process ends. Throws
+ * HUB_DATA_LOCKED while another hub holds the lock, because two hubs with one id would remove each other's containers,
+ * and HUB_CONFIG_INVALID if the folder cannot be used.
  */
 export async function openDataDir(path: string, newId: () => string): Promise<DataDir> {
   const lockFile = join(path, 'hub.lock');
@@ -84,9 +84,8 @@ const sqliteCodeOf = (error: unknown): unknown =>
   error instanceof Error && 'errcode' in error ? error.errcode : undefined;
 
 /**
- * Restricts the lock file to this user: anyone who may read a file may also lock it, and so keep the hub from
- * starting. Throws if the file belongs to another user. An existing file is not opened, because closing it
- * would release the SQLite lock that this process may hold on it (POSIX locks).
+ * Restricts the lock file to this user: anyone who may read a file may also lock it, and so keep the hub from starting.
+ * An existing file is not opened, because closing it would release the lock of this process (POSIX locks).
  */
 async function makePrivate(file: string): Promise<void> {
   try {
@@ -150,9 +149,8 @@ export const ownerKeyFile = (path: string): string => join(path, 'owner-key');
 const runningFileOf = (path: string) => join(path, 'hub-running.json');
 
 /**
- * Records where the hub of this data folder listens. Call it only while holding the lock of the folder. The
- * file is replaced by a rename, without an fsync, which would delay the start: after a machine crash no hub is
- * running anyway.
+ * Records where the hub of this data folder listens. Call it only while holding the lock of the folder. Without fsync,
+ * which would delay the start: after a machine crash no hub is running anyway.
  */
 export async function announceRunning(path: string, hub: RunningHub): Promise<void> {
   const tempFile = `${runningFileOf(path)}.new`;
@@ -170,9 +168,8 @@ export async function withdrawRunning(path: string): Promise<void> {
 }
 
 /**
- * Finds the hub that is running with this data folder. Undefined if none is. The record is trusted only while
- * its process holds the lock of the folder: that hub owns its ports for as long, so a connection to one of its
- * addresses cannot reach a program that took over the port.
+ * Finds the hub that is running with this data folder. The record is trusted only while its process holds the lock: so
+ * long the hub owns its ports, and no other program can take them over.
  */
 export async function findRunning(path: string): Promise<RunningHub | undefined> {
   const record = parseRunning(await readFile(runningFileOf(path), 'utf8').catch(() => ''));

@@ -111,8 +111,7 @@ export function createJournal(options: JournalOptions, needs: JournalNeeds) {
   }
 
   /**
-   * Writes the snapshot beside the file and renames it over the file: after a crash either the old records are there
-   * or the new ones. A copy that was not finished is overwritten by the next compaction.
+   * Writes the snapshot beside the file and renames it over the file: a crash leaves either the old or the new records.
    */
   async function compact(): Promise<void> {
     const bytes = Buffer.from(newestWithin(snapshot(), maxBytes / 2).join(''));
@@ -136,8 +135,8 @@ export function createJournal(options: JournalOptions, needs: JournalNeeds) {
 
   return {
     /**
-     * Reads the records of earlier runs, oldest first. Call it once, before the first `append`. A last line that a crash
-     * cut off is dropped. Never rejects: a file that cannot be read counts as empty, and the log says so.
+     * Reads the records of earlier runs, oldest first. Call it once, before the first `append`. Never rejects: a file
+     * that cannot be read counts as empty, and the log says so.
      */
     async open(): Promise<readonly unknown[]> {
       try {

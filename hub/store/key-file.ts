@@ -13,10 +13,7 @@ const keyPattern = /^[\w-]{43}$/;
 const maxFileBytes = 128;
 const remedy = 'Delete it and restart the hub, which makes a new one';
 
-/**
- * Reads a secret key from a file, creating the file if it is absent. Concurrent callers all get the same key:
- * one creates the file, the others read it. Rejects as `readKey` does.
- */
+/** Like `readKey`, but creates the file if it is absent. Concurrent callers all get the same key. */
 export async function readOrMakeKey(file: string): Promise<string> {
   const existing = await readKey(file);
   if (existing !== undefined) return existing;
@@ -27,9 +24,9 @@ export async function readOrMakeKey(file: string): Promise<string> {
 }
 
 /**
- * Reads the key in a file. Resolves to undefined if the file does not exist. Removes the permissions of other
- * users. Rejects if the file belongs to another user, is not a regular file, or does not hold a key. On
- * Windows, which has no owners or modes here, the permissions of the folder protect the file.
+ * Reads the key in a file, and removes the permissions of other users. Undefined if the file does not exist. Rejects if
+ * it belongs to another user, is not a regular file, or does not hold a key. On Windows, which has no owners or modes
+ * here, the permissions of the folder protect the file.
  */
 export async function readKey(file: string): Promise<string | undefined> {
   await using handle = await openIfPresent(file);

@@ -13,10 +13,7 @@ type TableOptions = {
   readonly maxEntries: number;
 };
 
-/**
- * Creates a small key-value table in one JSON file, which is read on first use; an unreadable file counts as empty. Use it
- * as a cache: a lost entry must only cost time.
- */
+/** Creates a small table in one JSON file, for caches only: a file that cannot be read counts as empty. */
 export function createTable({ file, maxEntries }: TableOptions, needs: WriteFailureNeeds) {
   const failures = createWriteFailures(needs);
   let loaded: Promise<Map<string, string>> | undefined;

@@ -21,8 +21,8 @@ type HubSecrets = {
 const maxKnown = 2_000;
 
 /**
- * Collects the values that must never be shown, from the current configs and from earlier ones. `read` must return the
- * same array until the configs change: the result is cached by it.
+ * The values that must never be shown. Caches them by the array that `read` returns, which must change with the
+ * configs.
  */
 export function createKnownSecrets(
   read: () => readonly { readonly launch: LaunchConfig }[],
@@ -43,10 +43,7 @@ export function createKnownSecrets(
   };
 }
 
-/**
- * Matches paths, URLs, numbers and words. Such a value in a server's environment is a plain setting unless its name says
- * that it is secret: redacting it would make errors unreadable.
- */
+/** Plain settings: paths, URLs, numbers and words. Redacting them, unless their name is secret, would garble errors. */
 const ordinary =
   /^(?:[./~][^\s]*|[A-Za-z]:[\\/][^\s]*|(?:https?|wss?):\/\/[^\s@?]*|[\d.,:]+|[A-Za-z]{1,15}|[a-z]{1,15}(?:[-_][a-z]{1,15}){0,5}|[a-z]{2}_[A-Z]{2}\.UTF-8)$/;
 

@@ -14,10 +14,7 @@ export type OpenLog = Awaited<ReturnType<typeof openLog>>;
 const maxWaitingBytes = 4 * 1024 * 1024;
 const closeMs = 1_000;
 
-/**
- * Opens the hub's log on a stream: stderr, because stdout carries the output of commands. Writing never blocks the hub,
- * not even if the terminal is paused or the log collector hangs.
- */
+/** Opens the hub's log on stderr, because stdout carries the output of commands. Writing never blocks the hub. */
 export async function openLog(
   options: LogOptions,
   stream: NodeJS.WriteStream & { readonly fd: number },

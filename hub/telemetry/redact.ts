@@ -178,10 +178,7 @@ function isSecretValue(operator: string, quoted?: string, bare?: string): boolea
   return bare.length >= 6 && /\d/.test(bare) && !isPlaceholder(bare);
 }
 
-/**
- * The forms in which a known secret may appear in other texts: plain, line by line, JSON-escaped, percent-encoded and in
- * base64, including base64 of a longer text such as `user:password`.
- */
+/** The forms in which a known secret may appear: plain, by line, JSON-escaped, percent-encoded and in base64. */
 function encodingsOf(value: string): readonly string[] {
   const lines = value.includes('\n') ? value.split(/\r?\n/).map(line => line.trim()) : [];
   // The credential itself follows a scheme such as "Bearer" or "Basic".
@@ -206,8 +203,8 @@ function percentEncoded(text: string): readonly string[] {
 }
 
 /**
- * The base64 characters that depend on this text alone, for each of its three possible offsets within a group
- * of three bytes; in both alphabets of RFC 4648 and percent-encoded.
+ * The base64 characters that depend on this text alone, for its three possible offsets in a group of three bytes; in
+ * both alphabets of RFC 4648 and percent-encoded.
  */
 function base64Of(text: string): readonly string[] {
   const bytes = Buffer.from(text);

@@ -53,10 +53,7 @@ export function parseTraceparent(text: string | undefined): Traceparent | undefi
   return { traceId, spanId, isSampled: (parseInt(flags, 16) & 1) === 1 };
 }
 
-/**
- * Creates a source of random hexadecimal ids; its argument is the length in bytes. Random bytes are drawn in
- * blocks of 4 KB.
- */
+/** Creates a source of random hexadecimal ids, which draws random bytes in blocks of 4 KB. */
 export function createHex(fill: (bytes: Buffer) => void): (bytes: number) => string {
   const pool = Buffer.alloc(4096);
   let at = pool.length;

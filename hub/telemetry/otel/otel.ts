@@ -41,10 +41,7 @@ const stopMs = 2_000;
 /** Minimum interval between warnings about the export, in ms. */
 const warningIntervalMs = 60_000;
 
-/**
- * Creates the exporter of traces and metrics over OTLP, and loads the OpenTelemetry packages that it needs. A slow or
- * failing endpoint never blocks or ends the hub.
- */
+/** Creates the OTLP exporter and loads its packages. A slow or failing endpoint never blocks or ends the hub. */
 export async function createOtlpExporter(options: OtlpOptions, needs: OtlpNeeds) {
   const { clock, log } = needs;
   const [api, core, { resourceFromAttributes }] = await Promise.all([

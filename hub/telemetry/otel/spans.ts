@@ -30,9 +30,8 @@ const failure = { code: 2 } as const;
 const maxNames = 1_000;
 
 /**
- * Creates the spans of a finished request: one of kind SERVER and, if a server had the request, one of kind CLIENT. Their
- * ids were assigned when the request arrived, so the hot path creates no spans. Attributes follow the semantic
- * conventions for MCP.
+ * Creates the spans of a finished request: kind SERVER and, if a server had it, kind CLIENT. Their ids were assigned
+ * when it arrived, so the hot path creates no spans. Attributes follow the semantic conventions for MCP.
  */
 export function createSpans(
   emit: (span: ReadableSpan) => void,
