@@ -4,20 +4,7 @@ import type { Installed, Installs } from './installs.ts';
 import type { InstallRequest, InstallProgress } from './request.ts';
 
 /** Installs that run as jobs: listed, cancellable, and known to the next run of the hub. */
-export interface InstallJobs {
-  /**
-   * Installs a server as `Installs` does, for a caller that waits. The job starts after the `validate` step, so a
-   * request that is refused there leaves no job.
-   */
-  install(
-    request: InstallRequest,
-    principal: string,
-    tell: (progress: InstallProgress) => void,
-    signal: AbortSignal,
-  ): Promise<Installed>;
-  /** Starts an install in the background. Returns the id of its job. Throws HUB_INSTALLS_FULL. */
-  begin(request: InstallRequest, principal: string): string;
-}
+export type InstallJobs = ReturnType<typeof createInstallJobs>;
 
 type Needs = {
   readonly installs: Pick<Installs, 'install'>;
@@ -28,7 +15,7 @@ export const installKind = 'install';
 /** `begin` refuses further installs while this many are running. */
 const maxRunning = 20;
 
-export function createInstallJobs({ installs, jobs }: Needs): InstallJobs {
+export function createInstallJobs({ installs, jobs }: Needs) {
   function open(request: InstallRequest, principal: string, cancelling: AbortController): OpenJob {
     const title = titleOf(request);
     const cancel = (reason: HubError) => cancelling.abort(reason);
@@ -36,7 +23,16 @@ export function createInstallJobs({ installs, jobs }: Needs): InstallJobs {
   }
 
   return {
-    async install(request, principal, tell, signal) {
+    /**
+     * Installs a server as `Installs` does, for a caller that waits. The job starts after the `validate` step, so a
+     * request that is refused there leaves no job.
+     */
+    async install(
+      request: InstallRequest,
+      principal: string,
+      tell: (progress: InstallProgress) => void,
+      signal: AbortSignal,
+    ): Promise<Installed> {
       const cancelling = new AbortController();
       let job: OpenJob | undefined;
       try {
@@ -56,7 +52,8 @@ export function createInstallJobs({ installs, jobs }: Needs): InstallJobs {
         throw error;
       }
     },
-    begin(request, principal) {
+    /** Starts an install in the background. Returns the id of its job. Throws HUB_INSTALLS_FULL. */
+    begin(request: InstallRequest, principal: string): string {
       const isRunning = ({ kind, state }: Job) => kind === installKind && state === 'running';
       if (jobs.list().filter(isRunning).length >= maxRunning)
         throw new HubError(

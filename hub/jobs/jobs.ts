@@ -1,34 +1,9 @@
-import { type Clock, type Event, type Service, HubError, createEmitter } from '#core';
+import { type Clock, HubError, createEmitter } from '#core';
 import { type Job, type JobError, type JobLine, parseJob } from './job.ts';
 import { type ShownNeeds, createShown } from './shown.ts';
 
-/**
- * The jobs of the hub. `start` reads the jobs of earlier runs and resumes the unfinished ones whose kind can be resumed;
- * the others become `interrupted`. `stop` cancels running jobs. All texts are redacted before they are stored or shown.
- */
-export interface Jobs extends Service {
-  /** All stored jobs, newest first. */
-  list(): readonly Job[];
-  find(id: string): Job | undefined;
-  /** Throws HUB_JOB_UNKNOWN. */
-  get(id: string): Job;
-  /**
-   * The newest output lines of a job, from this run of the hub. For the owner only: they contain output of servers and
-   * installers.
-   */
-  linesOf(id: string): readonly JobLine[];
-  /** Creates a running job. The caller does the work, reports its progress and must end it. */
-  begin(request: JobRequest): OpenJob;
-  /** Makes a kind resumable: `start` passes each unfinished job of the kind to `resume`. Call it before `start`. */
-  onResume(kind: string, resume: Resume): void;
-  /**
-   * Cancels a running job and waits up to 5 s for its end. Returns the job, which is still running if the work takes
-   * longer or can no longer be stopped. Rejects with HUB_JOB_UNKNOWN.
-   */
-  cancel(id: string): Promise<Job>;
-  /** Fires after each line and each change of state. */
-  readonly changed: Event<void>;
-}
+/** The jobs of the hub. All texts are redacted before they are stored or shown. */
+export type Jobs = ReturnType<typeof createJobs>;
 
 export type JobRequest = {
   readonly kind: string;
@@ -84,7 +59,7 @@ type JobRecord = {
   readonly ended: PromiseWithResolvers<void>;
 };
 
-export function createJobs(needs: JobsNeeds): Jobs {
+export function createJobs(needs: JobsNeeds) {
   const { clock, newId } = needs;
   const shown = createShown({ ...needs, log: needs.log.child({ part: 'jobs' }) });
   const { event: changed, fire } = createEmitter<void>();
@@ -165,12 +140,17 @@ export function createJobs(needs: JobsNeeds): Jobs {
 
   return {
     name: 'jobs',
+    /** Fires after each line and each change of state. */
     changed,
-    list: () => [...jobs.values()].map(({ job }) => job).reverse(),
-    find: id => jobs.get(id)?.job,
-    get: id => get(id).job,
-    linesOf: id => [...(jobs.get(id)?.lines ?? [])],
-    begin({ kind, title, principal, cancel }) {
+    /** All stored jobs, newest first. */
+    list: (): readonly Job[] => [...jobs.values()].map(({ job }) => job).reverse(),
+    find: (id: string): Job | undefined => jobs.get(id)?.job,
+    /** Throws HUB_JOB_UNKNOWN. */
+    get: (id: string): Job => get(id).job,
+    /** The newest output lines, of this run of the hub. Only for the owner: servers and installers wrote them. */
+    linesOf: (id: string): readonly JobLine[] => [...(jobs.get(id)?.lines ?? [])],
+    /** Creates a running job. The caller does the work, reports its progress and must end it. */
+    begin({ kind, title, principal, cancel }: JobRequest): OpenJob {
       makeRoom();
       const job: Job = {
         id: newId(),
@@ -185,8 +165,13 @@ export function createJobs(needs: JobsNeeds): Jobs {
       save(record, job);
       return openJob(record);
     },
-    onResume: (kind, resume) => void resumes.set(kind, resume),
-    async cancel(id) {
+    /** Makes a kind resumable: `start` passes each unfinished job of the kind to `resume`. Call it before `start`. */
+    onResume: (kind: string, resume: Resume): void => void resumes.set(kind, resume),
+    /**
+     * Cancels a running job and waits up to 5 s for its end. Returns the job, which is still running if the work takes
+     * longer or can no longer be stopped. Rejects with HUB_JOB_UNKNOWN.
+     */
+    async cancel(id: string): Promise<Job> {
       const record = get(id);
       if (record.job.state === 'running') {
         record.cancel(new HubError('HUB_CALL_CANCELLED', 'it was cancelled'));
@@ -196,7 +181,8 @@ export function createJobs(needs: JobsNeeds): Jobs {
       }
       return record.job;
     },
-    async start() {
+    /** Reads the jobs of earlier runs. Unfinished ones are resumed, or `interrupted` if their kind cannot be. */
+    async start(): Promise<void> {
       const read = new Map<string, Job>();
       for (const record of (await journal?.open()) ?? []) {
         const job = parseJob(record);
@@ -204,7 +190,8 @@ export function createJobs(needs: JobsNeeds): Jobs {
       }
       for (const job of [...read.values()].slice(-maxJobs)) restore(job);
     },
-    async stop() {
+    /** Cancels the running jobs. */
+    async stop(): Promise<void> {
       const error = new HubError('HUB_SHUTTING_DOWN', interruption.message);
       for (const record of jobs.values()) {
         if (record.job.state !== 'running') continue;

@@ -5,7 +5,7 @@ export {
   type BreakerRefusal,
   createBreaker,
 } from './breaker.ts';
-export { type Bulkhead, type BulkheadSnapshot, createBulkhead } from './bulkhead.ts';
+export { type Bulkhead, createBulkhead } from './bulkhead.ts';
 export { type RestartLimit, recordRestart } from './intensity.ts';
 export { loadRedisSharing } from './redis.ts';
 export type { RedisSharingOptions } from './redis-sharing.ts';

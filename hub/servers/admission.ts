@@ -2,7 +2,6 @@ import type { ServerConfig } from '#config';
 import { type Clock, type JsonObject, HubError } from '#core';
 import {
   type Bulkhead,
-  type BulkheadSnapshot,
   type Permit,
   type BreakerRefusal,
   type SharedBreaker,
@@ -26,21 +25,7 @@ export type Waiting = {
 };
 
 /** Admits calls to one server: up to its maximum at once, and none while its breaker is open. */
-export interface ServerAdmission {
-  /**
-   * The permit for a call of this owner; places are shared fairly among the owners that wait. At once if
-   * there is room and the breaker is closed. Throws, or rejects with, HUB_BREAKER_OPEN, HUB_SERVER_BUSY and
-   * HUB_CALL_CANCELLED.
-   */
-  enter(owner: string): CallPermit | Waiting;
-  /** Applies the limits of another config to new calls. A config with another launch has another breaker. */
-  configure(config: Bounds & BreakerOf): void;
-  /** Closes the breaker because the operator has restarted the server. */
-  reset(): void;
-  snapshot(): BulkheadSnapshot & { readonly breaker: JsonObject | undefined };
-  /** Releases the breaker. */
-  close(): void;
-}
+export type ServerAdmission = ReturnType<typeof createAdmission>;
 
 type Bounds = Pick<
   ServerConfig,
@@ -57,31 +42,18 @@ export type AdmissionNeeds = {
   readonly revive: () => void;
 };
 
-export function createAdmission(
-  config: Bounds,
-  { clock, breaker, revive }: AdmissionNeeds,
-): ServerAdmission {
+export function createAdmission(config: Bounds, { clock, breaker, revive }: AdmissionNeeds) {
   let bounds = config;
   let bulkhead = bulkheadOf(bounds);
   /** The last counted error: one failure of a server fails all its calls, but counts once. */
   let counted: unknown;
   /** The last permit: all calls share it while the breaker is closed. */
-  let usual:
-    | {
-        readonly from: Bulkhead;
-        readonly breakerPermit: Permit | undefined;
-        readonly permit: CallPermit;
-      }
-    | undefined;
+  let usual: { from: Bulkhead; breakerPermit: Permit | undefined; permit: CallPermit } | undefined;
   let isClosed = false;
 
   function bulkheadOf({ name, maxConcurrentCalls, maxQueuedCalls }: Bounds): Bulkhead {
-    const options = {
-      server: name,
-      maxConcurrent: maxConcurrentCalls,
-      maxQueued: maxQueuedCalls,
-    };
-    return createBulkhead(options, clock);
+    const limits = { maxConcurrent: maxConcurrentCalls, maxQueued: maxQueuedCalls };
+    return createBulkhead({ server: name, ...limits }, clock);
   }
 
   function count(breakerPermit: Permit, error: unknown, wasSent: boolean): void {
@@ -164,7 +136,12 @@ export function createAdmission(
   });
 
   return {
-    enter(owner) {
+    /**
+     * The permit for a call of this owner; places are shared fairly among the owners that wait. At once if
+     * there is room and the breaker is closed. Throws, or rejects with, HUB_BREAKER_OPEN, HUB_SERVER_BUSY and
+     * HUB_CALL_CANCELLED.
+     */
+    enter(owner: string): CallPermit | Waiting {
       const admitted = breaker?.admit();
       if (breaker && admitted?.kind === 'trial')
         return waitFor(signal => enterOnTrial(breaker, owner, signal));
@@ -174,7 +151,8 @@ export function createAdmission(
         ? permitOf(bulkhead, breakerPermit)
         : waitFor(signal => queue(bulkhead, owner, breakerPermit, signal));
     },
-    configure(next) {
+    /** Applies the limits of another config to new calls. A config with another launch has another breaker. */
+    configure(next: Bounds & BreakerOf): void {
       const isSame =
         next.maxConcurrentCalls === bounds.maxConcurrentCalls &&
         next.maxQueuedCalls === bounds.maxQueuedCalls;
@@ -183,12 +161,11 @@ export function createAdmission(
       // Calls in the old bulkhead leave it as they end.
       if (!isSame) bulkhead = bulkheadOf(next);
     },
-    reset: () => breaker?.reset(),
-    snapshot: () => ({
-      ...bulkhead.snapshot(),
-      breaker: breaker && describe(breaker),
-    }),
-    close() {
+    /** Closes the breaker because the operator has restarted the server. */
+    reset: (): void => breaker?.reset(),
+    snapshot: () => ({ ...bulkhead.snapshot(), breaker: breaker && describe(breaker) }),
+    /** Releases the breaker. */
+    close(): void {
       isClosed = true;
       heard?.[Symbol.dispose]();
       breaker?.[Symbol.dispose]();
@@ -207,16 +184,10 @@ export const breakerKeyOf = ({ name, origin }: BreakerOf): string =>
 /** Timeouts and broken connections count as failures; answers, unsent calls and stops by the hub do not. */
 function isFailure(error: unknown, wasSent: boolean): error is HubError {
   if (!(error instanceof HubError)) return false;
-  switch (error.code) {
-    case 'HUB_CALL_TIMEOUT':
-    case 'HUB_SERVER_START_FAILED':
-      return true;
-    case 'HUB_SERVER_DOWN':
-    case 'HUB_REMOTE_UNREACHABLE':
-      return wasSent && !isHalted(error);
-    default:
-      return false;
-  }
+  const { code } = error;
+  if (code === 'HUB_CALL_TIMEOUT' || code === 'HUB_SERVER_START_FAILED') return true;
+  const isBroken = code === 'HUB_SERVER_DOWN' || code === 'HUB_REMOTE_UNREACHABLE';
+  return isBroken && wasSent && !isHalted(error);
 }
 
 function describe(breaker: SharedBreaker): JsonObject {

@@ -1,6 +1,8 @@
 import type { JsonObject } from '#core';
-import { leftOutOf } from './listing/misfits.ts';
+import { leftOutOf } from './listing/listing-cache.ts';
 import type { Server } from './server-types.ts';
+
+const timeOf = (ms: number) => new Date(ms).toISOString();
 
 /** A server as of the API and `hub://servers`, without any value of its environment or headers. */
 export function describeServer(server: Server): JsonObject {
@@ -17,13 +19,13 @@ export function describeServer(server: Server): JsonObject {
     state: status.state,
     ...(status.state === 'starting' && { progress: status.progress }),
     ...('why' in status && { why: status.why }),
-    ...(status.state === 'running' && { started_at: new Date(status.since).toISOString() }),
-    ...('until' in status && { retry_at: new Date(status.until).toISOString() }),
+    ...(status.state === 'running' && { started_at: timeOf(status.since) }),
+    ...('until' in status && { retry_at: timeOf(status.until) }),
     ...(status.state === 'stopped' && { stopped_by_hand: status.byHand }),
     restart_count: server.restarts,
     last_error: lastError
       ? {
-          at: new Date(lastError.at).toISOString(),
+          at: timeOf(lastError.at),
           message: lastError.message,
           ...(lastError.stderr && { stderr: lastError.stderr }),
         }
@@ -31,10 +33,7 @@ export function describeServer(server: Server): JsonObject {
     ...(config.heldBack !== undefined && !refusedEntry && { waiting: config.heldBack }),
     // The rest describes the old entry, which is still applied.
     ...(refusedEntry && {
-      refused_entry: {
-        at: new Date(refusedEntry.at).toISOString(),
-        message: refusedEntry.error.message,
-      },
+      refused_entry: { at: timeOf(refusedEntry.at), message: refusedEntry.error.message },
     }),
     ...(running && {
       instance: running.instance.about,
@@ -45,7 +44,7 @@ export function describeServer(server: Server): JsonObject {
     }),
     ...(health && {
       health: {
-        asked_at: health.at === undefined ? null : new Date(health.at).toISOString(),
+        asked_at: health.at === undefined ? null : timeOf(health.at),
         latency_ms:
           health.latencyMs === undefined ? null : Math.round(health.latencyMs * 100) / 100,
         misses: health.misses,

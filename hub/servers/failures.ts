@@ -7,17 +7,12 @@ export type AwayCode =
 /** The code of the outage that an error is due to, if any. A host that answered with a status is not out. */
 export function awayCodeOf(error: unknown): AwayCode | undefined {
   if (!(error instanceof HubError)) return undefined;
-  switch (error.code) {
-    case 'HUB_ENGINE_UNREACHABLE':
-    case 'HUB_REGISTRY_UNREACHABLE':
-      return error.code;
-    case 'HUB_REMOTE_UNREACHABLE':
-      return error.data['status'] === undefined ? error.code : undefined;
-    case 'HUB_SERVER_DOWN':
-      return awayCodeOf(error.cause);
-    default:
-      return undefined;
-  }
+  const { code, cause, data } = error;
+  if (code === 'HUB_SERVER_DOWN') return awayCodeOf(cause);
+  if (code === 'HUB_REMOTE_UNREACHABLE') return data['status'] === undefined ? code : undefined;
+  return code === 'HUB_ENGINE_UNREACHABLE' || code === 'HUB_REGISTRY_UNREACHABLE'
+    ? code
+    : undefined;
 }
 
 /** The message of a cause, for a sentence that already names the server. */

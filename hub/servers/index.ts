@@ -7,14 +7,18 @@ export {
   digestOf,
   maxHandles,
 } from './adoption/handles.ts';
-export { type ClientOfSession, type ServerInfo, hubInfo } from './handshake/handshake.ts';
+export {
+  type ClientOfSession,
+  type ServerInfo,
+  hubInfo,
+  needAnswer,
+} from './handshake/handshake.ts';
 export {
   type CallPermit,
   type ServerAdmission,
   breakerKeyOf,
   createAdmission,
 } from './admission.ts';
-export { needAnswer } from './lifecycle/health.ts';
 export type { Instances } from './instances/instances.ts';
 export {
   type Item,
@@ -24,7 +28,7 @@ export {
   listMethods,
 } from './listing/listing.ts';
 export { type Fault, isRefusedBy } from './listing/item-faults.ts';
-export { describeMisfit } from './listing/misfits.ts';
+export { describeMisfit } from './listing/listing-cache.ts';
 export { createKeptListings } from './listing/kept-listing.ts';
 export {
   type Placement,

@@ -77,8 +77,10 @@ function dockerTarget(
   launch: LocalLaunch,
   volumes: LocalLaunch['sandbox']['volumes'],
 ): Target {
-  const { sandbox, image, command, workingDirectory } = launch;
-  if (image === undefined && !launch.package)
+  const { sandbox, image: reference, command, workingDirectory } = launch;
+  const image =
+    reference === undefined ? launch.package && { package: launch.package } : { reference };
+  if (!image)
     throw new HubError(
       'HUB_LAUNCH_INVALID',
       launch.noPackage === undefined
@@ -89,11 +91,11 @@ function dockerTarget(
   const taken = new Set([...sandbox.volumes, ...sandbox.mounts].map(({ target }) => target));
   return {
     kind: 'docker',
-    image: image === undefined ? { package: packageOf(launch) } : { reference: image },
+    image,
     ...(command !== undefined && { command }),
     args: launch.args,
     // A working directory of this machine does not exist in the image of a package.
-    ...(image !== undefined && workingDirectory !== undefined && { workingDirectory }),
+    ...(reference !== undefined && workingDirectory !== undefined && { workingDirectory }),
     ...(sandbox.user !== undefined && { user: sandbox.user }),
     network: sandbox.network,
     mounts: sandbox.mounts,
@@ -121,7 +123,7 @@ function launcherLine(
   { ecosystem, spec, with: extras = [], python }: PackageSource,
   program: string | undefined,
   args: readonly string[],
-): { readonly command: string; readonly args: readonly string[] } {
+) {
   if (ecosystem === 'pypi')
     return {
       command: 'uvx',
@@ -139,11 +141,6 @@ function launcherLine(
   const packages = [spec, ...extras].map(one => `--package=${one}`);
   const own = spec.replace(/^@[^/]*\//, '').replace(/@.*$/, '');
   return { command: 'npx', args: ['-y', ...packages, program ?? own, ...args] };
-}
-
-function packageOf(launch: LocalLaunch): PackageSource {
-  if (!launch.package) throw new TypeError('a launch without image has a package');
-  return launch.package;
 }
 
 /** The distribution's name, which is also the name of its command: `mcp-server-time==1.0` to `mcp-server-time`. */

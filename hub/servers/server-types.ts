@@ -12,7 +12,7 @@ import type { ClientOfSession, ServerInfo } from './handshake/handshake.ts';
 import type { KeptListings } from './listing/kept-listing.ts';
 import type { Health } from './lifecycle/health.ts';
 import type { CacheScope, ListKind, Listing } from './listing/listing.ts';
-import type { Misfit } from './listing/misfits.ts';
+import type { Misfit } from './listing/listing-cache.ts';
 
 /** The status of a server (spec 1.11), from which every view of it derives. */
 export type ServerStatus =

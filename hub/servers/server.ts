@@ -7,9 +7,8 @@ import { failOnClose } from './lifecycle/instance-pool.ts';
 import { whenRunning } from './lifecycle/ready.ts';
 import { type Runner, type RunnerHost, createRunner } from './lifecycle/runner.ts';
 import { createServerRecord } from './lifecycle/server-record.ts';
-import { createListingCache } from './listing/listing-cache.ts';
+import { createListingCache, leftOutOf } from './listing/listing-cache.ts';
 import { type ListKind, emptyListing, listKinds } from './listing/listing.ts';
-import { leftOutOf } from './listing/misfits.ts';
 import { createPersistedState } from './persisted-state.ts';
 import type { Interest, Own, Server, ServerNeeds } from './server-types.ts';
 

@@ -1,5 +1,5 @@
 import { type Config, type ServerConfig, diffConfigs } from '#config';
-import { type Event, HubError, createEmitter, untilAborted } from '#core';
+import { HubError, createEmitter, untilAborted } from '#core';
 import type { Backlog, WriteFailure } from '#store';
 import { type Instances, createInstances } from './instances/instances.ts';
 import type { Server, ServerNeeds } from './server-types.ts';
@@ -18,35 +18,7 @@ export type Applied = {
 };
 
 /** Every configured server, in the order of the config. */
-export interface Servers {
-  /** The servers of the current config. */
-  readonly all: readonly Server[];
-  /** Fires when servers were added, removed or reordered. */
-  readonly changed: Event<undefined>;
-  /** Fires when a removed server has ended. */
-  readonly removed: Event<Server>;
-  /** Instances that belong to sessions or to the clients of one era. */
-  readonly instances: Instances;
-  find(name: string): Server | undefined;
-  /** Throws HUB_SERVER_UNKNOWN, which names the servers that exist. */
-  get(name: string): Server;
-  /** Restores the saved listings, and drops the handles that no current entry would have launched. */
-  recall(): Promise<void>;
-  /** Starts the servers that start with the hub, and adopts those that outlived it. Waits for none. */
-  startAll(): void;
-  /**
-   * Applies a config, one at a time. Each server is compared with its own applied entry, which is the last one
-   * that started. Resolves when replaced servers run or have failed, and removed ones have ended; added ones are
-   * starting. Rejects with HUB_SHUTTING_DOWN.
-   */
-  apply(config: Config): Promise<Applied>;
-  /** Retries failed writes of persisted state, and returns those that still fail. */
-  unwritten(): Promise<readonly WriteFailure[]>;
-  /** Resolves when no server is starting, when the signal aborts, or after `withinMs`. */
-  settled(withinMs: number, signal: AbortSignal): Promise<void>;
-  /** Ends all servers for good, and resolves when they have ended. */
-  stopAll(): Promise<void>;
-}
+export type Servers = ReturnType<typeof createServers>;
 
 /** The servers of a config. Starts nothing. */
 export function createServers(
@@ -55,7 +27,7 @@ export function createServers(
     /** Pending writes of persisted state; absent if nothing is persisted. */
     readonly backlog?: Pick<Backlog, 'retry'>;
   },
-): Servers {
+) {
   const instances: Instances = createInstances({
     clock: needs.clock,
     create: own => createServer(own.base.config, serverNeeds, own),
@@ -129,19 +101,29 @@ export function createServers(
   }
 
   return {
-    get all() {
+    /** The servers of the current config. */
+    get all(): readonly Server[] {
       return all;
     },
+    /** Fires when servers were added, removed or reordered. */
     changed: changed.event,
+    /** Fires when a removed server has ended. */
     removed: removedOne.event,
+    /** Instances that belong to sessions or to the clients of one era. */
     instances,
-    apply(config) {
+    /**
+     * Applies a config, one at a time. Each server is compared with its own applied entry, which is the last one
+     * that started. Resolves when replaced servers run or have failed, and removed ones have ended; added ones are
+     * starting. Rejects with HUB_SHUTTING_DOWN.
+     */
+    apply(config: Config): Promise<Applied> {
       const applied = applying.then(() => applyNow(config));
       applying = applied.catch(() => undefined); // Its caller gets the error.
       return applied;
     },
-    find: name => byName.get(name),
-    get(name) {
+    find: (name: string): Server | undefined => byName.get(name),
+    /** Throws HUB_SERVER_UNKNOWN, which names the servers that exist. */
+    get(name: string): Server {
       const server = byName.get(name);
       if (!server)
         throw new HubError(
@@ -151,22 +133,26 @@ export function createServers(
         );
       return server;
     },
-    async recall() {
+    /** Restores the saved listings, and drops the handles that no current entry would have launched. */
+    async recall(): Promise<void> {
       await needs.launches?.continuity?.handles.retain((name, { digest }) => {
         const config = byName.get(name)?.config;
         return config?.enabled === true && digestOf(config) === digest;
       });
       await Promise.all(all.map(server => server.recall()));
     },
-    startAll() {
+    /** Starts the servers that start with the hub, and adopts those that outlived it. Waits for none. */
+    startAll(): void {
       for (const server of all) {
         const { name, enabled, autoStart } = server.config;
         if (enabled && (autoStart || needs.launches?.continuity?.handles.find(name)))
           server.start();
       }
     },
-    unwritten: async () => (await needs.backlog?.retry()) ?? [],
-    async settled(withinMs, signal) {
+    /** Retries failed writes of persisted state, and returns those that still fail. */
+    unwritten: async (): Promise<readonly WriteFailure[]> => (await needs.backlog?.retry()) ?? [],
+    /** Resolves when no server is starting, when the signal aborts, or after `withinMs`. */
+    async settled(withinMs: number, signal: AbortSignal): Promise<void> {
       const isStarting = () => all.some(({ status }) => status.state === 'starting');
       const { promise, resolve } = Promise.withResolvers<void>();
       using _ = needs.clock.after(withinMs, resolve);
@@ -179,7 +165,8 @@ export function createServers(
       if (isStarting()) await Promise.race([promise, ending.aborted]);
       for (const one of heard) one[Symbol.dispose]();
     },
-    async stopAll() {
+    /** Ends all servers for good, and resolves when they have ended. */
+    async stopAll(): Promise<void> {
       isOver = true;
       await Promise.all([
         instances.stopAll(),

@@ -158,7 +158,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'servers/handshake/start',
     'servers/lifecycle/ready',
     'servers/listing/listing-cache',
-    'servers/listing/misfits',
     'servers/persisted-state',
   ],
   'store/table': ['store/folder'],

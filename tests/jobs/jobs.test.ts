@@ -10,7 +10,6 @@ import { createFaultyDisk } from '../store/journal-disks.ts';
 
 const secret = 'sk-ant-api03-0123456789abcdefghijklmnopqrstuvwxyz';
 const file = '/data/jobs.jsonl';
-const signal = new AbortController().signal;
 
 function createScene(disk?: ReturnType<typeof createFaultyDisk>) {
   const clock = createManualClock();
@@ -174,14 +173,14 @@ describe('after a restart of the hub', () => {
   /** The jobs of the next run over a disk. */
   async function restarted(disk: ReturnType<typeof createFaultyDisk>) {
     const scene = createScene(disk);
-    await scene.jobs.start(signal);
+    await scene.jobs.start();
     return scene;
   }
 
   test('jobs are as they were, and a job that ran is interrupted, also when the hub was killed', async () => {
     const disk = createFaultyDisk();
     const first = createScene(disk);
-    await first.jobs.start(signal);
+    await first.jobs.start();
     const ended = first.begin('one');
     ended.done({ name: 'x' });
     const failed = first.begin('two');
@@ -214,7 +213,7 @@ describe('after a restart of the hub', () => {
   test('a job that ran when the hub stopped in order is interrupted, and was told to stop', async () => {
     const disk = createFaultyDisk();
     const first = createScene(disk);
-    await first.jobs.start(signal);
+    await first.jobs.start();
     const { id } = first.begin();
     await first.jobs.stop();
     assert.equal(first.reasons[0]?.code, 'HUB_SHUTTING_DOWN');
@@ -230,7 +229,7 @@ describe('after a restart of the hub', () => {
       const disk = createFaultyDisk();
       const first = createScene(disk);
       first.jobs.onResume('install', () => () => {});
-      await first.jobs.start(signal);
+      await first.jobs.start();
       const job = first.begin('Install x');
       job.report({ step: 'build', text: 'x is installed' });
       first.begin('Install y').done({});
@@ -244,7 +243,7 @@ describe('after a restart of the hub', () => {
         resumed.push(given);
         return reason => void reasons.push(reason);
       });
-      await jobs.start(signal);
+      await jobs.start();
       const [[facts, open] = assert.fail('it was not resumed'), ...others] = resumed;
       assert.equal(others.length, 0, 'an ended job is not resumed');
       assert.deepEqual(
@@ -264,19 +263,19 @@ describe('after a restart of the hub', () => {
   test('an unfinished job of another kind than the resumable one is interrupted', async () => {
     const disk = createFaultyDisk();
     const first = createScene(disk);
-    await first.jobs.start(signal);
+    await first.jobs.start();
     const { id } = first.begin();
     await new Promise(resolve => setImmediate(resolve));
     const { jobs } = createScene(disk.afterKill());
     jobs.onResume('index', () => assert.fail('it is of another kind'));
-    await jobs.start(signal);
+    await jobs.start();
     assert.equal(jobs.get(id).state, 'interrupted');
   });
 
   test('no more than the bound are read, the newest', async () => {
     const disk = createFaultyDisk();
     const first = createScene(disk);
-    await first.jobs.start(signal);
+    await first.jobs.start();
     for (let at = 0; at < maxJobs + 5; at++) first.begin().done({});
     await first.jobs.stop();
     const { jobs } = await restarted(disk.afterKill());
@@ -298,7 +297,7 @@ describe('after a restart of the hub', () => {
     const disk = createFaultyDisk();
     disk.fail(1);
     const { jobs, begin, logged } = createScene(disk);
-    await jobs.start(signal);
+    await jobs.start();
     begin().done({});
     begin().done({});
     await jobs.stop();

@@ -10,7 +10,7 @@ import {
   asModern,
   discover,
   serverInfoOf,
-  needAlive,
+  needAnswer,
 } from '../handshake/handshake.ts';
 import type { Handle, Handles } from './handles.ts';
 
@@ -87,6 +87,6 @@ export async function resumeSession(
   const answer = readMessage(Buffer.from(introduction));
   if (answer.kind !== 'answer') throw new TypeError('the answer to initialize was expected');
   const known = serverInfoOf(options.server, answer);
-  await needAlive(asking, timeoutMs);
+  await needAnswer({ upstream: asking, serverInfo: known }, options.hubVersion, timeoutMs);
   return known;
 }

@@ -18,24 +18,13 @@ export type Handle = {
 };
 
 /** Handles of servers that outlive a killed hub, by server name. */
-export interface Handles {
-  /** Reads the handles of the last run. Must be awaited first. */
-  load(): Promise<void>;
-  find(server: string): Handle | undefined;
-  /** Resolves with false if it could not be written: a later run may find an older handle. */
-  keep(server: string, handle: Handle): Promise<boolean>;
-  forget(server: string): Promise<void>;
-  /** Drops the handles that are not wanted. */
-  retain(isWanted: (server: string, handle: Handle) => boolean): Promise<void>;
-  /** Whether a handle refers to the container. */
-  isAwaited(containerId: string): boolean;
-}
+export type Handles = ReturnType<typeof createHandles>;
 
 /** Maximum number of handles. */
 export const maxHandles = 1_000;
 
 /** Handles in a table that outlives the hub. */
-export function createHandles(kept: Table): Handles {
+export function createHandles(kept: Table) {
   const handles = new Map<string, Handle>();
 
   async function forget(server: string): Promise<void> {
@@ -43,23 +32,27 @@ export function createHandles(kept: Table): Handles {
   }
 
   return {
-    async load() {
+    /** Reads the handles of the last run. Must be awaited first. */
+    async load(): Promise<void> {
       for (const [server, text] of await kept.entries()) {
         const handle = readHandle(text);
         if (handle) handles.set(server, handle);
       }
     },
-    find: server => handles.get(server),
-    async keep(server, handle) {
+    find: (server: string): Handle | undefined => handles.get(server),
+    /** Resolves with false if it could not be written: a later run may find an older handle. */
+    async keep(server: string, handle: Handle): Promise<boolean> {
       handles.set(server, handle);
       return await kept.put(server, JSON.stringify(handle));
     },
     forget,
-    async retain(isWanted) {
+    /** Drops the handles that are not wanted. */
+    async retain(isWanted: (server: string, handle: Handle) => boolean): Promise<void> {
       for (const [server, handle] of Array.from(handles))
         if (!isWanted(server, handle)) await forget(server);
     },
-    isAwaited: containerId =>
+    /** Whether a handle refers to the container. */
+    isAwaited: (containerId: string): boolean =>
       Array.from(handles.values()).some(({ instance }) => instance.startsWith(`${containerId} `)),
   };
 }

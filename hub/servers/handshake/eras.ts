@@ -7,16 +7,7 @@ import type { Instance } from '#runtimes';
 import { type Table, createTable } from '#store';
 
 /** The era of each program, determined once. */
-export interface Eras {
-  /** The known era of a program. */
-  recall(key: string): Promise<Era | undefined>;
-  /** The era of a program; if unknown, `probe` determines it, one at a time per key. Rejects as the probe does. */
-  find(key: string, probe: () => Promise<Era>): Promise<Era>;
-  /** Saves the era of a successful handshake; if `durably`, beyond this run of the hub. */
-  confirm(key: string, era: Era, durably: boolean): Promise<void>;
-  /** Drops an era that was wrong. */
-  forget(key: string): Promise<void>;
-}
+export type Eras = ReturnType<typeof createEras>;
 
 /** Each probe has a time limit and a cancellation of its own. */
 const unending = new AbortController().signal;
@@ -25,12 +16,13 @@ const unending = new AbortController().signal;
 export const maxEras = 1_000;
 
 /** `kept` outlives the hub. */
-export function createEras(needs: { readonly kept: Table; readonly log: Log }): Eras {
+export function createEras(needs: { readonly kept: Table; readonly log: Log }) {
   const { kept, log } = needs;
   /** Eras from probes that no handshake has confirmed. */
   const probed = createTable({ file: undefined, maxEntries: maxEras }, { log });
   const probing = createSingleFlight<Era>();
 
+  /** The known era of a program. */
   async function recall(key: string): Promise<Era | undefined> {
     const found = (await kept.find(key)) ?? (await probed.find(key));
     return found === 'modern' || found === 'legacy' ? found : undefined;
@@ -44,7 +36,8 @@ export function createEras(needs: { readonly kept: Table; readonly log: Log }): 
 
   return {
     recall,
-    async find(key, probe) {
+    /** The era of a program; if unknown, `probe` determines it, one at a time per key. Rejects as the probe does. */
+    async find(key: string, probe: () => Promise<Era>): Promise<Era> {
       for (;;) {
         const known = await recall(key);
         if (known) return known;
@@ -58,10 +51,12 @@ export function createEras(needs: { readonly kept: Table; readonly log: Log }): 
         }
       }
     },
-    async confirm(key, era, durably) {
+    /** Saves the era of a successful handshake; if `durably`, beyond this run of the hub. */
+    async confirm(key: string, era: Era, durably: boolean): Promise<void> {
       await (durably ? kept : probed).put(key, era);
     },
-    async forget(key) {
+    /** Drops an era that was wrong. */
+    async forget(key: string): Promise<void> {
       await probed.remove(key);
       await kept.remove(key);
     },

@@ -43,10 +43,7 @@ const legacyCapabilities = {
     requests: { sampling: { createMessage: {} }, elicitation: { create: {} } },
   },
 };
-const modernCapabilities = {
-  ...shared,
-  extensions: { [tasksExtension]: {} },
-};
+const modernCapabilities = { ...shared, extensions: { [tasksExtension]: {} } };
 
 export type HandshakeOptions = {
   readonly server: string;
@@ -95,11 +92,8 @@ export async function initialize(
   const said: { readonly capabilities: unknown; readonly clientInfo: unknown } = client
     ? { capabilities: JSON.parse(client.capabilities), clientInfo: JSON.parse(client.clientInfo) }
     : { capabilities: legacyCapabilities, clientInfo: { ...hubInfo, version: hubVersion } };
-  const answer = await upstream.request(
-    'initialize',
-    { protocolVersion: latestVersion, ...said },
-    timeoutMs,
-  );
+  const params = { protocolVersion: latestVersion, ...said };
+  const answer = await upstream.request('initialize', params, timeoutMs);
   const serverInfo = serverInfoOf(server, answer);
   upstream.notify('notifications/initialized');
   return serverInfo;
@@ -138,45 +132,32 @@ export async function discover(
     throw refused(`speaks MCP ${JSON.stringify(versions)}; the hub speaks ${modernVersion}`);
   const meta = membersOf(answer.bytes, result?.get('_meta'));
   const info = valueOf(answer.bytes, meta?.get(metaKeys.serverInfo));
-  return {
-    era: 'modern',
-    answer,
-    protocolVersion: modernVersion,
-    ...introduced(answer, info),
-  };
+  return { era: 'modern', answer, protocolVersion: modernVersion, ...introduced(answer, info) };
 }
 
-/** How the hub speaks to a server after the handshake. */
-export type Speech = {
-  readonly asking: Asking;
-  /** The cheapest request that every server of the era answers. */
-  readonly aliveMethod: 'ping' | 'server/discover';
-  /** Each message is self-contained: notifications arrive on a subscription stream only (MCP 2026-07-28). */
-  readonly isStateless: boolean;
-};
-
-/** How the hub speaks to a server of an era. */
-export const speechOf = (era: Era, upstream: Asking, hubVersion: string): Speech =>
+/**
+ * How the hub speaks to a server of an era. `isStateless`: each message is self-contained, and notifications arrive on
+ * a subscription stream only (MCP 2026-07-28).
+ */
+export const speechOf = (era: Era, upstream: Asking, hubVersion: string) =>
   era === 'modern'
-    ? {
-        asking: asModern(upstream, hubVersion),
-        aliveMethod: 'server/discover',
-        isStateless: true,
-      }
-    : { asking: upstream, aliveMethod: 'ping', isStateless: false };
+    ? { asking: asModern(upstream, hubVersion), isStateless: true }
+    : { asking: upstream, isStateless: false };
 
 /** The answer from which the next run of the hub resumes a session; undefined if the server keeps none. */
 export const resumableAnswer = ({ era, answer }: ServerInfo): string | undefined =>
   era === 'legacy' ? answer.bytes.toString() : undefined;
 
 /** Resolves when a server responds at all, also with a JSON-RPC error. Rejects with HubError. */
-export async function needAlive(
-  asking: Pick<Asking, 'request'>,
+export async function needAnswer(
+  { upstream, serverInfo }: { readonly upstream: Asking; readonly serverInfo: ServerInfo },
+  hubVersion: string,
   timeoutMs: number,
-  method: 'ping' | 'server/discover' = 'ping',
 ): Promise<void> {
+  const { asking, isStateless } = speechOf(serverInfo.era, upstream, hubVersion);
   try {
-    await asking.request(method, undefined, timeoutMs);
+    // The cheapest request that every server of the era answers.
+    await asking.request(isStateless ? 'server/discover' : 'ping', undefined, timeoutMs);
   } catch (error) {
     if (!(error instanceof HubError) || error.code !== 'HUB_SERVER_PROTOCOL') throw error;
   }
@@ -196,20 +177,15 @@ export function asModern(upstream: Asking, hubVersion: string): Asking {
   };
 }
 
-function introduced(
-  answer: Answer,
-  info: unknown,
-): Pick<ServerInfo, 'capabilities' | 'implementation' | 'instructions'> {
+function introduced(answer: Answer, info: unknown) {
   const result = membersOf(answer.bytes, answer.payload);
   const capabilities = valueOf(answer.bytes, result?.get('capabilities'));
   const instructions = valueOf(answer.bytes, result?.get('instructions'));
+  const { name, version } = isObject(info) ? info : {};
   const text = (value: unknown) => (typeof value === 'string' ? value : '');
   return {
     capabilities: isObject(capabilities) ? capabilities : {},
-    implementation: {
-      name: isObject(info) ? text(info['name']) : '',
-      version: isObject(info) ? text(info['version']) : '',
-    },
+    implementation: { name: text(name), version: text(version) },
     instructions: typeof instructions === 'string' ? instructions : undefined,
   };
 }

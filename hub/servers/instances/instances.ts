@@ -1,4 +1,4 @@
-import { type Clock, type Event, HubError, createEmitter } from '#core';
+import { type Clock, HubError, createEmitter } from '#core';
 import type { ClientOfSession } from '../handshake/handshake.ts';
 import { refusalOf } from '../lifecycle/refusal.ts';
 import type { Own, Server } from '../server-types.ts';
@@ -13,45 +13,7 @@ export type OwnInstance = {
 };
 
 /** Instances of servers that belong to a session (`instance: session`) or to the clients of one era. */
-export interface Instances {
-  /**
-   * The instance of a session, the same for as long as the session lasts. Its `ready` launches it, also after it
-   * has ended. Throws HUB_INSTANCES_FULL if the server has its maximum of instances, and the server's refusal if
-   * it was stopped by hand. Without `client`, the instance sees a client with all capabilities. `mayEnd` tells
-   * whose instances may be stopped to make room; the least recently used one is.
-   */
-  of(
-    server: Server,
-    session: object,
-    client: ClientOfSession | undefined,
-    mayEnd: (session: object) => boolean,
-  ): Server;
-  /** The instance shared by all clients of 2025-11-25 and older, for whom `holder` stands. Throws as `of` does. */
-  forOlderClients(server: Server, holder: object): Server;
-  /** Ends the instances of a session that has ended. */
-  release(session: object): void;
-  /**
-   * Applies the server's current config to its instances. Those of sessions keep running; the shared one is
-   * replaced if `isReplaced`. Resolves when the config is applied to all.
-   */
-  configure(server: Server, isReplaced?: boolean): Promise<void>;
-  /** Ends all instances of a server that was removed, and resolves when they have ended. */
-  drop(server: Server): Promise<void>;
-  /** Number of instances of a server that run, start or stop. */
-  count(server: Server): number;
-  /** The instances of a server, running or not. */
-  list(server: Server): readonly Server[];
-  /** Whether it starts, or a client waits for it, listens to it, or has a task there. */
-  isBusy(instance: Server): boolean;
-  /** Whether a client listens to notifications of the server. */
-  isHeard(server: Server): boolean;
-  /** Sets the function that tells whether a client listens to an instance, or has a task there. */
-  hearWith(isHeard: (instance: Server) => boolean): void;
-  /** Fires when an instance is created. */
-  readonly opened: Event<OwnInstance>;
-  /** Ends all instances for good, and resolves when they have ended. */
-  stopAll(): Promise<void>;
-}
+export type Instances = ReturnType<typeof createInstances>;
 
 export type InstancesNeeds = {
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>;
@@ -75,7 +37,7 @@ const sweepMs = 1_000;
 const sharedInstance = 'legacy';
 
 /** No instances at first. */
-export function createInstances({ clock, create }: InstancesNeeds): Instances {
+export function createInstances({ clock, create }: InstancesNeeds) {
   const opened = createEmitter<OwnInstance>();
   const groups = new Map<Server, Group>();
   const sessions = new Map<object, Map<Server, Entry>>();
@@ -83,17 +45,16 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
   let sweep: (Disposable & { readonly atMs: number }) | undefined;
   let isHeard = (_instance: Server): boolean => false;
 
+  /** Whether it starts, or a client waits for it, listens to it, or has a task there. */
   const isBusy = (instance: Server): boolean =>
     isHeard(instance) ||
     (instance.running
       ? instance.running.upstream.onlyCaller() !== 'none'
       : instance.status.state === 'starting');
 
-  const countOf = ({ entries }: Group) => {
-    let active = 0;
-    for (const entry of entries) if (entry.isActive) active++;
-    return active;
-  };
+  const entriesOf = (server: Server): readonly Entry[] => [...(groups.get(server)?.entries ?? [])];
+
+  const count = (server: Server): number => entriesOf(server).filter(one => one.isActive).length;
 
   function groupOf(base: Server): Group {
     const known = groups.get(base);
@@ -145,20 +106,16 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
     return true;
   }
 
-  const idleMsOf = ({ base, usedMs }: Entry) =>
-    base.config.instanceIdleMs - (clock.monotonic() - usedMs);
-
   /** Stops instances that have been idle for too long, and schedules the next check. */
   function stopIdle(): void {
     let nextMs = Infinity;
-    for (const { entries } of groups.values())
-      for (const entry of entries) {
-        if (!entry.isActive) continue;
-        if (isBusy(entry.server)) entry.usedMs = clock.monotonic();
-        const leftMs = idleMsOf(entry);
-        if (leftMs > 0) nextMs = Math.min(nextMs, leftMs);
-        else void entry.server.stop(false);
-      }
+    for (const entry of [...groups.values()].flatMap(({ entries }) => [...entries])) {
+      if (!entry.isActive) continue;
+      if (isBusy(entry.server)) entry.usedMs = clock.monotonic();
+      const leftMs = entry.base.config.instanceIdleMs - (clock.monotonic() - entry.usedMs);
+      if (leftMs > 0) nextMs = Math.min(nextMs, leftMs);
+      else void entry.server.stop(false);
+    }
     sweep = undefined;
     if (nextMs < Infinity) sweepIn(nextMs);
   }
@@ -180,6 +137,7 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
     return over;
   }
 
+  /** Ends the instances of a session that has ended. */
   function release(session: object): void {
     const own = sessions.get(session);
     sessions.delete(session);
@@ -203,11 +161,22 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
   }
 
   return {
-    of(base, session, client, mayEnd) {
+    /**
+     * The instance of a session, the same for as long as the session lasts. Its `ready` launches it, also after it
+     * has ended. Throws HUB_INSTANCES_FULL if the server has its maximum of instances, and the server's refusal if
+     * it was stopped by hand. Without `client`, the instance sees a client with all capabilities. `mayEnd` tells
+     * whose instances may be stopped to make room; the least recently used one is.
+     */
+    of(
+      base: Server,
+      session: object,
+      client: ClientOfSession | undefined,
+      mayEnd: (session: object) => boolean,
+    ): Server {
       needOpen(base);
       const group = groupOf(base);
       const known = sessions.get(session)?.get(base);
-      const isFull = !known?.isActive && countOf(group) >= base.config.maxInstances;
+      const isFull = !known?.isActive && count(base) >= base.config.maxInstances;
       if (isFull && !makeRoom(group, mayEnd))
         throw new HubError(
           'HUB_INSTANCES_FULL',
@@ -218,17 +187,21 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
       const own = { client, era: client ? 'legacy' : 'modern', isShared: false } as const;
       return use(known ?? open(base, session, own, group));
     },
-    forOlderClients(base, holder) {
+    /** The instance shared by all clients of 2025-11-25 and older, for whom `holder` stands. Throws as `of` does. */
+    forOlderClients(base: Server, holder: object): Server {
       needOpen(base);
       const known = sessions.get(holder)?.get(base);
       const own = { client: undefined, era: 'legacy', isShared: true } as const;
       return use(known ?? open(base, holder, own, groupOf(base)));
     },
     release,
-    async configure(server, isReplaced = false) {
-      const entries = Array.from(groups.get(server)?.entries ?? []);
+    /**
+     * Applies the server's current config to its instances. Those of sessions keep running; the shared one is
+     * replaced if `isReplaced`. Resolves when the config is applied to all.
+     */
+    async configure(server: Server, isReplaced = false): Promise<void> {
       await Promise.all(
-        entries.map(({ server: instance, isShared }) =>
+        entriesOf(server).map(({ server: instance, isShared }) =>
           instance
             .reconfigure(server.config, isShared && isReplaced)
             // An instance that does not start with the new entry is started by the next call.
@@ -236,25 +209,29 @@ export function createInstances({ clock, create }: InstancesNeeds): Instances {
         ),
       );
     },
-    async drop(server) {
-      const entries = [...(groups.get(server)?.entries ?? [])];
+    /** Ends all instances of a server that was removed, and resolves when they have ended. */
+    async drop(server: Server): Promise<void> {
+      const entries = entriesOf(server);
       for (const { session } of entries) sessions.get(session)?.delete(server);
       await Promise.all(entries.map(entry => close(entry, 'removed')));
       groups.get(server)?.heard[Symbol.dispose]();
       groups.delete(server);
     },
-    count(server) {
-      const group = groups.get(server);
-      return group ? countOf(group) : 0;
-    },
-    list: server => [...(groups.get(server)?.entries ?? [])].map(entry => entry.server),
+    /** Number of instances of a server that run, start or stop. */
+    count,
+    /** The instances of a server, running or not. */
+    list: (server: Server): readonly Server[] => entriesOf(server).map(entry => entry.server),
     isBusy,
-    isHeard: server => isHeard(server),
-    hearWith(heard) {
+    /** Whether a client listens to notifications of the server. */
+    isHeard: (server: Server): boolean => isHeard(server),
+    /** Sets the function that tells whether a client listens to an instance, or has a task there. */
+    hearWith(heard: (instance: Server) => boolean): void {
       isHeard = heard;
     },
+    /** Fires when an instance is created. */
     opened: opened.event,
-    async stopAll() {
+    /** Ends all instances for good, and resolves when they have ended. */
+    async stopAll(): Promise<void> {
       for (const session of Array.from(sessions.keys())) release(session);
       sweep?.[Symbol.dispose]();
       await Promise.all(ending);

@@ -1,6 +1,4 @@
 import { type Clock, type Log, messageOf } from '#core';
-import type { Upstream } from '#upstream';
-import { type ServerInfo, needAlive, speechOf } from '../handshake/handshake.ts';
 
 /** The health of a running server. */
 export type Health = {
@@ -10,11 +8,6 @@ export type Health = {
   readonly latencyMs: number | undefined;
   /** Number of failed checks since. */
   readonly misses: number;
-};
-
-export type HealthOptions = {
-  /** Interval between checks, in milliseconds. */
-  readonly intervalMs: () => number;
 };
 
 export type HealthNeeds = {
@@ -30,25 +23,12 @@ export type HealthNeeds = {
   readonly dead: (why: string) => void;
 };
 
-/** A server after its handshake. */
-type Greeted = { readonly upstream: Upstream; readonly serverInfo: ServerInfo };
-
 /** Failed checks in a row after which a server is considered dead. */
 export const maxMisses = 3;
 const longestAnswerMs = 10_000;
 
-/** Resolves when the server responds at all, in its era. Rejects with HubError. */
-export const needAnswer = (
-  { upstream, serverInfo }: Greeted,
-  hubVersion: string,
-  timeoutMs: number,
-): Promise<void> => {
-  const { asking, aliveMethod } = speechOf(serverInfo.era, upstream, hubVersion);
-  return needAlive(asking, timeoutMs, aliveMethod);
-};
-
 /** Checks a server until disposed. A check that fails while it works on a call does not count. */
-export function watchHealth(options: HealthOptions, needs: HealthNeeds) {
+export function watchHealth(options: { readonly intervalMs: () => number }, needs: HealthNeeds) {
   const { clock, log } = needs;
   let health: Health = { at: undefined, latencyMs: undefined, misses: 0 };
   let isOver = false;

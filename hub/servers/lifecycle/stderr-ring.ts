@@ -1,31 +1,18 @@
 import type { Clock } from '#core';
 import type { LastWords } from '../failures.ts';
 
-/** The last lines of a server's stderr since its launch, bounded in lines and characters. */
-export type StderrRing = {
-  add(line: string): void;
-  /** The newest lines, oldest first, joined by line breaks. */
-  text(): string;
-  /** The newest line, if it is at most this old, in milliseconds; otherwise empty. */
-  newest(withinMs: number): string;
-  clear(): void;
-};
-
 const maxLines = 50;
 const maxCharacters = 8_000;
 
-/** An empty ring. `redact` is applied to whatever is read from it. */
-export function createStderrRing(
-  clock: Pick<Clock, 'monotonic'>,
-  redact = (text: string) => text,
-): StderrRing {
+/** The last lines of a server's stderr since its launch. `redact` is applied to whatever is read from it. */
+export function createStderrRing(clock: Pick<Clock, 'monotonic'>, redact = (text: string) => text) {
   let lines: string[] = [];
   let characters = 0;
   let addedMs = 0;
   /** Cached, since every refused call reads it. */
   let shown: string | undefined;
   return {
-    add(line) {
+    add(line: string): void {
       addedMs = clock.monotonic();
       shown = undefined;
       lines.push(line);
@@ -33,10 +20,12 @@ export function createStderrRing(
       while (lines.length > 1 && (lines.length > maxLines || characters > maxCharacters))
         characters -= lines.shift()?.length ?? 0;
     },
-    text: () => (shown ??= redact(lines.join('\n'))),
-    newest: withinMs =>
+    /** The newest lines, oldest first, joined by line breaks. */
+    text: (): string => (shown ??= redact(lines.join('\n'))),
+    /** The newest line, if it is at most this old, in milliseconds; otherwise empty. */
+    newest: (withinMs: number): string =>
       clock.monotonic() - addedMs <= withinMs ? redact(lines.at(-1)?.trimEnd() ?? '') : '',
-    clear() {
+    clear(): void {
       lines = [];
       shown = undefined;
       characters = 0;
@@ -48,7 +37,7 @@ export function createStderrRing(
 const recentMs = 5_000;
 
 /** The lines that may explain the end of a server: all since its launch, or the recent ones once it has run. */
-export function lastWordsOf(ring: Pick<StderrRing, 'text' | 'newest'>, hasRun: boolean): LastWords {
+export function lastWordsOf(ring: ReturnType<typeof createStderrRing>, hasRun: boolean): LastWords {
   const quoted = ring.newest(hasRun ? recentMs : Infinity);
   const when = hasRun ? `in the ${recentMs / 1000} s before` : 'since its launch';
   return { quoted: quoted && `The last it wrote ${when}: ${quoted}`, stderr: ring.text() };

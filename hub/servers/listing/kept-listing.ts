@@ -10,37 +10,29 @@ export type Kept = {
 };
 
 /** Listings saved for the next run of the hub, so that clients see them before the servers run. */
-export interface KeptListings {
-  /** Undefined if there is none for this digest. */
-  find(server: string, digest: string): Promise<Kept | undefined>;
-  /** Resolves when the listing is written, or cannot be. `identity` is that of the program. */
-  keep(server: string, digest: string, listing: Listing, identity?: string): Promise<void>;
-  forget(server: string): Promise<void>;
-}
+export type KeptListings = ReturnType<typeof createKeptListings>;
 
 /** Maximum size of a saved listing, in bytes. */
 const maxKeptBytes = 8 * 2 ** 20;
 
 /** Saves listings in a folder. `digest` identifies what the server is launched from. */
-export function createKeptListings(folder: Folder): KeptListings {
+export function createKeptListings(folder: Folder) {
   return {
-    async find(server, digest) {
+    /** Undefined if there is none for this digest. */
+    async find(server: string, digest: string): Promise<Kept | undefined> {
       const text = await folder.read(server);
       return text === undefined ? undefined : readListing(text, digest);
     },
-    async keep(server, digest, listing, identity) {
-      const lists = listKinds.map(kind => [kind, listing[kind].map(written)] as const);
-      const bytes = listKinds.reduce(
-        (sum, kind) => sum + listing[kind].reduce((all, item) => all + item.bytes.length, 0),
-        0,
-      );
+    /** Resolves when the listing is written, or cannot be. `identity` is that of the program. */
+    async keep(server: string, digest: string, listing: Listing, identity?: string): Promise<void> {
+      const items = listKinds.flatMap(kind => listing[kind]);
+      const bytes = items.reduce((sum, item) => sum + item.bytes.length, 0);
       if (bytes > maxKeptBytes) return await folder.remove(server);
-      await folder.write(
-        server,
-        JSON.stringify({ digest, identity, ...Object.fromEntries(lists) }),
-      );
+      const lists = listKinds.map(kind => [kind, listing[kind].map(written)] as const);
+      const text = JSON.stringify({ digest, identity, ...Object.fromEntries(lists) });
+      await folder.write(server, text);
     },
-    forget: server => folder.remove(server),
+    forget: (server: string): Promise<void> => folder.remove(server),
   };
 }
 

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { refusingRevisions } from './item-faults.ts';
 import {
   type Item,
   type ListKind,
@@ -6,14 +7,24 @@ import {
   type Reading,
   emptyReading,
   listKinds,
+  listMethods,
   sameItems,
   withFaults,
 } from './listing.ts';
-import { type Misfit, misfitsOf } from './misfits.ts';
 
-export type ListingCache = ReturnType<typeof createListingCache>;
+/** An item that the lists on `/mcp` leave out for clients of some revisions. */
+export type Misfit = {
+  /** Its list: `tools`, `resources`, `resourceTemplates` or `prompts`. */
+  readonly list: string;
+  /** The name or URI; undefined for all nameless entries of a list together. */
+  readonly name: string | undefined;
+  /** Its faults, as sentences. */
+  readonly why: readonly string[];
+  /** MCP revisions whose schema refuses it. */
+  readonly revisions: readonly string[];
+};
 
-export type ListingCacheNeeds = {
+type Needs = {
   /** Called for each list that has changed, or was announced. */
   readonly changed: (kind: ListKind) => void;
   /** Called when other items than before are left out of a list. */
@@ -21,14 +32,14 @@ export type ListingCacheNeeds = {
 };
 
 /** The lists of a server, as last read; `first` until then. */
-export function createListingCache(first: Listing, { changed, leftOut }: ListingCacheNeeds) {
+export function createListingCache(first: Listing, { changed, leftOut }: Needs) {
   let listing = first;
   const readings = new Map<ListKind, Pick<Reading, 'freshUntil' | 'scope'>>();
   const misfits = new Map<ListKind, readonly Misfit[]>();
 
-  function noteMisfits(kind: ListKind, { items, nameless }: Reading): void {
+  function noteMisfits(kind: ListKind, reading: Reading): void {
     const before = misfits.get(kind) ?? [];
-    const now = misfitsOf(kind, items, nameless);
+    const now = misfitsOf(kind, reading);
     misfits.set(kind, now);
     if (now.length > 0 && !isDeepStrictEqual(before, now)) leftOut?.(now);
   }
@@ -66,7 +77,40 @@ function checked(kind: ListKind, item: Item): Item {
   try {
     return withFaults(kind, item);
   } catch {
-    // Forwarded unchecked.
-    return item;
+    return item; // Forwarded unchecked.
   }
 }
+
+/** The items of a list that are left out for some clients, and its nameless entries. */
+function misfitsOf(kind: ListKind, { items, nameless }: Reading): readonly Misfit[] {
+  const { member: list, key } = listMethods[kind];
+  const misfits: Misfit[] = [];
+  for (const { key: name, faults } of items)
+    if (faults) {
+      const why = faults.map(({ text }) => text);
+      misfits.push({ list, name, why, revisions: refusingRevisions(faults) });
+    }
+  if (nameless > 0) {
+    const why = [`${nameless} ${nameless === 1 ? 'has' : 'have'} no ${key}`];
+    misfits.push({ list, name: undefined, why, revisions: refusingRevisions('all') });
+  }
+  return misfits;
+}
+
+/** Maximum number of misfits named per server; the others are counted. */
+const maxNamed = 100;
+
+/** The misfits for the API and the log. */
+export const leftOutOf = (misfits: readonly Misfit[]) => ({
+  left_out: misfits.slice(0, maxNamed).map(({ list, name, why, revisions }) => ({
+    list,
+    ...(name !== undefined && { name }),
+    why: [...why],
+    revisions: [...revisions],
+  })),
+  ...(misfits.length > maxNamed && { left_out_besides: misfits.length - maxNamed }),
+});
+
+/** A misfit as text, such as `tools "x": description is null; it must be a string`. */
+export const describeMisfit = ({ list, name, why }: Misfit): string =>
+  `${list}${name === undefined ? '' : ` ${JSON.stringify(name)}`}: ${why.join(', ')}`;

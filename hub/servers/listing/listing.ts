@@ -50,29 +50,14 @@ export type Reading = {
 };
 
 /** The reading of a list that the server does not have. */
-export const emptyReading: Reading = {
-  items: [],
-  nameless: 0,
-  freshUntil: 0,
-  scope: 'private',
-};
+export const emptyReading: Reading = { items: [], nameless: 0, freshUntil: 0, scope: 'private' };
 
-type ListMethod = {
-  readonly method: string;
-  readonly member: string;
-  readonly key: string;
-  readonly capability: string;
-};
+type ListMethod = Readonly<Record<'method' | 'member' | 'key' | 'capability', string>>;
 
 /** The request for each list (MCP 2025-11-25, server features). */
 export const listMethods: Readonly<Record<ListKind, ListMethod>> = {
   tool: { method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' },
-  resource: {
-    method: 'resources/list',
-    member: 'resources',
-    key: 'uri',
-    capability: 'resources',
-  },
+  resource: { method: 'resources/list', member: 'resources', key: 'uri', capability: 'resources' },
   template: {
     method: 'resources/templates/list',
     member: 'resourceTemplates',
@@ -83,13 +68,10 @@ export const listMethods: Readonly<Record<ListKind, ListMethod>> = {
 };
 
 /** Longer lists are truncated with a warning, to bound the hub's memory. */
-const maxItems: Readonly<Record<ListKind, number>> = {
-  tool: 10_000,
-  resource: 10_000,
-  // Every template is matched against a URI that is not listed.
-  template: 1_000,
-  prompt: 10_000,
-};
+const maxItems = 10_000;
+/** Every template is matched against a URI that is not listed. */
+const maxTemplates = 1_000;
+const maxItemsOf = (kind: ListKind) => (kind === 'template' ? maxTemplates : maxItems);
 const maxPages = 1_000;
 
 type ListNeeds = {
@@ -121,14 +103,14 @@ export async function readList(
     const page = readPage(server, kind, answer, needs.isStateless === true, items);
     nameless += page.nameless;
     const { next } = page;
-    const tooLong = items.length > maxItems[kind] || (next !== undefined && pages >= maxPages);
+    const tooLong = items.length > maxItemsOf(kind) || (next !== undefined && pages >= maxPages);
     ({ ttlMs, scope } = stricter({ ttlMs, scope }, answer));
     const reading = { nameless, freshUntil: ttlMs > 0 ? since + ttlMs : 0, scope };
     if (next === undefined && !tooLong) return { items, ...reading };
     if (next === undefined || tooLong || cursors.has(next)) {
       const why = tooLong ? 'the list is too long' : 'the server repeats a cursor';
       needs.log.warn({ method, items: items.length, pages }, `${why}: the list is truncated`);
-      return { items: items.slice(0, maxItems[kind]), ...reading };
+      return { items: items.slice(0, maxItemsOf(kind)), ...reading };
     }
     cursors.add(next);
     cursor = next;
@@ -190,7 +172,7 @@ function readPage(
   for (const { start, end } of elementsOf(copy, { start: 0, end: copy.length })) {
     const name = stringAt(copy, membersOf(copy, { start, end })?.get(key));
     const bytes = copy.subarray(start, end);
-    if (items.length > maxItems[kind]) break;
+    if (items.length > maxItemsOf(kind)) break;
     const legacyBytes = isStateless && kind === 'tool' ? legacyTool(bytes) : undefined;
     if (name === undefined) nameless++;
     else items.push(withFaults(kind, { key: name, bytes, ...(legacyBytes && { legacyBytes }) }));

@@ -3,18 +3,6 @@ import type { Notification } from '#jsonrpc';
 import type { Asking } from '../handshake/handshake.ts';
 import { type ListKind, type Reading, listKinds, listMethods, readList } from './listing.ts';
 
-/** Reads lists again when they have changed, or may have. */
-export type Rereads = {
-  /** Handles a notification; true if it is `list_changed`. */
-  hear(notification: Notification): boolean;
-  /** Called after the first reading: lists that changed during it are read again. */
-  begin(): void;
-  /** Called when notifications may have been missed: reads all lists again that have `listChanged`. */
-  doubt(): void;
-  /** Reads a list now, or joins the reading under way. Never rejects. */
-  refresh(kind: ListKind): Promise<void>;
-};
-
 const kindsOf: ReadonlyMap<string, readonly ListKind[]> = new Map([
   ['notifications/tools/list_changed', ['tool']],
   ['notifications/prompts/list_changed', ['prompt']],
@@ -54,7 +42,7 @@ export function createRereads(
   options: RereadsOptions,
   asking: Pick<Asking, 'request'>,
   needs: RereadsNeeds,
-): Rereads {
+) {
   const { log } = needs;
   const { server, timeoutMs, capabilities, isStateless = false } = options;
   /** Lists that changed before the first reading was over: it may have seen the old or the new. */
@@ -120,7 +108,8 @@ export function createRereads(
   const offered = (kind: ListKind) => capabilities[listMethods[kind].capability];
 
   return {
-    hear({ method }) {
+    /** Handles a notification; true if it is `list_changed`. */
+    hear({ method }: Notification): boolean {
       const kinds = kindsOf.get(method);
       for (const kind of kinds ?? []) {
         noteAnnounced(kind);
@@ -128,18 +117,21 @@ export function createRereads(
       }
       return kinds !== undefined;
     },
-    begin() {
+    /** Called after the first reading: lists that changed during it are read again. */
+    begin(): void {
       const kinds = early ?? [];
       early = undefined;
       for (const kind of kinds) changed(kind);
     },
-    doubt() {
+    /** Called when notifications may have been missed: reads all lists again that have `listChanged`. */
+    doubt(): void {
       for (const kind of listKinds) {
         const capability = offered(kind);
         if (isObject(capability) && capability['listChanged'] === true) changed(kind);
       }
     },
-    async refresh(kind) {
+    /** Reads a list now, or joins the reading under way. Never rejects. */
+    async refresh(kind: ListKind): Promise<void> {
       if (isObject(offered(kind)) && needs.isCurrent()) await (readings.get(kind) ?? read(kind));
     },
   };

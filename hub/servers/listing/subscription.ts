@@ -13,22 +13,6 @@ import { metaKeys, tasksExtension } from '#mcp';
 import type { Asking } from '../handshake/handshake.ts';
 import type { Interest } from '../server-types.ts';
 
-/**
- * The `subscriptions/listen` that the hub keeps open with a server of the stateless revision, on behalf of all
- * clients (MCP 2026-07-28).
- */
-export interface Subscription {
-  /** Sets what clients listen to, besides the lists. */
-  want(interest: Interest): void;
-  /**
-   * Removes the subscription id from a notification. Undefined if the notification is about a subscription
-   * itself, or belongs to one that was replaced.
-   */
-  unwrap(notification: Notification): Notification | undefined;
-  /** Ends it because the server has ended, or is about to. */
-  stop(): void;
-}
-
 export type SubscriptionOptions = {
   readonly capabilities: { readonly [name: string]: unknown };
   readonly interest: Interest;
@@ -60,12 +44,16 @@ const backoff = { firstMs: 500, maxMs: 30_000, jitter: 0.5 };
 /** A subscription counts as acknowledged after this time, in ms. */
 const acknowledgedMs = 10_000;
 
-/** Subscribes at once. A changed interest opens a second subscription, which replaces the first once acknowledged. */
+/**
+ * The `subscriptions/listen` that the hub keeps open with a server of the stateless revision, on behalf of all
+ * clients (MCP 2026-07-28). Subscribes at once. A changed interest opens a second subscription, which replaces the
+ * first once acknowledged.
+ */
 export function createSubscription(
   { capabilities, interest }: SubscriptionOptions,
   asking: Pick<Asking, 'listen'>,
   needs: SubscriptionNeeds,
-): Subscription {
+) {
   const { clock, log } = needs;
   let wanted = filterOf(capabilities, interest);
   let current: Open | undefined;
@@ -152,11 +140,16 @@ export function createSubscription(
 
   update();
   return {
-    want(changed) {
+    /** Sets what clients listen to, besides the lists. */
+    want(changed: Interest): void {
       wanted = filterOf(capabilities, changed);
       update();
     },
-    unwrap(notification) {
+    /**
+     * Removes the subscription id from a notification. Undefined if the notification is about a subscription
+     * itself, or belongs to one that was replaced.
+     */
+    unwrap(notification: Notification): Notification | undefined {
       const { bytes, method, params } = notification;
       const members = membersOf(bytes, params);
       if (method === 'notifications/cancelled') {
@@ -177,12 +170,12 @@ export function createSubscription(
         return undefined;
       const kept = [...meta].filter(([name]) => name !== metaKeys.subscriptionId);
       const text = kept.map(([name, span]) => `${JSON.stringify(name)}:${rawText(bytes, span)}`);
-      const unmarked = readMessage(
-        splice(bytes, [{ span: metaSpan, text: `{${text.join(',')}}` }]),
-      );
+      const rest = { span: metaSpan, text: `{${text.join(',')}}` };
+      const unmarked = readMessage(splice(bytes, [rest]));
       return unmarked.kind === 'notification' ? unmarked : undefined;
     },
-    stop() {
+    /** Ends it because the server has ended, or is about to. */
+    stop(): void {
       over = 'stopped';
       retry?.[Symbol.dispose]();
       current?.wait[Symbol.dispose]();
