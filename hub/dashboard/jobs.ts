@@ -67,13 +67,10 @@ function jobList(jobs: readonly Job[], rights: Rights, isCancellable = false): H
   })}</ul>`;
 }
 
-const cancelButton = ({ id, title }: Job) =>
-  actionButton({
-    label: 'Cancel',
-    about: title,
-    path: paths.action('cancel-install', id),
-    id: `cancel-${id}`,
-  });
+function cancelButton({ id, title }: Job): Html {
+  const path = paths.action('cancel-install', id);
+  return actionButton({ label: 'Cancel', about: title, path, id: `cancel-${id}` });
+}
 
 const tones: Readonly<Record<JobState, readonly [tone: Tone, text: string]>> = {
   running: ['busy', 'running'],
@@ -109,9 +106,9 @@ function outcome(job: Job): Html {
   const { warnings } = job.result;
   const done =
     name === undefined
-      ? notice('good', 'Done.')
-      : notice('good', 'Installed as ', serverLink(name), '. Clients can use its tools now.');
-  return html`${done}${Array.isArray(warnings) && warnings.map(text => notice('bad', String(text)))}`;
+      ? ['Done.']
+      : ['Installed as ', serverLink(name), '. Clients can use its tools now.'];
+  return html`${notice('good', done)}${Array.isArray(warnings) && warnings.map(text => notice('bad', String(text)))}`;
 }
 
 type InstallForm = ReturnType<typeof installFormOf>;
@@ -184,12 +181,9 @@ function bodyOf({ package: wanted, name, transport, network, args, env }: Instal
   const given = (text: string) => (text.trim() === '' ? undefined : text.trim());
   const entries = linesOf(env).map(line => {
     const [, key, value] = /^([^=]+)=(.*)$/.exec(line) ?? [];
-    if (key === undefined || value === undefined)
-      throw new HubError(
-        'HUB_REQUEST_INVALID',
-        'env: a line of the environment has no "=": write NAME=value',
-      );
-    return [key.trim(), value] as const;
+    if (key !== undefined && value !== undefined) return [key.trim(), value] as const;
+    const problem = 'env: a line of the environment has no "=": write NAME=value';
+    throw new HubError('HUB_REQUEST_INVALID', problem);
   });
   return {
     package: given(wanted),

@@ -12,8 +12,6 @@ export interface ContainerUsages {
   read(): Promise<ReadonlyMap<string, ContainerUsage>>;
 }
 
-type Sample = { readonly atMs: number; readonly usages: ReadonlyMap<string, ContainerUsage> };
-
 /** A server in a list, with the rights of the visitor. */
 export type ServerRow = ReturnType<ReturnType<typeof createServerViews>['row']>;
 export type ServerView = ReturnType<ReturnType<typeof createServerViews>['whole']>;
@@ -34,8 +32,7 @@ const maxShown = 100;
 
 export function createServerViews({ backend, clock, redact, usage }: Needs) {
   function row(server: Server, rights: Rights) {
-    const { config, status, running, isBuiltin } = server;
-    const { launch } = config;
+    const { config, status, running } = server;
     const { breaker, queued } = server.admission.snapshot();
     return {
       name: config.name,
@@ -44,11 +41,7 @@ export function createServerViews({ backend, clock, redact, usage }: Needs) {
       runsSince: status.state === 'running' ? status.since : undefined,
       isEnabled: config.enabled,
       /** `hub`: in the hub itself, without actions. */
-      runsOn: isBuiltin
-        ? ('hub' as const)
-        : launch.kind === 'remote'
-          ? ('remote' as const)
-          : runtimeOf(launch, backend),
+      runsOn: runsOn(server),
       restarts: server.restarts,
       breaker: breakerStateOf(breaker?.['state']),
       inFlight: running?.upstream.inFlight() ?? 0,
@@ -57,6 +50,14 @@ export function createServerViews({ backend, clock, redact, usage }: Needs) {
       usage: usage.of(server),
       rights,
     };
+  }
+
+  function runsOn({
+    isBuiltin,
+    config: { launch },
+  }: Server): 'docker' | 'process' | 'remote' | 'hub' {
+    if (isBuiltin) return 'hub';
+    return launch.kind === 'remote' ? 'remote' : runtimeOf(launch, backend);
   }
 
   function detailOf({ status }: Server): string | undefined {
@@ -68,11 +69,8 @@ export function createServerViews({ backend, clock, redact, usage }: Needs) {
   /** Redacts texts of servers, which may contain secrets. The name of a tool, which is its key, stays unchanged. */
   function offer(kind: ListKind, bytes: Buffer, key: string) {
     const { title, description } = parsed(bytes, redact);
-    return {
-      name: kind === 'tool' ? key : redact(key),
-      title: textOf(title),
-      description: textOf(description),
-    };
+    const name = kind === 'tool' ? key : redact(key);
+    return { name, title: textOf(title), description: textOf(description) };
   }
 
   function offersOf({ listing }: Server, from: number) {
@@ -130,14 +128,11 @@ export function createServerViews({ backend, clock, redact, usage }: Needs) {
   };
 }
 
-/** A list item with redacted texts; undefined if it is not an object. */
-export function parsed(
-  bytes: Buffer,
-  redact: (text: string) => string,
-): { readonly [name: string]: unknown } {
-  const value: unknown = JSON.parse(bytes.toString(), (_key, inside: unknown) =>
-    typeof inside === 'string' ? redact(inside) : inside,
-  );
+/** A list item with redacted texts. */
+export function parsed(bytes: Buffer, redact: (text: string) => string) {
+  const redacted = (_key: string, inside: unknown) =>
+    typeof inside === 'string' ? redact(inside) : inside;
+  const value: unknown = JSON.parse(bytes.toString(), redacted);
   return isObject(value) ? value : {};
 }
 
@@ -157,18 +152,19 @@ const labelOf = (name: string) =>
   `${name.slice(0, 1).toUpperCase()}${name.slice(1).replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)}`;
 
 function aboutOf({ running, config }: Server): readonly (readonly [name: string, value: string])[] {
-  const { serverInfo, instance } = running ?? {};
-  const program = serverInfo
-    ? ([
-        ['Program', `${serverInfo.implementation.name} ${serverInfo.implementation.version}`],
-        ['Protocol', serverInfo.protocolVersion],
-      ] as const)
-    : [];
-  const about = Object.entries(instance?.about ?? {}).map(
+  const restart = ['Restart', restartTexts[config.restart]] as const;
+  if (!running) return [restart];
+  const { implementation, protocolVersion } = running.serverInfo;
+  const about = Object.entries(running.instance.about).map(
     ([name, value]) =>
       [labelOf(name), typeof value === 'string' ? value : JSON.stringify(value)] as const,
   );
-  return [...program, ...about, ['Restart', restartTexts[config.restart]]];
+  return [
+    ['Program', `${implementation.name} ${implementation.version}`],
+    ['Protocol', protocolVersion],
+    ...about,
+    restart,
+  ];
 }
 
 /** `changed` is called after each change of the cache. */
@@ -176,6 +172,7 @@ export function createUsageViews(
   { usages, clock }: { readonly usages: ContainerUsages; readonly clock: Clock },
   changed: () => void,
 ) {
+  type Sample = { readonly atMs: number; readonly usages: Awaited<ReturnType<typeof usages.read>> };
   let before: Sample | undefined;
   let last: Sample | undefined;
 

@@ -75,9 +75,8 @@ export function createRouteAdmission(options: Options, { guard, peers, login, sy
         reply.header('www-authenticate', scope === 'call' ? 'Bearer' : 'Bearer scope="administer"');
       if (waitMs > 0) reply.header('retry-after', String(Math.ceil(waitMs / 1000)));
       const code = isForOwner ? 'HUB_OWNER_ONLY' : 'HUB_REQUEST_INVALID';
-      reply
-        .code(waitMs > 0 ? 429 : refusal.status)
-        .send(refusalBody(request.url, refusal.message, code));
+      const body = refusalBody(request.url, refusal.message, code);
+      reply.code(waitMs > 0 ? 429 : refusal.status).send(body);
       return true;
     },
   };
@@ -89,15 +88,10 @@ const isOfDashboard = (url: string): boolean => /^\/dashboard([/?]|$)/.test(url)
 export const isMcp = (url: string): boolean => /^\/(mcp|sse|messages)(\/|\?|$)/.test(url);
 
 /** On an MCP endpoint a refusal is a JSON-RPC error without id, as the specification says. */
-export function refusalBody(
-  url: string,
-  message: string,
-  code: Code = 'HUB_REQUEST_INVALID',
-): object {
-  return isMcp(url)
+export const refusalBody = (url: string, message: string, code: Code = 'HUB_REQUEST_INVALID') =>
+  isMcp(url)
     ? { jsonrpc: '2.0', id: null, error: { code: -32000, message } }
     : { error: { code, message } };
-}
 
 /** The headers of requests that pages may set. */
 const allowedHeaders =
@@ -126,15 +120,16 @@ export function createCors(allowedOrigins: readonly string[]) {
       response.setHeader('access-control-expose-headers', 'Mcp-Session-Id, WWW-Authenticate');
     },
     /** The headers of the answer to a preflight, without those of `mark`. */
-    preflightHeaders({ headers }: IncomingMessage) {
+    preflightHeaders({
+      headers: { 'access-control-request-headers': names = '' },
+    }: IncomingMessage) {
       // A wildcard is not valid with credentials, so the requested headers are named.
-      const asked = (headers['access-control-request-headers'] ?? '').toLowerCase().split(',');
+      const asked = names.toLowerCase().split(',');
       const params = asked.map(name => name.trim()).filter(name => paramHeader.test(name));
+      const headers = [allowedHeaders, ...params.slice(0, maxParamHeaders)];
       return {
         'access-control-allow-methods': 'GET, POST, DELETE',
-        'access-control-allow-headers': [allowedHeaders, ...params.slice(0, maxParamHeaders)].join(
-          ', ',
-        ),
+        'access-control-allow-headers': headers.join(', '),
         'access-control-max-age': '600',
       };
     },
@@ -172,10 +167,7 @@ export function createRefusalLog({ log, clock }: Needs['system']) {
       seen.clear();
       endsAt = now + intervalMs;
     }
-    if (seen.has(address) || seen.size >= maxAddresses) {
-      unlogged++;
-      return;
-    }
+    if (seen.has(address) || seen.size >= maxAddresses) return void unlogged++;
     seen.add(address);
     const earlier = unlogged > 0 && { unlogged_before: unlogged };
     const request = { address, method: cut(method), url: cut(url) };

@@ -114,12 +114,9 @@ async function openListener(options: HttpOptions, needs: ListenerNeeds) {
 async function readPem(setting: string, file: string): Promise<Buffer> {
   try {
     return await readFile(file);
-  } catch (error) {
-    throw new HubError(
-      'HUB_CONFIG_INVALID',
-      `${setting}: ${JSON.stringify(file)} cannot be read (${messageOf(error)})`,
-      { cause: error },
-    );
+  } catch (cause) {
+    const problem = `${setting}: ${JSON.stringify(file)} cannot be read (${messageOf(cause)})`;
+    throw new HubError('HUB_CONFIG_INVALID', problem, { cause });
   }
 }
 

@@ -32,10 +32,8 @@ export function hubRoutes(app: FastifyInstance, needs: Needs): void {
   app.post('/login-link', administered, async (request, reply) => {
     refuseBody(request.body, 'POST /login-link');
     const { path, lastsMs } = needs.login.createLink();
-    return await reply
-      .code(201)
-      .header('cache-control', 'no-store')
-      .send({ path, expires_in_seconds: lastsMs / 1000 });
+    const answer = { path, expires_in_seconds: lastsMs / 1000 };
+    return await reply.code(201).header('cache-control', 'no-store').send(answer);
   });
 
   app.get('/metrics', async (_request, reply) => {
