@@ -31,13 +31,7 @@ import {
   withTags,
 } from '#config';
 import { type Log, HubError, addressOf, messageOf, systemClock } from '#core';
-import {
-  type OpenLog,
-  type Redaction,
-  createKnownSecrets,
-  createRedaction,
-  openLog,
-} from '#telemetry';
+import { type Redaction, createKnownSecrets, createRedaction, openLog } from '#telemetry';
 import type { ConfigFiles } from './app/wire-config.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -147,9 +141,8 @@ async function findShipped({ configFile }: ServeOptions, file: string) {
 
 /** The secrets of the servers and of the hub, for redaction. */
 async function secretsOf(files: ConfigFiles, settings: Settings): Promise<() => readonly string[]> {
-  const { env } = await readOptions();
   return createKnownSecrets(files.servers, {
-    variables: env,
+    variables: await readEnvironment(),
     settings: [
       settings.token,
       settings.redisUrl,
@@ -163,7 +156,7 @@ async function secretsOf(files: ConfigFiles, settings: Settings): Promise<() => 
 
 const stdio = { input: process.stdin, output: process.stdout };
 
-let opened: OpenLog | undefined;
+let opened: Awaited<ReturnType<typeof openLog>> | undefined;
 async function openLogOf({ logLevel, logFormat }: Settings, redaction?: Redaction): Promise<Log> {
   const format = logFormat ?? (process.stderr.isTTY ? 'pretty' : 'json');
   opened = await openLog({ level: logLevel, format }, process.stderr, systemClock, redaction);

@@ -1,17 +1,15 @@
 import { parseArgs } from 'node:util';
 import { findClosest } from '#config';
 import { HubError, kindOf } from '#core';
-import type { Command, ExitCode, Positional } from './command.ts';
+import type { Command, ExitCode, Positional, Run } from './command.ts';
 import { commandHelp, generalHelp } from './help.ts';
-import { createLoaders } from './loaders.ts';
+import * as loaders from './loaders.ts';
 import type { CliNeeds } from './needs.ts';
 import type { Io } from './terminal.ts';
 import type { Values } from './values.ts';
 
 /** Creates the hub's command line interface. Commands are loaded on demand. */
 export function createCli(needs: CliNeeds) {
-  const loaders = createLoaders(needs);
-
   function reportUsageError(text: string, hint: string, io: Io): ExitCode {
     io.err(`agenthub: ${text}`);
     io.err(`Run "${hint}" for help.`);
@@ -29,11 +27,12 @@ export function createCli(needs: CliNeeds) {
       const wantsHelp = first === '--help' || first === '-h' || first === 'help';
       const [name, ...words] = wantsHelp ? [...rest, '--help'] : args;
       if (wantsHelp && rest.length === 0) {
-        io.out(generalHelp(await loaders.loadAll()));
+        io.out(generalHelp(await loaders.loadAllCommands()));
         return 0;
       }
-      const command = name === undefined ? undefined : await loaders.load(name);
-      if (!command) return reportUsageError(unknown(name, loaders.names), 'agenthub --help', io);
+      const command = name === undefined ? undefined : await loaders.loadCommand(name);
+      if (!command)
+        return reportUsageError(unknown(name, loaders.commandNames), 'agenthub --help', io);
       const values = parseArguments(command, words);
       if (typeof values === 'string')
         return reportUsageError(values, `agenthub ${command.name} --help`, io);
@@ -41,7 +40,7 @@ export function createCli(needs: CliNeeds) {
         io.out(commandHelp(command));
         return 0;
       }
-      return await runCommand(command, values, io);
+      return await runCommand(command, { ...io, values, isJson: values['json'] === true, needs });
     },
   };
 }
@@ -99,28 +98,31 @@ function namePositionals(
   return extra === undefined ? values : `Unexpected argument '${extra}'`;
 }
 
-async function runCommand(command: Command, values: Values, io: Io): Promise<ExitCode> {
+async function runCommand(command: Command, run: Run): Promise<ExitCode> {
   try {
-    return await command.run(values, io);
+    return await command.run(run);
   } catch (error) {
     if (error instanceof HubError) {
-      reportError(error, values, io);
+      reportError(error, run);
       // Errors that the user can fix in files, settings or arguments exit with code 2.
       return ['invalid', 'forbidden'].includes(kindOf(error)) ? 2 : 1;
     }
     // After Ctrl-C, an AbortError is expected and not reported.
-    if (!io.signal.aborted || !(error instanceof Error) || error.name !== 'AbortError') throw error;
-    io.progress('');
+    if (!run.signal.aborted || !(error instanceof Error) || error.name !== 'AbortError')
+      throw error;
+    run.progress('');
     return 1;
   }
 }
 
 /** Prints an error, with the output of the server or installer that failed, if known. */
-function reportError({ code, message, data }: HubError, values: Values, io: Io): void {
-  const { errorScreen } = io;
-  io.err(errorScreen.foreign(message));
+function reportError(
+  { code, message, data }: HubError,
+  { isJson, err, json, errorScreen }: Run,
+): void {
+  err(errorScreen.foreign(message));
   const written = [data['output'], data.stderr].find(text => typeof text === 'string');
   for (const line of written?.trimEnd().split('\n') ?? [])
-    if (line) io.err(errorScreen.paint('dim', `  | ${errorScreen.foreign(line)}`));
-  if (values['json'] === true) io.json({ error: { code, message, ...data } });
+    if (line) err(errorScreen.paint('dim', `  | ${errorScreen.foreign(line)}`));
+  if (isJson) json({ error: { code, message, ...data } });
 }

@@ -1,3 +1,4 @@
+import type { CliNeeds } from './needs.ts';
 import type { Io } from './terminal.ts';
 import type { Values } from './values.ts';
 
@@ -33,6 +34,14 @@ export type Positional = {
   readonly completion?: CompletionSource;
 };
 
+/** One run of a command: its arguments, its input and output, and what it needs from the app. */
+export type Run = Io & {
+  readonly values: Values;
+  /** True with `--json`. */
+  readonly isJson: boolean;
+  readonly needs: CliNeeds;
+};
+
 export interface Command {
   readonly name: string;
   /** One line for the list of commands. */
@@ -45,7 +54,7 @@ export interface Command {
   /** Command lines without the program name, each with a description. */
   readonly examples?: readonly (readonly [line: string, what: string])[];
   /** Throws HubError for problems that the user can fix. */
-  run(values: Values, io: Io): Promise<ExitCode>;
+  run(run: Run): Promise<ExitCode>;
 }
 
 /** `--json`, for all commands whose output scripts may parse. */

@@ -1,12 +1,9 @@
 import type { ImportPlan } from '#clients';
 import { HubError } from '#core';
-import { type Options, jsonOption } from './command.ts';
+import { type Options, type Run, jsonOption } from './command.ts';
 import type { CliNeeds, LoadedConfig } from './needs.ts';
 import { objectsIn } from './responses.ts';
-import type { Io } from './terminal.ts';
-import { type Values, textsOf, usageError } from './values.ts';
-
-type Needs = Pick<CliNeeds, 'ask'>;
+import { textsOf, usageError } from './values.ts';
 
 /** A setting beyond the default sandbox that the user has to confirm. */
 type Confirmation = { readonly name: string; readonly message: string };
@@ -44,17 +41,15 @@ export async function loadForEdit({
 /** True if the files may be written; asks on a terminal. Throws HUB_USAGE if there is no terminal to ask on. */
 export async function isAgreed(
   question: string,
-  values: Values,
-  { ask }: Needs,
-  { signal }: Io,
+  { values, isJson, needs, signal }: Run,
 ): Promise<boolean> {
   if (values['dry-run'] === true) return false;
   if (values['yes'] === true) return true;
-  if (!ask || values['json'] === true)
+  if (!needs.ask || isJson)
     throw usageError(
       'nothing was written: there is no terminal to ask on. Add --yes to write, or --dry-run to see what would be written',
     );
-  return isYes(await ask(`${question} [y/N] `, signal));
+  return isYes(await needs.ask(`${question} [y/N] `, signal));
 }
 
 const isYes = (answer: string) => /^y(?:es)?$/i.test(answer.trim());
@@ -64,12 +59,11 @@ async function isAllowedByUser(
   server: string,
   { message }: Confirmation,
   question: string,
-  { ask }: Needs,
-  { err, errorScreen, signal }: Io,
+  { needs, err, errorScreen, signal }: Run,
 ): Promise<boolean> {
   const shown = (text: string) => errorScreen.foreign(text).replaceAll('\n', ' ');
   err(shown(`${server}: ${message}`));
-  return isYes((await ask?.(shown(`${question} [y/N] `), signal)) ?? '');
+  return isYes((await needs.ask?.(shown(`${question} [y/N] `), signal)) ?? '');
 }
 
 /**
@@ -80,11 +74,9 @@ async function isAllowedByUser(
 export async function confirmEach(
   server: string,
   settings: readonly Confirmation[],
-  values: Values,
-  needs: Needs,
-  io: Io,
+  run: Run,
 ): Promise<readonly string[] | undefined> {
-  const allowed = textsOf(values, 'allow');
+  const allowed = textsOf(run.values, 'allow');
   const names = settings.map(({ name }) => name);
   const unknown = allowed.find(name => !names.includes(name));
   if (unknown !== undefined)
@@ -92,9 +84,9 @@ export async function confirmEach(
       `--allow: ${JSON.stringify(unknown)} is not a setting that ${server} asks for: ${names.join(', ') || 'nothing beyond the default sandbox'}. Remove it`,
     );
   const open = settings.filter(({ name }) => !allowed.includes(name));
-  if (open.length > 0 && (!needs.ask || values['json'] === true)) throw cannotAsk(server, open);
+  if (open.length > 0 && (!run.needs.ask || run.isJson)) throw cannotAsk(server, open);
   for (const each of open)
-    if (!(await isAllowedByUser(server, each, `Allow ${each.name}?`, needs, io))) return undefined;
+    if (!(await isAllowedByUser(server, each, `Allow ${each.name}?`, run))) return undefined;
   return names;
 }
 
@@ -126,11 +118,11 @@ const quoted = (name: string) =>
  * The settings of an import that `--allow` names, for one server (`SERVER/NAME`) or for all imported servers
  * (`NAME`), or that the user allows on the terminal. Throws HUB_USAGE for a name that no server of the plan asks for.
  */
-export async function confirmImport(plan: ImportPlan, values: Values, needs: Needs, io: Io) {
+export async function confirmImport(plan: ImportPlan, run: Run) {
   const settings = plan.items.flatMap(item =>
     item.action === 'add' ? item.loosenings.map(each => ({ ...each, server: item.name })) : [],
   );
-  const named = textsOf(values, 'allow');
+  const named = textsOf(run.values, 'allow');
   const known = settings.flatMap(({ server, name }) => [name, `${server}/${name}`]);
   const unknown = named.find(name => !known.includes(name));
   if (unknown !== undefined)
@@ -141,11 +133,11 @@ export async function confirmImport(plan: ImportPlan, values: Values, needs: Nee
   const isAllowed = (server: string, { name }: Pick<Confirmation, 'name'>) =>
     allowed.has(name) || allowed.has(`${server}/${name}`);
   // Without `--yes` and a terminal, `isAgreed` refuses later.
-  const isAsking = ['yes', 'dry-run', 'json'].every(option => values[option] !== true);
-  for (const each of needs.ask && isAsking ? settings : []) {
+  const isAsking = ['yes', 'dry-run', 'json'].every(option => run.values[option] !== true);
+  for (const each of run.needs.ask && isAsking ? settings : []) {
     if (isAllowed(each.server, each)) continue;
     const question = `Allow ${each.name} for ${each.server}?`;
-    if (await isAllowedByUser(each.server, each, question, needs, io))
+    if (await isAllowedByUser(each.server, each, question, run))
       allowed.add(`${each.server}/${each.name}`);
   }
   return isAllowed;

@@ -10,7 +10,8 @@ import {
   isObject,
   tryParseJson,
 } from '#core';
-import type { CliNeeds, HubPlace } from './needs.ts';
+import type { Run } from './command.ts';
+import type { HubPlace } from './needs.ts';
 import type { OwnerAccess } from './owner.ts';
 import {
   type Described,
@@ -21,7 +22,7 @@ import {
   readWhole,
 } from './responses.ts';
 import type { Io } from './terminal.ts';
-import { type Values, textOf, usageError } from './values.ts';
+import { textOf, usageError } from './values.ts';
 
 type HubRequest = {
   readonly method: 'GET' | 'POST' | 'DELETE';
@@ -45,11 +46,8 @@ const isRefusal = ({ statusCode = 0 }: IncomingMessage) => statusCode >= 400;
 const connectMs = 10_000;
 
 /** Creates a client for the hub that the command line names. Throws HubError for an invalid address. */
-export const openHub = async (
-  { findHub }: Pick<CliNeeds, 'findHub'>,
-  values: Values,
-  io: Pick<Io, 'signal' | 'clock'>,
-): Promise<HubClient> => createHubClient(await findHub(textOf(values, 'url')), io);
+export const openHub = async (run: Run): Promise<HubClient> =>
+  createHubClient(await run.needs.findHub(textOf(run.values, 'url')), run);
 
 /**
  * Client of a hub's HTTP API. All methods reject with HUB_CONNECT_FAILED if no hub answers or the hub does not admit

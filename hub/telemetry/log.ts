@@ -8,8 +8,6 @@ type LogOptions = {
   readonly format: 'json' | 'pretty';
 };
 
-export type OpenLog = Awaited<ReturnType<typeof openLog>>;
-
 /** Bound for lines not yet read, in bytes. Above it lines are dropped and counted. */
 const maxWaitingBytes = 4 * 1024 * 1024;
 const closeMs = 1_000;

@@ -1,9 +1,8 @@
 import { findLoosenings, warningsOf } from '#config';
 import { HubError, type JsonObject, isObject, tryParseJson } from '#core';
-import { type Command, type ExitCode, hubOptions } from '../command.ts';
+import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { allowOption, confirmEach, confirmationsIn, loadForEdit } from '../confirm.ts';
 import { type HubClient, isAbsent, openHub } from '../hub-client.ts';
-import type { CliNeeds } from '../needs.ts';
 import { fieldsOf } from '../responses.ts';
 import type { Io } from '../terminal.ts';
 import { type Values, textOf, textsOf, usageError, wordOf } from '../values.ts';
@@ -20,109 +19,101 @@ type Wanted = {
 };
 
 /** `agenthub add`: installs a server through the running hub, or writes its entry if no hub runs. */
-export function createAdd(needs: CliNeeds): Command {
-  return {
-    name: 'add',
-    summary: 'Install a server, test it, and add it to the config.',
-    positionals: [
-      {
-        name: 'package',
-        help: '@org/name@1.0 (npm), uvx:name==1.0 (PyPI), docker:image:tag, or https://host/mcp.',
-      },
-    ],
-    options: {
-      name: {
-        value: 'name',
-        help: 'Name of the server. Default: derived from the package.',
-      },
-      env: {
-        multiple: true,
-        short: 'e',
-        value: 'K=V',
-        help: "Environment variable. K alone: its value in the hub's environment. Repeatable.",
-      },
-      header: {
-        multiple: true,
-        value: 'K=V',
-        help: 'HTTP header for a remote server. Repeatable.',
-      },
-      arg: {
-        multiple: true,
-        value: 'text',
-        help: 'Argument for the server. Write --arg=--flag if it starts with "-". Repeatable.',
-      },
-      mount: {
-        multiple: true,
-        value: 'from:to[:rw]',
-        help: 'Folder that the server may read, or write with ":rw". Repeatable.',
-      },
-      volume: {
-        multiple: true,
-        value: 'name:/path',
-        help: 'Named volume that the server may write to. Kept when the server is removed. Repeatable.',
-      },
-      network: {
-        value: 'mode',
-        completion: ['none', 'bridge'],
-        help: 'bridge: the server can reach the network. Default: none.',
-      },
-      tag: {
-        multiple: true,
-        value: 'word',
-        help: 'Tag, to select servers with. Repeatable.',
-      },
-      allow: allowOption,
-      ...hubOptions,
+export const add: Command = {
+  name: 'add',
+  summary: 'Install a server, test it, and add it to the config.',
+  positionals: [
+    {
+      name: 'package',
+      help: '@org/name@1.0 (npm), uvx:name==1.0 (PyPI), docker:image:tag, or https://host/mcp.',
     },
-    details: [
-      'Each setting beyond the default sandbox (a writable mount, the network, a variable of the hub, ...) needs your confirmation. Without a terminal, name each with --allow.',
-      'If no hub is running, the entry is written to the config file, and the server is installed at the next start.',
-      '--json prints the response of POST /servers/install: {"name", "package", "tools", "warnings", ...}; without a running hub, {"name", "file", "installed": false, "warnings"}.',
-    ],
-    examples: [
-      ['add @modelcontextprotocol/server-memory', 'A package from npm'],
-      ['add uvx:mcp-server-fetch --network bridge', 'A PyPI package that needs the network'],
-      [
-        'add @modelcontextprotocol/server-filesystem --arg /notes --mount ~/notes:/notes:rw',
-        'A server that works on a folder',
-      ],
-      [
-        `add docker:ghcr.io/github/github-mcp-server:v1.0.0 --name github -e GITHUB_PERSONAL_ACCESS_TOKEN='\${GITHUB_TOKEN}' --network bridge`,
-        'An image, with a secret from the environment',
-      ],
-    ],
-    async run(values, io) {
-      const wanted = wantedOf(values);
-      const hub = await openHub(needs, values, io);
-      try {
-        const installed = await installConfirmed(hub, wanted, values, needs, io);
-        if (installed === undefined) return reportDeclined(io);
-        if (values['json'] === true) return io.json(installed);
-        reportInstalled(installed, io);
-        return 0;
-      } catch (error) {
-        if (values['url'] !== undefined || !isAbsent(error)) throw error;
-        return await writeEntry(wanted, values, needs, io);
-      }
+  ],
+  options: {
+    name: {
+      value: 'name',
+      help: 'Name of the server. Default: derived from the package.',
     },
-  };
-}
+    env: {
+      multiple: true,
+      short: 'e',
+      value: 'K=V',
+      help: "Environment variable. K alone: its value in the hub's environment. Repeatable.",
+    },
+    header: {
+      multiple: true,
+      value: 'K=V',
+      help: 'HTTP header for a remote server. Repeatable.',
+    },
+    arg: {
+      multiple: true,
+      value: 'text',
+      help: 'Argument for the server. Write --arg=--flag if it starts with "-". Repeatable.',
+    },
+    mount: {
+      multiple: true,
+      value: 'from:to[:rw]',
+      help: 'Folder that the server may read, or write with ":rw". Repeatable.',
+    },
+    volume: {
+      multiple: true,
+      value: 'name:/path',
+      help: 'Named volume that the server may write to. Kept when the server is removed. Repeatable.',
+    },
+    network: {
+      value: 'mode',
+      completion: ['none', 'bridge'],
+      help: 'bridge: the server can reach the network. Default: none.',
+    },
+    tag: {
+      multiple: true,
+      value: 'word',
+      help: 'Tag, to select servers with. Repeatable.',
+    },
+    allow: allowOption,
+    ...hubOptions,
+  },
+  details: [
+    'Each setting beyond the default sandbox (a writable mount, the network, a variable of the hub, ...) needs your confirmation. Without a terminal, name each with --allow.',
+    'If no hub is running, the entry is written to the config file, and the server is installed at the next start.',
+    '--json prints the response of POST /servers/install: {"name", "package", "tools", "warnings", ...}; without a running hub, {"name", "file", "installed": false, "warnings"}.',
+  ],
+  examples: [
+    ['add @modelcontextprotocol/server-memory', 'A package from npm'],
+    ['add uvx:mcp-server-fetch --network bridge', 'A PyPI package that needs the network'],
+    [
+      'add @modelcontextprotocol/server-filesystem --arg /notes --mount ~/notes:/notes:rw',
+      'A server that works on a folder',
+    ],
+    [
+      `add docker:ghcr.io/github/github-mcp-server:v1.0.0 --name github -e GITHUB_PERSONAL_ACCESS_TOKEN='\${GITHUB_TOKEN}' --network bridge`,
+      'An image, with a secret from the environment',
+    ],
+  ],
+  async run(run) {
+    const wanted = wantedOf(run.values);
+    const hub = await openHub(run);
+    try {
+      const installed = await installConfirmed(hub, wanted, run);
+      if (installed === undefined) return reportDeclined(run);
+      if (run.isJson) return run.json(installed);
+      reportInstalled(installed, run);
+      return 0;
+    } catch (error) {
+      if (run.values['url'] !== undefined || !isAbsent(error)) throw error;
+      return await writeEntry(wanted, run);
+    }
+  },
+};
 
 /** Returns undefined if the user does not confirm the server's settings. */
-async function installConfirmed(
-  hub: HubClient,
-  wanted: Wanted,
-  values: Values,
-  needs: CliNeeds,
-  io: Io,
-): Promise<unknown> {
+async function installConfirmed(hub: HubClient, wanted: Wanted, run: Run): Promise<unknown> {
   try {
-    return await install(hub, wanted, textsOf(values, 'allow'), io);
+    return await install(hub, wanted, textsOf(run.values, 'allow'), run);
   } catch (error) {
     const asked = confirmationsIn(error);
     if (!asked) throw error;
-    const confirmed = await confirmEach(asked.server, asked.settings, values, needs, io);
-    return confirmed && (await install(hub, wanted, confirmed, io));
+    const confirmed = await confirmEach(asked.server, asked.settings, run);
+    return confirmed && (await install(hub, wanted, confirmed, run));
   }
 }
 
@@ -133,12 +124,11 @@ function reportDeclined({ err }: Io): ExitCode {
 
 async function install(
   hub: HubClient,
-  wanted: Wanted,
+  { rest, ...wanted }: Wanted,
   confirm: readonly string[],
   { progress }: Io,
 ): Promise<unknown> {
-  const { rest, ...known } = wanted;
-  const body = { ...known, ...rest, ...(confirm.length > 0 && { confirm }) };
+  const body = { ...wanted, ...rest, ...(confirm.length > 0 && { confirm }) };
   const events = hub.follow({ method: 'POST', path: '/servers/install', body });
   for await (const { type, data } of events) {
     const value = tryParseJson(data);
@@ -161,12 +151,8 @@ function reportInstalled(installed: unknown, { out, remark, screen }: Io): void 
 }
 
 /** Writes the entry for a hub that reads it later. The entry is validated, but nothing is built or started. */
-async function writeEntry(
-  { package: spec, ...wanted }: Wanted,
-  values: Values,
-  needs: CliNeeds,
-  io: Io,
-): Promise<ExitCode> {
+async function writeEntry({ package: spec, ...wanted }: Wanted, run: Run): Promise<ExitCode> {
+  const { needs, out, json, remark, screen } = run;
   const { file, config } = await loadForEdit(needs);
   const { draftLazily } = await import('#installs');
   const source = { package: spec };
@@ -178,15 +164,15 @@ async function writeEntry(
   const previewed = await editor.preview(file, name, entry);
   const loosenings = findLoosenings(entry, previewed, config.servers);
   const open = loosenings.filter(({ needsConfirmation }) => needsConfirmation);
-  if (!(await confirmEach(name, open, values, needs, io))) return reportDeclined(io);
+  if (!(await confirmEach(name, open, run))) return reportDeclined(run);
   const edited = await editor.addServer(file, name, entry);
   const own = edited.servers.filter(server => server.name === name);
   const warnings = warningsOf({ ...edited, servers: own });
-  if (values['json'] === true) return io.json({ name, file, installed: false, warnings });
-  io.out(
-    `${io.screen.paint('green', 'added')} ${name} to ${file}. No hub is running: it is installed at the next start ("agenthub serve")`,
+  if (run.isJson) return json({ name, file, installed: false, warnings });
+  out(
+    `${screen.paint('green', 'added')} ${name} to ${file}. No hub is running: it is installed at the next start ("agenthub serve")`,
   );
-  for (const warning of warnings) io.remark('warning', warning);
+  for (const warning of warnings) remark('warning', warning);
   return 0;
 }
 

@@ -1,110 +1,106 @@
 import { findClosest } from '#config';
 import { HubError, isObject, sleep } from '#core';
-import { type Command, type ExitCode, hubOptions, serverOption } from '../command.ts';
+import { type Command, type ExitCode, type Run, hubOptions, serverOption } from '../command.ts';
 import { type HubClient, listServers, openHub, withStartProgress } from '../hub-client.ts';
 import { type Mcp, type Tool, openMcp } from '../mcp.ts';
-import type { CliNeeds } from '../needs.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import type { Io } from '../terminal.ts';
 import { argumentsOf, arePairs, parseObject } from '../tool-arguments.ts';
-import { type Values, textOf, textsOf, usageError, wordOf } from '../values.ts';
+import { textOf, textsOf, usageError, wordOf } from '../values.ts';
 
 /** `agenthub call`: calls a tool from the shell. */
-export function createCall(needs: CliNeeds): Command {
-  return {
-    name: 'call',
-    summary: 'Call a tool, with arguments as JSON or key=value pairs.',
-    positionals: [
-      { name: 'tool', help: 'Tool name, as in "agenthub list --tools".', completion: 'tool' },
-      {
-        name: 'arguments',
-        help: 'A JSON object, "-" to read it from stdin, or key=value pairs.',
-        count: 'any',
-      },
-    ],
-    options: {
-      ...serverOption('Server of the tool. The tool then has its own name, without prefix.'),
-      ...hubOptions,
+export const call: Command = {
+  name: 'call',
+  summary: 'Call a tool, with arguments as JSON or key=value pairs.',
+  positionals: [
+    { name: 'tool', help: 'Tool name, as in "agenthub list --tools".', completion: 'tool' },
+    {
+      name: 'arguments',
+      help: 'A JSON object, "-" to read it from stdin, or key=value pairs.',
+      count: 'any',
     },
-    details: [
-      'Text results go to stdout, progress to stderr on a terminal. If the tool fails, the exit code is 1 and its message goes to stderr. Waits for servers that are starting.',
-      '--json prints the MCP result: {"content": [...], "structuredContent", "isError"}; without a result, {"error": {"code", "message"}}.',
-    ],
-    examples: [
-      ['call memory_read_graph', 'A tool without arguments'],
-      ['call memory_search_nodes query=Ada', 'A tool with an argument'],
-      [`call memory_search_nodes '{"query": "Ada"}' --json`, 'The same with JSON input and output'],
-      ['call read_graph --server memory', "By the server's own name"],
-    ],
-    async run(values, io) {
-      // Parse the arguments first, so that errors are reported before any request.
-      const words = textsOf(values, 'arguments');
-      const given = arePairs(words) ? undefined : await readObject(words, io);
-      const hub = await openHub(needs, values, io);
-      const server = textOf(values, 'server');
-      const opening = openMcp(hub, server, needs.version);
-      // For one server, the hub itself waits until the server runs.
-      await using mcp =
-        server === undefined ? await opening : await withStartProgress(opening, hub, server, io);
-      return await call(given ?? words, mcp, hub, values, io);
-    },
-  };
-}
+  ],
+  options: {
+    ...serverOption('Server of the tool. The tool then has its own name, without prefix.'),
+    ...hubOptions,
+  },
+  details: [
+    'Text results go to stdout, progress to stderr on a terminal. If the tool fails, the exit code is 1 and its message goes to stderr. Waits for servers that are starting.',
+    '--json prints the MCP result: {"content": [...], "structuredContent", "isError"}; without a result, {"error": {"code", "message"}}.',
+  ],
+  examples: [
+    ['call memory_read_graph', 'A tool without arguments'],
+    ['call memory_search_nodes query=Ada', 'A tool with an argument'],
+    [`call memory_search_nodes '{"query": "Ada"}' --json`, 'The same with JSON input and output'],
+    ['call read_graph --server memory', "By the server's own name"],
+  ],
+  async run(run) {
+    const { values, needs } = run;
+    // Parse the arguments first, so that errors are reported before any request.
+    const words = textsOf(values, 'arguments');
+    const given = arePairs(words) ? undefined : await readObject(words, run);
+    const hub = await openHub(run);
+    const server = textOf(values, 'server');
+    const opening = openMcp(hub, server, needs.version);
+    // For one server, the hub itself waits until the server runs.
+    await using mcp =
+      server === undefined ? await opening : await withStartProgress(opening, hub, server, run);
+    return await callTool(given ?? words, mcp, hub, run);
+  },
+};
 
-async function readObject([first = '', extra]: readonly string[], io: Io): Promise<object> {
+async function readObject([first = '', extra]: readonly string[], run: Run): Promise<object> {
+  const isStdin = first === '-';
   if (extra !== undefined)
     throw usageError(
-      `${JSON.stringify(extra)} is one argument too many: ${first === '-' ? 'the input on stdin' : 'the JSON object'} already contains all arguments`,
+      `${JSON.stringify(extra)} is one argument too many: ${isStdin ? 'the input on stdin' : 'the JSON object'} already contains all arguments`,
     );
-  return first === '-' ? parseObject(await io.input(), 'stdin') : parseObject(first, 'arguments');
+  return isStdin ? parseObject(await run.input(), 'stdin') : parseObject(first, 'arguments');
 }
 
-async function call(
-  /** The arguments, or pairs to convert. */
+/** `given`: the arguments, or pairs to convert. */
+async function callTool(
   given: object | readonly string[],
   mcp: Mcp,
   hub: HubClient,
-  values: Values,
-  io: Io,
+  run: Run,
 ): Promise<ExitCode> {
+  const { values, isJson, json, progress } = run;
   const name = wordOf(values, 'tool');
-  const find = async () => await findTool(name, textOf(values, 'server'), mcp, hub, io);
+  const find = async () => await findTool(name, textOf(values, 'server'), mcp, hub, run);
   const args = Array.isArray(given) ? argumentsOf(await find(), given) : given;
-  const send = async () => await mcp.callTool(name, args, text => io.progress(`${name}: ${text}`));
+  const send = async () => await mcp.callTool(name, args, text => progress(`${name}: ${text}`));
   const first = await send();
   // The tool may have been unknown because its server was still starting.
   const isUnknown = fieldsOf(first.error?.['data'])['code'] === 'HUB_NAME_UNKNOWN';
   const { result, error } = isUnknown ? await find().then(send) : first;
-  if (error) return await reportRefusal(error, mcp, hub, values, io);
+  if (error) return await reportRefusal(name, error, mcp, hub, run);
   const isError = result['isError'] === true;
-  if (values['json'] === true) io.json(result);
-  else {
-    const screen = isError ? io.errorScreen : io.screen;
-    const text = screen.foreign(textOfResult(result));
-    if (text !== '') (isError ? io.err : io.out)(text);
-  }
+  const [print, screen] = isError ? [run.err, run.errorScreen] : [run.out, run.screen];
+  const text = isJson ? '' : screen.foreign(textOfResult(result));
+  if (isJson) json(result);
+  else if (text !== '') print(text);
   return isError ? 1 : 0;
 }
 
 /** Errors of the hub have one of its codes and are thrown; errors of a server have a number. */
 async function reportRefusal(
+  tool: string,
   error: Described,
   mcp: Mcp,
   hub: HubClient,
-  values: Values,
-  io: Io,
+  { isJson, json, err, errorScreen }: Run,
 ): Promise<ExitCode> {
   const data = fieldsOf(error['data']);
   const message = String(error['message']);
   const isOfHub = String(data['code']).startsWith('HUB_');
   const known = isOfHub ? await hub.errorOf({ ...data, message }) : undefined;
   if (known) throw known;
-  if (values['json'] === true) io.json({ error });
+  if (isJson) json({ error });
   const text = `the server refuses the call: ${message} (${String(error['code'])})`;
-  const name = wordOf(values, 'tool');
   const tools = await mcp.listTools();
-  const isListed = tools.some(tool => tool.name === name);
-  io.err(io.errorScreen.foreign(isListed ? text : withGuess(text, name, tools)));
+  const isListed = tools.some(({ name }) => name === tool);
+  err(errorScreen.foreign(isListed ? text : withGuess(text, tool, tools)));
   return 1;
 }
 

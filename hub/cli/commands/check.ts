@@ -1,46 +1,43 @@
 import { type ServerConfig, rulesSchemaJson, schemaJson, warningsOf } from '#config';
 import { type Command, configOption, jsonOption } from '../command.ts';
-import type { CliNeeds } from '../needs.ts';
 import { columns } from '../table.ts';
 import { textOf } from '../values.ts';
 
 /** `agenthub check`: reports problems of the config, or summarizes it. */
-export function createCheck({ loadConfig }: Pick<CliNeeds, 'loadConfig'>): Command {
-  return {
-    name: 'check',
-    summary: 'Check the config and the settings without starting anything.',
-    options: { ...configOption('The file to check.'), ...jsonOption },
-    details: [
-      'If something is wrong, names file, line, value and remedy, and exits with 2.',
-      '--json prints {"file", "servers": [{"name", "runs", "starts"}], "warnings": [...]}; if something is wrong, {"error": {"code", "message"}}.',
-    ],
-    examples: [
-      ['check', 'Check the config that the hub would read'],
-      ['check --config hub.yaml', 'Check another file'],
-    ],
-    async run(values, { out, json, remark, screen }) {
-      const { file, config, insteadOf } = await loadConfig(textOf(values, 'config'));
-      const warnings = warningsOf(config);
-      const servers = config.servers.map(summaryOf);
-      if (values['json'] === true)
-        return json({
-          file,
-          servers: servers.map(([name, runs, starts]) => ({ name, runs, starts })),
-          warnings,
-        });
-      const count = `${servers.length} ${servers.length === 1 ? 'server' : 'servers'}`;
-      out(`${file}: ${screen.paint('green', 'fine')}, ${count}`);
-      for (const line of columns(servers)) out(line);
-      if (insteadOf !== undefined)
-        remark(
-          'note',
-          `there is no ${insteadOf} here: this one comes with AgentHub, and is in force until there is one. Write it with "agenthub init"`,
-        );
-      for (const warning of warnings) remark('warning', warning);
-      return 0;
-    },
-  };
-}
+export const check: Command = {
+  name: 'check',
+  summary: 'Check the config and the settings without starting anything.',
+  options: { ...configOption('The file to check.'), ...jsonOption },
+  details: [
+    'If something is wrong, names file, line, value and remedy, and exits with 2.',
+    '--json prints {"file", "servers": [{"name", "runs", "starts"}], "warnings": [...]}; if something is wrong, {"error": {"code", "message"}}.',
+  ],
+  examples: [
+    ['check', 'Check the config that the hub would read'],
+    ['check --config hub.yaml', 'Check another file'],
+  ],
+  async run({ values, isJson, needs, out, json, remark, screen }) {
+    const { file, config, insteadOf } = await needs.loadConfig(textOf(values, 'config'));
+    const warnings = warningsOf(config);
+    const servers = config.servers.map(summaryOf);
+    if (isJson)
+      return json({
+        file,
+        servers: servers.map(([name, runs, starts]) => ({ name, runs, starts })),
+        warnings,
+      });
+    const count = `${servers.length} ${servers.length === 1 ? 'server' : 'servers'}`;
+    out(`${file}: ${screen.paint('green', 'fine')}, ${count}`);
+    for (const line of columns(servers)) out(line);
+    if (insteadOf !== undefined)
+      remark(
+        'note',
+        `there is no ${insteadOf} here: this one comes with AgentHub, and is in force until there is one. Write it with "agenthub init"`,
+      );
+    for (const warning of warnings) remark('warning', warning);
+    return 0;
+  },
+};
 
 function summaryOf({ name, enabled, autoStart, launch }: ServerConfig): readonly string[] {
   const start = autoStart ? 'starts with the hub' : 'starts at the first call';
@@ -59,15 +56,13 @@ function describeLaunch(launch: ServerConfig['launch']): string {
 }
 
 /** `agenthub schema`: prints the JSON Schema of the config file. */
-export function createSchema(): Command {
-  return {
-    name: 'schema',
-    summary: 'Print the JSON Schema of the config file.',
-    options: { rules: { help: 'Print the schema of the rules file for prompts instead.' } },
-    examples: [['schema > hub.schema.json', 'Save it for an editor']],
-    async run({ rules }, { out }) {
-      out((rules === true ? rulesSchemaJson() : schemaJson()).trimEnd());
-      return 0;
-    },
-  };
-}
+export const schema: Command = {
+  name: 'schema',
+  summary: 'Print the JSON Schema of the config file.',
+  options: { rules: { help: 'Print the schema of the rules file for prompts instead.' } },
+  examples: [['schema > hub.schema.json', 'Save it for an editor']],
+  async run({ values, out }) {
+    out((values['rules'] === true ? rulesSchemaJson() : schemaJson()).trimEnd());
+    return 0;
+  },
+};

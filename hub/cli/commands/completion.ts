@@ -1,10 +1,8 @@
 import { findClosest } from '#config';
 import { within } from '#core';
-import type { Command, CompletionSource } from '../command.ts';
+import type { Command, CompletionSource, Run } from '../command.ts';
 import { createHubClient, listJobs, listServers } from '../hub-client.ts';
 import { openMcp } from '../mcp.ts';
-import type { CliNeeds } from '../needs.ts';
-import type { Io } from '../terminal.ts';
 import { textsOf, usageError, wordOf } from '../values.ts';
 
 // Each script passes the words before the cursor to `agenthub __complete`. That prints one candidate per line,
@@ -70,39 +68,37 @@ const scripts = new Map([
 const shells = [...scripts.keys()];
 
 /** `agenthub completion`: prints the completion script of a shell. */
-export function createCompletion(): Command {
-  return {
-    name: 'completion',
-    summary: 'Print a script that completes commands, servers and tools in bash, zsh or fish.',
-    positionals: [{ name: 'shell', help: `${shells.join(', ')}.`, completion: shells }],
-    options: {},
-    details: [
-      'The script calls "agenthub", which asks the running hub for its servers and tools. It never needs to be updated.',
-    ],
-    examples: [
-      ['completion bash >> ~/.bashrc', 'bash'],
-      ['completion zsh >> ~/.zshrc', 'zsh, behind its compinit'],
-      ['completion fish > ~/.config/fish/completions/agenthub.fish', 'fish'],
-    ],
-    async run(values, { out }) {
-      const shell = wordOf(values, 'shell');
-      const script = scripts.get(shell);
-      if (script === undefined) {
-        const meant = findClosest(shell, shells);
-        throw usageError(
-          `${JSON.stringify(shell)} is not a supported shell: write ${shells.join(', ')}${meant === undefined ? '' : `. Did you mean ${JSON.stringify(meant)}?`}`,
-        );
-      }
-      out(script.trimEnd());
-      return 0;
-    },
-  };
-}
+export const completion: Command = {
+  name: 'completion',
+  summary: 'Print a script that completes commands, servers and tools in bash, zsh or fish.',
+  positionals: [{ name: 'shell', help: `${shells.join(', ')}.`, completion: shells }],
+  options: {},
+  details: [
+    'The script calls "agenthub", which asks the running hub for its servers and tools. It never needs to be updated.',
+  ],
+  examples: [
+    ['completion bash >> ~/.bashrc', 'bash'],
+    ['completion zsh >> ~/.zshrc', 'zsh, behind its compinit'],
+    ['completion fish > ~/.config/fish/completions/agenthub.fish', 'fish'],
+  ],
+  async run({ values, out }) {
+    const shell = wordOf(values, 'shell');
+    const script = scripts.get(shell);
+    if (script === undefined) {
+      const meant = findClosest(shell, shells);
+      throw usageError(
+        `${JSON.stringify(shell)} is not a supported shell: write ${shells.join(', ')}${meant === undefined ? '' : `. Did you mean ${JSON.stringify(meant)}?`}`,
+      );
+    }
+    out(script.trimEnd());
+    return 0;
+  },
+};
 
 /** The commands by name. */
 type Loaders = {
-  load(name: string): Promise<Command | undefined>;
-  loadAll(): Promise<readonly { readonly commands: readonly Command[] }[]>;
+  loadCommand(name: string): Promise<Command | undefined>;
+  loadAllCommands(): Promise<readonly { readonly commands: readonly Command[] }[]>;
 };
 
 /** A completion candidate and its description. */
@@ -117,22 +113,22 @@ const files = ':files';
 const harmless = /^[\w.@/+-]+$/;
 
 /** `agenthub __complete`: answers the completion scripts. Errors are silent and complete nothing. */
-export function createComplete(needs: CliNeeds, loaders: Loaders): Command {
+export function createComplete(loaders: Loaders): Command {
   return {
     name: '__complete',
     summary: 'Print completion candidates. Used by the scripts of "agenthub completion".',
     positionals: [{ name: 'words', help: 'All words up to the cursor, after "--".', count: 'any' }],
     options: {},
-    async run(values, io) {
-      const words = textsOf(values, 'words');
+    async run(run) {
+      const words = textsOf(run.values, 'words');
       const current = words.at(-1) ?? '';
       const before = words.slice(0, -1);
-      const found = await complete(before, current, needs, loaders, io).catch(() => []);
-      if (found === files) io.out(files);
+      const found = await complete(before, current, loaders, run).catch(() => []);
+      if (found === files) run.out(files);
       else
         for (const [word, meaning] of found)
           if (word.startsWith(current) && harmless.test(word))
-            io.out(`${word}\t${String(meaning).replaceAll(/[\s\p{Cc}]+/gu, ' ')}`);
+            run.out(`${word}\t${String(meaning).replaceAll(/[\s\p{Cc}]+/gu, ' ')}`);
       return 0;
     },
   };
@@ -141,17 +137,16 @@ export function createComplete(needs: CliNeeds, loaders: Loaders): Command {
 async function complete(
   [name, ...words]: readonly string[],
   current: string,
-  needs: CliNeeds,
   loaders: Loaders,
-  io: Io,
+  run: Run,
 ): Promise<Candidates> {
   if (name === undefined || name === 'help') {
-    const groups = await loaders.loadAll();
+    const groups = await loaders.loadAllCommands();
     return groups.flatMap(({ commands }) =>
       commands.map((command): Candidate => [command.name, command.summary]),
     );
   }
-  const command = await loaders.load(name);
+  const command = await loaders.loadCommand(name);
   if (!command) return [];
   const { pending, given, positionals } = readWords(command, words);
   if (!pending && current.startsWith('-')) {
@@ -165,7 +160,7 @@ async function complete(
   const last = expected.at(-1);
   const isList = last?.count === 'some' || last?.count === 'any';
   const { completion } = pending ?? expected[positionals] ?? (isList ? last : {});
-  return await candidatesOf(completion, given, needs, io);
+  return await candidatesOf(completion, given, run);
 }
 
 /** Parses the words before the cursor as far as possible, because the command line is incomplete. */
@@ -191,8 +186,7 @@ function readWords({ options }: Command, words: readonly string[]) {
 async function candidatesOf(
   completion: CompletionSource | undefined,
   given: ReadonlyMap<string, string>,
-  needs: CliNeeds,
-  { signal: ending, clock }: Io,
+  { needs, signal: ending, clock }: Run,
 ): Promise<Candidates> {
   if (completion === undefined) return [];
   if (completion === 'file') return files;

@@ -18,148 +18,137 @@ import {
   targetOf,
   targetOptions,
 } from '../client-change.ts';
-import { type Command, type ExitCode, hubOptions, serverOption } from '../command.ts';
+import { type Command, type ExitCode, type Run, hubOptions, serverOption } from '../command.ts';
 import { changeOptions, isAgreed } from '../confirm.ts';
 import { createHubClient } from '../hub-client.ts';
-import type { CliNeeds, HubPlace } from '../needs.ts';
+import type { HubPlace } from '../needs.ts';
 import { fieldsOf } from '../responses.ts';
 import { columns } from '../table.ts';
 import type { Io } from '../terminal.ts';
-import { type Values, textOf, usageError, wordOf } from '../values.ts';
+import { textOf, usageError, wordOf } from '../values.ts';
 
 /** `agenthub connect`: adds the hub to a client's config file. */
-export function createConnect(needs: CliNeeds): Command {
-  return {
-    name: 'connect',
-    summary: 'Add the hub to the config of a client, and keep a backup of it.',
-    positionals: [{ ...clientPositional, count: 'optional' }],
-    options: {
-      ...targetOptions,
-      ...serverOption('Only this server of the hub, without name prefixes. Default: all servers.'),
-      url: hubOptions.url,
-      ...changeOptions,
-    },
-    details: [
-      'Without a client: lists the files of all clients and whether they contain the hub. Shows the change before it is written. Nothing else in the file changes, and "disconnect" reverts it.',
-      '--json prints {"client", "file", "name", "state": "connected" | "unchanged" | "planned", "backup", "notes"}, for Raycast {"client", "paste", "notes"}, and without a client a list of {"client", "scope", "file", "state"}.',
+export const connect: Command = {
+  name: 'connect',
+  summary: 'Add the hub to the config of a client, and keep a backup of it.',
+  positionals: [{ ...clientPositional, count: 'optional' }],
+  options: {
+    ...targetOptions,
+    ...serverOption('Only this server of the hub, without name prefixes. Default: all servers.'),
+    url: hubOptions.url,
+    ...changeOptions,
+  },
+  details: [
+    'Without a client: lists the files of all clients and whether they contain the hub. Shows the change before it is written. Nothing else in the file changes, and "disconnect" reverts it.',
+    '--json prints {"client", "file", "name", "state": "connected" | "unchanged" | "planned", "backup", "notes"}, for Raycast {"client", "paste", "notes"}, and without a client a list of {"client", "scope", "file", "state"}.',
+  ],
+  examples: [
+    ['connect claude-code', 'Show the change, ask, and write it'],
+    ['connect vscode --workspace --yes', 'For this folder, without asking'],
+    [
+      'connect cursor --server memory --name memory --dry-run',
+      'Preview the entry for a single server',
     ],
-    examples: [
-      ['connect claude-code', 'Show the change, ask, and write it'],
-      ['connect vscode --workspace --yes', 'For this folder, without asking'],
-      [
-        'connect cursor --server memory --name memory --dry-run',
-        'Preview the entry for a single server',
-      ],
-    ],
-    async run(values, io) {
-      const word = textOf(values, 'client');
-      const place = await needs.findHub(textOf(values, 'url'));
-      if (word === undefined) return await showAll(place, values, needs, io);
-      const client = clientOf(word);
-      const hub: HubAddress = {
-        ...place,
-        url: reachable(place.url),
-        server: textOf(values, 'server'),
-        bridge: await needs.findBridge(),
-        ...(place.token === undefined && (await madeToken(place, io))),
-      };
-      return client === 'raycast'
-        ? showPaste(hub, values, io)
-        : await connect(client, hub, values, needs, io);
-    },
-  };
-}
+  ],
+  async run(run) {
+    const { values, needs } = run;
+    const word = textOf(values, 'client');
+    const place = await needs.findHub(textOf(values, 'url'));
+    if (word === undefined) return await showAll(place, run);
+    const client = clientOf(word);
+    const hub: HubAddress = {
+      ...place,
+      url: reachable(place.url),
+      server: textOf(values, 'server'),
+      bridge: await needs.findBridge(),
+      ...(place.token === undefined && (await madeToken(place, run))),
+    };
+    return client === 'raycast' ? showPaste(hub, run) : await connectClient(client, hub, run);
+  },
+};
 
-async function connect(
-  client: ClientName,
-  hub: HubAddress,
-  values: Values,
-  needs: CliNeeds,
-  io: Io,
-): Promise<ExitCode> {
+async function connectClient(client: ClientName, hub: HubAddress, run: Run): Promise<ExitCode> {
+  const { isJson, json, out, remark } = run;
   const { title, next } = clients[client];
-  const isJson = values['json'] === true;
-  const all = await needs.openClients();
-  const plan = await all.planConnect(targetOf(client, values), hub);
+  const all = await run.needs.openClients();
+  const plan = await all.planConnect(targetOf(client, run.values), hub);
   const { file, name } = plan;
   if (plan.after === plan.before) {
-    if (isJson) return io.json({ client, file, name, state: 'unchanged', notes: [] });
-    io.out(`${title} already has the hub, as "${name}" in ${file}`);
+    if (isJson) return json({ client, file, name, state: 'unchanged', notes: [] });
+    out(`${title} already has the hub, as "${name}" in ${file}`);
     return 0;
   }
-  const remark = plan.before === undefined ? ' (new)' : '';
-  if (!isJson) showPlan(plan, remark, client, hub, io);
-  const { isWritten, backup } = await write(plan, all, values, needs, io);
+  const change = plan.before === undefined ? ' (new)' : '';
+  if (!isJson) showPlan(plan, change, client, hub, run);
+  const { isWritten, backup } = await write(plan, all, run);
   const notes = notesFor(client, hub);
   if (isJson) {
     const state = isWritten ? 'connected' : 'planned';
-    return io.json({ client, file, name, state, backup, notes });
+    return json({ client, file, name, state, backup, notes });
   }
   if (!isWritten) return 0;
-  reportWritten('wrote', file, backup, io);
-  for (const note of notes) io.remark('note', note);
-  io.out(next);
+  reportWritten('wrote', file, backup, run);
+  for (const note of notes) remark('note', note);
+  out(next);
   return 0;
 }
 
 /** `agenthub disconnect`: removes the hub from a client's config file. */
-export function createDisconnect(needs: CliNeeds): Command {
-  return {
-    name: 'disconnect',
-    summary: 'Remove the hub from the config of a client.',
-    positionals: [clientPositional],
-    options: { ...targetOptions, url: hubOptions.url, ...changeOptions },
-    details: [
-      'If the file has not changed since "connect", it is restored byte for byte, or deleted if it did not exist before. Otherwise only the entry is removed, and an entry that it replaced is restored.',
-      '--json prints {"client", "file", "name", "state": "disconnected" | "unchanged" | "planned", "restored", "backup"}.',
-    ],
-    examples: [
-      ['disconnect claude-code', 'Show the change, ask, and write it'],
-      ['disconnect vscode --workspace --yes', 'For this folder, without asking'],
-    ],
-    async run(values, io) {
-      const client = clientOf(wordOf(values, 'client'));
-      const isJson = values['json'] === true;
-      if (client === 'raycast') {
-        if (isJson) return io.json({ client, state: 'unchanged' });
-        io.out('Raycast manages its servers itself: remove it there with "Manage MCP Servers".');
-        return 0;
-      }
-      const hub = await needs.findHub(textOf(values, 'url'));
-      const all = await needs.openClients();
-      const plan = await all.planDisconnect(targetOf(client, values), hub);
-      const { file, name, before, after, others } = plan;
-      if (after === before) {
-        if (isJson) return io.json({ client, file, name, state: 'unchanged', others });
-        const names = others.map(other => `"${other}"`).join(', ');
-        const hint = names === '' ? '' : `. The hub is there as ${names}: add --name`;
-        io.out(`${clients[client].title} has no "${name}" in ${file}${hint}`);
-        return 0;
-      }
-      const remark = after === undefined ? ' (goes, as "connect" has made it)' : '';
-      if (!isJson) showPlan(plan, remark, client, { ...hub, bridge: await needs.findBridge() }, io);
-      const { isWritten, backup } = await write(plan, all, values, needs, io);
-      const restored = after === undefined || plan.restores.length > 0;
-      if (isJson) {
-        const state = isWritten ? 'disconnected' : 'planned';
-        return io.json({ client, file, name, state, restored, backup });
-      }
-      const done = after === undefined ? 'removed' : restored ? 'restored' : 'wrote';
-      if (isWritten) reportWritten(done, file, backup, io);
+export const disconnect: Command = {
+  name: 'disconnect',
+  summary: 'Remove the hub from the config of a client.',
+  positionals: [clientPositional],
+  options: { ...targetOptions, url: hubOptions.url, ...changeOptions },
+  details: [
+    'If the file has not changed since "connect", it is restored byte for byte, or deleted if it did not exist before. Otherwise only the entry is removed, and an entry that it replaced is restored.',
+    '--json prints {"client", "file", "name", "state": "disconnected" | "unchanged" | "planned", "restored", "backup"}.',
+  ],
+  examples: [
+    ['disconnect claude-code', 'Show the change, ask, and write it'],
+    ['disconnect vscode --workspace --yes', 'For this folder, without asking'],
+  ],
+  async run(run) {
+    const { values, needs, isJson, json, out } = run;
+    const client = clientOf(wordOf(values, 'client'));
+    if (client === 'raycast') {
+      if (isJson) return json({ client, state: 'unchanged' });
+      out('Raycast manages its servers itself: remove it there with "Manage MCP Servers".');
       return 0;
-    },
-  };
-}
+    }
+    const hub = await needs.findHub(textOf(values, 'url'));
+    const all = await needs.openClients();
+    const plan = await all.planDisconnect(targetOf(client, values), hub);
+    const { file, name, before, after, others } = plan;
+    if (after === before) {
+      if (isJson) return json({ client, file, name, state: 'unchanged', others });
+      const names = others.map(other => `"${other}"`).join(', ');
+      const hint = names === '' ? '' : `. The hub is there as ${names}: add --name`;
+      out(`${clients[client].title} has no "${name}" in ${file}${hint}`);
+      return 0;
+    }
+    const change = after === undefined ? ' (goes, as "connect" has made it)' : '';
+    if (!isJson) showPlan(plan, change, client, { ...hub, bridge: await needs.findBridge() }, run);
+    const { isWritten, backup } = await write(plan, all, run);
+    const restored = after === undefined || plan.restores.length > 0;
+    if (isJson) {
+      const state = isWritten ? 'disconnected' : 'planned';
+      return json({ client, file, name, state, restored, backup });
+    }
+    const done = after === undefined ? 'removed' : restored ? 'restored' : 'wrote';
+    if (isWritten) reportWritten(done, file, backup, run);
+    return 0;
+  },
+};
 
 /** Shows the difference that a plan makes. Shows only values of the hub's entry, without the token. */
 function showPlan(
   plan: ConnectPlan,
-  remark: string,
+  change: string,
   client: ClientName,
   hub: HubAddress,
   io: Io,
 ): void {
-  io.out(io.screen.paint('bold', `${clients[client].title}: ${plan.file}${remark}`));
+  io.out(io.screen.paint('bold', `${clients[client].title}: ${plan.file}${change}`));
   const own = textsIn(hubEntry(client, hub)).filter(
     text => hub.token === undefined || !text.includes(hub.token),
   );
@@ -167,9 +156,9 @@ function showPlan(
 }
 
 /** Carries out a plan if the user agrees. */
-async function write(plan: ConnectPlan, all: Clients, values: Values, needs: CliNeeds, io: Io) {
-  const isWritten = await isAgreed(`Write ${plan.file}?`, values, needs, io);
-  if (!isWritten && values['json'] !== true) io.out('Nothing was written.');
+async function write(plan: ConnectPlan, all: Clients, run: Run) {
+  const isWritten = await isAgreed(`Write ${plan.file}?`, run);
+  if (!isWritten && !run.isJson) run.out('Nothing was written.');
   return { isWritten, backup: isWritten ? await all.carryOut(plan) : undefined };
 }
 
@@ -235,11 +224,11 @@ function notesFor(client: ClientName, hub: HubAddress): readonly string[] {
 }
 
 /** Raycast's server list cannot be edited from outside, so the entry is printed for pasting. */
-function showPaste(hub: HubAddress, values: Values, { out, json, remark }: Io): ExitCode {
+function showPaste(hub: HubAddress, { values, isJson, out, json, remark }: Run): ExitCode {
   const name = textOf(values, 'name') ?? defaultEntryName;
   const notes = notesFor('raycast', hub);
   const paste = { mcpServers: { [name]: hubEntry('raycast', hub) } };
-  if (values['json'] === true) return json({ client: 'raycast', paste, notes });
+  if (isJson) return json({ client: 'raycast', paste, notes });
   out(
     'Raycast manages its servers itself. In Raycast run "Install MCP Server", choose HTTP, and enter:',
   );
@@ -254,14 +243,9 @@ function showPaste(hub: HubAddress, values: Values, { out, json, remark }: Io): 
   return 0;
 }
 
-async function showAll(
-  hub: HubPlace,
-  values: Values,
-  needs: CliNeeds,
-  { out, json }: Io,
-): Promise<ExitCode> {
+async function showAll(hub: HubPlace, { needs, isJson, out, json }: Run): Promise<ExitCode> {
   const states = await (await needs.openClients()).overview(hub);
-  if (values['json'] === true) return json(states);
+  if (isJson) return json(states);
   const rows = states.map(({ client, scope, file, state }) => [client, scope, words[state], file]);
   for (const line of columns(rows)) out(line);
   out('"agenthub connect <client>" adds the hub to a client. For raycast it prints what to paste.');

@@ -1,59 +1,57 @@
 import type { ServerConfig } from '#config';
 import { DeadlineExceeded, HubError, messageOf, within } from '#core';
-import { type Command, configOption, jsonOption } from '../command.ts';
+import { type Command, type Run, configOption, jsonOption } from '../command.ts';
 import { createHubClient, isAbsent, listServers } from '../hub-client.ts';
-import type { CliNeeds, HubObjects, Installation } from '../needs.ts';
+import type { HubObjects, Installation } from '../needs.ts';
 import { columns } from '../table.ts';
-import type { Io } from '../terminal.ts';
-import { type Values, textOf, usageError } from '../values.ts';
+import { textOf, usageError } from '../values.ts';
 
 /** `agenthub doctor`: checks the installation, and lists what hubs left behind on the engine. */
-export function createDoctor(needs: CliNeeds): Command {
-  return {
-    name: 'doctor',
-    summary: 'Find problems, and what hubs have left behind on the Docker engine.',
-    options: {
-      ...configOption('The config to check.'),
-      remove: {
-        value: 'hub',
-        help: 'Remove the containers and networks of the hub with this id. Its volumes are kept.',
-      },
-      volumes: {
-        help: 'With --remove: also remove its volumes, with the data in them. For the hub of this folder, only volumes that no server in the config uses.',
-      },
-      'dry-run': { help: 'Only show what --remove would remove.' },
-      ...jsonOption,
+export const doctor: Command = {
+  name: 'doctor',
+  summary: 'Find problems, and what hubs have left behind on the Docker engine.',
+  options: {
+    ...configOption('The config to check.'),
+    remove: {
+      value: 'hub',
+      help: 'Remove the containers and networks of the hub with this id. Its volumes are kept.',
     },
-    details: [
-      '--json prints {"config", "engine", "hub", "data", "holdings": [{"hubId", "containers", "networks", "volumes"}], "unusedVolumes": [...], "problems"}; with --remove {"hub", "removed": [...], "left": [...]}, or "would_remove" with --dry-run. Exits with 1 if there are problems.',
-    ],
-    examples: [
-      ['doctor', 'Find problems'],
-      ['doctor --remove 4fz2c1 --dry-run', 'List what a deleted hub has left behind'],
-      ['doctor --remove 4fz2c1 --volumes --dry-run', 'The same, including its volumes'],
-    ],
-    async run(values, io) {
-      const { remove, volumes, 'dry-run': isDry } = values;
-      if (isDry === true && remove === undefined)
-        throw usageError('--dry-run: needs --remove <hub>. Without both, doctor removes nothing');
-      if (volumes === true && remove === undefined)
-        throw usageError(
-          '--volumes: needs --remove <hub>, whose volumes are then removed. Without options, doctor lists them',
-        );
-      const installation = await needs.examine();
-      return typeof remove === 'string'
-        ? await removeObjects(remove, installation, needs, values, io)
-        : await report(installation, needs, values, io);
+    volumes: {
+      help: 'With --remove: also remove its volumes, with the data in them. For the hub of this folder, only volumes that no server in the config uses.',
     },
-  };
-}
+    'dry-run': { help: 'Only show what --remove would remove.' },
+    ...jsonOption,
+  },
+  details: [
+    '--json prints {"config", "engine", "hub", "data", "holdings": [{"hubId", "containers", "networks", "volumes"}], "unusedVolumes": [...], "problems"}; with --remove {"hub", "removed": [...], "left": [...]}, or "would_remove" with --dry-run. Exits with 1 if there are problems.',
+  ],
+  examples: [
+    ['doctor', 'Find problems'],
+    ['doctor --remove 4fz2c1 --dry-run', 'List what a deleted hub has left behind'],
+    ['doctor --remove 4fz2c1 --volumes --dry-run', 'The same, including its volumes'],
+  ],
+  async run(run) {
+    const { values, needs } = run;
+    const { remove, volumes, 'dry-run': isDry } = values;
+    if (isDry === true && remove === undefined)
+      throw usageError('--dry-run: needs --remove <hub>. Without both, doctor removes nothing');
+    if (volumes === true && remove === undefined)
+      throw usageError(
+        '--volumes: needs --remove <hub>, whose volumes are then removed. Without options, doctor lists them',
+      );
+    const installation = await needs.examine();
+    return typeof remove === 'string'
+      ? await removeObjects(remove, installation, run)
+      : await report(installation, run);
+  },
+};
 
 /** Timeout in ms. A running hub answers faster. */
 const maxWaitMs = 5_000;
 
 /** Whether a hub is running, as a sentence. Rejects with HubError if another program answers. */
-async function hubStatus({ findHub }: CliNeeds, { signal: ending, clock }: Io): Promise<string> {
-  const place = await findHub(undefined);
+async function hubStatus({ needs, signal: ending, clock }: Run): Promise<string> {
+  const place = await needs.findHub(undefined);
   try {
     const { length } = await within(maxWaitMs, { clock, signal: ending }, async signal =>
       listServers(createHubClient(place, { signal, clock })),
@@ -71,13 +69,8 @@ async function hubStatus({ findHub }: CliNeeds, { signal: ending, clock }: Io): 
   }
 }
 
-async function report(
-  installation: Installation,
-  needs: CliNeeds,
-  values: Values,
-  io: Io,
-): Promise<0 | 1> {
-  const { out, err, errorScreen, screen } = io;
+async function report(installation: Installation, run: Run): Promise<0 | 1> {
+  const { values, needs, out, err, errorScreen, screen } = run;
   const problems: string[] = [];
   const attempt = async (work: () => Promise<string>): Promise<string> => {
     try {
@@ -101,15 +94,15 @@ async function report(
     holdings = await installation.holdings();
     return found;
   });
-  const hub = await attempt(() => hubStatus(needs, io));
+  const hub = await attempt(() => hubStatus(run));
   const id = installation.hubId;
   const own = holdings.find(({ hubId }) => hubId === id);
   // Without a readable config, no volume is known to be unused.
   const unused = own && servers ? unusedIn(own, installation, servers) : [];
   const { dataDir } = installation;
-  if (values['json'] === true) {
+  if (run.isJson) {
     const data = { folder: dataDir, hubId: id ?? null };
-    io.json({ config, engine, hub, data, holdings, unusedVolumes: unused, problems });
+    run.json({ config, engine, hub, data, holdings, unusedVolumes: unused, problems });
     return problems.length === 0 ? 0 : 1;
   }
   const rows = [
@@ -135,13 +128,8 @@ async function report(
   return problems.length === 0 ? 0 : 1;
 }
 
-async function removeObjects(
-  hubId: string,
-  installation: Installation,
-  needs: CliNeeds,
-  values: Values,
-  io: Io,
-): Promise<0 | 1> {
+async function removeObjects(hubId: string, installation: Installation, run: Run): Promise<0 | 1> {
+  const { values, isJson, json, out, err } = run;
   const isDry = values['dry-run'] === true;
   const withVolumes = values['volumes'] === true;
   const isOwn = hubId === installation.hubId;
@@ -159,7 +147,7 @@ async function removeObjects(
     );
   const { containers, networks } = isOwn ? { containers: [], networks: [] } : found;
   let volumes: readonly string[] = withVolumes ? namesOf(found.volumes) : [];
-  if (isOwn) volumes = unusedIn(found, installation, await ownServers(needs, values));
+  if (isOwn) volumes = unusedIn(found, installation, await ownServers(run));
   const left = isDry
     ? []
     : [
@@ -174,21 +162,17 @@ async function removeObjects(
     ...what('network', namesOf(networks)),
     ...what('volume', volumes),
   ];
-  if (values['json'] === true)
-    io.json({ hub: hubId, [isDry ? 'would_remove' : 'removed']: gone, left });
+  if (isJson) json({ hub: hubId, [isDry ? 'would_remove' : 'removed']: gone, left });
   else {
-    for (const one of gone) io.out(`${isDry ? 'would remove' : 'removed'} ${one}`);
-    for (const sentence of left) io.err(`not removed: ${sentence}`);
+    for (const one of gone) out(`${isDry ? 'would remove' : 'removed'} ${one}`);
+    for (const sentence of left) err(`not removed: ${sentence}`);
   }
   return left.length === 0 ? 0 : 1;
 }
 
 /** The servers of the user's config. Throws HUB_CONFIG_MISSING if the shipped config would be used. */
-async function ownServers(
-  { loadConfig }: CliNeeds,
-  values: Values,
-): Promise<readonly ServerConfig[]> {
-  const { config, insteadOf } = await loadConfig(textOf(values, 'config'));
+async function ownServers({ needs, values }: Run): Promise<readonly ServerConfig[]> {
+  const { config, insteadOf } = await needs.loadConfig(textOf(values, 'config'));
   if (insteadOf === undefined) return config.servers;
   throw new HubError(
     'HUB_CONFIG_MISSING',

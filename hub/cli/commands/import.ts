@@ -9,11 +9,10 @@ import {
 } from '#clients';
 import type { ServerConfig } from '#config';
 import { clientOf, clientPositional } from '../client-change.ts';
-import type { Command } from '../command.ts';
+import type { Command, Run } from '../command.ts';
 import { allowOption, changeOptions, confirmImport, isAgreed, loadForEdit } from '../confirm.ts';
 import { createHubClient } from '../hub-client.ts';
 import { type NotRunning, startImported } from '../import-running.ts';
-import type { CliNeeds } from '../needs.ts';
 import type { Io } from '../terminal.ts';
 import { type Values, textsOf, usageError } from '../values.ts';
 
@@ -21,97 +20,94 @@ import { type Values, textsOf, usageError } from '../values.ts';
 const dotenv = '.env';
 
 /** `agenthub import`: moves servers from clients' config files to the hub's config. */
-export function createImport(needs: CliNeeds): Command {
-  return {
-    name: 'import',
-    summary: 'Import the servers of clients into the hub, to run them in containers.',
-    positionals: [
-      {
-        ...clientPositional,
-        help: `${clientPositional.help}, or the file of a project, such as ./.mcp.json.`,
-        count: 'any',
-      },
-    ],
-    options: {
-      all: { help: 'Import the servers of all clients.' },
-      workspace: {
-        help: 'Read the files of this folder instead of your own. The author of the project controls them.',
-      },
-      remove: {
-        help: "Remove the servers that then run in the hub from the clients' files. Backups are kept.",
-      },
-      undo: { help: 'Restore all files that the latest import changed.' },
-      allow: {
-        ...allowOption,
-        help: 'Allow a setting beyond the default sandbox: NAME, or SERVER/NAME for one server. Repeatable.',
-      },
-      ...changeOptions,
+export const importServers: Command = {
+  name: 'import',
+  summary: 'Import the servers of clients into the hub, to run them in containers.',
+  positionals: [
+    {
+      ...clientPositional,
+      help: `${clientPositional.help}, or the file of a project, such as ./.mcp.json.`,
+      count: 'any',
     },
-    details: [
-      'Without clients and --all: only lists the servers. Project files are read only if they are named, or with --workspace.',
-      `Keys in those files are moved to ${dotenv}, and the config contains only the names of their variables. Each setting beyond the default sandbox (mounts, the network, a user, variables, headers) needs your confirmation. With --yes it is left out, unless --allow names it.`,
-      '--json prints {"config", "servers": [{"client", "file", "name", "action": "add" | "present" | "skip", "as", "why", "asks", "dropped", "hints"}], "variables", "written", "backups", "kept": [{"name", "why"}]}.',
-    ],
-    examples: [
-      ['import', 'List the servers of the clients on this machine'],
-      ['import claude-desktop cursor', 'Show what would be added, ask, and write it'],
-      ['import ./.mcp.json', 'Import the servers of a project'],
-      ['import --all --remove --yes', 'Move all of them'],
-      ['import --undo', 'Restore the files'],
-    ],
-    async run(values, io) {
-      if (values['undo'] === true) return await undoImport(values, needs, io);
-      const all = await needs.openClients();
-      const { selection, isAsking } = selectionOf(values);
-      const found = await all.find(selection);
-      const place = await needs.findHub(undefined);
-      const files: HubFiles = { config: (await loadForEdit(needs)).file, dotenv };
-      const whole = await all.planImport(found, files, place);
-      const isJson = values['json'] === true;
-      if (!isJson) show(found, whole, io);
-      const isRemoving = values['remove'] === true;
-      const hasChange = isAsking && hasChanges(whole, isRemoving);
-      let plan = whole;
-      if (hasChange) {
-        const isAllowed = await confirmImport(whole, values, needs, io);
-        plan = await all.tighten(whole, files, isAllowed);
-        if (!isJson) showDropped(whole, plan, io);
-      }
-      const isWritten =
-        hasChange &&
-        hasChanges(plan, isRemoving) &&
-        (await isAgreed(questionOf(plan, files, values), values, needs, io));
-      let outcome: Outcome = { isWritten, added: [], backups: [], kept: [] };
-      if (isWritten) {
-        const { added, removeFromClients } = await all.carryOutImport(plan, files);
-        const moved = isRemoving ? itemsToMove(plan) : [];
-        const { running, others } = await startImported(moved, createHubClient(place, io), io);
-        outcome = { isWritten, added, backups: await removeFromClients(running), kept: others };
-      }
-      if (isJson) io.json(documentOf(plan, files, outcome));
-      else reportOutcome({ plan, files, isAsking, hasChange, ...outcome }, io);
-      // Problems of single files: the other files are imported anyway.
-      for (const { message } of found.problems) io.err(io.errorScreen.foreign(message));
-      return outcome.kept.length > 0 || found.problems.length > 0 ? 1 : 0;
+  ],
+  options: {
+    all: { help: 'Import the servers of all clients.' },
+    workspace: {
+      help: 'Read the files of this folder instead of your own. The author of the project controls them.',
     },
-  };
-}
+    remove: {
+      help: "Remove the servers that then run in the hub from the clients' files. Backups are kept.",
+    },
+    undo: { help: 'Restore all files that the latest import changed.' },
+    allow: {
+      ...allowOption,
+      help: 'Allow a setting beyond the default sandbox: NAME, or SERVER/NAME for one server. Repeatable.',
+    },
+    ...changeOptions,
+  },
+  details: [
+    'Without clients and --all: only lists the servers. Project files are read only if they are named, or with --workspace.',
+    `Keys in those files are moved to ${dotenv}, and the config contains only the names of their variables. Each setting beyond the default sandbox (mounts, the network, a user, variables, headers) needs your confirmation. With --yes it is left out, unless --allow names it.`,
+    '--json prints {"config", "servers": [{"client", "file", "name", "action": "add" | "present" | "skip", "as", "why", "asks", "dropped", "hints"}], "variables", "written", "backups", "kept": [{"name", "why"}]}.',
+  ],
+  examples: [
+    ['import', 'List the servers of the clients on this machine'],
+    ['import claude-desktop cursor', 'Show what would be added, ask, and write it'],
+    ['import ./.mcp.json', 'Import the servers of a project'],
+    ['import --all --remove --yes', 'Move all of them'],
+    ['import --undo', 'Restore the files'],
+  ],
+  async run(run) {
+    const { values, isJson, needs } = run;
+    if (values['undo'] === true) return await undoImport(run);
+    const all = await needs.openClients();
+    const { selection, isAsking } = selectionOf(values);
+    const found = await all.find(selection);
+    const place = await needs.findHub(undefined);
+    const files: HubFiles = { config: (await loadForEdit(needs)).file, dotenv };
+    const whole = await all.planImport(found, files, place);
+    if (!isJson) show(found, whole, run);
+    const isRemoving = values['remove'] === true;
+    const hasChange = isAsking && hasChanges(whole, isRemoving);
+    let plan = whole;
+    if (hasChange) {
+      const isAllowed = await confirmImport(whole, run);
+      plan = await all.tighten(whole, files, isAllowed);
+      if (!isJson) showDropped(whole, plan, run);
+    }
+    const isWritten =
+      hasChange &&
+      hasChanges(plan, isRemoving) &&
+      (await isAgreed(questionOf(plan, files, values), run));
+    let outcome: Outcome = { isWritten, added: [], backups: [], kept: [] };
+    if (isWritten) {
+      const { added, removeFromClients } = await all.carryOutImport(plan, files);
+      const moved = isRemoving ? itemsToMove(plan) : [];
+      const { running, others } = await startImported(moved, createHubClient(place, run), run);
+      outcome = { isWritten, added, backups: await removeFromClients(running), kept: others };
+    }
+    if (isJson) run.json(documentOf(plan, files, outcome));
+    else reportOutcome({ plan, files, isAsking, hasChange, ...outcome }, run);
+    // Problems of single files: the other files are imported anyway.
+    for (const { message } of found.problems) run.err(run.errorScreen.foreign(message));
+    return outcome.kept.length > 0 || found.problems.length > 0 ? 1 : 0;
+  },
+};
 
 /** `agenthub import --undo`: restores all files that the latest import changed. */
-async function undoImport(values: Values, needs: CliNeeds, io: Io): Promise<0> {
+async function undoImport(run: Run): Promise<0> {
+  const { needs, isJson, json, out, screen } = run;
   const all = await needs.openClients();
   const found = await all.newestImport();
   if (!found) throw usageError('--undo: there is no import that can be undone');
-  const { out, screen } = io;
-  const isJson = values['json'] === true;
   if (!isJson) {
     const added = screen.foreign(found.added.join(', ')) || 'no server';
     out(`The import of ${found.at} added ${added} and changed:`);
     for (const file of found.files) out(`  ${screen.foreign(file)}`);
   }
-  const isWritten = await isAgreed(`Restore ${found.files.join(', ')}?`, values, needs, io);
+  const isWritten = await isAgreed(`Restore ${found.files.join(', ')}?`, run);
   if (isWritten) await all.undoImport();
-  if (isJson) return io.json({ ...found, undone: isWritten });
+  if (isJson) return json({ ...found, undone: isWritten });
   out(isWritten ? `${screen.paint('green', 'restored')} all of them` : 'Nothing was written.');
   return 0;
 }

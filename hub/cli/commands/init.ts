@@ -2,47 +2,44 @@ import { mkdir, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HubError } from '#core';
 import { type Command, configOption, jsonOption } from '../command.ts';
-import type { CliNeeds } from '../needs.ts';
 import { textOf, usageError } from '../values.ts';
 
 const yamlFile = 'hub.yaml';
 
 /** `agenthub init`: writes a starter config if there is none. */
-export function createInit({ findConfigFile }: Pick<CliNeeds, 'findConfigFile'>): Command {
-  return {
-    name: 'init',
-    summary: 'Write a commented starter config. An existing file is never changed.',
-    options: {
-      yaml: { help: `YAML, in ${yamlFile}.` },
-      ...configOption('The file to write: .json or .yaml.'),
-      ...jsonOption,
-    },
-    details: ['--json prints {"file"}.'],
-    examples: [
-      ['init', 'Write configs/mcp-servers.json'],
-      ['init --yaml', `Write ${yamlFile}`],
-    ],
-    async run(values, { out, json, screen }) {
-      const usual = await findConfigFile();
-      const named = textOf(values, 'config');
-      const file = named ?? (values['yaml'] === true ? yamlFile : usual);
-      const isYaml = /\.ya?ml$/i.test(file);
-      if (values['yaml'] === true && !isYaml)
-        throw usageError(
-          `--yaml: ${JSON.stringify(file)} is not the name of a YAML file. Write a name that ends in .yaml for --config, or omit --yaml`,
-        );
-      if (!/\.(?:jsonc?|ya?ml)$/i.test(file))
-        throw usageError(
-          `--config: ${JSON.stringify(file)} is not allowed: the name must end in .json, .jsonc, .yaml or .yml`,
-        );
-      await writeNew(file, isYaml ? starterYaml : starterJson);
-      if (values['json'] === true) return json({ file });
-      out(`${screen.paint('green', 'wrote')} ${file}`);
-      out(`Start the hub with: agenthub serve${file === usual ? '' : ` --config ${file}`}`);
-      return 0;
-    },
-  };
-}
+export const init: Command = {
+  name: 'init',
+  summary: 'Write a commented starter config. An existing file is never changed.',
+  options: {
+    yaml: { help: `YAML, in ${yamlFile}.` },
+    ...configOption('The file to write: .json or .yaml.'),
+    ...jsonOption,
+  },
+  details: ['--json prints {"file"}.'],
+  examples: [
+    ['init', 'Write configs/mcp-servers.json'],
+    ['init --yaml', `Write ${yamlFile}`],
+  ],
+  async run({ values, isJson, needs, out, json, screen }) {
+    const usual = await needs.findConfigFile();
+    const named = textOf(values, 'config');
+    const file = named ?? (values['yaml'] === true ? yamlFile : usual);
+    const isYaml = /\.ya?ml$/i.test(file);
+    if (values['yaml'] === true && !isYaml)
+      throw usageError(
+        `--yaml: ${JSON.stringify(file)} is not the name of a YAML file. Write a name that ends in .yaml for --config, or omit --yaml`,
+      );
+    if (!/\.(?:jsonc?|ya?ml)$/i.test(file))
+      throw usageError(
+        `--config: ${JSON.stringify(file)} is not allowed: the name must end in .json, .jsonc, .yaml or .yml`,
+      );
+    await writeNew(file, isYaml ? starterYaml : starterJson);
+    if (isJson) return json({ file });
+    out(`${screen.paint('green', 'wrote')} ${file}`);
+    out(`Start the hub with: agenthub serve${file === usual ? '' : ` --config ${file}`}`);
+    return 0;
+  },
+};
 
 /** Throws HUB_CONFIG_CONFLICT if the file exists, and HUB_CONFIG_UNWRITABLE. */
 async function writeNew(file: string, text: string): Promise<void> {

@@ -1,61 +1,56 @@
 import { HubError, isObject, tryParseJson } from '#core';
-import { type Command, type ExitCode, hubOptions } from '../command.ts';
+import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { type HubClient, listJobs, openHub } from '../hub-client.ts';
-import type { CliNeeds } from '../needs.ts';
 import { type Described, fieldsOf } from '../responses.ts';
 import { type Cell, tableOf } from '../table.ts';
-import type { Io } from '../terminal.ts';
 import { textOf, usageError } from '../values.ts';
 
 /** Length of the ids in the table. Commands accept any unambiguous prefix. */
 const shownIdLength = 8;
 
 /** `agenthub jobs`: lists jobs, follows one (`jobs follow ID`) or cancels one (`jobs cancel ID`). */
-export function createJobsCommand(needs: CliNeeds): Command {
-  return {
-    name: 'jobs',
-    summary: 'List the jobs of the running hub, such as installs, or follow or cancel one.',
-    positionals: [
-      {
-        name: 'action',
-        help: '"follow" or "cancel". Default: list all jobs.',
-        count: 'optional',
-        completion: ['cancel', 'follow'],
-      },
-      {
-        name: 'id',
-        help: 'Id of the job, or an unambiguous prefix.',
-        count: 'optional',
-        completion: 'job',
-      },
-    ],
-    options: hubOptions,
-    details: [
-      'The hub stores the newest 20 jobs. A job that was running when the hub stopped is "interrupted". The dashboard shows the output of each job.',
-      '"follow" prints each step until the job ends, and exits with 1 if the job did not succeed.',
-      '--json prints the response of GET /jobs: {"jobs": [{"id", "kind", "title", "state", "progress", "started_at", "error", ...}]}. With cancel, it prints the job; with follow, one line of JSON for each change of the job.',
-    ],
-    examples: [
-      ['jobs', 'List running and ended jobs'],
-      ['jobs follow 3f2a', 'Follow the job whose id begins with 3f2a'],
-      ['jobs cancel 3f2a', 'Cancel it'],
-    ],
-    async run(values, io) {
-      const action = textOf(values, 'action');
-      const id = textOf(values, 'id');
-      const wantsJson = values['json'] === true;
-      const isKnown = action === 'follow' || action === 'cancel';
-      if (action !== undefined && (!isKnown || id === undefined))
-        throw usageError(
-          'jobs: write "agenthub jobs" to list jobs, or "agenthub jobs follow ID" or "agenthub jobs cancel ID"',
-        );
-      const hub = await openHub(needs, values, io);
-      if (id === undefined) return await list(hub, wantsJson, io);
-      const act = action === 'follow' ? follow : cancel;
-      return await act(hub, id, wantsJson, io);
+export const jobs: Command = {
+  name: 'jobs',
+  summary: 'List the jobs of the running hub, such as installs, or follow or cancel one.',
+  positionals: [
+    {
+      name: 'action',
+      help: '"follow" or "cancel". Default: list all jobs.',
+      count: 'optional',
+      completion: ['cancel', 'follow'],
     },
-  };
-}
+    {
+      name: 'id',
+      help: 'Id of the job, or an unambiguous prefix.',
+      count: 'optional',
+      completion: 'job',
+    },
+  ],
+  options: hubOptions,
+  details: [
+    'The hub stores the newest 20 jobs. A job that was running when the hub stopped is "interrupted". The dashboard shows the output of each job.',
+    '"follow" prints each step until the job ends, and exits with 1 if the job did not succeed.',
+    '--json prints the response of GET /jobs: {"jobs": [{"id", "kind", "title", "state", "progress", "started_at", "error", ...}]}. With cancel, it prints the job; with follow, one line of JSON for each change of the job.',
+  ],
+  examples: [
+    ['jobs', 'List running and ended jobs'],
+    ['jobs follow 3f2a', 'Follow the job whose id begins with 3f2a'],
+    ['jobs cancel 3f2a', 'Cancel it'],
+  ],
+  async run(run) {
+    const { values } = run;
+    const action = textOf(values, 'action');
+    const id = textOf(values, 'id');
+    const isKnown = action === 'follow' || action === 'cancel';
+    if (action !== undefined && (!isKnown || id === undefined))
+      throw usageError(
+        'jobs: write "agenthub jobs" to list jobs, or "agenthub jobs follow ID" or "agenthub jobs cancel ID"',
+      );
+    const hub = await openHub(run);
+    if (id === undefined) return await list(hub, run);
+    return await (action === 'follow' ? follow : cancel)(hub, id, run);
+  },
+};
 
 const styles: Readonly<Record<string, 'green' | 'yellow' | 'red' | 'dim'>> = {
   running: 'yellow',
@@ -64,22 +59,18 @@ const styles: Readonly<Record<string, 'green' | 'yellow' | 'red' | 'dim'>> = {
   interrupted: 'red',
 };
 
-async function list(hub: HubClient, wantsJson: boolean, io: Io): Promise<ExitCode> {
+async function list(hub: HubClient, { isJson, json, out, screen }: Run): Promise<ExitCode> {
   const jobs = await listJobs(hub);
-  if (wantsJson) return io.json({ jobs });
-  if (jobs.length === 0) io.out(`The hub at ${hub.url} keeps no jobs.`);
-  else
-    io.out(
-      tableOf(['ID', 'STATE', 'STARTED', 'JOB', 'NOTE'], jobs.map(rowOf), io.screen).join('\n'),
-    );
+  if (isJson) return json({ jobs });
+  if (jobs.length === 0) out(`The hub at ${hub.url} keeps no jobs.`);
+  else out(tableOf(['ID', 'STATE', 'STARTED', 'JOB', 'NOTE'], jobs.map(rowOf), screen).join('\n'));
   return 0;
 }
 
 async function follow(
   hub: HubClient,
   wanted: string,
-  wantsJson: boolean,
-  { out, err, screen, errorScreen, signal: ending, unread }: Io,
+  { isJson, out, err, screen, errorScreen, signal: ending, unread }: Run,
 ): Promise<ExitCode> {
   const path = await pathOf(hub, wanted);
   const signal = AbortSignal.any([ending, unread]);
@@ -88,11 +79,11 @@ async function follow(
       const job = tryParseJson(data);
       if (!isObject(job)) continue;
       const { state, progress, title } = job;
-      if (wantsJson) out(JSON.stringify(job));
+      if (isJson) out(JSON.stringify(job));
       else if (isObject(progress) && state === 'running')
         out(screen.foreign(`${String(progress['step'])}: ${String(progress['text'])}`));
       if (state === 'running') continue;
-      if (!wantsJson) out(`${screen.foreign(String(title))}: ${String(state)}`);
+      if (!isJson) out(`${screen.foreign(String(title))}: ${String(state)}`);
       if (state === 'done') return 0;
       err(errorScreen.foreign(await reasonOf(hub, path, job)));
       return 1;
@@ -119,11 +110,10 @@ async function reasonOf(hub: HubClient, path: string, { error }: Described): Pro
 async function cancel(
   hub: HubClient,
   wanted: string,
-  wantsJson: boolean,
-  { out, json, screen }: Io,
+  { isJson, out, json, screen }: Run,
 ): Promise<ExitCode> {
   const job = await hub.ask({ method: 'DELETE', path: await pathOf(hub, wanted) });
-  if (wantsJson) return json(job);
+  if (isJson) return json(job);
   const { title, state } = fieldsOf(job);
   const end =
     state === 'running' ? ' is still running: it ends as soon as possible' : `: ${String(state)}`;

@@ -1,48 +1,41 @@
 import { isObject } from '#core';
-import { type Command, hubOptions } from '../command.ts';
-import { type HubClient, openHub } from '../hub-client.ts';
+import { type Command, type Run, hubOptions } from '../command.ts';
+import { openHub } from '../hub-client.ts';
 import { openMcp } from '../mcp.ts';
-import type { CliNeeds } from '../needs.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import { type Cell, durationOf, tableOf } from '../table.ts';
-import type { Io } from '../terminal.ts';
 
 /** `agenthub list`: shows the servers of a hub and their states, or their tools. */
-export function createList(needs: CliNeeds): Command {
-  return {
-    name: 'list',
-    summary: 'List the servers of the running hub, or their tools.',
-    options: {
-      tools: { help: 'List the tools, by the names that clients use.' },
-      ...hubOptions,
-    },
-    details: [
-      '--json prints the response of GET /servers: {"servers": [{"name", "state", "tools", ...}], "collisions": [...]}. With --tools: {"tools": [{"name", "description", "inputSchema", ...}]}, as in MCP.',
+export const list: Command = {
+  name: 'list',
+  summary: 'List the servers of the running hub, or their tools.',
+  options: {
+    tools: { help: 'List the tools, by the names that clients use.' },
+    ...hubOptions,
+  },
+  details: [
+    '--json prints the response of GET /servers: {"servers": [{"name", "state", "tools", ...}], "collisions": [...]}. With --tools: {"tools": [{"name", "description", "inputSchema", ...}]}, as in MCP.',
+  ],
+  examples: [
+    ['list', 'Show the servers and their states'],
+    ['list --tools', 'Show all tools'],
+    [
+      `list --json | jq -r '.servers[] | select(.state != "running").name'`,
+      'Names of the servers that are not running',
     ],
-    examples: [
-      ['list', 'Show the servers and their states'],
-      ['list --tools', 'Show all tools'],
-      [
-        `list --json | jq -r '.servers[] | select(.state != "running").name'`,
-        'Names of the servers that are not running',
-      ],
-    ],
-    async run(values, io) {
-      const hub = await openHub(needs, values, io);
-      return values['tools'] === true
-        ? await listTools(hub, needs.version, values['json'] === true, io)
-        : await listAll(hub, values['json'] === true, io);
-    },
-  };
-}
+  ],
+  run: async run => await (run.values['tools'] === true ? listTools : listAll)(run),
+};
 
-async function listAll(hub: HubClient, wantsJson: boolean, io: Io): Promise<0> {
+async function listAll(run: Run): Promise<0> {
+  const { isJson, json, out, screen, clock } = run;
+  const hub = await openHub(run);
   const answer = await hub.ask({ method: 'GET', path: '/servers' });
-  if (wantsJson) return io.json(answer);
-  const rows = objectsIn(fieldsOf(answer)['servers']).map(server => rowOf(server, io.clock.now()));
+  if (isJson) return json(answer);
+  const rows = objectsIn(fieldsOf(answer)['servers']).map(server => rowOf(server, clock.now()));
   const head = ['NAME', 'STATE', 'TOOLS', 'RESTARTS', 'UPTIME', 'NOTE'];
-  if (rows.length > 0) io.out(tableOf(head, rows, io.screen).join('\n'));
-  else io.out(`The hub at ${hub.url} has no servers. Add one with "agenthub add <package>".`);
+  if (rows.length > 0) out(tableOf(head, rows, screen).join('\n'));
+  else out(`The hub at ${hub.url} has no servers. Add one with "agenthub add <package>".`);
   return 0;
 }
 
@@ -84,15 +77,17 @@ function noteOf(server: Described): string {
   }
 }
 
-async function listTools(hub: HubClient, version: string, wantsJson: boolean, io: Io): Promise<0> {
-  await using mcp = await openMcp(hub, undefined, version);
+async function listTools(run: Run): Promise<0> {
+  const { isJson, json, out, screen, needs } = run;
+  const hub = await openHub(run);
+  await using mcp = await openMcp(hub, undefined, needs.version);
   const tools = await mcp.listTools();
-  if (wantsJson) return io.json({ tools });
+  if (isJson) return json({ tools });
   const rows = tools.map(({ name, description = '' }) => [
     name,
     description.split('\n').find(line => line.trim() !== '') ?? '',
   ]);
-  if (rows.length > 0) io.out(tableOf(['TOOL', 'DESCRIPTION'], rows, io.screen).join('\n'));
-  else io.out(`The hub at ${hub.url} has no tools. "agenthub list" shows its servers.`);
+  if (rows.length > 0) out(tableOf(['TOOL', 'DESCRIPTION'], rows, screen).join('\n'));
+  else out(`The hub at ${hub.url} has no tools. "agenthub list" shows its servers.`);
   return 0;
 }

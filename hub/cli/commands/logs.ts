@@ -1,60 +1,55 @@
 import { tryParseJson } from '#core';
-import { type Command, type ExitCode, hubOptions } from '../command.ts';
+import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { type HubClient, openHub, pathOfServer } from '../hub-client.ts';
-import type { CliNeeds } from '../needs.ts';
 import { fieldsOf } from '../responses.ts';
-import type { Io } from '../terminal.ts';
 import { numberOf, wordOf } from '../values.ts';
 
 const usualLines = 50;
 const maxLines = 10_000;
 
 /** `agenthub logs`: prints the latest stderr lines of a server, and with `--follow` each new line. */
-export function createLogs(needs: CliNeeds): Command {
-  return {
-    name: 'logs',
-    summary: 'Show the last lines that a server wrote to stderr.',
-    positionals: [{ name: 'server', help: 'Server name.', completion: 'server' }],
-    options: {
-      follow: { short: 'f', help: 'Print new lines as they arrive, until Ctrl-C.' },
-      lines: { short: 'n', value: 'number', help: `Number of lines. Default: ${usualLines}.` },
-      ...hubOptions,
-    },
-    details: [
-      'The hub keeps only the last lines since the latest start; "docker logs agenthub-<server>" shows more.',
-      '--json prints {"name", "lines": [...]}; with --follow one {"line"} object per line.',
-    ],
-    examples: [
-      ['logs memory', 'The last lines'],
-      ['logs memory -f -n 10', 'The last ten lines, and new ones'],
-    ],
-    async run(values, io) {
-      const name = wordOf(values, 'server');
-      const most = numberOf(values, 'lines', { least: 0, most: maxLines }) ?? usualLines;
-      const wantsJson = values['json'] === true;
-      const hub = await openHub(needs, values, io);
-      const path = `${pathOfServer(name)}/logs`;
-      const kept = linesOf(await hub.ask({ method: 'GET', path }));
-      const skipped = Math.max(0, kept.length - most);
-      if (values['follow'] === true)
-        return await follow(hub, `${path}?follow=true`, { skipped, wantsJson }, io);
-      const lines = kept.slice(skipped);
-      if (wantsJson) return io.json({ name, lines });
-      for (const line of lines) io.out(io.screen.foreign(line));
-      if (kept.length === 0) io.err(`${name} has written nothing since its latest start`);
-      return 0;
-    },
-  };
-}
+export const logs: Command = {
+  name: 'logs',
+  summary: 'Show the last lines that a server wrote to stderr.',
+  positionals: [{ name: 'server', help: 'Server name.', completion: 'server' }],
+  options: {
+    follow: { short: 'f', help: 'Print new lines as they arrive, until Ctrl-C.' },
+    lines: { short: 'n', value: 'number', help: `Number of lines. Default: ${usualLines}.` },
+    ...hubOptions,
+  },
+  details: [
+    'The hub keeps only the last lines since the latest start; "docker logs agenthub-<server>" shows more.',
+    '--json prints {"name", "lines": [...]}; with --follow one {"line"} object per line.',
+  ],
+  examples: [
+    ['logs memory', 'The last lines'],
+    ['logs memory -f -n 10', 'The last ten lines, and new ones'],
+  ],
+  async run(run) {
+    const { values, isJson, json, out, err, screen } = run;
+    const name = wordOf(values, 'server');
+    const most = numberOf(values, 'lines', { least: 0, most: maxLines }) ?? usualLines;
+    const hub = await openHub(run);
+    const path = `${pathOfServer(name)}/logs`;
+    const kept = linesOf(await hub.ask({ method: 'GET', path }));
+    const skipped = Math.max(0, kept.length - most);
+    if (values['follow'] === true) return await follow(hub, `${path}?follow=true`, skipped, run);
+    const lines = kept.slice(skipped);
+    if (isJson) return json({ name, lines });
+    for (const line of lines) out(screen.foreign(line));
+    if (kept.length === 0) err(`${name} has written nothing since its latest start`);
+    return 0;
+  },
+};
 
 async function follow(
   hub: HubClient,
   path: string,
-  { skipped, wantsJson }: { readonly skipped: number; readonly wantsJson: boolean },
-  { out, err, screen, signal: ending, unread }: Io,
+  skipped: number,
+  { isJson, out, err, screen, signal: ending, unread }: Run,
 ): Promise<ExitCode> {
   const signal = AbortSignal.any([ending, unread]);
-  const print = (line: string) => out(wantsJson ? JSON.stringify({ line }) : screen.foreign(line));
+  const print = (line: string) => out(isJson ? JSON.stringify({ line }) : screen.foreign(line));
   let toSkip = skipped;
   try {
     for await (const { data } of hub.follow({ method: 'GET', path, signal })) {

@@ -1,57 +1,56 @@
 import { untilAborted } from '#core';
 import { type Command, configOption, hubOptions, serverOption } from '../command.ts';
-import type { CliNeeds, StartedHub } from '../needs.ts';
+import type { StartedHub } from '../needs.ts';
 import { usageError } from '../values.ts';
 
 /** `agenthub serve`: runs the hub until the signal aborts or the client on stdin and stdout disconnects. */
-export function createServe({ startApp }: Pick<CliNeeds, 'startApp'>): Command {
-  return {
-    name: 'serve',
-    summary: 'Run the hub and its servers until it is stopped.',
-    options: {
-      ...configOption('Config file: JSON or YAML.'),
-      port: {
-        value: 'number',
-        help: 'Port to listen on; 0 chooses a free one. Default: ROUTER_PORT, or 9090.',
-      },
-      tags: { value: 'a,b', help: 'Only servers with at least one of these tags. Default: all.' },
-      stdio: {
-        help: 'Serve one client on stdin and stdout until it disconnects. Listens only with --port.',
-      },
+export const serve: Command = {
+  name: 'serve',
+  summary: 'Run the hub and its servers until it is stopped.',
+  options: {
+    ...configOption('Config file: JSON or YAML.'),
+    port: {
+      value: 'number',
+      help: 'Port to listen on; 0 chooses a free one. Default: ROUTER_PORT, or 9090.',
     },
-    examples: [
-      ['serve', 'Run until Ctrl-C'],
-      ['serve --config hub.yaml --tags work,notes', 'Only some servers of another file'],
-      ['serve --stdio', 'A hub for one client, which starts it itself'],
-    ],
-    async run({ config, port, tags, stdio }, { out, err, screen, signal }) {
-      const options = {
-        ...(typeof config === 'string' && { configFile: config }),
-        ...(typeof port === 'string' && { port: parsePort(port) }),
-        ...(typeof tags === 'string' && { tags: parseTags(tags) }),
-        ...(stdio === true && { stdio }),
-      };
-      let running: StartedHub;
-      try {
-        running = await startApp(options, signal);
-      } catch (error) {
-        // Stopping the hub before it listens is not a failure.
-        if (signal.aborted && error instanceof Error && error.name === 'AbortError') return 0;
-        throw error;
-      }
-      const { address, loginLink, inContainer, clientGone } = running;
-      // With a stdio client, stdout is reserved for messages.
-      const print = options.stdio ? err : out;
-      if (address !== undefined) print(`AgentHub answers at ${address}/mcp`);
-      if (address !== undefined && loginLink)
-        print(dashboardLine(loginLink, screen.isTerminal || inContainer === true));
-      using ending = untilAborted(signal);
-      await Promise.race([ending.aborted, ...(clientGone ? [clientGone] : [])]);
-      await running.stop();
-      return 0;
+    tags: { value: 'a,b', help: 'Only servers with at least one of these tags. Default: all.' },
+    stdio: {
+      help: 'Serve one client on stdin and stdout until it disconnects. Listens only with --port.',
     },
-  };
-}
+  },
+  examples: [
+    ['serve', 'Run until Ctrl-C'],
+    ['serve --config hub.yaml --tags work,notes', 'Only some servers of another file'],
+    ['serve --stdio', 'A hub for one client, which starts it itself'],
+  ],
+  async run({ values, needs, out, err, screen, signal }) {
+    const { config, port, tags, stdio } = values;
+    const options = {
+      ...(typeof config === 'string' && { configFile: config }),
+      ...(typeof port === 'string' && { port: parsePort(port) }),
+      ...(typeof tags === 'string' && { tags: parseTags(tags) }),
+      ...(stdio === true && { stdio }),
+    };
+    let running: StartedHub;
+    try {
+      running = await needs.startApp(options, signal);
+    } catch (error) {
+      // Stopping the hub before it listens is not a failure.
+      if (signal.aborted && error instanceof Error && error.name === 'AbortError') return 0;
+      throw error;
+    }
+    const { address, loginLink, inContainer, clientGone } = running;
+    // With a stdio client, stdout is reserved for messages.
+    const print = options.stdio ? err : out;
+    if (address !== undefined) print(`AgentHub answers at ${address}/mcp`);
+    if (address !== undefined && loginLink)
+      print(dashboardLine(loginLink, screen.isTerminal || inContainer === true));
+    using ending = untilAborted(signal);
+    await Promise.race([ending.aborted, ...(clientGone ? [clientGone] : [])]);
+    await running.stop();
+    return 0;
+  },
+};
 
 /**
  * Formats the dashboard's address. A login link is secret while it is valid, so it is shown only on a terminal, or in
@@ -78,38 +77,34 @@ function parsePort(text: string): number {
 }
 
 /** `agenthub connect-stdio`: connects a client that starts its servers as processes to a running hub. */
-export function createConnectStdio({ connectStdio }: Pick<CliNeeds, 'connectStdio'>): Command {
-  return {
-    name: 'connect-stdio',
-    summary: 'Connect a client on stdin and stdout to a running hub.',
-    options: {
-      url: hubOptions.url,
-      ...serverOption('Only this server, without name prefixes. Default: all servers.'),
-    },
-    examples: [['connect-stdio --server memory', 'One server of the hub of the settings']],
-    async run({ url, server }, { signal }) {
-      const options = {
-        ...(typeof url === 'string' && { url }),
-        ...(typeof server === 'string' && { server }),
-      };
-      await connectStdio(options, signal);
-      return 0;
-    },
-  };
-}
+export const connectStdio: Command = {
+  name: 'connect-stdio',
+  summary: 'Connect a client on stdin and stdout to a running hub.',
+  options: {
+    url: hubOptions.url,
+    ...serverOption('Only this server, without name prefixes. Default: all servers.'),
+  },
+  examples: [['connect-stdio --server memory', 'One server of the hub of the settings']],
+  async run({ values: { url, server }, needs, signal }) {
+    const options = {
+      ...(typeof url === 'string' && { url }),
+      ...(typeof server === 'string' && { server }),
+    };
+    await needs.connectStdio(options, signal);
+    return 0;
+  },
+};
 
 /** `agenthub broker`: runs the broker of the compose file until the signal aborts. */
-export function createBrokerCommand({ startBroker }: Pick<CliNeeds, 'startBroker'>): Command {
-  return {
-    name: 'broker',
-    summary: "Allow only a hub's calls to the Docker engine. Used by docker-compose.yml.",
-    options: {},
-    async run(_values, { signal }) {
-      const broker = await startBroker(signal);
-      using ending = untilAborted(signal);
-      await ending.aborted;
-      await broker.stop();
-      return 0;
-    },
-  };
-}
+export const broker: Command = {
+  name: 'broker',
+  summary: "Allow only a hub's calls to the Docker engine. Used by docker-compose.yml.",
+  options: {},
+  async run({ needs, signal }) {
+    const running = await needs.startBroker(signal);
+    using ending = untilAborted(signal);
+    await ending.aborted;
+    await running.stop();
+    return 0;
+  },
+};

@@ -2,7 +2,6 @@ import { HubError } from '#core';
 import { type Command, hubOptions } from '../command.ts';
 import { loadForEdit } from '../confirm.ts';
 import { isAbsent, openHub, pathOfServer, withStartProgress } from '../hub-client.ts';
-import type { CliNeeds } from '../needs.ts';
 import { fieldsOf, objectsIn } from '../responses.ts';
 import type { Io } from '../terminal.ts';
 import { textsOf, wordOf } from '../values.ts';
@@ -14,7 +13,7 @@ const actions = {
 } as const;
 
 /** `agenthub start`, `stop` and `restart`: acts on one server after another, and stops at the first failure. */
-export function createServerAction(action: keyof typeof actions, needs: CliNeeds): Command {
+export function serverAction(action: keyof typeof actions): Command {
   const { summary, doing } = actions[action];
   return {
     name: action,
@@ -25,17 +24,17 @@ export function createServerAction(action: keyof typeof actions, needs: CliNeeds
     options: hubOptions,
     details: ['--json prints {"servers": [...]}, each as in GET /servers/{name}.'],
     examples: [[`${action} memory`, `${action[0]?.toUpperCase()}${action.slice(1)} one server`]],
-    async run(values, io) {
-      const hub = await openHub(needs, values, io);
+    async run(run) {
+      const hub = await openHub(run);
       const servers: unknown[] = [];
-      for (const name of textsOf(values, 'server')) {
-        io.progress(`${doing} ${name}`);
+      for (const name of textsOf(run.values, 'server')) {
+        run.progress(`${doing} ${name}`);
         const asking = hub.ask({ method: 'POST', path: `${pathOfServer(name)}/${action}` });
-        const server = await withStartProgress(asking, hub, name, io);
+        const server = await withStartProgress(asking, hub, name, run);
         servers.push(server);
-        if (values['json'] !== true) io.out(sentenceOf(server, io));
+        if (!run.isJson) run.out(sentenceOf(server, run));
       }
-      return values['json'] === true ? io.json({ servers }) : 0;
+      return run.isJson ? run.json({ servers }) : 0;
     },
   };
 }
@@ -48,47 +47,46 @@ function sentenceOf(server: unknown, { screen }: Io): string {
 }
 
 /** `agenthub remove`: stops a server and removes its entry from the config. */
-export function createRemove(needs: CliNeeds): Command {
-  return {
-    name: 'remove',
-    summary: 'Stop a server and remove its entry from the config.',
-    positionals: [{ name: 'server', help: 'Server name.', completion: 'server' }],
-    options: {
-      purge: { help: 'Also remove its image and its volumes, with all stored data.' },
-      ...hubOptions,
-    },
-    details: [
-      'If no hub is running, the entry is removed from the config file.',
-      '--json prints {"name", "removed": [{"kind", "name"}], "left": [{"kind", "name", "why"}]}.',
-    ],
-    examples: [
-      ['remove github', 'Remove a server and keep its volumes'],
-      ['remove github --purge', 'Remove a server with its image and data'],
-    ],
-    async run(values, io) {
-      const name = wordOf(values, 'server');
-      const { url, purge, json } = values;
-      const hub = await openHub(needs, values, io);
-      try {
-        const path = `${pathOfServer(name)}${purge === true ? '?purge=true' : ''}`;
-        io.progress(`removing ${name}`);
-        const answer = await hub.ask({ method: 'DELETE', path });
-        if (json === true) return io.json(answer);
-        showRemoved(answer, io);
-      } catch (error) {
-        if (url !== undefined || !isAbsent(error)) throw error;
-        if (purge === true) throw needsHub(error);
-        const { file } = await loadForEdit(needs);
-        await (await needs.editConfig()).removeServer(file, name);
-        if (json === true) return io.json({ name, removed: [{ kind: 'entry', name }], left: [] });
-        io.out(
-          `removed the entry ${name} from ${file}. No hub is running: its image and volumes are kept`,
-        );
-      }
-      return 0;
-    },
-  };
-}
+export const remove: Command = {
+  name: 'remove',
+  summary: 'Stop a server and remove its entry from the config.',
+  positionals: [{ name: 'server', help: 'Server name.', completion: 'server' }],
+  options: {
+    purge: { help: 'Also remove its image and its volumes, with all stored data.' },
+    ...hubOptions,
+  },
+  details: [
+    'If no hub is running, the entry is removed from the config file.',
+    '--json prints {"name", "removed": [{"kind", "name"}], "left": [{"kind", "name", "why"}]}.',
+  ],
+  examples: [
+    ['remove github', 'Remove a server and keep its volumes'],
+    ['remove github --purge', 'Remove a server with its image and data'],
+  ],
+  async run(run) {
+    const { values, isJson, json, needs, out, progress } = run;
+    const name = wordOf(values, 'server');
+    const { url, purge } = values;
+    const hub = await openHub(run);
+    try {
+      const path = `${pathOfServer(name)}${purge === true ? '?purge=true' : ''}`;
+      progress(`removing ${name}`);
+      const answer = await hub.ask({ method: 'DELETE', path });
+      if (isJson) return json(answer);
+      showRemoved(answer, run);
+    } catch (error) {
+      if (url !== undefined || !isAbsent(error)) throw error;
+      if (purge === true) throw needsHub(error);
+      const { file } = await loadForEdit(needs);
+      await (await needs.editConfig()).removeServer(file, name);
+      if (isJson) return json({ name, removed: [{ kind: 'entry', name }], left: [] });
+      out(
+        `removed the entry ${name} from ${file}. No hub is running: its image and volumes are kept`,
+      );
+    }
+    return 0;
+  },
+};
 
 const needsHub = (cause: unknown) =>
   new HubError(
@@ -107,38 +105,36 @@ function showRemoved(answer: unknown, { out, err, screen }: Io): void {
 }
 
 /** `agenthub reload`: makes the hub read its config now, and allows entries that it holds back. */
-export function createReload(needs: CliNeeds): Command {
-  return {
-    name: 'reload',
-    summary: 'Reload the config, and allow entries that wait for approval.',
-    options: {
-      allow: {
-        value: 'server',
-        multiple: true,
-        completion: 'server',
-        help: 'Allow the new entry of this server, which runs without a sandbox. Repeatable.',
-      },
-      ...hubOptions,
+export const reload: Command = {
+  name: 'reload',
+  summary: 'Reload the config, and allow entries that wait for approval.',
+  options: {
+    allow: {
+      value: 'server',
+      multiple: true,
+      completion: 'server',
+      help: 'Allow the new entry of this server, which runs without a sandbox. Repeatable.',
     },
-    details: [
-      'An entry with "runtime": "process" that appears or changes while the hub runs waits until it is allowed, or until the hub is restarted.',
-      '--json prints the response of POST /config/reload.',
-    ],
-    examples: [['reload --allow shell', 'Allow the waiting entry of one server']],
-    async run(values, io) {
-      const hub = await openHub(needs, values, io);
-      const allow = textsOf(values, 'allow');
-      const body = allow.length > 0 ? { allow } : {};
-      const answer = await hub.ask({ method: 'POST', path: '/config/reload', body });
-      const { failed, waiting } = fieldsOf(answer);
-      // Parts of the config that are not applied.
-      const open = [failed, waiting].flatMap(objectsIn);
-      if (values['json'] === true) io.json(answer);
-      else showReload(answer, open, io);
-      return open.length > 0 ? 1 : 0;
-    },
-  };
-}
+    ...hubOptions,
+  },
+  details: [
+    'An entry with "runtime": "process" that appears or changes while the hub runs waits until it is allowed, or until the hub is restarted.',
+    '--json prints the response of POST /config/reload.',
+  ],
+  examples: [['reload --allow shell', 'Allow the waiting entry of one server']],
+  async run(run) {
+    const hub = await openHub(run);
+    const allow = textsOf(run.values, 'allow');
+    const body = allow.length > 0 ? { allow } : {};
+    const answer = await hub.ask({ method: 'POST', path: '/config/reload', body });
+    const { failed, waiting } = fieldsOf(answer);
+    // Parts of the config that are not applied.
+    const open = [failed, waiting].flatMap(objectsIn);
+    if (run.isJson) run.json(answer);
+    else showReload(answer, open, run);
+    return open.length > 0 ? 1 : 0;
+  },
+};
 
 function showReload(
   answer: unknown,
