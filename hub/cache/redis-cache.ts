@@ -7,7 +7,7 @@ import { createRedisIndex } from './redis-index.ts';
 import { peekScript, readEntry, removeScript, valueName } from './redis-scripts.ts';
 import { createTaggedFlights } from './single-flight.ts';
 
-const defaults = { reachMs: 25, answerMs: 1_000, maxRetryMs: 2_000, lockMs: 2_000, pollMs: 250 };
+const defaults = { reachMs: 25, lockMs: 2_000, pollMs: 250 };
 
 /** Changes with the layout of the keys: caches of different layouts do not meet. */
 const layout = '3:';

@@ -1,20 +1,14 @@
 import { messageOf } from '#core';
-import { type RedisNeeds, createDeadlines, createRedisLink } from '#redis';
+import { type RedisNeeds, type RedisOptions, createDeadlines, createRedisLink } from '#redis';
 import type { CacheStatus } from './exact-cache.ts';
 
-export type RedisCacheOptions = {
-  /** Such as redis://user:password@host:6379/0. A Redis Cluster is not supported. */
-  readonly url: string;
+export type RedisCacheOptions = RedisOptions & {
   readonly maxEntries: number;
   readonly maxBytes: number;
   /** The names of all keys in Redis begin with it. Caches of one prefix are one cache. */
   readonly prefix: string;
   /** The longest time that a call waits for an answer of Redis; default 25 ms. */
   readonly reachMs?: number;
-  /** A connection on which an answer takes longer counts as broken; default 1 s. */
-  readonly answerMs?: number;
-  /** The longest wait between two attempts to connect; default 2 s. */
-  readonly maxRetryMs?: number;
   /** Other hubs take over from a hub that died during a fill after this time; default 2 s. */
   readonly lockMs?: number;
   /** Interval at which a call that waits for another hub looks by itself; default 250 ms. */
@@ -22,7 +16,8 @@ export type RedisCacheOptions = {
 };
 
 /** The options with their defaults. The prefix names the layout too, and is the only key of each script. */
-export type RedisCacheSettings = Required<RedisCacheOptions> & { readonly channel: string };
+export type RedisCacheSettings = RedisOptions &
+  Required<Omit<RedisCacheOptions, keyof RedisOptions>> & { readonly channel: string };
 
 /** The answer of a script. Neither promise rejects; without an answer both give undefined. */
 export type RedisAnswer<T> = {

@@ -5,15 +5,9 @@ import type { Models } from '#models';
 export type Judgement = 'same' | 'different' | 'unknown';
 
 /** Decides whether two prompts mean the same, by asking a model. Rejects only with the reason of `signal`. */
-export interface Judge {
-  readonly model: string;
-  /** For a client that waits: with a short deadline. */
-  approve(a: string, b: string, signal: AbortSignal): Promise<Judgement>;
-  /** In the background: with a long deadline. */
-  ponder(a: string, b: string, signal: AbortSignal): Promise<Judgement>;
-}
+export type Judge = ReturnType<typeof createJudge>;
 
-export type JudgeOptions = {
+type Options = {
   readonly model: string;
   /** Deadline of `approve`; 400 ms by default. */
   readonly deadlineMs?: number;
@@ -41,26 +35,24 @@ const format: JsonObject = {
 /** More than the requested answer needs. */
 const maxAnswerTokens = 32;
 
-export function createJudge(options: JudgeOptions, { models, clock }: Needs): Judge {
-  const { model, deadlineMs = 400, ponderMs = 30_000 } = options;
+export function createJudge(given: Options, { models, clock }: Needs) {
+  const { model, deadlineMs = 400, ponderMs = 30_000 } = given;
 
-  async function ask(pair: readonly string[], totalMs: number, signal: AbortSignal) {
+  async function ask(
+    pair: readonly string[],
+    totalMs: number,
+    signal: AbortSignal,
+  ): Promise<Judgement> {
     try {
+      const prompt = JSON.stringify({ prompts: pair });
+      const options = { temperature: 0, num_predict: maxAnswerTokens };
+      const request = { model, system, prompt, format, options, firstTokenMs: totalMs, totalMs };
       const { text } = await within(totalMs, { clock, signal }, inTime =>
-        models.complete(
-          {
-            model,
-            system,
-            prompt: JSON.stringify({ prompts: pair }),
-            format,
-            options: { temperature: 0, num_predict: maxAnswerTokens },
-            firstTokenMs: totalMs,
-            totalMs,
-          },
-          inTime,
-        ),
+        models.complete(request, inTime),
       );
-      return judgementOf(text);
+      const answer = tryParseJson(text);
+      if (!isObject(answer) || typeof answer['same'] !== 'boolean') return 'unknown';
+      return answer['same'] ? 'same' : 'different';
     } catch {
       // A judge that fails decides nothing: the prompt is improved anew.
       signal.throwIfAborted();
@@ -70,13 +62,9 @@ export function createJudge(options: JudgeOptions, { models, clock }: Needs): Ju
 
   return {
     model,
-    approve: (a, b, signal) => ask([a, b], deadlineMs, signal),
-    ponder: (a, b, signal) => ask([a, b], ponderMs, signal),
+    /** For a client that waits: with a short deadline. */
+    approve: (a: string, b: string, signal: AbortSignal) => ask([a, b], deadlineMs, signal),
+    /** In the background: with a long deadline. */
+    ponder: (a: string, b: string, signal: AbortSignal) => ask([a, b], ponderMs, signal),
   };
-}
-
-function judgementOf(text: string): Judgement {
-  const answer = tryParseJson(text);
-  if (!isObject(answer) || typeof answer['same'] !== 'boolean') return 'unknown';
-  return answer['same'] ? 'same' : 'different';
 }

@@ -51,7 +51,7 @@ export async function embed(
  */
 async function requireUncut(answer: unknown, model: string, client: OllamaClient): Promise<void> {
   const tokens = isObject(answer) ? answer['prompt_eval_count'] : undefined;
-  const running = await client.ps();
+  const running: unknown = await client.ps();
   const models = isObject(running) ? running['models'] : undefined;
   if (typeof tokens !== 'number' || !Array.isArray(models)) return;
   const own = models

@@ -50,10 +50,7 @@ export function failureOfAbort(signal: AbortSignal, model: string | undefined): 
   return new ModelFailure('cancelled', 'the call was cancelled', { model, cause: reason });
 }
 
-/**
- * Converts an error message of Ollama to a failure. `status` is undefined for an error in the middle of a
- * stream.
- */
+/** Converts an error message of Ollama to a failure. `status` is undefined for an error in the middle of a stream. */
 export function failureOfError(
   error: string,
   status: number | undefined,

@@ -11,9 +11,7 @@ export type ModelInfo = {
   readonly sizeBytes: number;
   /** Whether the model was in memory when the list was read. */
   readonly isLoaded: boolean;
-  /**
-   * `completion`, `embedding`, `thinking` and others; undefined if this Ollama version does not report them.
-   */
+  /** `completion`, `embedding`, `thinking` and others; undefined if this Ollama version does not report them. */
   readonly capabilities: readonly string[] | undefined;
 };
 
@@ -140,9 +138,7 @@ function entriesOf(list: unknown): readonly OllamaEntry[] {
 const nameOf = ({ name, model }: OllamaEntry): string =>
   typeof name === 'string' ? name : typeof model === 'string' ? model : '';
 
-/**
- * The full name of a model as Ollama lists it: `x` becomes `x:latest`, and Ollama's own registry is omitted.
- */
+/** The full name of a model as Ollama lists it: `x` becomes `x:latest`, and Ollama's own registry is omitted. */
 export function fullName(name: string): string {
   const short = name.replace(/^(?:registry\.ollama\.ai\/)?library\/|^registry\.ollama\.ai\//i, '');
   // A colon before the last slash belongs to a registry's port.

@@ -1,3 +1,4 @@
+import type { Ollama } from 'ollama';
 import { type Clock, createAbortScope, messageOf } from '#core';
 import { checkJsonLines, checkJson, failureOfResponse } from './response-body.ts';
 import { ModelFailure, failureOfAbort } from './failure.ts';
@@ -14,30 +15,20 @@ export interface ModelBreaker {
         cancelled(): void;
       }
     | { readonly kind: 'refused'; readonly retryAfterMs: number; readonly why: string };
-  /**
-   * `until` is when the next call is allowed, in milliseconds since the epoch; undefined while calls are
-   * allowed.
-   */
+  /** `until` is when the next call is allowed, in milliseconds since the epoch; undefined while calls are allowed. */
   snapshot(): { readonly until: number | undefined; readonly why: string | undefined };
 }
 
 /** The used part of the client of the `ollama` package. Its results are parsed where they are read. */
-export interface OllamaClient {
+export type OllamaClient = Pick<Ollama, 'embed' | 'list' | 'ps' | 'pull'> & {
+  /** The package names fewer values of `think` and of the options than models take. */
   chat(request: {
     readonly model: string;
     readonly messages: { readonly role: string; readonly content: string }[];
     readonly stream: true;
     readonly options: object;
   }): Promise<AsyncIterable<unknown>>;
-  embed(request: {
-    readonly model: string;
-    readonly input: string;
-    readonly truncate: boolean;
-  }): Promise<unknown>;
-  list(): Promise<unknown>;
-  ps(): Promise<unknown>;
-  pull(request: { readonly model: string; readonly stream: true }): Promise<AsyncIterable<unknown>>;
-}
+};
 
 /** A call of Ollama's API. */
 export type OllamaCall<T> = {
@@ -67,9 +58,7 @@ type Needs = {
   readonly life: AbortSignal;
 };
 
-/**
- * A timeout after a shorter silence does not count against Ollama: the caller may just have had little time.
- */
+/** A timeout after a shorter silence does not count against Ollama: the caller may just have had little time. */
 const decisiveIdleMs = 5_000;
 /** Grace period in ms for the end of the stream after its last line. */
 const endMs = 1_000;
@@ -135,9 +124,7 @@ const freePermit = {
   cancelled() {},
 } as const;
 
-/**
- * Sends one request and checks the answer, so that the package never sees a bad one. Rejects with ModelFailure.
- */
+/** Sends one request and checks the answer, so that the package never sees a bad one. Rejects with ModelFailure. */
 async function fetchChecked(
   send: () => Promise<Response>,
   call: Pick<OllamaCall<unknown>, 'model' | 'isStream'>,

@@ -1,13 +1,3 @@
-/** Separates the thoughts (in tags at the start) from the text of a streamed answer. */
-export interface ThoughtFilter {
-  /**
-   * Adds a piece of the answer. Returns the text in it, without thoughts as far as they are recognizable yet.
-   */
-  push(piece: string): string;
-  /** Ends the answer. Returns the trimmed text, and whether there were thoughts. */
-  end(): { readonly text: string; readonly hasThoughts: boolean };
-}
-
 const opening = /^\s*<think(?:ing)?>/i;
 const closing = /<\/think(?:ing)?>/i;
 /** A prefix of an opening tag. */
@@ -15,8 +5,11 @@ const beginning = /^\s*(?:<(?:t(?:h(?:i(?:n(?:k(?:i(?:n(?:g)?)?)?)?)?)?)?)?)?$/i
 /** Length of the longest proper prefix of a closing tag, which may end a piece. */
 const overlap = '</thinking>'.length - 1;
 
-/** Creates a filter for one answer. Tags after the start belong to the text: a prompt may be about them. */
-export function createThoughtFilter(): ThoughtFilter {
+/**
+ * Separates the thoughts (in tags at the start) from the text of a streamed answer. Tags after the start belong to the
+ * text: a prompt may be about them.
+ */
+export function createThoughtFilter() {
   let state: 'undecided' | 'thought' | 'text' = 'undecided';
   let buffer = '';
   let text = '';
@@ -29,6 +22,7 @@ export function createThoughtFilter(): ThoughtFilter {
     return piece;
   }
 
+  /** Adds a piece of the answer. Returns the text in it, without thoughts as far as they are recognizable yet. */
   function push(piece: string): string {
     if (state === 'text') return emitText(piece);
     buffer += piece;
@@ -54,7 +48,8 @@ export function createThoughtFilter(): ThoughtFilter {
 
   return {
     push,
-    end() {
+    /** Ends the answer. Returns the trimmed text, and whether there were thoughts. */
+    end(): { readonly text: string; readonly hasThoughts: boolean } {
       const whole = state === 'undecided' ? text + buffer : text;
       // Some models' templates open the thought in the prompt, so that the answer has only the closing tag.
       const found = hasThoughts ? null : closing.exec(whole);

@@ -2,9 +2,7 @@ import { type Log, messageOf } from '#core';
 import { ModelFailure } from './failure.ts';
 import { type ModelNeeds, fullName } from './model-list.ts';
 
-/**
- * Timeout in ms, below the 300 s after which Node's fetch gives up. The answer comes when the model is loaded.
- */
+/** Timeout in ms, below the 300 s after which Node's fetch gives up. The answer comes when the model is loaded. */
 const totalMs = 290_000;
 /** Maximum number of concurrent warm-ups: more would evict each other from memory. */
 const maxWarmUps = 8;

@@ -1,1 +1,1 @@
-export { type RedisNeeds, createDeadlines, createRedisLink } from './link.ts';
+export { type RedisNeeds, type RedisOptions, createDeadlines, createRedisLink } from './link.ts';

@@ -2,14 +2,13 @@ import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { type Clock, type Log, backoffMs, messageOf } from '#core';
 
-type Options = {
-  /** May contain a password, which no message shows. */
+export type RedisOptions = {
+  /** Such as redis://user:password@host:6379/0; no message shows the password. A Redis Cluster is not supported. */
   readonly url: string;
-  readonly channel: string;
-  /** Time limit of an answer. */
-  readonly answerMs: number;
-  /** Maximum delay between two attempts to connect. */
-  readonly maxRetryMs: number;
+  /** A connection on which an answer takes longer counts as broken; default 1 s. */
+  readonly answerMs?: number;
+  /** The longest wait between two attempts to connect; default 2 s. */
+  readonly maxRetryMs?: number;
 };
 
 /** What the parts of the hub need that use Redis. */
@@ -39,7 +38,15 @@ const disconnectMs = 250;
 const timedOut = 'Command timed out';
 
 /** One connection to Redis 6 or later, which reconnects until it is closed. `open` connects it. */
-export function createRedisLink({ url, channel, answerMs, maxRetryMs }: Options, needs: Needs) {
+export function createRedisLink(
+  {
+    url,
+    channel,
+    answerMs = 1_000,
+    maxRetryMs = 2_000,
+  }: RedisOptions & { readonly channel: string },
+  needs: Needs,
+) {
   const address = new URL(url).host;
   const lost = `the connection to ${address} was lost`;
   const late = `${address} did not answer within ${answerMs} ms`;

@@ -1,5 +1,5 @@
 import { createEmitter, messageOf, tryParseJson } from '#core';
-import { type RedisNeeds, createRedisLink } from '#redis';
+import { type RedisNeeds, type RedisOptions, createRedisLink } from '#redis';
 import { type TrialHold, meetScript, parseDecision, reportText } from './redis-scripts.ts';
 import type {
   BreakerDecision,
@@ -10,21 +10,15 @@ import type {
   TrialClaim,
 } from './shared-breakers.ts';
 
-export type RedisSharingOptions = {
-  /** Such as redis://user:password@host:6379/0. A Redis Cluster is not supported. */
-  readonly url: string;
+export type RedisSharingOptions = RedisOptions & {
   /** Hubs of another deployment do not share breakers with this one; default `agenthub`. */
   readonly deployment?: string | undefined;
   /** Interval of meetings, which make up for lost messages; default 2 s. */
   readonly syncMs?: number;
-  /** A connection on which an answer takes longer counts as broken; default 1 s. */
-  readonly answerMs?: number;
   /** This hub decides about a trial alone if Redis does not answer in this time; default 150 ms. */
   readonly claimMs?: number;
   /** The longest time that `start` takes; default 1 s. */
   readonly startMs?: number;
-  /** The longest wait between two attempts to connect; default 2 s. */
-  readonly maxRetryMs?: number;
   /** Lifetime in Redis of a state that no hub brings back, counted from its next trial; default 10 min. */
   readonly keptMs?: number;
 };
@@ -57,8 +51,7 @@ const maxBatch = 100;
  * flush or a restart of Redis. `redis-scripts.ts` has the order of decisions: the later one wins.
  */
 export function createRedisSharing(options: RedisSharingOptions, needs: RedisNeeds): Sharing {
-  const { syncMs = 2_000, answerMs = 1_000, claimMs = 150, startMs = 1_000 } = options;
-  const { maxRetryMs = 2_000, keptMs = 600_000 } = options;
+  const { syncMs = 2_000, claimMs = 150, startMs = 1_000, keptMs = 600_000 } = options;
   const { clock } = needs;
   const prefix = `${options.deployment ?? 'agenthub'}:breaker:`;
   const channel = `${prefix}decided`;
@@ -73,7 +66,7 @@ export function createRedisSharing(options: RedisSharingOptions, needs: RedisNee
   let beat: Disposable | undefined;
 
   const link = createRedisLink(
-    { url: options.url, channel, answerMs, maxRetryMs },
+    { ...options, channel },
     { clock, random: needs.random, up: meetAll, down: degrade, heard },
   );
 
