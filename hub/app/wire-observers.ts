@@ -22,7 +22,7 @@ const activityBounds = {
   maxKeptBytes: 4 * 2 ** 10,
 } as const;
 
-/** Creates what records calls: the activity log, the metrics, and the OTLP exporter if an endpoint is configured. */
+/** Creates the recorders of calls: the activity log, the metrics, and the OTLP exporter if an endpoint is configured. */
 export async function wireObservers(
   { otlp }: Pick<Settings, 'otlp'>,
   version: string,

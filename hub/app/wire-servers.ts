@@ -173,11 +173,8 @@ export async function wireServers(
 
 /** A runtime that is loaded with its first server: most hubs use only one. */
 function createLazyRuntime(load: () => Promise<Pick<Runtime, 'launch'>>): Pick<Runtime, 'launch'> {
-  let loaded: Promise<Pick<Runtime, 'launch'>> | undefined;
-  return {
-    launch: async (spec, events, signal) =>
-      await (await (loaded ??= load())).launch(spec, events, signal),
-  };
+  let loaded: ReturnType<typeof load> | undefined;
+  return { launch: async (...about) => await (await (loaded ??= load())).launch(...about) };
 }
 
 /** Fields that are not part of the digest of a spec: changing them does not restart a server. */

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
-import type { ConfigSource, Settings } from '#config';
-import type { Clock, Log } from '#core';
+import type { Settings } from '#config';
+import type { Clock } from '#core';
 import type { Endpoint, Router } from '#routing';
-import type { Exposure } from '#runtimes/docker';
-import type { Placement, Servers } from '#servers';
+import type { Servers } from '#servers';
 import { type Backlog, type DataDir, createJournal } from '#store';
 import {
   createByteBudget,
@@ -15,23 +14,19 @@ import {
   createWebSockets,
   maxMessageBytes,
 } from '#transports';
-import { createCallToken } from './call-token.ts';
+import { type CallTokenNeeds, createCallToken } from './call-token.ts';
 import { collectGarbage, createRelief } from './idle-gc.ts';
 
-type Needs = {
+type Needs = CallTokenNeeds & {
   readonly settings: Settings;
   readonly dataDir: DataDir;
   readonly backlog: Backlog;
   readonly router: Router;
   /** The servers of the config. */
   readonly servers: Servers;
-  readonly source: ConfigSource;
-  readonly place: Placement;
-  readonly exposure: Exposure;
-  /** Resolves when the servers that were there at the start have come up or failed. Never rejects. */
+  /** Resolves when the servers of the start have come up or failed. Never rejects. */
   readonly listed: Promise<void>;
   readonly clock: Clock;
-  readonly log: Log;
   readonly newId: () => string;
 };
 
@@ -90,19 +85,12 @@ export async function wireTransports({ listens }: { readonly listens: boolean },
   servers.removed(server => end(server, 'its server was removed'));
   const callToken =
     settings.token === undefined && listens
-      ? createCallToken({
-          dataFolder: dataDir.path,
-          exposure: needs.exposure,
-          auto: needs.place.auto,
-          configs: () => source.current.servers,
-          log,
-          endOpen(reason) {
-            for (const endpoint of ['all', ...servers.all] as const) end(endpoint, reason);
-          },
+      ? createCallToken(needs, reason => {
+          for (const endpoint of ['all', ...servers.all] as const) end(endpoint, reason);
         })
       : undefined;
-  await callToken?.look();
-  source.changed(() => void callToken?.look());
+  await callToken?.refresh();
+  source.changed(() => void callToken?.refresh());
   return {
     unfinished,
     unread,

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** The work took longer than it was given. */
+/** Work has exceeded its time limit. */
 export class DeadlineExceeded extends Error {
   override readonly name = 'DeadlineExceeded';
 
@@ -9,7 +9,7 @@ export class DeadlineExceeded extends Error {
   }
 }
 
-/** The time that a piece of work has. */
+/** The time limit of a piece of work. */
 export type Deadline = {
   readonly clock: Pick<Clock, 'after'>;
   readonly limitMs: number;
@@ -106,7 +106,7 @@ export async function sleep(delayMs: number, { clock, signal }: Waiting): Promis
 }
 
 /** Interval of `untilIdle`, in ms. */
-const lookMs = 20;
+const pollMs = 20;
 
 /** Resolves when `isBusy` returns false, after `limitMs` at the latest. */
 export async function untilIdle(
@@ -115,5 +115,5 @@ export async function untilIdle(
   clock: Pick<Clock, 'after' | 'monotonic'>,
 ): Promise<void> {
   const until = clock.monotonic() + limitMs;
-  while (isBusy() && clock.monotonic() < until) await sleep(lookMs, { clock });
+  while (isBusy() && clock.monotonic() < until) await sleep(pollMs, { clock });
 }

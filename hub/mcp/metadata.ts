@@ -1,41 +1,31 @@
 import { RpcError, type Span, rpcCodes, stringAt } from '#jsonrpc';
 import { metaKeys, modernVersion, modernVersions } from './protocol.ts';
 
-/** Result of reading the metadata of a request: its revision, or the error. */
-export type Metadata =
-  | { readonly valid: true; readonly version: string }
-  | {
-      readonly valid: false;
-      readonly error: RpcError;
-      /** The requested revision, if the hub does not support it without a session. */
-      readonly version: string | undefined;
-    };
-
 /**
  * Validates the members of `params._meta` of a request of MCP 2026-07-28: a revision without sessions and the client's
- * capabilities are required.
+ * capabilities are required. `version`: the requested revision, which the hub may not support.
  */
 export function checkMetadata(
   bytes: Buffer,
   meta: ReadonlyMap<string, Span> | undefined,
-): Metadata {
+): { readonly version: string | undefined; readonly error: RpcError | undefined } {
   const version = stringAt(bytes, meta?.get(metaKeys.protocolVersion));
-  const refused = (error: RpcError): Metadata => ({ valid: false, error, version });
+  return { version, error: errorOf(version, bytes, meta?.get(metaKeys.clientCapabilities)) };
+}
+
+function errorOf(version: string | undefined, bytes: Buffer, capabilities: Span | undefined) {
   if (version === undefined)
-    return refused(incomplete(metaKeys.protocolVersion, `a string such as "${modernVersion}"`));
+    return incomplete(metaKeys.protocolVersion, `a string such as "${modernVersion}"`);
   if (!modernVersions.some(known => known === version))
-    return refused(
-      new RpcError(
-        rpcCodes.unsupportedVersion,
-        'HUB_VERSION_UNSUPPORTED',
-        `MCP ${JSON.stringify(version)} is not spoken without a session; ${modernVersions.join(', ')} is, and older revisions are after initialize`,
-        { supported: modernVersions, requested: version },
-      ),
+    return new RpcError(
+      rpcCodes.unsupportedVersion,
+      'HUB_VERSION_UNSUPPORTED',
+      `MCP ${JSON.stringify(version)} is not spoken without a session; ${modernVersions.join(', ')} is, and older revisions are after initialize`,
+      { supported: modernVersions, requested: version },
     );
-  const capabilities = meta?.get(metaKeys.clientCapabilities);
   if (!capabilities || bytes[capabilities.start] !== openingBrace)
-    return refused(incomplete(metaKeys.clientCapabilities, 'an object, which may be empty'));
-  return { valid: true, version };
+    return incomplete(metaKeys.clientCapabilities, 'an object, which may be empty');
+  return undefined;
 }
 
 const openingBrace = 0x7b;

@@ -171,8 +171,8 @@ export const unreadCall = (
 });
 
 function requestedLevel({ bytes }: Request, meta: MemberSpans | undefined): LogLevel | 'none' {
-  const metadata = checkMetadata(bytes, meta);
-  if (!metadata.valid) throw metadata.error;
+  const { error } = checkMetadata(bytes, meta);
+  if (error) throw error;
   const level = stringAt(bytes, meta?.get(metaKeys.logLevel));
   return isLogLevel(level) ? level : 'none';
 }

@@ -80,7 +80,7 @@ export function createModern(maxRequests: number, { router, clock, log }: Modern
     const now = clock.monotonic();
     for (const one of active)
       if (one.streams || (one.post.acceptsStream && now - one.since >= keepAliveMs)) {
-        begin(one);
+        beginStream(one);
         one.post.response.write(keepAliveComment);
       }
     return active.size > 0;
@@ -110,7 +110,7 @@ export function createModern(maxRequests: number, { router, clock, log }: Modern
       traceparent: traceparentOf(headers),
       send(bytes) {
         if (!active.has(one) || !acceptsStream || response.destroyed) return;
-        begin(one);
+        beginStream(one);
         if (response.writableLength > maxUnsentBytes) response.destroy();
         else response.write(eventOf(bytes));
       },
@@ -127,7 +127,7 @@ export function createModern(maxRequests: number, { router, clock, log }: Modern
   function finish(one: Answering, reply: ReplyBytes | undefined): void {
     if (!active.delete(one)) return;
     try {
-      if (reply) send(one, reply);
+      if (reply) sendAnswer(one, reply);
       else one.post.response.destroy();
       one.session.close('the request is over');
     } catch (error) {
@@ -168,7 +168,7 @@ export function createModern(maxRequests: number, { router, clock, log }: Modern
 }
 
 /** Begins a stream of server-sent events, if none has begun. Its head and its first event are one write. */
-function begin(one: Answering): void {
+function beginStream(one: Answering): void {
   if (one.streams) return;
   one.streams = true;
   const { response } = one.post;
@@ -181,14 +181,14 @@ function begin(one: Answering): void {
 const eventOf = (message: Buffer) => Buffer.concat([eventStart, message, eventEnd]);
 
 /** Sends the answer as JSON, or on the stream if one was begun or the client accepts nothing else. */
-function send(one: Answering, reply: ReplyBytes): void {
+function sendAnswer(one: Answering, reply: ReplyBytes): void {
   const { streams, listens } = one;
   const { response, acceptsJson } = one.post;
   // Proxies read the status and not the body. It is fixed once a stream has begun.
   const status = streams || !Buffer.isBuffer(reply) ? 200 : statusOf(reply);
   if (!streams && (status !== 200 || (acceptsJson && !listens)))
     return sendJson(response, status, reply);
-  begin(one);
+  beginStream(one);
   response.end(eventOf(whole(reply)));
 }
 
@@ -247,14 +247,13 @@ function createRequestCheck(router: Pick<Router, 'describeTool'>) {
         'HUB_REQUEST_INVALID',
         'a member of "params" stands twice',
       );
-    const metadata = checkMetadata(bytes, meta);
-    const { version } = metadata;
-    const said = headers[mcpHeaders.version];
-    if (version !== undefined && said !== version)
+    const { version, error } = checkMetadata(bytes, meta);
+    const header = headers[mcpHeaders.version];
+    if (version !== undefined && header !== version)
       return mismatch(
-        `the header MCP-Protocol-Version is ${said === undefined ? 'missing' : JSON.stringify(said)}: it must repeat params._meta, ${JSON.stringify(version)}`,
+        `the header MCP-Protocol-Version is ${header === undefined ? 'missing' : JSON.stringify(header)}: it must repeat params._meta, ${JSON.stringify(version)}`,
       );
-    if (!metadata.valid) return metadata.error;
+    if (error) return error;
     const called =
       request.method === 'tools/call' ? stringAt(bytes, params?.get('name')) : undefined;
     const problem = headerMismatch(headers, request, params, declaredBy(called, endpoint));
