@@ -19,9 +19,9 @@ export type ByteBudgetNeeds = {
   readonly relieved: () => void;
 };
 
-/** The sum is taken after this many bytes, and at this interval while there is a holder. */
-const lookBytes = 2 ** 20;
-const lookMs = 1_000;
+/** The total is checked after this many bytes, and at this interval while there is a holder. */
+const checkAfterBytes = 2 ** 20;
+const checkIntervalMs = 1_000;
 /** From this many bytes on, the memory is returned to the system. */
 const muchBytes = 16 * 2 ** 20;
 const littleBytes = 2 ** 20;
@@ -43,15 +43,15 @@ export function createByteBudget(
 ) {
   /** The holders, with the start of their pause on the monotonic clock. */
   const holders = new Map<Holder, number | undefined>();
-  let sinceLook = 0;
+  let uncheckedBytes = 0;
   let peakBytes = 0;
-  const ticker = createTicker(clock, lookMs, () => {
-    look();
+  const ticker = createTicker(clock, checkIntervalMs, () => {
+    checkTotal();
     return holders.size > 0 || peakBytes >= muchBytes;
   });
 
-  function look(): void {
-    sinceLook = 0;
+  function checkTotal(): void {
+    uncheckedBytes = 0;
     let total = 0;
     let most = 0;
     let largest: Holder | undefined;
@@ -132,10 +132,10 @@ export function createByteBudget(
       ticker.start();
       return { [Symbol.dispose]: () => void holders.delete(holder) };
     },
-    /** Reports that more bytes are held. The sum is taken at least once per mebibyte. */
+    /** Reports that more bytes are held. The total is checked at least once per mebibyte. */
     added(bytes: number): void {
-      sinceLook += bytes;
-      if (sinceLook >= lookBytes) look();
+      uncheckedBytes += bytes;
+      if (uncheckedBytes >= checkAfterBytes) checkTotal();
     },
   };
 }

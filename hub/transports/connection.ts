@@ -106,7 +106,7 @@ export function createConnection(
     closed(reason);
   }
 
-  /** Why a request is refused; undefined if it is not. */
+  /** The reason to refuse a request, if any. */
   function refusal(): HubError | undefined {
     if (isDraining()) return stopping();
     const unanswered = inFlight + listening;
@@ -165,8 +165,8 @@ export function createConnection(
       drop(`the answers to one batch are more than ${maxUnsentBytes} bytes`);
       return undefined;
     });
-    const said = (await Promise.all(answers)).filter(answer => answer !== undefined);
-    if (said.length > 0 && state !== 'closed') send(batchOf(said));
+    const sent = (await Promise.all(answers)).filter(answer => answer !== undefined);
+    if (sent.length > 0 && state !== 'closed') send(batchOf(sent));
   }
 
   return {

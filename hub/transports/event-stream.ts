@@ -89,8 +89,8 @@ export function createEventStream(
       send(last, bytes);
     },
     /**
-     * Gives the stream a connection and sends what follows the event `lastSeen`; without `lastSeen`, or with one of an
-     * earlier run of the hub, what no connection was sent yet. False where that is not kept any more.
+     * Gives the stream a connection and sends the events after `lastSeen`; without `lastSeen`, or with one of an earlier
+     * run of the hub, the events that were not sent yet. False if some of those events are no longer kept.
      */
     attach(response: HttpResponse, lastSeen: number | undefined): boolean {
       const after = lastSeen !== undefined && lastSeen >= start ? lastSeen : undefined;

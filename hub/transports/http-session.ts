@@ -14,7 +14,7 @@ export interface HttpSession {
   active: number;
   /** Whether a request followed `initialize`. */
   isUsed: boolean;
-  /** Of a resumed session, while servers that its client knows have not listed what they offer. */
+  /** Set while the servers that the client of a resumed session knows have not listed their items. */
   ready: Promise<void> | undefined;
   /** The stream of messages outside any request. */
   readonly standing: EventStream;

@@ -20,7 +20,7 @@ export type SavedSessionsNeeds = {
   readonly ids: SessionIds;
   /** Resolves when the servers of this run have listed what they offer. */
   readonly listed: Promise<void>;
-  /** Keeps records for the next run of the hub; `snapshot` covers all that count. */
+  /** Opens the journal of the records. `snapshot` returns all current records. */
   readonly openJournal: (
     snapshot: () => readonly object[],
   ) => Pick<Journal, 'open' | 'append' | 'close'>;
@@ -44,10 +44,10 @@ const staleMs = 5 * 60_000;
 const maxSettingsLength = 16 * 1024;
 
 /**
- * The sessions of streamable HTTP that the next run of the hub can resume. The id of a session holds what never
- * changes; a journal holds a record for each session that is open: when it was last used, and what its client has set.
- * Records are written shortly after an answer, never before it. A crash loses the newest, so that a session is unknown
- * afterwards, or has the settings of a moment earlier.
+ * The sessions of streamable HTTP that the next run of the hub can resume. The id of a session contains its constant
+ * data; a journal contains a record for each open session: its last use and the settings of its client. Records are
+ * written shortly after an answer, never before it. A crash loses the newest records: a session is unknown afterwards, or
+ * has the settings of a moment earlier.
  */
 export function createSavedSessions(
   { idleMs, maxSessions }: SavedSessionsOptions,
@@ -79,7 +79,7 @@ export function createSavedSessions(
     return journal.append({ key, ended: true }).then(() => undefined);
   }
 
-  /** Writes the record of a session, unless it says the same already. */
+  /** Writes the record of a session, unless nothing has changed. */
   function save(http: HttpSession, maxStaleMs: number): void {
     const key = tracked.get(http);
     if (key === undefined) return;
@@ -126,7 +126,7 @@ export function createSavedSessions(
     track: (http: HttpSession) => void tracked.set(http, nonceOf(http.id)),
     /** Saves the session soon, if its settings have changed or it cannot be resumed any more. */
     touch,
-    /** Touches the sessions whose records do not tell any more when they were last used. */
+    /** Touches the sessions whose records have an outdated time of use. */
     refresh(): void {
       for (const [http, key] of tracked) {
         const record = records.get(key);
@@ -140,7 +140,7 @@ export function createSavedSessions(
       touched.delete(http);
       return key === undefined ? undefined : remove(key);
     },
-    /** Ends the sessions of a server that no client has come back to in this run. */
+    /** Forgets the sessions of a server that no client has resumed in this run. */
     forgetServer(server: string): void {
       for (const [key, record] of records) if (record.server === server) void remove(key);
     },
@@ -163,7 +163,7 @@ export function createSavedSessions(
   };
 }
 
-/** The record in a line of the journal; undefined for the end of a session, and for what is no record. */
+/** Parses a line of the journal; undefined for the end of a session and for an invalid record. */
 function parseRecord(
   key: string,
   { server, usedAt, settings }: Readonly<Record<string, unknown>>,

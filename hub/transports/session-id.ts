@@ -2,12 +2,12 @@ import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes }
 import { type Principal, principalKey } from '#policy';
 import type { EarlierSession } from '#routing';
 
-/** What a session id says to the next run of the hub. */
+/** The contents of a session id, for the next run of the hub. */
 export type SealedSession = Omit<EarlierSession, 'settings'>;
 
-/** What a session id is good for. It opens for no other endpoint, principal or credential. */
+/** The endpoint and the principal of a session id. The id opens for no other, and with no other credential. */
 type SessionBinding = {
-  /** The name of the server that the client sees alone; undefined for all servers. */
+  /** The server of the endpoint; undefined for all servers. */
   readonly server: string | undefined;
   readonly principal: Principal;
 };
@@ -34,7 +34,7 @@ const separator = '\0';
 
 /**
  * Session ids of streamable HTTP that the hub encrypts and authenticates, so that its next run can read them. An id
- * authenticates nobody: it opens only for a request that the guard has admitted as the same principal, with the same
+ * is not a credential: it opens only for a request that the guard has admitted as the same principal, with the same
  * credential.
  */
 export function createSessionIds({ secret, hubId, credentialOf }: SessionIdsOptions) {
@@ -47,7 +47,7 @@ export function createSessionIds({ secret, hubId, credentialOf }: SessionIdsOpti
   }
 
   return {
-    /** Undefined if the client says too much of itself for an id. */
+    /** Undefined if the client's data is too long for an id. */
     seal(
       binding: SessionBinding,
       { client, protocolVersion, openedAt }: SealedSession,

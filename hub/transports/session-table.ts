@@ -151,7 +151,7 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
       http.active--;
       http.usedAt = clock.monotonic();
     },
-    /** Saves the session soon, if it has changed in what the next run of the hub must know. */
+    /** Saves the session soon for the next run of the hub, if its settings have changed. */
     touch: (http: HttpSession) => saved?.touch(http),
     /** Ends sessions that were idle for `idleMs`, and forgets old streams. */
     expire(): void {
@@ -169,7 +169,7 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
   };
 }
 
-/** Among the sessions that are not in use, one that never was, or else the one used least recently. */
+/** Of the sessions that are not in use, one that was never used, or else the least recently used. */
 function idlest(all: Iterable<HttpSession>): HttpSession | undefined {
   let found: HttpSession | undefined;
   for (const http of all) {

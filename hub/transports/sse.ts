@@ -80,7 +80,7 @@ export function createSse({ connections, newId }: SseNeeds) {
     ): void {
       const query = new URLSearchParams((request.url ?? '').split('?')[1]);
       const connection = sessions.get(query.get('sessionId') ?? '');
-      // The id authenticates nobody.
+      // The id is not a credential.
       if (!connection || !isSamePrincipal(connection.principal, principal)) {
         const why = 'the session is unknown or over: open the stream again';
         return refuse(response, 404, sessionUnknown, why, body);

@@ -91,7 +91,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
         sendUnavailable(response, idOf(body), error);
         return undefined;
       }
-    // A session belongs to the endpoint and the principal it was opened with. The id authenticates nobody.
+    // A session belongs to the endpoint and the principal it was opened with. The id is not a credential.
     if (http?.endpoint === endpoint && isSamePrincipal(http.session.principal, principal))
       return http;
     const why = 'the session is unknown or over: initialize again';
@@ -106,11 +106,11 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       const span = members?.get(name);
       return span && bytes[span.start] === 0x7b ? rawText(bytes, span) : '{}';
     };
-    const asked = stringAt(bytes, members?.get('protocolVersion'));
+    const requested = stringAt(bytes, members?.get('protocolVersion'));
     try {
       const http = sessions.open(request, {
         client: { clientInfo: text('clientInfo'), capabilities: text('capabilities') },
-        protocolVersion: isKnownVersion(asked) ? asked : latestVersion,
+        protocolVersion: isKnownVersion(requested) ? requested : latestVersion,
         openedAt: clock.now(),
       });
       ticker.start();
@@ -152,7 +152,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     const { protocolVersion } = http.session;
     if (opening && protocolVersion !== undefined)
       return refuse(response, 400, invalidRequest, 'the session is initialized already', body);
-    // The client could not end it: in a session a lost connection cancels nothing.
+    // The client could not end the request: in a session, a lost connection cancels nothing.
     if (single?.method === 'subscriptions/listen')
       return refuse(response, 400, methodNotFound, 'sessions do not listen', body);
     if (batch && !allowsBatches(protocolVersion ?? '')) {
