@@ -46,32 +46,19 @@ export async function checkJson(response: Response, context: CallContext): Promi
 export function checkJsonLines(response: Response, context: CallContext): Response {
   if (!response.body || response.headers.get('content-type')?.includes('html'))
     throw malformed('is an HTML page, not a stream of JSON', context);
-  return new Response(ReadableStream.from(linesOf(response.body.getReader(), context)));
+  return new Response(ReadableStream.from(linesOf(response, context)));
 }
 
-async function* linesOf(reader: Reader, context: CallContext): AsyncGenerator<Uint8Array> {
+async function* linesOf(response: Response, context: CallContext): AsyncGenerator<Uint8Array> {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
-  // Collected in pieces, so that a long line is not scanned again for each piece.
-  let pieces: string[] = [];
-  let length = 0;
   let hasLines = false;
-  for (;;) {
-    const { done, value } = await readFrom(reader, context);
-    const text = done ? decoder.decode() : decoder.decode(value, { stream: true });
-    pieces.push(text);
-    length += text.length;
-    if (length > maxLineLength) throw malformed('contains a line that is too long', context);
-    if (!done && !text.includes('\n')) continue;
-    const lines = pieces.join('').split('\n');
-    // An answer of one value may lack the final newline.
-    const rest = done ? '' : (lines.pop() ?? '');
-    pieces = [rest];
-    length = rest.length;
+
+  function* checked(lines: readonly string[], isEnd: boolean): Generator<Uint8Array> {
     for (const line of lines.filter(given => given.trim() !== '')) {
       const parsed = tryParseJson(line);
       if (!isObject(parsed)) {
-        if (done && hasLines) throw cutOff(context);
+        if (isEnd && hasLines) throw cutOff(context);
         throw malformed('contains a line that is not a JSON object', context);
       }
       if (typeof parsed['error'] === 'string')
@@ -79,25 +66,40 @@ async function* linesOf(reader: Reader, context: CallContext): AsyncGenerator<Ui
       hasLines = true;
       yield encoder.encode(`${line}\n`);
     }
-    if (done) break;
   }
+
+  // Collected in pieces, so that a long line is not scanned again for each piece.
+  let pieces: string[] = [];
+  let length = 0;
+  for await (const chunk of chunksOf(response, context)) {
+    const text = decoder.decode(chunk, { stream: true });
+    pieces.push(text);
+    length += text.length;
+    if (length > maxLineLength) throw malformed('contains a line that is too long', context);
+    if (!text.includes('\n')) continue;
+    const lines = pieces.join('').split('\n');
+    pieces = lines.splice(-1);
+    length = pieces[0]?.length ?? 0;
+    yield* checked(lines, false);
+  }
+  // An answer of one value may lack the final newline.
+  yield* checked([...pieces, decoder.decode()].join('').split('\n'), true);
   throw hasLines ? cutOff(context) : malformed('is empty', context);
 }
 
 const cutOff = ({ model }: CallContext) =>
   new ModelFailure('cut', 'the answer ended before it was complete', { model });
 
-type Reader = { read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array }> };
-
-async function readFrom(reader: Reader, context: CallContext): ReturnType<Reader['read']> {
+async function* chunksOf(
+  { body }: Response,
+  { model, signal }: CallContext,
+): AsyncGenerator<Uint8Array> {
   try {
-    return await reader.read();
+    yield* body ?? [];
   } catch (cause) {
-    if (context.signal.aborted) throw failureOfAbort(context.signal, context.model);
-    throw new ModelFailure('cut', 'the connection was lost in the middle of the answer', {
-      model: context.model,
-      cause,
-    });
+    if (signal.aborted) throw failureOfAbort(signal, model);
+    const message = 'the connection was lost in the middle of the answer';
+    throw new ModelFailure('cut', message, { model, cause });
   }
 }
 
@@ -106,21 +108,14 @@ async function readText(
   limitBytes: number,
   context: CallContext,
 ): Promise<string> {
-  if (!response.body) return '';
-  const reader = response.body.getReader();
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for (;;) {
-    const { done, value } = await readFrom(reader, context);
-    if (done) return Buffer.concat(chunks).toString('utf8');
-    if (!value) continue;
-    bytes += value.length;
-    if (bytes > limitBytes) {
-      await reader.cancel();
-      throw malformed(`is longer than ${limitBytes} bytes`, context);
-    }
-    chunks.push(value);
+  for await (const chunk of chunksOf(response, context)) {
+    bytes += chunk.length;
+    if (bytes > limitBytes) throw malformed(`is longer than ${limitBytes} bytes`, context);
+    chunks.push(chunk);
   }
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 function malformed(what: string, { model }: CallContext): ModelFailure {

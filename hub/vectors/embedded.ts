@@ -11,7 +11,14 @@ import {
   openDatabase,
   setAside,
 } from './points.ts';
-import { type Vectors, VectorsFailure, dimensionFailure, fieldsOf, unitOf } from './vectors.ts';
+import {
+  type Vectors,
+  VectorsFailure,
+  dimensionFailure,
+  fieldsOf,
+  statsOf,
+  unitOf,
+} from './vectors.ts';
 
 /** Twice what a scope of 10,000 vectors of 768 numbers takes. Other vectors are read at each look-up. */
 const defaultMemoryBytes = 64 * 1024 ** 2;
@@ -192,15 +199,8 @@ export function createEmbeddedVectors(
       const upTo = withPoints(points => points.lastNumber());
       return await removeAll(points => points.removeTag(tag, upTo, removalsPerTurn));
     },
-    async stats() {
-      try {
-        const entries = withPoints(points => points.countLive(clock.now()));
-        return { backend: 'embedded', status: 'up', entries, error: undefined };
-      } catch (error) {
-        const reason = messageOf(error);
-        return { backend: 'embedded', status: 'down', entries: undefined, error: reason };
-      }
-    },
+    stats: () =>
+      statsOf('embedded', async () => withPoints(points => points.countLive(clock.now()))),
   };
 }
 

@@ -10,7 +10,7 @@ import {
   refusalOf,
   schemaIn,
 } from './qdrant-link.ts';
-import { type Vectors, dimensionFailure, fieldsOf, unitOf } from './vectors.ts';
+import { type Vectors, dimensionFailure, fieldsOf, statsOf, unitOf } from './vectors.ts';
 
 export type QdrantOptions = QdrantAddress & {
   /** Prefix of the collections of the hub; `agenthub-` by default. */
@@ -59,6 +59,8 @@ export function createQdrantVectors(
       /[^\w.-]/g,
       sign => `~${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
     );
+
+  const isLive = () => ({ key: 'expires_at', range: { gt: clock.now() } });
 
   const ours = async (ask: QdrantAsk) =>
     collectionsIn(await ask(api => api.getCollections, {})).filter(name => name.startsWith(prefix));
@@ -152,11 +154,10 @@ export function createQdrantVectors(
     async near(collection, vector, { scope, limit, minScore }, signal) {
       if (limit < 1) return [];
       const query = Array.from(unitOf(vector));
-      const live = { key: 'expires_at', range: { gt: clock.now() } };
       const search = {
         collection_name: nameOf(collection),
         query,
-        filter: { must: [inScope(scope), live] },
+        filter: { must: [inScope(scope), isLive()] },
         params: { exact: true },
         score_threshold: minScore,
         limit,
@@ -190,21 +191,16 @@ export function createQdrantVectors(
         return removed;
       });
     },
-    async stats() {
-      const filter = { must: [{ key: 'expires_at', range: { gt: clock.now() } }] };
-      try {
-        const entries = await link.within(nearMs, undefined, async ask => {
+    stats: () =>
+      statsOf('qdrant', () =>
+        link.within(nearMs, undefined, async ask => {
+          const filter = { must: [isLive()] };
           let sum = 0;
           for (const name of await ours(ask))
             sum += (await unless(404, countOf(ask, name, filter))) ?? 0;
           return sum;
-        });
-        return { backend: 'qdrant', status: 'up', entries, error: undefined };
-      } catch (error) {
-        const reason = messageOf(error);
-        return { backend: 'qdrant', status: 'down', entries: undefined, error: reason };
-      }
-    },
+        }),
+      ),
   };
 }
 

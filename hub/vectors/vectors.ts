@@ -1,4 +1,4 @@
-import type { Service } from '#core';
+import { type Service, messageOf } from '#core';
 
 /** A vector with the payload that a look-up returns. */
 export type Point = {
@@ -11,11 +11,7 @@ export type Point = {
 };
 
 /** A point that a look-up found. `score` is the cosine similarity, from -1 to 1. */
-export type Near = {
-  readonly id: string;
-  readonly score: number;
-  readonly payload: Point['payload'];
-};
+export type Near = Omit<Point, 'vector'> & { readonly score: number };
 
 export type VectorsStats = {
   readonly backend: 'embedded' | 'qdrant';
@@ -43,11 +39,7 @@ export class VectorsFailure extends Error {
   override readonly name = 'VectorsFailure';
   readonly kind: VectorsFailureKind;
 
-  constructor(
-    kind: VectorsFailureKind,
-    message: string,
-    options: { readonly cause?: unknown } = {},
-  ) {
+  constructor(kind: VectorsFailureKind, message: string, options?: ErrorOptions) {
     super(message, options);
     this.kind = kind;
   }
@@ -120,4 +112,16 @@ export function dimensionFailure(
     'dimension',
     `the collection ${collection} holds vectors of ${has} numbers, and this one has ${got}: the embedding model has changed. Set the former model again, or use another collection`,
   );
+}
+
+/** The statistics of an index that counts its points, or fails to. */
+export async function statsOf(
+  backend: VectorsStats['backend'],
+  count: () => Promise<number>,
+): Promise<VectorsStats> {
+  try {
+    return { backend, status: 'up', entries: await count(), error: undefined };
+  } catch (error) {
+    return { backend, status: 'down', entries: undefined, error: messageOf(error) };
+  }
 }
