@@ -69,10 +69,8 @@ ${callList(view)}`;
         if (request.query('recent') !== '') return { part: recentCalls(request) };
         const view = viewOf(request);
         // So that the back button returns to the filtered list.
-        const headers = request.isHtmx && {
-          'hx-replace-url': withQuery(paths.activity, view.filter),
-        };
-        return { part: callList(view), ...(headers && { headers }) };
+        const headers = { 'hx-replace-url': withQuery(paths.activity, view.filter) };
+        return { part: callList(view), ...(request.isHtmx && { headers }) };
       },
       async call({ param, visitor: { rights } }) {
         const id = param('id');

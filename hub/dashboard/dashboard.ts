@@ -16,7 +16,7 @@ import { overviewPages } from './overview.ts';
 import { paths } from './paths.ts';
 import { alert, failed, failurePage } from './pieces.ts';
 import { serverPages } from './server.ts';
-import { createServerViews, createUsageViews } from './server-view.ts';
+import { createServerViews } from './server-view.ts';
 import { sessionPages } from './sessions.ts';
 import { toolPages } from './tool.ts';
 
@@ -50,12 +50,10 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
   const { hub, system, telemetry } = others;
   const assets = await loadAssets();
   const changes = createChanges({ ...others, ...telemetry });
-  const usage = createUsageViews({ usages: hub.usages, clock: system.clock }, () => {
+  const views = createServerViews({ ...system, ...telemetry, ...hub }, () => {
     changes.note('health');
     changes.note('server');
   });
-  const { backend } = hub;
-  const views = createServerViews({ ...system, ...telemetry, backend, usage });
   const given = { ...others, changes, views };
   const activity = activityPages(given);
   const entering = loginPages(options, login);

@@ -21,7 +21,7 @@ type Needs = {
   readonly backend: 'docker' | 'process';
   readonly clock: Clock;
   readonly redact: (text: string) => string;
-  readonly usage: Pick<ReturnType<typeof createUsageViews>, 'of' | 'look'>;
+  readonly usages: ContainerUsages;
 };
 
 /** Maximum time in ms that a page waits for the engine. */
@@ -30,7 +30,11 @@ export const toolsPerPage = 100;
 /** Maximum number of resources, and of prompts, on the page of a server. */
 const maxShown = 100;
 
-export function createServerViews({ backend, clock, redact, usage }: Needs) {
+/** `usageChanged` is called after each change of the usage of containers. */
+export function createServerViews(needs: Needs, usageChanged: () => void) {
+  const { backend, clock, redact } = needs;
+  const usage = createUsageViews(needs, usageChanged);
+
   function row(server: Server, rights: Rights) {
     const { config, status, running } = server;
     const { breaker, queued } = server.admission.snapshot();
@@ -98,7 +102,7 @@ export function createServerViews({ backend, clock, redact, usage }: Needs) {
 
   return {
     row,
-    refresh: usage.look,
+    refresh: () => usage.look(),
     /** `from`: index of the first tool on the page. */
     whole(server: Server, from: number, rights: Rights) {
       const { config, lastError, refusedEntry } = server;
@@ -169,7 +173,7 @@ function aboutOf({ running, config }: Server): readonly (readonly [name: string,
 
 /** `changed` is called after each change of the cache. */
 export function createUsageViews(
-  { usages, clock }: { readonly usages: ContainerUsages; readonly clock: Clock },
+  { usages, clock }: Pick<Needs, 'usages' | 'clock'>,
   changed: () => void,
 ) {
   type Sample = { readonly atMs: number; readonly usages: Awaited<ReturnType<typeof usages.read>> };

@@ -1,13 +1,12 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { type Clock, http, https } from '#core';
-import type { Principal } from '#policy';
+import { http, https } from '#core';
 import type { Endpoint } from '#routing';
 import type { Servers } from '#servers';
-import type { ByteBudget, ClientConnections, Streamable, WebSockets } from '#transports';
-import { type GuardedRequest, guardedRequest } from './guarded-request.ts';
+import type { ByteBudget, ClientConnections, WebSockets } from '#transports';
+import { guardedRequest } from './guarded-request.ts';
 import type { Peers } from './peers.ts';
-import { createPlainPosts } from './plain-posts.ts';
+import { type PlainPostsNeeds, createPlainPosts } from './plain-posts.ts';
 import { countBody, isAnswerDue, refuseBusy, refuseUnreadable } from './unreadable.ts';
 
 export type ListenerOptions = {
@@ -24,18 +23,15 @@ type Tls = { readonly cert: Buffer; readonly key: Buffer };
 /** How long the head and the whole of a request may take to arrive, in milliseconds. */
 type Patience = { readonly headMs: number; readonly requestMs: number };
 
-export type ListenerNeeds = {
+export type ListenerNeeds = Pick<PlainPostsNeeds, 'clock' | 'streamable' | 'admit'> & {
   readonly servers: Pick<Servers, 'find'>;
-  readonly streamable: Pick<Streamable, 'handle'>;
   readonly webSockets: WebSockets;
   readonly connections: Pick<ClientConnections, 'isDraining'>;
-  /** The principal of a request to an MCP endpoint; undefined if the guard refuses it, and then `fallback` answers. */
-  readonly admit: (request: GuardedRequest) => Principal | undefined;
   readonly peers: Peers;
   /** The bytes of incomplete bodies and of unread answers. */
   readonly unfinished: ByteBudget;
   readonly unread: ByteBudget;
-  readonly clock: Pick<Clock, 'now'>;
+  /** Answers all other requests, and those that the guard refuses. */
   readonly fallback: RequestListener;
 };
 
@@ -62,10 +58,8 @@ export function createListener(
   };
   const answer: RequestListener = (request, response) => {
     const length = plainLength(request);
-    const endpoint =
-      length > 0 && length <= options.maxBodyBytes
-        ? endpointOf(request.url ?? '', needs.servers)
-        : undefined;
+    const isTaken = length > 0 && length <= options.maxBodyBytes;
+    const endpoint = isTaken ? endpointOf(request.url ?? '', needs.servers) : undefined;
     const principal = endpoint === undefined ? undefined : admit(request);
     if (endpoint === undefined || !principal) needs.fallback(request, response);
     else
@@ -82,8 +76,8 @@ export function createListener(
     if (!isWebSocket(request) || needs.connections.isDraining || isAnswerDue(request.socket))
       return undefined;
     const principal = admit(request);
-    const endpoint =
-      principal && endpointOf((request.url ?? '').split('?')[0] ?? '', needs.servers);
+    const [path = ''] = (request.url ?? '').split('?');
+    const endpoint = principal && endpointOf(path, needs.servers);
     return principal && endpoint !== undefined ? { principal, endpoint } : undefined;
   }
   const { patience = defaultPatience, maxConnections = defaultMaxConnections } = options;
@@ -202,7 +196,7 @@ function plainLength({ method, headers }: IncomingMessage): number {
 const isWebSocket = ({ method, headers }: IncomingMessage) =>
   method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
 
-/** The endpoint of an MCP endpoint; undefined for every other path and for an unknown server. */
+/** Undefined for a path that is no MCP endpoint, and for an unknown server. */
 function endpointOf(url: string, servers: Pick<Servers, 'find'>): Endpoint | undefined {
   if (url === '/mcp') return 'all';
   return url.startsWith('/mcp/') ? servers.find(url.slice('/mcp/'.length)) : undefined;

@@ -15,12 +15,12 @@ type Options = {
   readonly idleMs: number;
 };
 
-type Needs = {
+export type PlainPostsNeeds = {
   readonly clock: Pick<Clock, 'now'>;
   readonly streamable: Pick<Streamable, 'handle'>;
   /** The principal of a request; undefined if the guard refuses it. Called for every request, even with a known head. */
   readonly admit: (request: GuardedRequest) => Principal | undefined;
-  /** The endpoint of an MCP endpoint; undefined for every other path. */
+  /** Undefined for a path that is no MCP endpoint. */
   readonly endpointOf: (url: string) => Endpoint | undefined;
   /** Counts answers that clients did not read at once. */
   readonly unread: Pick<ByteBudget, 'added'>;
@@ -29,8 +29,6 @@ type Needs = {
   /** Answers a connection that never brought anything. */
   readonly timedOut: (socket: Socket) => void;
 };
-
-type KnownHead = { readonly head: PlainHead; readonly request: GuardedRequest };
 
 /** Pipelined requests that are answered at the same time. The connection is not read beyond them. */
 const maxPipelined = 64;
@@ -41,7 +39,7 @@ const graceMs = 1_000;
  * Answers plain POSTs to MCP endpoints without Node's HTTP, which costs as much as all other work for a call. A
  * connection that brings anything else is handed over to Node (decisions/0015).
  */
-export function createPlainPosts(options: Options, needs: Needs) {
+export function createPlainPosts(options: Options, needs: PlainPostsNeeds) {
   const { streamable, admit, endpointOf } = needs;
   const sockets = new Set<Socket>();
   const commonLines = createCommonLines(options.idleMs, needs.clock);
@@ -50,7 +48,7 @@ export function createPlainPosts(options: Options, needs: Needs) {
   /** Takes over a new connection. */
   function take(socket: Socket, peer: Peer): void {
     /** The parsed head of the last request: most clients send the same head again. It says nothing about admission. */
-    let known: KnownHead | undefined;
+    let known: { readonly head: PlainHead; readonly request: GuardedRequest } | undefined;
     let current: PlainResponse | undefined;
     /** Pipelined requests behind it. */
     const later: PlainResponse[] = [];
@@ -67,10 +65,7 @@ export function createPlainPosts(options: Options, needs: Needs) {
       answered() {
         stalled = undefined;
         current = later.shift();
-        if (current) {
-          current.takeTurn();
-          return;
-        }
+        if (current) return current.takeTurn();
         if (socket.timeout !== idleMs) socket.setTimeout(idleMs);
         // Not within the sender of this answer.
         if (waiting) setImmediate(proceed);
