@@ -6,7 +6,7 @@ import { commandHelp, generalHelp } from './help.ts';
 import * as loaders from './loaders.ts';
 import type { CliNeeds } from './needs.ts';
 import type { Io } from './terminal.ts';
-import type { Values } from './values.ts';
+import { type Values, guess } from './values.ts';
 
 /** Creates the hub's command line interface. Commands are loaded on demand. */
 export function createCli(needs: CliNeeds) {
@@ -48,8 +48,7 @@ export function createCli(needs: CliNeeds) {
 function unknown(name: string | undefined, names: readonly string[]): string {
   if (name === undefined) return 'a command is missing';
   if (name.startsWith('-')) return `${JSON.stringify(name)} is not an option`;
-  const meant = findClosest(name, names);
-  return `${JSON.stringify(name)} is not a command${meant === undefined ? '' : `. Did you mean "${meant}"?`}`;
+  return `${JSON.stringify(name)} is not a command${guess(name, names, '.')}`;
 }
 
 /** Parses the arguments of a command. Returns the values by option and positional name, or an error message. */

@@ -7,10 +7,9 @@ import {
   defaultEntryName,
   diffTexts,
 } from '#clients';
-import { findClosest } from '#config';
 import type { Options, Positional } from './command.ts';
 import type { Io, TextStyle } from './terminal.ts';
-import { type Values, textOf, usageError } from './values.ts';
+import { type Values, guess, textOf, usageError } from './values.ts';
 
 /** Options of `connect` and `disconnect` that select a file and an entry. */
 export const targetOptions = {
@@ -33,9 +32,8 @@ export const clientPositional = {
 export function clientOf(word: string): ClientName {
   const found = clientNames.find(name => name === word);
   if (found !== undefined) return found;
-  const meant = findClosest(word, clientNames);
   throw usageError(
-    `${JSON.stringify(word)} is not a client.${meant === undefined ? '' : ` Did you mean "${meant}"?`} Clients: ${clientNames.join(', ')}`,
+    `${JSON.stringify(word)} is not a client.${guess(word, clientNames)} Clients: ${clientNames.join(', ')}`,
   );
 }
 

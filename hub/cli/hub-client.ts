@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import { findClosest } from '#config';
 import {
   type Code,
   type ErrorData,
@@ -22,7 +21,7 @@ import {
   readWhole,
 } from './responses.ts';
 import type { Io } from './terminal.ts';
-import { textOf, usageError } from './values.ts';
+import { guess, textOf, usageError } from './values.ts';
 
 type HubRequest = {
   readonly method: 'GET' | 'POST' | 'DELETE';
@@ -142,8 +141,7 @@ export function createHubClient(
     if (server === undefined) return message;
     const servers = await listServers({ ask }).catch(() => []);
     const names = servers.map(({ name }) => String(name));
-    const meant = findClosest(server, names);
-    return meant === undefined ? message : `${message}. Did you mean ${JSON.stringify(meant)}?`;
+    return `${message}${guess(server, names, '.')}`;
   }
 
   /** Returns the JSON of a response. */

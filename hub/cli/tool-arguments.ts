@@ -1,7 +1,6 @@
-import { findClosest } from '#config';
 import { type HubError, isObject, tryParseJson } from '#core';
 import type { Tool } from './mcp.ts';
-import { usageError } from './values.ts';
+import { guess, usageError } from './values.ts';
 
 type Schema = { readonly [key: string]: unknown };
 
@@ -58,10 +57,10 @@ export function argumentsOf({ name, inputSchema }: Tool, words: readonly string[
 
 function unknownKey(tool: string, key: string, properties: Schema): HubError {
   const keys = Object.keys(properties);
-  const meant = findClosest(key, keys);
-  const guess = meant === undefined ? '' : ` Did you mean ${JSON.stringify(meant)}?`;
   const taken = keys.map(one => describe(one, properties[one])).join(', ') || 'no arguments';
-  return usageError(`${tool} takes no ${JSON.stringify(key)}.${guess} It takes: ${taken}`);
+  return usageError(
+    `${tool} takes no ${JSON.stringify(key)}.${guess(key, keys)} It takes: ${taken}`,
+  );
 }
 
 /** The types that a schema allows, including its alternatives; empty if it names none. */

@@ -1,3 +1,4 @@
+import { findClosest } from '#config';
 import { HubError } from '#core';
 
 /** Parsed options and positionals by name: strings, booleans and lists of strings. */
@@ -40,6 +41,12 @@ export function numberOf(
 /** The error for a command line that must be written differently. */
 export const usageError = (message: string, cause?: unknown) =>
   new HubError('HUB_USAGE', message, { cause });
+
+/** A question whether the most similar name was meant, after `stop` and a space. Empty if no name is similar. */
+export function guess(word: string, names: readonly string[], stop = ''): string {
+  const meant = findClosest(word, names);
+  return meant === undefined ? '' : `${stop} Did you mean ${JSON.stringify(meant)}?`;
+}
 
 /** Formats the output of `--json`. */
 export const asJson = (value: unknown) => JSON.stringify(value, null, 2);

@@ -1,4 +1,3 @@
-import { findClosest } from '#config';
 import { HubError, isObject, sleep } from '#core';
 import { type Command, type ExitCode, type Run, hubOptions, serverOption } from '../command.ts';
 import { type HubClient, listServers, openHub, withStartProgress } from '../hub-client.ts';
@@ -6,7 +5,7 @@ import { type Mcp, type Tool, openMcp } from '../mcp.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import type { Io } from '../terminal.ts';
 import { argumentsOf, arePairs, parseObject } from '../tool-arguments.ts';
-import { textOf, textsOf, usageError, wordOf } from '../values.ts';
+import { guess, textOf, textsOf, usageError, wordOf } from '../values.ts';
 
 /** `agenthub call`: calls a tool from the shell. */
 export const call: Command = {
@@ -163,8 +162,7 @@ const withState = ({ name, state, progress, why }: Described) =>
 /** Adds the most similar name of a tool to a message. */
 function withGuess(message: string, name: string, tools: readonly Tool[]): string {
   const names = tools.map(tool => tool.name);
-  const meant = findClosest(name, names);
-  return `${message}. ${meant === undefined ? '"agenthub list --tools" lists all tools' : `Did you mean ${JSON.stringify(meant)}?`}`;
+  return `${message}.${guess(name, names) || ' "agenthub list --tools" lists all tools'}`;
 }
 
 /** Formats the result of a tool: text blocks as they are, and one line for each other block. */

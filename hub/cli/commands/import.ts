@@ -69,12 +69,10 @@ export const importServers: Command = {
     if (!isJson) show(found, whole, run);
     const isRemoving = values['remove'] === true;
     const hasChange = isAsking && hasChanges(whole, isRemoving);
-    let plan = whole;
-    if (hasChange) {
-      const isAllowed = await confirmImport(whole, run);
-      plan = await all.tighten(whole, files, isAllowed);
-      if (!isJson) showDropped(whole, plan, run);
-    }
+    const plan = hasChange
+      ? await all.tighten(whole, files, await confirmImport(whole, run))
+      : whole;
+    if (!isJson) showDropped(whole, plan, run);
     const isWritten =
       hasChange &&
       hasChanges(plan, isRemoving) &&
@@ -87,7 +85,9 @@ export const importServers: Command = {
       outcome = { isWritten, added, backups: await removeFromClients(running), kept: others };
     }
     if (isJson) run.json(documentOf(plan, files, outcome));
-    else reportOutcome({ plan, files, isAsking, hasChange, ...outcome }, run);
+    else if (isWritten) reportWritten(plan, files, outcome, run);
+    else if (!isAsking) run.out('To add these to the hub, name clients or use --all.');
+    else run.out(hasChange ? 'Nothing was written.' : 'There is nothing to add.');
     // Problems of single files: the other files are imported anyway.
     for (const { message } of found.problems) run.err(run.errorScreen.foreign(message));
     return outcome.kept.length > 0 || found.problems.length > 0 ? 1 : 0;
@@ -129,7 +129,8 @@ function selectionOf(values: Values) {
   return { selection, isAsking: isAll || words.length > 0 };
 }
 
-const itemsToMove = ({ items }: ImportPlan) => items.filter(({ action }) => action !== 'skip');
+const itemsToMove = ({ items }: Pick<ImportPlan, 'items'>) =>
+  items.filter(({ action }) => action !== 'skip');
 
 const hasChanges = (plan: ImportPlan, isRemoving: boolean) =>
   plan.items.some(({ action }) => action === 'add') || (isRemoving && itemsToMove(plan).length > 0);
@@ -148,8 +149,7 @@ function show(
     out(screen.paint('bold', `${file}${title}${first ? '' : ': no servers'}`));
     for (const item of own) for (const line of linesOf(item, { screen })) out(line);
   }
-  if (variables.length > 0)
-    out(`Keys moved to ${dotenv}: ${variables.map(({ name }) => name).join(', ')}`);
+  if (variables.length > 0) out(`Keys moved to ${dotenv}: ${namesOf(variables).join(', ')}`);
   if (unread.length > 0)
     out(
       `Not read, because they belong to the project: ${unread.join(', ')}. Name a file to import it`,
@@ -164,11 +164,7 @@ function showDropped(whole: ImportPlan, plan: ImportPlan, { out, screen }: Io): 
       whole.items.some(({ action, found }) => action === 'add' && found === item.found);
     if (isSkippedNow) out(screen.foreign(`Not added: ${item.found.name}: ${item.why}`));
     if (item.action === 'add' && item.dropped.length > 0)
-      out(
-        screen.foreign(
-          `${item.name} is added without ${item.dropped.map(({ name }) => name).join(', ')}`,
-        ),
-      );
+      out(screen.foreign(`${item.name} is added without ${namesOf(item.dropped).join(', ')}`));
   }
 }
 
@@ -196,9 +192,7 @@ function describeLaunch({ launch }: ServerConfig): string {
 
 function questionOf({ items }: ImportPlan, { config }: HubFiles, values: Values): string {
   const adds = items.filter(({ action }) => action === 'add').length;
-  const gone = items
-    .filter(({ action }) => action !== 'skip')
-    .map(({ found }) => found.source.file);
+  const gone = itemsToMove({ items }).map(({ found }) => found.source.file);
   const parts = [
     ...(adds > 0 ? [`add ${servers(adds)} to ${config}`] : []),
     ...(values['remove'] === true
@@ -219,24 +213,16 @@ type Outcome = {
   readonly kept: readonly NotRunning[];
 };
 
-type Conclusion = Outcome & {
-  readonly plan: ImportPlan;
-  readonly files: HubFiles;
-  readonly isAsking: boolean;
-  readonly hasChange: boolean;
-};
-
-function reportOutcome(
-  { plan, files, isAsking, hasChange, isWritten, added, backups, kept }: Conclusion,
+function reportWritten(
+  { variables }: ImportPlan,
+  { config }: HubFiles,
+  { added, backups, kept }: Outcome,
   { out, err, screen, errorScreen }: Io,
 ): void {
-  if (!isAsking) return out('To add these to the hub, name clients or use --all.');
-  if (!hasChange) return out('There is nothing to add.');
-  if (!isWritten) return out('Nothing was written.');
   const done = screen.paint('green', 'wrote');
-  if (added.length > 0) out(`${done} ${files.config}: ${added.join(', ')}`);
-  if (plan.variables.length > 0)
-    out(`${done} ${files.dotenv}: keep it out of version control, because it contains keys`);
+  if (added.length > 0) out(`${done} ${config}: ${added.join(', ')}`);
+  if (variables.length > 0)
+    out(`${done} ${dotenv}: keep it out of version control, because it contains keys`);
   for (const backup of backups) out(`Backup of the client's file: ${backup}`);
   for (const { item, why } of kept)
     err(errorScreen.foreign(`${item.found.name} stays in ${item.found.source.file}: ${why}`));
@@ -246,8 +232,7 @@ function reportOutcome(
   out('To restore all of these files: agenthub import --undo');
 }
 
-const namesOf = (loosenings: readonly { readonly name: string }[]) =>
-  loosenings.map(({ name }) => name);
+const namesOf = (those: readonly { readonly name: string }[]) => those.map(({ name }) => name);
 
 const documentOf = (
   { items, variables }: ImportPlan,
@@ -268,7 +253,7 @@ const documentOf = (
       hints: item.hints,
     }),
   })),
-  variables: variables.map(({ name }) => name),
+  variables: namesOf(variables),
   written: isWritten,
   backups,
   kept: kept.map(({ item, why }) => ({ name: item.found.name, why })),
