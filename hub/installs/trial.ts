@@ -51,39 +51,33 @@ export async function tryServer(
   const over = new AbortController();
 
   try {
-    const { running, lists, subscription } = await startServer(
+    const { running, lists, subscription } = await startServer({
       config,
-      {
-        hub: {
-          ...needs,
-          launch: (wanted, events, ending, instance = instanceName) =>
-            crew.launch(wanted, events, ending, instance),
+      signal: AbortSignal.any([signal, over.signal]),
+      hub: { ...needs, launch: crew.launch },
+      log,
+      output: silent,
+      own: undefined,
+      variant: undefined,
+      events: {
+        stderr(line) {
+          stderr.add(line);
+          report.stderr(line);
         },
-        log,
-        output: silent,
-        own: undefined,
-        variant: undefined,
-        events: {
-          stderr(line) {
-            stderr.add(line);
-            report.stderr(line);
-          },
-          progress: text => report.progress(text),
-        },
-        client: {
-          interest: () => ({ resources: [], tasks: [] }),
-          maxNotifications: () => config.maxNotifications,
-          notified() {},
-          // A trial has no client that could answer.
-          serverRequest: ({ request, answer }) =>
-            answer(errorAnswer(rawText(request.bytes, request.id), noClient())),
-        },
-        lists: { replace() {}, announce() {}, isCurrent: () => false },
-        launching: () => stderr.clear(),
-        opened: (instance, upstream) => void failOnClose(instance, upstream, needs.clock, gone),
+        progress: text => report.progress(text),
       },
-      AbortSignal.any([signal, over.signal]),
-    );
+      client: {
+        interest: () => ({ resources: [], tasks: [] }),
+        maxNotifications: () => config.maxNotifications,
+        notified() {},
+        // A trial has no client that could answer.
+        serverRequest: ({ request, answer }) =>
+          answer(errorAnswer(rawText(request.bytes, request.id), noClient())),
+      },
+      lists: { replace() {}, announce() {}, isCurrent: () => false },
+      launching: () => stderr.clear(),
+      opened: (instance, upstream) => void failOnClose(instance, upstream, needs.clock, gone),
+    });
     subscription?.stop();
     const { serverInfo } = running;
     await crew.dismiss();
@@ -116,6 +110,13 @@ function createCrew(launchOne: Needs['launch'], heard: (text: string) => void) {
   /** Instances whose channel has no receiver yet. */
   const unheard = new Set<Instance>();
 
+  async function launch(...wanted: Parameters<Needs['launch']>): Promise<Instance> {
+    const [config, events, signal, instance = instanceName] = wanted;
+    const launching = launchOne(config, events, signal, instance);
+    launches.add(launching);
+    return overhear(await launching);
+  }
+
   /** Wraps an instance so that `heard` also gets the text that it writes besides messages, for any receiver. */
   function overhear(instance: Instance): Instance {
     const { channel } = instance;
@@ -139,11 +140,7 @@ function createCrew(launchOne: Needs['launch'], heard: (text: string) => void) {
   }
 
   return {
-    async launch(...wanted: Parameters<Needs['launch']>): Promise<Instance> {
-      const launching = launchOne(...wanted);
-      launches.add(launching);
-      return overhear(await launching);
-    },
+    launch,
     /** Stops all instances. Resolves when none is left, including those of abandoned launches. */
     async dismiss(): Promise<void> {
       const launched = await Promise.allSettled(launches);

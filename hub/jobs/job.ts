@@ -25,19 +25,15 @@ type JobFacts = {
  * if the hub was killed.
  */
 export type Job = JobFacts &
-  (
-    | { readonly state: 'running' }
+  Readonly<
+    | { state: 'running' }
+    | { state: 'done'; endedAt: number; result: Readonly<Record<string, unknown>> }
     | {
-        readonly state: 'done';
-        readonly endedAt: number;
-        readonly result: Readonly<Record<string, unknown>>;
+        state: 'failed' | 'cancelled' | 'interrupted';
+        endedAt: number | undefined;
+        error: JobError;
       }
-    | {
-        readonly state: 'failed' | 'cancelled' | 'interrupted';
-        readonly endedAt: number | undefined;
-        readonly error: JobError;
-      }
-  );
+  >;
 
 export type JobState = Job['state'];
 

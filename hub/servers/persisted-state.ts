@@ -88,7 +88,7 @@ export function createPersistedState(
       if (!own && !started.isAdopted) void saveHandle(started);
     },
     /** Drops the handle: the next run adopts nothing. */
-    async forgetHandle(): Promise<void> {
+    forgetHandle: async (): Promise<void> => {
       turn++;
       if (!own) await continuity?.handles.forget(name);
     },

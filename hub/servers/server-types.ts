@@ -15,35 +15,25 @@ import type { CacheScope, ListKind, Listing } from './listing/listing.ts';
 import type { Misfit } from './listing/listing-cache.ts';
 
 /** The status of a server (spec 1.11), from which every view of it derives. */
-export type ServerStatus =
-  | { readonly state: 'stopped'; readonly byHand: boolean }
-  | { readonly state: 'starting'; readonly since: number; readonly progress: string }
-  | { readonly state: 'running'; readonly since: number }
+export type ServerStatus = Readonly<
+  | { state: 'stopped'; byHand: boolean }
+  | { state: 'starting'; since: number; progress: string }
+  | { state: 'running'; since: number }
+  /** Restarts at `until`, in milliseconds since the epoch; `due` is the same on the monotonic clock. */
+  | { state: 'backing_off'; until: number; due: number; why: string }
+  /** `hasEnded`: it ended by itself or was idle, and calls may wait for the next instance. */
+  | { state: 'stopping'; since: number; hasEnded: boolean }
+  | { state: 'failed'; since: number; why: string }
+  /** Restarts as `backing_off` does. */
   | {
-      readonly state: 'backing_off';
-      /** When it is restarted, in milliseconds since the epoch. */
-      readonly until: number;
-      /** The same on the monotonic clock. */
-      readonly due: number;
-      readonly why: string;
+      state: 'unreachable';
+      since: number;
+      until: number;
+      due: number;
+      code: AwayCode;
+      why: string;
     }
-  | {
-      readonly state: 'stopping';
-      readonly since: number;
-      /** It ended by itself or was idle: calls may wait for the next instance. */
-      readonly hasEnded: boolean;
-    }
-  | { readonly state: 'failed'; readonly since: number; readonly why: string }
-  | {
-      readonly state: 'unreachable';
-      readonly since: number;
-      /** As for `backing_off`. */
-      readonly until: number;
-      readonly due: number;
-      /** What is unreachable. */
-      readonly code: AwayCode;
-      readonly why: string;
-    };
+>;
 
 /** A server that is ready: its instance and its session. */
 export type Running = {

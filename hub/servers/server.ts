@@ -2,10 +2,9 @@ import type { ServerConfig } from '#config';
 import { type Log, createEmitter } from '#core';
 import { type ServerNotification, type ServerRequest, createLimitedLog } from '#upstream';
 import { createAdmission } from './admission.ts';
-import { type StartNeeds, launchServer, startServer } from './handshake/start.ts';
 import { failOnClose } from './lifecycle/instance-pool.ts';
 import { whenRunning } from './lifecycle/ready.ts';
-import { type Runner, type RunnerHost, createRunner } from './lifecycle/runner.ts';
+import { type Runner, createRunner } from './lifecycle/runner.ts';
 import { createServerRecord } from './lifecycle/server-record.ts';
 import { createListingCache, leftOutOf } from './listing/listing-cache.ts';
 import { type ListKind, emptyListing, listKinds } from './listing/listing.ts';
@@ -18,14 +17,26 @@ import type { Interest, Own, Server, ServerNeeds } from './server-types.ts';
  */
 export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own): Server {
   const parts = createParts(first, needs, own, () => runner);
-  const { log, record, events } = parts;
+  const { record, events, cache, persisted, admission } = parts;
   const runner: Runner = createRunner({
-    ...needs,
-    log,
     record,
+    persisted,
+    start: startNeedsOf(parts),
     isExclusive: needs.launches?.isExclusive,
     isHeard: () => events.isHeard() || needs.instances.isHeard(server),
-    host: runnerHostOf(parts, startNeedsOf(parts)),
+    onStarted(started) {
+      record.hasRun = true;
+      started.subscription?.want(events.interest);
+      for (const kind of listKinds) cache.replace(kind, started.lists[kind]);
+      started.rereads.begin();
+      persisted.onStarted(started);
+      persisted.keep(cache.listing, started.running.instance.identity);
+    },
+    useConfig(config) {
+      record.config = config;
+      if (parts.ownsAdmission) admission.configure(config);
+    },
+    resetAdmission: () => admission.reset(),
   });
   const server = serverOf(parts);
   return server;
@@ -78,7 +89,7 @@ function createServerEvents() {
   return events;
 }
 
-function startNeedsOf(parts: Parts): Omit<StartNeeds, 'variant'> {
+function startNeedsOf(parts: Parts): Parameters<typeof createRunner>[0]['start'] {
   const { needs, own, log, record, events, cache, persisted, runner } = parts;
   const output = createLimitedLog(log, needs);
   return {
@@ -117,31 +128,6 @@ function startNeedsOf(parts: Parts): Omit<StartNeeds, 'variant'> {
       record.stderr.clear();
     },
     opened: (instance, upstream) => void failOnClose(instance, upstream, needs.clock, record.gone),
-  };
-}
-
-function runnerHostOf(
-  { record, events, cache, persisted, admission, ownsAdmission }: Parts,
-  needs: Omit<StartNeeds, 'variant'>,
-): RunnerHost {
-  return {
-    launch: (variant, signal) => startServer(record.config, { ...needs, variant }, signal),
-    launchBeside: (config, variant, signal) =>
-      launchServer(config, { ...needs, variant, launching() {} }, signal),
-    onStarted(started) {
-      record.hasRun = true;
-      started.subscription?.want(events.interest);
-      for (const kind of listKinds) cache.replace(kind, started.lists[kind]);
-      started.rereads.begin();
-      persisted.onStarted(started);
-      persisted.keep(cache.listing, started.running.instance.identity);
-    },
-    useConfig(config) {
-      record.config = config;
-      if (ownsAdmission) admission.configure(config);
-    },
-    resetAdmission: () => admission.reset(),
-    forgetHandle: () => persisted.forgetHandle(),
   };
 }
 

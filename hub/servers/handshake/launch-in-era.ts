@@ -1,5 +1,5 @@
 import type { ServerConfig } from '#config';
-import { type Clock, type Log, HubError, silent, untilAborted } from '#core';
+import { type Log, HubError, silent, untilAborted } from '#core';
 import type { Era } from '#mcp';
 import type { Instance, LaunchEvents } from '#runtimes';
 import { createUpstream } from '#upstream';
@@ -14,6 +14,9 @@ import {
 } from './handshake.ts';
 
 export type LaunchNeeds = {
+  readonly config: ServerConfig;
+  /** Cancels the start. */
+  readonly signal: AbortSignal;
   readonly hub: Pick<ServerNeeds, 'clock' | 'random' | 'hubVersion' | 'eras' | 'launch'>;
   readonly log: Log;
   readonly events: LaunchEvents;
@@ -41,13 +44,10 @@ type Launched = {
 const probeInstance = 'probe';
 
 /** Launches an instance, and determines the era of its handshake. */
-export async function launchInEra(
-  config: ServerConfig,
-  needs: LaunchNeeds,
-  signal: AbortSignal,
-): Promise<Launched> {
+export async function launchInEra(needs: LaunchNeeds): Promise<Launched> {
+  const { config, signal } = needs;
   const { eras } = needs.hub;
-  const instance = await launchOwn(config, needs, signal);
+  const instance = await launchOwn(needs);
   const key = eraKeyOf(config, instance.identity);
   const entryEra = config.era === 'auto' ? undefined : config.era;
   const servesOlder = needs.own?.era === 'legacy';
@@ -59,23 +59,17 @@ export async function launchInEra(
   if (servesOlder && (await maySpeakOlder(key, instance, eras, signal)))
     return launched('legacy', true);
   if (config.launch.kind === 'remote') return launched((await eras.recall(key)) ?? 'newest');
-  return { ...known, isOlder: false, ...(await findEra(config, needs, signal, instance, key)) };
+  return { ...known, isOlder: false, ...(await findEra(needs, instance, key)) };
 }
 
-function launchOwn(config: ServerConfig, needs: LaunchNeeds, signal: AbortSignal) {
-  needs.launching();
-  return needs.hub.launch(config, needs.events, signal, needs.own?.instance ?? needs.variant);
+function launchOwn({ config, signal, hub, events, own, variant, launching }: LaunchNeeds) {
+  launching();
+  return hub.launch(config, events, signal, own?.instance ?? variant);
 }
 
 /** Finds the era of a local program, by probing an instance that is not used afterwards. */
-async function findEra(
-  config: ServerConfig,
-  needs: LaunchNeeds,
-  signal: AbortSignal,
-  instance: Instance,
-  key: string,
-): Promise<Pick<Launched, 'instance' | 'opening'>> {
-  const { hub, log } = needs;
+async function findEra(needs: LaunchNeeds, instance: Instance, key: string) {
+  const { config, signal, hub } = needs;
   /** The first start of a program without an identity may install it; a second at the same time would interfere. */
   const isAlone = instance.identity === undefined;
   let isSpent = false;
@@ -84,8 +78,7 @@ async function findEra(
     const quiet = { ...needs.events, stderr() {} };
     const probed = isAlone ? instance : await hub.launch(config, quiet, signal, probeInstance);
     try {
-      const options = handshakeOptionsOf(config, needs);
-      return await duringStart(probeEra(options, probed, { clock: hub.clock, log }), signal);
+      return await duringStart(probeEra(probed, needs), needs);
     } finally {
       await probed.stop({ graceMs: 0 });
     }
@@ -99,21 +92,18 @@ async function findEra(
         }),
       ];
   try {
-    const opening = await duringStart(Promise.race([hub.eras.find(key, probe), ...ended]), signal);
-    return { opening, instance: isSpent ? await launchOwn(config, needs, signal) : instance };
+    const opening = await duringStart(Promise.race([hub.eras.find(key, probe), ...ended]), needs);
+    return { opening, instance: isSpent ? await launchOwn(needs) : instance };
   } catch (error) {
     await instance.stop({ graceMs: 0 });
     throw error;
   }
 }
 
-export const handshakeOptionsOf = (
-  { name, startTimeoutMs }: ServerConfig,
-  { hub, own }: Pick<LaunchNeeds, 'hub' | 'own'>,
-): HandshakeOptions => ({
-  server: name,
+export const handshakeOptionsOf = ({ config, hub, own }: LaunchNeeds): HandshakeOptions => ({
+  server: config.name,
   hubVersion: hub.hubVersion,
-  timeoutMs: startTimeoutMs,
+  timeoutMs: config.startTimeoutMs,
   client: own?.client,
 });
 
@@ -125,11 +115,10 @@ const silenceMs = 2_000;
  * era of the first request, and some end at one that they do not know. Rejects with
  * HUB_SERVER_START_FAILED where it answers nothing at all in `timeoutMs`.
  */
-async function probeEra(
-  options: HandshakeOptions,
-  instance: Pick<Instance, 'channel'>,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
-): Promise<Era> {
+async function probeEra(instance: Instance, needs: LaunchNeeds): Promise<Era> {
+  const { log } = needs;
+  const { clock } = needs.hub;
+  const options = handshakeOptionsOf(needs);
   const { server, hubVersion, timeoutMs } = options;
   const upstream = createUpstream({ server }, instance.channel, {
     clock,
@@ -162,18 +151,19 @@ async function probeEra(
   }
 }
 
-/** Rejects with HUB_SERVER_STOPPED once `stopping` aborts, and with HUB_SERVER_START_FAILED after `limitMs`. */
+/** Rejects with HUB_SERVER_STOPPED once the start is cancelled, and with HUB_SERVER_START_FAILED after `limitMs`. */
 export async function duringStart<T>(
   work: Promise<T>,
-  stopping: AbortSignal,
-  deadline?: { readonly clock: Pick<Clock, 'after'>; readonly limitMs: number },
+  { signal, hub }: LaunchNeeds,
+  limitMs?: number,
 ): Promise<T> {
-  using stop = untilAborted(stopping);
-  const stopped = stop.aborted.then(() => {
+  using cancelling = untilAborted(signal);
+  const stopped = cancelling.aborted.then(() => {
     throw new HubError('HUB_SERVER_STOPPED', 'it was stopped while it started');
   });
   const late = Promise.withResolvers<never>();
-  using _timer = deadline?.clock.after(deadline.limitMs, () => late.reject(lateStart()));
+  using _timer =
+    limitMs === undefined ? undefined : hub.clock.after(limitMs, () => late.reject(lateStart()));
   return await Promise.race([work, late.promise, stopped]);
 }
 

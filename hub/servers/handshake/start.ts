@@ -1,4 +1,3 @@
-import type { ServerConfig } from '#config';
 import { messageOf } from '#core';
 import type { Instance } from '#runtimes';
 import {
@@ -54,35 +53,22 @@ export type StartNeeds = LaunchNeeds & {
  * Adopts the instance of an earlier run, or launches the server; performs the handshake and reads the lists.
  * Rejects if any of it fails, and leaves nothing behind then.
  */
-export async function startServer(
-  config: ServerConfig,
-  needs: StartNeeds,
-  signal: AbortSignal,
-): Promise<Started> {
-  return (await adopt(config, needs, signal)) ?? (await launchServer(config, needs, signal));
-}
+export const startServer = async (needs: StartNeeds): Promise<Started> =>
+  (await adopt(needs)) ?? (await launchServer(needs));
 
 /** As `startServer`, without adoption. If the era turns out to be wrong, it is determined again, once. */
-export async function launchServer(
-  config: ServerConfig,
-  needs: StartNeeds,
-  signal: AbortSignal,
-): Promise<Started> {
-  const first = await startOnce(config, needs, signal);
+export async function launchServer(needs: StartNeeds): Promise<Started> {
+  const first = await startOnce(needs);
   if (!('wrongEra' in first)) return first;
   needs.log.info({}, `the era of the server is found out anew: ${messageOf(first.wrongEra)}`);
-  const second = await startOnce(config, needs, signal);
+  const second = await startOnce(needs);
   if ('wrongEra' in second) throw second.wrongEra;
   return second;
 }
 
 /** Undefined if there is no instance to adopt, or it does not respond. */
-async function adopt(
-  config: ServerConfig,
-  needs: StartNeeds,
-  signal: AbortSignal,
-): Promise<Started | undefined> {
-  const { continuity } = needs;
+async function adopt(needs: StartNeeds): Promise<Started | undefined> {
+  const { config, signal, continuity, log } = needs;
   // The instance of a session ends with its session.
   if (!continuity || needs.own) return undefined;
   const adopted = await adoptInstance(config, needs.events, continuity, signal);
@@ -91,16 +77,14 @@ async function adopt(
   needs.launching();
   try {
     const perform: Perform = (upstream, options) => resumeSession(handle, options, upstream);
-    const session = await openWithin(config, instance, needs, signal, perform, firstId);
-    needs.log.info(instance.about, 'adopted the instance of an earlier run');
+    const session = await openWithin(instance, needs, perform, firstId);
+    log.info(instance.about, 'adopted the instance of an earlier run');
     return { ...session, variant: handle.variant, isAdopted: true };
   } catch (error) {
     await continuity.handles.forget(config.name);
     signal.throwIfAborted();
-    needs.log.info(
-      { ...instance.about, error: messageOf(error) },
-      'what was left running does not answer: it is replaced',
-    );
+    const failed = { ...instance.about, error: messageOf(error) };
+    log.info(failed, 'what was left running does not answer: it is replaced');
     return undefined;
   }
 }
@@ -109,17 +93,15 @@ type Perform = (upstream: Upstream, options: HandshakeOptions) => Promise<Server
 
 /** Opens a session within `start_timeout`; stops the instance if that fails. */
 async function openWithin(
-  config: ServerConfig,
   instance: Instance,
   needs: StartNeeds,
-  signal: AbortSignal,
   perform: Perform,
   firstId?: number,
 ) {
-  const { clock } = needs.hub;
-  const opening = openSession(config, instance, needs, perform, firstId);
+  const { signal } = needs;
+  const opening = openSession(instance, needs, perform, firstId);
   try {
-    return await duringStart(opening, signal, { clock, limitMs: config.startTimeoutMs });
+    return await duringStart(opening, needs, needs.config.startTimeoutMs);
   } catch (error) {
     opening.then(
       ({ subscription }) => subscription?.stop(),
@@ -130,13 +112,10 @@ async function openWithin(
   }
 }
 
-async function startOnce(
-  config: ServerConfig,
-  needs: StartNeeds,
-  signal: AbortSignal,
-): Promise<Started | { readonly wrongEra: unknown }> {
+async function startOnce(needs: StartNeeds): Promise<Started | { readonly wrongEra: unknown }> {
+  const { config, signal } = needs;
   const { eras } = needs.hub;
-  const launched = await launchInEra(config, needs, signal);
+  const launched = await launchInEra(needs);
   const { instance, key, opening, entryEra, isOlder, servesOlder } = launched;
   let isHeard = false;
   const perform: Perform = async (upstream, options) => {
@@ -149,7 +128,7 @@ async function startOnce(
   };
   let subscription: Started['subscription'];
   try {
-    const session = await openWithin(config, instance, needs, signal, perform);
+    const session = await openWithin(instance, needs, perform);
     subscription = session.subscription;
     const { era } = session.running.serverInfo;
     if (entryEra === undefined && !isOlder)
@@ -178,13 +157,12 @@ async function startOnce(
  * with HubError, and leaves the instance running then.
  */
 async function openSession(
-  config: ServerConfig,
   instance: Instance,
   needs: StartNeeds,
   perform: Perform,
   firstId: number | undefined,
 ) {
-  const { name: server, startTimeoutMs, callTimeoutMs } = config;
+  const { name: server, startTimeoutMs, callTimeoutMs } = needs.config;
   const { hub, log, output, client, lists: listNeeds } = needs;
   const { clock, random, hubVersion } = hub;
   /** List changes before the first reading do not matter. */
@@ -202,7 +180,7 @@ async function openSession(
     pace: createPace(channel, client.maxNotifications, { clock, output }),
   });
   needs.opened(instance, upstream);
-  const serverInfo = await perform(upstream, handshakeOptionsOf(config, needs));
+  const serverInfo = await perform(upstream, handshakeOptionsOf(needs));
   const { era, capabilities } = serverInfo;
   const { asking, isStateless } = speechOf(era, upstream, hubVersion);
   const rereads = createRereads(
@@ -210,15 +188,10 @@ async function openSession(
     asking,
     { clock, log, ...listNeeds, isCurrent: () => listNeeds.isCurrent(upstream) },
   );
-  const missed = () => rereads.doubt();
+  const subscribing = { clock, log, random, missed: () => rereads.doubt() };
   /** Set for servers of the stateless revision only. */
   const subscription = isStateless
-    ? createSubscription({ capabilities, interest: client.interest() }, asking, {
-        clock,
-        log,
-        random,
-        missed,
-      })
+    ? createSubscription({ capabilities, interest: client.interest() }, asking, subscribing)
     : undefined;
   heard = notification => {
     const unmarked = subscription ? subscription.unwrap(notification) : notification;

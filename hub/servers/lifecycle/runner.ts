@@ -1,6 +1,7 @@
 import type { ServerConfig } from '#config';
 import { HubError } from '#core';
-import type { Started } from '../handshake/start.ts';
+import { type StartNeeds, type Started, launchServer, startServer } from '../handshake/start.ts';
+import type { PersistedState } from '../persisted-state.ts';
 import type { Server } from '../server-types.ts';
 import { type InstancePool, type InstancePoolNeeds, createInstancePool } from './instance-pool.ts';
 import { next } from './next.ts';
@@ -8,36 +9,27 @@ import { type Effect, type LifecycleEvent, type LifecycleState, initialState } f
 
 export type Runner = ReturnType<typeof createRunner>;
 
-type Needs = Omit<InstancePoolNeeds, 'dispatch' | 'report' | 'forgetHandle'> & {
+type Needs = Pick<InstancePoolNeeds, 'record' | 'isHeard'> & {
+  /** What all starts need; `config`, `variant` and `signal` are of one start. */
+  readonly start: Omit<StartNeeds, 'config' | 'variant' | 'signal'>;
+  readonly persisted: Pick<PersistedState, 'forgetHandle'>;
   /** Whether no two instances of a config may run at the same time. Throws HubError. */
   readonly isExclusive: ((config: ServerConfig) => boolean) | undefined;
-  readonly host: RunnerHost;
-};
-
-/** What the server contributes to the effects. */
-export type RunnerHost = {
-  /** Launches the config in use, or adopts the instance of an earlier run. */
-  readonly launch: (variant: string | undefined, signal: AbortSignal) => Promise<Started>;
-  /** Launches a config beside the running instance. */
-  readonly launchBeside: (
-    config: ServerConfig,
-    variant: string | undefined,
-    signal: AbortSignal,
-  ) => Promise<Started>;
   readonly onStarted: (started: Started) => void;
   readonly useConfig: (config: ServerConfig) => void;
   readonly resetAdmission: () => void;
-  readonly forgetHandle: () => Promise<void>;
 };
 
 /** Runs one server: performs the effects of its state machine and feeds the results back as events. */
 export function createRunner(needs: Needs) {
-  const { clock, log, record, host } = needs;
+  const { record, start, persisted } = needs;
+  const { clock, random } = start.hub;
   let state: LifecycleState = initialState;
   const events: LifecycleEvent[] = [];
   let isDispatching = false;
-  const { forgetHandle } = host;
-  const pool = createInstancePool({ ...needs, forgetHandle, dispatch, report });
+  const { forgetHandle } = persisted;
+  const shared = { ...start.hub, log: start.log, forgetHandle, dispatch, report };
+  const pool = createInstancePool({ ...needs, ...shared });
   const changes = createConfigQueue(needs, pool, dispatch);
   const perform = createPerformer(needs, { pool, changes, dispatch, ended });
 
@@ -60,7 +52,7 @@ export function createRunner(needs: Needs) {
       audience: record.audience,
       now: clock.now(),
       monotonicMs: clock.monotonic(),
-      random: needs.random(),
+      random: random(),
     });
     state = transition.state;
     for (const effect of transition.effects) perform(effect);
@@ -68,7 +60,7 @@ export function createRunner(needs: Needs) {
 
   /** A bug in the runner must show as a failed server, not as one that starts for ever. */
   function report(error: unknown, during?: LifecycleEvent): void {
-    log.error({ error: String(error) }, 'the runner of the server failed');
+    start.log.error({ error: String(error) }, 'the runner of the server failed');
     if (during?.type !== 'broken') dispatch({ type: 'broken', failure: record.failureOf(error) });
   }
 
@@ -102,7 +94,7 @@ export function createRunner(needs: Needs) {
 
 /** Applies the config changes of one server one after the other. */
 function createConfigQueue(
-  { clock, record, isExclusive }: Needs,
+  { record, start, isExclusive }: Needs,
   pool: InstancePool,
   dispatch: (event: LifecycleEvent) => void,
 ) {
@@ -126,7 +118,10 @@ function createConfigQueue(
       if (error instanceof HubError) {
         const { code, cause, data } = error;
         const { why } = record.failureOf(error);
-        refusedEntry = { at: clock.now(), error: new HubError(code, why, { cause, data }) };
+        refusedEntry = {
+          at: start.hub.clock.now(),
+          error: new HubError(code, why, { cause, data }),
+        };
       }
       throw error;
     }
@@ -156,28 +151,36 @@ type PerformerNeeds = {
   readonly ended: () => Promise<void>;
 };
 
+type Launch = { readonly variant: string | undefined; readonly config?: ServerConfig };
+
 /** Performs single effects. */
 function createPerformer(
-  { clock, record, host }: Needs,
+  { record, start, persisted, onStarted, useConfig, resetAdmission }: Needs,
   { pool, changes, dispatch, ended }: PerformerNeeds,
 ): (effect: Effect) => void {
   let cancelling = new AbortController();
   let delay: Disposable | undefined;
+  const launchOf = ({ variant, config = record.config }: Launch): StartNeeds => ({
+    ...start,
+    config,
+    variant,
+    signal: cancelling.signal,
+  });
   return effect => {
     switch (effect.type) {
       case 'publish':
         return record.publish(effect.status, pool.current?.running);
       case 'launch':
-        return pool.launch(host.launch(effect.variant, cancelling.signal));
+        return pool.launch(startServer(launchOf(effect)));
       case 'launch_beside':
-        return pool.launch(host.launchBeside(effect.config, effect.variant, cancelling.signal));
+        return pool.launch(launchServer({ ...launchOf(effect), launching() {} }));
       case 'cancel':
         cancelling.abort();
         cancelling = new AbortController();
         return delay?.[Symbol.dispose]();
       case 'attach':
         pool.attach(effect.instance);
-        return pool.current && host.onStarted(pool.current);
+        return pool.current && onStarted(pool.current);
       case 'detach':
         return pool.detach();
       case 'stop_instance':
@@ -190,20 +193,20 @@ function createPerformer(
         return pool.reap(effect.instance);
       case 'forget_handle': {
         const earlier = effect.afterEnd ? pool.over() : undefined;
-        return pool.track(earlier?.then(host.forgetHandle) ?? host.forgetHandle());
+        return pool.track(earlier?.then(persisted.forgetHandle) ?? persisted.forgetHandle());
       }
       case 'delay':
-        delay = clock.after(effect.delayMs, () => dispatch({ type: 'delay_over' }));
+        delay = start.hub.clock.after(effect.delayMs, () => dispatch({ type: 'delay_over' }));
         return undefined;
       case 'await_settled':
         return pool.isSettled ? dispatch({ type: 'settled' }) : undefined;
       case 'record_failure':
         return record.recordFailure(effect.error);
       case 'use_config':
-        host.useConfig(effect.config);
+        useConfig(effect.config);
         return pool.current?.retime();
       case 'reset_admission':
-        return host.resetAdmission();
+        return resetAdmission();
       case 'finish_change':
         if (effect.afterEnd) void ended().then(() => changes.finish(undefined));
         else changes.finish(effect.error);
