@@ -1,3 +1,5 @@
+import type { Json } from '#core';
+
 /** Keys and list indexes from the root of a file to a value. */
 export type Path = readonly (string | number)[];
 
@@ -34,6 +36,9 @@ export type SourceEntry = SourceLocation & {
   readonly value: SourceNode;
   readonly isAlias: boolean;
 };
+
+/** Key and value of an entry to be inserted. */
+export type NewEntry = readonly [key: string, value: Json];
 
 /** The object that is the value of an entry; undefined for another value, or an alias. */
 export const mapIn = ({ value, isAlias }: SourceEntry): SourceMap | undefined =>

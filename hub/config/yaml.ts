@@ -10,8 +10,10 @@ import {
 } from 'yaml';
 import type { Json } from '#core';
 import {
+  type NewEntry,
   type Path,
   type SourceEntry,
+  type SourceLocation,
   type SourceMap,
   type SourceNode,
   type SourceText,
@@ -79,34 +81,23 @@ function keyName(key: unknown, yaml: YamlDocument): string {
   return isScalar(node) ? String(node.value) : JSON.stringify(node);
 }
 
-/** Formats an object as YAML, without a trailing line break. */
-export const writeYaml = (value: object, indent: number): string =>
-  stringify(value, { indent, lineWidth: 0 }).trimEnd();
-
 const defaultIndent = 2;
 
 /** Adds an entry after the last line of a YAML block mapping, and after the comments that end it. */
-export function insertInBlock(
-  text: string,
-  object: SourceMap,
-  entry: readonly [string, Json],
-): readonly Splice[] {
+export function insertInBlock(object: SourceMap, entry: NewEntry): readonly Splice[] {
+  const { text } = object.source;
   const [first] = object.entries;
   const last = object.entries.at(-1);
-  const column = columnOf(text, first?.offset ?? object.offset);
+  const column = columnOf(first ?? object);
   const end = last ? endOfLines(text, last.end, column) : object.end;
-  return [insertLines(text, end, format(text, entry, column, indentOf(text, object)))];
+  return [insertLines(text, end, format(text, entry, column, indentOf(object)))];
 }
 
 /** Replaces `key: {}` with `key:` and an entry below it. */
-export function insertInEmpty(
-  text: string,
-  around: SourceMap,
-  empty: SourceEntry,
-  entry: readonly [string, Json],
-): readonly Splice[] {
-  const indent = indentOf(text, around);
-  const column = columnOf(text, empty.offset) + indent;
+export function insertInEmpty(around: SourceMap, empty: SourceEntry, entry: NewEntry) {
+  const { text } = around.source;
+  const indent = indentOf(around);
+  const column = columnOf(empty) + indent;
   const space = /[ \t]*$/.exec(text.slice(0, empty.valueStart))?.[0].length ?? 0;
   return [
     { start: empty.valueStart - space, end: empty.end, text: '' },
@@ -114,35 +105,33 @@ export function insertInEmpty(
   ];
 }
 
-/** Removes an entry's lines. An object that becomes empty is written as `{}`. */
-export function removeFromBlock(
-  text: string,
+/**
+ * Replaces the value of an entry of a block mapping. If `value` is undefined, removes the entry's lines; an object that
+ * becomes empty is written as `{}`.
+ */
+export function changeInBlock(
   group: SourceEntry,
   object: SourceMap,
-  entry: SourceEntry,
+  index: number,
+  value: Json | undefined,
 ): readonly Splice[] | undefined {
-  if (!isFirstOfLine(text, entry.offset)) return undefined;
-  const { start, end } = linesOf(text, entry);
+  const { text } = object.source;
+  const entry = object.entries[index];
+  if (!entry || !isFirstOfLine(text, entry.offset)) return undefined;
+  const column = columnOf(entry);
+  const start = lineStart(text, entry.offset);
+  const end = endOfLines(text, entry.end, column + 1);
+  if (value !== undefined) {
+    const put = format(text, [entry.key, value], column, indentOf(object));
+    const isEnded = text.slice(start, end).endsWith('\n');
+    return [{ start, end, text: isEnded ? put + lineBreakOf(text) : put }];
+  }
   // If the file does not end with a line break, keep it so.
   const isOpen = end === text.length && !text.endsWith('\n');
   const cut = { start: start - (isOpen ? lineBreakOf(text).length : 0), end, text: '' };
   if (object.entries.length > 1) return [cut];
   const colon = text.indexOf(':', group.keyEnd) + 1;
   return [{ start: colon, end: colon, text: ' {}' }, cut];
-}
-
-export function replaceInBlock(
-  text: string,
-  object: SourceMap,
-  entry: SourceEntry,
-  value: Json,
-): readonly Splice[] | undefined {
-  if (!isFirstOfLine(text, entry.offset)) return undefined;
-  const { start, end } = linesOf(text, entry);
-  const column = columnOf(text, entry.offset);
-  const put = format(text, [entry.key, value], column, indentOf(text, object));
-  const isEnded = text.slice(start, end).endsWith('\n');
-  return [{ start, end, text: isEnded ? put + lineBreakOf(text) : put }];
 }
 
 /** If the file does not end with a line break, it stays so. */
@@ -152,35 +141,26 @@ function insertLines(text: string, at: number, lines: string): Splice {
   return { start: at, end: at, text: isOpen ? lineBreak + lines : lines + lineBreak };
 }
 
-function format(
-  text: string,
-  [key, value]: readonly [string, Json],
-  column: number,
-  indent: number,
-): string {
-  return writeYaml(Object.fromEntries([[key, value]]), indent)
+function format(text: string, entry: NewEntry, column: number, indent: number): string {
+  return stringify(Object.fromEntries([entry]), { indent, lineWidth: 0 })
+    .trimEnd()
     .split('\n')
     .map(line => (line === '' ? '' : ' '.repeat(column) + line))
     .join(lineBreakOf(text));
 }
 
-const columnOf = (text: string, at: number) => at - lineStart(text, at);
+const columnOf = ({ source, offset }: SourceLocation) => offset - lineStart(source.text, offset);
 
 /** Indentation step of nested objects, in columns. */
-function indentOf(text: string, { entries }: SourceMap): number {
+function indentOf({ entries }: SourceMap): number {
   for (const entry of entries) {
     const object = mapIn(entry);
     const inside = object?.style === 'block' ? object.entries[0] : undefined;
-    const by = inside ? columnOf(text, inside.offset) - columnOf(text, entry.offset) : 0;
+    const by = inside ? columnOf(inside) - columnOf(entry) : 0;
     if (by > 0) return by;
   }
   return defaultIndent;
 }
-
-const linesOf = (text: string, { offset, end }: SourceEntry) => ({
-  start: lineStart(text, offset),
-  end: endOfLines(text, end, columnOf(text, offset) + 1),
-});
 
 /** Offset after the lines of a value, including the comments below it that are indented by at least `column`. */
 function endOfLines(text: string, valueEnd: number, column: number): number {

@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '#core';
 import type { Format } from '../files.ts';
 import { readJson } from '../json.ts';
 import { forms } from '../merge.ts';
-import { type SourceEntry, type SourceMap, mapIn } from '../source-map.ts';
+import { type NewEntry, type SourceEntry, type SourceMap, mapIn } from '../source-map.ts';
 import {
   type Splice,
   indentAt,
@@ -15,28 +15,26 @@ import {
   splice,
 } from '../splice.ts';
 
-/** Loaded on demand: few hubs have a YAML file. */
-const loadYaml = async () => ({ ...(await import('../yaml.ts')), ...(await import('../yaml.ts')) });
-
 /** A valid config file whose server entries can be edited. Everything else in it stays unchanged. */
 export async function editableText(whole: string, format: Format) {
   const byteOrderMark = whole.startsWith('\uFEFF') ? '\uFEFF' : '';
   const text = whole.slice(byteOrderMark.length);
   const source = { file: '', text };
-  const yaml = format === 'yaml' ? await loadYaml() : undefined;
+  // Loaded on demand: few hubs have a YAML file.
+  const yaml = format === 'yaml' ? await import('../yaml.ts') : undefined;
   const { root: node } = yaml ? yaml.readYaml(source) : readJson(source);
   const root = node?.kind === 'map' ? node : undefined;
   const groups = (root?.entries ?? []).filter(({ key }) => forms.some(form => form === key));
   const groupOf = (name: string) =>
     groups.find(group => mapIn(group)?.entries.some(({ key }) => key === name));
 
-  function insert(object: SourceMap, entry: readonly [string, Json], group?: SourceEntry) {
-    if (object.style === 'block' && yaml) return yaml.insertInBlock(text, object, entry);
+  function insert(object: SourceMap, entry: NewEntry, group?: SourceEntry) {
+    if (object.style === 'block' && yaml) return yaml.insertInBlock(object, entry);
     // `{}` in a YAML block file: continue in block style instead of filling the braces.
     const isEmpty = text.slice(object.offset + 1, object.end - 1).trim() === '';
     if (yaml && group && root?.style === 'block' && isEmpty)
-      return yaml.insertInEmpty(text, root, group, entry);
-    return insertInBraces(text, object, entry, format);
+      return yaml.insertInEmpty(root, group, entry);
+    return insertInBraces(object, entry, format);
   }
 
   function add(name: string, entry: JsonObject | null): readonly Splice[] | undefined {
@@ -51,15 +49,9 @@ export async function editableText(whole: string, format: Format) {
     const object = group && mapIn(group);
     if (!object) return value === undefined ? [] : add(name, value);
     const index = object.entries.findIndex(({ key }) => key === name);
-    const entry = object.entries[index];
-    if (!entry) return undefined;
-    if (object.style === 'block' && yaml)
-      return value === undefined
-        ? yaml.removeFromBlock(text, group, object, entry)
-        : yaml.replaceInBlock(text, object, entry, value);
-    return value === undefined
-      ? removeFromBraces(text, object, index, format)
-      : replaceInBraces(text, entry, value);
+    return object.style === 'block' && yaml
+      ? yaml.changeInBlock(group, object, index, value)
+      : changeInBraces(object, index, value, format);
   }
 
   return {
@@ -78,18 +70,14 @@ export async function editableText(whole: string, format: Format) {
 }
 
 /** Adds an entry at the end of an object in braces. It goes on lines of its own if the existing entries do. */
-export function insertInBraces(
-  text: string,
-  object: SourceMap,
-  [key, value]: readonly [string, Json],
-  comments: keyof typeof marks,
-): readonly Splice[] {
+export function insertInBraces(object: SourceMap, [key, value]: NewEntry, format: Format) {
+  const { text } = object.source;
   const [first] = object.entries;
   const last = object.entries.at(-1);
   const lineBreak = lineBreakOf(text);
   if (!first || !last) {
     const around = indentAt(text, object.offset);
-    const tokens = tokensFrom(text, object.offset + 1, object.end - 1, comments);
+    const tokens = tokensFrom(text, object.offset + 1, object.end - 1, format);
     const at = tokens.at(-1)?.end ?? object.offset + 1;
     const rest = text.slice(at, object.end - 1);
     // Without comments, replace the white space between the braces.
@@ -100,7 +88,7 @@ export function insertInBraces(
   }
   if (!isFirstOfLine(text, first.offset))
     return [insertion(last.end, `, ${JSON.stringify(key)}: ${inOneLine(value)}`)];
-  const tokens = tokensFrom(text, last.end, object.end - 1, comments);
+  const tokens = tokensFrom(text, last.end, object.end - 1, format);
   const put = propertyLines(text, key, value, indentAt(text, first.offset));
   const at = tokens.at(-1)?.end ?? last.end;
   return tokens.some(isComma)
@@ -108,21 +96,33 @@ export function insertInBraces(
     : [insertion(last.end, ','), insertion(at, put)];
 }
 
-/** Removes an entry from an object in braces, with its comma and the comments on its lines. */
-export function removeFromBraces(
-  text: string,
+/** Replaces the value of an entry of an object in braces, or removes the entry if `value` is undefined. */
+export function changeInBraces(
   object: SourceMap,
   index: number,
-  comments: keyof typeof marks,
+  value: Json | undefined,
+  format: Format,
 ): readonly Splice[] {
   const entry = object.entries[index];
   if (!entry) return [];
+  if (value === undefined) return removeFromBraces(object, index, entry, format);
+  const { source, offset, valueStart, end } = entry;
+  const isFirst = isFirstOfLine(source.text, offset);
+  const put = isFirst
+    ? valueLines(source.text, value, indentAt(source.text, offset))
+    : inOneLine(value);
+  return [{ start: valueStart, end, text: put }];
+}
+
+/** Removes an entry with its comma and the comments on its lines. */
+function removeFromBraces(object: SourceMap, index: number, entry: SourceEntry, format: Format) {
+  const { text } = object.source;
   const after = object.entries[index + 1];
   const limit = after?.offset ?? object.end - 1;
-  const tokens = tokensFrom(text, entry.end, limit, comments);
+  const tokens = tokensFrom(text, entry.end, limit, format);
   const comma = tokens.find(isComma);
   const endBefore = object.entries[index - 1]?.end ?? object.offset + 1;
-  const tokensBefore = tokensFrom(text, endBefore, entry.offset, comments);
+  const tokensBefore = tokensFrom(text, endBefore, entry.offset, format);
   const lastBefore = tokensBefore.at(-1);
   const commaBefore = tokensBefore.find(isComma);
   const end = comma?.end ?? entry.end;
@@ -144,13 +144,6 @@ export function removeFromBraces(
   if (!after && commaBefore && gap?.trim() === '') return [cut(commaBefore.start, entry.end)];
   const spaceAfter = /^[ \t]*/.exec(text.slice(end, limit))?.[0].length ?? 0;
   return comma ? [cut(entry.offset, end + spaceAfter)] : [...leftOver, cut(entry.offset, end)];
-}
-
-export function replaceInBraces(text: string, entry: SourceEntry, value: Json): readonly Splice[] {
-  const { offset, valueStart, end } = entry;
-  const isFirst = isFirstOfLine(text, offset);
-  const put = isFirst ? valueLines(text, value, indentAt(text, offset)) : inOneLine(value);
-  return [{ start: valueStart, end, text: put }];
 }
 
 const insertion = (at: number, text: string): Splice => ({ start: at, end: at, text });
@@ -187,7 +180,7 @@ function tokensFrom(
   text: string,
   start: number,
   limit: number,
-  comments: keyof typeof marks,
+  comments: Format,
 ): readonly Token[] {
   const mark = new RegExp(marks[comments]);
   const tokens: Token[] = [];
