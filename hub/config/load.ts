@@ -3,27 +3,15 @@ import { dirname, resolve } from 'node:path';
 import { isObject } from '#core';
 import type { Config } from './config.ts';
 import { type Document, documentOf } from './document.ts';
-import { type Environment, expandServer } from './variables.ts';
+import { expandServer } from './variables.ts';
 import { gatherFiles } from './extends.ts';
 import { type FileReading, type ReadText, readText } from './files.ts';
-import type { GuardedPlace } from './guarded-places.ts';
 import { forms } from './merge.ts';
-import { type MountGuard, createMountGuard } from './mount-guard.ts';
+import { type LoadOptions, type MountGuard, createMountGuard } from './mount-guard.ts';
 import { type ServerConfig, isEnabled, normalizeServer } from './normalize.ts';
 import { type Problem, invalidFile, pathText, problemsOf } from './problem.ts';
 import { envelopeSchema } from './schema.ts';
 import { serverName, serverSchema } from './server-schema.ts';
-
-export type LoadOptions = {
-  /** Variables for `${NAME}`. */
-  readonly env: Environment;
-  /** Home folder, for `~`. Absolute. */
-  readonly home: string;
-  /** The hub's own files and folders, which no server may write to. */
-  readonly ownPlaces?: readonly GuardedPlace[];
-  /** Config files of MCP clients, which no server may write to. Called only for writable mounts. */
-  readonly clientFiles?: (home: string) => Promise<readonly string[]>;
-};
 
 /** A config, and all files that it depends on: the config file first, then the files that it extends. */
 export type ConfigReading = FileReading<{ readonly config: Config }>;
@@ -41,24 +29,19 @@ export async function loadConfig(file: string, options: LoadOptions): Promise<Co
 /** Like `loadConfig`, but also returns the files that were read, and returns errors instead of throwing them. */
 export async function readConfig(
   file: string,
-  {
-    env,
-    home,
-    ownPlaces = [],
-    clientFiles = async () => [],
-    ...options
-  }: LoadOptions & { readonly readText?: ReadText },
+  options: LoadOptions & { readonly readText?: ReadText },
 ): Promise<ConfigReading> {
-  const read = options.readText ?? readText;
-  const gathered = await gatherFiles(file, { home, readText: read });
+  const gathered = await gatherFiles(file, { readText, ...options });
   const { root, complete, problems: found, files, error } = gathered;
   if (error) return { files, error };
   // If an extended file is missing, most further problems would be consequences of that.
   if (!root || !complete) return { files, error: invalidFile(found) };
   const document = documentOf(root);
-  const configFiles = files.map(({ path }) => path);
-  const guard = createMountGuard({ home, env, configFiles, ownPlaces, clientFiles });
-  const context = { env, home, extended: files.length > 1, guard };
+  const guard = createMountGuard(
+    files.map(({ path }) => path),
+    options,
+  );
+  const context = { ...options, extended: files.length > 1, guard };
   const { config, problems } = await configOf(document, context);
   const all = [...found, ...problems.map(document.locate)];
   return all.length > 0 || !config ? { files, error: invalidFile(all) } : { files, config };

@@ -2,44 +2,39 @@ import { readlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Environment } from './variables.ts';
 import { type GuardedPlace, placesOfUser } from './guarded-places.ts';
-import { isIn } from './paths.ts';
+import { type ResolvedPath, isIn } from './paths.ts';
 import { findEngineSocket, findSandboxEscape } from './sandbox-escapes.ts';
-
-/** The source of a mount: as written, and with symbolic links resolved. Absolute. */
-type Source = { readonly written: string; readonly real: string };
 
 /**
  * Returns why a source must not be mounted, as the end of a sentence: a server could take over this machine or this
  * user's account, or read this user's keys.
  */
 export type MountGuard = (
-  source: Source,
+  source: ResolvedPath,
   mount: { readonly readOnly: boolean; readonly allowSensitive: boolean },
 ) => Promise<string | undefined>;
 
-type Needs = {
-  readonly home: string;
+export type LoadOptions = {
+  /** Variables for `${NAME}`. */
   readonly env: Environment;
-  /** The config file and the files that it extends. */
-  readonly configFiles: readonly string[];
-  /** The hub's own files and folders. */
-  readonly ownPlaces: readonly GuardedPlace[];
-  /** Config files of MCP clients in this home folder. Called only for writable mounts. */
-  readonly clientFiles: (home: string) => Promise<readonly string[]>;
+  /** Home folder, for `~`. Absolute. */
+  readonly home: string;
+  /** The hub's own files and folders, which no server may write to. */
+  readonly ownPlaces?: readonly GuardedPlace[];
+  /** Config files of MCP clients in a home folder, which no server may write to. Called only for writable mounts. */
+  readonly clientFiles?: (home: string) => Promise<readonly string[]>;
 };
 
-/** A path with its symbolic links resolved. */
-type ResolvedLinks = {
-  /** Symbolic links on the path. Write access to one of them decides where the path leads. */
-  readonly links: readonly string[];
-  readonly end: string;
-};
-
+/** `links`: symbolic links on the path. Write access to one of them decides where the path leads. */
+type ResolvedLinks = { readonly links: readonly string[]; readonly end: string };
 type ResolvedPlace = GuardedPlace & ResolvedLinks;
 
-/** Creates a guard for one read of the config. Links are resolved once, so changes are seen by the next guard. */
-export function createMountGuard(needs: Needs): MountGuard {
-  const { home, env, configFiles, ownPlaces, clientFiles } = needs;
+/**
+ * Creates a guard for one read of the config from these files. Links are resolved once, so changes are seen by the next
+ * guard.
+ */
+export function createMountGuard(configFiles: readonly string[], options: LoadOptions): MountGuard {
+  const { home, env, ownPlaces = [], clientFiles = async () => [] } = options;
   const engineSocket = findEngineSocket(env);
   const resolveLinks = createLinkResolver();
   const lists = new Map<string, Promise<readonly ResolvedPlace[]>>();
@@ -57,7 +52,7 @@ export function createMountGuard(needs: Needs): MountGuard {
     return places;
   }
 
-  async function placesAround({ written, real }: Source, readOnly: boolean) {
+  async function placesAround({ written, real }: ResolvedPath, readOnly: boolean) {
     const homes = new Set([home, ...[written, real].flatMap(homesAround)]);
     const found = [
       listOnce('hub', async () => [...runPlaces("the hub's config", configFiles), ...ownPlaces]),
@@ -113,7 +108,10 @@ function homesAround(path: string): readonly string[] {
 }
 
 /** True if mounting the source exposes a guarded place, or a link on the way to it. */
-function isExposedBy({ written, real }: Source, { path, links, end }: ResolvedPlace): boolean {
+function isExposedBy(
+  { written, real }: ResolvedPath,
+  { path, links, end }: ResolvedPlace,
+): boolean {
   return [written, real].some(
     source =>
       [path, end].some(one => isIn(one, source) || isIn(source, one)) ||

@@ -1,9 +1,10 @@
 import { readlink, realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, posix, relative, resolve, sep } from 'node:path';
 
-/** A path as written and with symbolic links resolved, both absolute; or why it is not allowed. */
-export type Resolved =
-  { readonly written: string; readonly real: string } | { readonly refusal: string };
+/** A path as written and with symbolic links resolved, both absolute. */
+export type ResolvedPath = { readonly written: string; readonly real: string };
+/** `refusal`: why a path is not allowed. */
+export type Resolved = ResolvedPath | { readonly refusal: string };
 
 /**
  * Resolves a path. Relative paths start at the config file's folder and `~` at the home folder; they may not leave

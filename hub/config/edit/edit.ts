@@ -14,8 +14,9 @@ import {
   readText,
   unreadable,
 } from '../files.ts';
-import { type LoadOptions, readConfig } from '../load.ts';
+import { readConfig } from '../load.ts';
 import { forms, withoutInheritance } from '../merge.ts';
+import type { LoadOptions } from '../mount-guard.ts';
 import { serverName } from '../server-schema.ts';
 import { isNull, valueOf } from '../source-map.ts';
 
