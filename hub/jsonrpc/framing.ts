@@ -1,4 +1,4 @@
-import { createLineSplitter } from './lines.ts';
+import { createLineSplitter, endOf, nothing, startOf } from './lines.ts';
 
 export type FramesOptions = {
   /** Maximum size of a message in bytes. Longer messages are discarded while they arrive. */
@@ -54,8 +54,6 @@ export function createFraming(options: FramesOptions, on: Handlers) {
 const isLetterC = (byte: number) => byte === 0x43 || byte === 0x63;
 const isSpace = (byte: number) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
 
-/** Length of the start and end of an oversized message, which identify its call. */
-const keptBytes = 1024;
 /** Maximum length of headers: `Content-Length` and `Content-Type`. */
 const maxHeaderBytes = 1024;
 
@@ -63,8 +61,8 @@ const maxHeaderBytes = 1024;
 type Body = {
   readonly length: number;
   readonly whole: Buffer | undefined;
-  readonly head: Buffer;
-  readonly tail: Buffer;
+  head: Buffer;
+  tail: Buffer;
   filled: number;
 };
 
@@ -96,33 +94,24 @@ export function createHeaderSplitter({ maxMessageBytes }: FramesOptions, on: Han
     if (text === undefined) return fail('a header without a Content-Length');
     const length = Number(text);
     if (length === 0) return;
-    const isKept = length <= maxMessageBytes;
-    const kept = isKept ? 0 : Math.min(keptBytes, length);
-    body = {
-      length,
-      whole: isKept ? Buffer.allocUnsafe(length) : undefined,
-      head: Buffer.alloc(kept),
-      tail: Buffer.alloc(kept),
-      filled: 0,
-    };
+    const whole = length <= maxMessageBytes ? Buffer.allocUnsafe(length) : undefined;
+    body = { length, whole, head: nothing, tail: nothing, filled: 0 };
   }
 
   function readBody(chunk: Buffer, from: number, into: Body): number {
-    const { length, whole, head, tail, filled } = into;
+    const { length, whole, filled } = into;
     const end = Math.min(chunk.length, from + length - filled);
     if (whole) chunk.copy(whole, filled, from, end);
     else {
-      chunk.copy(head, Math.min(filled, head.length), from, end);
-      // The remaining bytes are the end of the message.
-      const skipped = Math.max(0, length - tail.length - filled);
-      if (from + skipped < end)
-        chunk.copy(tail, filled + skipped - (length - tail.length), from + skipped, end);
+      const part = chunk.subarray(from, end);
+      into.head = startOf(into.head, part);
+      into.tail = endOf(into.tail, part);
     }
     into.filled += end - from;
     if (into.filled === length) {
       body = undefined;
       if (whole) on.message(whole);
-      else on.oversized(head, tail, length);
+      else on.oversized(into.head, into.tail, length);
     }
     return end;
   }

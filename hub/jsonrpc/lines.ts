@@ -10,7 +10,7 @@ type LineHandlers = {
   oversized(head: Buffer, tail: Buffer, bytes: number): void;
 };
 
-const nothing: Buffer = Buffer.alloc(0);
+export const nothing: Buffer = Buffer.alloc(0);
 
 /**
  * Splits a stream of bytes into lines, in linear time. A line of more than `maxLineBytes` is discarded while it
@@ -51,10 +51,7 @@ export function createLineSplitter(options: { readonly maxLineBytes: number }, o
     } else if (length > options.maxLineBytes) {
       const before = held.subarray(0, waiting);
       discarding = {
-        head: Buffer.concat([before.subarray(0, keptBytes), part.subarray(0, keptBytes)]).subarray(
-          0,
-          keptBytes,
-        ),
+        head: startOf(before, part),
         tail: endOf(endOf(nothing, before), part),
         bytes: length,
       };
@@ -105,7 +102,13 @@ export function createLineSplitter(options: { readonly maxLineBytes: number }, o
   };
 }
 
-function endOf(before: Buffer, part: Buffer): Buffer {
+/** The start of two consecutive parts of an oversized message. */
+export function startOf(before: Buffer, part: Buffer): Buffer {
+  const [first, second] = [before.subarray(0, keptBytes), part.subarray(0, keptBytes)];
+  return Buffer.concat([first, second]).subarray(0, keptBytes);
+}
+
+export function endOf(before: Buffer, part: Buffer): Buffer {
   return part.length >= keptBytes
     ? Buffer.from(part.subarray(-keptBytes))
     : Buffer.concat([before, part]).subarray(-keptBytes);
