@@ -1,6 +1,5 @@
 import type { Service } from '#core';
 
-/** The result of a fill. */
 export type FilledValue = {
   readonly value: string;
   /** False if only the calls that wait now get the value. */
@@ -10,7 +9,6 @@ export type FilledValue = {
 /** Makes the value of a key. Its signal is aborted once no call waits for the value. */
 export type Fill = (signal: AbortSignal) => Promise<FilledValue>;
 
-/** A value and its source. */
 export type Found = {
   readonly value: string;
   /** `filled` by this call, or `joined`: filled by another call, of this hub or another one. */
@@ -19,7 +17,6 @@ export type Found = {
   readonly ageMs: number;
 };
 
-/** How to keep a filled value. */
 export type KeepOptions = {
   readonly tag: string;
   /** A value with less than one millisecond is not kept. */
@@ -47,11 +44,9 @@ export type CacheStats = {
   readonly maxEntries: number;
   readonly maxBytes: number;
   readonly hits: number;
-  /** Calls that filled. */
   readonly misses: number;
   /** Calls that got the value of another call's fill. */
   readonly joined: number;
-  /** Entries that were removed to make room. */
   readonly evictions: number;
   /** Questions that the cache answered late or not at all. */
   readonly errors: number;

@@ -32,7 +32,6 @@ export type RedisClient = ReturnType<typeof createRedisClient>;
 type Needs = Pick<RedisNeeds, 'clock' | 'log' | 'random'> & {
   up(): void;
   down(): void;
-  /** Called with each message on the channel. */
   heard(message: string): void;
   /** Called for each failed question, and for each late answer. */
   failed(): void;
@@ -164,7 +163,6 @@ export function createRedisClient(options: RedisCacheSettings, needs: Needs) {
     /** The value of a key; undefined if there is none or no answer within `reachMs`. Never rejects. */
     read: (key: string): Promise<string | undefined> =>
       isLate || !link.isUp ? nothing : withinReach(answerTo(link.read(key))),
-    /** Records that Redis answered a script with a refusal. */
     failed,
     async close(): Promise<void> {
       deadlines[Symbol.dispose]();

@@ -25,7 +25,6 @@ export function partsOf(text: string): Parts {
   };
 }
 
-/** Collapses blanks, unless the text looks like code. */
 function collapsed(payload: string, asWritten: string): string {
   return code.test(asWritten) ? asWritten : payload.replaceAll(/\s+/g, ' ').trim();
 }
@@ -77,7 +76,6 @@ const forMe = /\s+for me[\s.!?]*$/i;
 const aboutWords =
   /\b(?:say|says|saying|word|words|phrase|spell|translate|mean|means|print|echo|named|called|übersetze|traduis|traduce)\b/i;
 
-/** Maximum number of polite phrases in a row. */
 const maxRounds = 6;
 
 /**

@@ -4,14 +4,12 @@ import * as words from './words.ts';
 /** Kinds of tokens. `sign` is an operator or a bracket, `stop` is punctuation. */
 export type Kind = 'word' | 'name' | 'number' | 'path' | 'identifier' | 'quote' | 'sign' | 'stop';
 
-/** A token of a prompt. */
 export type Token = {
   readonly kind: Kind;
   /** Normalized spelling. Words keep their case. */
   readonly text: string;
 };
 
-/** The canonical form of a prompt. */
 export type Canonical = {
   /** Prompts with equal sequences are the same request. */
   readonly sequence: readonly string[];

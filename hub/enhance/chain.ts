@@ -4,7 +4,6 @@ import { findFault } from './check-output.ts';
 import { type Attempt, type CachedResult, inWords } from './result.ts';
 import type { ChosenRule } from './rules.ts';
 
-/** Progress of one prompt. */
 export type EnhanceProgress =
   | { readonly step: 'model'; readonly model: string }
   /** The next piece of a model's answer, which is not checked yet. */
@@ -16,7 +15,6 @@ type Work = {
   readonly prompt: string;
   /** Monotonic time limit for all models. */
   readonly endsAt: number;
-  /** Receives each failed attempt. */
   readonly attempts: Attempt[];
   readonly tell: (progress: EnhanceProgress) => void;
 };

@@ -4,7 +4,6 @@ import { type Clock, type Log, type Service, DeadlineExceeded, messageOf, within
 import type { Models } from '#models';
 import { type EnhanceProgress, createChain } from './chain.ts';
 import { forgetResults } from './forget-results.ts';
-import { keysOf } from './keys.ts';
 import { createModelDigests } from './model-digests.ts';
 import { normalizePrompt, whyTooLong } from './prompt-text.ts';
 import { createRecentPrompts } from './recent-prompts.ts';
@@ -21,7 +20,7 @@ import {
   parseResult,
   unchanged,
 } from './result.ts';
-import { type ChosenRule, createRuleBook } from './rules.ts';
+import { type ChosenRule, createRuleBook, keysOf } from './rules.ts';
 import { holdsSecret } from './secrets.ts';
 import type { SemanticSource } from './semantic-loader.ts';
 import { createSemanticLookup } from './semantic-lookup.ts';
@@ -36,7 +35,6 @@ export type CachesStats = Awaited<ReturnType<Enhancer['stats']>>;
 export type Explanation = Awaited<ReturnType<Enhancer['explain']>>;
 
 type Options = {
-  /** The current rules. */
   readonly rules: () => EnhancementRules;
   /** For rules that name no model. */
   readonly model: string;
@@ -60,14 +58,12 @@ const reserveMs = 250;
 /** Share of the total time to wait for the digest of the model. */
 const digestShare = 0.1;
 
-/** A prompt in progress. */
 type Job = {
   readonly request: EnhanceRequest;
   readonly chosen: ChosenRule;
   /** The normalized prompt. */
   readonly prompt: string;
   readonly endsAt: number;
-  /** Failed models so far. */
   readonly attempts: Attempt[];
   readonly tell: (progress: EnhanceProgress) => void;
 };

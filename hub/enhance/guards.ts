@@ -159,7 +159,6 @@ function differingMarks(a: readonly string[], b: readonly string[]): string | un
 
 /** Maximum number of differing words: more are another phrasing. */
 const maxSlot = 3;
-/** Minimum number of equal words. */
 const minFrame = 2;
 /** Minimum share of equal words in the shorter prompt. */
 const minFrameShare = 0.5;
@@ -185,7 +184,6 @@ function differingWord(a: readonly string[], b: readonly string[]): string | und
     : undefined;
 }
 
-/** Length of the common beginning. */
 function commonLength(a: ArrayLike<string>, b: ArrayLike<string>): number {
   const shortest = Math.min(a.length, b.length);
   let same = 0;

@@ -3,14 +3,12 @@ import { isObject, tryParseJson } from '#core';
 import type { FailureKind } from '#models';
 import type { OutputFault } from './check-output.ts';
 
-/** Why an attempt failed. */
 export type AttemptKind =
   | FailureKind
   | OutputFault['kind']
   /** The model cannot complete text. */
   | 'incapable';
 
-/** A failed attempt with a model. */
 export type Attempt = {
   readonly model: string;
   readonly kind: AttemptKind;
@@ -19,7 +17,6 @@ export type Attempt = {
   readonly tookMs: number;
 };
 
-/** A prompt to improve. */
 export type EnhanceRequest = {
   readonly prompt: string;
   /** The name that the client gives itself; undefined counts as `default`. */
@@ -28,7 +25,6 @@ export type EnhanceRequest = {
   readonly bypass?: boolean | undefined;
 };
 
-/** The result for a prompt. */
 export type Enhancement = {
   /** The improved prompt, or the given one unchanged. */
   readonly prompt: string;
@@ -39,11 +35,9 @@ export type Enhancement = {
   readonly client: string;
   /** The client that the rule is for, or `default`. */
   readonly rule: string;
-  /** The model that wrote the prompt. */
   readonly model?: string;
   /** Similarity of the two prompts, if the result was made for another one. */
   readonly similarity?: number;
-  /** Time in the cache. */
   readonly ageMs?: number;
   /** Why the prompt is unchanged, or why the caches were not used. */
   readonly reason?: string;
@@ -96,7 +90,6 @@ const isAttempts = (value: unknown) =>
 
 export const inWords = ({ model, message }: Attempt) => `${model}: ${message}`;
 
-/** The given prompt unchanged. */
 export const unchanged = (
   { prompt }: EnhanceRequest,
   reason: string,

@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto';
+import { cacheKey } from '#cache';
 import { type EnhancementRule, type EnhancementRules, foldClientName } from '#config';
+import { canonicalOf } from './canonical.ts';
+import { maxComparedLength } from './guards.ts';
 
 /** The rule for a client, with derived values. */
 export type ChosenRule = {
@@ -63,6 +66,29 @@ export function createRuleBook(current: () => EnhancementRules, usualModel: stri
       const made = choose(rules, given);
       chosen.set(given, made);
       return made;
+    },
+  };
+}
+
+/**
+ * The keys of a prompt. Results are not shared between clients, rules, models or system prompts; the hash of the
+ * rule covers the system prompt and the options of the model.
+ */
+export function keysOf(chosen: ChosenRule, digest: string | undefined, prompt: string) {
+  const { client, name, hash, models, rule } = chosen;
+  const scope = [client, name, hash, models[0], digest];
+  const isCompared = rule.cacheMode === 'off' && prompt.length <= maxComparedLength;
+  const sequence = isCompared ? canonicalOf(prompt).sequence : [];
+  return {
+    exact: cacheKey(['prompt', ...scope, prompt]),
+    /**
+     * The same key with the canonical form of the prompt, as the guards compare it. Only for rules whose prompts are
+     * not embedded, and for prompts that have a canonical form.
+     */
+    canonical: sequence.length > 0 ? cacheKey(['canonical', ...scope, ...sequence]) : undefined,
+    /** Key of everything except the prompt; undefined if the digest of the model is not known. */
+    get scope() {
+      return digest === undefined ? undefined : cacheKey(['scope', ...scope]);
     },
   };
 }

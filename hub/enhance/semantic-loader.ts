@@ -1,7 +1,6 @@
 import type { EnhancementRules } from '#config';
 import type { SemanticCache } from './semantic.ts';
 
-/** The models of a semantic cache. */
 export type SemanticModels = {
   readonly embeddingModel: string;
   /** Undefined: there is no judge. */

@@ -5,10 +5,8 @@ import type { Judge, Judgement } from './judge.ts';
 import { type Candidate, type EmbeddedPrompt, pointOf } from './semantic-entry.ts';
 import { setBounded } from './set-bounded.ts';
 
-/** A definite answer of the judge. */
 export type Label = Exclude<Judgement, 'unknown'>;
 
-/** A prompt and a candidate for it. */
 type CandidatePair = {
   readonly prompt: string;
   readonly candidate: Candidate;

@@ -28,7 +28,6 @@ export type Lookup = {
   readonly threshold: number;
 };
 
-/** A cached prompt near another one. */
 type NearPrompt = Pick<Candidate, 'similarity' | 'ageMs'> & { readonly prompt: string };
 
 type SemanticFound =
@@ -43,7 +42,6 @@ export type Nearby = NearPrompt &
     readonly label: Label | undefined;
   };
 
-/** Results by the meaning of prompts. */
 export type SemanticCache = ReturnType<typeof createSemanticCache>;
 
 export type SemanticOptions = {
@@ -51,7 +49,6 @@ export type SemanticOptions = {
   readonly maxPerScope?: number;
   /** Maximum length of prompts in the cache: long prompts are rarely asked in other words. */
   readonly maxPromptLength?: number;
-  /** Maximum number of pairs that wait for the judge. */
   readonly maxWaiting?: number;
 };
 
@@ -66,7 +63,6 @@ type Needs = {
 
 /** Candidates that are compared in one look-up. */
 const maxCandidates = 5;
-/** Maximum length of a cached result. */
 const maxValueLength = 64_000;
 /** An explanation includes entries this far below the threshold. */
 const explainedBelow = 0.25;
@@ -210,7 +206,6 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs) {
       judge: judge?.model,
       vectors: await vectors.stats(),
     }),
-    /** Cancels pending judgements. */
     stop: () => verifier.stop(),
   };
 }

@@ -89,7 +89,6 @@ export const small =
 export const isOpener = (word: string): boolean =>
   requests.has(word) || questions.has(word) || small.has(word);
 
-/** Negations. */
 export const negators = wordSet(`not no never none nothing neither nor without avoid cannot nobody
   nowhere except unless
   nicht kein keine keinen keinem keiner nie niemals ohne nichts außer
@@ -104,7 +103,6 @@ export const measures = wordSet(`only all every each any both either exactly str
   seulement tous toutes chaque premier première dernier dernière toujours
   solo todos todas cada primero primera último última siempre`);
 
-/** Times. */
 export const times =
   wordSet(`today tomorrow yesterday tonight now later soon daily weekly monthly yearly
   hourly annually before after during since until till while noon midnight week month year

@@ -3,7 +3,6 @@ import { ModelFailure } from './failure.ts';
 import type { ModelNeeds } from './model-list.ts';
 import { createThoughtFilter } from './thinking.ts';
 
-/** A request for a completion. */
 export type CompletionRequest = {
   readonly model: string;
   readonly system: string | undefined;
@@ -23,7 +22,6 @@ export type CompletionRequest = {
   readonly progress?: (text: string) => void;
 };
 
-/** A complete answer of a model. */
 export type ModelAnswer = {
   /** The text without thoughts, trimmed; never empty. */
   readonly text: string;

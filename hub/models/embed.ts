@@ -3,7 +3,6 @@ import { ModelFailure } from './failure.ts';
 import { type ModelNeeds, isSameModel } from './model-list.ts';
 import type { OllamaClient } from './ollama-call.ts';
 
-/** The embedding of a text. */
 export type Embedding = {
   /** Normalized to length 1. */
   readonly vector: Float32Array;

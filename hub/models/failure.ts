@@ -6,21 +6,15 @@ export type FailureKind =
   | 'refused'
   /** Ollama was silent for too long or did not finish in time. */
   | 'timeout'
-  /** Ollama does not have the model. */
   | 'missing'
-  /** Ollama's queue is full. */
   | 'busy'
-  /** The answer is empty. */
   | 'empty'
   /** The answer is incomplete: the token limit was reached, or the connection broke. */
   | 'cut'
-  /** The answer has thoughts only. */
   | 'thinking_only'
   /** The answer is not in Ollama's format. */
   | 'malformed'
-  /** The circuit breaker is open after repeated failures. */
   | 'breaker_open'
-  /** The text does not fit into the model's context. */
   | 'too_long'
   /** The caller cancelled the call, or the hub stops. */
   | 'cancelled';

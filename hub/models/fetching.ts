@@ -4,11 +4,9 @@ import type { Models } from './models.ts';
 import { fullName } from './model-list.ts';
 import type { PullProgress } from './pull.ts';
 
-/** Progress of fetching missing models. */
 export type FetchingStatus = {
   /** Models still missing, in the order in which they are fetched. */
   readonly missing: readonly string[];
-  /** The model being fetched, with its progress. */
   readonly now: ({ readonly model: string } & PullProgress) | undefined;
   /** The error of the last failed model. Cleared once a model is fetched. */
   readonly error: string | undefined;
@@ -27,7 +25,6 @@ type Needs = {
   readonly log: Log;
 };
 
-/** Backoff after a failed pull. */
 const retry = { firstMs: 5_000, maxMs: 300_000, jitter: 0 };
 /** Interval in ms for checking the known status of an unreachable Ollama. This sends no request. */
 const unreachablePollMs = 500;

@@ -2,7 +2,6 @@ import { type Clock, createSingleFlight, isObject } from '#core';
 import { ModelFailure } from './failure.ts';
 import type { CallOllama, OllamaClient } from './ollama-call.ts';
 
-/** A model in Ollama. */
 export type ModelInfo = {
   /** Name with tag, such as `llama3.2:3b`. */
   readonly name: string;
@@ -15,7 +14,6 @@ export type ModelInfo = {
   readonly capabilities: readonly string[] | undefined;
 };
 
-/** What calls to models need. */
 export type ModelNeeds = {
   readonly clock: Clock;
   readonly callOllama: CallOllama;
@@ -28,7 +26,6 @@ const maxAgeMs = 30_000;
 /** Shorter, in ms, because the user may just have pulled the missing model. */
 const maxAgeOfMissingMs = 2_000;
 const totalMs = 5_000;
-/** Longer lists are cut. */
 const maxModels = 10_000;
 
 /** The models in Ollama, cached for at most 30 s. The list is read on demand, one request at a time. */
@@ -81,7 +78,6 @@ export function createModelList({ callOllama, clock }: Pick<ModelNeeds, 'callOll
         model: name,
       });
     },
-    /** Marks a model as loaded, after a call to it. */
     markLoaded(name: string): void {
       if (!snapshot) return;
       const models = snapshot.models.map(model =>
@@ -89,7 +85,6 @@ export function createModelList({ callOllama, clock }: Pick<ModelNeeds, 'callOll
       );
       snapshot = { ...snapshot, models };
     },
-    /** Drops the cached list. */
     invalidate(): void {
       snapshot = undefined;
     },

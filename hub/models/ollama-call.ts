@@ -30,12 +30,10 @@ export type OllamaClient = Pick<Ollama, 'embed' | 'list' | 'ps' | 'pull'> & {
   }): Promise<AsyncIterable<unknown>>;
 };
 
-/** A call of Ollama's API. */
 export type OllamaCall<T> = {
   /** The subject in messages: "llama3.2:3b", "the list of models". */
   readonly subject: string;
   readonly model?: string;
-  /** True if the answer is a stream of JSON lines. */
   readonly isStream?: boolean;
   /** Idle timeout in ms, before the answer and within it. */
   readonly silentMs?: number;
@@ -54,7 +52,6 @@ type Needs = {
   readonly fetch: typeof globalThis.fetch;
   readonly breaker: ModelBreaker;
   readonly health: Pick<OllamaHealth, 'requireAlive' | 'heard' | 'failed'>;
-  /** Aborts all calls when the hub stops. */
   readonly life: AbortSignal;
 };
 
@@ -163,7 +160,6 @@ function verdictOf(
   return kind === 'unreachable' || kind === 'malformed' ? 'failed' : 'succeeded';
 }
 
-/** The message for a call that the breaker refuses. */
 export function whyRefused(refusal: {
   readonly why: string;
   readonly retryAfterMs: number;
@@ -186,11 +182,9 @@ function startIdleTimeout(timeoutMs: number | undefined, clock: Clock, late: () 
   };
   if (timeoutMs !== undefined) arm(timeoutMs, timeoutMs);
   return {
-    /** Restarts the timeout. */
     reset(): void {
       resetMs = clock.monotonic();
     },
-    /** Time since the last reset, in milliseconds. */
     get idleMs() {
       return clock.monotonic() - resetMs;
     },

@@ -16,7 +16,6 @@ import { type FailureKind, ModelFailure, failureOfAbort } from './failure.ts';
 export type ModelsStatus =
   /** OLLAMA_HOST is not set. */
   | { readonly kind: 'off' }
-  /** Ollama was not probed yet. */
   | { readonly kind: 'unknown' }
   | {
       readonly kind: 'up';
@@ -83,11 +82,9 @@ export function createOllamaHealth(
     async requireAlive(signal: AbortSignal, youngerMs = freshMs): Promise<void> {
       if (clock.monotonic() - heardMs >= youngerMs) await probeOnce(signal);
     },
-    /** Records that Ollama answered a call. */
     heard(): void {
       heardMs = clock.monotonic();
     },
-    /** Records a failed call. */
     failed(failure: ModelFailure): void {
       if (failure.kind === 'unreachable') down(failure);
       // Ollama may hang: the next call probes it first.
@@ -111,7 +108,6 @@ export function createOllamaHealth(
   };
 }
 
-/** The result of a probe. The latency is in milliseconds. */
 type ProbeResult = { readonly version: string; readonly latencyMs: number };
 
 /**

@@ -2,7 +2,6 @@ import { createEmitter, createSingleFlight, isObject } from '#core';
 import { ModelFailure, failureOfAbort } from './failure.ts';
 import { type ModelNeeds, fullName } from './model-list.ts';
 
-/** Progress of a pull. */
 export type PullProgress = {
   /** Ollama's status text: `pulling manifest`, `verifying sha256 digest`, finally `success`. */
   readonly status: string;

@@ -26,7 +26,6 @@ type Needs = Pick<RedisNeeds, 'clock' | 'random'> & {
   up(): void;
   /** The connection is lost, or an attempt to connect failed. */
   down(reason: string): void;
-  /** A message of the channel. */
   heard(message: string): void;
 };
 

@@ -3,7 +3,6 @@ import { type Clock, createEmitter } from '#core';
 export type BreakerState = 'closed' | 'open' | 'half_open';
 
 export type BreakerOptions = {
-  /** Number of consecutive failures that opens the breaker. */
   readonly failureThreshold: number;
   /** Time from opening to the first trial call. */
   readonly recoveryMs: number;
@@ -14,13 +13,11 @@ export type BreakerOptions = {
 /** State of a breaker. Times are milliseconds since the epoch. */
 export type BreakerSnapshot = {
   readonly state: BreakerState;
-  /** Time of the last change. */
   readonly at: number;
   /** Time of the next trial; undefined unless open. */
   readonly until: number | undefined;
   /** Message of the failure that opened it; undefined while closed. */
   readonly why: string | undefined;
-  /** Consecutive failures. */
   readonly failures: number;
 };
 

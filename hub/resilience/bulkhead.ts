@@ -1,7 +1,6 @@
 import { type Clock, HubError, createAbortScope, createKeyedSlotMap } from '#core';
 
 export type BulkheadOptions = {
-  /** The server's name, for messages. */
   readonly server: string;
   /** Maximum number of calls at once: `max_concurrent_calls`. */
   readonly maxConcurrent: number;
@@ -139,7 +138,6 @@ export function createBulkhead(
   };
 }
 
-/** An entry of a queue. */
 type QueueNode<T> = {
   readonly value: T;
   next: QueueNode<T> | undefined;

@@ -63,7 +63,6 @@ return rows
 /** A hub's hold on a trial, to renew, or to end with a lease of 0. */
 export type TrialHold = { readonly token: string; readonly leaseMs: number };
 
-/** What a hub reports of one breaker. */
 export type Report = Standing & {
   readonly key: string;
   readonly epoch: number;
@@ -74,7 +73,6 @@ export type Report = Standing & {
 
 const maxWhyCharacters = 300;
 
-/** A report as the script reads it. */
 export function reportText(report: Report): string {
   return JSON.stringify({
     key: report.key,

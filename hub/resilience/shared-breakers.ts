@@ -12,7 +12,6 @@ import {
 /** A breaker that takes over the decisions of other hubs. */
 export type JoinedBreaker = Pick<Breaker, 'adopt' | 'standing'>;
 
-/** A decision as hubs exchange it. */
 export type BreakerDecision = Standing & {
   /** Grows with each decision on a key in any hub: the greatest one is the latest. */
   readonly epoch: number;
@@ -26,7 +25,6 @@ export type SharingStatus =
   /** Each hub decides by itself for now. `since` is in milliseconds since the epoch. */
   | { readonly kind: 'degraded'; readonly since: number; readonly reason: string };
 
-/** Result of a claim on the single trial of all hubs. */
 export type TrialClaim =
   /** `unknown`: no answer in time, so this hub makes the trial. */
   | ({ readonly kind: 'won' | 'unknown' } & Lease)
@@ -48,7 +46,6 @@ export interface Membership extends Disposable {
   claim(leaseMs: number): Promise<TrialClaim>;
 }
 
-/** Connects the breakers of several hubs. */
 export interface Sharing {
   readonly status: SharingStatus;
   readonly changed: Event<SharingStatus>;

@@ -24,7 +24,6 @@ import {
 const defaultMemoryBytes = 64 * 1024 ** 2;
 /** Numbers in memory that one turn of the event loop compares: a third of a millisecond. */
 const floatsPerTurn = 196_608;
-/** Points that one turn removes. */
 const removalsPerTurn = 32;
 
 /**

@@ -1,6 +1,5 @@
 /** A vector of length one in memory. */
 export type StoredVector = {
-  /** Number of its point in the file. */
   readonly number: number;
   readonly vector: Float32Array;
   /** In milliseconds since the epoch. */

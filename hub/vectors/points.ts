@@ -8,7 +8,6 @@ import { type Fields, type Point, VectorsFailure } from './vectors.ts';
 
 export type Collection = { readonly id: number; readonly dimensions: number };
 
-/** A point that was removed from the file. */
 export type RemovedPoint = {
   readonly number: number;
   readonly collection: number;
@@ -98,7 +97,6 @@ export function createPoints(database: DatabaseSync, onDamage: (rows: number) =>
         throw error;
       }
     },
-    /** Number of points that have not expired. */
     countLive: (now: number) => numberIn(countLive.get(now), 'count'),
     /** The highest number given so far; 0 in a new file. */
     lastNumber: () => Number(selectLast.get()?.['seq'] ?? 0),
@@ -255,7 +253,6 @@ export function setAside(file: string, reason: unknown, { clock, log }: Needs): 
 export const isDamage = (error: unknown): boolean =>
   error instanceof UnknownSchema || [11, 26].includes(codeOf(error));
 
-/** SQLITE_FULL. */
 export const isFull = (error: unknown): boolean => codeOf(error) === 13;
 
 /** Primary result code of a SQLite error; 0 for other errors. */

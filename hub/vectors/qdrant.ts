@@ -30,7 +30,6 @@ const indexes = {
   put_at: { type: 'integer' },
 } as const;
 
-/** Points removed by id in one call. */
 const removalsAtOnce = 256;
 /** Interval of removing expired points, in ms. Look-ups skip them before that. */
 const sweepMs = 600_000;

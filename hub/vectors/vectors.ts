@@ -1,6 +1,5 @@
 import { type Service, messageOf } from '#core';
 
-/** A vector with the payload that a look-up returns. */
 export type Point = {
   /** A UUID. Replaces the point with this id in the collection, and counts as the newest. */
   readonly id: string;
@@ -18,11 +17,9 @@ export type VectorsStats = {
   readonly status: 'up' | 'down';
   /** Points that have not expired; undefined where they cannot be counted. */
   readonly entries: number | undefined;
-  /** Why the index is down. */
   readonly error: string | undefined;
 };
 
-/** Why a call to a vector index failed. */
 export type VectorsFailureKind =
   | 'unreachable'
   | 'timeout'

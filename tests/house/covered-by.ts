@@ -69,7 +69,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'enhance/result',
     'enhance/set-bounded',
   ],
-  'enhance/keys': ['enhance/canonical-text', 'enhance/canonical', 'enhance/rules', 'enhance/words'],
+  'enhance/rules': ['enhance/canonical-text', 'enhance/canonical', 'enhance/words'],
   'enhance/semantic': ['enhance/semantic-entry', 'enhance/semantic-verify'],
   'http/activity': ['http/routes/activity'],
   'http/guard': ['http/guarded-request'],

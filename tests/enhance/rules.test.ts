@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { compareGuarded } from '../../hub/enhance/guards.ts';
-import { keysOf } from '../../hub/enhance/keys.ts';
-import { createRuleBook } from '../../hub/enhance/rules.ts';
+import { createRuleBook, keysOf } from '../../hub/enhance/rules.ts';
 import { readPairs } from '../bench/pairs-table.ts';
 import { type RulesChanges, openScene, rulesOf } from './enhancer-scene.ts';
 
