@@ -49,7 +49,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   for (const warning of warningsOf(config)) log.warn({}, warning);
   const clock = systemClock;
   const newId = () => randomUUID();
-  const { random } = Math;
+  const system = { clock, log, newId, random: Math.random };
   const redact = (text: string) => redaction.text(text);
 
   await using opened = new AsyncDisposableStack();
@@ -61,15 +61,14 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       ? createMemorySharing(clock)()
       : (await loadRedisSharing())(
           { url: settings.redisUrl, deployment: settings.deployment },
-          { clock, log: log.child({ part: 'redis' }), random, newId },
+          { ...system, log: log.child({ part: 'redis' }) },
         );
   const { servers, docker, place, listings, backlog, ...wired } = await wireServers(
     config.servers,
     options,
     {
+      ...system,
       dataDir,
-      clock,
-      log,
       redact,
       breakerOf: server =>
         createSharedBreaker(breakerKeyOf(server), settings.breaker, { clock, sharing }),
@@ -77,14 +76,10 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   );
   const prompts = await createPrompts(
     { settings, dataFolder: dataDir.path },
-    { clock, log, random, newId, readText: files.shipped?.readText },
+    { ...system, readText: files.shipped?.readText },
   );
-  const { source, control, editing } = createConfiguration(files, {
-    servers,
-    settings,
-    clock,
-    log,
-  });
+  const applying = { ...system, servers, settings };
+  const { source, control, editing } = createConfiguration(files, applying);
   const { all, shown } = addBuiltins(servers, {
     clock,
     hubVersion: version,
@@ -95,26 +90,21 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     },
   });
   const { activity, metrics, telemetry, observe } = await wireObservers(settings, version, {
-    servers: () => all.all.map(({ config }) => config.name),
+    ...system,
+    servers: () => all.all.map(server => server.config.name),
     families: () => http.measure(),
     redaction,
-    clock,
-    log,
   });
   const router = createRouter(() => source.current.naming, {
+    ...system,
     servers: all,
-    log,
-    clock,
     hubVersion: version,
-    newId,
     prompts: prompts.source,
     observer: observe,
     ...(telemetry?.tracer && { tracer: telemetry.tracer }),
   });
   const jobs = createJobs({
-    clock,
-    log,
-    newId,
+    ...system,
     redaction,
     openJournal: snapshot =>
       createJournal(
@@ -133,6 +123,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   });
   const begun = Promise.withResolvers<void>();
   const transports = await wireTransports(options, {
+    ...system,
     settings,
     dataDir,
     backlog,
@@ -142,11 +133,9 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     place,
     exposure: docker.exposure,
     listed: begun.promise.then(() => servers.settled(firstListsMs, signal)).catch(() => undefined), // The start was cancelled, so nothing waits any more.
-    clock,
-    log,
-    newId,
   });
   const { callToken } = transports;
+  const probe = () => docker.probe(AbortSignal.timeout(probeMs));
   const http = createHttp(
     {
       ...settings,
@@ -160,10 +149,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       transports,
       hub: {
         version,
-        engine: {
-          backend: place.auto,
-          probe: () => docker.probe(AbortSignal.timeout(probeMs)),
-        },
+        engine: { backend: place.auto, probe },
         config: withRules(control, prompts.rules),
         sharing,
         residentBytes: () => process.memoryUsage.rss(),
@@ -177,7 +163,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       jobs,
       prompts,
       telemetry: { activity, metrics, redact },
-      system: { clock, log, newId },
+      system,
     },
   );
   const noWork = async () => {};

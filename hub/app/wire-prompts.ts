@@ -112,20 +112,16 @@ function createSource(
 const knownName = (name: string | undefined) =>
   name !== undefined && isClientName(name.trim()) ? name.trim() : undefined;
 
-/** The call rules, cached per rule. */
 function namedBy(rules: EnhancementRules): NamedByRules {
-  const byRule = new Map(
-    [rules.default, ...rules.clients.values()].map(rule => [
-      rule,
-      {
-        tools: new Map(rule.enabled ? Object.entries(rule.tools) : []),
-        prompts: new Set(rule.enabled ? rule.prompts : []),
-      },
-    ]),
-  );
-  const of = (client: string | undefined) => byRule.get(ruleOf(rules, knownName(client)));
+  function ruleFor(client: string | undefined) {
+    const rule = ruleOf(rules, knownName(client));
+    return rule.enabled ? rule : undefined;
+  }
   return {
-    argumentsOf: (tool, client) => of(client)?.tools.get(tool),
-    improves: (prompt, client) => of(client)?.prompts.has(prompt) ?? false,
+    argumentsOf(tool, client) {
+      const tools = ruleFor(client)?.tools;
+      return tools && Object.hasOwn(tools, tool) ? tools[tool] : undefined;
+    },
+    improves: (prompt, client) => ruleFor(client)?.prompts.includes(prompt) ?? false,
   };
 }
