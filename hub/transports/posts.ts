@@ -49,7 +49,6 @@ export function createPosts(sessions: SessionTable, clock: Clock, log: Pick<Log,
     } finally {
       posts.take(number);
       sessions.release(http);
-      sessions.touch(http);
     }
   }
 

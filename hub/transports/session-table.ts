@@ -147,12 +147,12 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
       http.active++;
       http.usedAt = clock.monotonic();
     },
+    /** Also saves the session soon for the next run of the hub, if its settings have changed. */
     release(http: HttpSession): void {
       http.active--;
       http.usedAt = clock.monotonic();
+      saved?.touch(http);
     },
-    /** Saves the session soon for the next run of the hub, if its settings have changed. */
-    touch: (http: HttpSession) => saved?.touch(http),
     /** Ends sessions that were idle for `idleMs`, and forgets old streams. */
     expire(): void {
       saved?.refresh();
