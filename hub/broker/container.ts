@@ -2,9 +2,10 @@ import { z } from 'zod';
 import {
   type HubIdentity,
   containerPath,
-  isPlainPath,
+  matching,
   ownLabels,
   ownName,
+  plainPath,
   rebuildBody,
   volumeLabels,
   words,
@@ -14,6 +15,8 @@ const mebibyte = 1024 * 1024;
 /** Upper bounds for every server, whatever its config says. */
 const maxResources = { memoryBytes: 32 * 1024 * mebibyte, cpus: 64, pids: 4096 };
 const nanoCpusPerCpu = 1_000_000_000;
+
+const integer = (from: number, to: number) => z.int().min(from).max(to);
 
 /**
  * Rebuilds the body of a container creation from checked fields, with all hardening options set. Throws
@@ -33,16 +36,13 @@ export type CheckedContainer = z.infer<ReturnType<typeof containerSchema>>;
 
 function containerSchema(owner: HubIdentity) {
   return z.strictObject({
-    Image: z.string().regex(/^[a-zA-Z0-9][a-zA-Z0-9_.:@/-]{0,511}$/),
-    // Numbers only: the engine looks up names in the image's own files, which may map any name to root.
-    User: z
-      .string()
-      .regex(/^[1-9]\d{0,8}(:[1-9]\d{0,8})?$/, {
-        error: 'must be the numbers of a user and a group other than root, such as "1000:1000"',
-      })
-      // Without a group the engine uses the one in the image's files, or root's group if they do not list the
-      // user.
-      .transform(user => (user.includes(':') ? user : `${user}:${user}`)),
+    Image: matching(/^[a-zA-Z0-9][a-zA-Z0-9_.:@/-]{0,511}$/),
+    // Numbers only: the engine looks up names in the image's own files, which may map any name to root. Without a
+    // group it uses the one in these files, or root's group if they do not list the user.
+    User: matching(
+      /^[1-9]\d{0,8}(:[1-9]\d{0,8})?$/,
+      'must be the numbers of a user and a group other than root, such as "1000:1000"',
+    ).transform(user => (user.includes(':') ? user : `${user}:${user}`)),
     Env: words.optional(),
     Entrypoint: words.optional(),
     Cmd: words.optional(),
@@ -59,6 +59,17 @@ function containerSchema(owner: HubIdentity) {
   });
 }
 
+const tmpfsOptions =
+  /^rw,nosuid,nodev,noexec,size=\d{1,12},mode=[01]?[0-7]{3}(,uid=\d{1,9})?(,gid=\d{1,9})?$/;
+const localLog = z.strictObject({
+  Type: z.literal('local'),
+  Config: z.strictObject({
+    'max-size': matching(/^([1-9]\d?)m$/),
+    'max-file': matching(/^[1-9]$/),
+  }),
+});
+const noLog = z.strictObject({ Type: z.literal('none'), Config: z.strictObject({}).optional() });
+
 function hostSchema(owner: HubIdentity) {
   return z
     .strictObject({
@@ -73,42 +84,18 @@ function hostSchema(owner: HubIdentity) {
       ReadonlyRootfs: z.literal(true).default(true),
       IpcMode: z.literal(['private', 'none']).default('private'),
       CgroupnsMode: z.literal('private').optional(),
-      Memory: z
-        .int()
-        .min(6 * mebibyte)
-        .max(maxResources.memoryBytes),
+      Memory: integer(6 * mebibyte, maxResources.memoryBytes),
       MemorySwap: z.int().optional(),
-      NanoCpus: z
-        .int()
-        .min(1)
-        .max(maxResources.cpus * nanoCpusPerCpu),
-      PidsLimit: z.int().min(1).max(maxResources.pids),
+      NanoCpus: integer(1, maxResources.cpus * nanoCpusPerCpu),
+      PidsLimit: integer(1, maxResources.pids),
       NetworkMode: z
         .union([z.literal('none'), ownName(owner)], {
           error: 'must be "none" or the name of a network of this hub',
         })
         .default('none'),
-      Tmpfs: z
-        .record(
-          containerPath,
-          z
-            .string()
-            .regex(
-              /^rw,nosuid,nodev,noexec,size=\d{1,12},mode=[01]?[0-7]{3}(,uid=\d{1,9})?(,gid=\d{1,9})?$/,
-            ),
-        )
-        .optional(),
+      Tmpfs: z.record(containerPath, matching(tmpfsOptions)).optional(),
       LogConfig: z
-        .discriminatedUnion('Type', [
-          z.strictObject({
-            Type: z.literal('local'),
-            Config: z.strictObject({
-              'max-size': z.string().regex(/^([1-9]\d?)m$/),
-              'max-file': z.string().regex(/^[1-9]$/),
-            }),
-          }),
-          z.strictObject({ Type: z.literal('none'), Config: z.strictObject({}).optional() }),
-        ])
+        .discriminatedUnion('Type', [localLog, noLog])
         .prefault({ Type: 'local', Config: { 'max-size': '1m', 'max-file': '2' } }),
       Mounts: z.array(mountSchema(owner)).max(64).optional(),
     })
@@ -123,9 +110,7 @@ function mountSchema(owner: HubIdentity) {
   return z.discriminatedUnion('Type', [
     z.strictObject({
       Type: z.literal('bind'),
-      Source: z.string().max(4096).refine(isPlainPath, {
-        error: 'must be an absolute path without empty, "." or ".." parts',
-      }),
+      Source: plainPath,
       Target: containerPath,
       ReadOnly: z.boolean(),
     }),

@@ -17,19 +17,20 @@ export type HubIdentity = {
   readonly hubName: string;
 };
 
-const text = z
-  .string()
-  .max(65_536)
-  .regex(/^[^\0]*$/);
+/** Accepts texts that match the expression. */
+export const matching = (expression: RegExp, error?: string) =>
+  z.string().regex(expression, error === undefined ? {} : { error });
 
-/** An unambiguous absolute path in a container. */
-export const containerPath = z
-  .string()
-  .max(4096)
-  .refine(isPlainPath, { error: 'must be an absolute path without empty, "." or ".." parts' })
-  .refine(path => !/^\/(proc|sys|dev)(\/|$)/.test(path), {
-    error: 'must not lie in /proc, /sys or /dev',
-  });
+const text = matching(/^[^\0]*$/).max(65_536);
+
+/** An unambiguous absolute path. */
+export const plainPath = z.string().max(4096).refine(isPlainPath, {
+  error: 'must be an absolute path without empty, "." or ".." parts',
+});
+
+export const containerPath = plainPath.refine(path => !/^\/(proc|sys|dev)(\/|$)/.test(path), {
+  error: 'must not lie in /proc, /sys or /dev',
+});
 
 /** Whether a path is absolute, not the root itself, and without empty, "." or ".." parts. */
 export function isPlainPath(path: string): boolean {
@@ -40,10 +41,8 @@ export function isPlainPath(path: string): boolean {
 
 /** Schema of an object name of this hub. */
 export const ownName = ({ hubName }: HubIdentity) =>
-  z
-    .string()
+  matching(/^[a-zA-Z0-9_.-]*$/)
     .max(255)
-    .regex(/^[a-zA-Z0-9_.-]*$/)
     .startsWith(`${hubName}-`);
 
 /** Labels of every object of this hub. They are always added. */
@@ -64,10 +63,7 @@ export const ownLabels = (owner: HubIdentity) =>
       // Never a service name of the compose file: compose would adopt the container as that service.
       'com.docker.compose.service': z.string().startsWith('mcp-').max(255).optional(),
       'com.docker.compose.oneoff': z.literal('False').optional(),
-      'com.docker.compose.container-number': z
-        .string()
-        .regex(/^\d{1,7}$/)
-        .optional(),
+      'com.docker.compose.container-number': matching(/^\d{1,7}$/).optional(),
       'com.docker.compose.config-hash': text.optional(),
       'com.docker.compose.project.config_files': z.literal('').optional(),
     })

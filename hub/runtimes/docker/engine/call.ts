@@ -10,20 +10,21 @@ export type CallBound = {
   readonly signal?: AbortSignal | undefined;
 };
 
-/** Makes one call. `action` completes "the engine refused to ...". Rejects with HubError. */
-export type EngineCall = <T>(
-  action: string,
-  work: (docker: Dockerode, signal: AbortSignal) => Promise<T>,
-  bound?: CallBound,
-) => Promise<T>;
+type EngineWork<T> = (docker: Dockerode, signal: AbortSignal) => Promise<T>;
+type ListOptions = { readonly filters: string; readonly abortSignal: AbortSignal };
 
 /** Default timeout of a call in ms. Engines on busy machines are slow. */
 const callMs = 30_000;
 
-/** Creates the function that makes all calls. dockerode is loaded with the first call. */
-export function createCall(address: Address, clock: Clock): EngineCall {
+export type EngineCalls = ReturnType<typeof createCalls>;
+
+/** Creates the functions that make all calls. dockerode is loaded with the first call. */
+export function createCalls(address: Address, clock: Clock) {
   let loading: Promise<Dockerode> | undefined;
-  return async (action, work, { timeoutMs = callMs, signal } = {}) => {
+
+  /** Makes one call. `action` completes "the engine refused to ...". Rejects with HubError. */
+  async function call<T>(action: string, work: EngineWork<T>, bound: CallBound = {}): Promise<T> {
+    const { timeoutMs = callMs, signal } = bound;
     try {
       const docker = await (loading ??= connect(address));
       return await within(timeoutMs, { clock, signal }, inTime =>
@@ -38,7 +39,38 @@ export function createCall(address: Address, clock: Clock): EngineCall {
         cause: reason,
       });
     }
+  }
+
+  return {
+    call,
+    /** Inspects an object. Resolves with undefined if the engine answers 404. */
+    find: <T>(name: string, work: EngineWork<T>, bound?: CallBound) =>
+      unlessRefused([404], call(`inspect the ${name}`, work, bound)),
+    /** Removes an object. Ignores 404, and 409, which the engine answers while it is removing the object. */
+    remove: (name: string, work: EngineWork<void>) =>
+      unlessRefused([404, 409], call(`remove the ${name}`, work)),
+    /** Lists the objects with a label. */
+    list: <T>(
+      kind: string,
+      label: string,
+      work: (docker: Dockerode, options: ListOptions) => Promise<T>,
+    ) =>
+      call(`list ${kind}`, (docker, abortSignal) =>
+        work(docker, { filters: JSON.stringify({ label: [label] }), abortSignal }),
+      ),
   };
+}
+
+async function unlessRefused<T>(
+  statuses: readonly number[],
+  work: Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof EngineError && statuses.includes(error.status)) return undefined;
+    throw error;
+  }
 }
 
 async function connect(address: Address): Promise<Dockerode> {
@@ -92,25 +124,4 @@ export function dial(
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   modem.dial(options, (error, result) => (error ? reject(error) : resolve(result)));
   return promise;
-}
-
-/** The `filters` parameter that selects objects with a label. */
-export const labelFilter = (label: string): string => JSON.stringify({ label: [label] });
-
-/** Resolves with undefined if the engine answers 404. */
-export const unlessAbsent = <T>(found: Promise<T>) => unlessRefused(found, [404]);
-
-/** Ignores 404, and 409, which the engine answers while it is removing the object. */
-export const unlessGone = (removed: Promise<void>) => unlessRefused(removed, [404, 409]);
-
-async function unlessRefused<T>(
-  work: Promise<T>,
-  statuses: readonly number[],
-): Promise<T | undefined> {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof EngineError && statuses.includes(error.status)) return undefined;
-    throw error;
-  }
 }

@@ -3,15 +3,7 @@ import { Duplex } from 'node:stream';
 import type Dockerode from 'dockerode';
 import type { ContainerStats } from 'dockerode';
 import type { Usage } from '#runtimes';
-import {
-  type CallBound,
-  type EngineCall,
-  dial,
-  labelFilter,
-  unlessAbsent,
-  unlessGone,
-  wire,
-} from './call.ts';
+import { type CallBound, type EngineCalls, dial, wire } from './call.ts';
 
 /** Time in ms that a stop may take in addition to the grace period. */
 const killMs = 10_000;
@@ -20,7 +12,7 @@ const statsMs = 2_000;
 const keepAliveMs = 30_000;
 const nanosPerMs = 1_000_000;
 
-export const containerCalls = (call: EngineCall) => ({
+export const containerCalls = ({ call, find, list, remove }: EngineCalls) => ({
   createContainer: (name: string, body: object) =>
     call(
       `create the container ${name}`,
@@ -36,29 +28,27 @@ export const containerCalls = (call: EngineCall) => ({
       { signal },
     ),
   findContainer: (idOrName: string, bound?: CallBound) =>
-    unlessAbsent(
-      call(
-        `inspect the container ${idOrName}`,
-        async (docker, abortSignal) => {
-          const info = await docker.getContainer(idOrName).inspect({ abortSignal });
-          const { State: state, Config: config } = info;
-          return {
-            id: info.Id,
-            name: info.Name.slice(1),
-            image: config.Image,
-            imageId: info.Image,
-            labels: config.Labels ?? {},
-            state: {
-              isRunning: state.Running,
-              /** In the engine's format. Changes with each start. */
-              startedAt: state.StartedAt,
-              exitCode: state.ExitCode,
-              oomKilled: state.OOMKilled,
-            },
-          };
-        },
-        bound,
-      ),
+    find(
+      `container ${idOrName}`,
+      async (docker, abortSignal) => {
+        const info = await docker.getContainer(idOrName).inspect({ abortSignal });
+        const { State: state, Config: config } = info;
+        return {
+          id: info.Id,
+          name: info.Name.slice(1),
+          image: config.Image,
+          imageId: info.Image,
+          labels: config.Labels ?? {},
+          state: {
+            isRunning: state.Running,
+            /** In the engine's format. Changes with each start. */
+            startedAt: state.StartedAt,
+            exitCode: state.ExitCode,
+            oomKilled: state.OOMKilled,
+          },
+        };
+      },
+      bound,
     ),
   waitForContainer: (id: string, timeoutMs: number) =>
     call<void>(
@@ -75,15 +65,12 @@ export const containerCalls = (call: EngineCall) => ({
     ),
   /** Kills and removes a container with its anonymous volumes. Ignores a container that is already removed. */
   removeContainer: (id: string) =>
-    unlessGone(
-      call(`remove the container ${id}`, (docker, signal) =>
-        docker.getContainer(id).remove(wire(signal, { force: 1, v: 1 })),
-      ),
+    remove(`container ${id}`, (docker, signal) =>
+      docker.getContainer(id).remove(wire(signal, { force: 1, v: 1 })),
     ),
   listContainers: (label: string) =>
-    call('list containers', async (docker, abortSignal) => {
-      const filters = labelFilter(label);
-      const found = await docker.listContainers({ all: true, filters, abortSignal });
+    list('containers', label, async (docker, options) => {
+      const found = await docker.listContainers({ all: true, ...options });
       return found.map(one => ({
         id: one.Id,
         name: one.Names[0]?.slice(1) ?? '',

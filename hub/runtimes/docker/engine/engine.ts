@@ -1,15 +1,7 @@
+import type { NetworkInspectInfo } from 'dockerode';
 import { type Clock, isObject } from '#core';
 import type { Address } from './address.ts';
-import {
-  type CallBound,
-  type EngineCall,
-  createCall,
-  dial,
-  labelFilter,
-  unlessAbsent,
-  unlessGone,
-  wire,
-} from './call.ts';
+import { type CallBound, type EngineCalls, createCalls, dial, wire } from './call.ts';
 import { containerCalls } from './containers.ts';
 import { imageCalls } from './images.ts';
 
@@ -22,18 +14,18 @@ export type Engine = ReturnType<typeof createEngine>;
 
 /** Creates a client of the engine at an address, based on dockerode. Does no I/O before the first call. */
 export function createEngine(address: Address, clock: Clock) {
-  const call = createCall(address, clock);
+  const calls = createCalls(address, clock);
   return {
     address: address.text,
-    ...systemCalls(call),
-    ...imageCalls(call),
-    ...volumeCalls(call),
-    ...containerCalls(call),
-    ...networkCalls(call),
+    ...systemCalls(calls),
+    ...imageCalls(calls),
+    ...volumeCalls(calls),
+    ...containerCalls(calls),
+    ...networkCalls(calls),
   };
 }
 
-const systemCalls = (call: EngineCall) => ({
+const systemCalls = ({ call }: EngineCalls) => ({
   version: (bound?: CallBound) =>
     call(
       'tell its version',
@@ -61,20 +53,17 @@ function productIn({ Platform: platform }: { readonly [name: string]: unknown })
   return typeof name === 'string' ? name : '';
 }
 
-const volumeCalls = (call: EngineCall) => ({
+const volumeCalls = ({ call, find, list }: EngineCalls) => ({
   findVolume: (name: string) =>
-    unlessAbsent(
-      call(`inspect the volume ${name}`, async docker => {
-        const { Labels: labels } = await docker.getVolume(name).inspect();
-        return { labels: labels ?? {} };
-      }),
-    ),
+    find(`volume ${name}`, async docker => {
+      const { Labels: labels } = await docker.getVolume(name).inspect();
+      return { labels: labels ?? {} };
+    }),
   /** The broker refuses this call with 403. */
   listVolumes: (label: string) =>
-    call('list volumes', async (docker, abortSignal) => {
-      const filters = labelFilter(label);
+    list('volumes', label, async (docker, options) => {
       // An engine without volumes answers null.
-      const { Volumes: found } = await docker.listVolumes({ filters, abortSignal });
+      const { Volumes: found } = await docker.listVolumes(options);
       return (found ?? []).map(one => ({ name: one.Name, labels: one.Labels ?? {} }));
     }),
   /** Sizes in bytes by name. The broker answers only for volumes of this hub. Slow: the engine measures all volumes. */
@@ -110,33 +99,26 @@ function sizesIn(body: unknown): ReadonlyMap<string, number> {
   return sizes;
 }
 
-const networkCalls = (call: EngineCall) => ({
+const networkCalls = ({ call, find, list, remove }: EngineCalls) => ({
   createNetwork: (name: string, labels: Readonly<Record<string, string>>) =>
     call(`create the network ${name}`, async (docker, signal) => {
       const body = { Name: name, Driver: 'bridge', Labels: { ...labels } };
       await docker.createNetwork({ ...body, ...wire(signal, {}, body) });
     }),
   findNetwork: (name: string) =>
-    unlessAbsent(
-      call(`inspect the network ${name}`, async docker =>
-        networkInfo(await docker.getNetwork(name).inspect()),
-      ),
-    ),
+    find(`network ${name}`, async docker => networkInfo(await docker.getNetwork(name).inspect())),
   listNetworks: (label: string) =>
-    call('list networks', async (docker, abortSignal) => {
-      const filters = labelFilter(label);
-      return (await docker.listNetworks({ filters, abortSignal })).map(networkInfo);
-    }),
+    list('networks', label, async (docker, options) =>
+      (await docker.listNetworks(options)).map(networkInfo),
+    ),
   removeNetwork: (idOrName: string) =>
-    unlessGone(
-      call(`remove the network ${idOrName}`, (docker, signal) =>
-        docker.getNetwork(idOrName).remove(wire(signal)),
-      ),
+    remove(`network ${idOrName}`, (docker, signal) =>
+      docker.getNetwork(idOrName).remove(wire(signal)),
     ),
 });
 
-const networkInfo = (info: {
-  readonly Id: string;
-  readonly Name: string;
-  readonly Labels?: Record<string, string> | undefined;
-}) => ({ id: info.Id, name: info.Name, labels: info.Labels ?? {} });
+const networkInfo = ({ Id: id, Name: name, Labels: labels }: NetworkInspectInfo) => ({
+  id,
+  name,
+  labels: labels ?? {},
+});

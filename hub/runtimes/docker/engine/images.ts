@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { type CallBound, type EngineCall, unlessAbsent, wire } from './call.ts';
+import { type CallBound, type EngineCalls, wire } from './call.ts';
 
 export type BuildOptions = {
   readonly tag: string;
@@ -15,29 +15,27 @@ export type BuildLimits = { readonly memoryBytes: number; readonly cpus: number 
 /** Period in µs in which a build gets its share of the processors. The engine's default. */
 const cpuPeriodUs = 100_000;
 
-export const imageCalls = (call: EngineCall) => ({
+export const imageCalls = ({ call, find }: EngineCalls) => ({
   findImage: (reference: string, bound?: CallBound) =>
-    unlessAbsent(
-      call(
-        `inspect the image ${reference}`,
-        async docker => {
-          const found = await docker.getImage(reference).inspect();
-          const { Id: id, Config: config, RepoDigests: digests, RepoTags: tags } = found;
-          // Newer engines omit empty fields.
-          return {
-            id,
-            user: config.User ?? '',
-            /** Folders that the image declares with `VOLUME`, as written. */
-            volumes: Object.keys(config.Volumes ?? {}),
-            labels: config.Labels ?? {},
-            /** Registry digests, as `name@sha256:...`. Empty for an image that was built on this engine. */
-            digests: digests ?? [],
-            /** All names of the image on this engine, as `name:tag`. */
-            tags: tags ?? [],
-          };
-        },
-        bound,
-      ),
+    find(
+      `image ${reference}`,
+      async docker => {
+        const found = await docker.getImage(reference).inspect();
+        const { Id: id, Config: config, RepoDigests: digests, RepoTags: tags } = found;
+        // Newer engines omit empty fields.
+        return {
+          id,
+          user: config.User ?? '',
+          /** Folders that the image declares with `VOLUME`, as written. */
+          volumes: Object.keys(config.Volumes ?? {}),
+          labels: config.Labels ?? {},
+          /** Registry digests, as `name@sha256:...`. Empty for an image that was built on this engine. */
+          digests: digests ?? [],
+          /** All names of the image on this engine, as `name:tag`. */
+          tags: tags ?? [],
+        };
+      },
+      bound,
     ),
   tagImage: (reference: string, repo: string, tag: string) =>
     call<void>(`tag the image ${reference}`, (docker, abortSignal) =>
