@@ -31,9 +31,7 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Servic
   const gate = createGate({ ...options, mountRoots }, { ...needs, engine });
   const tunnels = new Set<Duplex>();
 
-  const server = http.createServer((request, response) => {
-    void answer(request, response);
-  });
+  const server = http.createServer((request, response) => void answer(request, response));
   server.maxConnections = maxConnectionCount;
   server.on('upgrade', (request, client, head) => {
     tunnels.add(client);
@@ -68,13 +66,10 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Servic
       } else await forward(call, request, response);
     } catch (error) {
       const { status, message } = report(error, request);
-      if (response.headersSent) {
-        response.destroy();
-      } else {
-        response.writeHead(status, { 'Content-Type': 'application/json' });
-        response.end(errorBody(message));
-        request.resume();
-      }
+      if (response.headersSent) return void response.destroy();
+      response.writeHead(status, { 'Content-Type': 'application/json' });
+      response.end(errorBody(message));
+      request.resume();
     }
   }
 
@@ -83,12 +78,8 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Servic
       const { headers } = request;
       if (headers.upgrade !== 'tcp') throw refusal(`an upgrade to ${show(headers.upgrade)}`);
       // The raw stream follows the headers at once. The engine would read a body as the start of the stream.
-      if (
-        (headers['content-length'] ?? '0') !== '0' ||
-        headers['transfer-encoding'] !== undefined
-      ) {
-        throw refusal('a body before a raw stream');
-      }
+      const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers;
+      if (length !== '0' || encoding !== undefined) throw refusal('a body before a raw stream');
       const call = await admit(request);
       if (!call.hijack) throw refusal(`an upgrade of ${show(request.url)}`);
       openTunnel(engine, call, client, head);
@@ -127,16 +118,12 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Servic
     response: ServerResponse,
   ): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const { body } = call;
+    const { method, path, body } = call;
     const headers = body && {
       'Content-Type': body.type,
       'Content-Length': String(Buffer.byteLength(body.content)),
     };
-    const engineRequest = engine.open({
-      method: call.method,
-      path: call.path,
-      ...(headers && { headers }),
-    });
+    const engineRequest = engine.open({ method, path, ...(headers && { headers }) });
     // The client disconnected: cancel the engine's request, because an event stream may never end. A creation
     // is not cancelled: the engine may create the object anyway, and the container registry must count it.
     response.on('close', () => {
@@ -149,11 +136,9 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Servic
     });
     engineRequest.on('response', engineResponse => {
       call.done?.();
-      const type = engineResponse.headers['content-type'];
-      response.writeHead(
-        engineResponse.statusCode ?? 502,
-        type === undefined ? {} : { 'Content-Type': type },
-      );
+      const { statusCode = 502, headers: given } = engineResponse;
+      const type = given['content-type'];
+      response.writeHead(statusCode, type === undefined ? {} : { 'Content-Type': type });
       // Send the headers now: the first event may be hours away.
       response.flushHeaders();
       engineResponse.on('error', error => reject(engine.unreachable(error)));

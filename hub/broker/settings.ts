@@ -1,5 +1,4 @@
 import { HubError } from '#core';
-import { readRegistries, splitList } from './registries.ts';
 import { show } from './refusal.ts';
 import type { HubIdentity } from './schema.ts';
 
@@ -51,4 +50,36 @@ export function readBrokerOptions(
     registries: readRegistries(env['BROKER_REGISTRIES']),
     imagesDir,
   };
+}
+
+/** The registries of most public MCP server images. */
+const defaultRegistries = [
+  'docker.io',
+  'ghcr.io',
+  'quay.io',
+  'mcr.microsoft.com',
+  'registry.gitlab.com',
+  'public.ecr.aws',
+];
+
+const hostPattern = /^(?:[a-z0-9](?:[a-z0-9.-]{0,252}[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
+
+/** Splits a comma-separated list. */
+const splitList = (text = ''): readonly string[] =>
+  text
+    .split(',')
+    .map(entry => entry.trim())
+    .filter(entry => entry !== '');
+
+/** Parses a list of registry hosts. Default: the usual registries. Throws HUB_CONFIG_INVALID for an invalid host. */
+function readRegistries(text: string | undefined): readonly string[] {
+  const names = splitList(text?.toLowerCase());
+  const bad = names.find(name => !hostPattern.test(name));
+  if (bad !== undefined)
+    throw new HubError(
+      'HUB_CONFIG_INVALID',
+      `AGENTHUB_REGISTRIES, which is BROKER_REGISTRIES here: ${show(bad)} is not a registry. ` +
+        'Name hosts such as ghcr.io or registry.example:5000, with commas between them',
+    );
+  return names.length === 0 ? defaultRegistries : names;
 }

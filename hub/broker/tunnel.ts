@@ -7,8 +7,8 @@ const maxRefusalBytes = 64 * 1024;
 
 /**
  * Connects a client to a raw stream of the engine. Never times out. Either side may close its sending half and
- * still receive; when one side is gone, the other gets the remaining data and is closed. `sent` is what the
- * client sent after its request head.
+ * still receive; when one side is gone, the other gets the remaining data and is closed. `early` is
+ * data of the client that followed its request head.
  */
 export function openTunnel(
   engine: EngineSocket,
@@ -20,17 +20,13 @@ export function openTunnel(
   const request = engine.open({ method, path, headers: { Connection: 'Upgrade', Upgrade: 'tcp' } });
   const cancel = () => request.destroy();
   client.on('close', cancel);
-  request.on('error', error =>
-    respondAndClose(client, 502, errorBody(engine.unreachable(error).message)),
-  );
+  const fail = (error: unknown) =>
+    respondAndClose(client, 502, errorBody(engine.unreachable(error).message));
+  request.on('error', fail);
+  // The engine refused the call, for example because the container is gone. Its answer is passed on unchanged.
   request.on('response', answer => {
-    // The engine refused the call, for example because the container is gone. Its answer is passed on
-    // unchanged.
-    readAll(answer, maxRefusalBytes).then(
-      body => respondAndClose(client, answer.statusCode ?? 502, body),
-      (error: unknown) =>
-        respondAndClose(client, 502, errorBody(engine.unreachable(error).message)),
-    );
+    const pass = (body: string) => respondAndClose(client, answer.statusCode ?? 502, body);
+    readAll(answer, maxRefusalBytes).then(pass, fail);
   });
   request.on('upgrade', (answer, socket, head) => {
     client.off('close', cancel);

@@ -175,7 +175,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   ],
   'system/fleet': ['app/wire-servers'],
   'system/image-volumes': ['runtimes/docker/volumes/declared'],
-  'system/left-behind': ['runtimes/docker/leftovers/survey', 'runtimes/docker/leftovers/tidying'],
+  'system/left-behind': ['runtimes/docker/leftovers/survey'],
   'system/lifecycle': ['app/app'],
   'system/observability': ['app/wire-observers'],
   'system/process-runtime': ['runtimes/process/process'],

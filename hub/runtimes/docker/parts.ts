@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Clock, Log } from '#core';
 import type { Instance } from '#runtimes';
 import { createContainer } from './container/create.ts';
-import { hubLabel, ownLabels } from './container/labels.ts';
+import { type ContainerOwner, hubLabel, ownLabels } from './container/labels.ts';
 import { createNames } from './container/names.ts';
 import { createTurns } from './container/turns.ts';
 import { parseAddress } from './engine/address.ts';
@@ -12,16 +12,11 @@ import type { BuildLimits } from './engine/images.ts';
 import { createExposure } from './exposure.ts';
 import { type ImageNeeds, createImages } from './image/images.ts';
 import { createImageUsers } from './image/users.ts';
-import { removeBuildNetwork } from './leftovers/build-network.ts';
-import { type Tidied, createTidying } from './leftovers/tidying.ts';
+import { type Tidied, createTidying, removeBuildNetwork } from './leftovers/tidying.ts';
 import { createVolumeBound, createVolumeWatch } from './volumes/bound.ts';
 import { createImageVolumes } from './volumes/declared.ts';
 
-export type DockerRuntimeOptions = {
-  /** Identifies the containers of this hub on a shared engine; stored as a label. */
-  readonly hubId: string;
-  /** Prefix of the names of containers, networks and volumes, and the name of their compose project. */
-  readonly hubName: string;
+export type DockerRuntimeOptions = ContainerOwner & {
   /** In the format of DOCKER_HOST. Undefined: the default of the platform. */
   readonly dockerHost: string | undefined;
   /** Folder of the build contexts `npm/` and `python/`. */

@@ -12,10 +12,7 @@ import {
 import { createGroup } from './group.ts';
 import type { Watcher } from './watcher.ts';
 
-export type ProcessSpec = LaunchSpec & {
-  readonly command: string;
-  readonly platform: NodeJS.Platform;
-};
+type ProcessSpec = LaunchSpec & { readonly command: string; readonly platform: NodeJS.Platform };
 
 /** Delay in ms after a broken pipe: usually the process exits as well, which gives a better reason. */
 const exitNoticeMs = 200;
@@ -86,9 +83,8 @@ export function createInstance(
     watched?.[Symbol.dispose]();
     await drained(child, clock);
     child.stdin.destroy();
-    line.ended(
-      stopping ? { reason: exit.detail } : { reason: exit.detail, error: new Error(exit.detail) },
-    );
+    const { detail: reason } = exit;
+    line.ended(stopping ? { reason } : { reason, error: new Error(reason) });
     return exit;
   }
 
@@ -122,7 +118,8 @@ async function drained(child: ChildProcessWithoutNullStreams, clock: Clock): Pro
   child.stderr.destroy();
 }
 
-function exitOf(server: string, code: number | null, signal: string | null): Exit {
+function exitOf(server: string, exitCode: number | null, signal: string | null): Exit {
   if (signal !== null) return { signal, detail: `the process of ${server} was ended by ${signal}` };
-  return { code: code ?? 0, detail: `the process of ${server} exited with code ${code ?? 0}` };
+  const code = exitCode ?? 0;
+  return { code, detail: `the process of ${server} exited with code ${code}` };
 }

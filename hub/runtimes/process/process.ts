@@ -34,11 +34,9 @@ export function createProcessRuntime(
       throwIfCancelled(spec, signal);
       refuseMissingFolder(server, target);
       const child = await start(spec, target, options);
-      const about = { command: target.command, platform };
-      const instance = createInstance(child, { ...spec, ...about }, events, {
-        ...needs,
-        watcher,
-      });
+      const { command } = target;
+      const about = { ...spec, command, platform };
+      const instance = createInstance(child, about, events, { ...needs, watcher });
       if (signal.aborted) await instance.stop({ graceMs: 0 });
       throwIfCancelled(spec, signal);
       return instance;

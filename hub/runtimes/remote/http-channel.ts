@@ -61,12 +61,9 @@ export function createHttpChannel(
     },
     failed(message, error) {
       if (over) return;
-      if (message.id === undefined)
-        log.warn(
-          { server, method: message.method, error: messageOf(error) },
-          'a message could not be delivered',
-        );
-      else answerInstead(message.id, error);
+      if (message.id !== undefined) return answerInstead(message.id, error);
+      const fields = { server, method: message.method, error: messageOf(error) };
+      log.warn(fields, 'a message could not be delivered');
     },
   });
 
@@ -83,12 +80,10 @@ export function createHttpChannel(
 
   function take(message: Message, about: string | undefined): void {
     if (message.kind === 'answer' && message.id) {
-      const id = rawText(message.bytes, message.id);
+      const { bytes, payload } = message;
+      const id = rawText(bytes, message.id);
       if (id === initializeId)
-        version = stringAt(
-          message.bytes,
-          membersOf(message.bytes, message.payload)?.get('protocolVersion'),
-        );
+        version = stringAt(bytes, membersOf(bytes, payload)?.get('protocolVersion'));
       const request = outbox.find(id);
       const answer = request ? received(message, request) : message;
       // The receiver first: messages that it sends in reaction precede those that waited for the response.

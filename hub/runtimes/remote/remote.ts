@@ -9,10 +9,16 @@ import {
   throwIfCancelled,
 } from '#runtimes';
 import { createRedaction } from '#telemetry';
-import { createAgents, createHttpClient, shown } from './http-client.ts';
+import {
+  type Endpoint,
+  type Reconnect,
+  type Transport,
+  createAgents,
+  createHttpClient,
+  shown,
+} from './http-client.ts';
 import { openSse } from './sse.ts';
 import { createStreamable } from './streamable.ts';
-import type { Endpoint, Reconnect, Transport } from './http-client.ts';
 
 export type RemoteRuntimeOptions = {
   readonly connectTimeoutMs?: number;
@@ -92,38 +98,30 @@ function createInstance(
 }
 
 function endpointOf(spec: LaunchSpec, target: RemoteTarget, reconnect: Reconnect): Endpoint {
-  const { server } = spec;
+  const invalid = (problem: string, cause?: unknown) =>
+    new HubError('HUB_LAUNCH_INVALID', `${spec.server}: ${problem}`, { cause });
   const url = URL.parse(target.url);
   if (!url || !/^https?:$/.test(url.protocol))
-    throw new HubError(
-      'HUB_LAUNCH_INVALID',
-      `${server}: "url" must be an http or https address, such as https://host/mcp`,
-    );
+    throw invalid('"url" must be an http or https address, such as https://host/mcp');
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(target.headers)) {
     try {
       http.validateHeaderName(name);
       http.validateHeaderValue(name, value);
     } catch (cause) {
-      throw new HubError(
-        'HUB_LAUNCH_INVALID',
-        `${server}: "headers" has an entry "${name}" that HTTP does not allow: look for line breaks and letters outside Latin-1`,
-        { cause },
-      );
+      const advice = 'look for line breaks and letters outside Latin-1';
+      throw invalid(`"headers" has an entry "${name}" that HTTP does not allow: ${advice}`, cause);
     }
     // Lower case: headers of the protocol override those of the entry.
     headers[name.toLowerCase()] = value;
   }
-  const secrets = secretsIn(url, headers);
+  const { username, password, searchParams } = url;
+  // All values that are sent and may be secrets.
+  const secrets = [
+    ...Object.values(headers),
+    ...searchParams.values(),
+    ...[username, password].flatMap(text => [text, unescape(text)]),
+  ];
   const { text: redact } = createRedaction(() => secrets);
   return { ...spec, url, headers, reconnect, redact };
-}
-
-/** All values of an entry that are sent and may be secrets. */
-function secretsIn(
-  { username, password, searchParams }: URL,
-  headers: Readonly<Record<string, string>>,
-): readonly string[] {
-  const basic = [username, password, unescape(username), unescape(password)];
-  return [...Object.values(headers), ...searchParams.values(), ...basic];
 }

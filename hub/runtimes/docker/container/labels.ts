@@ -4,7 +4,7 @@ import type { LaunchSpec } from '#runtimes';
 export type ContainerOwner = {
   /** Identifies the containers of this hub on a shared engine. */
   readonly hubId: string;
-  /** Prefix of the names of containers, networks and volumes. */
+  /** Prefix of the names of containers, networks and volumes, and the name of their compose project. */
   readonly hubName: string;
 };
 

@@ -1,13 +1,5 @@
 import { type Log, messageOf } from '#core';
 
-/** A name in use, and the objects created for it. Disposing removes the objects in reverse order and frees the name. */
-type Held = AsyncDisposable & {
-  /** Adds an object. If its removal fails, it is retried later. */
-  add(what: string, remove: () => Promise<void>): void;
-  /** Moves the objects to a new disposable. Disposing this one then does nothing. */
-  move(): AsyncDisposable;
-};
-
 type Needs = {
   readonly log: Log;
   /** Called if an object under a freed name could not be removed. */
@@ -21,7 +13,8 @@ export function createNames({ log, owe }: Needs) {
   const names = new Set<string>();
   return {
     has: (name: string) => names.has(name),
-    hold(name: string): Held {
+    /** Uses a name until it is disposed, which removes the objects created for it in reverse order. */
+    hold(name: string) {
       const made = new AsyncDisposableStack();
       let isLeft = false;
       names.add(name);
@@ -30,7 +23,8 @@ export function createNames({ log, owe }: Needs) {
         if (isLeft) owe();
       });
       return {
-        add: (what, remove) =>
+        /** Adds an object. If its removal fails, it is retried later. */
+        add: (what: string, remove: () => Promise<void>) =>
           made.defer(async () => {
             try {
               await remove();
@@ -39,7 +33,8 @@ export function createNames({ log, owe }: Needs) {
               log.warn({ problem: messageOf(error) }, `could not remove ${what}; retrying later`);
             }
           }),
-        move: () => made.move(),
+        /** Moves the objects to a new disposable. Disposing this one then does nothing. */
+        move: (): AsyncDisposable => made.move(),
         [Symbol.asyncDispose]: () => made.disposeAsync(),
       };
     },

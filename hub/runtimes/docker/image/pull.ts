@@ -34,17 +34,16 @@ function splitReference(reference: string): readonly [name: string, tag: string]
 
 export function missing(reference: string, words: string, cause?: unknown): HubError {
   const image = `the image ${reference} is not on this engine`;
+  const remedy = `or bring it there (docker pull ${reference})`;
   return isEngineCutOff(words)
     ? new HubError(
         'HUB_REGISTRY_UNREACHABLE',
-        `${image}, and its registry cannot be reached: ${words}. ` +
-          `Check the network and the name, or bring it there (docker pull ${reference})`,
+        `${image}, and its registry cannot be reached: ${words}. Check the network and the name, ${remedy}`,
         { cause, data: { retryable: true } },
       )
     : new HubError(
         'HUB_IMAGE_MISSING',
-        `${image} and could not be pulled: ${words}. ` +
-          `Check its name, or bring it there (docker pull ${reference})`,
+        `${image} and could not be pulled: ${words}. Check its name, ${remedy}`,
         { cause },
       );
 }

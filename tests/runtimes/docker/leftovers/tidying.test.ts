@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createManualClock } from '#helpers/clock';
 import { test } from 'vitest';
-import { removeBuildNetwork } from '../../../../hub/runtimes/docker/leftovers/build-network.ts';
+import { removeBuildNetwork } from '../../../../hub/runtimes/docker/leftovers/tidying.ts';
 
 /** An engine that refuses to remove a network so many times. */
 function engineThatRefuses(times: number, words: string) {
