@@ -29,10 +29,9 @@ export function createContainerRegistry(engine: Engine, hubId: string) {
     const others = containers.filter(container => container.name !== name);
     const own = new Set(others.map(container => container.name));
     own.delete(undefined);
+    const advice = 'Stop servers, or remove what is left of them';
     if (own.size >= maxContainers)
-      throw refusal(
-        `more than ${maxContainers} containers of one hub. Stop servers, or remove what is left of them`,
-      );
+      throw refusal(`more than ${maxContainers} containers of one hub. ${advice}`);
     const created: BoundContainer = { name, binds };
     for (const other of [...others, created]) {
       refuseNested(created, other);
@@ -78,21 +77,18 @@ function isBelow(path: string, folder: string): boolean {
   return inner !== outer && isIn(inner, outer);
 }
 
-const listSchema = z.array(
-  z.object({
-    Id: z.string(),
-    Names: z.array(z.string()),
-    Labels: z.record(z.string(), z.string()),
-    Mounts: z.array(z.object({ Type: z.string() })),
-  }),
-);
+const listedSchema = z.object({
+  Id: z.string(),
+  Names: z.array(z.string()),
+  Labels: z.record(z.string(), z.string()),
+  Mounts: z.array(z.object({ Type: z.string() })),
+});
 
 async function listContainers(engine: Engine, hubId: string): Promise<readonly BoundContainer[]> {
   const filters = JSON.stringify({ label: [`${managedLabel}=true`] });
-  const { status, body } = await engine.getJson(
-    `/containers/json?all=1&filters=${encodeURIComponent(filters)}`,
-  );
-  const found = listSchema.safeParse(body);
+  const query = `all=1&filters=${encodeURIComponent(filters)}`;
+  const { status, body } = await engine.getJson(`/containers/json?${query}`);
+  const found = z.array(listedSchema).safeParse(body);
   if (status !== 200 || !found.success) throw unreadable('list containers', status);
   return await Promise.all(
     found.data.map(async ({ Id, Names, Labels, Mounts }) => ({
@@ -107,18 +103,16 @@ const mountSchema = z.object({
   Source: z.string().default(''),
   ReadOnly: z.boolean().default(false),
 });
-const inspectSchema = z.object({
-  HostConfig: z.object({
-    Binds: z.array(z.string()).nullish(),
-    Mounts: z.array(mountSchema).nullish(),
-  }),
+const hostSchema = z.object({
+  Binds: z.array(z.string()).nullish(),
+  Mounts: z.array(mountSchema).nullish(),
 });
 
 /** The bind mounts of a container, as named at its creation, because Docker Desktop reports other paths elsewhere. */
 export async function bindsOf(engine: Engine, id: string): Promise<readonly Bind[]> {
   const { status, body } = await engine.getJson(`/containers/${id}/json`);
   if (status === 404) return [];
-  const found = inspectSchema.safeParse(body);
+  const found = z.object({ HostConfig: hostSchema }).safeParse(body);
   if (status !== 200 || !found.success) throw unreadable(`inspect the container ${id}`, status);
   const { Binds, Mounts } = found.data.HostConfig;
   return [
@@ -130,8 +124,7 @@ export async function bindsOf(engine: Engine, id: string): Promise<readonly Bind
   ];
 }
 
-const unreadable = (what: string, status: number) =>
-  new HubError(
-    'HUB_ENGINE_REFUSED',
-    `the engine did not ${what} for the broker (status ${status})`,
-  );
+function unreadable(what: string, status: number): HubError {
+  const problem = `the engine did not ${what} for the broker (status ${status})`;
+  return new HubError('HUB_ENGINE_REFUSED', problem);
+}

@@ -1,9 +1,8 @@
 import { type ErrorKind, HubError, kindOf, messageOf } from '#core';
 
 /** The error for a refused call. `what` completes the sentence "the broker does not admit ...". */
-export function refusal(what: string): HubError {
-  return new HubError('HUB_BROKER_REFUSED', `the broker does not admit ${what}`);
-}
+export const refusal = (what: string) =>
+  new HubError('HUB_BROKER_REFUSED', `the broker does not admit ${what}`);
 
 /** Formats a value for messages: as JSON without control characters, at most 120 characters. */
 export function show(value: unknown): string {
@@ -12,15 +11,11 @@ export function show(value: unknown): string {
 }
 
 /** The engine's error for a missing object. Objects of others get it too, to hide their existence. */
-export function unknownObject(kind: string, name: string): HubError {
-  return new HubError('HUB_BROKER_UNKNOWN', `no such ${kind}: ${name}`);
-}
+export const unknownObject = (kind: string, name: string) =>
+  new HubError('HUB_BROKER_UNKNOWN', `no such ${kind}: ${name}`);
 
 /** The HTTP status and message for a failed request. Details of a bug go only to the log. */
-export function errorResponseOf(error: unknown): {
-  readonly status: number;
-  readonly message: string;
-} {
+export function errorResponseOf(error: unknown) {
   const kind = kindOf(error);
   const message =
     kind === 'internal' ? 'internal error of the broker; see its log' : messageOf(error);

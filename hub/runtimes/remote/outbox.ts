@@ -15,11 +15,8 @@ export type Outgoing = {
   readonly cancels?: string | undefined;
 };
 
-export type PostMessage = (
-  message: Outgoing,
-  signal: AbortSignal,
-  sent: () => void,
-) => Promise<void>;
+/** Sends a message, and calls `sent` when its bytes were written. */
+export type PostMessage = (to: Outgoing, signal: AbortSignal, sent: () => void) => Promise<void>;
 
 type Needs = {
   readonly clock: Clock;
@@ -36,11 +33,7 @@ const tailMs = 1000;
 type Lane = { readonly limit: number; readonly queue: Outgoing[]; active: number };
 const createLane = (limit: number): Lane => ({ limit, queue: [], active: 0 });
 
-type InFlight = {
-  readonly message: Outgoing;
-  release(): void;
-  endWithin(delayMs: number): void;
-};
+type InFlight = { readonly message: Outgoing; release(): void; endWithin(delayMs: number): void };
 
 /**
  * Schedules messages, because HTTP exchanges can overtake each other. No message is sent before the response to

@@ -86,11 +86,7 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
     if (message.method === 'notifications/initialized') void hearServer();
   }
 
-  async function deliver(
-    message: Outgoing,
-    signal: AbortSignal,
-    sent: () => void,
-  ): Promise<IncomingMessage> {
+  async function deliver(message: Outgoing, signal: AbortSignal, sent: () => void) {
     try {
       const own = postHeaders(message);
       const body = message.bytes;
@@ -114,11 +110,7 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
 
   const awaits = ({ id }: Outgoing) => id !== undefined && link.awaits(id);
 
-  async function readStream(
-    message: Outgoing,
-    stream: IncomingMessage,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async function readStream(message: Outgoing, stream: IncomingMessage, signal: AbortSignal) {
     const begun = { stream, about: message.id };
     const isAnswered = () => !awaits(message);
     if (message.claimed === undefined) await streams.follow(begun, isAnswered, signal);
@@ -151,21 +143,17 @@ export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Tra
     const error = refusalOf(endpoint, url, response, body);
     const isOfSession = session !== undefined && message.claimed === undefined;
     // Some servers answer 400 instead of 404 for an unknown session.
-    const isLost =
-      response.statusCode === 404 ||
-      (response.statusCode === 400 && /session/i.test(error.message));
+    const { statusCode: status } = response;
+    const isLost = status === 404 || (status === 400 && /session/i.test(error.message));
     if (isLost && isOfSession) sessionLost(error);
     throw error;
   }
 
   function sessionLost(cause: HubError): void {
     session = undefined;
-    link.fail(
-      new HubError('HUB_SERVER_DOWN', `${server} does not know the session any more`, {
-        cause,
-        data: { server, retryable: true },
-      }),
-    );
+    const options = { cause, data: { server, retryable: true } };
+    const problem = `${server} does not know the session any more`;
+    link.fail(new HubError('HUB_SERVER_DOWN', problem, options));
   }
 
   /** Headers of a GET, which resumes a stream after the event with this id. */
@@ -235,7 +223,7 @@ function answerIn(body: Buffer, { id, claimed }: Outgoing): Buffer | undefined {
   if (id === undefined || answer.kind !== 'answer') return undefined;
   if (answer.id) return rawText(answer.bytes, answer.id) === id ? body : undefined;
   // Without a session, an error without id can only belong to this request.
-  return claimed === undefined
-    ? undefined
-    : Buffer.from(`{"jsonrpc":"2.0","id":${id},"error":${rawText(answer.bytes, answer.payload)}}`);
+  if (claimed === undefined) return undefined;
+  const error = rawText(answer.bytes, answer.payload);
+  return Buffer.from(`{"jsonrpc":"2.0","id":${id},"error":${error}}`);
 }

@@ -29,11 +29,7 @@ export function createStreams(
 
   return {
     /** Reads until `done`, and resumes the stream. Rejects if it cannot be resumed before that. */
-    async follow(
-      first: Begun | undefined,
-      done: () => boolean,
-      signal: AbortSignal,
-    ): Promise<void> {
+    async follow(first: Begun | undefined, done: () => boolean, signal: AbortSignal) {
       let lastEventId: string | undefined;
       let retryMs: number | undefined;
       let failures = 0;

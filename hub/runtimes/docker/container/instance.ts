@@ -1,4 +1,4 @@
-import { type Clock, type HubError, type Log, DeadlineExceeded, messageOf, within } from '#core';
+import { type Clock, type HubError, type Log, messageOf, within } from '#core';
 import type { DockerTarget, Exit, Instance, LaunchEvents, LaunchSpec } from '#runtimes';
 import type { Engine } from '../engine/engine.ts';
 import { isUnheard } from '../engine/errors.ts';
@@ -145,9 +145,9 @@ export function createInstance(
           lost: !stopping,
           detail: `the connection to it ended (${broken ? messageOf(broken) : 'closed'}) while it was running`,
         };
-      await within(drainMs, { clock }, () => attachment.over).catch(ignoreDeadline);
+      await within(drainMs, { clock }, () => attachment.over).catch(() => undefined); // The rest of the output is late.
       const { exitCode, oomKilled } = found.state;
-      return exitOf({ exitCode, oomKilled: oomKilled || wasShort, memoryBytes });
+      return exitOf(exitCode, { oomKilled: oomKilled || wasShort, memoryBytes });
     } catch (error) {
       // Its state is unknown until the engine answers again.
       unheard = error;
@@ -161,10 +161,8 @@ export function createInstance(
     } catch (error) {
       // The container has already exited, or the engine does not answer. The removal kills it in both cases.
       if (isUnheard(error)) unheard = error;
-      log.debug(
-        { container: name, problem: messageOf(error) },
-        'the engine did not stop the container',
-      );
+      const fields = { container: name, problem: messageOf(error) };
+      log.debug(fields, 'the engine did not stop the container');
     }
   }
 
@@ -179,6 +177,7 @@ export function createInstance(
     about: { containerId: id.slice(0, 12), containerName: name, image: image.reference },
     identity: image.id,
     channel: attachment.channel,
+    /** The container and its start time: a restarted container has lost its MCP session. */
     async handle() {
       const found = await engine.findContainer(id);
       return `${id} ${found?.state.startedAt ?? ''}`;
@@ -197,24 +196,6 @@ export function createInstance(
   instances.add(instance);
   return instance;
 }
-
-/** Parses a handle: a container and its start time. A restarted container has lost its MCP session. */
-export function readHandle(handle: string): { readonly id: string; readonly startedAt: string } {
-  const [id = '', startedAt = ''] = handle.split(' ');
-  return { id, startedAt };
-}
-
-function ignoreDeadline(error: unknown): void {
-  if (!(error instanceof DeadlineExceeded)) throw error;
-}
-
-/** Exit state of a container, as the engine reports it. */
-type EndState = {
-  readonly exitCode: number;
-  /** The kernel killed a process of the container, not necessarily the first one, because memory ran out. */
-  readonly oomKilled: boolean;
-  readonly memoryBytes: number;
-};
 
 /** Exit codes of a shell and of docker-init if the command could not run. */
 const meanings: Readonly<Record<number, string>> = {
@@ -238,8 +219,11 @@ const signals: Readonly<Record<number, string>> = {
   15: 'SIGTERM',
 };
 
-/** Describes the exit of a container. */
-export function exitOf({ exitCode: code, oomKilled, memoryBytes }: EndState): Exit {
+/** Describes an exit. `oomKilled`: the kernel killed a process, not necessarily the first, because memory ran out. */
+export function exitOf(
+  code: number,
+  { oomKilled, memoryBytes }: { readonly oomKilled: boolean; readonly memoryBytes: number },
+): Exit {
   // docker-init and the engine report a signal as 128 plus its number.
   const signal = signals[code - 128];
   const limit = `${Math.round(memoryBytes / 2 ** 20)} MiB`;

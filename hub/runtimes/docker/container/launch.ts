@@ -10,7 +10,7 @@ import type { Parts } from '../parts.ts';
 import { declaredVolumes } from '../volumes/declared.ts';
 import { createAttachment } from './attach.ts';
 import { createContainer, createNetwork, toLaunchError } from './create.ts';
-import { createInstance, readHandle } from './instance.ts';
+import { createInstance } from './instance.ts';
 import { digestLabel, hubLabel } from './labels.ts';
 import { type Image, createOptions, nameOf, userOf } from './options.ts';
 
@@ -97,7 +97,7 @@ export async function adopt(
   const { engine, owner, names, images } = parts;
   const target = targetOf(spec);
   const name = nameOf(owner, spec);
-  const { id, startedAt } = readHandle(handle);
+  const [id = '', startedAt = ''] = handle.split(' ');
   const found = await engine.findContainer(id);
   late.throwIfAborted();
   if (found?.labels[hubLabel] !== owner.hubId || names.has(name)) return undefined;
@@ -118,9 +118,8 @@ export async function adopt(
   made.add(`container ${name}`, () => engine.removeContainer(id));
   throwIfCancelled(spec, signal);
   if (!image || !socket) return undefined;
-  const attachment = createAttachment(socket, { ...spec, isTakenOver: true }, line =>
-    report.stderr(line),
-  );
+  const stderr = (line: string) => report.stderr(line);
+  const attachment = createAttachment(socket, { ...spec, isTakenOver: true }, stderr);
   const volumes = [...target.volumes, ...declaredVolumes(spec, target, image)];
   const created = Promise.resolve(made.move());
   const container = { id, image, spec, target: { ...target, volumes }, attachment, created };

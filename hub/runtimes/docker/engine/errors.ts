@@ -18,14 +18,12 @@ export class EngineError extends HubError {
   }
 }
 
-export function isRefusal(error: unknown, status: number): error is EngineError {
-  return error instanceof EngineError && error.status === status;
-}
+export const isRefusal = (error: unknown, status: number): error is EngineError =>
+  error instanceof EngineError && error.status === status;
 
 /** True if the engine did not answer: the call may have succeeded. */
-export function isUnheard(error: unknown): error is HubError {
-  return error instanceof HubError && error.code === 'HUB_ENGINE_UNREACHABLE';
-}
+export const isUnheard = (error: unknown): error is HubError =>
+  error instanceof HubError && error.code === 'HUB_ENGINE_UNREACHABLE';
 
 /** Converts an error of dockerode. `doing` is the attempted action, such as "start the container". */
 export function toHubError(error: unknown, doing: string, address: string): HubError {
@@ -35,11 +33,11 @@ export function toHubError(error: unknown, doing: string, address: string): HubE
   if (refusal) return new EngineError(Number(refusal[1]), refusal[2]?.trim() ?? '', doing, error);
   if (error instanceof DOMException && error.name === 'AbortError')
     return new HubError('HUB_CALL_CANCELLED', `cancelled: ${doing}`, { cause: error });
-  return new HubError(
-    'HUB_ENGINE_UNREACHABLE',
-    `no Docker engine answers at ${address}: ${remedyOf(error, text)}`,
-    { cause: error, data: { retryable: true } },
-  );
+  const problem = `no Docker engine answers at ${address}: ${remedyOf(error, text)}`;
+  return new HubError('HUB_ENGINE_UNREACHABLE', problem, {
+    cause: error,
+    data: { retryable: true },
+  });
 }
 
 const remedies: readonly (readonly [code: string, remedy: string])[] = [

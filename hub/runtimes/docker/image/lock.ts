@@ -47,8 +47,9 @@ function decode(encoded: string): string | undefined {
 }
 
 /** File name of the lock of an image. Contains no slash or colon. */
-export const lockName = (tag: string) =>
-  tag
+export function lockName(tag: string): string {
+  return tag
     .replace(/^agenthub\//, '')
     .replaceAll('/', '-')
     .replace(':', '@');
+}

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { HubError } from '#core';
 import type { ContainerOwner } from '../container/labels.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -17,7 +17,7 @@ const mark = /\.h-[0-9a-f]{12}$/;
 export type ImageUsers = ReturnType<typeof createImageUsers>;
 
 export function createImageUsers({ engine, owner }: Needs) {
-  const hub = createHash('sha256').update(owner.hubId).digest('hex').slice(0, 12);
+  const hub = hash('sha256', owner.hubId).slice(0, 12);
   const ownMark = (reference: string) => `${reference}.h-${hub}`;
 
   return {
@@ -26,17 +26,15 @@ export function createImageUsers({ engine, owner }: Needs) {
       const wanted = ownMark(reference);
       if (tags.includes(wanted)) return;
       const colon = wanted.lastIndexOf(':');
-      await engine
-        .tagImage(reference, wanted.slice(0, colon), wanted.slice(colon + 1))
-        .catch(() => undefined); // At worst another hub removes the image, and the next start builds it again.
+      const [repository, tag] = [wanted.slice(0, colon), wanted.slice(colon + 1)];
+      await engine.tagImage(reference, repository, tag).catch(() => undefined); // At worst it is built again.
     },
     /** Removes the image. If another hub uses it, removes only this hub's tag and rejects with HUB_ENGINE_REFUSED. */
     async remove(reference: string): Promise<void> {
       const own = ownMark(reference);
       const tags = (await engine.findImage(reference))?.tags ?? [];
-      const others = tags.filter(
-        tag => tag !== own && tag.startsWith(reference) && mark.test(tag),
-      ).length;
+      const isOther = (tag: string) => tag !== own && tag.startsWith(reference) && mark.test(tag);
+      const others = tags.filter(isOther).length;
       if (tags.includes(own)) await engine.removeImage(own);
       if (others > 0)
         throw new HubError(

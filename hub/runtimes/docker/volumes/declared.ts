@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { posix } from 'node:path';
 import type { DockerTarget, LaunchSpec } from '#runtimes';
 import type { Engine } from '../engine/engine.ts';
@@ -38,10 +38,11 @@ export function createImageVolumes({ engine, owner, create }: Needs) {
     image: Image,
     volumes: readonly Volume[],
   ): Promise<ImageVolumes> {
+    const engineName = (volume: Volume) => volumeName(owner, volume);
     const full = new Set<Volume>();
     await Promise.all(
       volumes.map(async volume => {
-        if (await engine.findVolume(volumeName(owner, volume))) full.add(volume);
+        if (await engine.findVolume(engineName(volume))) full.add(volume);
       }),
     );
     const unknown = volumes.filter(volume => !full.has(volume));
@@ -59,18 +60,15 @@ export function createImageVolumes({ engine, owner, create }: Needs) {
       const id = await create(nameOf(owner, looked), looked, body);
       try {
         const sizes = await engine.volumeSizes();
-        for (const volume of unknown)
-          if ((sizes.get(volumeName(owner, volume)) ?? 0) > 0) full.add(volume);
+        for (const volume of unknown) if (sizes.get(engineName(volume))) full.add(volume);
       } finally {
         await engine.removeContainer(id);
         for (const volume of unknown)
-          if (!full.has(volume)) await engine.removeVolume(volumeName(owner, volume));
+          if (!full.has(volume)) await engine.removeVolume(engineName(volume));
       }
     }
-    return {
-      scratch: volumes.filter(volume => !full.has(volume)).map(volume => volume.target),
-      volumes: volumes.filter(volume => full.has(volume)),
-    };
+    const scratch = volumes.filter(volume => !full.has(volume)).map(volume => volume.target);
+    return { scratch, volumes: volumes.filter(volume => full.has(volume)) };
   }
 
   return {
@@ -102,9 +100,6 @@ export function declaredVolumes(
 
 /** A readable name for a path. A part of its digest makes it unique. */
 function nameIn(path: string): string {
-  const readable = path
-    .slice(1)
-    .replaceAll(/[^a-zA-Z0-9_-]+/g, '-')
-    .slice(0, 40);
-  return `${readable}-${createHash('sha256').update(path).digest('hex').slice(0, 6)}`;
+  const readable = path.slice(1).replaceAll(/[^a-zA-Z0-9_-]+/g, '-');
+  return `${readable.slice(0, 40)}-${hash('sha256', path).slice(0, 6)}`;
 }

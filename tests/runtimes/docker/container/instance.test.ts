@@ -125,5 +125,5 @@ for (const [exitCode, oomKilled, expected] of [
   ],
 ] as const)
   test(`${exitCode}${oomKilled ? ' after a shortage of memory' : ''} reads "${expected.detail}"`, () => {
-    assert.deepEqual(exitOf({ exitCode, oomKilled, memoryBytes: 512 * 2 ** 20 }), expected);
+    assert.deepEqual(exitOf(exitCode, { oomKilled, memoryBytes: 512 * 2 ** 20 }), expected);
   });
