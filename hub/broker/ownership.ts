@@ -57,19 +57,15 @@ const isOwnVolume = (labels: Labels, { hubId, hubName }: HubIdentity) =>
 export async function checkVolume(engine: Engine, name: string, hub: HubIdentity): Promise<void> {
   const { status, body } = await engine.getJson(`/volumes/${name}`);
   if (status === 404) return;
-  const refuse = (problem: string) =>
-    refusal(
-      `the volume ${show(name)}: it ${problem}. Choose another name in "volumes", or remove this volume with its data (docker volume rm ${name})`,
-    );
+  const remedy = `Choose another name in "volumes", or remove this volume with its data (docker volume rm ${name})`;
+  const refuse = (problem: string) => refusal(`the volume ${show(name)}: it ${problem}. ${remedy}`);
   const found = status === 200 && isObject(body) ? body : {};
   const labels = labelsIn(found);
   if (!isOwnVolume(labels, hub)) {
     const owner = labels[nameLabel] ?? labels[hubLabel];
-    throw refuse(
-      typeof owner === 'string' && labels[managedLabel] === 'true'
-        ? `exists and belongs to the hub ${show(owner)}`
-        : 'exists and was not made for a server',
-    );
+    const isOthers = typeof owner === 'string' && labels[managedLabel] === 'true';
+    const maker = isOthers ? `belongs to the hub ${show(owner)}` : 'was not made for a server';
+    throw refuse(`exists and ${maker}`);
   }
   const options = found['Options'] ?? {};
   if (found['Driver'] !== 'local' || !isObject(options) || Object.keys(options).length > 0)
@@ -79,11 +75,8 @@ export async function checkVolume(engine: Engine, name: string, hub: HubIdentity
 /** Name and size of each volume that carries this hub's id or name on its labels. */
 export async function ownVolumes(engine: Engine, hub: HubIdentity) {
   const { status, body } = await engine.getJson('/system/df?type=volume');
-  if (status !== 200 || !isObject(body))
-    throw new HubError(
-      'HUB_ENGINE_REFUSED',
-      `the engine did not report volume sizes to the broker (status ${status})`,
-    );
+  const problem = `the engine did not report volume sizes to the broker (status ${status})`;
+  if (status !== 200 || !isObject(body)) throw new HubError('HUB_ENGINE_REFUSED', problem);
   const volumes = Array.isArray(body['Volumes']) ? body['Volumes'].filter(isObject) : [];
   return volumes
     .filter(volume => isOwnVolume(labelsIn(volume), hub))

@@ -35,9 +35,8 @@ export function createDockerRuntime(
     try {
       return await turns.take(nameOf(owner, spec), spec.timeoutMs, work);
     } catch (error) {
-      throw error instanceof DeadlineExceeded
-        ? toHubError(error, `launch ${spec.server}`, engine.address)
-        : error;
+      if (!(error instanceof DeadlineExceeded)) throw error;
+      throw toHubError(error, `launch ${spec.server}`, engine.address);
     }
   }
 

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock, Log } from '#core';
 import type { Instance } from '#runtimes';
-import { createContainer } from './container/create.ts';
 import { type ContainerOwner, hubLabel, ownLabels } from './container/labels.ts';
 import { createNames } from './container/names.ts';
 import { createTurns } from './container/turns.ts';
@@ -86,11 +85,7 @@ export function createParts(given: DockerRuntimeOptions, needs: DockerRuntimeNee
     turns: createTurns({ clock }),
     users,
     images: createImages(options, { ...needs, engine, users, withNetwork }),
-    imageVolumes: createImageVolumes({
-      engine,
-      owner,
-      create: (name, spec, body) => createContainer(name, body, spec, { engine, log, owner }),
-    }),
+    imageVolumes: createImageVolumes({ engine, log, owner }),
     volumeBound: createVolumeBound(owner, volumeWatch),
   };
 }

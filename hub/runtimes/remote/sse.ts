@@ -33,18 +33,13 @@ export async function openSse(
       );
     const version = link.protocolVersion();
     const address = await target;
-    const response = await needs.http.request({
-      method: 'POST',
-      url: address,
-      headers: {
-        ...endpoint.headers,
-        'content-type': 'application/json',
-        ...(version !== undefined && { 'mcp-protocol-version': version }),
-      },
-      body: message.bytes,
-      signal: ending,
-      sent,
-    });
+    const headers = {
+      ...endpoint.headers,
+      'content-type': 'application/json',
+      ...(version !== undefined && { 'mcp-protocol-version': version }),
+    };
+    const request = { method: 'POST', url: address, headers, body: message.bytes } as const;
+    const response = await needs.http.request({ ...request, signal: ending, sent });
     const { body } = await readBody(response, maxErrorBytes);
     if (isSuccess(response)) return;
     const error = refusalOf(endpoint, address, response, body);

@@ -44,12 +44,10 @@ export function createToolHeaders(
       const kept = all.filter(tool => {
         const name = stringAt(bytes, membersOf(bytes, tool)?.get('name')) ?? '';
         const reason = refuse(bytes.subarray(tool.start, tool.end), name);
-        if (reason !== undefined)
-          log.warn(
-            { server, tool: name, reason },
-            'a tool is omitted: its headers are not allowed',
-          );
-        return reason === undefined;
+        if (reason === undefined) return true;
+        const fields = { server, tool: name, reason };
+        log.warn(fields, 'a tool is omitted: its headers are not allowed');
+        return false;
       });
       if (kept.length === all.length) return answer;
       const text = `[${kept.map(tool => rawText(bytes, tool)).join(',')}]`;

@@ -8,11 +8,7 @@ export type Address = {
   readonly text: string;
   readonly connect:
     | { readonly socketPath: string }
-    | {
-        readonly host: string;
-        readonly port: number;
-        readonly protocol: 'http' | 'https';
-      };
+    | { readonly host: string; readonly port: number; readonly protocol: 'http' | 'https' };
 };
 
 /** Docker's own port for TLS (docs.docker.com/engine/security/protect-access). */

@@ -11,6 +11,7 @@ export type CallBound = {
 };
 
 type EngineWork<T> = (docker: Dockerode, signal: AbortSignal) => Promise<T>;
+type DialOptions = Parameters<Dockerode['modem']['dial']>[0];
 type ListOptions = { readonly filters: string; readonly abortSignal: AbortSignal };
 
 /** Default timeout of a call in ms. Engines on busy machines are slow. */
@@ -33,11 +34,10 @@ export function createCalls(address: Address, clock: Clock) {
       );
     } catch (error) {
       if (!signal?.aborted) throw toHubError(error, action, address.text);
-      const { reason } = signal;
-      if (reason instanceof HubError) throw reason;
-      throw new HubError('HUB_CALL_CANCELLED', `cancelled before the engine could ${action}`, {
-        cause: reason,
-      });
+      const { reason: cause } = signal;
+      if (cause instanceof HubError) throw cause;
+      const problem = `cancelled before the engine could ${action}`;
+      throw new HubError('HUB_CALL_CANCELLED', problem, { cause });
     }
   }
 
@@ -61,17 +61,11 @@ export function createCalls(address: Address, clock: Clock) {
   };
 }
 
-async function unlessRefused<T>(
-  statuses: readonly number[],
-  work: Promise<T>,
-): Promise<T | undefined> {
-  try {
-    return await work;
-  } catch (error) {
+const unlessRefused = <T>(statuses: readonly number[], work: Promise<T>) =>
+  work.catch((error: unknown) => {
     if (error instanceof EngineError && statuses.includes(error.status)) return undefined;
     throw error;
-  }
-}
+  });
 
 async function connect(address: Address): Promise<Dockerode> {
   const Docker = await loadDockerode();
@@ -117,10 +111,7 @@ export const wire = (abortSignal: AbortSignal, query: object = {}, body: object 
 });
 
 /** Makes a request that the functions of dockerode cannot make. */
-export function dial(
-  { modem }: Dockerode,
-  options: Parameters<Dockerode['modem']['dial']>[0],
-): Promise<unknown> {
+export function dial({ modem }: Dockerode, options: DialOptions): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   modem.dial(options, (error, result) => (error ? reject(error) : resolve(result)));
   return promise;

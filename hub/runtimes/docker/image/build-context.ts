@@ -20,10 +20,8 @@ export async function readBuildContext(folder: string, lock?: string): Promise<B
     );
     if (lock !== undefined) files.push(entryOf(lockName, Buffer.from(lock)));
     return Buffer.concat([...files, Buffer.alloc(2 * blockBytes)]);
-  } catch (error) {
-    throw new HubError('HUB_INTERNAL', `the build context ${folder} cannot be read`, {
-      cause: error,
-    });
+  } catch (cause) {
+    throw new HubError('HUB_INTERNAL', `the build context ${folder} cannot be read`, { cause });
   }
 }
 

@@ -2,10 +2,7 @@ import { type Clock, type Log, messageOf, sleep } from '#core';
 import type { Engine } from '../engine/engine.ts';
 
 type Needs = {
-  readonly engine: Pick<
-    Engine,
-    'listContainers' | 'removeContainer' | 'listNetworks' | 'removeNetwork'
-  >;
+  readonly engine: Engine;
   readonly clock: Clock;
   readonly log: Log;
   /** True if this run of the hub is starting or running a container of this name. */
@@ -19,11 +16,7 @@ export type Tidied = 'clear' | 'left' | 'unheard';
 
 const firstRetryMs = 500;
 /** Maximum retry interval in ms. Leftovers that the engine refuses to remove, or that await adoption, have time. */
-const lastRetryMs: Readonly<Record<Tidied, number>> = {
-  unheard: 5_000,
-  clear: 5_000,
-  left: 30_000,
-};
+const lastRetryMs = { unheard: 5_000, clear: 5_000, left: 30_000 };
 /** Number of consecutive clear results before it stops: a slow engine may still execute an earlier call. */
 const looksWhenClear = 2;
 
@@ -64,38 +57,35 @@ export function createTidying(label: string, needs: Needs) {
     const found = await engine.listContainers(label);
     const kept = found.filter(({ id, name }) => isHeld(name) || isAwaited(id));
     const containers = found.filter(one => !kept.includes(one));
-    const areContainersGone = await Promise.all(
-      containers.map(({ id, name }) =>
-        attempt('container', name, () => engine.removeContainer(id)),
-      ),
-    );
+    const areContainersGone = await removeAll('container', containers, engine.removeContainer);
     /** A network has the same name as its container. */
     const names = new Set(kept.map(({ name }) => name));
     const networks = (await engine.listNetworks(label)).filter(
       ({ name }) => !names.has(name) && !isHeld(name),
     );
-    const areNetworksGone = await Promise.all(
-      networks.map(({ id, name }) => attempt('network', name, () => engine.removeNetwork(id))),
-    );
+    const areNetworksGone = await removeAll('network', networks, engine.removeNetwork);
     const areHeld = kept.map(({ name }) => isHeld(name));
     return [...areContainersGone, ...areNetworksGone, ...areHeld].every(Boolean);
   }
 
-  /** Resolves with true if the removal succeeded. */
-  async function attempt(
+  /** Resolves with true for each object that was removed. */
+  const removeAll = (
     kind: 'container' | 'network',
-    name: string,
-    remove: () => Promise<void>,
-  ): Promise<boolean> {
-    try {
-      await remove();
-      log.info({ [kind]: name }, `removed a leftover ${kind}`);
-      return true;
-    } catch (error) {
-      log.warn({ [kind]: name, problem: messageOf(error) }, 'could not remove a leftover');
-      return false;
-    }
-  }
+    those: readonly { readonly id: string; readonly name: string }[],
+    remove: (id: string) => Promise<void>,
+  ) =>
+    Promise.all(
+      those.map(async ({ id, name }) => {
+        try {
+          await remove(id);
+          log.info({ [kind]: name }, `removed a leftover ${kind}`);
+          return true;
+        } catch (error) {
+          log.warn({ [kind]: name, problem: messageOf(error) }, 'could not remove a leftover');
+          return false;
+        }
+      }),
+    );
 
   return {
     now,
@@ -113,24 +103,19 @@ export function createTidying(label: string, needs: Needs) {
 const endMs = 10_000;
 const networkRetryMs = 100;
 
-type NetworkNeeds = {
-  readonly engine: Pick<Engine, 'removeNetwork'>;
-  readonly clock: Pick<Clock, 'monotonic' | 'after'>;
-};
-
 /** Removes the network of a build. Retries while the container of an aborted build, which dies late, is still in it. */
 export async function removeBuildNetwork(
   name: string,
-  { engine, clock }: NetworkNeeds,
+  { engine, clock }: { readonly engine: Pick<Engine, 'removeNetwork'>; readonly clock: Clock },
 ): Promise<void> {
   const deadlineMs = clock.monotonic() + endMs;
   for (;;) {
     try {
       return await engine.removeNetwork(name);
     } catch (error) {
-      if (!/active endpoints/.test(messageOf(error)) || clock.monotonic() >= deadlineMs)
-        throw error;
+      const isInUse = /active endpoints/.test(messageOf(error));
+      if (!isInUse || clock.monotonic() >= deadlineMs) throw error;
     }
-    await new Promise<void>(resolve => void clock.after(networkRetryMs, resolve));
+    await sleep(networkRetryMs, { clock });
   }
 }

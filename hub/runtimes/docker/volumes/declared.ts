@@ -1,9 +1,11 @@
 import { hash } from 'node:crypto';
 import { posix } from 'node:path';
+import type { Log } from '#core';
 import type { DockerTarget, LaunchSpec } from '#runtimes';
-import type { Engine } from '../engine/engine.ts';
+import { createContainer } from '../container/create.ts';
 import type { ContainerOwner } from '../container/labels.ts';
 import { type Image, createOptions, nameOf, volumeName } from '../container/options.ts';
+import type { Engine } from '../engine/engine.ts';
 
 type Volume = DockerTarget['volumes'][number];
 
@@ -15,12 +17,7 @@ type ImageVolumes = {
   readonly volumes: readonly Volume[];
 };
 
-type Needs = {
-  readonly engine: Pick<Engine, 'findVolume' | 'removeVolume' | 'volumeSizes' | 'removeContainer'>;
-  readonly owner: ContainerOwner;
-  /** Creates a container that is never started. */
-  readonly create: (name: string, spec: LaunchSpec, body: object) => Promise<string>;
-};
+type Needs = { readonly engine: Engine; readonly log: Log; readonly owner: ContainerOwner };
 
 /** Instance name of the temporary container. Cannot collide with the instances of sessions. */
 const lookInstance = 'volumes';
@@ -29,7 +26,8 @@ const lookInstance = 'volumes';
  * Replaces the anonymous volumes of images, which have no size limit. To find the empty folders it creates a container,
  * once per image: the engine copies the folders into volumes, which are then measured.
  */
-export function createImageVolumes({ engine, owner, create }: Needs) {
+export function createImageVolumes(needs: Needs) {
+  const { engine, owner } = needs;
   const known = new Map<string, ImageVolumes>();
 
   async function look(
@@ -57,7 +55,8 @@ export function createImageVolumes({ engine, owner, create }: Needs) {
       };
       const bare = { ...target, network: 'none', mounts: [], volumes: unknown } as const;
       const body = createOptions(owner, looked, bare, image);
-      const id = await create(nameOf(owner, looked), looked, body);
+      // Never started.
+      const id = await createContainer(nameOf(owner, looked), body, looked, needs);
       try {
         const sizes = await engine.volumeSizes();
         for (const volume of unknown) if (sizes.get(engineName(volume))) full.add(volume);
