@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { baseOf, refused, unreachable } from '#connector';
 import {
   type Code,
   type ErrorData,
@@ -21,7 +22,7 @@ import {
   readWhole,
 } from './responses.ts';
 import type { Io } from './terminal.ts';
-import { guess, textOf, usageError } from './values.ts';
+import { guess, textOf } from './values.ts';
 
 type HubRequest = {
   readonly method: 'GET' | 'POST' | 'DELETE';
@@ -114,7 +115,6 @@ export function createHubClient(
       return await promise;
     } catch (error) {
       signal.throwIfAborted();
-      const { unreachable } = await import('#connector');
       throw unreachable({ url }, error);
     }
   }
@@ -123,7 +123,6 @@ export function createHubClient(
   async function refusalOf(answer: IncomingMessage, text: string): Promise<HubError> {
     const problem = await errorOf(fieldsOf(tryParseJson(text))['error']);
     if (problem) return problem;
-    const { refused } = await import('#connector');
     return refused({ url, server: undefined }, answer.statusCode ?? 0, undefined);
   }
 
@@ -219,13 +218,3 @@ const inCommands = (message: string) =>
 
 const isCode = (value: unknown): value is Code =>
   typeof value === 'string' && Object.hasOwn(codes, value);
-
-/** The base URL of the hub, without a trailing slash. */
-function baseOf(text: string): string {
-  const url = URL.parse(text);
-  if (!url || !['http:', 'https:'].includes(url.protocol))
-    throw usageError(
-      `--url: ${JSON.stringify(text)} is not allowed: write the hub's address, such as http://localhost:9090`,
-    );
-  return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/mcp$/, '')}`;
-}

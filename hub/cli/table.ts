@@ -14,38 +14,27 @@ export function tableOf(
   rows: readonly (readonly Cell[])[],
   screen: Screen,
 ): readonly string[] {
-  const body = rows.map(row => row.map(cell => plain(cell, screen)));
-  const widths = head.map((title, column) =>
-    Math.max(title.length, ...body.map(row => row[column]?.length ?? 0)),
+  const titles = head.map(text => ({ text, style: 'bold' as const }));
+  const lines = [titles, ...rows.map(row => row.map(cell => plain(cell, screen)))];
+  const widths = head.map((_, column) =>
+    Math.max(...lines.map(line => line[column]?.text.length ?? 0)),
   );
-  const lineOf = (texts: readonly string[], style: (column: number) => TextStyle | undefined) => {
+  return lines.map(line => {
     let room = screen.columns ?? Infinity;
-    const cells = texts.map((text, column) => {
+    const cells = line.map(({ text, style }, column) => {
       const shown = cut(text, room);
-      const pad = ' '.repeat(
-        Math.max(0, Math.min(room, (widths[column] ?? 0) + gap) - shown.length),
-      );
-      room = Math.max(0, room - shown.length - pad.length);
-      const painted = style(column);
-      const isLast = column === texts.length - 1;
-      return `${painted && shown ? screen.paint(painted, shown) : shown}${isLast ? '' : pad}`;
+      const width = Math.max(shown.length, Math.min(room, (widths[column] ?? 0) + gap));
+      room = Math.max(0, room - width);
+      const painted = style && shown ? screen.paint(style, shown) : shown;
+      return column === line.length - 1 ? painted : painted + ' '.repeat(width - shown.length);
     });
     return cells.join('').trimEnd();
-  };
-  return [
-    lineOf(head, () => 'bold'),
-    ...rows.map((row, index) =>
-      lineOf(body[index] ?? [], column => {
-        const cell = row[column];
-        return typeof cell === 'object' ? cell.style : undefined;
-      }),
-    ),
-  ];
+  });
 }
 
-function plain(cell: Cell, screen: Screen): string {
-  const text = typeof cell === 'string' ? cell : cell.text;
-  return screen.foreign(text).replaceAll(/\s+/g, ' ').trim();
+function plain(cell: Cell, screen: Screen) {
+  const { text, style } = typeof cell === 'string' ? { text: cell, style: undefined } : cell;
+  return { text: screen.foreign(text).replaceAll(/\s+/g, ' ').trim(), style };
 }
 
 const units = [

@@ -1,4 +1,4 @@
-import { access, readFile, rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { type ConfigEditor, type LoadOptions, createConfigEditor, loadConfig } from '#config';
@@ -7,6 +7,7 @@ import { type ClientMachine, allConfigFiles } from './client/client.ts';
 import {
   type FileChange,
   type WriteWhole,
+  exists,
   readExactly,
   writeBack,
   writeWithBackup,
@@ -47,9 +48,7 @@ type ClientsNeeds = {
   readonly now: () => number;
 };
 
-/**
- * The files of MCP clients on this machine. Methods named `plan` write nothing. All methods reject with HubError.
- */
+/** The files of MCP clients on this machine. Methods named `plan` write nothing. All methods reject with HubError. */
 export type Clients = ReturnType<typeof createClients>;
 
 export function createClients({
@@ -67,9 +66,7 @@ export function createClients({
   const editorWith = (variables: readonly Variable[]): ConfigEditor =>
     createConfigEditor({ readOptions: withVariablesSet(variables), writeWhole });
 
-  /**
-   * Computes the new texts of the config and `.env` in memory, so that errors show before anything is written.
-   */
+  /** Computes the new texts of the config and `.env` in memory, so that errors show before anything is written. */
   async function changesOf(
     { items, variables }: ImportPlan,
     files: HubFiles,
@@ -190,11 +187,7 @@ export function createClients({
         folder,
         hubUrl: url,
         editorWith,
-        exists: async path =>
-          await access(path.replace(/^~/, () => home)).then(
-            () => true,
-            () => false,
-          ),
+        exists: async path => await exists(path.replace(/^~/, () => home)),
       });
     },
 

@@ -1,4 +1,3 @@
-import { access } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { HubError } from '#core';
 import {
@@ -9,6 +8,7 @@ import {
   clients,
   configFileOf,
 } from './client/client.ts';
+import { exists } from './client/file.ts';
 import type { ClientSource } from './client/text.ts';
 import { serversIn, sourceOf } from './connect-plan.ts';
 
@@ -27,9 +27,7 @@ export type FoundServers = {
   readonly servers: readonly FoundServer[];
   /** Files that were read. */
   readonly files: readonly string[];
-  /**
-   * Workspace files that exist but were not named. The author of the project wrote them, so they are not read.
-   */
+  /** Workspace files that exist but were not named. The author of the project wrote them, so they are not read. */
   readonly unread: readonly string[];
   readonly problems: readonly HubError[];
 };
@@ -118,11 +116,7 @@ async function unreadOf(
     // In the home folder, both scopes have the same file.
     const isOwn = scope === 'user' || file === configFileOf(client, 'user', machine);
     if (isOwn || read.includes(file)) continue;
-    const isThere = await access(file).then(
-      () => true,
-      () => false,
-    );
-    if (isThere) found.push(file);
+    if (await exists(file)) found.push(file);
   }
   return found;
 }

@@ -23,10 +23,7 @@ export type ImportItem = { readonly found: FoundServer } & (
       readonly name: string;
       readonly entry: JsonObject;
       readonly server: ServerConfig;
-      /**
-       * Settings that grant more than the default sandbox, except secrets that were in the client's file
-       * itself.
-       */
+      /** Settings that grant more than the default sandbox, except secrets that were in the client's file itself. */
       readonly loosenings: readonly Loosening[];
       /** Loosenings removed from the entry because they were not allowed. */
       readonly dropped: readonly Loosening[];

@@ -5,10 +5,7 @@ import { HubError, isObject } from '#core';
 import { type FileChange, type WriteWhole, readExactly, writeBack } from './client/file.ts';
 
 type Needs = {
-  /**
-   * The folder of the records, an absolute path. Records contain earlier texts of files, which may include
-   * secrets.
-   */
+  /** The folder of the records, an absolute path. Records contain earlier texts of files, which may include secrets. */
   readonly folder: () => Promise<string>;
   readonly writeWhole: WriteWhole;
   readonly now: () => number;

@@ -9,9 +9,8 @@ export type Variable = { readonly name: string; readonly value: string };
 export type SecretExtractor = ReturnType<typeof createSecretExtractor>;
 
 /**
- * Creates an extractor for one server. Variable names begin with the server's name, so they never collide with
- * settings of the hub. A variable that already has another value, in the environment or for another server, is
- * not reused.
+ * Creates an extractor for one server. Variable names begin with the server's name, so they never collide with settings
+ * of the hub. A variable that already has another value, in the environment or for another server, is not reused.
  */
 export function createSecretExtractor(server: string, taken: (name: string) => string | undefined) {
   const variables: Variable[] = [];

@@ -66,8 +66,7 @@ function commonEnd(one: ArrayLike<string>, other: ArrayLike<string>, start: numb
 }
 
 /**
- * A quoted string, with a colon or equals sign if it is a key; or an unquoted word that is long enough for a
- * secret.
+ * A quoted string, with a colon or equals sign if it is a key; or an unquoted word that is long enough for a secret.
  */
 const value = /"(?:\\.|[^"\\])*"(\s*[:=])?|'[^']*'(\s*=)?|[\w+/=-]{12,}/g;
 

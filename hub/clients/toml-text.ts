@@ -6,13 +6,7 @@ import { HubError, type Json } from '#core';
  * Parses a TOML text without a byte order mark. Throws HUB_CONFIG_INVALID with file, line and column. `with`
  * writes a value as a table, in place of the earlier table or at the end.
  */
-export function readTomlText({
-  file,
-  text,
-}: {
-  readonly file: string;
-  readonly text: string;
-}): JsonText {
+export function readTomlText({ file, text }: Record<'file' | 'text', string>): JsonText {
   const value = parsed(file, text);
   return {
     value,

@@ -33,9 +33,7 @@ const silentMs = 60_000;
 const maxProblemBytes = 16 * 1024;
 const asText = { binary: false } as const;
 
-/**
- * Connects to a hub by WebSocket. Rejects with HUB_CONNECT_FAILED if no hub answers or the hub refuses the client.
- */
+/** Connects to a hub by WebSocket. Rejects with HUB_CONNECT_FAILED if no hub answers or the hub refuses the client. */
 export async function dialHub(
   address: DialAddress,
   on: LinkHandlers,
@@ -98,22 +96,23 @@ export async function dialHub(
 }
 
 /** Returns the WebSocket address of the endpoint. Throws HUB_USAGE if `url` is not an HTTP address. */
-export function endpointOf({ url: text, server }: DialAddress): string {
+function endpointOf({ url, server }: DialAddress): string {
+  const path = server === undefined ? '/mcp' : `/mcp/${encodeURIComponent(server)}`;
+  return `${baseOf(url).replace(/^http/, 'ws')}${path}`;
+}
+
+/** Returns the base URL of a hub, without a slash at the end. Throws HUB_USAGE if it is not an HTTP address. */
+export function baseOf(text: string): string {
   const url = URL.parse(text);
-  const protocol = url && { 'http:': 'ws:', 'https:': 'wss:' }[url.protocol];
-  if (!url || protocol === undefined)
+  if (!url || !['http:', 'https:'].includes(url.protocol))
     throw new HubError(
       'HUB_USAGE',
       `--url: ${JSON.stringify(text)} is not allowed: write the hub's address, such as http://localhost:9090`,
     );
-  const base = url.pathname.replace(/\/+$/, '').replace(/\/mcp$/, '');
-  const path = server === undefined ? '/mcp' : `/mcp/${encodeURIComponent(server)}`;
-  return `${protocol}//${url.host}${base}${path}`;
+  return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/mcp$/, '')}`;
 }
 
-/**
- * Returns the error for a hub that does not answer, or answers unexpectedly. The message says how to fix the cause.
- */
+/** Returns the error for a hub that does not answer, or answers unexpectedly. The message says how to fix the cause. */
 export function unreachable({ url }: Pick<DialAddress, 'url'>, error: unknown): HubError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return failed(explain(url, code, messageOf(error)), error);

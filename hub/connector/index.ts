@@ -1,2 +1,2 @@
 export { bridgeStdio } from './bridge.ts';
-export { dialHub, refused, unreachable } from './dial.ts';
+export { baseOf, dialHub, refused, unreachable } from './dial.ts';

@@ -211,9 +211,7 @@ function volumesOf(texts: readonly string[]): readonly (readonly [string, string
   throw usageError(`--volume: ${JSON.stringify(twice[0])} appears twice. Write each name once`);
 }
 
-/**
- * Parses `K=V` pairs. `bare` returns the value of a name without `=`. Throws HUB_USAGE, without showing the value.
- */
+/** Parses `K=V` pairs. `bare` returns the value of a name without `=`. Throws HUB_USAGE, without showing the value. */
 function pairsOf(
   option: string,
   texts: readonly string[],

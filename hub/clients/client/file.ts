@@ -1,4 +1,4 @@
-import { mkdir, open, readFile, readdir, realpath, rm, stat } from 'node:fs/promises';
+import { access, mkdir, open, readFile, readdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { unwritable } from '#config';
 import { HubError, messageOf } from '#core';
@@ -90,6 +90,12 @@ export async function writeBack(
   }
 }
 
+export const exists = async (path: string): Promise<boolean> =>
+  await access(path).then(
+    () => true,
+    () => false,
+  );
+
 /** The backups of a file, the newest first. Unreadable backups are left out. */
 export async function backupsOf(file: string) {
   const numbers = (await backupNumbersOf(file)).toReversed();
@@ -114,9 +120,7 @@ async function backupNumbersOf(file: string): Promise<readonly number[]> {
     .sort((a, b) => a - b);
 }
 
-/**
- * Saves a backup under the next free number. It gets the owner and mode of the file, which may contain keys.
- */
+/** Saves a backup under the next free number. It gets the owner and mode of the file, which may contain keys. */
 async function saveBackup(file: string, text: string): Promise<string> {
   const numbers = await backupNumbersOf(file);
   if (numbers.length >= maxBackups)

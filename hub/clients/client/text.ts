@@ -21,10 +21,7 @@ const readers = {
   toml: async () => (await import('../toml-text.ts')).readTomlText,
 };
 
-/**
- * Parses a client's file. An empty file counts as `{}`. Rejects with HUB_CONFIG_INVALID with file, line and
- * column.
- */
+/** Parses a client's file. An empty file counts as `{}`. Rejects with HUB_CONFIG_INVALID with file, line and column. */
 export async function valueOf(source: ClientSource): Promise<unknown> {
   return isBlank(source) ? {} : (await readText(source)).value;
 }
@@ -54,8 +51,11 @@ export async function withValue(
   const before = await valueOf(source);
   // Throws if a value on the way is not an object.
   valueAt(source, before, path);
-  if (isBlank(source))
-    return value === undefined ? (source.text ?? '') : await createText(source, path, value);
+  if (isBlank(source)) {
+    if (value === undefined) return source.text ?? '';
+    const text = source.format === 'json' ? '{}\n' : '';
+    return (await readText({ ...source, text })).with(path, value) ?? text;
+  }
   const bom = source.text?.startsWith(byteOrderMark) ? byteOrderMark : '';
   const edited = (await readText(source)).with(path, value);
   if (edited === undefined) throw notEditable(source, path);
@@ -66,17 +66,6 @@ export async function withValue(
 
 /** Whether the file does not exist or is empty. */
 export const isBlank = ({ text }: ClientSource) => text === undefined || text.trim() === '';
-
-/** Creates a text with only this value. */
-async function createText(
-  { file, format }: ClientSource,
-  path: readonly string[],
-  value: JsonObject,
-): Promise<string> {
-  const text = format === 'json' ? '{}\n' : '';
-  const read = await readText({ file, format, text });
-  return read.with(path, value) ?? text;
-}
 
 async function readText({ file, text = '', format }: ClientSource): Promise<JsonText> {
   const read = await readers[format]();
@@ -94,10 +83,11 @@ function differOnlyAt(
   value: Json | undefined,
 ): boolean {
   // Clones have the same prototypes, whichever parser made them.
-  const wanted = replaceAt(structuredClone(before), path, value);
+  const [old, edited] = structuredClone([before, after]);
+  const inside = path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), edited);
   return (
-    isDeepStrictEqual(wanted, replaceAt(structuredClone(after), path, value)) &&
-    isDeepStrictEqual(value, lookUp(structuredClone(after), path))
+    isDeepStrictEqual(replaceAt(old, path, value), replaceAt(edited, path, value)) &&
+    isDeepStrictEqual(value, inside)
   );
 }
 
@@ -112,9 +102,6 @@ function replaceAt(document: unknown, [key, ...rest]: readonly string[], value?:
   const isEmpty = inside === undefined || (isObject(inside) && Object.keys(inside).length === 0);
   return isEmpty ? others : { ...others, [key]: inside };
 }
-
-const lookUp = (document: unknown, path: readonly string[]) =>
-  path.reduce<unknown>((inside, key) => (isObject(inside) ? inside[key] : undefined), document);
 
 const notEditable = ({ file }: ClientSource, path: readonly string[]) =>
   new HubError(
