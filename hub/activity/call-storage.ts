@@ -98,10 +98,7 @@ export type PayloadRange = {
   readonly secondBytes: number;
 };
 
-/**
- * The beginnings of the newest messages, in a ring of at least `maxBytes` that overwrites its oldest bytes when full, so that recording a message
- * allocates nothing. It always has room for two messages of `maxKeptBytes`.
- */
+/** The beginnings of the newest messages, in a ring that overwrites its oldest bytes: recording allocates nothing. */
 export function createPayloadRing(maxBytes: number, maxKeptBytes: number) {
   // The system commits these pages only when they are first written.
   const ring = Buffer.alloc(Math.max(maxBytes, 2 * maxKeptBytes));

@@ -10,10 +10,7 @@ import { noteError, traced } from './trace.ts';
 export type Observed = {
   /** The method, such as `tools/call`. */
   readonly method: string;
-  /**
-   * The name in the request: the public name of a tool or prompt, the URI of a resource that is read, or the id of a
-   * task; undefined for other methods.
-   */
+  /** Name of a tool, prompt or task, or URI of a resource, as in the request; undefined for other methods. */
   readonly name: string | undefined;
   /** The server that the request was for; undefined if the hub answered the request itself. */
   readonly server: string | undefined;
@@ -29,9 +26,7 @@ export type Observed = {
   readonly tookMs: number;
   /** The server's part of `tookMs`: from sending the request to the channel until the answer was read from it. */
   readonly serverMs: number;
-  /**
-   * `ok`; `tool_error` for a result with `isError`; `error` for an error of the server; or the code of a HubError.
-   */
+  /** `ok`; `tool_error` for a result with `isError`; `error` for an error of the server; or a HubError's code. */
   readonly outcome: string;
   /** The whole message as received. The buffer is not the observer's: its owner may overwrite it later. */
   readonly request: Buffer;
@@ -60,9 +55,8 @@ export type AnsweringNeeds = {
 const listening = 'subscriptions/listen';
 
 /**
- * Answers each call exactly once, also if the call fails: runs its steps, registers it in its session while it is being
- * answered, turns errors into answers, and calls the observer. All of this shares one `then`, because each turn and
- * each frame costs time on the path of a call.
+ * Answers each call exactly once, also if the call fails. Registering, errors and the observer share one `then`,
+ * because each turn and each frame costs time on the path of a call.
  */
 export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
   const { clock, observer, tracer } = needs;
@@ -189,18 +183,12 @@ export function createEpoch(clock: Pick<Clock, 'monotonic' | 'now'>): (nowMs: nu
   };
 }
 
-/**
- * Maximum number of logged errors per second. Further errors get no id and no log line, because many clients may call
- * a server that is down.
- */
+/** Maximum number of errors per second that get an id and a log line: many clients may call a server that is down. */
 const linesPerSecond = 50;
 /** Codes that need no id and no log line. */
 const plain: ReadonlySet<Code> = new Set(['HUB_BREAKER_OPEN', 'HUB_SHUTTING_DOWN']);
 
-/**
- * Gives an id to errors that an operator may look up. The client gets the id in `data.id`, and the log has it as
- * `request`. Ids are made for errors only.
- */
+/** Gives errors that an operator may look up an id: `data.id` for the client, `request` in the log. */
 export function createRequestIds({
   log,
   clock,
@@ -241,10 +229,7 @@ export function createRequestIds({
       );
       return new HubError(code, message, { cause, data: { ...data, id } });
     },
-    /**
-     * Handles a bug, which is any error that is not a HubError. The log gets the details, and the client gets the id
-     * to find them.
-     */
+    /** Handles a bug: any error that is not a HubError. The log gets the details, the client only the id. */
     bug(error: unknown, { method }: Request): HubError {
       const id = newId();
       const stack = error instanceof Error ? error.stack : String(error);

@@ -52,9 +52,8 @@ export type Call = {
   readonly trace: Trace | undefined;
 };
 
-/** What the hub remembers from the result of a call. */
-export type Remembered =
-  /** `task`: a task of the session. `public_task`: a task that any client without a session may request. */
+/** What the hub remembers from the result of a call. Any client without a session may request a `public_task`. */
+type Remembered =
   | { readonly kind: 'task' | 'public_task' }
   | { readonly kind: 'subscription'; readonly uri: string; readonly publicUri: string };
 
@@ -118,7 +117,8 @@ const modernMethods = new Set(['server/discover', 'subscriptions/listen']);
 
 /**
  * Reads the members that decide the destination of a request. Throws HUB_REQUEST_INVALID if a member is duplicated,
- * and the error of MCP 2026-07-28 if its metadata is incomplete.
+ * and the error of MCP 2026-07-28 if its metadata is incomplete. With `isRefused`, reads only what the answer to such
+ * a request needs, and does not throw.
  */
 export function readCall(
   request: Request,
@@ -126,17 +126,18 @@ export function readCall(
   responseStream: ResponseStream,
   principal: Principal,
   arrivedMs: number,
+  isRefused = false,
 ): Call {
   const params = request.params ? membersOf(request.bytes, request.params) : none;
-  if (!params) throw duplicated('"params"');
-  const meta = metaOf(request, params);
+  if (!params && !isRefused) throw duplicated('"params"');
+  const meta = params && !isRefused ? metaOf(request, params) : undefined;
   const isModern =
-    meta?.has(metaKeys.protocolVersion) === true || modernMethods.has(request.method);
+    meta?.has(metaKeys.protocolVersion) || (!isRefused && modernMethods.has(request.method));
   return {
     request,
     id: rawText(request.bytes, request.id),
     era: isModern ? 'modern' : 'legacy',
-    params,
+    params: params ?? none,
     meta,
     logLevel: isModern ? requestedLevel(request, meta) : undefined,
     session,
@@ -147,28 +148,6 @@ export function readCall(
     trace: undefined,
   };
 }
-
-/** The call of a request that cannot be parsed further. */
-export const unreadCall = (
-  request: Request,
-  session: SessionState,
-  responseStream: ResponseStream,
-  principal: Principal,
-  arrivedMs: number,
-): Call => ({
-  request,
-  id: rawText(request.bytes, request.id),
-  era: 'legacy',
-  params: membersOf(request.bytes, request.params) ?? none,
-  meta: undefined,
-  logLevel: undefined,
-  session,
-  principal,
-  responseStream,
-  cancellation: createCancellation(),
-  arrivedMs,
-  trace: undefined,
-});
 
 function requestedLevel({ bytes }: Request, meta: MemberSpans | undefined): LogLevel | 'none' {
   const { error } = checkMetadata(bytes, meta);
@@ -189,17 +168,14 @@ function metaOf(request: Request, params: MemberSpans): MemberSpans | undefined 
 const duplicated = (where: string) =>
   new HubError('HUB_REQUEST_INVALID', `a member of ${where} stands twice`);
 
-/** Requests that a client may send before `initialize` (MCP, lifecycle). */
-const beforeInitialize = new Set(['initialize', 'ping']);
-
-/** Throws HUB_REQUEST_INVALID if a client with a session has not sent `initialize`. */
-export function requireInitialized({ logLevel, request, session }: Call): void {
+/** Throws HUB_REQUEST_INVALID if a client with a session has not sent `initialize` (MCP, lifecycle). */
+export function requireInitialized({ logLevel, request: { method }, session }: Call): void {
   if (session.client || logLevel !== undefined || session.isSessionless) return;
-  if (beforeInitialize.has(request.method)) return;
+  if (method === 'initialize' || method === 'ping') return;
   throw new RpcError(
     rpcCodes.invalidRequest,
     'HUB_REQUEST_INVALID',
-    `${JSON.stringify(request.method)} came before "initialize". Send "initialize" first, or by each request the "params._meta" of MCP ${modernVersion}`,
+    `${JSON.stringify(method)} came before "initialize". Send "initialize" first, or by each request the "params._meta" of MCP ${modernVersion}`,
   );
 }
 
@@ -217,10 +193,7 @@ export function requireString(
   return { span, text };
 }
 
-/**
- * The edits that add members to `params._meta`, and `more` to the params. A `_meta` that is not an object or has
- * duplicate members is replaced.
- */
+/** The edits that add members to `params._meta`, and `more` to the params. Replaces a `_meta` that has no valid members. */
 export function metaEdits(
   { bytes, params: span }: Pick<Request, 'bytes' | 'params'>,
   params: MemberSpans,
@@ -245,7 +218,7 @@ const objectText = (members: Members): string =>
     .join(',')}}`;
 
 /** The name in a request; undefined if its method has no name, and if the name is not a string. */
-export function nameIn({ request, params }: Call): string | undefined {
+function nameIn({ request, params }: Call): string | undefined {
   const member = nameMember(request.method);
   return member === undefined ? undefined : stringAt(request.bytes, params.get(member));
 }
@@ -265,6 +238,10 @@ export type ServerReply = Reply & { readonly bytes: Buffer };
 
 /** A reply with a result made by the hub. */
 export const hubReply = (bytes: ReplyBytes): Reply => ({ bytes, outcome: 'ok', serverMs: 0 });
+
+/** The error for a method that is not answered. */
+export const methodNotFound = (message: string): RpcError =>
+  new RpcError(rpcCodes.methodNotFound, 'HUB_REQUEST_INVALID', message);
 
 /** A request that failed after it was sent to a server. Steps read this error; clients get `error`. */
 export class FailedCall extends Error {

@@ -23,10 +23,7 @@ export type CatalogEntry = {
   readonly bytes: Buffer;
   /** The description for clients of 2025-11-25 and older, if it differs. */
   readonly legacyBytes?: Buffer;
-  /**
-   * Reasons for which some revisions refuse the item. Clients of these revisions do not see the item in lists, but
-   * may use it by its name.
-   */
+  /** Why some revisions refuse the item: their clients do not see it in lists, but may use it by its name. */
   readonly faults?: readonly Fault[];
   /** Only principals with the administer grant see the item in lists. The server refuses calls of all others. */
   readonly isAdministrative?: boolean;
@@ -46,10 +43,7 @@ export interface Catalog extends Disposable {
   collisions(): readonly Collision[];
 }
 
-/**
- * Maximum number of steps for matching one URI against the templates of one server, which may have a thousand. This
- * takes some tenths of a millisecond. Templates beyond the budget do not match.
- */
+/** Maximum number of steps (some tenths of a ms) for matching one URI against the templates of one server. */
 const stepsPerServer = 100_000;
 
 type Section = {
@@ -59,9 +53,8 @@ type Section = {
 };
 
 /**
- * Creates a catalog of the current lists of the servers. Until it is disposed, each kind is rebuilt when a list
- * changes, and all kinds when the servers change. No server gets one of the `reservedUris`. `offersOf` returns the
- * source of a server's lists: the server itself, or the instance that serves a session.
+ * Creates a catalog of the servers' current lists, until it is disposed. No server gets one of the `reservedUris`.
+ * `offersOf` returns the source of a server's lists: the server itself, or the instance that serves a session.
  */
 export function createCatalog(
   servers: Pick<Servers, 'all' | 'changed'>,

@@ -40,9 +40,7 @@ export function clientNameOf(call: Call): string | undefined {
   return typeof name === 'string' ? name : undefined;
 }
 
-/**
- * Maximum number of cached names of clients that send their name in each request. Names beyond it are parsed again.
- */
+/** Maximum number of cached names of clients that send their name in each request. */
 const maxNames = 1_000;
 const maxNameLength = 100;
 

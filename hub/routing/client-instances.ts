@@ -9,10 +9,7 @@ import type { InstanceHolder, SessionState } from './session.ts';
 
 export type ClientInstances = ReturnType<typeof createClientInstances>;
 
-/**
- * Finds the instance that serves a client, and the client's offering: the endpoint of all servers, where an instance
- * that offers other items replaces its server.
- */
+/** Finds the instance that serves a client, and the client's offering on the endpoint of all servers. */
 export function createClientInstances(
   naming: () => Naming,
   {
@@ -29,10 +26,7 @@ export function createClientInstances(
   const shared = createOffering(naming, { servers, clock });
   const bases = new WeakMap<Server, Server>();
   const baseOf = (server: Server) => bases.get(server) ?? server;
-  /**
-   * A session with a connected client keeps its instances. A client that reconnects finds its session, but its
-   * instances may have been stopped.
-   */
+  /** A session with a connected client keeps its instances. A client that reconnects may find them stopped. */
   const mayEnd = (holder: object) =>
     !sessions().some(session => session === holder && session.isConnected());
   const stateless = createStatelessClients({ instances, mayEnd });
@@ -52,8 +46,8 @@ export function createClientInstances(
   }
 
   /**
-   * The instance that serves the client of a call. The config may give each client its own instance. Sessionless
-   * clients are identified by their `clientInfo`; clients without one share an instance. Throws HUB_INSTANCES_FULL.
+   * The instance that serves the client of a call. Sessionless clients are identified by their `clientInfo`; clients
+   * without one share an instance. Throws HUB_INSTANCES_FULL.
    */
   function instanceFor(server: Server, call: Call): Server {
     const { session } = call;
@@ -113,9 +107,8 @@ export function createClientInstances(
 }
 
 /**
- * Manages clients of 2025-11-25 and older at remote servers that speak both eras. These clients share one connection
- * in their own era to each such server, beside the connection of all other clients. `changed` is called when another
- * instance starts to serve them.
+ * Manages clients of 2025-11-25 and older at remote servers that speak both eras: they share one connection in their
+ * own era. `changed` is called when another instance starts to serve them.
  */
 function createOlderClients(instances: Pick<Instances, 'forOlderClients'>, changed: () => void) {
   /** The holder that represents all older clients. */
@@ -154,10 +147,7 @@ function createOlderClients(instances: Pick<Instances, 'forOlderClients'>, chang
 /** Maximum number of clients without a session. Beyond it, the least recently used idle client is removed. */
 export const maxStatelessClients = 100;
 
-/**
- * Manages clients without a session that have their own instances. All requests with one identity belong to one
- * client.
- */
+/** Manages the instances of clients without a session. All requests with one identity belong to one client. */
 export function createStatelessClients({
   instances,
   mayEnd,

@@ -7,14 +7,11 @@ import { type ListKind, type Server, type Servers, isRefusedBy, listMethods } fr
 import { isStateless } from './bridge/eras.ts';
 import { type Catalog, type CatalogEntry, createCatalog } from './catalog.ts';
 
-/**
- * The lists of all servers as prepared answers. An answer is made at the first request after a change, and cached.
- */
+/** The lists of all servers as prepared answers, made at the first request after a change. */
 export interface Lists {
   /**
-   * The answer to a list request in the form of the client's revision. `id` is JSON text. Omits items that the schema
-   * of the revision refuses, because a strict client would refuse the whole list, and items that the grants do not
-   * allow. Throws HUB_REQUEST_INVALID for an unknown cursor.
+   * The answer to a list request, without the items that the schema of the revision refuses or the grants do not allow.
+   * `id` is JSON text. Throws HUB_REQUEST_INVALID for an unknown cursor.
    */
   answer(
     kind: ListKind,
@@ -24,8 +21,8 @@ export interface Lists {
     grants: Grants,
   ): ReplyBytes;
   /**
-   * Refreshes the lists of servers whose time to live is over. Resolves when they were read, or after one second: the
-   * last known list then stays until the server answers. Undefined if no list is stale.
+   * Refreshes the lists whose time to live is over. Resolves when they were read, or after one second: the last known
+   * list then stays. Undefined if no list is stale.
    */
   freshen(kind: ListKind): Promise<void> | undefined;
 }

@@ -1,3 +1,13 @@
+import {
+  methodNotFound,
+  type Call,
+  type ResolvedCall,
+  callTo,
+  noEdits,
+  ownCall,
+  requireInitialized,
+  requireString,
+} from './call.ts';
 import { HubError } from '#core';
 import {
   type Edit,
@@ -12,15 +22,6 @@ import {
 } from '#jsonrpc';
 import type { ListKind } from '#servers';
 import { isStateless, revisionOf } from './bridge/eras.ts';
-import {
-  type Call,
-  type ResolvedCall,
-  callTo,
-  noEdits,
-  ownCall,
-  requireInitialized,
-  requireString,
-} from './call.ts';
 import {
   discoverAll,
   discoverOne,
@@ -61,16 +62,12 @@ function methodOf(call: Call): Method {
   if (session.endpoint !== 'all')
     return (isModern ? modernMethodsOfOne : methodsOfOne).get(method) ?? pass;
   const found = (isModern ? modernMethodsOfAll : methodsOfAll).get(method);
-  if (found) return found;
-  throw unknownMethod(method);
+  if (!found) throw unknownMethod(method);
+  return found;
 }
 
 const unknownMethod = (method: string) =>
-  new RpcError(
-    rpcCodes.methodNotFound,
-    'HUB_REQUEST_INVALID',
-    `the hub knows no method ${JSON.stringify(method)} that is answered`,
-  );
+  methodNotFound(`the hub knows no method ${JSON.stringify(method)} that is answered`);
 
 /** The error for an unknown tool or prompt. MCP requires "invalid params". */
 const unknownName = (kind: ListKind, name: string) =>
@@ -197,10 +194,7 @@ const modernMethodsOfAll: ReadonlyMap<string, Method> = new Map<string, Method>(
   ...modernTasksOfAll,
 ]);
 
-/**
- * Replaces the URI of a resource in the answer to `resources/read`: in the contents, in which other URIs are
- * unchanged, and in the error for an unknown resource.
- */
+/** Replaces one URI in the answer to `resources/read`: in the contents, and in the error for an unknown resource. */
 function withUri(bytes: Buffer, from: string, to: string): Buffer {
   const { payload, failed } = readAnswer(bytes);
   const members = membersOf(bytes, payload);
@@ -251,11 +245,7 @@ const removed = [
 ].map((name): readonly [string, Method] => [
   name,
   () => {
-    throw new RpcError(
-      rpcCodes.methodNotFound,
-      'HUB_REQUEST_INVALID',
-      `MCP 2026-07-28 has no method ${JSON.stringify(name)}`,
-    );
+    throw methodNotFound(`MCP 2026-07-28 has no method ${JSON.stringify(name)}`);
   },
 ]);
 
@@ -269,9 +259,7 @@ const methodsOfOne: ReadonlyMap<string, Method> = new Map<string, Method>([
   ...tasksOfOne,
 ]);
 
-/**
- * Methods that the endpoint of one server does not simply forward, for clients without a session (MCP 2026-07-28).
- */
+/** The same for clients without a session (MCP 2026-07-28). */
 const modernMethodsOfOne: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['server/discover', discoverOne],
   ['subscriptions/listen', listenOne],

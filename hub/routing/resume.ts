@@ -21,8 +21,8 @@ export function createResumption(needs: {
   const { servers, subscriptions, tasks, urlElicitations } = needs;
   return {
     /**
-     * The data that the next run needs to resume the session. Undefined if the session cannot be resumed: the client
-     * was not initialized, or has an instance, a task, or an open request of a server that ends with this run.
+     * The data that the next run needs; undefined if the session cannot be resumed: it is not initialized, or has an
+     * instance, a task or an open request of a server that ends with this run.
      */
     save(session: SessionState): SessionSettings | undefined {
       if (

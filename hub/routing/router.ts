@@ -11,7 +11,7 @@ import { named } from './client-identity.ts';
 import { createAdmissionStep, createBridge, createResumeStep } from './bridge/bridge.ts';
 import { createSuspendedCalls } from './bridge/input-required.ts';
 import { createRequestStates } from './bridge/request-state.ts';
-import { callTo, readCall, unreadCall } from './call.ts';
+import { callTo, readCall } from './call.ts';
 import { createClientInstances } from './client-instances.ts';
 import { createCollisionLog } from './names.ts';
 import { createClientRequests } from './events/client-requests.ts';
@@ -166,7 +166,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds) {
       if (call.logLevel !== undefined) session.requestLevel = call.logLevel;
       return answering.answer(resolveCall(call, methodNeeds));
     } catch (error) {
-      const unread = unreadCall(request, session, responseStream, principal, arrivedMs);
+      const unread = readCall(request, session, responseStream, principal, arrivedMs, true);
       return Promise.resolve(answering.refuse(callTo(undefined, unread), error));
     }
   }
@@ -198,8 +198,8 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds) {
         .map(openSessionOf)
         .toReversed(),
     /**
-     * Opens a session of a principal. `send` gets the messages to the client outside its requests. Requests before
-     * `initialize` are refused, except those of the stateless revision.
+     * Opens a session. `send` gets the messages to the client outside its requests. Requests before `initialize` are
+     * refused, except those of the stateless revision.
      */
     open(
       endpoint: Endpoint,

@@ -53,9 +53,8 @@ export interface Session {
   readonly protocolVersion: string | undefined;
   /**
    * Answers a request with the bytes of its JSON-RPC answer: exactly one, and never a rejection. Returns nothing for
-   * a notification or an answer of the client. Messages about the request before its answer go to the response stream,
-   * including requests of the server to the client. `principal` is the sender of the message, with its current
-   * grants.
+   * other messages. Messages about the request before its answer go to the response stream. `principal` is the sender,
+   * with its current grants.
    */
   accept(
     message: Message,

@@ -20,9 +20,8 @@ const abandonedMs = 30_000;
 const maxAbandoned = 1_000;
 
 /**
- * Creates an empty set of pending requests, by the ids that the hub assigns. Ids start after `after`. Cancelled and
- * timed-out requests are kept as abandoned, because the server may still work on them. They keep the hub from
- * attributing the server's messages about them to the calls of other clients.
+ * Creates an empty set of pending requests, with ids above `after`. Cancelled and timed-out requests are kept as
+ * abandoned: the server's messages about them must not be attributed to calls of other clients.
  */
 export function createPendingRequests(clock: Pick<Clock, 'after'>, after?: number) {
   const entries = createSlotMap<Entry>(after);
@@ -65,10 +64,7 @@ export function createPendingRequests(clock: Pick<Clock, 'after'>, after?: numbe
     },
     /** All ids, oldest first. A copy: requests may be taken during iteration. */
     ids: (): readonly number[] => entries.entries().map(([id]) => id),
-    /**
-     * The subject of a message that arrived on the response to the request `id` (JSON text); undefined if `id` is
-     * undefined: the channel then does not tell.
-     */
+    /** The subject of a message on the response to request `id`; undefined if the channel tells no id. */
     aboutOf(id: string | undefined): About | undefined {
       if (id === undefined) return undefined;
       const entry = entries.find(Number(id));
@@ -85,10 +81,7 @@ export function createPendingRequests(clock: Pick<Clock, 'after'>, after?: numbe
     forgetAll() {
       for (const id of Array.from(abandoned.keys())) forget(id);
     },
-    /**
-     * The caller of the newest pending call if all pending and abandoned calls belong to one client. Runs in constant
-     * time, because a server may send any number of messages.
-     */
+    /** Like `Upstream.onlyCaller`, in constant time, because a server may send any number of messages. */
     onlyCaller(): Caller | 'none' | 'several' {
       const { newest } = calls;
       const left = abandoners.newest?.owner;
@@ -99,10 +92,7 @@ export function createPendingRequests(clock: Pick<Clock, 'after'>, after?: numbe
   };
 }
 
-/**
- * Calls `expired` when a call has made no progress for `timeoutMs`. At creation, the call has already waited
- * `waitedMs` of that time.
- */
+/** Calls `expired` after `timeoutMs` without progress. The call has already waited `waitedMs` of that time. */
 export function createCallTimer(
   clock: Pick<Clock, 'after'>,
   expired: () => void,
@@ -135,9 +125,8 @@ export type OwnedNode<T extends WithOwner> = {
 };
 
 /**
- * Creates a list of values that belong to clients, oldest first. It tells in constant time whether all of them belong
- * to one client: it counts neighbours of different clients. A count by owner would need a Map whose keys come and go
- * with each call (see `createSlotMap`).
+ * Creates a list of values that belong to clients, oldest first. It counts neighbours of different clients, because a
+ * count by owner would need a Map whose keys come and go with each call (see `createSlotMap`).
  */
 export function createByOwner<T extends WithOwner>() {
   let newest: OwnedNode<T> | undefined;

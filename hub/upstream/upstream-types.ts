@@ -15,10 +15,7 @@ export type Outbound<T> = {
   readonly failed: (error: HubError) => Error;
 };
 
-/**
- * The request on whose response a server message arrived: its caller, 'none' if the request is the hub's own, or
- * 'gone' if the request is no longer pending.
- */
+/** The caller of the request on whose response a message arrived; 'none' for the hub's own, 'gone' if it is over. */
 export type About = Caller | 'none' | 'gone';
 
 /** A server's notification. `about` is set if the channel tells which request it belongs to. */
@@ -94,31 +91,20 @@ export type Listening = {
 
 /** A JSON-RPC session with one server. Lives exactly as long as its channel. */
 export interface Upstream {
-  /**
-   * Relays a client's request that has already waited `waitedMs`. Throws HubError if the server cannot take the
-   * request.
-   */
+  /** Relays a client's request that has already waited `waitedMs`. Throws HubError. */
   relay<T>(outbound: Outbound<T>, caller: Caller, timeoutMs: number, waitedMs?: number): Relayed<T>;
   /** Sends a request of the hub's own. Resolves with an answer whose payload is a result. Rejects with HubError. */
   request(method: string, params: object | undefined, timeoutMs: number): Promise<Answer>;
-  /**
-   * Sends `subscriptions/listen` without a time limit. `cancel` ends the request without an answer. Throws HubError.
-   */
+  /** Sends `subscriptions/listen` without a time limit. `cancel` ends it without an answer. Throws HubError. */
   listen(params: object): Listening;
   notify(method: string, params?: object): void;
   /** Forwards a client's notification unchanged. Throws HubError if the server cannot take it. */
   forward(notification: Notification): void;
-  /**
-   * The caller of the newest pending call, if all pending and abandoned calls belong to one client. The hub's own
-   * requests do not count.
-   */
+  /** The caller of the newest pending call of clients, if all pending and abandoned calls belong to one client. */
   onlyCaller(): Caller | 'none' | 'several';
   /** The owner of all calls so far, if there is only one. */
   onlyOwner(): Owner | 'none' | 'several';
-  /**
-   * True if the server may be silent because it is working: client calls are pending, and no call has timed out since
-   * the server's last message.
-   */
+  /** True if calls are pending, and none has timed out since the server's last message: it may be working silently. */
   isAtWork(): boolean;
   /** The number of pending client requests. */
   inFlight(): number;

@@ -38,10 +38,7 @@ export async function whenReady(call: Call, server: Server): Promise<Running> {
 export const startFor = (call: Call, server: Server): Running | Promise<Running> =>
   server.running ?? admit(server, call, () => whenReady(call, server));
 
-/**
- * The running instance that serves the client of a call. The instance of a remote server is known only once the
- * server runs.
- */
+/** The running instance for the client of a call. At a remote server, it is known only once the server runs. */
 export async function workerFor(
   server: Server,
   call: Call,
@@ -55,10 +52,7 @@ export async function workerFor(
   }
 }
 
-/**
- * Continues a suspended call with the answers in this request. The call stays at the instance that is waiting for
- * them.
- */
+/** Continues a suspended call with the answers in this request, at the instance that is waiting for them. */
 export const createResumeStep =
   (suspendedCalls: Pick<SuspendedCalls, 'resume'>): Step =>
   (resolved, next) =>

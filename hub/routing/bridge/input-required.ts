@@ -134,10 +134,7 @@ export function createSuspendedCalls(needs: {
 const isSameClient = (one: SuspendedCall, other: SuspendedCall): boolean =>
   one.server === other.server && one.client === other.client;
 
-/**
- * Throws HUB_CLIENT_GONE if the client declined to open the requested pages. The server would otherwise request the
- * same pages again.
- */
+/** Throws HUB_CLIENT_GONE if the client declined to open the pages: the server would request the same pages again. */
 function needVisits({ request, params }: Call, { config }: Server): void {
   const { bytes } = request;
   for (const span of membersOf(bytes, params.get('inputResponses'))?.values() ?? []) {

@@ -19,8 +19,8 @@ const shape = /^([\w-]{1,64})\.(\d{1,6})\.(\d{1,6})\.(\d{1,16})\.([\w-]{43})$/;
 export type RequestStates = ReturnType<typeof createRequestStates>;
 
 /**
- * Issues and verifies the hub's `requestState` values (MCP 2026-07-28, multi round-trip requests). `key` authenticates
- * them. States of an earlier run of the hub are refused, because their calls are lost.
+ * Issues and verifies the hub's `requestState` values (MCP 2026-07-28, multi round-trip requests). Those of an earlier
+ * run are refused, because their calls are lost.
  */
 export function createRequestStates(
   key: Buffer,

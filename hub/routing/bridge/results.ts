@@ -95,19 +95,15 @@ export const clientMetadata: ReadonlySet<string> = new Set([
   metaKeys.logLevel,
 ]);
 
-/**
- * Removes the client metadata from a request. A server with sessions got this data at `initialize`, and could mistake
- * the request for one of MCP 2026-07-28.
- */
+/** Removes the client metadata, by which a server with sessions could mistake the request for one of MCP 2026-07-28. */
 export function withoutClientMetadata({ request, meta }: Call): readonly Edit[] {
   const span = membersOf(request.bytes, request.params)?.get('_meta');
   return span && meta ? dropMembers(request.bytes, span, meta, clientMetadata) : [];
 }
 
 /**
- * Converts a result of MCP 2026-07-28 to an older revision. Older revisions require `outputSchema` and
- * `structuredContent` to be objects. Any other value is wrapped in an object as `result` (SEP-2106). Call this only
- * if the revisions of client and server differ.
+ * Converts a result of MCP 2026-07-28 to an older revision, which requires `outputSchema` and `structuredContent` to be
+ * objects: any other value is wrapped as `result` (SEP-2106).
  */
 export function asLegacy(
   answer: Answer,

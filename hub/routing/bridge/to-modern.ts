@@ -38,9 +38,8 @@ export type ToModernNeeds = SendNeeds & {
 };
 
 /**
- * Passes a request of a client with a session to a stateless server (MCP 2026-07-28). The hub adds the client's
- * metadata to the request. It asks the client for the input that the server requires, with requests of the client's
- * own revision on the response stream of the call.
+ * Passes a request of a client with a session to a stateless server (MCP 2026-07-28). The input that the server
+ * requires is requested from the client in its own revision, on the response stream of the call.
  */
 export async function toModern(
   resolved: ResolvedCall,

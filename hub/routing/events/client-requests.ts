@@ -1,3 +1,4 @@
+import { methodNotFound } from '../call.ts';
 import { type Clock, HubError, isObject } from '#core';
 import {
   type Answer,
@@ -20,9 +21,7 @@ import { type UrlElicitations, keepPage } from './url-elicitations.ts';
 
 export type ClientRequests = ReturnType<typeof createClientRequests>;
 
-/**
- * Maximum time for a client to answer, in ms. A person may take time, but a closed dialog must not stay open forever.
- */
+/** Maximum time for a client to answer, in ms: a person may take time, but a dialog must not stay open forever. */
 const requestTimeoutMs = 10 * 60_000;
 /** Maximum number of open requests per client. Further requests are refused. */
 const maxOpenRequests = 100;
@@ -105,11 +104,7 @@ export function createClientRequests(needs: {
         if (refused !== undefined) throw lacking(request.method, refused);
         // A client and the server that it chose may have agreed on a method that no revision defines.
         if (session.endpoint === 'all' && !isClientMethod(request.method))
-          throw new RpcError(
-            rpcCodes.methodNotFound,
-            'HUB_REQUEST_INVALID',
-            `${JSON.stringify(request.method)} is no method of clients`,
-          );
+          throw methodNotFound(`${JSON.stringify(request.method)} is no method of clients`);
         checkRoom(session);
       } catch (error) {
         fail(error);
@@ -210,10 +205,7 @@ const needed: ReadonlyMap<string, string> = new Map([
 /** True for methods that servers may send to clients. */
 export const isClientMethod = (method: string): boolean => needed.has(method);
 
-/**
- * The required capability that the client has not declared; undefined if the client may be asked. The hub does not
- * judge methods that no revision defines.
- */
+/** The required capability that the client has not declared; undefined if none, or if no revision defines the method. */
 export function refusedCapability(
   capabilities: unknown,
   request: Pick<Request, 'bytes' | 'method' | 'params'>,

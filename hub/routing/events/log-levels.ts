@@ -90,10 +90,7 @@ export function createLogLevels(
       if (takesLevels(running)) await ask(server, running, wantedOf(server, running));
       return held;
     },
-    /**
-     * The minimum level for a client that has set none. Undefined if no client has set a level: the client then gets
-     * everything that the server sends.
-     */
+    /** The minimum level for a client that has set none; undefined (everything) if no client has set a level. */
     defaultLevel: ({ running }: Server) =>
       running && asked.has(running) ? defaultLevel : undefined,
   };

@@ -22,7 +22,7 @@ import type { UrlElicitations } from './url-elicitations.ts';
 
 export type FromServersNeeds = {
   readonly sessions: () => readonly SessionState[];
-  readonly clientRequests: ClientRequests;
+  readonly clientRequests: Pick<ClientRequests, 'withdrawn'>;
   readonly suspendedCalls: Pick<SuspendedCalls, 'withdrawn'>;
   readonly urlElicitations: UrlElicitations;
   readonly tasks: Tasks;
@@ -43,26 +43,17 @@ type Recipient = { readonly owner: Owner; readonly responseStream: ResponseStrea
 type Unknown = 'none' | 'several' | 'gone';
 
 /**
- * Finds the recipient of a server's message. A shared server does not name the client. A message on the response stream of a
- * call goes to the caller, and a message that names a task goes to the owner of the task. Any other message goes to
- * the only client with calls in flight. If no call is in flight, it goes to the only client that the server has ever
- * served. `session` is set for a server that serves only this session.
+ * Passes a server's messages on to the clients that they concern. A shared server does not name the client. A message
+ * on the response stream of a call goes to the caller, and a message that names a task goes to the owner of the task.
+ * Any other message goes to the only client with calls in flight. If no call is in flight, it goes to the only client
+ * that the server has ever served. `session` is set for a server that serves only this session.
  */
 export function createFromServers(needs: FromServersNeeds) {
-  const {
-    sessions,
-    clientRequests,
-    suspendedCalls,
-    urlElicitations,
-    tasks,
-    streams,
-    subscriptions,
-    log,
-  } = needs;
+  const { sessions, urlElicitations, tasks, log } = needs;
 
   const atSession = (session: SessionState): Recipient => ({
     owner: session,
-    responseStream: { send: session.send },
+    responseStream: session,
   });
 
   function recipientOf(
@@ -94,17 +85,13 @@ export function createFromServers(needs: FromServersNeeds) {
   function refuse(server: Server, { request, answer }: ServerRequest, found: Unknown): void {
     const { name } = server.config;
     const why = {
-      several: `several clients have calls in flight at ${name}, or have not come back with the answers that one waits for, so that it cannot be told which of them is asked`,
+      several: `several clients have calls in flight at ${name}, or have not come back with the answers that one waits for, so that it cannot be told which of them is asked. With "instance": "session" each client has an instance of ${name} of its own`,
       none: `${name} asked while it worked for no client`,
       gone: `${name} asked on behalf of a call that is over`,
     };
-    const remedy =
-      found === 'several'
-        ? `. With "instance": "session" each client has an instance of ${name} of its own`
-        : '';
     const error = new HubError(
       found === 'gone' ? 'HUB_CLIENT_GONE' : 'HUB_CLIENT_UNKNOWN',
-      `${request.method}: ${why[found]}${remedy}`,
+      `${request.method}: ${why[found]}`,
       { data: { server: name, method: request.method } },
     );
     const fields = { server: name, method: request.method, found };
@@ -114,10 +101,7 @@ export function createFromServers(needs: FromServersNeeds) {
     answer(errorAnswer(rawText(request.bytes, request.id), error));
   }
 
-  /**
-   * True if the message concerns no client: it belongs to a request of the hub, or the server has served no client
-   * yet.
-   */
+  /** True if the message belongs to a request of the hub, or the server has served no client yet. */
   const isOfItself = ({ running }: Server, { about }: ServerNotification) =>
     about === 'none' || (running?.upstream.onlyOwner() ?? 'none') === 'none';
 
@@ -127,30 +111,24 @@ export function createFromServers(needs: FromServersNeeds) {
     if (server.config.instance === 'session') return;
     const isLog = notification.method === 'notifications/message';
     const base = needs.baseOf(server);
+    const level = needs.levels.defaultLevel(server);
     for (const session of sessions())
       if (session.protocolVersion !== undefined)
         if (session.endpoint === base || (isLog && session.endpoint === 'all'))
-          session.notification(
-            notification,
-            atSession(session).responseStream,
-            needs.levels.defaultLevel(server),
-          );
+          session.notification(notification, session, level);
   }
 
   function updated(server: Server, { bytes, params }: Notification): void {
     const span = membersOf(bytes, params)?.get('uri');
     const uri = stringAt(bytes, span);
     if (!span || uri === undefined) return;
-    for (const [subscriber, publicUri] of subscriptions.concernedBy(server, uri))
+    for (const [subscriber, publicUri] of needs.subscriptions.concernedBy(server, uri))
       subscriber.send(
         publicUri === uri ? bytes : splice(bytes, [{ span, text: JSON.stringify(publicUri) }]),
       );
   }
 
-  /**
-   * Sends `elicitation/complete` only to the client that was sent to the page, on the response stream of its call if there
-   * is one.
-   */
+  /** Sends `elicitation/complete` only to the client that was sent to the page, within its call if there is one. */
   function completed(server: Server, notification: ServerNotification): void {
     const id = paramOf('elicitationId', notification);
     const owner = id === undefined ? undefined : urlElicitations.ownerOf(server, id);
@@ -161,10 +139,7 @@ export function createFromServers(needs: FromServersNeeds) {
     urlElicitations.remove(owner, server, id);
     const caller = notification.about ?? server.running?.upstream.onlyCaller();
     const isOnItsWay = typeof caller === 'object' && caller.owner === owner;
-    owner.notification(
-      notification,
-      isOnItsWay ? caller.responseStream : atSession(owner).responseStream,
-    );
+    owner.notification(notification, isOnItsWay ? caller.responseStream : owner);
   }
 
   return {
@@ -207,14 +182,14 @@ export function createFromServers(needs: FromServersNeeds) {
           updated(server, notification);
           return;
         case 'notifications/cancelled':
-          clientRequests.withdrawn(server, notification);
-          suspendedCalls.withdrawn(server, notification);
+          needs.clientRequests.withdrawn(server, notification);
+          needs.suspendedCalls.withdrawn(server, notification);
           return;
         case 'notifications/elicitation/complete':
           completed(server, notification);
           return;
         case 'notifications/tasks':
-          streams.task(server, notification);
+          needs.streams.task(server, notification);
           return;
         case 'notifications/tasks/status': {
           const task = ownedTask(server, taskIdIn(notification));
@@ -238,15 +213,18 @@ export function createFromServers(needs: FromServersNeeds) {
   };
 }
 
-export type FromClientsNeeds = {
+/** Handles notifications of clients, and forwards those that a server may handle. */
+export function createFromClients({
+  servers,
+  clientRequests,
+  clients,
+  log,
+}: {
   readonly servers: Pick<Servers, 'all'>;
   readonly clientRequests: Pick<ClientRequests, 'progressed'>;
   readonly clients: Pick<ClientInstances, 'findOlder'>;
   readonly log: Log;
-};
-
-/** Handles notifications of clients, and forwards those that a server may handle. */
-export function createFromClients({ servers, clientRequests, clients, log }: FromClientsNeeds) {
+}) {
   function cancelled({ bytes, params }: Notification, { inFlight }: SessionState): void {
     const members = membersOf(bytes, params);
     const id = members?.get('requestId');

@@ -58,10 +58,7 @@ export function listenToServers(needs: {
     });
   }
 
-  /**
-   * Handles the events of a server. If an instance serves only one client, `holder` is that client, and `session` is
-   * the client's session, if it has one.
-   */
+  /** Handles the events of a server. `holder` is the only client of an instance, `session` the client's session. */
   function hear(server: Server, session?: SessionState, holder?: InstanceHolder): void {
     server.listed(kind => {
       if (holder && (!session || session.endpoint === 'all')) clients.differs(holder);

@@ -82,10 +82,7 @@ export function createSubscriptionStreams(needs: {
     get size() {
       return streams.size;
     },
-    /**
-     * Opens a stream, which is answered when it ends. Nothing is sent before `acknowledge`. Throws
-     * HUB_SUBSCRIPTIONS_FULL if the maximum number of streams is open.
-     */
+    /** Opens a stream. Sends nothing before `acknowledge`, and answers at the end. Throws HUB_SUBSCRIPTIONS_FULL. */
     open(
       call: Call,
       source: Endpoint,

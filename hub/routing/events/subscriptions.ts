@@ -25,10 +25,7 @@ type Topic = {
 
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
 
-/**
- * Holds the subscribers of each resource of each server. Keeps a server subscribed while a resource has subscribers,
- * also across restarts of the server.
- */
+/** Keeps servers subscribed to the resources that have subscribers, also across restarts of a server. */
 export function createSubscriptions(needs: {
   readonly log: Log;
   /** The URI of a server's resource on the endpoint of all servers; undefined if the endpoint does not list it. */
@@ -82,10 +79,7 @@ export function createSubscriptions(needs: {
     topicOf(server, uri)?.subscribers ?? none;
 
   return {
-    /**
-     * Reserves one subscription while the server is asked, until disposed. Throws HUB_SUBSCRIPTIONS_FULL if the
-     * subscriber has reached the limit.
-     */
+    /** Reserves one subscription while the server is asked, until disposed. Throws HUB_SUBSCRIPTIONS_FULL. */
     claim(subscriber: Subscriber): Disposable {
       const claimed = claims.get(subscriber) ?? 0;
       if ((bySubscriber.get(subscriber)?.size ?? 0) + claimed >= maxPerSubscriber)
@@ -176,9 +170,7 @@ export function createSubscriptions(needs: {
   };
 }
 
-/**
- * Maximum length of a URI that counts as a sub-resource. The search for containing resources takes quadratic time.
- */
+/** Maximum length of a URI that counts as a sub-resource: searching for containing resources takes quadratic time. */
 const maxPartLength = 2_048;
 
 /** The URIs of resources that may contain a resource, the shortest first: `x://a/` and `x://a` of `x://a/part`. */

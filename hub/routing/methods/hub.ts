@@ -26,10 +26,7 @@ import { startFor, workerFor, admit } from '../bridge/bridge.ts';
 
 export const ping = own(({ id }) => encodeResult(id, '{}'));
 
-/**
- * The negotiated revision: the client's if the hub supports it, else the newest (MCP, lifecycle). The session stores
- * the revision only once the answer is certain.
- */
+/** The client's revision if the hub supports it, else the newest. Stored only once the answer is certain. */
 function negotiate({ request, params, session }: Call): string {
   if (session.client)
     throw new HubError('HUB_REQUEST_INVALID', 'the session is initialized already');
@@ -39,10 +36,7 @@ function negotiate({ request, params, session }: Call): string {
   return isKnownVersion(asked) ? asked : latestVersion;
 }
 
-/**
- * Stores the client's data from `initialize`. The hub passes this data to servers, and refuses server requests that
- * the client does not support.
- */
+/** Stores the client's data from `initialize`, which servers get and which limits their requests to the client. */
 function introduce({ request, params, session }: Call): void {
   const text = (name: string): string => {
     const span = params.get(name);

@@ -1,9 +1,16 @@
+import {
+  methodNotFound,
+  type Call,
+  type ResolvedCall,
+  callTo,
+  hubReply,
+  ownCall,
+} from '../call.ts';
 import { isObject, messageOf } from '#core';
-import { type Edit, RpcError, encodeResult, rpcCodes } from '#jsonrpc';
+import { type Edit, encodeResult } from '#jsonrpc';
 import type { Server } from '#servers';
 import { whenReady, workerFor } from '../bridge/bridge.ts';
 import { isStateless, keepsSessions } from '../bridge/eras.ts';
-import { type Call, type ResolvedCall, callTo, hubReply, ownCall } from '../call.ts';
 import { instanceKeyOf } from '../client-identity.ts';
 import { readFilter } from '../events/subscription-streams.ts';
 import { type Endpoint, throwIfCancelled } from '../session.ts';
@@ -20,8 +27,8 @@ const canSubscribe = ({ resources }: { readonly [name: string]: unknown }) =>
   isObject(resources) && resources['subscribe'] === true;
 
 /**
- * Subscribes a client with a session at the instance that serves it. A stateless instance is not asked: the hub
- * listens there for all clients of the instance, and only checks that the instance supports subscriptions.
+ * Subscribes a client with a session at its instance. A stateless instance is not asked: the hub listens there for all
+ * its clients.
  */
 export function subscribeAt(
   resolved: Call,
@@ -41,11 +48,7 @@ export function subscribeAt(
         return await relay(callTo(server, call, edits, undefined, remembered));
       }
       if (!canSubscribe(serverInfo.capabilities))
-        throw new RpcError(
-          rpcCodes.methodNotFound,
-          'HUB_REQUEST_INVALID',
-          `${server.config.name} has no subscriptions to resources`,
-        );
+        throw methodNotFound(`${server.config.name} has no subscriptions to resources`);
       if (!call.cancellation.isCancelled) subscriptions.add(worker, uri, session, publicUri);
       return hubReply(encodeResult(call.id, '{}'));
     },
@@ -54,9 +57,8 @@ export function subscribeAt(
 }
 
 /**
- * Unsubscribes a client at the instance that serves it. The server is told if this was the last subscriber there.
- * With `isServerTold`, the server is also told if there was no subscriber, so that the server itself refuses an unknown
- * URI. A stateless server is not told, because it has no such method.
+ * Unsubscribes a client at its instance. A server with sessions is told if this was the last subscriber, and with
+ * `isServerTold` also if there was none, so that the server itself refuses an unknown URI.
  */
 export function unsubscribeAt(
   resolved: Call,

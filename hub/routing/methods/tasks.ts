@@ -1,9 +1,17 @@
+import {
+  methodNotFound,
+  type Call,
+  type ResolvedCall,
+  callTo,
+  noEdits,
+  ownCall,
+  requireString,
+} from '../call.ts';
 import { HubError, isObject } from '#core';
-import { RpcError, encodeResult, rawText, rpcCodes, valueOf, readAnswer } from '#jsonrpc';
+import { encodeResult, rawText, valueOf, readAnswer } from '#jsonrpc';
 import { metaKeys, tasksExtension } from '#mcp';
 import type { Server } from '#servers';
 import { keepsSessions } from '../bridge/eras.ts';
-import { type Call, type ResolvedCall, callTo, noEdits, ownCall, requireString } from '../call.ts';
 import { type Method, own, serverOf } from './method.ts';
 import { inPayload, type Task, tasksIn } from '../tasks/tasks.ts';
 
@@ -21,10 +29,7 @@ function reach(call: Call, { server, taskId, publicId }: Task): ResolvedCall {
 const reachTask: Method = (call, needs) =>
   reach(call, needs.tasks.get(call.session, taskIdOf(call).text));
 
-/**
- * Lists the tasks of one server. The server returns the tasks of all its clients, and the hub keeps those of the
- * session.
- */
+/** Lists the session's tasks at one server, out of those of all clients that the server returns. */
 const listOne: Method = (call, needs) => {
   return callTo(serverOf(call), call, noEdits, undefined, undefined, bytes => {
     const answer = readAnswer(bytes);
@@ -89,11 +94,7 @@ export function knowsTasks({ request, meta }: Call): boolean {
 async function needModern(server: Server, method: string): Promise<void> {
   const { serverInfo } = server.running ?? (await server.ready());
   if (keepsSessions(serverInfo))
-    throw new RpcError(
-      rpcCodes.methodNotFound,
-      'HUB_REQUEST_INVALID',
-      `${server.config.name} has no ${method} for clients without a session`,
-    );
+    throw methodNotFound(`${server.config.name} has no ${method} for clients without a session`);
 }
 
 const reachAtOne: Method = (call, needs) =>

@@ -49,10 +49,7 @@ export interface PromptSource {
   readonly changed: Event<void>;
   /** Undefined if no rule names a tool or a server's prompt, which is the usual case. */
   readonly named: NamedByRules | undefined;
-  /**
-   * Returns the improved prompt, or the original with the reason, within the time of the rule. Rejects only if the
-   * signal is aborted.
-   */
+  /** Returns the improved prompt, or the original with the reason. Rejects only if the signal is aborted. */
   enhance(
     request: { readonly prompt: string; readonly client: string | undefined },
     signal: AbortSignal,
@@ -86,8 +83,7 @@ export type ImproveNeeds = {
 
 /**
  * Improves the prompts in the arguments of a tool, or in the user messages of a server's prompt, if the rule of the
- * client says so: the strings are replaced in the bytes. A prompt that cannot be improved within the time of the rule
- * stays unchanged. Undefined if the hub improves no prompts.
+ * client says so and within its time. Undefined if the hub improves no prompts.
  */
 export function createImproveStep({ source, catalog }: ImproveNeeds): Step | undefined {
   if (!source) return undefined;

@@ -31,10 +31,7 @@ const completions: ReadonlyMap<string | undefined, Use> = new Map<string, Use>([
 
 const lists = new Map(listKinds.map(kind => [listMethods[kind].method, kind]));
 
-/**
- * Refuses calls that are not permitted, and removes such items from lists, on either kind of endpoint. Undefined if
- * everything is permitted.
- */
+/** Refuses calls that are not permitted, and removes such items from lists. Undefined if everything is permitted. */
 export function createPolicyStep(
   permits: Permits | undefined,
   catalog: Pick<Catalog, 'list' | 'find'>,

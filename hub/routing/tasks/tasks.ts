@@ -30,21 +30,15 @@ export type Tasks = ReturnType<typeof createTasks>;
 
 type TaskOfSession = Task & { readonly session: SessionState };
 
-/**
- * Maximum number of tasks per session. The oldest tasks beyond it are dropped. Tasks of other clients stay
- * unreachable.
- */
+/** Maximum number of tasks per session. The oldest tasks beyond it are dropped. */
 const maxPerSession = 1_000;
-/**
- * Maximum number of tasks of clients without a session. The oldest tasks beyond it cannot be reached on the endpoint
- * of all servers.
- */
+/** Maximum number of tasks of clients without a session. The oldest beyond it are reached only at their server. */
 const maxRoutes = 10_000;
 
 /**
- * Records the owners of tasks (MCP 2025-11-25, tasks). A shared server does not distinguish its clients, so the hub
- * lets each client reach only its own tasks. Ids are unique per server, or per instance of it. On the endpoint of all
- * servers, a second task with the same id gets the server's name as a prefix, like URIs do.
+ * Records the owners of tasks (MCP 2025-11-25, tasks), because a shared server does not distinguish its clients. Ids
+ * are unique per instance. On the endpoint of all servers, a second task with the same id gets the server's name as a
+ * prefix.
  */
 export function createTasks() {
   const ofServers = createOwnership<Task>(maxPerSession);
@@ -203,10 +197,7 @@ export function relatedTaskIn(bytes: Buffer, object: Span | undefined): string |
   return stringAt(bytes, relatedSpan(bytes, membersOf(bytes, object)));
 }
 
-/**
- * Replaces the id of a task in the params or the result of a message: in `taskId`, in the created `task`, and in the
- * `_meta` of related messages.
- */
+/** Replaces a task's id in params or a result: in `taskId`, the created `task`, and `_meta` of related messages. */
 export function withTaskId(
   bytes: Buffer,
   object: Span | undefined,
