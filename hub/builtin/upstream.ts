@@ -2,6 +2,7 @@ import { type Clock, HubError, createAbortScope, isObject, unlessAborted } from 
 import type { Principal } from '#policy';
 import {
   RpcError,
+  encodeCall,
   encodeResult,
   membersOf,
   rawText,
@@ -122,12 +123,11 @@ function clientNameIn(clientInfo: unknown): string | undefined {
 function createProgress({ responseStream, progressToken }: Caller): BuiltinContext['progress'] {
   let progress = 0;
   if (progressToken === undefined) return () => {};
-  return message =>
-    responseStream.send(
-      Buffer.from(
-        `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${progressToken},"progress":${++progress},"message":${JSON.stringify(message)}}}`,
-      ),
-    );
+  return message => {
+    const token: unknown = JSON.parse(progressToken);
+    const params = { progressToken: token, progress: ++progress, message };
+    responseStream.send(encodeCall(undefined, 'notifications/progress', params));
+  };
 }
 
 /** A request to a server of the hub's own. */

@@ -1,9 +1,16 @@
+import {
+  invalidRequest,
+  type Answerer,
+  FailedCall,
+  type Reply,
+  type ResolvedCall,
+  type Step,
+} from './call.ts';
 import { type Code, kindOf, type Clock, HubError, type Log } from '#core';
 import { RpcError, type ReplyBytes, type Request, errorAnswer, readMessage } from '#jsonrpc';
 import { createClientNames } from './client-identity.ts';
 import type { Principal } from '#policy';
 import type { Trace, Tracer } from '#telemetry';
-import { type Answerer, FailedCall, type Reply, type ResolvedCall, type Step } from './call.ts';
 import { noteError, traced } from './trace.ts';
 
 /** An answered request of a client. */
@@ -72,8 +79,7 @@ export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
     const { id, session, cancellation, request } = resolved.call;
     const { inFlight } = session;
     try {
-      if (inFlight.has(id))
-        throw new HubError('HUB_REQUEST_INVALID', `the id ${id} is in use by a request in flight`);
+      if (inFlight.has(id)) throw invalidRequest(`the id ${id} is in use by a request in flight`);
       const answered = steps(resolved);
       if (!(answered instanceof Promise)) return Promise.resolve(observed(resolved, answered));
       inFlight.set(id, cancellation);

@@ -165,8 +165,7 @@ function metaOf(request: Request, params: MemberSpans): MemberSpans | undefined 
   return meta;
 }
 
-const duplicated = (where: string) =>
-  new HubError('HUB_REQUEST_INVALID', `a member of ${where} stands twice`);
+const duplicated = (where: string) => invalidRequest(`a member of ${where} stands twice`);
 
 /** Throws HUB_REQUEST_INVALID if a client with a session has not sent `initialize` (MCP, lifecycle). */
 export function requireInitialized({ logLevel, request: { method }, session }: Call): void {
@@ -188,8 +187,7 @@ export function requireString(
 ): { readonly span: Span; readonly text: string } {
   const span = members?.get(key);
   const text = stringAt(call.request.bytes, span);
-  if (!span || text === undefined)
-    throw new HubError('HUB_REQUEST_INVALID', `"${path}" must be a string`);
+  if (!span || text === undefined) throw invalidRequest(`"${path}" must be a string`);
   return { span, text };
 }
 
@@ -238,6 +236,9 @@ export type ServerReply = Reply & { readonly bytes: Buffer };
 
 /** A reply with a result made by the hub. */
 export const hubReply = (bytes: ReplyBytes): Reply => ({ bytes, outcome: 'ok', serverMs: 0 });
+
+export const invalidRequest = (message: string): HubError =>
+  new HubError('HUB_REQUEST_INVALID', message);
 
 /** The error for a method that is not answered. */
 export const methodNotFound = (message: string): RpcError =>

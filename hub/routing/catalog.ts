@@ -1,16 +1,15 @@
 import type { Naming } from '#config';
-import { type Event, createEmitter } from '#core';
+import { createEmitter } from '#core';
 import { membersOf, splice } from '#jsonrpc';
 import {
   type Fault,
-  type Item,
   type ListKind,
   type Server,
   type Servers,
   listKinds,
   listMethods,
 } from '#servers';
-import { type Collision, assignNames, reservedNames } from './names.ts';
+import { type Collision, assignNames, assignUris, reservedNames } from './names.ts';
 import { type Budget, type Matcher, matcherOf } from './uri-template.ts';
 
 /** A tool, resource, template or prompt on the endpoint of all servers. */
@@ -30,18 +29,7 @@ export type CatalogEntry = {
 };
 
 /** The items of all servers, under unique names. */
-export interface Catalog extends Disposable {
-  /** Fires with the kind of list that changed. */
-  readonly changed: Event<ListKind>;
-  list(kind: ListKind): readonly CatalogEntry[];
-  find(kind: ListKind, publicName: string): CatalogEntry | undefined;
-  /** The server of a resource: the server that lists it, else the first with a template that matches. */
-  findResource(uri: string): { readonly server: Server; readonly uri: string } | undefined;
-  /** The public URI of a resource that a server lists under `uri`; undefined if the server does not list it. */
-  publicUriOf(server: Server, uri: string): string | undefined;
-  /** Names that two servers use or could use, for the operator. */
-  collisions(): readonly Collision[];
-}
+export type Catalog = ReturnType<typeof createCatalog>;
 
 /** Maximum number of steps (some tenths of a ms) for matching one URI against the templates of one server. */
 const stepsPerServer = 100_000;
@@ -61,7 +49,7 @@ export function createCatalog(
   naming: () => Naming,
   reservedUris: readonly string[] = [],
   offersOf: (server: Server) => Pick<Server, 'listing' | 'listed'> = server => server,
-): Catalog {
+) {
   const changed = createEmitter<ListKind>();
   const sections = new Map<ListKind, Section>();
   let matchers: readonly { readonly entry: CatalogEntry; readonly matches: Matcher }[] = [];
@@ -71,10 +59,16 @@ export function createCatalog(
     const offers = servers.all.flatMap(server =>
       offersOf(server).listing[kind].map(item => ({ server, item })),
     );
+    const wishes = offers.map(({ server, item: { key, publicName } }) => ({
+      server: server.config.name,
+      name: key,
+      publicName,
+    }));
+    const serverNames = servers.all.map(({ config }) => config.name);
     const named =
       kind === 'tool' || kind === 'prompt'
-        ? byPrefix(offers, reservedNames[kind])
-        : byUri(offers, kind === 'resource' ? reservedUris : []);
+        ? assignNames(wishes, serverNames, naming(), reservedNames[kind])
+        : assignUris(wishes, kind === 'resource' ? reservedUris : []);
     const entries = offers.map(({ server, item }, index): CatalogEntry => {
       const publicName = named.names[index] ?? item.key;
       const { key, bytes, legacyBytes, faults, isAdministrative } = item;
@@ -96,38 +90,6 @@ export function createCatalog(
     });
     if (kind === 'template')
       matchers = entries.map(entry => ({ entry, matches: matcherOf(entry.publicName) }));
-  }
-
-  type Offer = { readonly server: Server; readonly item: Item };
-
-  const byPrefix = (offers: readonly Offer[], reserved: readonly string[]) =>
-    assignNames(
-      offers.map(({ server, item: { key, publicName } }) => ({
-        server: server.config.name,
-        name: key,
-        publicName,
-      })),
-      servers.all.map(({ config }) => config.name),
-      naming(),
-      reserved,
-    );
-
-  /** A URI is unique unless another server lists it too. Only then it gets the server's name as a prefix. */
-  function byUri(offers: readonly Offer[], reserved: readonly string[]) {
-    const fixed = offers.flatMap(({ item }) => item.publicName ?? []);
-    const taken = new Set([...reserved, ...fixed]);
-    const collisions: Collision[] = [];
-    const names = offers.map(({ server, item }) => {
-      const { name } = server.config;
-      if (item.publicName !== undefined) return item.publicName;
-      let publicName = item.key;
-      while (taken.has(publicName)) publicName = `${name}+${publicName}`;
-      if (publicName !== item.key)
-        collisions.push({ server: name, name: item.key, wanted: item.key, publicName });
-      taken.add(publicName);
-      return publicName;
-    });
-    return { names, collisions };
   }
 
   const hear = () =>
@@ -164,10 +126,12 @@ export function createCatalog(
   const find = (kind: ListKind, publicName: string) => sections.get(kind)?.byName.get(publicName);
 
   return {
+    /** Fires with the kind of list that changed. */
     changed: changed.event,
-    list: kind => sections.get(kind)?.entries ?? [],
+    list: (kind: ListKind) => sections.get(kind)?.entries ?? [],
     find,
-    findResource(uri) {
+    /** The server of a resource: the server that lists it, else the first with a template that matches. */
+    findResource(uri: string): { readonly server: Server; readonly uri: string } | undefined {
       const listed = find('resource', uri);
       if (listed) return { server: listed.server, uri: listed.name };
       const templated = findTemplate(uri);
@@ -175,15 +139,17 @@ export function createCatalog(
       const prefixLength = templated.publicName.length - templated.name.length;
       return { server: templated.server, uri: uri.slice(prefixLength) };
     },
-    publicUriOf({ config }, uri) {
-      // Tries the possible names in the order of `byUri`.
+    /** The public URI of a resource that a server lists under `uri`; undefined if the server does not list it. */
+    publicUriOf({ config }: Server, uri: string): string | undefined {
+      // Tries the possible names in the order of `assignUris`.
       for (let publicUri = uri; ; publicUri = `${config.name}+${publicUri}`) {
         const entry = find('resource', publicUri);
         if (!entry && !reservedUris.includes(publicUri)) return undefined;
         if (entry?.server.config === config && entry.name === uri) return publicUri;
       }
     },
-    collisions: () => [...sections.values()].flatMap(section => section.collisions),
+    /** Names that two servers use or could use, for the operator. */
+    collisions: (): readonly Collision[] => [...sections.values()].flatMap(one => one.collisions),
     [Symbol.dispose]() {
       serversHeard[Symbol.dispose]();
       for (const one of heard) one[Symbol.dispose]();

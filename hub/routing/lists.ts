@@ -8,24 +8,7 @@ import { isStateless } from './bridge/eras.ts';
 import { type Catalog, type CatalogEntry, createCatalog } from './catalog.ts';
 
 /** The lists of all servers as prepared answers, made at the first request after a change. */
-export interface Lists {
-  /**
-   * The answer to a list request, without the items that the schema of the revision refuses or the grants do not allow.
-   * `id` is JSON text. Throws HUB_REQUEST_INVALID for an unknown cursor.
-   */
-  answer(
-    kind: ListKind,
-    cursor: string | undefined,
-    id: string,
-    revision: string,
-    grants: Grants,
-  ): ReplyBytes;
-  /**
-   * Refreshes the lists whose time to live is over. Resolves when they were read, or after one second: the last known
-   * list then stays. Undefined if no list is stale.
-   */
-  freshen(kind: ListKind): Promise<void> | undefined;
-}
+export type Lists = ReturnType<typeof createLists>;
 
 /** Items per page. Most hubs have less than one page of items. */
 const pageSize = 1_000;
@@ -40,20 +23,22 @@ type Pages = {
   readonly isForEveryone: boolean;
 };
 
-export type ListsNeeds = {
-  readonly catalog: Catalog;
-  readonly servers: Pick<Servers, 'all'>;
-  readonly clock: Pick<Clock, 'after' | 'monotonic'>;
-  /** True for the lists of one client, which no shared cache may keep. */
-  readonly isOwn?: boolean;
-};
-
 const answerStart = '{"jsonrpc":"2.0","id":';
 const answerEnd = '}}';
 const wholeEnd = Buffer.from(answerEnd);
 
-export function createLists(needs: ListsNeeds): Lists {
-  const { catalog, servers, clock } = needs;
+/** `isOwn`: the lists are those of one client, which no shared cache may keep. */
+export function createLists({
+  catalog,
+  servers,
+  clock,
+  isOwn = false,
+}: {
+  readonly catalog: Catalog;
+  readonly servers: Pick<Servers, 'all'>;
+  readonly clock: Pick<Clock, 'after' | 'monotonic'>;
+  readonly isOwn?: boolean;
+}) {
   /** Each page holds the bytes after the id, without the two closing braces. */
   const pages = new Map<ListKind, Pages>();
   catalog.changed(kind => pages.delete(kind));
@@ -107,7 +92,7 @@ export function createLists(needs: ListsNeeds): Lists {
   /** The time to live and cache scope of a list: the strictest of those of its servers. */
   function caching(kind: ListKind): string {
     let until = Infinity;
-    let cacheScope = needs.isOwn ? 'private' : 'public';
+    let cacheScope = isOwn ? 'private' : 'public';
     for (const server of servers.all) {
       if (server.listing[kind].length === 0) continue;
       until = Math.min(until, server.freshUntil(kind));
@@ -118,7 +103,17 @@ export function createLists(needs: ListsNeeds): Lists {
   }
 
   return {
-    answer(kind, cursor, id, revision, grants) {
+    /**
+     * The answer to a list request, without the items that the schema of the revision refuses or the grants do not
+     * allow. `id` is JSON text. Throws HUB_REQUEST_INVALID for an unknown cursor.
+     */
+    answer(
+      kind: ListKind,
+      cursor: string | undefined,
+      id: string,
+      revision: string,
+      grants: Grants,
+    ): ReplyBytes {
       const all = pagesOf(kind, revision, grants);
       const index = cursor === undefined ? 0 : all.findIndex((_, at) => cursorOf(at) === cursor);
       const page = all[index];
@@ -134,7 +129,11 @@ export function createLists(needs: ListsNeeds): Lists {
         revision === modernVersion ? Buffer.from(`${caching(kind)}${answerEnd}`) : wholeEnd,
       ];
     },
-    freshen(kind) {
+    /**
+     * Refreshes the lists whose time to live is over. Resolves when they were read, or after one second: the last
+     * known list then stays. Undefined if no list is stale.
+     */
+    freshen(kind: ListKind): Promise<void> | undefined {
       const now = clock.monotonic();
       const stale = servers.all.filter(server => {
         const serverInfo = server.running?.serverInfo;
@@ -172,15 +171,16 @@ const cursorOf = (index: number) => Buffer.from(`page ${index}`).toString('base6
 /** The items on the endpoint of all servers, and their lists. */
 export type Offering = { readonly catalog: Catalog; readonly lists: Lists };
 
-export type OfferingNeeds = {
-  readonly servers: Pick<Servers, 'all' | 'changed'>;
-  readonly clock: Pick<Clock, 'after' | 'monotonic'>;
-};
-
 /** Creates the offering of all servers. An instance that `instanceOf` returns replaces its server. */
 export function createOffering(
   naming: () => Naming,
-  { servers, clock }: OfferingNeeds,
+  {
+    servers,
+    clock,
+  }: {
+    readonly servers: Pick<Servers, 'all' | 'changed'>;
+    readonly clock: Pick<Clock, 'after' | 'monotonic'>;
+  },
   instanceOf?: (server: Server) => Server | undefined,
 ): Offering {
   const offersOf = (server: Server) => instanceOf?.(server) ?? server;

@@ -24,6 +24,9 @@ export type Collision = {
   readonly publicName: string;
 };
 
+/** The public names in the order of the wishes. */
+type Assigned = { readonly names: readonly string[]; readonly collisions: readonly Collision[] };
+
 const hashLength = 7;
 const endsInHash = /_[0-9a-f]{7}$/;
 
@@ -53,21 +56,42 @@ export function assignNames(
   servers: readonly string[],
   naming: Naming,
   reserved: readonly string[] = [],
-): {
-  readonly names: readonly string[];
-  readonly collisions: readonly Collision[];
-} {
+): Assigned {
   const longerOnes = prefixesWithin(servers, naming);
-  const taken = new Set(reserved);
+  return assign(wishes, reserved, wish => {
+    const wanted = publicNameOf(wish, naming);
+    const isOfAnother = longerOnes.get(wish.server)?.some(prefix => wanted.startsWith(prefix));
+    const first = isOfAnother ? withHash(wanted, wish, naming) : wanted;
+    // A server may list a name twice, or a name that equals the hashed name of another item.
+    return { wanted, first, next: (_, again) => withHash(wanted, wish, naming, again) };
+  });
+}
+
+/** Assigns public URIs. A URI that another server lists too gets the server's name as a prefix. */
+export const assignUris = (wishes: readonly Wish[], reserved: readonly string[]): Assigned =>
+  assign(wishes, reserved, ({ server, name }) => ({
+    wanted: name,
+    first: name,
+    next: taken => `${server}+${taken}`,
+  }));
+
+/** Gives each wish its fixed name, else the first name that is not taken. */
+function assign(
+  wishes: readonly Wish[],
+  reserved: readonly string[],
+  namesFor: (wish: Wish) => {
+    readonly wanted: string;
+    readonly first: string;
+    readonly next: (taken: string, again: number) => string;
+  },
+): Assigned {
+  const taken = new Set([...reserved, ...wishes.flatMap(({ publicName }) => publicName ?? [])]);
   const collisions: Collision[] = [];
   const names = wishes.map(wish => {
     if (wish.publicName !== undefined) return wish.publicName;
-    const wanted = publicNameOf(wish, naming);
-    const isOfAnother = longerOnes.get(wish.server)?.some(prefix => wanted.startsWith(prefix));
-    let publicName = isOfAnother ? withHash(wanted, wish, naming) : wanted;
-    // A server may list a name twice, or a name that equals the hashed name of another item.
-    for (let again = 0; taken.has(publicName); again++)
-      publicName = withHash(wanted, wish, naming, again);
+    const { wanted, first, next } = namesFor(wish);
+    let publicName = first;
+    for (let again = 0; taken.has(publicName); again++) publicName = next(publicName, again);
     if (publicName !== wanted)
       collisions.push({ server: wish.server, name: wish.name, wanted, publicName });
     taken.add(publicName);

@@ -1,4 +1,5 @@
 import {
+  invalidRequest,
   methodNotFound,
   type Call,
   type ResolvedCall,
@@ -8,6 +9,13 @@ import {
   requireInitialized,
   requireString,
 } from './call.ts';
+import {
+  type Resource,
+  listenAll,
+  listenOne,
+  subscribeAt,
+  unsubscribeAt,
+} from './methods/subscriptions.ts';
 import { HubError } from '#core';
 import {
   type Edit,
@@ -31,7 +39,6 @@ import {
   setLevel,
 } from './methods/hub.ts';
 import { type Method, type MethodNeeds, own, serverOf } from './methods/method.ts';
-import { listenAll, listenOne, subscribeAt, unsubscribeAt } from './methods/subscriptions.ts';
 import {
   knowsTasks,
   modernTasksOfAll,
@@ -133,23 +140,12 @@ const read: Method = (call, needs) => {
   return callTo(server, call, edits, publicUri, undefined, restored);
 };
 
-const subscribe: Method = (call, needs) => {
-  const { edits, ...resource } = findResource(call, needs);
-  return subscribeAt(call, edits, resource, needs);
-};
-
-const unsubscribe: Method = (call, needs) => {
-  const { edits, ...resource } = findResource(call, needs);
-  return unsubscribeAt(call, edits, resource, false, needs);
-};
-
 const complete: Method = (call, needs) => {
   const { catalog } = needs.clients.offeringFor(call);
   const ref = membersOf(call.request.bytes, call.params.get('ref'));
   const type = requireString(call, ref, 'type', 'params.ref.type').text;
   if (type !== 'ref/prompt' && type !== 'ref/resource')
-    throw new HubError(
-      'HUB_REQUEST_INVALID',
+    throw invalidRequest(
       `"params.ref.type" is ${JSON.stringify(type)}; it must be ref/prompt or ref/resource`,
     );
   const isPrompt = type === 'ref/prompt';
@@ -181,8 +177,11 @@ const methodsOfAll: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['initialize', initializeAll],
   ['ping', ping],
   ['logging/setLevel', setLevel],
-  ['resources/subscribe', subscribe],
-  ['resources/unsubscribe', unsubscribe],
+  ['resources/subscribe', (call, needs) => subscribeAt(call, findResource(call, needs), needs)],
+  [
+    'resources/unsubscribe',
+    (call, needs) => unsubscribeAt(call, findResource(call, needs), false, needs),
+  ],
   ...tasksOfAll,
 ]);
 
@@ -211,58 +210,49 @@ function withUri(bytes: Buffer, from: string, to: string): Buffer {
 const pass: Method = call => {
   const makesTask = call.params.has('task');
   if (makesTask && call.session.isSessionless)
-    throw new HubError(
-      'HUB_REQUEST_INVALID',
+    throw invalidRequest(
       '"params.task": nobody could ask for the task later, as this request has no session. Leave "task" out, or open a session at the server',
     );
   return callTo(serverOf(call), call, noEdits, undefined, makesTask ? { kind: 'task' } : undefined);
 };
 
-/** A URI that is not a string is forwarded; the server refuses it. */
-const uriOf = ({ request, params }: Call) => stringAt(request.bytes, params.get('uri'));
+/** The resource in a request; undefined if its URI is not a string, which the server refuses. */
+function resourceOfOne(call: Call): Resource | undefined {
+  const uri = stringAt(call.request.bytes, call.params.get('uri'));
+  const server = serverOf(call);
+  return uri === undefined ? undefined : { server, uri, publicUri: uri, edits: noEdits };
+}
 
 const subscribeOne: Method = (call, needs) => {
-  const uri = uriOf(call);
-  return uri === undefined
-    ? pass(call, needs)
-    : subscribeAt(call, noEdits, { server: serverOf(call), uri, publicUri: uri }, needs);
+  const resource = resourceOfOne(call);
+  return resource ? subscribeAt(call, resource, needs) : pass(call, needs);
 };
 
 const unsubscribeOne: Method = (call, needs) => {
-  const uri = uriOf(call);
-  return uri === undefined
-    ? pass(call, needs)
-    : unsubscribeAt(call, noEdits, { server: serverOf(call), uri }, true, needs);
+  const resource = resourceOfOne(call);
+  return resource ? unsubscribeAt(call, resource, true, needs) : pass(call, needs);
 };
 
-/** Methods that the stateless revision removed. They are refused whatever the server supports. */
-const removed = [
-  'initialize',
-  'ping',
-  'logging/setLevel',
-  'resources/subscribe',
-  'resources/unsubscribe',
-].map((name): readonly [string, Method] => [
-  name,
-  () => {
-    throw methodNotFound(`MCP 2026-07-28 has no method ${JSON.stringify(name)}`);
-  },
-]);
-
-/** Methods that the endpoint of one server does not simply forward, for clients with a session. */
-const methodsOfOne: ReadonlyMap<string, Method> = new Map<string, Method>([
+const sessionMethods: readonly (readonly [string, Method])[] = [
   ['initialize', initializeOne],
   ['ping', ping],
   ['logging/setLevel', setLevel],
   ['resources/subscribe', subscribeOne],
   ['resources/unsubscribe', unsubscribeOne],
-  ...tasksOfOne,
-]);
+];
 
-/** The same for clients without a session (MCP 2026-07-28). */
-const modernMethodsOfOne: ReadonlyMap<string, Method> = new Map<string, Method>([
+/** Methods that the endpoint of one server does not simply forward, for clients with a session. */
+const methodsOfOne = new Map<string, Method>([...sessionMethods, ...tasksOfOne]);
+
+/** The same for clients without a session (MCP 2026-07-28). Methods that it removed are refused at every server. */
+const modernMethodsOfOne = new Map<string, Method>([
   ['server/discover', discoverOne],
   ['subscriptions/listen', listenOne],
   ...modernTasksOfOne,
-  ...removed,
+  ...sessionMethods.map(([name]): readonly [string, Method] => [
+    name,
+    () => {
+      throw methodNotFound(`MCP 2026-07-28 has no method ${JSON.stringify(name)}`);
+    },
+  ]),
 ]);

@@ -5,7 +5,7 @@ import type { ClientInstances } from './client-instances.ts';
 import type { EarlierSession, SessionSettings, SessionState, Endpoint } from './session.ts';
 import type { Subscriptions } from './events/subscriptions.ts';
 import type { Tasks } from './tasks/tasks.ts';
-import type { UrlElicitations } from './events/url-elicitations.ts';
+import type { UrlElicitations } from './events/ownership.ts';
 
 const noSettings: SessionSettings = { logLevel: undefined, subscriptions: [] };
 

@@ -20,7 +20,7 @@ import { createLogLevels } from './events/log-levels.ts';
 import { createFromClients, createFromServers } from './events/messages.ts';
 import { createSubscriptionStreams } from './events/subscription-streams.ts';
 import { createSubscriptions } from './events/subscriptions.ts';
-import { createUrlElicitations } from './events/url-elicitations.ts';
+import { createUrlElicitations } from './events/ownership.ts';
 import { resolveCall } from './resolve.ts';
 import { createResumption } from './resume.ts';
 import {

@@ -1,5 +1,5 @@
+import { type Request, type Message, type ReplyBytes, valueOf } from '#jsonrpc';
 import { HubError, type KeyedSlotMap, createKeyedSlotMap, isObject } from '#core';
-import { type Message, type ReplyBytes, valueOf } from '#jsonrpc';
 import { type LogLevel, isLogLevel, logLevels } from '#mcp';
 import type { Principal } from '#policy';
 import type { ClientOfSession, Server } from '#servers';
@@ -79,11 +79,8 @@ export type InstanceHolder = {
 export type SessionState = Owner &
   InstanceHolder & {
     readonly endpoint: Endpoint;
-    /** The principal that opened the session. */
     readonly principal: Principal;
-    /** The transport of the client. */
     readonly over: Over;
-    /** Time of opening, in milliseconds since the epoch. */
     readonly openedAt: number;
     /** True if the session carries single requests, which need no `initialize`. */
     readonly isSessionless: boolean;
@@ -164,20 +161,16 @@ export function isWanted(wanted: LogLevel | undefined, params: unknown): boolean
   return !isLogLevel(level) || logLevels.indexOf(level) >= logLevels.indexOf(wanted);
 }
 
-/** Work that can be cancelled. */
-export type Cancellable = Pick<Relayed<unknown>, 'cancel'>;
-
 /** The cancellation state of a request, and the work to cancel. Only this file writes to it. */
 export type Cancellation = {
-  /** The work in progress for the request. */
-  work: Cancellable | undefined;
+  work: Pick<Relayed<unknown>, 'cancel'> | undefined;
   isCancelled: boolean;
 };
 
 export const createCancellation = (): Cancellation => ({ work: undefined, isCancelled: false });
 
 /** Sets the work to cancel if the client cancels the request; undefined if nothing can be cancelled. */
-export function setWork(cancellation: Cancellation, work: Cancellable | undefined): void {
+export function setWork(cancellation: Cancellation, work: Cancellation['work']): void {
   cancellation.work = work;
 }
 
@@ -188,13 +181,10 @@ export function cancelCall(cancellation: Cancellation, reason: string | undefine
 }
 
 /** Throws HUB_CALL_CANCELLED if the client cancelled the request. Call it after each wait. */
-export function throwIfCancelled({
-  cancellation,
-  request,
-}: {
+export function throwIfCancelled(call: {
   readonly cancellation: Cancellation;
-  readonly request: { readonly method: string };
+  readonly request: Pick<Request, 'method'>;
 }): void {
-  if (cancellation.isCancelled)
-    throw new HubError('HUB_CALL_CANCELLED', `the client cancelled ${request.method}`);
+  if (call.cancellation.isCancelled)
+    throw new HubError('HUB_CALL_CANCELLED', `the client cancelled ${call.request.method}`);
 }

@@ -17,7 +17,7 @@ import { setWork, throwIfCancelled } from '../session.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
 import { inPayload, type Tasks } from '../tasks/tasks.ts';
 import { noteError } from '../trace.ts';
-import { type UrlElicitations, keepPages } from '../events/url-elicitations.ts';
+import { type UrlElicitations, keepPages } from '../events/ownership.ts';
 
 export type SendNeeds = {
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -36,28 +36,7 @@ export function send(
   server: Server,
   running: Running,
   needs: SendNeeds,
-): Promise<ServerReply> {
-  const reply = sendOnce(resolved, edits, server, running, needs);
-  const isOverHttp = isStateless(running.serverInfo) && server.config.launch.kind === 'remote';
-  if (!isOverHttp || resolved.call.request.method !== 'tools/call') return reply;
-  return reply.then(async first => {
-    if (!isHeaderMismatch(first)) return first;
-    await server.refresh('tool');
-    return await sendOnce(resolved, edits, server, running, needs);
-  });
-}
-
-function isHeaderMismatch({ outcome, bytes }: ServerReply): boolean {
-  const error = outcome === 'error' ? valueOf(bytes, readAnswer(bytes).payload) : undefined;
-  return isObject(error) && error['code'] === rpcCodes.headerMismatch;
-}
-
-function sendOnce(
-  resolved: ResolvedCall,
-  edits: readonly Edit[],
-  server: Server,
-  running: Running,
-  needs: SendNeeds,
+  isRetry = false,
 ): Promise<ServerReply> {
   const { call } = resolved;
   const { request, session, responseStream } = call;
@@ -85,7 +64,18 @@ function sendOnce(
     resolved.waitedMs,
   );
   setWork(call.cancellation, relayed);
-  return relayed.answer;
+  const isOverHttp = isStateless(running.serverInfo) && server.config.launch.kind === 'remote';
+  if (isRetry || !isOverHttp || request.method !== 'tools/call') return relayed.answer;
+  return relayed.answer.then(async first => {
+    if (!isHeaderMismatch(first)) return first;
+    await server.refresh('tool');
+    return await send(resolved, edits, server, running, needs, true);
+  });
+}
+
+function isHeaderMismatch({ outcome, bytes }: ServerReply): boolean {
+  const error = outcome === 'error' ? valueOf(bytes, readAnswer(bytes).payload) : undefined;
+  return isObject(error) && error['code'] === rpcCodes.headerMismatch;
 }
 
 /** Makes the reply from an answer, with the client's id, and stores what the hub must remember from it. */

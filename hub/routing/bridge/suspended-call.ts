@@ -23,7 +23,7 @@ import type {
 import { invalid } from './request-state.ts';
 import { outcomeOf } from './send.ts';
 import { withTrace } from '../trace.ts';
-import { pagesWanted } from '../events/url-elicitations.ts';
+import { pagesWanted } from '../events/ownership.ts';
 
 /**
  * Maximum time for a client to return with answers, in ms. A person may have to answer. For a shared server,

@@ -17,7 +17,7 @@ import {
 import type { ResponseStream, ForwardedRequest } from '#upstream';
 import type { SessionState } from '../session.ts';
 import type { Tasks } from '../tasks/tasks.ts';
-import { type UrlElicitations, keepPage } from './url-elicitations.ts';
+import { type UrlElicitations, keepPage } from './ownership.ts';
 
 export type ClientRequests = ReturnType<typeof createClientRequests>;
 

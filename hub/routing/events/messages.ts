@@ -18,7 +18,7 @@ import type { SuspendedCalls } from '../bridge/input-required.ts';
 import type { LogLevels } from './log-levels.ts';
 import type { SubscriptionStreams } from './subscription-streams.ts';
 import type { Subscriptions } from './subscriptions.ts';
-import type { UrlElicitations } from './url-elicitations.ts';
+import type { UrlElicitations } from './ownership.ts';
 
 export type FromServersNeeds = {
   readonly sessions: () => readonly SessionState[];

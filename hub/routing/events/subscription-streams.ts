@@ -1,4 +1,4 @@
-import { metaEdits, type Call } from '../call.ts';
+import { invalidRequest, metaEdits, type Call } from '../call.ts';
 import { HubError, isObject } from '#core';
 import {
   type Notification,
@@ -198,8 +198,7 @@ const maxNamed = 1_000;
 /** Reads `params.notifications`. Throws HUB_REQUEST_INVALID if it has another shape. */
 export function readFilter({ request, params }: Call): Filter {
   const asked = valueOf(request.bytes, params.get('notifications'));
-  if (!isObject(asked))
-    throw new HubError('HUB_REQUEST_INVALID', '"params.notifications" must be an object');
+  if (!isObject(asked)) throw invalidRequest('"params.notifications" must be an object');
   const lists = Object.values(members).filter(member => asked[member] === true);
   return {
     lists: new Set(lists),
@@ -213,8 +212,7 @@ function strings(value: unknown, name: string): readonly string[] {
   const list: unknown[] = Array.isArray(value) ? value : [undefined];
   const texts = list.filter(one => typeof one === 'string');
   if (texts.length !== list.length || list.length > maxNamed)
-    throw new HubError(
-      'HUB_REQUEST_INVALID',
+    throw invalidRequest(
       `"params.notifications.${name}" must be a list of at most ${maxNamed} strings`,
     );
   return [...new Set(texts)];

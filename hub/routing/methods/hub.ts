@@ -1,6 +1,6 @@
+import { invalidRequest, callTo, type Call, ownCall, type Reply, hubReply } from '../call.ts';
 import { hubInfo, type ServerInfo, type Server } from '#servers';
-import { callTo, type Call, ownCall, type Reply, hubReply } from '../call.ts';
-import { HubError, isObject } from '#core';
+import { isObject } from '#core';
 import {
   encodeResult,
   membersOf,
@@ -28,11 +28,9 @@ export const ping = own(({ id }) => encodeResult(id, '{}'));
 
 /** The client's revision if the hub supports it, else the newest. Stored only once the answer is certain. */
 function negotiate({ request, params, session }: Call): string {
-  if (session.client)
-    throw new HubError('HUB_REQUEST_INVALID', 'the session is initialized already');
+  if (session.client) throw invalidRequest('the session is initialized already');
   const asked = stringAt(request.bytes, params.get('protocolVersion'));
-  if (asked === undefined)
-    throw new HubError('HUB_REQUEST_INVALID', '"params.protocolVersion" must be a string');
+  if (asked === undefined) throw invalidRequest('"params.protocolVersion" must be a string');
   return isKnownVersion(asked) ? asked : latestVersion;
 }
 
@@ -176,8 +174,7 @@ function withVersions(bytes: Buffer): Buffer {
 export const setLevel = own(({ request, id, params, session }, needs) => {
   const level = valueOf(request.bytes, params.get('level'));
   if (!isLogLevel(level))
-    throw new HubError(
-      'HUB_REQUEST_INVALID',
+    throw invalidRequest(
       `"params.level" is ${JSON.stringify(level)}; it must be one of ${logLevels.join(', ')}`,
     );
   session.logLevel = level;

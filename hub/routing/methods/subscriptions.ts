@@ -16,11 +16,12 @@ import { readFilter } from '../events/subscription-streams.ts';
 import { type Endpoint, throwIfCancelled } from '../session.ts';
 import { type Method, type MethodNeeds, own, serverOf } from './method.ts';
 
-/** A resource with the server's URI and the client's URI. */
+/** A resource with the server's URI and the client's URI, and the edits that replace the latter in the request. */
 export type Resource = {
   readonly server: Server;
   readonly uri: string;
   readonly publicUri: string;
+  readonly edits: readonly Edit[];
 };
 
 const canSubscribe = ({ resources }: { readonly [name: string]: unknown }) =>
@@ -32,8 +33,7 @@ const canSubscribe = ({ resources }: { readonly [name: string]: unknown }) =>
  */
 export function subscribeAt(
   resolved: Call,
-  edits: readonly Edit[],
-  { server, uri, publicUri }: Resource,
+  { server, uri, publicUri, edits }: Resource,
   { clients, relay, subscriptions }: MethodNeeds,
 ): ResolvedCall {
   return ownCall(
@@ -62,8 +62,7 @@ export function subscribeAt(
  */
 export function unsubscribeAt(
   resolved: Call,
-  edits: readonly Edit[],
-  { server, uri }: Pick<Resource, 'server' | 'uri'>,
+  { server, uri, edits }: Resource,
   isServerTold: boolean,
   { clients, relay, subscriptions }: MethodNeeds,
 ): ResolvedCall {
@@ -88,7 +87,7 @@ export function unsubscribeAt(
  * none, and updates of resources whose servers support subscriptions.
  */
 const listen = (
-  find: (uri: string, call: Call, needs: MethodNeeds) => Resource | undefined,
+  find: (uri: string, call: Call, needs: MethodNeeds) => Omit<Resource, 'edits'> | undefined,
 ): Method =>
   own(async (call, needs) => {
     const { clients, streams, subscriptions } = needs;
