@@ -87,7 +87,6 @@ export function createFilling(variables: Readonly<Record<string, string>>) {
         if (!inputs.some(input => isSame(part, name, input.name))) values.set(name, value);
       return Object.fromEntries(values);
     },
-    /** Returns the arguments in order. */
     args(inputs: readonly Argument[]): readonly string[] {
       return inputs.flatMap((input, index) => {
         const { type, name, valueHint } = input;
@@ -102,7 +101,6 @@ export function createFilling(variables: Readonly<Record<string, string>>) {
         return value === '' ? [name] : [name, value];
       });
     },
-    /** Grows with each value. */
     filled,
   };
 }

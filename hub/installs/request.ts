@@ -21,7 +21,6 @@ export type InstallRequest = {
 /** The steps of an install, in order. Not every install has every step. */
 export type InstallStep = 'validate' | 'resolve' | 'build' | 'pull' | 'trial' | 'write';
 
-/** A progress line of an install. */
 export type InstallProgress = { readonly step: InstallStep; readonly text: string };
 
 /** The entry for the file that follows from a request. */

@@ -31,12 +31,10 @@ type Bounds = Pick<
   ServerConfig,
   'name' | 'maxConcurrentCalls' | 'maxQueuedCalls' | 'callTimeoutMs'
 >;
-/** The parts of a config that identify a breaker. */
 type BreakerOf = Pick<ServerConfig, 'name' | 'origin'>;
 
 export type AdmissionNeeds = {
   readonly clock: Clock;
-  /** Undefined for no breaker. */
   readonly breaker: SharedBreaker | undefined;
   /** Starts a failed server for the trial call of a half-open breaker. */
   readonly revive: () => void;
@@ -164,7 +162,6 @@ export function createAdmission(config: Bounds, { clock, breaker, revive }: Admi
     /** Closes the breaker because the operator has restarted the server. */
     reset: (): void => breaker?.reset(),
     snapshot: () => ({ ...bulkhead.snapshot(), breaker: breaker && describe(breaker) }),
-    /** Releases the breaker. */
     close(): void {
       isClosed = true;
       heard?.[Symbol.dispose]();

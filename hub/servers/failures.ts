@@ -35,7 +35,6 @@ export function isLasting(error: unknown): boolean {
   return error.data.retryable === false && error.data['status'] !== 404;
 }
 
-/** The stderr of a server before it ended. */
 export type LastWords = {
   /** The line that may explain the end, as a sentence; otherwise empty. */
   readonly quoted: string;
@@ -63,7 +62,6 @@ class Intended extends Error {}
 export const haltedError = (server: string, how: string): HubError =>
   goneError(server, how, { quoted: '', stderr: '' }, new Intended(how));
 
-/** Whether the hub has stopped the server. */
 export const isHalted = (error: HubError): boolean => error.cause instanceof Intended;
 
 /** The error of a failed start, with the end of the server's stderr. */

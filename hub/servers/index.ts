@@ -6,7 +6,7 @@ export {
   createHandles,
   digestOf,
   maxHandles,
-} from './adoption/handles.ts';
+} from './adoption/adoption.ts';
 export {
   type ClientOfSession,
   type ServerInfo,

@@ -76,12 +76,10 @@ export function createPersistedState(
         return false; // The program is unknown while the engine is unreachable.
       }
     },
-    /** Saves the listing for clients of the next run. */
     keep(listing: Listing, identity: string | undefined): void {
       const known = digest();
       if (known !== undefined) writing = keptListings?.keep(name, known, listing, identity);
     },
-    /** Saves the handle of this instance in place of any other. */
     onStarted(started: Started): void {
       turn++;
       hasStarted = true;

@@ -52,7 +52,6 @@ export type Interest = {
   readonly tasks: readonly string[];
 };
 
-/** One configured server. */
 export interface Server {
   readonly config: ServerConfig;
   /** It runs in the hub itself: there is nothing to start, stop or remove. */
@@ -65,13 +64,10 @@ export interface Server {
   readonly notified: Event<ServerNotification>;
   /** Requests of the server to a client. The only listener must answer each of them, once. */
   readonly serverRequest: Event<ServerRequest>;
-  /** Its lists, as last read. */
   readonly listing: Listing;
   readonly running: Running | undefined;
-  /** Undefined while it does not run. */
   readonly health: Health | undefined;
   readonly restarts: number;
-  /** Admits or refuses calls. */
   readonly admission: ServerAdmission;
   /** Number of instances that belong to sessions. */
   readonly instances: number;

@@ -101,7 +101,6 @@ export function createServers(
   }
 
   return {
-    /** The servers of the current config. */
     get all(): readonly Server[] {
       return all;
     },

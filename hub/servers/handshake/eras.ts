@@ -55,7 +55,6 @@ export function createEras(needs: { readonly kept: Table; readonly log: Log }) {
     async confirm(key: string, era: Era, durably: boolean): Promise<void> {
       await (durably ? kept : probed).put(key, era);
     },
-    /** Drops an era that was wrong. */
     async forget(key: string): Promise<void> {
       await probed.remove(key);
       await kept.remove(key);

@@ -183,10 +183,11 @@ async function openSession(
   const serverInfo = await perform(upstream, handshakeOptionsOf(needs));
   const { era, capabilities } = serverInfo;
   const { asking, isStateless } = speechOf(era, upstream, hubVersion);
+  const reader = { server, asking, clock, log, isStateless };
   const rereads = createRereads(
-    { server, timeoutMs: callTimeoutMs, isStateless, capabilities },
-    asking,
-    { clock, log, ...listNeeds, isCurrent: () => listNeeds.isCurrent(upstream) },
+    capabilities,
+    { ...reader, timeoutMs: callTimeoutMs },
+    { ...listNeeds, isCurrent: () => listNeeds.isCurrent(upstream) },
   );
   const subscribing = { clock, log, random, missed: () => rereads.doubt() };
   /** Set for servers of the stateless revision only. */
@@ -198,8 +199,7 @@ async function openSession(
     if (unmarked && !rereads.hear(unmarked)) client.notified(unmarked);
   };
   try {
-    const reading = { clock, log, isStateless };
-    const lists = await readListing(server, asking, capabilities, startTimeoutMs, reading);
+    const lists = await readListing(capabilities, { ...reader, timeoutMs: startTimeoutMs });
     const running: Running = { instance, upstream, serverInfo };
     return { running, lists, rereads, subscription };
   } catch (error) {

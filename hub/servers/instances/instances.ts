@@ -36,7 +36,6 @@ const sweepMs = 1_000;
 /** Name of the instance that older clients share; those of sessions have numbers. */
 const sharedInstance = 'legacy';
 
-/** No instances at first. */
 export function createInstances({ clock, create }: InstancesNeeds) {
   const opened = createEmitter<OwnInstance>();
   const groups = new Map<Server, Group>();
@@ -228,7 +227,6 @@ export function createInstances({ clock, create }: InstancesNeeds) {
     hearWith(heard: (instance: Server) => boolean): void {
       isHeard = heard;
     },
-    /** Fires when an instance is created. */
     opened: opened.event,
     /** Ends all instances for good, and resolves when they have ended. */
     async stopAll(): Promise<void> {

@@ -4,7 +4,6 @@ import { type Clock, type Log, messageOf } from '#core';
 export type Health = {
   /** Time of the last successful check, in milliseconds since the epoch; undefined before the first. */
   readonly at: number | undefined;
-  /** Latency of that check, in milliseconds. */
   readonly latencyMs: number | undefined;
   /** Number of failed checks since. */
   readonly misses: number;

@@ -3,7 +3,6 @@ import type { Clock } from '#core';
 
 export type IdleNeeds = {
   readonly clock: Pick<Clock, 'monotonic' | 'after'>;
-  /** Number of calls so far. */
   readonly calls: () => number;
   /** Whether a client waits for it, or listens to it, now. */
   readonly isBusy: () => boolean;
@@ -38,7 +37,6 @@ export function watchIdle(config: () => Pick<ServerConfig, 'idleStopMs'>, needs:
 
   later();
   return {
-    /** Applies a changed `idle_stop`. */
     retime(): void {
       timer?.[Symbol.dispose]();
       later();

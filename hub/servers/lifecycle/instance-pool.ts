@@ -147,7 +147,6 @@ export function createInstancePool(needs: InstancePoolNeeds) {
   }
 
   return {
-    /** The instance that takes calls. */
     get current() {
       return current;
     },

@@ -10,21 +10,19 @@ import {
   type LifecycleEvent,
   type LifecycleState,
   type Transition,
-  statusOf,
-} from './state.ts';
-import {
   detached,
   enter,
   finished,
   launch,
   queue,
   start,
+  statusOf,
   stay,
   stop,
   stopped,
   succeeded,
   successorOf,
-} from './transitions.ts';
+} from './state.ts';
 
 type On<T extends LifecycleEvent['type']> = Extract<LifecycleEvent, { type: T }>;
 

@@ -71,7 +71,6 @@ export function createRunner(needs: Needs) {
   }
 
   return {
-    /** The instance that takes calls. */
     get current() {
       return pool.current;
     },
@@ -153,7 +152,6 @@ type PerformerNeeds = {
 
 type Launch = { readonly variant: string | undefined; readonly config?: ServerConfig };
 
-/** Performs single effects. */
 function createPerformer(
   { record, start, persisted, onStarted, useConfig, resetAdmission }: Needs,
   { pool, changes, dispatch, ended }: PerformerNeeds,

@@ -2,7 +2,6 @@ import { isObject, tryParseJson } from '#core';
 import type { Folder } from '#store';
 import { type Item, type Listing, listKinds } from './listing.ts';
 
-/** The saved listing of a server. */
 export type Kept = {
   readonly listing: Listing;
   /** Identity of its program, such as the image id; undefined if unknown. */

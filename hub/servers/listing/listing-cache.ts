@@ -25,7 +25,6 @@ export type Misfit = {
 };
 
 type Needs = {
-  /** Called for each list that has changed, or was announced. */
   readonly changed: (kind: ListKind) => void;
   /** Called when other items than before are left out of a list. */
   readonly leftOut?: (misfits: readonly Misfit[]) => void;
@@ -59,7 +58,6 @@ export function createListingCache(first: Listing, { changed, leftOut }: Needs) 
       return listing;
     },
     replace,
-    /** Replaces all lists by those of an earlier run. */
     show(other: Listing): void {
       for (const kind of listKinds)
         replace(kind, { ...emptyReading, items: other[kind].map(item => checked(kind, item)) });
@@ -67,7 +65,6 @@ export function createListingCache(first: Listing, { changed, leftOut }: Needs) 
     /** Expiry on the monotonic clock, in milliseconds; 0 if the server set none. */
     freshUntil: (kind: ListKind) => (readings.get(kind) ?? emptyReading).freshUntil,
     scope: (kind: ListKind) => (readings.get(kind) ?? emptyReading).scope,
-    /** Items that are left out for some clients. */
     misfits: (): readonly Misfit[] => [...misfits.values()].flat(),
   };
 }

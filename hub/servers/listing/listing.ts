@@ -7,7 +7,6 @@ import { type Fault, faultsOf } from './item-faults.ts';
 export const listKinds = ['tool', 'resource', 'template', 'prompt'] as const;
 export type ListKind = (typeof listKinds)[number];
 
-/** An entry of a list. */
 export type Item = {
   /** The name; the URI of a resource, the URI template of a template. */
   readonly key: string;
@@ -39,7 +38,6 @@ export const emptyListing: Listing = { tool: [], resource: [], template: [], pro
 /** Who may receive a cached list: every client, or only the one it was read for. */
 export type CacheScope = 'public' | 'private';
 
-/** A list as it was read. */
 export type Reading = {
   readonly items: readonly Item[];
   /** Number of entries without a name, which no client can use. */
@@ -74,7 +72,12 @@ const maxTemplates = 1_000;
 const maxItemsOf = (kind: ListKind) => (kind === 'template' ? maxTemplates : maxItems);
 const maxPages = 1_000;
 
-type ListNeeds = {
+/** How lists are read. */
+export type ListReader = {
+  readonly server: string;
+  readonly asking: Pick<Asking, 'request'>;
+  /** Of each page. */
+  readonly timeoutMs: number;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Log;
   /** The server is of MCP 2026-07-28: its tools are converted for older clients. Default: false. */
@@ -82,25 +85,20 @@ type ListNeeds = {
 };
 
 /** Reads all pages of one list. Rejects with HubError if the server does not answer. */
-export async function readList(
-  server: string,
-  asking: Pick<Asking, 'request'>,
-  kind: ListKind,
-  timeoutMs: number,
-  needs: ListNeeds,
-): Promise<Reading> {
+export async function readList(kind: ListKind, reader: ListReader): Promise<Reading> {
+  const { asking, timeoutMs, clock, log } = reader;
   const { method } = listMethods[kind];
   const items: Item[] = [];
   let nameless = 0;
   // The list expires with its first page.
-  const since = needs.clock.monotonic();
+  const since = clock.monotonic();
   let ttlMs = Infinity;
   let scope: CacheScope = 'public';
   const cursors = new Set<string>();
   let cursor: string | undefined;
   for (let pages = 1; ; pages++) {
     const answer = await asking.request(method, cursor === undefined ? {} : { cursor }, timeoutMs);
-    const page = readPage(server, kind, answer, needs.isStateless === true, items);
+    const page = readPage(kind, reader, answer, items);
     nameless += page.nameless;
     const { next } = page;
     const tooLong = items.length > maxItemsOf(kind) || (next !== undefined && pages >= maxPages);
@@ -109,7 +107,7 @@ export async function readList(
     if (next === undefined && !tooLong) return { items, ...reading };
     if (next === undefined || tooLong || cursors.has(next)) {
       const why = tooLong ? 'the list is too long' : 'the server repeats a cursor';
-      needs.log.warn({ method, items: items.length, pages }, `${why}: the list is truncated`);
+      log.warn({ method, items: items.length, pages }, `${why}: the list is truncated`);
       return { items: items.slice(0, maxItemsOf(kind)), ...reading };
     }
     cursors.add(next);
@@ -123,21 +121,18 @@ const isRefusal = (error: unknown): boolean =>
 
 /** Reads every list that the capabilities announce. A list that the server refuses is empty. */
 export async function readListing(
-  server: string,
-  asking: Pick<Asking, 'request'>,
   capabilities: unknown,
-  timeoutMs: number,
-  needs: ListNeeds,
+  reader: ListReader,
 ): Promise<Readonly<Record<ListKind, Reading>>> {
   const read = async (kind: ListKind): Promise<Reading> => {
     const { capability, method } = listMethods[kind];
     if (!isObject(capabilities) || !isObject(capabilities[capability])) return emptyReading;
     try {
-      return await readList(server, asking, kind, timeoutMs, needs);
+      return await readList(kind, reader);
     } catch (error) {
       // Some servers announce resources but do not know templates. Only a timeout fails the start.
       if (!isRefusal(error)) throw error;
-      needs.log.debug({ method, error: messageOf(error) }, 'the server has no such list');
+      reader.log.debug({ method, error: messageOf(error) }, 'the server has no such list');
       return emptyReading;
     }
   };
@@ -152,10 +147,9 @@ export async function readListing(
 
 /** Adds the items of a page, up to one more than the maximum, and returns the cursor of the next page. */
 function readPage(
-  server: string,
   kind: ListKind,
+  { server, isStateless }: ListReader,
   answer: Answer,
-  isStateless: boolean,
   items: Item[],
 ): { readonly nameless: number; readonly next: string | undefined } {
   const { member, key, method } = listMethods[kind];

@@ -1,7 +1,13 @@
-import { type Clock, type Log, isObject, messageOf } from '#core';
+import { type Clock, isObject, messageOf } from '#core';
 import type { Notification } from '#jsonrpc';
-import type { Asking } from '../handshake/handshake.ts';
-import { type ListKind, type Reading, listKinds, listMethods, readList } from './listing.ts';
+import {
+  type ListKind,
+  type ListReader,
+  type Reading,
+  listKinds,
+  listMethods,
+  readList,
+} from './listing.ts';
 
 const kindsOf: ReadonlyMap<string, readonly ListKind[]> = new Map([
   ['notifications/tools/list_changed', ['tool']],
@@ -9,20 +15,9 @@ const kindsOf: ReadonlyMap<string, readonly ListKind[]> = new Map([
   ['notifications/resources/list_changed', ['resource', 'template']],
 ]);
 
-/** Whether the method is a `list_changed` notification. */
 export const isListChange = (method: string): boolean => kindsOf.has(method);
 
-export type RereadsOptions = {
-  readonly server: string;
-  readonly timeoutMs: number;
-  /** As in `readList`. */
-  readonly isStateless?: boolean;
-  readonly capabilities: { readonly [name: string]: unknown };
-};
-
 export type RereadsNeeds = {
-  readonly clock: Pick<Clock, 'after' | 'monotonic'>;
-  readonly log: Log;
   /** False once the instance has ended: nothing is read or replaced then. */
   readonly isCurrent: () => boolean;
   /** `isAnnounced`: the server sent `list_changed`, which is forwarded even if the list is the same. */
@@ -39,12 +34,11 @@ const spacingMs = 1_000;
 
 /** Rereads for one session with a server: at once for a first change, once for all that follow. */
 export function createRereads(
-  options: RereadsOptions,
-  asking: Pick<Asking, 'request'>,
+  capabilities: { readonly [name: string]: unknown },
+  reader: ListReader & { readonly clock: Pick<Clock, 'after'> },
   needs: RereadsNeeds,
 ) {
-  const { log } = needs;
-  const { server, timeoutMs, capabilities, isStateless = false } = options;
+  const { clock, log } = reader;
   /** Lists that changed before the first reading was over: it may have seen the old or the new. */
   let early: Set<ListKind> | undefined = new Set();
   const under = new Map<ListKind, 'read' | 'changed again'>();
@@ -57,7 +51,7 @@ export function createRereads(
   function read(kind: ListKind): Promise<void> {
     const isAnnounced = announced.delete(kind);
     beingRead.add(kind);
-    const reading = readList(server, asking, kind, timeoutMs, { ...needs, isStateless })
+    const reading = readList(kind, reader)
       .then(
         found => {
           if (needs.isCurrent()) needs.replace(kind, found, isAnnounced);
@@ -83,7 +77,7 @@ export function createRereads(
       if (earlier) await earlier;
       if (!needs.isCurrent()) break;
       const spaced = Promise.withResolvers<void>();
-      needs.clock.after(spacingMs, spaced.resolve);
+      clock.after(spacingMs, spaced.resolve);
       await read(kind);
       await spaced.promise;
     } while (under.get(kind) === 'changed again' && needs.isCurrent());

@@ -22,7 +22,6 @@ export type SubscriptionNeeds = {
   readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   readonly random: () => number;
   readonly log: Log;
-  /** Called when notifications may have been missed. */
   readonly missed: () => void;
 };
 
@@ -93,7 +92,6 @@ export function createSubscription(
     }
   }
 
-  /** Replaces the current subscription by a new one. */
   function take(opened: Open): void {
     if (next !== opened) return;
     opened.wait[Symbol.dispose]();
@@ -140,7 +138,6 @@ export function createSubscription(
 
   update();
   return {
-    /** Sets what clients listen to, besides the lists. */
     want(changed: Interest): void {
       wanted = filterOf(capabilities, changed);
       update();

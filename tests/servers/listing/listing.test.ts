@@ -22,6 +22,12 @@ function answering(results: readonly (object | HubError)[]) {
 }
 
 const needs = { clock: systemClock, log: silent };
+const readerOf = (asking: ReturnType<typeof answering>) => ({
+  server: 's',
+  asking,
+  timeoutMs: 1_000,
+  ...needs,
+});
 const tool = (name: unknown) => ({ name, inputSchema: { type: 'object' } });
 
 describe('a list', () => {
@@ -31,7 +37,7 @@ describe('a list', () => {
       { nextCursor: '2', tools: [] },
       { tools: [tool('b')] },
     ]);
-    const { items } = await readList('s', upstream, 'tool', 1_000, needs);
+    const { items } = await readList('tool', readerOf(upstream));
     assert.deepEqual(
       items.map(({ key, bytes }) => [key, bytes.toString()]),
       [
@@ -50,7 +56,7 @@ describe('a list', () => {
     const upstream = answering(
       Array.from({ length: 10 }, () => ({ tools: [tool('a')], nextCursor: 'same' })),
     );
-    const { items } = await readList('s', upstream, 'tool', 1_000, { clock: systemClock, log });
+    const { items } = await readList('tool', { ...readerOf(upstream), log });
     assert.equal(items.length, 2);
     assert.match(logged[0]?.message ?? '', /repeats a cursor/);
   });
@@ -66,10 +72,7 @@ describe('a list', () => {
         uriTemplate: `${at}`,
       }));
       const upstream = answering([{ tools: many, resourceTemplates: many }]);
-      assert.equal(
-        (await readList('s', upstream, kind, 1_000, { clock: systemClock, log })).items.length,
-        most,
-      );
+      assert.equal((await readList(kind, { ...readerOf(upstream), log })).items.length, most);
       assert.match(logged[0]?.message ?? '', /too long/);
     });
 
@@ -83,10 +86,8 @@ describe('a list', () => {
           ...(at + 1 < pages.length && { nextCursor: `${at}` }),
         })),
       );
-      const { freshUntil, scope } = await readList('s', upstream, 'tool', 1_000, {
-        clock,
-        log: silent,
-      });
+      const reader = { ...readerOf(upstream), clock };
+      const { freshUntil, scope } = await readList('tool', reader);
       return [freshUntil, scope];
     };
     const shared = { ttlMs: 60_000, cacheScope: 'public' };
@@ -99,13 +100,13 @@ describe('a list', () => {
 
   test('leaves out what has no name, and refuses what is no list', async () => {
     const odd = [tool('a'), tool(5), {}, null, 'x', [], tool('b')];
-    const { items } = await readList('s', answering([{ tools: odd }]), 'tool', 1_000, needs);
+    const { items } = await readList('tool', readerOf(answering([{ tools: odd }])));
     assert.deepEqual(
       items.map(({ key }) => key),
       ['a', 'b'],
     );
     for (const result of [{}, { tools: null }, { tools: {} }, { tools: 'x' }])
-      await assert.rejects(readList('s', answering([result]), 'tool', 1_000, needs), {
+      await assert.rejects(readList('tool', readerOf(answering([result]))), {
         code: 'HUB_SERVER_PROTOCOL',
         message: 's answered tools/list without "tools"',
       });
@@ -115,7 +116,7 @@ describe('a list', () => {
 describe('the lists of a server', () => {
   test('are asked for where its capabilities announce them', async () => {
     const upstream = answering([{ prompts: [{ name: 'p' }] }]);
-    const lists = await readListing('s', upstream, { prompts: {} }, 1_000, needs);
+    const lists = await readListing({ prompts: {} }, readerOf(upstream));
     assert.deepEqual(
       upstream.asked.map(({ method }) => method),
       ['prompts/list'],
@@ -124,26 +125,18 @@ describe('the lists of a server', () => {
     assert.deepEqual(lists.tool.items, []);
     const none = answering([]);
     for (const capabilities of [undefined, null, [], { tools: true }, { tools: null }])
-      await readListing('s', none, capabilities, 1_000, needs);
+      await readListing(capabilities, readerOf(none));
     assert.deepEqual(none.asked, []);
   });
 
   test('one that is refused is empty; silence is passed on', async () => {
     const refused = new HubError('HUB_SERVER_PROTOCOL', 'no such method');
-    const lists = await readListing(
-      's',
-      answering([{ resources: [{ uri: 'x://y' }] }, refused]),
-      { resources: {} },
-      1_000,
-      needs,
-    );
+    const asking = answering([{ resources: [{ uri: 'x://y' }] }, refused]);
+    const lists = await readListing({ resources: {} }, readerOf(asking));
     assert.equal(lists.resource.items.length, 1);
     assert.deepEqual(lists.template.items, []);
     const silence = new HubError('HUB_CALL_TIMEOUT', 'nothing came');
-    await assert.rejects(
-      readListing('s', answering([silence]), { tools: {} }, 1_000, needs),
-      silence,
-    );
+    await assert.rejects(readListing({ tools: {} }, readerOf(answering([silence]))), silence);
   });
 });
 

@@ -25,28 +25,23 @@ function scene(
   const replaced: ListKind[] = [];
   const announced: ListKind[] = [];
   let current = true;
+  const asking: Parameters<typeof createRereads>[1]['asking'] = {
+    async request(method) {
+      asked.push(method);
+      options.upon?.();
+      if (options.refuses) throw new HubError('HUB_SERVER_DOWN', 'files is gone');
+      const answer = readMessage(
+        Buffer.from(
+          '{"jsonrpc":"2.0","id":1,"result":{"tools":[],"prompts":[],"resources":[],"resourceTemplates":[]}}',
+        ),
+      );
+      return answer.kind === 'answer' ? answer : assert.fail(answer.kind);
+    },
+  };
   const rereads = createRereads(
+    { tools: { listChanged: true }, prompts: {}, ...options.offers },
+    { server: 'files', asking, timeoutMs: 1_000, clock, log: options.refuses ? log : silent },
     {
-      server: 'files',
-      timeoutMs: 1_000,
-      capabilities: { tools: { listChanged: true }, prompts: {}, ...options.offers },
-    },
-    {
-      async request(method) {
-        asked.push(method);
-        options.upon?.();
-        if (options.refuses) throw new HubError('HUB_SERVER_DOWN', 'files is gone');
-        const answer = readMessage(
-          Buffer.from(
-            '{"jsonrpc":"2.0","id":1,"result":{"tools":[],"prompts":[],"resources":[],"resourceTemplates":[]}}',
-          ),
-        );
-        return answer.kind === 'answer' ? answer : assert.fail(answer.kind);
-      },
-    },
-    {
-      clock,
-      log: options.refuses ? log : silent,
       isCurrent: () => current,
       replace(kind, _, isAnnounced) {
         replaced.push(kind);
