@@ -21,9 +21,7 @@ const nameMembers: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** The member of the params that `Mcp-Name` repeats, if any. */
-export function nameMember(method: string): string | undefined {
-  return nameMembers.get(method);
-}
+export const nameMember = (method: string) => nameMembers.get(method);
 
 const prefix = '=?base64?';
 const suffix = '?=';
@@ -62,7 +60,8 @@ export function headersFor(
 ): Readonly<Record<string, string>> {
   const headers: Record<string, string> = { 'Mcp-Method': encodeHeaderValue(request.method) };
   const params = membersOf(request.bytes, request.params);
-  const name = nameIn(request, params);
+  const member = nameMember(request.method);
+  const name = member === undefined ? undefined : stringAt(request.bytes, params?.get(member));
   if (name !== undefined) headers['Mcp-Name'] = encodeHeaderValue(name);
   for (const { header, path } of declared) {
     const value = argumentAt(request.bytes, params?.get('arguments'), path);
@@ -111,14 +110,6 @@ export function headerMismatch(
       return mismatch(header, value, `${at} ${shown(String(argument.value))}`);
   }
   return undefined;
-}
-
-function nameIn(
-  { method, bytes }: Request,
-  params: ReadonlyMap<string, Span> | undefined,
-): string | undefined {
-  const member = nameMember(method);
-  return member === undefined ? undefined : stringAt(bytes, params?.get(member));
 }
 
 /** A value that a header can contain; otherwise undefined. */

@@ -1,5 +1,5 @@
 import { isObject } from '#core';
-import { type Span, membersOf } from '#jsonrpc';
+import { membersOf } from '#jsonrpc';
 
 /** A header that must repeat an argument of a tool call (MCP 2026-07-28, Streamable HTTP). */
 export type ParamHeader = {
@@ -52,9 +52,7 @@ const invalid = (reason: string): ParamHeaders => ({ valid: false, reason });
 export function readParamHeaders(tool: Buffer): ParamHeaders {
   // Nearly all tools have none, so their schema is not parsed.
   if (!tool.includes(annotation)) return none;
-  const span: Span | undefined = membersOf(tool, { start: 0, end: tool.length })?.get(
-    'inputSchema',
-  );
+  const span = membersOf(tool, { start: 0, end: tool.length })?.get('inputSchema');
   if (!span) return none;
   const headers: ParamHeader[] = [];
   const seen = new Set<string>();
@@ -84,11 +82,10 @@ export function readParamHeaders(tool: Buffer): ParamHeaders {
   }
 
   function declare(
-    schema: { readonly [key: string]: unknown },
+    { [annotation]: name, type }: { readonly [key: string]: unknown },
     path: readonly string[],
     reachable: boolean,
   ): string | undefined {
-    const { [annotation]: name, type } = schema;
     if (!reachable || path.length === 0)
       return 'may stand in properties only, not under items, $defs, oneOf and the like';
     if (typeof name !== 'string' || !token.test(name))
