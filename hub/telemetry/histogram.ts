@@ -21,6 +21,22 @@ export function bucketOf(value: number, bounds = boundsMs): number {
   return low;
 }
 
+/** Observations in each bucket, and their sum. */
+export type Times = { readonly buckets: Float64Array; sum: number };
+
+export const newTimes = (bounds = boundsMs): Times => ({
+  buckets: new Float64Array(bounds.length + 1),
+  sum: 0,
+});
+
+/** Adds an observation and returns the index of its bucket. */
+export function addTime(times: Times, value: number, bounds = boundsMs): number {
+  const bucket = bucketOf(value, bounds);
+  times.buckets[bucket] = (times.buckets[bucket] ?? 0) + 1;
+  times.sum += value;
+  return bucket;
+}
+
 /**
  * Estimates a quantile in milliseconds (`share` is from 0 to 1) by linear interpolation within a bucket, as
  * Prometheus does. The highest bound if it lies above all bounds, and undefined without observations.

@@ -1,9 +1,10 @@
 import type { MetricFamily, Sample } from './exposition.ts';
 import {
+  type Times,
+  addTime,
   boundsSeconds,
-  bucketCount,
-  bucketOf,
   createRecentCalls,
+  newTimes,
   quantileMs,
 } from './histogram.ts';
 
@@ -53,8 +54,6 @@ type Series = {
   readonly overhead: Times;
 };
 
-type Times = { readonly buckets: Float64Array; sumMs: number };
-
 /** Creates empty metrics. Counts are in preallocated arrays: recording a call allocates nothing. */
 export function createMetrics({ clock, servers }: Needs) {
   const byServer = new Map<string, Series>();
@@ -88,8 +87,8 @@ export function createMetrics({ clock, servers }: Needs) {
 
   const histograms = (times: 'duration' | 'overhead') =>
     Array.from(byServer, ([server, { [times]: chosen }]) => {
-      const { buckets, sumMs } = chosen;
-      return { labels: { server }, bounds: boundsSeconds, counts: buckets, sum: sumMs / 1000 };
+      const { buckets, sum } = chosen;
+      return { labels: { server }, bounds: boundsSeconds, counts: buckets, sum: sum / 1000 };
     });
 
   return {
@@ -101,8 +100,8 @@ export function createMetrics({ clock, servers }: Needs) {
           ? last
           : (series.last = cellOf(series, method, outcome));
       cell.count++;
-      const bucket = add(duration, tookMs);
-      add(overhead, Math.max(0, tookMs - serverMs));
+      const bucket = addTime(duration, tookMs);
+      addTime(overhead, Math.max(0, tookMs - serverMs));
       if (server !== undefined) recent.record(at + tookMs, bucket, isError(outcome));
     },
     /** The current values, as metric families. */
@@ -144,8 +143,6 @@ export function createMetrics({ clock, servers }: Needs) {
 
 const isError = (outcome: string) => outcome !== 'ok' && outcome !== 'tool_error';
 
-const newTimes = (): Times => ({ buckets: new Float64Array(bucketCount), sumMs: 0 });
-
 function cellOf({ counts }: Series, method: string, outcome: string): Cell {
   const named = knownMethods.has(method) ? method : 'other';
   let outcomes = counts.get(named);
@@ -153,14 +150,6 @@ function cellOf({ counts }: Series, method: string, outcome: string): Cell {
   let cell = outcomes.get(outcome);
   if (!cell) outcomes.set(outcome, (cell = { method: named, outcome, count: 0 }));
   return cell;
-}
-
-/** Adds an observation and returns the index of its bucket. */
-function add(times: Times, milliseconds: number): number {
-  const bucket = bucketOf(milliseconds);
-  times.buckets[bucket] = (times.buckets[bucket] ?? 0) + 1;
-  times.sumMs += milliseconds;
-  return bucket;
 }
 
 /** Totals of one server since it was configured or the hub started. */

@@ -23,7 +23,7 @@ export type Trace = {
 };
 
 /** The trace-related parts of a request, taken where the request is read. */
-export type TracedRequest = Pick<Trace, 'requestId' | 'protocolVersion' | 'beganMs'> & {
+type TracedRequest = Pick<Trace, 'requestId' | 'protocolVersion' | 'beganMs'> & {
   /** The `traceparent` in `params._meta`, and the one in the HTTP headers. */
   readonly traceparent: string | undefined;
   readonly httpTraceparent: string | undefined;
@@ -33,11 +33,7 @@ export type TracedRequest = Pick<Trace, 'requestId' | 'protocolVersion' | 'began
 export type Tracer = (request: TracedRequest) => Trace;
 
 /** The used parts of a W3C Trace Context `traceparent`. */
-export type Traceparent = {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly isSampled: boolean;
-};
+type Traceparent = Readonly<NonNullable<ReturnType<typeof parseTraceparent>>>;
 
 /** Decides whether a trace is exported. `parent` is undefined if the trace begins at the hub. */
 export type Sampling = (traceId: string, parent: Traceparent | undefined) => boolean;
@@ -45,8 +41,8 @@ export type Sampling = (traceId: string, parent: Traceparent | undefined) => boo
 const traceparentPattern =
   /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-.*)?$/;
 
-/** Parses a `traceparent`. Returns undefined for an invalid one: the request then begins a new trace. */
-export function parseTraceparent(text: string | undefined): Traceparent | undefined {
+/** Undefined for an invalid `traceparent`: the request then begins a new trace. */
+function parseTraceparent(text: string | undefined) {
   const [, version, traceId, spanId, flags = '', more] = traceparentPattern.exec(text ?? '') ?? [];
   if (traceId === undefined || spanId === undefined) return undefined;
   if (version === '00' && more !== undefined) return undefined;

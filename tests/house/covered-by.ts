@@ -36,13 +36,11 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'config/normalize',
     'config/problem',
     'config/sandbox',
-    'config/server-schema',
     'config/yaml',
   ],
   'config/merge': ['config/source-map'],
   'config/mount-guard': ['config/guarded-places'],
   'config/rules': ['config/rules-schema'],
-  'config/settings': ['config/backends'],
   'config/source': ['config/reloader'],
   'connector/bridge': ['connector/dial', 'connector/session'],
   'dashboard/pages': [

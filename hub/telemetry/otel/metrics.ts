@@ -6,7 +6,7 @@ import type {
   ScopeMetrics,
 } from '@opentelemetry/sdk-metrics';
 import type { MetricFamily, MetricLabels } from '../exposition.ts';
-import { bucketOf } from '../histogram.ts';
+import { type Times, addTime, newTimes } from '../histogram.ts';
 import type { MeasuredCall } from '../metrics.ts';
 import { timeOf } from './spans.ts';
 
@@ -36,11 +36,11 @@ const about = {
   },
 };
 
-type Times = { readonly labels: MetricLabels; readonly counts: Float64Array; sum: number };
+type Kind = { readonly labels: MetricLabels; readonly served: Times; readonly sent: Times };
 
 /** Creates request metrics under the names of the OpenTelemetry semantic conventions for MCP. */
 export function createOperations() {
-  const kinds = new Map<string, { readonly served: Times; readonly sent: Times }>();
+  const kinds = new Map<string, Kind>();
 
   function kindOf({ method, server, outcome }: MeasuredCall) {
     const key = `${method}\n${server ?? ''}\n${outcome}`;
@@ -48,9 +48,8 @@ export function createOperations() {
     if (known) return known;
     const isFull = kinds.size >= maxKinds;
     const labels = isFull ? { 'mcp.method.name': '_OTHER' } : labelsOf(method, server, outcome);
-    const times = (): Times => ({ labels, counts: new Float64Array(bounds.length + 1), sum: 0 });
     const other = isFull ? kinds.get('') : undefined;
-    const made = other ?? { served: times(), sent: times() };
+    const made = other ?? { labels, served: newTimes(bounds), sent: newTimes(bounds) };
     kinds.set(isFull ? '' : key, made);
     return made;
   }
@@ -59,17 +58,16 @@ export function createOperations() {
     ...about[choose],
     type: 'histogram',
     series: [...kinds.values()]
-      .map(kind => kind[choose])
-      .filter(({ counts }) => counts.some(count => count > 0))
-      .map(({ labels, counts, sum }) => ({ labels, bounds, counts, sum })),
+      .map(({ labels, [choose]: { buckets, sum } }) => ({ labels, bounds, counts: buckets, sum }))
+      .filter(({ counts }) => counts.some(count => count > 0)),
   });
 
   return {
     /** Allocates only for the first request of a kind. */
     record: (operation: MeasuredCall): void => {
       const { served, sent } = kindOf(operation);
-      add(served, operation.tookMs / 1000);
-      if (operation.serverMs > 0) add(sent, operation.serverMs / 1000);
+      addTime(served, operation.tookMs / 1000, bounds);
+      if (operation.serverMs > 0) addTime(sent, operation.serverMs / 1000, bounds);
     },
     families: () => [family('served'), family('sent')],
   };
@@ -80,12 +78,6 @@ const labelsOf = (method: string, server: string | undefined, outcome: string): 
   ...(server !== undefined && { 'agenthub.server.name': server }),
   ...(outcome !== 'ok' && { 'error.type': outcome === 'error' ? '_OTHER' : outcome }),
 });
-
-function add(times: Times, seconds: number): void {
-  const bucket = bucketOf(seconds, bounds);
-  times.counts[bucket] = (times.counts[bucket] ?? 0) + 1;
-  times.sum += seconds;
-}
 
 /** Adapts the hub's metric families to OpenTelemetry. Its enums are written as numbers, to not load the package here. */
 export function createMetricProducer(
