@@ -10,11 +10,14 @@ export type EnhanceProgress =
   | { readonly step: 'text'; readonly model: string; readonly text: string }
   | ({ readonly step: 'failed' } & Attempt);
 
-type Work = {
+/** A prompt in progress. */
+export type PromptWork = {
   readonly chosen: ChosenRule;
+  /** The normalized prompt. */
   readonly prompt: string;
   /** Monotonic time limit for all models. */
   readonly endsAt: number;
+  /** Failed models so far. */
   readonly attempts: Attempt[];
   readonly tell: (progress: EnhanceProgress) => void;
 };
@@ -44,7 +47,7 @@ export function createChain(needs: {
   }
 
   /** The checked answer of a model, or why there is none. */
-  async function ask(model: string, work: Work, signal: AbortSignal) {
+  async function ask(model: string, work: PromptWork, signal: AbortSignal) {
     const { chosen, prompt, endsAt, tell } = work;
     const { rule, models: wanted } = chosen;
     const findMs = Math.min(listMs, Math.max(leastMs, endsAt - clock.monotonic()));
@@ -80,7 +83,7 @@ export function createChain(needs: {
   }
 
   /** The first usable answer; undefined if all models failed. */
-  async function firstAnswer(work: Work, signal: AbortSignal) {
+  async function firstAnswer(work: PromptWork, signal: AbortSignal) {
     const { chosen, attempts, tell, endsAt } = work;
     for (const model of chosen.models) {
       const startedAt = clock.monotonic();
@@ -104,7 +107,7 @@ export function createChain(needs: {
   return {
     logSilence,
     /** Rejects only with the reason of `signal`. */
-    async run(work: Work, signal: AbortSignal): Promise<CachedResult> {
+    async run(work: PromptWork, signal: AbortSignal): Promise<CachedResult> {
       const { chosen, attempts } = work;
       const written = await firstAnswer(work, signal);
       if (!written) {

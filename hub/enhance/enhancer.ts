@@ -2,13 +2,12 @@ import type { ExactCache, Fill } from '#cache';
 import { type EnhancementRules, foldClientName } from '#config';
 import { type Clock, type Log, type Service, DeadlineExceeded, messageOf, within } from '#core';
 import type { Models } from '#models';
-import { type EnhanceProgress, createChain } from './chain.ts';
+import { type EnhanceProgress, type PromptWork, createChain } from './chain.ts';
 import { forgetResults } from './forget-results.ts';
 import { createModelDigests } from './model-digests.ts';
 import { normalizePrompt, whyTooLong } from './prompt-text.ts';
 import { createRecentPrompts } from './recent-prompts.ts';
 import {
-  type Attempt,
   type AttemptKind,
   type CachedResult,
   type EnhanceRequest,
@@ -58,15 +57,7 @@ const reserveMs = 250;
 /** Share of the total time to wait for the digest of the model. */
 const digestShare = 0.1;
 
-type Job = {
-  readonly request: EnhanceRequest;
-  readonly chosen: ChosenRule;
-  /** The normalized prompt. */
-  readonly prompt: string;
-  readonly endsAt: number;
-  readonly attempts: Attempt[];
-  readonly tell: (progress: EnhanceProgress) => void;
-};
+type Job = PromptWork & { readonly request: EnhanceRequest };
 
 /** Does no I/O; `start` loads the model of the default rule. */
 export function createEnhancer(options: Options, needs: Needs) {

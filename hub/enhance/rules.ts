@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { cacheKey } from '#cache';
 import { type EnhancementRule, type EnhancementRules, foldClientName } from '#config';
 import { canonicalOf } from './canonical.ts';
@@ -22,17 +22,10 @@ const maxClients = 1_000;
 
 /** Finds the rules of clients. `usualModel` is for rules that name no model. */
 export function createRuleBook(current: () => EnhancementRules, usualModel: string) {
-  const hashes = new WeakMap<EnhancementRule, string>();
-
-  function hashOf(rule: EnhancementRule): string {
-    const known = hashes.get(rule);
-    if (known !== undefined) return known;
-    const { model, systemPrompt, options } = rule;
+  function hashOf({ model, systemPrompt, options }: EnhancementRule): string {
     const parts = Object.entries(options).toSorted(([a], [b]) => (a < b ? -1 : 1));
     const text = JSON.stringify([model ?? usualModel, systemPrompt, parts]);
-    const hash = createHash('sha256').update(text).digest('hex');
-    hashes.set(rule, hash);
-    return hash;
+    return hash('sha256', text);
   }
 
   function choose(rules: EnhancementRules, given: string): ChosenRule {
@@ -75,8 +68,8 @@ export function createRuleBook(current: () => EnhancementRules, usualModel: stri
  * rule covers the system prompt and the options of the model.
  */
 export function keysOf(chosen: ChosenRule, digest: string | undefined, prompt: string) {
-  const { client, name, hash, models, rule } = chosen;
-  const scope = [client, name, hash, models[0], digest];
+  const { client, name, models, rule } = chosen;
+  const scope = [client, name, chosen.hash, models[0], digest];
   const isCompared = rule.cacheMode === 'off' && prompt.length <= maxComparedLength;
   const sequence = isCompared ? canonicalOf(prompt).sequence : [];
   return {

@@ -1,11 +1,8 @@
 import type { EnhancementRules } from '#config';
 import type { SemanticCache } from './semantic.ts';
 
-export type SemanticModels = {
-  readonly embeddingModel: string;
-  /** Undefined: there is no judge. */
-  readonly judgeModel: string | undefined;
-};
+/** Without a `judgeModel` there is no judge. */
+export type SemanticModels = Pick<EnhancementRules, 'embeddingModel' | 'judgeModel'>;
 
 /** A semantic cache that may not be loaded. */
 export type SemanticSource = Omit<SemanticCache, 'stats'> & {

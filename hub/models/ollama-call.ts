@@ -1,6 +1,6 @@
 import type { Ollama } from 'ollama';
 import { type Clock, createAbortScope, messageOf } from '#core';
-import { checkJsonLines, checkJson, failureOfResponse } from './response-body.ts';
+import { type CallContext, checkJsonLines, checkJson, failureOfResponse } from './response-body.ts';
 import { ModelFailure, failureOfAbort } from './failure.ts';
 import type { OllamaHealth } from './ollama-health.ts';
 
@@ -82,16 +82,23 @@ export function createOllamaCaller(url: string, needs: Needs) {
       limit.abort(late(`was silent for ${(silentMs ?? 0) / 1000} s`)),
     );
     let isAlive = false;
-    const guarded: typeof globalThis.fetch = async (input, init) =>
-      await fetchChecked(() => needs.fetch(input, { ...init, signal: limit.signal }), call, {
-        idleTimeout,
-        signal: limit.signal,
-      });
+    const context = { model: call.model, signal: limit.signal };
+    // The package never sees a bad answer.
+    const checkedFetch: typeof globalThis.fetch = async (input, init) => {
+      const response = await needs
+        .fetch(input, { ...init, signal: limit.signal })
+        .catch((cause: unknown) => {
+          throw failureOfFetch(cause, context);
+        });
+      idleTimeout.reset();
+      if (!response.ok) throw await failureOfResponse(response, context);
+      return call.isStream ? checkJsonLines(response, context) : await checkJson(response, context);
+    };
     try {
       await health.requireAlive(limit.signal);
       isAlive = true;
       const { Ollama } = await import('ollama');
-      const client: OllamaClient = new Ollama({ host: url, fetch: guarded });
+      const client: OllamaClient = new Ollama({ host: url, fetch: checkedFetch });
       const result = await call.run(client, () => idleTimeout.reset());
       permit.succeeded();
       health.heard();
@@ -121,32 +128,13 @@ const freePermit = {
   cancelled() {},
 } as const;
 
-/** Sends one request and checks the answer, so that the package never sees a bad one. Rejects with ModelFailure. */
-async function fetchChecked(
-  send: () => Promise<Response>,
-  call: Pick<OllamaCall<unknown>, 'model' | 'isStream'>,
-  watch: { readonly idleTimeout: { reset(): void }; readonly signal: AbortSignal },
-): Promise<Response> {
-  const context = { model: call.model, signal: watch.signal };
-  let response;
-  try {
-    response = await send();
-  } catch (cause) {
-    if (watch.signal.aborted) throw failureOfAbort(watch.signal, call.model);
-    const kind = /HeadersTimeout/.test(causeNameOf(cause)) ? 'timeout' : 'unreachable';
-    throw new ModelFailure(kind, `Ollama did not answer: ${messageOf(cause)}`, {
-      model: call.model,
-      cause,
-    });
-  }
-  watch.idleTimeout.reset();
-  if (!response.ok) throw await failureOfResponse(response, context);
-  return call.isStream ? checkJsonLines(response, context) : await checkJson(response, context);
+function failureOfFetch(cause: unknown, { model, signal }: CallContext): ModelFailure {
+  if (signal.aborted) return failureOfAbort(signal, model);
+  // Node's fetch itself times out after 300 s without headers.
+  const reason = cause instanceof Error && cause.cause instanceof Error ? cause.cause.name : '';
+  const kind = /HeadersTimeout/.test(reason) ? 'timeout' : 'unreachable';
+  return new ModelFailure(kind, `Ollama did not answer: ${messageOf(cause)}`, { model, cause });
 }
-
-/** Node's fetch itself times out after 300 s without headers. */
-const causeNameOf = (error: unknown): string =>
-  error instanceof Error && error.cause instanceof Error ? error.cause.name : '';
 
 /** What a failure means for the breaker. A timeout counts only if Ollama was silent for long enough. */
 function verdictOf(

@@ -1,7 +1,7 @@
 import { isObject, tryParseJson } from '#core';
 import { ModelFailure, failureOfAbort, failureOfError } from './failure.ts';
 
-type CallContext = { readonly model: string | undefined; readonly signal: AbortSignal };
+export type CallContext = { readonly model: string | undefined; readonly signal: AbortSignal };
 
 /** Maximum size in bytes of an answer with one JSON value. Lists and vectors are far smaller. */
 const maxJsonBytes = 8 * 1024 * 1024;

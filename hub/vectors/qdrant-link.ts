@@ -143,8 +143,8 @@ function failureOf(error: unknown, host: string): VectorsFailure {
 }
 
 function kindOf(status: number, reason: string): VectorsFailureKind {
-  if (status === 429 || status === 507) return 'full';
-  if (status === 502 || status === 503 || status === 504) return 'unreachable';
+  if ([429, 507].includes(status)) return 'full';
+  if ([502, 503, 504].includes(status)) return 'unreachable';
   return status === 400 && /dimension/i.test(reason) ? 'dimension' : 'refused';
 }
 
