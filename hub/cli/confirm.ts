@@ -133,8 +133,8 @@ export async function confirmImport(plan: ImportPlan, run: Run) {
   const isAllowed = (server: string, { name }: Pick<Confirmation, 'name'>) =>
     allowed.has(name) || allowed.has(`${server}/${name}`);
   // Without `--yes` and a terminal, `isAgreed` refuses later.
-  const isAsking = ['yes', 'dry-run', 'json'].every(option => run.values[option] !== true);
-  for (const each of run.needs.ask && isAsking ? settings : []) {
+  const mayAsk = ['yes', 'dry-run', 'json'].every(option => run.values[option] !== true);
+  for (const each of run.needs.ask && mayAsk ? settings : []) {
     if (isAllowed(each.server, each)) continue;
     const question = `Allow ${each.name} for ${each.server}?`;
     if (await isAllowedByUser(each.server, each, question, run))

@@ -48,5 +48,9 @@ export function guess(word: string, names: readonly string[], stop = ''): string
   return meant === undefined ? '' : `${stop} Did you mean ${JSON.stringify(meant)}?`;
 }
 
+/** A number with its noun: `1 server`, `2 servers`. */
+export const count = (number: number, noun: string) =>
+  `${number} ${noun}${number === 1 ? '' : 's'}`;
+
 /** Formats the output of `--json`. */
 export const asJson = (value: unknown) => JSON.stringify(value, null, 2);

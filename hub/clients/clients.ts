@@ -207,7 +207,7 @@ export function createClients({
         // control.
         for (const change of changes) await writeBack(change, writeWhole);
       } catch (error) {
-        await records.undo().catch(() => undefined); // The first error tells more.
+        await records.undo().catch(() => undefined); // The first error is the cause.
         throw error;
       }
       return {

@@ -130,10 +130,10 @@ async function unlessInvalid<T>(work: Promise<T>): Promise<T | undefined> {
 
 /** Reads a client's file. Rejects with HUB_USAGE if the client has no file of that scope. */
 export async function sourceOf(
-  { client, scope, file: said }: Omit<ConnectTarget, 'name'>,
+  { client, scope, file: given }: Omit<ConnectTarget, 'name'>,
   machine: ClientMachine,
 ): Promise<ClientSource> {
-  const file = said ?? configFileOf(client, scope, machine);
+  const file = given ?? configFileOf(client, scope, machine);
   const { title, format } = clients[client];
   if (file === undefined)
     throw new HubError(

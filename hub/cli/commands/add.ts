@@ -7,17 +7,6 @@ import { fieldsOf } from '../responses.ts';
 import type { Io } from '../terminal.ts';
 import { type Values, textOf, textsOf, usageError, wordOf } from '../values.ts';
 
-/** The install request, in the format of `POST /servers/install`. */
-type Wanted = {
-  readonly package: string;
-  readonly name: string | undefined;
-  readonly args: readonly string[] | undefined;
-  readonly env: Readonly<Record<string, string>>;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Other keys of the entry. */
-  readonly rest: JsonObject;
-};
-
 /** `agenthub add`: installs a server through the running hub, or writes its entry if no hub runs. */
 export const add: Command = {
   name: 'add',
@@ -90,30 +79,34 @@ export const add: Command = {
     ],
   ],
   async run(run) {
-    const wanted = wantedOf(run.values);
+    const request = installRequestOf(run.values);
     const hub = await openHub(run);
     try {
-      const installed = await installConfirmed(hub, wanted, run);
+      const installed = await installConfirmed(hub, request, run);
       if (installed === undefined) return reportDeclined(run);
       if (run.isJson) return run.json(installed);
       reportInstalled(installed, run);
       return 0;
     } catch (error) {
       if (run.values['url'] !== undefined || !isAbsent(error)) throw error;
-      return await writeEntry(wanted, run);
+      return await writeEntry(request, run);
     }
   },
 };
 
 /** Returns undefined if the user does not confirm the server's settings. */
-async function installConfirmed(hub: HubClient, wanted: Wanted, run: Run): Promise<unknown> {
+async function installConfirmed(
+  hub: HubClient,
+  request: InstallRequest,
+  run: Run,
+): Promise<unknown> {
   try {
-    return await install(hub, wanted, textsOf(run.values, 'allow'), run);
+    return await install(hub, request, textsOf(run.values, 'allow'), run);
   } catch (error) {
-    const asked = confirmationsIn(error);
-    if (!asked) throw error;
-    const confirmed = await confirmEach(asked.server, asked.settings, run);
-    return confirmed && (await install(hub, wanted, confirmed, run));
+    const needed = confirmationsIn(error);
+    if (!needed) throw error;
+    const confirmed = await confirmEach(needed.server, needed.settings, run);
+    return confirmed && (await install(hub, request, confirmed, run));
   }
 }
 
@@ -124,11 +117,11 @@ function reportDeclined({ err }: Io): ExitCode {
 
 async function install(
   hub: HubClient,
-  { rest, ...wanted }: Wanted,
+  { rest, ...request }: InstallRequest,
   confirm: readonly string[],
   { progress }: Io,
 ): Promise<unknown> {
-  const body = { ...wanted, ...rest, ...(confirm.length > 0 && { confirm }) };
+  const body = { ...request, ...rest, ...(confirm.length > 0 && { confirm }) };
   const events = hub.follow({ method: 'POST', path: '/servers/install', body });
   for await (const { type, data } of events) {
     const value = tryParseJson(data);
@@ -151,13 +144,16 @@ function reportInstalled(installed: unknown, { out, remark, screen }: Io): void 
 }
 
 /** Writes the entry for a hub that reads it later. The entry is validated, but nothing is built or started. */
-async function writeEntry({ package: spec, ...wanted }: Wanted, run: Run): Promise<ExitCode> {
+async function writeEntry(
+  { package: spec, ...request }: InstallRequest,
+  run: Run,
+): Promise<ExitCode> {
   const { needs, out, json, remark, screen } = run;
   const { file, config } = await loadForEdit(needs);
   const { draftLazily } = await import('#installs');
   const source = { package: spec };
   const { name, entry } = await draftLazily(
-    { ...wanted, source, transport: undefined, variables: {}, confirm: [] },
+    { ...request, source, transport: undefined, variables: {}, confirm: [] },
     tried => config.servers.some(server => server.name === tried),
   );
   const editor = await needs.editConfig();
@@ -176,24 +172,28 @@ async function writeEntry({ package: spec, ...wanted }: Wanted, run: Run): Promi
   return 0;
 }
 
-function wantedOf(values: Values): Wanted {
+type InstallRequest = ReturnType<typeof installRequestOf>;
+
+/** The install request, in the format of `POST /servers/install`. `rest` contains other keys of the entry. */
+function installRequestOf(values: Values) {
   const args = textsOf(values, 'arg');
   const mounts = textsOf(values, 'mount');
   const volumes = volumesOf(textsOf(values, 'volume'));
   const tags = textsOf(values, 'tag');
   const network = textOf(values, 'network');
+  const rest: JsonObject = {
+    ...(mounts.length > 0 && { mounts }),
+    ...(volumes.length > 0 && { volumes: Object.fromEntries(volumes) }),
+    ...(tags.length > 0 && { tags }),
+    ...(network !== undefined && { network }),
+  };
   return {
     package: wordOf(values, 'package'),
     name: textOf(values, 'name'),
     args: args.length > 0 ? args : undefined,
     env: pairsOf('env', textsOf(values, 'env'), name => `\${${name}}`),
     headers: pairsOf('header', textsOf(values, 'header')),
-    rest: {
-      ...(mounts.length > 0 && { mounts }),
-      ...(volumes.length > 0 && { volumes: Object.fromEntries(volumes) }),
-      ...(tags.length > 0 && { tags }),
-      ...(network !== undefined && { network }),
-    },
+    rest,
   };
 }
 

@@ -1,7 +1,7 @@
 import { type ServerConfig, rulesSchemaJson, schemaJson, warningsOf } from '#config';
 import { type Command, configOption, jsonOption } from '../command.ts';
 import { columns } from '../table.ts';
-import { textOf } from '../values.ts';
+import { count, textOf } from '../values.ts';
 
 /** `agenthub check`: reports problems of the config, or summarizes it. */
 export const check: Command = {
@@ -26,8 +26,7 @@ export const check: Command = {
         servers: servers.map(([name, runs, starts]) => ({ name, runs, starts })),
         warnings,
       });
-    const count = `${servers.length} ${servers.length === 1 ? 'server' : 'servers'}`;
-    out(`${file}: ${screen.paint('green', 'fine')}, ${count}`);
+    out(`${file}: ${screen.paint('green', 'fine')}, ${count(servers.length, 'server')}`);
     for (const line of columns(servers)) out(line);
     if (insteadOf !== undefined)
       remark(

@@ -4,7 +4,7 @@ import { type Command, type Run, configOption, jsonOption } from '../command.ts'
 import { createHubClient, isAbsent, listServers } from '../hub-client.ts';
 import type { HubObjects, Installation } from '../needs.ts';
 import { columns } from '../table.ts';
-import { textOf, usageError } from '../values.ts';
+import { count, textOf, usageError } from '../values.ts';
 
 /** `agenthub doctor`: checks the installation, and lists what hubs left behind on the engine. */
 export const doctor: Command = {
@@ -56,7 +56,7 @@ async function hubStatus({ needs, signal: ending, clock }: Run): Promise<string>
     const { length } = await within(maxWaitMs, { clock, signal: ending }, async signal =>
       listServers(createHubClient(place, { signal, clock })),
     );
-    return `answers at ${place.url}, with ${length} ${length === 1 ? 'server' : 'servers'}`;
+    return `answers at ${place.url}, with ${count(length, 'server')}`;
   } catch (error) {
     if (isAbsent(error)) return `not running at ${place.url}: start it with "agenthub serve"`;
     if (error instanceof DeadlineExceeded)
@@ -197,7 +197,6 @@ function titleOf(
   ownId: string | undefined,
 ): string {
   const whose = hubId === ownId ? 'this hub' : `hub ${hubId || 'without a name'}`;
-  const count = (number: number, what: string) => `${number} ${what}${number === 1 ? '' : 's'}`;
   const kept = volumes.length === 0 ? '' : `, ${count(volumes.length, 'volume')}`;
   return `${whose}: ${count(containers.length, 'container')}, ${count(networks.length, 'network')}${kept}`;
 }

@@ -14,7 +14,7 @@ import { allowOption, changeOptions, confirmImport, isAgreed, loadForEdit } from
 import { createHubClient } from '../hub-client.ts';
 import { type NotRunning, startImported } from '../import-running.ts';
 import type { Io } from '../terminal.ts';
-import { type Values, textsOf, usageError } from '../values.ts';
+import { type Values, count, textsOf, usageError } from '../values.ts';
 
 /** The file in the hub's working folder from which it reads variables. */
 const dotenv = '.env';
@@ -61,14 +61,14 @@ export const importServers: Command = {
     const { values, isJson, needs } = run;
     if (values['undo'] === true) return await undoImport(run);
     const all = await needs.openClients();
-    const { selection, isAsking } = selectionOf(values);
+    const { selection, isRequested } = selectionOf(values);
     const found = await all.find(selection);
     const place = await needs.findHub(undefined);
     const files: HubFiles = { config: (await loadForEdit(needs)).file, dotenv };
     const whole = await all.planImport(found, files, place);
     if (!isJson) show(found, whole, run);
     const isRemoving = values['remove'] === true;
-    const hasChange = isAsking && hasChanges(whole, isRemoving);
+    const hasChange = isRequested && hasChanges(whole, isRemoving);
     const plan = hasChange
       ? await all.tighten(whole, files, await confirmImport(whole, run))
       : whole;
@@ -86,7 +86,7 @@ export const importServers: Command = {
     }
     if (isJson) run.json(documentOf(plan, files, outcome));
     else if (isWritten) reportWritten(plan, files, outcome, run);
-    else if (!isAsking) run.out('To add these to the hub, name clients or use --all.');
+    else if (!isRequested) run.out('To add these to the hub, name clients or use --all.');
     else run.out(hasChange ? 'Nothing was written.' : 'There is nothing to add.');
     // Problems of single files: the other files are imported anyway.
     for (const { message } of found.problems) run.err(run.errorScreen.foreign(message));
@@ -126,7 +126,7 @@ function selectionOf(values: Values) {
     scopes: [values['workspace'] === true ? 'workspace' : 'user'],
     paths,
   };
-  return { selection, isAsking: isAll || words.length > 0 };
+  return { selection, isRequested: isAll || words.length > 0 };
 }
 
 const itemsToMove = ({ items }: Pick<ImportPlan, 'items'>) =>
@@ -194,16 +194,14 @@ function questionOf({ items }: ImportPlan, { config }: HubFiles, values: Values)
   const adds = items.filter(({ action }) => action === 'add').length;
   const gone = itemsToMove({ items }).map(({ found }) => found.source.file);
   const parts = [
-    ...(adds > 0 ? [`add ${servers(adds)} to ${config}`] : []),
+    ...(adds > 0 ? [`add ${count(adds, 'server')} to ${config}`] : []),
     ...(values['remove'] === true
-      ? [`remove ${servers(gone.length)} from ${[...new Set(gone)].join(', ')}`]
+      ? [`remove ${count(gone.length, 'server')} from ${[...new Set(gone)].join(', ')}`]
       : []),
   ];
   const question = `${parts.join(' and ')}?`;
   return question.charAt(0).toUpperCase() + question.slice(1);
 }
-
-const servers = (count: number) => `${count} ${count === 1 ? 'server' : 'servers'}`;
 
 type Outcome = {
   readonly isWritten: boolean;

@@ -29,8 +29,8 @@ export function serverAction(action: keyof typeof actions): Command {
       const servers: unknown[] = [];
       for (const name of textsOf(run.values, 'server')) {
         run.progress(`${doing} ${name}`);
-        const asking = hub.ask({ method: 'POST', path: `${pathOfServer(name)}/${action}` });
-        const server = await withStartProgress(asking, hub, name, run);
+        const work = hub.ask({ method: 'POST', path: `${pathOfServer(name)}/${action}` });
+        const server = await withStartProgress(work, hub, name, run);
         servers.push(server);
         if (!run.isJson) run.out(sentenceOf(server, run));
       }
