@@ -43,13 +43,6 @@ export const maxMessageBytes = 64 * 1024 * 1024;
 
 export type Connection = ReturnType<typeof createConnection>;
 
-export type ConnectionOptions = {
-  /** A client with more unread bytes is dropped. */
-  readonly maxUnsentBytes: number;
-  /** Requests above this number of unanswered ones are refused. */
-  readonly maxInFlight: number;
-};
-
 export type ConnectionNeeds = {
   readonly open: (send: (bytes: Buffer) => void) => Session;
   /** Whether the hub is stopping and refuses new requests. */
@@ -63,11 +56,12 @@ export type ConnectionNeeds = {
 
 /**
  * Opens a session for a wire, which carries messages both ways. Both end together. All messages of one turn of the event
- * loop are one write.
+ * loop are one write. A client with more unread bytes than `maxUnsentBytes` is dropped; requests above `maxInFlight`
+ * unanswered ones are refused.
  */
 export function createConnection(
   wire: Wire,
-  { maxUnsentBytes, maxInFlight }: ConnectionOptions,
+  { maxUnsentBytes, maxInFlight }: Readonly<Record<'maxUnsentBytes' | 'maxInFlight', number>>,
   { open, isDraining, closed, log, unread = noBudget }: ConnectionNeeds,
 ) {
   const outbox = createWriteBatch(wire, { maxUnsentBytes, waits: bytes => unread.added(bytes) });

@@ -170,22 +170,17 @@ function parseRecord(
 ): SessionRecord | undefined {
   if (typeof usedAt !== 'number' || !isObject(settings)) return undefined;
   const { logLevel, subscriptions } = settings;
-  const listed: unknown[] = Array.isArray(subscriptions) ? subscriptions : [];
   return {
     key,
     server: typeof server === 'string' ? server : undefined,
     usedAt,
     settings: {
       logLevel: isLogLevel(logLevel) ? logLevel : undefined,
-      subscriptions: listed.flatMap(one => parseSubscription(one) ?? []),
+      subscriptions: Array.isArray(subscriptions) ? subscriptions.filter(isSubscription) : [],
     },
   };
 }
 
-function parseSubscription(value: unknown) {
-  if (!isObject(value)) return undefined;
-  const { server, uri, publicUri } = value;
-  return typeof server === 'string' && typeof uri === 'string' && typeof publicUri === 'string'
-    ? { server, uri, publicUri }
-    : undefined;
-}
+const isSubscription = (value: unknown): value is SessionSettings['subscriptions'][number] =>
+  isObject(value) &&
+  [value['server'], value['uri'], value['publicUri']].every(member => typeof member === 'string');
