@@ -46,10 +46,7 @@ export function belongingsOf(config: ServerConfig, needs: BelongingsNeeds) {
   };
 }
 
-/**
- * Splits `mine` into belongings that no other server has (`own`) and those that another server has too (`left`).
- * Throws HubError if the belongings of another server cannot be determined.
- */
+/** Splits `mine` into those of this server only (`own`) and shared ones (`left`). Throws HubError if it cannot. */
 export async function ownOf(
   mine: readonly Belonging[],
   others: readonly ServerConfig[],

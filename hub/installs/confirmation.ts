@@ -15,10 +15,7 @@ export const confirmationsFor = (
     .filter(({ needsConfirmation }) => needsConfirmation)
     .map(({ name, message }) => ({ name, message }));
 
-/**
- * Throws HUB_CONFIRMATION_NEEDED, with all settings to confirm, unless `confirmed` names exactly those. An extra name
- * is refused too: its sender expects another entry.
- */
+/** Throws HUB_CONFIRMATION_NEEDED unless `confirmed` names exactly these: an extra name expects another entry. */
 export function requireConfirmed(
   server: string,
   loosenings: readonly Unconfirmed[],

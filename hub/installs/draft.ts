@@ -44,10 +44,7 @@ const usualHosts = new Map([
   ['oci', ['docker.io', 'ghcr.io', 'quay.io', 'gcr.io', 'mcr.microsoft.com']],
 ]);
 
-/**
- * Returns the entry for the first of a server's packages and remote addresses that the hub fully supports. Throws
- * HUB_REQUEST_INVALID with the reason for each unsupported one, or with the names of the missing values.
- */
+/** Uses the first package or remote address that the hub fully supports. Throws HUB_REQUEST_INVALID with all reasons. */
 function draftOfServerJson(json: ServerJson, given: InstallRequest): Draft {
   const { transport } = given;
   const packages = transport === undefined || transport === 'stdio' ? (json.packages ?? []) : [];

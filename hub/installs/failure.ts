@@ -7,10 +7,7 @@ const wanting = /required|missing|must|not set|no value|environment|provide|unde
 const cutOff =
   /ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|getaddrinfo|name resolution|Network is unreachable/i;
 
-/**
- * Returns the error of an install for the user: the cause, the step, the last output and a remedy. An error that is
- * not a HubError is a bug and stays unchanged.
- */
+/** Returns the error of an install for the user, with a remedy. An error that is not a HubError is a bug and is kept. */
 export function failureAt(
   step: InstallStep,
   error: unknown,

@@ -18,9 +18,9 @@ export type FilledInputs = {
 const placeholder = /\{([A-Za-z_][\w.-]*)\}/g;
 
 /**
- * Computes the values of an entry from the publisher's inputs and the caller's `variables`. The publisher's text is literal, so each `$` in it is escaped. Otherwise a
- * `${NAME}` would be expanded from the hub's own environment, and the server would get the hub's secrets. The
- * caller's values may contain `${NAME}`.
+ * Computes the values of an entry from the publisher's inputs and the caller's `variables`. The publisher's text is
+ * literal, so each `$` in it is escaped: a `${NAME}` would give the server the hub's secrets. The caller's values may
+ * contain `${NAME}`.
  */
 export function createFilling(variables: Readonly<Record<string, string>>) {
   const missing: Missing[] = [];
@@ -63,10 +63,7 @@ export function createFilling(variables: Readonly<Record<string, string>>) {
   return {
     /** Returns the value of an input; undefined if it has none. */
     fill: (path: string, input: Input) => fill(path, input),
-    /**
-     * Returns environment variables or headers by name. The caller's values override the publisher's. An input without
-     * a fixed value is also looked up in `variables`, where some callers put it.
-     */
+    /** Returns variables or headers; the caller's values win. Some callers put them into `variables` instead. */
     named(
       part: 'env' | 'headers',
       inputs: readonly NamedInput[],

@@ -5,10 +5,7 @@ import type { InstallEntry } from './request.ts';
 /** References such as `${NAME}` and `${secret:NAME}`. A reference with a default also contains text. */
 const reference = /\$\{[^{}]*\}/g;
 
-/**
- * Returns the paths of secrets that an entry contains in clear, and not by the name of a variable, such as
- * `env.API_KEY`. `known` are the paths that the publisher marks as secret. Pure. The result contains no values.
- */
+/** Returns the paths of secrets in clear, such as `env.API_KEY`. `known` are those that the publisher marks. Pure. */
 export function findInClear(entry: InstallEntry, known: ReadonlySet<string>): readonly string[] {
   const found: string[] = [];
   const look = (path: string, name: string, value: unknown) => {

@@ -23,10 +23,7 @@ export function createInstallJobs({ installs, jobs }: Needs) {
   }
 
   return {
-    /**
-     * Installs a server as `Installs` does, for a caller that waits. The job starts after the `validate` step, so a
-     * request that is refused there leaves no job.
-     */
+    /** Installs a server for a caller that waits. A request that the `validate` step refuses leaves no job. */
     async install(
       request: InstallRequest,
       principal: string,

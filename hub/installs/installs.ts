@@ -20,15 +20,9 @@ import { type RemovalNeeds, removeServer } from './removal.ts';
 import type { InstallEntry, InstallRequest, InstallProgress, InstallStep } from './request.ts';
 import type { Trial } from './trial.ts';
 
-/**
- * Installs servers into the config, and removes them from it. As a service of the app, it removes the leftovers of an
- * install during which the hub was killed. `start` does not wait for that.
- */
+/** Installs and removes servers. Its start removes what an install left that was killed with the hub. */
 export interface Installs extends Service {
-  /**
-   * Returns the settings that `confirm` of this request must name, for a page that asks a person first. Starts
-   * nothing. Throws HubError if the request could not be installed.
-   */
+  /** Returns the settings that `confirm` must name. Starts nothing. Throws HubError for a request that is not valid. */
   review(request: InstallRequest): Promise<readonly Unconfirmed[]>;
   /**
    * Validates, resolves, builds, tries out and writes an entry, and returns the result. All or nothing: if it throws
@@ -53,10 +47,7 @@ export type Installed = JsonObject & { readonly name: string };
 export type InstallsNeeds = RemovalNeeds &
   UnfinishedNeeds & {
     readonly pins: Pins;
-    /**
-     * Reads an entry as the config loader does. Throws HUB_CONFIG_INVALID with path and remedy, and
-     * HUB_REQUEST_INVALID for an entry that would not be in force.
-     */
+    /** Reads an entry as the config loader does. Throws HUB_CONFIG_INVALID, or HUB_REQUEST_INVALID if unused. */
     readonly check: (name: string, entry: InstallEntry) => Promise<ServerConfig>;
     /** Writes an entry to the file. Resolves when the entry is in force. */
     readonly add: (name: string, entry: InstallEntry) => Promise<void>;
@@ -174,10 +165,7 @@ export function createInstalls(needs: InstallsNeeds): Installs {
     return key === entry['package'] ? entry : { ...entry, package: key };
   }
 
-  /**
-   * Returns the belongings that an install may create, and a function that removes them unless another server uses
-   * them by then.
-   */
+  /** Returns the belongings that an install may create, and a function that removes those of no other server. */
   async function undoOf(config: ServerConfig, belongings: Belongings) {
     const before = new Set((await belongings.list()).map(keyOf));
     const isNew = (one: Belonging) => !before.has(keyOf(one));
@@ -207,35 +195,29 @@ export function createInstalls(needs: InstallsNeeds): Installs {
     ...[...begun].filter(other => other !== config),
   ];
 
-  function follow<T>(work: Promise<T>): Promise<T> {
-    const over = work.catch(() => undefined); // The caller of `follow` gets the error.
+  /** Does work that `stop` waits for. Throws HUB_SHUTTING_DOWN if the hub is stopping already. */
+  async function run<T>(name: string | undefined, work: () => Promise<T>): Promise<T> {
+    if (ending.signal.aborted) throw stopping(name ?? 'the server');
+    const working = work();
+    const over = working.catch(() => undefined); // The caller of `run` gets the error.
     underway.add(over);
     void over.then(() => underway.delete(over));
-    return work;
+    return await working;
   }
-
-  const refuseWhenEnding = (name: string) => {
-    if (ending.signal.aborted) throw stopping(name);
-  };
 
   return {
     name: 'installs',
-    async review(request) {
-      refuseWhenEnding(request.name ?? 'the server');
-      const draft = draftOf(request);
-      using place = places.take(request.name, draft.name);
-      return (await check(place.name, draft.entry)).unconfirmed;
-    },
-    async install(request, tell, signal) {
-      refuseWhenEnding(request.name ?? 'the server');
-      return await follow(install(request, tell, signal));
-    },
-    async remove(name, { purge }) {
-      refuseWhenEnding(name);
-      return await follow(removeServer(name, purge, places, othersThan, { ...needs, log }));
-    },
+    review: request =>
+      run(request.name, async () => {
+        const draft = draftOf(request);
+        using place = places.take(request.name, draft.name);
+        return (await check(place.name, draft.entry)).unconfirmed;
+      }),
+    install: (request, tell, signal) => run(request.name, () => install(request, tell, signal)),
+    remove: (name, { purge }) =>
+      run(name, () => removeServer(name, purge, places, othersThan, { ...needs, log })),
     async start() {
-      cleared = follow(unfinished.clear());
+      if (!ending.signal.aborted) cleared = run(undefined, () => unfinished.clear());
     },
     async stop() {
       ending.abort();

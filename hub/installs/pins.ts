@@ -108,10 +108,7 @@ export function createPins(registries: Registries, needs: Needs) {
     return { ecosystem, spec: `${name}${isNpm ? '@' : '=='}${version}` };
   }
 
-  /**
-   * Returns the package of the same name in the other registry, in the form of the `package` key of an entry. Returns
-   * undefined if there is none, or if that registry does not answer in a short time. Never rejects.
-   */
+  /** Returns the key of the other registry's package of that name, if it answers soon. Never rejects. */
   async function findElsewhere(
     { ecosystem, spec }: PackageSpec,
     signal: AbortSignal,
@@ -133,10 +130,7 @@ export function createPins(registries: Registries, needs: Needs) {
   }
 
   return {
-    /**
-     * Returns the package with its exact version, or unchanged if it has one. Throws HUB_PACKAGE_UNKNOWN if its
-     * registry does not have it, and HUB_REGISTRY_UNREACHABLE if the registry cannot be queried.
-     */
+    /** Returns the package with its exact version. Throws HUB_PACKAGE_UNKNOWN and HUB_REGISTRY_UNREACHABLE. */
     async pin(source: PackageSpec, signal: AbortSignal): Promise<PackageSpec> {
       try {
         return await pinned(source, signal);

@@ -6,10 +6,7 @@ const maxAtOnce = 4;
 
 export type Places = ReturnType<typeof createPlaces>;
 
-/**
- * Reserves names for running installs and removals, and limits the number of installs. `names` returns the server
- * names of the config in force.
- */
+/** Reserves names for installs, up to a maximum, and removals. `names` are those of the config in force. */
 export function createPlaces(names: () => readonly string[]) {
   const installed = new Set<string>();
   const removed = new Set<string>();
@@ -21,10 +18,7 @@ export function createPlaces(names: () => readonly string[]) {
   }
 
   return {
-    /**
-     * Reserves a name until it is disposed: `wanted`, or a free name like `derived`. Throws HUB_SERVER_EXISTS if the
-     * name is taken, and HUB_INSTALLS_FULL if too many installs are running.
-     */
+    /** Reserves `wanted`, or a free name like `derived`. Throws HUB_SERVER_EXISTS and HUB_INSTALLS_FULL. */
     take(wanted: string | undefined, derived: string) {
       if (installed.size >= maxAtOnce)
         throw new HubError(
@@ -43,10 +37,7 @@ export function createPlaces(names: () => readonly string[]) {
         { data: { server: shown } },
       );
     },
-    /**
-     * Reserves the name of an existing server for its removal. The limit on installs does not apply: a removal does
-     * none of their work, and there are no more removals than servers. Throws HUB_SERVER_EXISTS.
-     */
+    /** Reserves the name of a server to remove, without a limit: removals are cheap. Throws HUB_SERVER_EXISTS. */
     takeKnown(name: string) {
       if (isTaken(name)) throw busy(name);
       return reserve(name, removed);

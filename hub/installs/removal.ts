@@ -16,10 +16,7 @@ export type RemovalNeeds = BelongingsNeeds & {
   readonly servers: { readonly all: readonly Server[]; find(name: string): Server | undefined };
 };
 
-/**
- * Removes a server. The entry is removed first, so that a hub which is killed in between does not start the server
- * again. The answer lists the belongings that could not be removed after that, with the reason.
- */
+/** Removes a server: its entry first, so that a hub killed in between does not start it again. Reports what is left. */
 export async function removeServer(
   name: string,
   purge: boolean,

@@ -9,10 +9,7 @@ const maxName = 32;
 const forms =
   'Write "@org/server@1.2.3" or "npm:name" (npm), "uvx:name==1.0" or "pypi:name" (PyPI), "docker:image:tag" (an image) or "https://host/mcp" (a server that runs elsewhere)';
 
-/**
- * Parses the source that a caller wrote. `name` is the suggested name of the server. Throws HUB_REQUEST_INVALID. The
- * check of the entry validates the text again before it reaches an installer.
- */
+/** Parses a source and suggests a name. The config check validates the text again. Throws HUB_REQUEST_INVALID. */
 export function parseSource(written: string): Source {
   const text = written.trim();
   if (/^https?:\/\//i.test(text)) {

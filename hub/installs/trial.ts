@@ -16,26 +16,20 @@ import {
 } from '#servers';
 
 /** A server's description of itself and its lists, from one start. */
-export type Trial = {
-  readonly about: JsonObject;
-  readonly listing: Listing;
-};
+export type Trial = Awaited<ReturnType<typeof tryServer>>;
 
 type Needs = Pick<ServerNeeds, 'clock' | 'log' | 'random' | 'hubVersion' | 'eras' | 'launch'>;
 
 /** Distinguishes this instance from all others of the server. */
 const instanceName = 'trial';
 
-/**
- * Starts a server once under its own instance name, performs the handshake, reads its lists and stops it. Throws
- * HubError, with the end of its output, if the hub cannot use the server.
- */
+/** Starts a server once, reads its lists and stops it. Throws HubError, with the end of its output. */
 export async function tryServer(
   config: ServerConfig,
   needs: Needs,
   report: LaunchEvents,
   signal: AbortSignal,
-): Promise<Trial> {
+) {
   const { name } = config;
   const stderr = createStderrRing(needs.clock);
   const gone = (how: string, cause: unknown) =>
@@ -87,15 +81,13 @@ export async function tryServer(
       template: lists.template.items,
       prompt: lists.prompt.items,
     };
-    return {
-      about: {
-        server_info: serverInfo.implementation,
-        protocol_version: serverInfo.protocolVersion,
-        era: serverInfo.era,
-        ...describeOffer(listing),
-      },
-      listing,
+    const about: JsonObject = {
+      server_info: serverInfo.implementation,
+      protocol_version: serverInfo.protocolVersion,
+      era: serverInfo.era,
+      ...describeOffer(listing),
     };
+    return { about, listing };
   } catch (error) {
     over.abort();
     await crew.dismiss();
@@ -169,13 +161,10 @@ const memberOf = {
 
 function describeOffer(listing: Listing): JsonObject {
   return Object.fromEntries(
-    listKinds.map(kind => [
-      memberOf[kind],
-      {
-        count: listing[kind].length,
-        names: listing[kind].slice(0, maxNames).map(({ key }) => key),
-      },
-    ]),
+    listKinds.map(kind => {
+      const names = listing[kind].slice(0, maxNames).map(({ key }) => key);
+      return [memberOf[kind], { count: listing[kind].length, names }];
+    }),
   );
 }
 

@@ -20,10 +20,7 @@ type JobFacts = {
   readonly progress: JobLine | undefined;
 };
 
-/**
- * Work that outlives the request that began it. `interrupted`: the hub stopped while the job ran. `endedAt` is undefined
- * if the hub was killed.
- */
+/** Work that outlives its request. `interrupted`: the hub stopped meanwhile; `endedAt` is undefined if it was killed. */
 export type Job = JobFacts &
   Readonly<
     | { state: 'running' }

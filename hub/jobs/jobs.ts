@@ -167,10 +167,7 @@ export function createJobs(needs: JobsNeeds) {
     },
     /** Makes a kind resumable: `start` passes each unfinished job of the kind to `resume`. Call it before `start`. */
     onResume: (kind: string, resume: Resume): void => void resumes.set(kind, resume),
-    /**
-     * Cancels a running job and waits up to 5 s for its end. Returns the job, which is still running if the work takes
-     * longer or can no longer be stopped. Rejects with HUB_JOB_UNKNOWN.
-     */
+    /** Cancels a job and waits up to 5 s for its end; slow work may still run then. Rejects with HUB_JOB_UNKNOWN. */
     async cancel(id: string): Promise<Job> {
       const record = get(id);
       if (record.job.state === 'running') {

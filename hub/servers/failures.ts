@@ -24,10 +24,7 @@ export function withoutName(server: string, message: string): string {
   return message.startsWith(`${server} `) ? `it ${message.slice(server.length + 1)}` : message;
 }
 
-/**
- * Whether a start fails again until the operator changes something. A 404 is retried: a host may answer it while
- * its server is replaced.
- */
+/** Whether a start fails until the operator acts. Not for a 404: a host may answer it while its server is replaced. */
 export function isLasting(error: unknown): boolean {
   const kind = kindOf(error);
   if (kind === 'invalid' || kind === 'conflict') return true;

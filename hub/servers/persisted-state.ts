@@ -8,10 +8,7 @@ import type { Launches, Own } from './server-types.ts';
 
 export type PersistedState = ReturnType<typeof createPersistedState>;
 
-/**
- * State of one server that outlives the hub: its listing, and the handle by which it is adopted. Nothing of an
- * instance that belongs to a session or an era (`own`) is persisted.
- */
+/** The listing and the handle of a server, for the next run. Instances of sessions and eras (`own`) have none. */
 export function createPersistedState(
   config: () => ServerConfig,
   { continuity, keptListings, ...launches }: Launches,
@@ -63,10 +60,7 @@ export function createPersistedState(
       const known = digest();
       return known === undefined ? undefined : await keptListings?.find(name, known);
     },
-    /**
-     * Whether the recalled listing is of another program than would be launched now, such as an image that was
-     * rebuilt under its name. False if that is unknown or the server has started since. Never rejects.
-     */
+    /** Whether the listing is of another program, such as a rebuilt image. False if unknown. Never rejects. */
     async isOutdated({ identity }: Kept): Promise<boolean> {
       if (identity === undefined) return false;
       try {

@@ -148,10 +148,7 @@ export const ownerKeyFile = (path: string): string => join(path, 'owner-key');
 
 const runningFileOf = (path: string) => join(path, 'hub-running.json');
 
-/**
- * Records where the hub of this data folder listens. Call it only while holding the lock of the folder. Without fsync,
- * which would delay the start: after a machine crash no hub is running anyway.
- */
+/** Records where the hub listens. Call it only under the lock. No fsync: no hub runs after a machine crash. */
 export async function announceRunning(path: string, hub: RunningHub): Promise<void> {
   const tempFile = `${runningFileOf(path)}.new`;
   await rm(tempFile, { force: true });
@@ -167,10 +164,7 @@ export async function withdrawRunning(path: string): Promise<void> {
   await rm(runningFileOf(path), { force: true });
 }
 
-/**
- * Finds the hub that is running with this data folder. The record is trusted only while its process holds the lock: so
- * long the hub owns its ports, and no other program can take them over.
- */
+/** Finds the running hub. Its record is trusted only while its process holds the lock, and so owns its ports. */
 export async function findRunning(path: string): Promise<RunningHub | undefined> {
   const record = parseRunning(await readFile(runningFileOf(path), 'utf8').catch(() => ''));
   if (!record || !isOwnProcess(record.pid) || !isLocked(path)) return undefined;

@@ -64,10 +64,7 @@ export function createFolder(path: string, needs: WriteFailureNeeds) {
         return undefined; // A missing file has no text.
       }
     },
-    /**
-     * Resolves once this text, or a later one for the same name, is on disk. Never rejects: a failed write is logged, and
-     * the next run of the hub starts without that text.
-     */
+    /** Resolves once this text, or a later one, is on disk. Never rejects: a failed write is logged. */
     write: (name: string, text: string) => queueWrite(name, text),
     /** Deletes the file of this name. Resolves and logs as `write` does. */
     remove: (name: string) => queueWrite(name, undefined),

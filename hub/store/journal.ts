@@ -110,9 +110,7 @@ export function createJournal(options: JournalOptions, needs: JournalNeeds) {
     size += bytes.length;
   }
 
-  /**
-   * Writes the snapshot beside the file and renames it over the file: a crash leaves either the old or the new records.
-   */
+  /** Renames a snapshot over the file: a crash leaves either the old or the new records. */
   async function compact(): Promise<void> {
     const bytes = Buffer.from(newestWithin(snapshot(), maxBytes / 2).join(''));
     const beside = `${path}.new`;
@@ -134,10 +132,7 @@ export function createJournal(options: JournalOptions, needs: JournalNeeds) {
   }
 
   return {
-    /**
-     * Reads the records of earlier runs, oldest first. Call it once, before the first `append`. Never rejects: a file
-     * that cannot be read counts as empty, and the log says so.
-     */
+    /** Reads the records of earlier runs, oldest first, before the first `append`. An unreadable file counts as empty. */
     async open(): Promise<readonly unknown[]> {
       try {
         const bytes = await disk.read(path);

@@ -52,10 +52,7 @@ export function createTable({ file, maxEntries }: TableOptions, needs: WriteFail
     async entries(): Promise<readonly (readonly [key: string, value: string])[]> {
       return Array.from(await load());
     },
-    /**
-     * Sets an entry. Resolves once the file is written: to true, or to false if the write failed. Never rejects: after a
-     * failed write the entry stays in memory and is written with the next change.
-     */
+    /** Sets an entry. Resolves to false if it is not written: the next change writes it. Never rejects. */
     async put(key: string, value: string): Promise<boolean> {
       const entries = await load();
       if (entries.get(key) === value && !isUnsaved()) return await lastWrite;

@@ -72,10 +72,7 @@ export async function adoptInstance(
   return undefined;
 }
 
-/**
- * Continues the session that a server has, without a second `initialize`. Rejects with HubError if the server
- * does not answer.
- */
+/** Continues a session without a second `initialize`. Rejects with HubError if the server does not answer. */
 export async function resumeSession(
   { introduction }: Handle,
   options: HandshakeOptions,
@@ -155,10 +152,7 @@ function readHandle(text: string): Handle | undefined {
   return { digest, instance, introduction, generation, variant };
 }
 
-/**
- * A digest of everything a server is launched from, including its environment. It is keyed, so that a reader
- * cannot guess values. The order of members does not matter.
- */
+/** A digest of everything a server is launched from. It is keyed, so that a reader cannot guess values. */
 export function digestOf(spec: LaunchSpec, secret: Buffer): string {
   return createHmac('sha256', secret).update(sorted(spec)).digest('hex').slice(0, 32);
 }

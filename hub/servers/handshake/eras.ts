@@ -117,10 +117,7 @@ export async function maySpeakOlder(
   return false;
 }
 
-/**
- * Records that a program which did not start as of 2025-11-25 speaks 2026-07-28 only, for this run of the hub.
- * False if it is known to be legacy.
- */
+/** Records, for this run of the hub, that a program speaks 2026-07-28 only. False if it is known to be legacy. */
 export async function takeForNewer(
   key: string,
   eras: Pick<Eras, 'recall' | 'confirm'>,

@@ -81,10 +81,7 @@ export async function handshake(
   }
 }
 
-/**
- * Initialises a server (MCP 2025-11-25, lifecycle), on behalf of one client or of all. Rejects with HubError if
- * the server does not answer.
- */
+/** Initialises a server (MCP 2025-11-25, lifecycle). Rejects with HubError if it does not answer. */
 export async function initialize(
   { server, hubVersion, timeoutMs, client }: HandshakeOptions,
   upstream: Pick<Upstream, 'request' | 'notify'>,
@@ -113,10 +110,7 @@ export function serverInfoOf(server: string, answer: Answer): ServerInfo {
   return { era: 'legacy', answer, protocolVersion, ...introduced(answer, info) };
 }
 
-/**
- * Discovers a server of the stateless revision (MCP 2026-07-28, server/discover). Rejects with HubError if it
- * does not answer, or is not of that revision; `eraToldBy` tells which.
- */
+/** Sends `server/discover` (MCP 2026-07-28). Rejects with HubError; `eraToldBy` reads the era from that. */
 export async function discover(
   { server, timeoutMs }: HandshakeOptions,
   asking: Pick<Asking, 'request'>,
@@ -135,10 +129,7 @@ export async function discover(
   return { era: 'modern', answer, protocolVersion: modernVersion, ...introduced(answer, info) };
 }
 
-/**
- * How the hub speaks to a server of an era. `isStateless`: each message is self-contained, and notifications arrive on
- * a subscription stream only (MCP 2026-07-28).
- */
+/** How the hub speaks to a server of an era. `isStateless`: notifications arrive on a subscription stream only. */
 export const speechOf = (era: Era, upstream: Asking, hubVersion: string) =>
   era === 'modern'
     ? { asking: asModern(upstream, hubVersion), isStateless: true }

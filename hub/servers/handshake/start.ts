@@ -49,10 +49,7 @@ export type StartNeeds = LaunchNeeds & {
   readonly opened: (instance: Instance, upstream: Upstream) => void;
 };
 
-/**
- * Adopts the instance of an earlier run, or launches the server; performs the handshake and reads the lists.
- * Rejects if any of it fails, and leaves nothing behind then.
- */
+/** Adopts the instance of an earlier run, or launches the server. A start that fails leaves nothing behind. */
 export const startServer = async (needs: StartNeeds): Promise<Started> =>
   (await adopt(needs)) ?? (await launchServer(needs));
 
@@ -152,10 +149,7 @@ async function startOnce(needs: StartNeeds): Promise<Started | { readonly wrongE
   }
 }
 
-/**
- * Performs the handshake with an instance and reads its lists; requests are numbered above `firstId`. Rejects
- * with HubError, and leaves the instance running then.
- */
+/** Performs the handshake and reads the lists; request ids are above `firstId`. Never stops the instance. */
 async function openSession(
   instance: Instance,
   needs: StartNeeds,

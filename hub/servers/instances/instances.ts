@@ -41,7 +41,8 @@ export function createInstances({ clock, create }: InstancesNeeds) {
   const groups = new Map<Server, Group>();
   const sessions = new Map<object, Map<Server, Entry>>();
   const ending = new Set<Promise<void>>();
-  let sweep: (Disposable & { readonly atMs: number }) | undefined;
+  let sweep: Disposable | undefined;
+  let sweepAtMs = Infinity;
   let isHeard = (_instance: Server): boolean => false;
 
   /** Whether it starts, or a client waits for it, listens to it, or has a task there. */
@@ -73,14 +74,11 @@ export function createInstances({ clock, create }: InstancesNeeds) {
     return group;
   }
 
-  function open(
-    base: Server,
-    session: object,
-    { client, era, isShared }: Pick<Own, 'client' | 'era' | 'isShared'>,
-    group: Group,
-  ): Entry {
+  function open(base: Server, session: object, wanted: Omit<Own, 'base' | 'instance'>): Entry {
+    const { isShared } = wanted;
+    const group = groupOf(base);
     const instance = isShared ? sharedInstance : String(++group.lastNumber);
-    const server = create({ instance, base, client, era, isShared });
+    const server = create({ ...wanted, instance, base });
     const entry: Entry = { server, base, session, isShared, isActive: false, usedMs: 0 };
     group.entries.add(entry);
     const own = sessions.get(session) ?? new Map<Server, Entry>();
@@ -94,11 +92,10 @@ export function createInstances({ clock, create }: InstancesNeeds) {
   }
 
   /** Stops the least recently used instance that may be stopped. False if there is none. */
-  function makeRoom({ entries }: Group, mayEnd: (session: object) => boolean): boolean {
-    const spare = [...entries].filter(
-      ({ isActive, server, session }) => isActive && !isBusy(server) && mayEnd(session),
-    );
-    const [oldest] = spare.toSorted((a, b) => a.usedMs - b.usedMs);
+  function makeRoom(base: Server, mayEnd: (session: object) => boolean): boolean {
+    const [oldest] = entriesOf(base)
+      .filter(({ isActive, server, session }) => isActive && !isBusy(server) && mayEnd(session))
+      .toSorted((a, b) => a.usedMs - b.usedMs);
     if (!oldest) return false;
     oldest.isActive = false;
     void oldest.server.stop(false);
@@ -115,16 +112,16 @@ export function createInstances({ clock, create }: InstancesNeeds) {
       if (leftMs > 0) nextMs = Math.min(nextMs, leftMs);
       else void entry.server.stop(false);
     }
-    sweep = undefined;
+    sweepAtMs = Infinity;
     if (nextMs < Infinity) sweepIn(nextMs);
   }
 
   function sweepIn(delayMs: number): void {
     const atMs = clock.monotonic() + Math.max(delayMs, sweepMs);
-    if (sweep && sweep.atMs <= atMs) return;
+    if (sweepAtMs <= atMs) return;
     sweep?.[Symbol.dispose]();
-    const timer = clock.after(atMs - clock.monotonic(), stopIdle);
-    sweep = { atMs, [Symbol.dispose]: () => timer[Symbol.dispose]() };
+    sweepAtMs = atMs;
+    sweep = clock.after(atMs - clock.monotonic(), stopIdle);
   }
 
   function close(entry: Entry, why: 'stopping' | 'removed'): Promise<void> {
@@ -173,10 +170,9 @@ export function createInstances({ clock, create }: InstancesNeeds) {
       mayEnd: (session: object) => boolean,
     ): Server {
       needOpen(base);
-      const group = groupOf(base);
       const known = sessions.get(session)?.get(base);
       const isFull = !known?.isActive && count(base) >= base.config.maxInstances;
-      if (isFull && !makeRoom(group, mayEnd))
+      if (isFull && !makeRoom(base, mayEnd))
         throw new HubError(
           'HUB_INSTANCES_FULL',
           `${base.config.name} runs for ${base.config.maxInstances} sessions already. Close some, raise "max_instances" of this server, or let clients share it with "instance": "shared"`,
@@ -184,20 +180,17 @@ export function createInstances({ clock, create }: InstancesNeeds) {
         );
       // Only the legacy era has sessions with a client.
       const own = { client, era: client ? 'legacy' : 'modern', isShared: false } as const;
-      return use(known ?? open(base, session, own, group));
+      return use(known ?? open(base, session, own));
     },
     /** The instance shared by all clients of 2025-11-25 and older, for whom `holder` stands. Throws as `of` does. */
     forOlderClients(base: Server, holder: object): Server {
       needOpen(base);
       const known = sessions.get(holder)?.get(base);
       const own = { client: undefined, era: 'legacy', isShared: true } as const;
-      return use(known ?? open(base, holder, own, groupOf(base)));
+      return use(known ?? open(base, holder, own));
     },
     release,
-    /**
-     * Applies the server's current config to its instances. Those of sessions keep running; the shared one is
-     * replaced if `isReplaced`. Resolves when the config is applied to all.
-     */
+    /** Applies the server's config to its instances. Only the shared one is replaced, if `isReplaced`. */
     async configure(server: Server, isReplaced = false): Promise<void> {
       await Promise.all(
         entriesOf(server).map(({ server: instance, isShared }) =>

@@ -55,10 +55,7 @@ export type InstancePoolNeeds = {
   readonly report: (error: unknown) => void;
 };
 
-/**
- * The instances of one server, by the ids that its state machine knows. Ends them and fails their pending requests;
- * no other function does either.
- */
+/** The instances of one server, by id. Only this pool ends them and fails their pending requests. */
 export function createInstancePool(needs: InstancePoolNeeds) {
   const { clock, log, record, dispatch } = needs;
   const { name } = record.config;

@@ -26,10 +26,7 @@ export type RereadsNeeds = {
   readonly announce: (kind: ListKind) => void;
 };
 
-/**
- * Minimum interval between two readings of a list, in ms. Some servers send `list_changed` whenever the list is
- * read, which would otherwise never end.
- */
+/** Minimum interval between two readings, in ms: some servers send `list_changed` whenever a list is read. */
 const spacingMs = 1_000;
 
 /** Rereads for one session with a server: at once for a first change, once for all that follow. */

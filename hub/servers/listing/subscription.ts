@@ -142,10 +142,7 @@ export function createSubscription(
       wanted = filterOf(capabilities, changed);
       update();
     },
-    /**
-     * Removes the subscription id from a notification. Undefined if the notification is about a subscription
-     * itself, or belongs to one that was replaced.
-     */
+    /** Removes the subscription id. Undefined for a message about a subscription, or of one that was replaced. */
     unwrap(notification: Notification): Notification | undefined {
       const { bytes, method, params } = notification;
       const members = membersOf(bytes, params);
