@@ -1,4 +1,11 @@
 import {
+  setWork,
+  throwIfCancelled,
+  type Cancellation,
+  type SessionState,
+  createCancellation,
+} from './session.ts';
+import {
   type Members,
   setMembers,
   type Edit,
@@ -25,7 +32,6 @@ import type { Principal } from '#policy';
 import type { Server } from '#servers';
 import type { Trace } from '#telemetry';
 import type { ResponseStream } from '#upstream';
-import { type Cancellation, type SessionState, createCancellation } from './session.ts';
 
 /** The spans of an object's members, by name. */
 export type MemberSpans = ReadonlyMap<string, Span>;
@@ -253,5 +259,23 @@ export class FailedCall extends Error {
     super('the call failed at its server', { cause: error });
     this.error = error;
     this.serverMs = serverMs;
+  }
+}
+
+/** Runs work that is aborted if the client cancels the call. Throws HUB_CALL_CANCELLED then. */
+export async function whileCancellable<T>(
+  call: Call,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  throwIfCancelled(call);
+  const ended = new AbortController();
+  setWork(call.cancellation, { cancel: reason => ended.abort(reason) });
+  try {
+    return await work(ended.signal);
+  } catch (error) {
+    throwIfCancelled(call);
+    throw error;
+  } finally {
+    setWork(call.cancellation, undefined);
   }
 }

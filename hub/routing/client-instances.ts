@@ -157,8 +157,7 @@ export function createStatelessClients({
 }) {
   /** Clients by identity, least recently used first. */
   const clients = new Map<string, InstanceHolder>();
-  /** The client whose first instance is being opened. */
-  let opening: InstanceHolder | undefined;
+  const holders = new WeakMap<object, InstanceHolder>();
 
   /** The client to remove for a new client; undefined if there is room. Throws HUB_INSTANCES_FULL. */
   function spareFor({ config }: Server): string | undefined {
@@ -177,6 +176,7 @@ export function createStatelessClients({
     const holder = clients.get(client);
     if (!holder) return;
     clients.delete(client);
+    holders.delete(holder);
     holder.own?.catalog[Symbol.dispose]();
     instances.release(holder);
   }
@@ -187,7 +187,7 @@ export function createStatelessClients({
       const known = clients.get(client);
       const spare = known ? undefined : spareFor(base);
       const holder: InstanceHolder = known ?? { instances: new Map(), own: undefined };
-      opening = holder;
+      holders.set(holder, holder);
       // The instance is opened first: a refused client is not stored, and no other client is removed for it.
       const instance = instances.of(base, holder, undefined, mayEnd);
       if (spare !== undefined) forget(spare);
@@ -206,10 +206,6 @@ export function createStatelessClients({
       return false;
     },
     /** The client that `instances` uses as this holder. */
-    find(holder: object): InstanceHolder | undefined {
-      if (opening === holder) return opening;
-      for (const one of clients.values()) if (one === holder) return one;
-      return undefined;
-    },
+    find: (holder: object) => holders.get(holder),
   };
 }

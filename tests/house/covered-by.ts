@@ -1,6 +1,5 @@
 /** Files with branches that have no test of their own name, below the test that covers them. */
 export const coveredBy: Readonly<Record<string, readonly string[]>> = {
-  'activity/activity': ['activity/call-storage'],
   'app/wire-prompts': ['app/wire-enhancement'],
   'builtin/server': ['builtin/upstream'],
   'cache/memory-cache': ['cache/exact-cache', 'cache/single-flight'],

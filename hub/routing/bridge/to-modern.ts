@@ -1,4 +1,12 @@
-import { metaEdits, type Call, type ResolvedCall, FailedCall, type ServerReply } from '../call.ts';
+import {
+  whileCancellable,
+  metaEdits,
+  type Call,
+  type ResolvedCall,
+  FailedCall,
+  type ServerReply,
+} from '../call.ts';
+import { sleep, type Clock, HubError, backoffMs, isObject } from '#core';
 import {
   readAnswer,
   type Answer,
@@ -12,7 +20,6 @@ import {
 } from '#jsonrpc';
 import { traceMembers } from '../trace.ts';
 import { randomUUID } from 'node:crypto';
-import { type Clock, HubError, backoffMs, isObject } from '#core';
 import { metaKeys, modernVersion } from '#mcp';
 import type { Running, Server } from '#servers';
 import { asLegacy, notFoundAsBefore } from './results.ts';
@@ -97,23 +104,15 @@ const addTime =
 const unfit = ({ config }: Server, what: string) =>
   new HubError('HUB_SERVER_PROTOCOL', `${config.name} ${what}`, { data: { server: config.name } });
 
-/** Waits before the next attempt. Cancelling the call ends the wait. */
-async function pauseFor(call: Call, times: number, clock: ToModernNeeds['clock']): Promise<void> {
-  throwIfCancelled(call);
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = clock.after(
-    backoffMs(pause, times, () => 0),
-    resolve,
-  );
-  setWork(call.cancellation, {
-    cancel() {
-      timer[Symbol.dispose]();
-      resolve();
-    },
+/** Waits before the next attempt. Throws HUB_CALL_CANCELLED. */
+const pauseFor = (call: Call, times: number, clock: ToModernNeeds['clock']): Promise<void> =>
+  whileCancellable(call, async signal => {
+    await sleep(
+      backoffMs(pause, times, () => 0),
+      { clock, signal },
+    );
+    throwIfCancelled(call);
   });
-  await promise;
-  throwIfCancelled(call);
-}
 
 /** The metadata that MCP 2026-07-28 requires in each request, from what the client sent at `initialize`. */
 function metadataOf(call: Call): MemberTexts {

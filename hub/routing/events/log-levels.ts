@@ -24,13 +24,11 @@ export function createLogLevels(
   const floors = new WeakMap<Running, Map<LogLevel, Floor>>();
 
   function wantedOf(server: Server, running: Running): LogLevel | undefined {
-    let lowest: number | undefined;
-    for (const level of floors.get(running)?.keys() ?? [])
-      lowest = Math.min(lowest ?? Infinity, logLevels.indexOf(level));
+    const wanted = new Set(floors.get(running)?.keys());
     for (const { endpoint, logLevel } of sessions())
       if (logLevel !== undefined && (endpoint === 'all' || endpoint.config === server.config))
-        lowest = Math.min(lowest ?? Infinity, logLevels.indexOf(logLevel));
-    return lowest === undefined ? undefined : logLevels[lowest];
+        wanted.add(logLevel);
+    return logLevels.find(level => wanted.has(level));
   }
 
   /** Sets the wanted level, unless the server already has it. */

@@ -63,25 +63,23 @@ export function createSubscriptionStreams(needs: {
 }) {
   const streams = new Set<SubscriptionStream>();
 
-  const sees = ({ endpoint, isOwn }: SubscriptionStream, server: Server, base: Server) =>
-    (endpoint === base || endpoint === 'all') && (server === base || isOwn(server));
-
-  /** The server's id of a task that a client listens to; undefined if the task is at another server. */
-  function ownId(
-    { endpoint }: SubscriptionStream,
-    publicId: string,
-    base: Server,
-  ): string | undefined {
-    const task = endpoint === 'all' ? needs.tasks.routeOf(publicId) : undefined;
-    // A task that the hub does not know, for example after a restart, may be at any server.
-    if (!task) return publicId;
-    return task.server === base ? task.taskId : undefined;
+  /** The streams that listen to tasks of a server, each with the client's and the server's id of a task. */
+  function* taskListeners(server: Server) {
+    const base = needs.baseOf(server);
+    for (const listen of streams) {
+      const { endpoint, isOwn, filter } = listen;
+      if (endpoint !== base && endpoint !== 'all') continue;
+      if (server !== base && !isOwn(server)) continue;
+      for (const publicId of filter.taskIds) {
+        const task = endpoint === 'all' ? needs.tasks.routeOf(publicId) : undefined;
+        // A task that the hub does not know, for example after a restart, may be at any server.
+        if (!task || task.server === base)
+          yield { listen, publicId, taskId: task?.taskId ?? publicId };
+      }
+    }
   }
 
   return {
-    get size() {
-      return streams.size;
-    },
     /** Opens a stream. Sends nothing before `acknowledge`, and answers at the end. Throws HUB_SUBSCRIPTIONS_FULL. */
     open(
       call: Call,
@@ -151,28 +149,14 @@ export function createSubscriptionStreams(needs: {
     },
     /** Forwards a task notification of the server to the streams that asked for the task. */
     task(server: Server, { bytes, params }: Notification): void {
-      const taskId = stringAt(bytes, membersOf(bytes, params)?.get('taskId'));
-      if (taskId === undefined) return;
-      const base = needs.baseOf(server);
-      for (const listen of streams) {
-        if (!sees(listen, server, base)) continue;
-        for (const publicId of listen.filter.taskIds)
-          if (ownId(listen, publicId, base) === taskId)
-            listen.send(withTaskId(bytes, params, taskId, publicId));
-      }
+      const id = stringAt(bytes, membersOf(bytes, params)?.get('taskId'));
+      for (const { listen, publicId, taskId } of taskListeners(server))
+        if (taskId === id) listen.send(withTaskId(bytes, params, taskId, publicId));
     },
     /** The tasks of a server that any stream listens to. */
-    tasksOf(server: Server): readonly string[] {
-      const ids = new Set<string>();
-      const base = needs.baseOf(server);
-      for (const listen of streams)
-        if (sees(listen, server, base))
-          for (const publicId of listen.filter.taskIds) {
-            const id = ownId(listen, publicId, base);
-            if (id !== undefined) ids.add(id);
-          }
-      return [...ids];
-    },
+    tasksOf: (server: Server): readonly string[] => [
+      ...new Set(Array.from(taskListeners(server), ({ taskId }) => taskId)),
+    ],
     /** True if a stream listens to the lists of this instance. */
     isHeard: (instance: Server) => [...streams].some(({ source }) => source === instance),
     /** Ends the streams of an endpoint, or all streams. */

@@ -1,3 +1,4 @@
+import { whileCancellable, type Call, type ResolvedCall, type Step, type Reply } from '../call.ts';
 import type { Event } from '#core';
 import {
   type Edit,
@@ -10,8 +11,7 @@ import {
   readAnswer,
 } from '#jsonrpc';
 import { isStateless, keepsSessions } from '../bridge/eras.ts';
-import type { Call, ResolvedCall, Step, Reply } from '../call.ts';
-import { setWork, throwIfCancelled } from '../session.ts';
+import { throwIfCancelled } from '../session.ts';
 import type { Catalog } from '../catalog.ts';
 import { clientNameOf } from '../client-identity.ts';
 
@@ -150,7 +150,7 @@ async function betterTexts(
     return prompt === undefined ? [] : [{ span, prompt }];
   });
   if (texts.length === 0) return [];
-  const improved = await whileImproving(call, signal =>
+  const improved = await whileCancellable(call, signal =>
     Promise.all(
       texts.map(async ({ span, prompt }) => ({
         span,
@@ -162,22 +162,4 @@ async function betterTexts(
   return improved
     .filter(({ enhanced }) => enhanced)
     .map(({ span, prompt }) => ({ span, text: JSON.stringify(prompt) }));
-}
-
-/** Runs work that is aborted if the client cancels the call. Throws HUB_CALL_CANCELLED then. */
-export async function whileImproving<T>(
-  call: Call,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  throwIfCancelled(call);
-  const ended = new AbortController();
-  setWork(call.cancellation, { cancel: reason => ended.abort(reason) });
-  try {
-    return await work(ended.signal);
-  } catch (error) {
-    throwIfCancelled(call);
-    throw error;
-  } finally {
-    setWork(call.cancellation, undefined);
-  }
 }
