@@ -130,9 +130,7 @@ export function readOtlp(variables: Variables) {
   const sampler = choice('OTEL_TRACES_SAMPLER', samplers) ?? 'parentbased_always_on';
   const serviceName = text('OTEL_SERVICE_NAME');
   return {
-    /** Undefined: traces are not exported. */
     tracesUrl,
-    /** Undefined: metrics are not exported. */
     metricsUrl,
     /** Sent with each request. May contain credentials, so it is never logged. */
     headers,

@@ -1,35 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Config, Naming } from './config.ts';
+import type { Config } from './config.ts';
 import type { ServerConfig } from './normalize.ts';
 import type { Settings } from './settings.ts';
 
-export type ServerChange = {
-  readonly before: ServerConfig;
-  readonly after: ServerConfig;
-  /**
-   * `switch`: the server was enabled or disabled: start it like a new one, or stop it. `replace`: it needs a new process
-   * or connection: start the new one, swap, then stop the old one. `apply`: the running instance continues and uses the
-   * new values from now on.
-   */
-  readonly effect: 'switch' | 'replace' | 'apply';
-  /** The keys whose values differ, in the order of `effects`. */
-  readonly keys: readonly (keyof ServerConfig)[];
-};
+/**
+ * How a change is applied. `switch`: the server was enabled or disabled: start it like a new one, or stop it. `replace`:
+ * it needs a new process or connection: start the new one, swap, then stop the old one. `apply`: the running instance
+ * continues and uses the new values from now on.
+ */
+type Effect = 'switch' | 'replace' | 'apply';
 
-/** Difference between two configs. Lists are in the order of the new config, `removed` in that of the old one. */
-export type Difference = {
-  readonly added: readonly ServerConfig[];
-  readonly removed: readonly ServerConfig[];
-  readonly changed: readonly ServerChange[];
-  readonly unchanged: readonly ServerConfig[];
-  /** Set if the naming changed. No server is restarted, but all public names may differ. */
-  readonly naming: { readonly before: Naming; readonly after: Naming } | undefined;
-  /** True if servers that are in both configs changed their order, which decides who gets a name that two want. */
-  readonly reordered: boolean;
-};
-
-/** How a change of each key is applied. A missing key is a compile error. */
-const effects: Readonly<Record<keyof Omit<ServerConfig, 'name'>, ServerChange['effect']>> = {
+/** The effect of a change of each key. A missing key is a compile error. */
+const effects: Readonly<Record<keyof Omit<ServerConfig, 'name'>, Effect>> = {
   enabled: 'switch',
   origin: 'apply',
   heldBack: 'apply',
@@ -56,7 +38,10 @@ const effects: Readonly<Record<keyof Omit<ServerConfig, 'name'>, ServerChange['e
   launch: 'replace',
 };
 
-export function diffConfigs(before: Config, after: Config): Difference {
+export type Difference = ReturnType<typeof diffConfigs>;
+
+/** Difference between two configs. Lists are in the order of the new config, `removed` in that of the old one. */
+export function diffConfigs(before: Config, after: Config) {
   const old = new Map(before.servers.map(server => [server.name, server]));
   const names = new Set(after.servers.map(({ name }) => name));
   const pairs = after.servers.flatMap(server => {
@@ -72,7 +57,9 @@ export function diffConfigs(before: Config, after: Config): Difference {
       .filter(({ keys }) => keys.length > 0)
       .map(pair => ({ ...pair, effect: effectOf(pair.after, pair.keys) })),
     unchanged: pairs.filter(({ keys }) => keys.length === 0).map(pair => pair.after),
+    /** Set if the naming changed. No server is restarted, but all public names may differ. */
     naming: isSameNaming ? undefined : { before: before.naming, after: after.naming },
+    /** True if servers that are in both configs changed their order, which decides who gets a name that two want. */
     reordered: pairs.some((pair, index) => pair.after.name !== common[index]?.name),
   };
 }
@@ -84,7 +71,7 @@ export function isSameConfig({ added, removed, changed, naming, reordered }: Dif
 const keysOf = (before: ServerConfig, after: ServerConfig) =>
   keysIn(effects).filter(key => !isDeepStrictEqual(before[key], after[key]));
 
-function effectOf(after: ServerConfig, keys: readonly (keyof typeof effects)[]) {
+function effectOf(after: ServerConfig, keys: readonly (keyof typeof effects)[]): Effect {
   if (keys.includes('enabled')) return 'switch';
   // A disabled server has no running instance to replace.
   return after.enabled && keys.some(key => effects[key] === 'replace') ? 'replace' : 'apply';

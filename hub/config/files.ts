@@ -69,7 +69,6 @@ export function whyUnreadable(error: unknown): string {
     : `it cannot be read (${messageOf(error)})`;
 }
 
-/** The system's error code, such as ENOENT. */
 export const codeOf = (error: unknown): unknown =>
   error instanceof Error && 'code' in error ? error.code : undefined;
 

@@ -45,12 +45,7 @@ export type LocalLaunch = {
   readonly sandbox: Sandbox;
 };
 
-export type RemoteLaunch = {
-  readonly kind: 'remote';
-  readonly transport: 'http' | 'sse';
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-};
+export type RemoteLaunch = Readonly<NonNullable<ReturnType<typeof remoteLaunch>>>;
 
 /**
  * Converts the alternative notations of an entry to one form, and reports every violated rule that involves several
@@ -134,7 +129,7 @@ function isRemote({ entry, report }: EntryDraft): boolean {
   return url !== undefined || transport !== 'stdio';
 }
 
-function remoteLaunch({ entry, written, report }: EntryDraft): RemoteLaunch | undefined {
+function remoteLaunch({ entry, written, report }: EntryDraft) {
   const { url, headers } = entry;
   for (const key of localKeys.split(' '))
     if (url !== undefined && written.has(key))
@@ -155,7 +150,8 @@ function remoteLaunch({ entry, written, report }: EntryDraft): RemoteLaunch | un
     report(['url'], 'write a URL that starts with http:// or https://', true);
   else if (parsed.username !== '' || parsed.password !== '')
     report(['url'], 'contains a user or password: send it as "Authorization" in "headers"');
-  return { kind: 'remote', transport: transportOf(entry) === 'sse' ? 'sse' : 'http', url, headers };
+  const transport = transportOf(entry) === 'sse' ? 'sse' : 'http';
+  return { kind: 'remote', transport, url, headers } as const;
 }
 
 /** What runs: an image, a package or a command line. */

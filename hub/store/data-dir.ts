@@ -7,15 +7,7 @@ import { isCode, readOrMakeKey } from './key-file.ts';
 import { removeTempFiles, writeWhole } from './write-whole.ts';
 
 /** The data folder: everything the hub writes to disk. One hub at a time holds it. */
-export type DataDir = AsyncDisposable & {
-  readonly path: string;
-  /** Identifies this hub on each container, network and volume that it creates. Stays the same across restarts. */
-  readonly hubId: string;
-  /** 32 random bytes, unique to this hub. Keys the digests that nobody else must be able to compute. */
-  readonly secret: Buffer;
-  /** The key that authorizes administration, from the file `owner-key`, which only this user may read. */
-  readonly ownerKey: string;
-};
+export type DataDir = Awaited<ReturnType<typeof openDataDir>>;
 
 /**
  * Opens the data folder, creating it if needed, and locks it until disposed. Also removes temporary files that a killed
@@ -23,7 +15,7 @@ export type DataDir = AsyncDisposable & {
  * HUB_DATA_LOCKED while another hub holds the lock, because two hubs with one id would remove each other's containers,
  * and HUB_CONFIG_INVALID if the folder cannot be used.
  */
-export async function openDataDir(path: string, newId: () => string): Promise<DataDir> {
+export async function openDataDir(path: string, newId: () => string) {
   const lockFile = join(path, 'hub.lock');
   using undo = new DisposableStack();
   try {
@@ -39,8 +31,11 @@ export async function openDataDir(path: string, newId: () => string): Promise<Da
     undo.move();
     return {
       path,
+      /** Identifies this hub on each container, network and volume that it creates. Stays the same across restarts. */
       hubId,
+      /** 32 random bytes, unique to this hub. Keys the digests that nobody else must be able to compute. */
       secret,
+      /** The key that authorizes administration, from the file `owner-key`, which only this user may read. */
       ownerKey,
       async [Symbol.asyncDispose]() {
         await withdrawRunning(path);
