@@ -1,6 +1,7 @@
 import { type JsonObject, createAbortScope, isObject } from '#core';
 import { ModelFailure } from './failure.ts';
 import type { ModelNeeds } from './model-list.ts';
+import type { OllamaClient } from './ollama-call.ts';
 import { createThoughtFilter } from './thinking.ts';
 
 export type CompletionRequest = {
@@ -53,17 +54,11 @@ export async function complete(
   });
   const { name: model, digest } = await modelList.get(request.model, limit.signal);
   const call = { subject: model, model, isStream: true, silentMs: firstTokenMs, isGated: true };
-  const answer = await callOllama(
-    {
-      ...call,
-      run: async (client, heard) =>
-        await readAnswer(await client.chat(bodyOf(request, model, keepAlive)), heard, {
-          ...request,
-          model,
-        }),
-    },
-    limit.signal,
-  ).catch((error: unknown) => {
+  const run = async (client: OllamaClient, heard: () => void) => {
+    const lines = await client.chat(bodyOf(request, model, keepAlive));
+    return await readAnswer(lines, heard, { ...request, model });
+  };
+  const answer = await callOllama({ ...call, run }, limit.signal).catch((error: unknown) => {
     if (error instanceof ModelFailure && error.kind === 'missing') modelList.invalidate();
     throw error;
   });

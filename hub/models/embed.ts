@@ -25,21 +25,13 @@ export async function embed(
   { callOllama, modelList, keepAlive }: ModelNeeds,
 ): Promise<Embedding> {
   const { name: model, digest } = await modelList.get(modelName, signal);
-  const vector = await callOllama(
-    {
-      subject: model,
-      model,
-      totalMs,
-      isGated: true,
-      async run(client) {
-        const body = { model, input: text, truncate: false, keep_alive: keepAlive };
-        const answer = await client.embed(body);
-        if (text.length > surelyFitsLength) await requireUncut(answer, model, client);
-        return parseVector(answer, model);
-      },
-    },
-    signal,
-  );
+  const run = async (client: OllamaClient) => {
+    const body = { model, input: text, truncate: false, keep_alive: keepAlive };
+    const answer = await client.embed(body);
+    if (text.length > surelyFitsLength) await requireUncut(answer, model, client);
+    return parseVector(answer, model);
+  };
+  const vector = await callOllama({ subject: model, model, totalMs, isGated: true, run }, signal);
   modelList.markLoaded(model);
   return { vector, digest };
 }

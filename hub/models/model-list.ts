@@ -42,15 +42,10 @@ export function createModelList({ callOllama, clock }: Pick<ModelNeeds, 'callOll
   }
 
   async function read(signal: AbortSignal): Promise<Snapshot> {
-    const models = await callOllama(
-      {
-        subject: 'the list of models',
-        totalMs,
-        isGated: true,
-        run: async client => parseModels(await client.list(), await loadedNames(client)),
-      },
-      signal,
-    );
+    const run = async (client: OllamaClient) =>
+      parseModels(await client.list(), await loadedNames(client));
+    const call = { subject: 'the list of models', totalMs, isGated: true, run };
+    const models = await callOllama(call, signal);
     snapshot = { models, atMs: clock.monotonic() };
     return snapshot;
   }

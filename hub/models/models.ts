@@ -5,7 +5,7 @@ import { type Embedding, embed } from './embed.ts';
 import { ModelFailure, failureOfAbort } from './failure.ts';
 import { type ModelsStatus, createOllamaHealth } from './ollama-health.ts';
 import { type ModelInfo, createModelList } from './model-list.ts';
-import { type PullProgress, createPulls } from './pull.ts';
+import { type PullProgress, createPull } from './pull.ts';
 import { createWarmUps } from './warm-up.ts';
 
 /** Local models. All methods that return a promise reject with ModelFailure. */
@@ -60,7 +60,7 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
   const callOllama = createOllamaCaller(url, { ...needs, health, life });
   const modelList = createModelList({ callOllama, clock });
   const modelNeeds = { clock, callOllama, modelList, keepAlive };
-  const pulls = createPulls(modelNeeds);
+  const pull = createPull(modelNeeds);
   const warmUp = createWarmUps({ ...modelNeeds, log, life });
 
   /** Probes first: a cached list may belong to an Ollama that is gone. */
@@ -100,8 +100,7 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
       logFailure(request.model, complete(request, signal, modelNeeds), signal),
     embed: (model, text, signal) =>
       logFailure(model, embed(model, text, signal, modelNeeds), signal),
-    pull: (model, progress, signal) =>
-      logFailure(model, pulls.pull(model, progress, signal), signal),
+    pull: (model, progress, signal) => logFailure(model, pull(model, progress, signal), signal),
     warmUp: (model, modelOptions = {}) => warmUp(model, modelOptions),
   };
 }

@@ -1,6 +1,7 @@
 import { createEmitter, createSingleFlight, isObject } from '#core';
 import { ModelFailure, failureOfAbort } from './failure.ts';
 import { type ModelNeeds, fullName } from './model-list.ts';
+import type { OllamaClient } from './ollama-call.ts';
 
 export type PullProgress = {
   /** Ollama's status text: `pulling manifest`, `verifying sha256 digest`, finally `success`. */
@@ -16,60 +17,46 @@ const silentMs = 120_000;
 /** Maximum number of concurrent pulls: they share the bandwidth. */
 const maxPulls = 4;
 
-/** Pulls models. Concurrent pulls of one model share one request. */
-export function createPulls({
+/**
+ * Creates a function that pulls a model, and resolves when the model is complete. Concurrent pulls of one model share
+ * one request. If it is cancelled, Ollama keeps what it has transferred.
+ */
+export function createPull({
   callOllama,
   modelList,
 }: Pick<ModelNeeds, 'callOllama' | 'modelList'>) {
   const flights = createSingleFlight<void>();
   const broadcasts = new Map<string, ReturnType<typeof createProgressBroadcast>>();
 
-  async function fetchModel(
-    model: string,
-    fire: (progress: PullProgress) => void,
+  return async (
+    name: string,
+    progress: (progress: PullProgress) => void,
     signal: AbortSignal,
-  ): Promise<void> {
-    const call = { subject: `the pull of ${model}`, model, isStream: true, silentMs };
-    await callOllama(
-      {
-        ...call,
-        isGated: false,
-        async run(client, heard) {
-          for await (const line of await client.pull({ model, stream: true })) {
-            heard();
-            fire(parseProgress(line));
-          }
-        },
-      },
-      signal,
-    );
-    modelList.invalidate();
-  }
-
-  return {
-    /** Resolves when the model is complete. If cancelled, Ollama keeps what it has transferred. */
-    async pull(
-      name: string,
-      progress: (progress: PullProgress) => void,
-      signal: AbortSignal,
-    ): Promise<void> {
-      const model = fullName(name);
-      if (signal.aborted) throw failureOfAbort(signal, model);
-      if (!flights.has(model) && flights.size >= maxPulls)
-        throw new ModelFailure('busy', `${maxPulls} pulls are under way. Wait for one of them`, {
-          model,
-        });
-      const broadcast = broadcasts.get(model) ?? createProgressBroadcast();
-      broadcasts.set(model, broadcast);
-      using _subscription = broadcast.subscribe(progress);
-      try {
-        await flights.join(model, given => fetchModel(model, broadcast.fire, given), signal);
-      } catch (error) {
-        throw signal.aborted ? failureOfAbort(signal, model) : error;
-      } finally {
-        if (!flights.has(model)) broadcasts.delete(model);
+  ): Promise<void> => {
+    const model = fullName(name);
+    if (signal.aborted) throw failureOfAbort(signal, model);
+    const busy = `${maxPulls} pulls are under way. Wait for one of them`;
+    if (!flights.has(model) && flights.size >= maxPulls)
+      throw new ModelFailure('busy', busy, { model });
+    const broadcast = broadcasts.get(model) ?? createProgressBroadcast();
+    broadcasts.set(model, broadcast);
+    using _subscription = broadcast.subscribe(progress);
+    const subject = `the pull of ${model}`;
+    const call = { subject, model, isStream: true, silentMs, isGated: false };
+    const run = async (client: OllamaClient, heard: () => void) => {
+      for await (const line of await client.pull({ model, stream: true })) {
+        heard();
+        broadcast.fire(parseProgress(line));
       }
-    },
+      modelList.invalidate();
+    };
+    try {
+      await flights.join(model, given => callOllama({ ...call, run }, given), signal);
+    } catch (error) {
+      throw signal.aborted ? failureOfAbort(signal, model) : error;
+    } finally {
+      if (!flights.has(model)) broadcasts.delete(model);
+    }
   };
 }
 
@@ -78,7 +65,7 @@ function createProgressBroadcast() {
   const { event, fire } = createEmitter<PullProgress>();
   let latest: PullProgress | undefined;
   return {
-    fire: (progress: PullProgress): void => {
+    fire(progress: PullProgress): void {
       latest = progress;
       fire(progress);
     },

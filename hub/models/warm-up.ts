@@ -1,6 +1,7 @@
 import { type Log, messageOf } from '#core';
 import { ModelFailure } from './failure.ts';
 import { type ModelNeeds, fullName } from './model-list.ts';
+import type { OllamaClient } from './ollama-call.ts';
 
 /** Timeout in ms, below the 300 s after which Node's fetch gives up. The answer comes when the model is loaded. */
 const totalMs = 290_000;
@@ -25,18 +26,13 @@ export function createWarmUps({
     const body = { model, keep_alive: keepAlive, options };
     const isEmbedding = capabilities?.includes('embedding') || /embed|minilm|bge-/.test(model);
     const call = { subject: model, model, totalMs, isGated: true, isStream: !isEmbedding };
-    await callOllama(
-      {
-        ...call,
-        // A chat without messages, or an embedding of an empty text.
-        async run(client) {
-          if (isEmbedding) await client.embed({ ...body, input: '', truncate: false });
-          // The stream has a single line.
-          else for await (const _ of await client.chat({ ...body, messages: [], stream: true }));
-        },
-      },
-      life,
-    );
+    // A chat without messages, or an embedding of an empty text.
+    const run = async (client: OllamaClient) => {
+      if (isEmbedding) await client.embed({ ...body, input: '', truncate: false });
+      // The stream has a single line.
+      else for await (const _ of await client.chat({ ...body, messages: [], stream: true }));
+    };
+    await callOllama({ ...call, run }, life);
     modelList.markLoaded(model);
   }
 
