@@ -26,26 +26,14 @@ export function readBrokerOptions(
   };
   const path = /^\/[^\0]+$/;
   const shared = 'an absolute path in a folder shared with the hub';
-  const letters = 'small letters, digits, "_"';
+  const engines = "the absolute path of the engine's socket";
+  const id = 'the HUB_ID of the hub: up to 64 small letters, digits, "_", "." and "-"';
+  const name = 'the HUB_NAME of the hub: up to 32 small letters, digits, "_" and "-"';
   return {
     socketPath: read('BROKER_SOCKET', path, shared, '/run/agenthub/docker.sock'),
-    enginePath: read(
-      'DOCKER_SOCKET',
-      path,
-      "the absolute path of the engine's socket",
-      '/var/run/docker.sock',
-    ),
-    hubId: read(
-      'HUB_ID',
-      /^[a-z0-9][a-z0-9_.-]{0,63}$/,
-      `the HUB_ID of the hub: up to 64 ${letters}, "." and "-"`,
-    ),
-    hubName: read(
-      'HUB_NAME',
-      /^[a-z0-9][a-z0-9_-]{0,31}$/,
-      `the HUB_NAME of the hub: up to 32 ${letters} and "-"`,
-      'agenthub',
-    ),
+    enginePath: read('DOCKER_SOCKET', path, engines, '/var/run/docker.sock'),
+    hubId: read('HUB_ID', /^[a-z0-9][a-z0-9_.-]{0,63}$/, id),
+    hubName: read('HUB_NAME', /^[a-z0-9][a-z0-9_-]{0,31}$/, name, 'agenthub'),
     mountRoots: splitList(env['BROKER_MOUNT_ROOTS']),
     registries: readRegistries(env['BROKER_REGISTRIES']),
     imagesDir,
@@ -53,14 +41,8 @@ export function readBrokerOptions(
 }
 
 /** The registries of most public MCP server images. */
-const defaultRegistries = [
-  'docker.io',
-  'ghcr.io',
-  'quay.io',
-  'mcr.microsoft.com',
-  'registry.gitlab.com',
-  'public.ecr.aws',
-];
+const defaultRegistries =
+  'docker.io ghcr.io quay.io mcr.microsoft.com registry.gitlab.com public.ecr.aws'.split(' ');
 
 const hostPattern = /^(?:[a-z0-9](?:[a-z0-9.-]{0,252}[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
 

@@ -52,9 +52,7 @@ export function respondAndClose(client: Duplex, status: number, body: string): v
 }
 
 /** An error body in the engine's format. */
-export function errorBody(message: string): string {
-  return JSON.stringify({ message });
-}
+export const errorBody = (message: string) => JSON.stringify({ message });
 
 function join(client: Duplex, engine: Duplex): void {
   client.pipe(engine).pipe(client);

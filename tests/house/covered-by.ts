@@ -159,7 +159,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'store/table': ['store/folder'],
   'system/broker': ['broker/broker', 'broker/engine-socket', 'broker/gate', 'broker/schema'],
   'system/call-token': ['app/call-token', 'app/wire-transports'],
-  'system/docker-images': ['runtimes/docker/image/build', 'runtimes/docker/image/pull'],
+  'system/docker-images': ['runtimes/docker/image/make'],
   'system/docker-runtime': [
     'runtimes/docker/container/create',
     'runtimes/docker/docker',

@@ -37,9 +37,7 @@ function defaultHost(): string {
   return `unix://${existsSync(desktop) ? desktop : '/var/run/docker.sock'}`;
 }
 
+const forms =
+  'unix:///path/to/docker.sock, npipe:////./pipe/name or tcp://host:port; for an engine behind ssh forward its socket (ssh -L) and write the local path';
 const unreadable = (text: string) =>
-  new HubError(
-    'HUB_LAUNCH_INVALID',
-    `DOCKER_HOST is "${text}". Write unix:///path/to/docker.sock, npipe:////./pipe/name or tcp://host:port; ` +
-      `for an engine behind ssh forward its socket (ssh -L) and write the local path`,
-  );
+  new HubError('HUB_LAUNCH_INVALID', `DOCKER_HOST is "${text}". Write ${forms}`);

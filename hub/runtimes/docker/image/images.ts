@@ -5,10 +5,9 @@ import type { Image } from '../container/options.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { BuildLimits } from '../engine/images.ts';
 import { readBuildContext } from './build-context.ts';
-import { build, isPackageAbsent } from './build.ts';
 import { type Locks, lockName } from './lock.ts';
-import { baseOf, imageOf } from './package-image.ts';
-import { missing, pull } from './pull.ts';
+import { build, isPackageAbsent, missing, pull } from './make.ts';
+import { ecosystems, imageOf } from './package-image.ts';
 import { type Progress, createSharedWork } from './shared-work.ts';
 import type { ImageUsers } from './users.ts';
 
@@ -47,7 +46,7 @@ export function createImages(options: Options, needs: ImageNeeds) {
     within(buildTimeoutMs, { clock, signal }, work);
 
   const contextOf = ({ ecosystem }: PackageSource, lock?: string) =>
-    readBuildContext(join(options.imagesDir, baseOf[ecosystem]), lock);
+    readBuildContext(join(options.imagesDir, ecosystems[ecosystem].base), lock);
 
   const builtImage = async (source: PackageSource) => imageOf(source, await contextOf(source));
 

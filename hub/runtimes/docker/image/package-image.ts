@@ -4,28 +4,27 @@ import type { PackageSource } from '#runtimes';
 import type { BuildOptions } from '../engine/images.ts';
 import { baseLabel, managedLabel, packageLabel } from '../container/labels.ts';
 
-/** Folder of `images/` with the build context of an ecosystem. */
-export const baseOf: Readonly<Record<PackageSource['ecosystem'], string>> = {
-  npm: 'npm',
-  pypi: 'python',
-};
-
-/** Accepts only names and versions of registries, so no path, URL, option or white space reaches an installer. */
-const forms: Readonly<Record<PackageSource['ecosystem'], { form: RegExp; example: string }>> = {
+/**
+ * `base`: folder of `images/` with the build context. `form` accepts only names and versions of registries, so no path,
+ * URL, option or white space reaches an installer.
+ */
+export const ecosystems = {
   npm: {
+    base: 'npm',
     form: /^((?:@[a-z0-9~][a-z0-9._~-]*\/)?[a-z0-9~][a-z0-9._~-]*)(?:@([a-z0-9^~<>=*][a-z0-9^~<>=*.+-]*))?$/i,
     example: '@modelcontextprotocol/server-memory@2026.8.31',
   },
   pypi: {
+    base: 'python',
     form: /^([a-z0-9][a-z0-9._-]*(?:\[[a-z0-9,._-]+\])?)(?:(?:==|~=|!=|>=|<=|<|>)([a-z0-9][a-z0-9.+!*,<>=~-]*))?$/i,
     example: 'mcp-server-time==2026.10.19',
   },
 };
 
-/** The image of a package. Its tag depends only on package and context, for one build. Throws HUB_LAUNCH_INVALID. */
+/** The image of a package. Its tag depends only on the package and the context. Throws HUB_LAUNCH_INVALID. */
 export function imageOf(source: PackageSource, context: Buffer): BuildOptions {
   const { ecosystem, spec, with: extras = [], python } = source;
-  const { form, example } = forms[ecosystem];
+  const { base, form, example } = ecosystems[ecosystem];
   const refuse = (text: string, consequence = '') =>
     new HubError(
       'HUB_LAUNCH_INVALID',
@@ -38,7 +37,6 @@ export function imageOf(source: PackageSource, context: Buffer): BuildOptions {
   // Absent options do not change the digest, so the tags of existing images stay the same.
   const more = extras.length > 0 || python !== undefined ? JSON.stringify([extras, python]) : '';
   const digest = createHash('sha256').update(context).update(spec).update(more).digest('hex');
-  const base = baseOf[ecosystem];
   const tag = `${tidy(version).slice(0, 100) || 'latest'}-${digest.slice(0, 12)}`;
   return {
     tag: `agenthub/${base}-${tidy(name).slice(0, 100)}:${tag}`,

@@ -88,11 +88,10 @@ export function createVolumeBound(
 
   function full(server: string, target: Bounded, bytes: number): HubError {
     const names = namesOf(target).join(', ');
-    return new HubError(
-      'HUB_VOLUMES_FULL',
-      `${server}: its volumes hold ${mebibytes(bytes)}, more than the ${mebibytes(target.limits.volumeBytes)} of "resources.volumes". Delete files from ${names}, or raise the limit, and start ${server} again`,
-      { data: { server, retryable: false } },
-    );
+    const limit = `the ${mebibytes(target.limits.volumeBytes)} of "resources.volumes"`;
+    const remedy = `Delete files from ${names}, or raise the limit, and start ${server} again`;
+    const problem = `${server}: its volumes hold ${mebibytes(bytes)}, more than ${limit}. ${remedy}`;
+    return new HubError('HUB_VOLUMES_FULL', problem, { data: { server, retryable: false } });
   }
 
   return {
