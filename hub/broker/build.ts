@@ -11,8 +11,7 @@ export type Build = {
   readonly query: URLSearchParams;
 };
 
-// Package specs that an installer may get: a registry name with an optional version, never a URL, a path or an
-// option.
+// Package specs: a registry name with an optional version, never a URL, a path or an option.
 const specs = {
   npm: /^(@[a-z0-9][a-z0-9._~-]{0,100}\/)?[a-zA-Z0-9][a-zA-Z0-9._~-]{0,200}(@[a-zA-Z0-9^~<>=*.][a-zA-Z0-9^~<>=*.+-]{0,100})?$/,
   python:

@@ -24,8 +24,7 @@ export function createContainerRegistry(engine: Engine, hubId: string) {
   async function admit(name: string, binds: readonly Bind[]): Promise<() => void> {
     // Copied before the list request: a container created meanwhile is then in at least one of the two.
     const containers = [...starting, ...(await listContainers(engine, hubId))];
-    // A container of the same name does not count: the engine refuses a taken name, so it is gone by the time
-    // this one is created.
+    // A container of the same name does not count: it must be gone before the engine creates this one.
     const others = containers.filter(container => container.name !== name);
     const own = new Set(others.map(container => container.name));
     own.delete(undefined);

@@ -119,8 +119,7 @@ function mountSchema(owner: HubIdentity) {
       Source: ownName(owner),
       Target: containerPath,
       ReadOnly: z.boolean().optional(),
-      // The engine creates a missing volume with these labels. Driver options are not allowed: they could turn
-      // a volume into any folder.
+      // For a volume that the engine creates. No driver options: they could turn a volume into any folder.
       VolumeOptions: z.strictObject({ Labels: volumeLabels(owner) }).prefault({}),
     }),
   ]);

@@ -60,8 +60,7 @@ const rows: readonly (readonly [Method, path: string, Handling, QueryRules?])[] 
   ],
   ['DELETE', builtImage, { kind: 'built_image' }],
   [
-    // Only the tag by which a hub marks an image as in use. Other tags of a package image decide which code
-    // runs.
+    // Only the tag by which a hub marks an image as in use. Other tags decide which code runs.
     'POST',
     `${builtImage}/tag`,
     { kind: 'built_image' },

@@ -148,10 +148,7 @@ export interface Runtime {
 }
 
 /** An object that was created for a server and remains when the server is stopped. */
-export type Belonging = {
-  readonly kind: 'image' | 'volume' | 'folder';
-  readonly name: string;
-};
+export type Belonging = { readonly kind: 'image' | 'volume' | 'folder'; readonly name: string };
 
 /** Prepares servers for their first start, and cleans up after their removal. */
 export interface Upkeep {

@@ -174,8 +174,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'system/left-behind': ['runtimes/docker/leftovers/survey'],
   'system/lifecycle': ['app/app'],
   'system/observability': ['app/wire-observers'],
-  'system/process-runtime': ['runtimes/process/process'],
-  'system/upkeep': ['runtimes/docker/upkeep'],
   'telemetry/log': ['telemetry/known-secrets'],
   'telemetry/metrics': ['telemetry/histogram', 'telemetry/otel/metrics'],
   'telemetry/otel/otel': ['telemetry/otel/spans', 'telemetry/trace'],

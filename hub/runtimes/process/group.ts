@@ -29,8 +29,7 @@ export function createGroup(
       return false;
     }
   };
-  // If pid 1 of a container does not reap, dead processes remain in the group as zombies, and signals to them
-  // succeed.
+  // If pid 1 of a container does not reap, dead processes remain in the group, and signals to them succeed.
   const isAllZombies =
     platform === 'linux' ? createZombieCheck(leader, linuxProcesses) : () => false;
   const goneWithin = async (ms: number): Promise<boolean> => {

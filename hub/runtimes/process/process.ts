@@ -1,11 +1,11 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
+import path from 'node:path';
 import { type Clock, HubError, messageOf } from '#core';
 import { type LaunchSpec, type ProcessTarget, type Runtime, throwIfCancelled } from '#runtimes';
 import { createInstance } from './instance.ts';
 import { createWatcher } from './watcher.ts';
-import { type Invocation, onWindows } from './windows.ts';
 
 export type ProcessRuntimeOptions = {
   /** Environment of the hub. Servers inherit only search path, home and locale. */
@@ -50,7 +50,7 @@ async function start(
   { environment, platform, alsoInherited }: ProcessRuntimeOptions,
 ): Promise<ChildProcessWithoutNullStreams> {
   const env = environmentOf(environment, spec.env, platform, alsoInherited);
-  const { command, args, verbatim }: Invocation =
+  const { command, args, verbatim } =
     platform === 'win32'
       ? onWindows(target.command, target.args, env, isFile)
       : { command: target.command, args: target.args, verbatim: false };
@@ -58,8 +58,7 @@ async function start(
     const child = spawn(command, args, {
       env,
       cwd: target.workingDirectory,
-      // In its own group: a stop must reach all children of the process, and a Ctrl-C for the hub must not reach it,
-      // because the hub stops its servers in order.
+      // In its own group: a stop must reach its children, and a Ctrl-C for the hub must not reach it.
       detached: platform !== 'win32',
       windowsHide: true,
       windowsVerbatimArguments: verbatim,
@@ -140,4 +139,52 @@ export function environmentOf(
     if (value !== undefined && isInherited && !given.has(key)) environment[name] = value;
   }
   return { ...environment, ...own };
+}
+
+/**
+ * Resolves a command in the search path like Windows. Programs are started directly. Batch files, such as npx and npm,
+ * are started through cmd.exe with quoted arguments, because Node refuses to start them without a shell.
+ */
+export function onWindows(
+  command: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  isFile: (file: string) => boolean,
+) {
+  const file = findCommand(command, environment, isFile);
+  if (file === undefined || !/\.(?:cmd|bat)$/i.test(file))
+    return { command: file ?? command, args, verbatim: false };
+  const line = [path.win32.normalize(file).replace(special, '^$1'), ...args.map(quoted)].join(' ');
+  return {
+    command: lookUp(environment, 'ComSpec') ?? 'cmd.exe',
+    args: ['/d', '/s', '/c', `"${line}"`],
+    verbatim: true,
+  };
+}
+
+/** Characters that are special in cmd.exe, even within quotes. */
+const special = /([()\][%!^"`<>&|;, *?])/g;
+
+/** Backslashes are special only before a quote: https://learn.microsoft.com/cpp/c-language/parsing-c-command-line-arguments */
+function quoted(argument: string): string {
+  const escaped = argument.replace(/(\\*)"/g, String.raw`$1$1\"`).replace(/(\\*)$/, '$1$1');
+  return `"${escaped}"`.replace(special, '^$1');
+}
+
+function findCommand(
+  command: string,
+  environment: Readonly<Record<string, string>>,
+  isFile: (file: string) => boolean,
+): string | undefined {
+  const extensions = (lookUp(environment, 'PATHEXT') ?? '.COM;.EXE;.BAT;.CMD').split(';');
+  const named = path.win32.extname(command) === '' ? extensions : ['', ...extensions];
+  const folders = /[\\/]/.test(command) ? [''] : (lookUp(environment, 'PATH') ?? '').split(';');
+  return folders
+    .flatMap(folder => named.map(extension => path.win32.join(folder, command + extension)))
+    .find(isFile);
+}
+
+function lookUp(environment: Readonly<Record<string, string>>, name: string): string | undefined {
+  const upper = name.toUpperCase();
+  return Object.entries(environment).find(([key]) => key.toUpperCase() === upper)?.[1];
 }

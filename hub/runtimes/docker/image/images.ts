@@ -11,10 +11,7 @@ import { ecosystems, imageOf } from './package-image.ts';
 import { type Progress, createSharedWork } from './shared-work.ts';
 import type { ImageUsers } from './users.ts';
 
-type Options = {
-  readonly imagesDir: string;
-  readonly buildLimits: BuildLimits;
-};
+type Options = { readonly imagesDir: string; readonly buildLimits: BuildLimits };
 export type ImageNeeds = {
   readonly engine: Pick<Engine, 'findImage' | 'pullImage' | 'buildImage'>;
   /** Records which hubs use a package image. Absent: not recorded. */

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { environmentOf } from '../../../hub/runtimes/process/process.ts';
-import { onWindows } from '../../../hub/runtimes/process/windows.ts';
+import { environmentOf, onWindows } from '../../../hub/runtimes/process/process.ts';
 
 const environment = {
   Path: 'C:\\Windows;C:\\Program Files\\nodejs',
