@@ -102,7 +102,6 @@ export function createUnfinished(needs: UnfinishedNeeds) {
   }
 
   return {
-    /** Resolves when the belongings are recorded. Never rejects. */
     async begin(kind: Belongings['kind'], those: readonly Belonging[]): Promise<void> {
       for (const one of those) await table?.put(keyOf(one), kind);
     },
@@ -126,7 +125,6 @@ export function createUnfinished(needs: UnfinishedNeeds) {
   };
 }
 
-/** Parses a key that `keyOf` wrote. */
 function belongingOf(key: string): Belonging | undefined {
   const [, kind, name = ''] = /^(image|volume|folder) (.+)$/s.exec(key) ?? [];
   return kind === 'image' || kind === 'volume' || kind === 'folder' ? { kind, name } : undefined;

@@ -61,7 +61,6 @@ export function createFilling(variables: Readonly<Record<string, string>>) {
 
   const filled: FilledInputs = { missing, secrets };
   return {
-    /** Returns the value of an input; undefined if it has none. */
     fill: (path: string, input: Input) => fill(path, input),
     /** Returns variables or headers; the caller's values win. Some callers put them into `variables` instead. */
     named(

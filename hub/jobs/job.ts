@@ -8,11 +8,9 @@ export type JobError = { readonly code: Code; readonly message: string };
 
 type JobFacts = {
   readonly id: string;
-  /** Kind of work, such as `install`. */
   readonly kind: string;
   /** Title for people, such as `Install @org/server`. */
   readonly title: string;
-  /** Name of the principal that began the job. */
   readonly principal: string;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;

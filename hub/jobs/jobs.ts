@@ -8,7 +8,6 @@ export type Jobs = ReturnType<typeof createJobs>;
 export type JobRequest = {
   readonly kind: string;
   readonly title: string;
-  /** Name of the principal that begins the job. */
   readonly principal: string;
   readonly cancel: Cancel;
 };
@@ -55,7 +54,6 @@ type JobRecord = {
   job: Job;
   readonly lines: JobLine[];
   cancel: Cancel;
-  /** Resolves when the job has ended. */
   readonly ended: PromiseWithResolvers<void>;
 };
 
@@ -187,7 +185,6 @@ export function createJobs(needs: JobsNeeds) {
       }
       for (const job of [...read.values()].slice(-maxJobs)) restore(job);
     },
-    /** Cancels the running jobs. */
     async stop(): Promise<void> {
       const error = new HubError('HUB_SHUTTING_DOWN', interruption.message);
       for (const record of jobs.values()) {

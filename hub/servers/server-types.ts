@@ -69,7 +69,6 @@ export interface Server {
   readonly health: Health | undefined;
   readonly restarts: number;
   readonly admission: ServerAdmission;
-  /** Number of instances that belong to sessions. */
   readonly instances: number;
   /** Advice to the operator on the server's entry, as sentences. */
   readonly advice: readonly string[];
@@ -121,7 +120,6 @@ export type ServerNeeds = {
   /** Removes secrets from a server's output. */
   readonly redact?: (text: string) => string;
   readonly eras: Eras;
-  /** The breaker of a configured server. */
   readonly breakerOf?: (config: ServerConfig) => SharedBreaker;
   /** Absent if no server and no listing outlives the hub. */
   readonly launches?: Launches;
@@ -153,7 +151,6 @@ export type Launches = {
 
 /** Makes a server an instance of another, which belongs to a session or to the clients of one era. */
 export type Own = {
-  /** Its name among the instances of `base`. */
   readonly instance: string;
   readonly base: Server;
   readonly client: ClientOfSession | undefined;

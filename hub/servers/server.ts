@@ -43,7 +43,6 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
 
 type Parts = ReturnType<typeof createParts>;
 
-/** What the functions of this file share about one server. */
 function createParts(
   first: ServerConfig,
   needs: ServerNeeds,

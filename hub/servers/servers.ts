@@ -9,11 +9,9 @@ import { createServer } from './server.ts';
 export type Applied = {
   readonly added: readonly string[];
   readonly removed: readonly string[];
-  /** Servers whose new entry is applied. */
   readonly changed: readonly string[];
   /** Servers that keep their old entry because the new one did not start. */
   readonly failed: readonly { readonly server: string; readonly error: HubError }[];
-  /** Number of servers whose entry is the same. */
   readonly unchanged: number;
 };
 
@@ -41,16 +39,6 @@ export function createServers(
   const removedOne = createEmitter<Server>();
   let applying: Promise<unknown> = Promise.resolve();
   let isOver = false;
-
-  /** Undefined if the server does not outlive the hub, or cannot be launched. */
-  function digestOf(config: ServerConfig): string | undefined {
-    try {
-      return needs.launches?.continuity?.digestOf(config);
-    } catch {
-      // The launch reports it.
-      return undefined;
-    }
-  }
 
   /** A server that fails does not affect the others. */
   async function applyNow(config: Config): Promise<Applied> {
@@ -104,9 +92,7 @@ export function createServers(
     get all(): readonly Server[] {
       return all;
     },
-    /** Fires when servers were added, removed or reordered. */
     changed: changed.event,
-    /** Fires when a removed server has ended. */
     removed: removedOne.event,
     /** Instances that belong to sessions or to the clients of one era. */
     instances,
@@ -134,9 +120,14 @@ export function createServers(
     },
     /** Restores the saved listings, and drops the handles that no current entry would have launched. */
     async recall(): Promise<void> {
-      await needs.launches?.continuity?.handles.retain((name, { digest }) => {
+      const { continuity } = needs.launches ?? {};
+      await continuity?.handles.retain((name, { digest }) => {
         const config = byName.get(name)?.config;
-        return config?.enabled === true && digestOf(config) === digest;
+        try {
+          return config?.enabled === true && continuity.digestOf(config) === digest;
+        } catch {
+          return false; // The launch reports why the config cannot be launched.
+        }
       });
       await Promise.all(all.map(server => server.recall()));
     },

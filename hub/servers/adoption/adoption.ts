@@ -90,7 +90,6 @@ export async function resumeSession(
 
 /** The saved handle of a running server, by which a later run of the hub adopts it. */
 export type Handle = {
-  /** Digest of what it was launched from. */
   readonly digest: string;
   /** The handle by which its runtime finds it. */
   readonly instance: string;

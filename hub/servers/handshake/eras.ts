@@ -22,7 +22,6 @@ export function createEras(needs: { readonly kept: Table; readonly log: Log }) {
   const probed = createTable({ file: undefined, maxEntries: maxEras }, { log });
   const probing = createSingleFlight<Era>();
 
-  /** The known era of a program. */
   async function recall(key: string): Promise<Era | undefined> {
     const found = (await kept.find(key)) ?? (await probed.find(key));
     return found === 'modern' || found === 'legacy' ? found : undefined;

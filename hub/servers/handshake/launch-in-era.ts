@@ -15,7 +15,6 @@ import {
 
 export type LaunchNeeds = {
   readonly config: ServerConfig;
-  /** Cancels the start. */
   readonly signal: AbortSignal;
   readonly hub: Pick<ServerNeeds, 'clock' | 'random' | 'hubVersion' | 'eras' | 'launch'>;
   readonly log: Log;
@@ -27,31 +26,22 @@ export type LaunchNeeds = {
   readonly launching: () => void;
 };
 
-type Launched = {
-  readonly instance: Instance;
-  /** Identifies the program in the table of eras. */
-  readonly key: string;
-  readonly opening: Opening;
-  /** The era that the entry names; undefined if the hub finds it out. */
-  readonly entryEra: Era | undefined;
-  /** The instance serves clients of 2025-11-25 and older only. */
-  readonly servesOlder: boolean;
-  /** The handshake is that of 2025-11-25 because the clients are of that era, whatever the server speaks. */
-  readonly isOlder: boolean;
-};
-
 /** Tells the instance that is probed for its era from those in use. */
 const probeInstance = 'probe';
 
 /** Launches an instance, and determines the era of its handshake. */
-export async function launchInEra(needs: LaunchNeeds): Promise<Launched> {
+export async function launchInEra(needs: LaunchNeeds) {
   const { config, signal } = needs;
   const { eras } = needs.hub;
   const instance = await launchOwn(needs);
+  /** Identifies the program in the table of eras. */
   const key = eraKeyOf(config, instance.identity);
+  /** The era that the entry names; undefined if the hub finds it out. */
   const entryEra = config.era === 'auto' ? undefined : config.era;
+  /** The instance serves clients of 2025-11-25 and older only. */
   const servesOlder = needs.own?.era === 'legacy';
   const known = { instance, key, entryEra, servesOlder };
+  /** `isOlder`: the handshake is that of 2025-11-25 because the clients are of that era, whatever the server speaks. */
   const launched = (opening: Opening, isOlder = false) => ({ ...known, opening, isOlder });
   if (entryEra) return launched(entryEra);
   if (config.launch.kind === 'remote' && config.launch.transport === 'sse')

@@ -133,7 +133,6 @@ export function createInstances({ clock, create }: InstancesNeeds) {
     return over;
   }
 
-  /** Ends the instances of a session that has ended. */
   function release(session: object): void {
     const own = sessions.get(session);
     sessions.delete(session);
@@ -211,17 +210,14 @@ export function createInstances({ clock, create }: InstancesNeeds) {
     },
     /** Number of instances of a server that run, start or stop. */
     count,
-    /** The instances of a server, running or not. */
     list: (server: Server): readonly Server[] => entriesOf(server).map(entry => entry.server),
     isBusy,
-    /** Whether a client listens to notifications of the server. */
     isHeard: (server: Server): boolean => isHeard(server),
     /** Sets the function that tells whether a client listens to an instance, or has a task there. */
     hearWith(heard: (instance: Server) => boolean): void {
       isHeard = heard;
     },
     opened: opened.event,
-    /** Ends all instances for good, and resolves when they have ended. */
     async stopAll(): Promise<void> {
       for (const session of Array.from(sessions.keys())) release(session);
       sweep?.[Symbol.dispose]();

@@ -1,12 +1,11 @@
-import type { ServerConfig } from '#config';
-import { type Clock, type Log, HubError } from '#core';
+import { type Clock, HubError } from '#core';
 import type { Instance } from '#runtimes';
 import type { Upstream } from '#upstream';
 import { haltedError, startFailure } from '../failures.ts';
 import { needAnswer } from '../handshake/handshake.ts';
 import { type Started, graceMs } from '../handshake/start.ts';
-import type { Running } from '../server-types.ts';
-import { type Health, watchHealth } from './health.ts';
+import type { Running, ServerNeeds } from '../server-types.ts';
+import { watchHealth } from './health.ts';
 import { watchIdle } from './idle.ts';
 import type { ServerRecord } from './server-record.ts';
 import type { InstanceId, LifecycleEvent } from './state.ts';
@@ -27,27 +26,12 @@ type Ending = {
 };
 
 /** The running instance of a server, watched until it is detached. */
-export type RunningInstance = Started & {
-  /** On the monotonic clock, in milliseconds. */
-  readonly sinceMs: number;
-  readonly health: Health;
-  /** Resolves when the instance has ended or does not respond. Never rejects. */
-  readonly ended: Promise<Ending>;
-  /** Applies the intervals of a changed config. */
-  retime(): void;
-  /** Stops watching the instance and listening to it. */
-  detach(): void;
-};
+export type RunningInstance = ReturnType<typeof watchInstance>;
 
 export type InstancePool = ReturnType<typeof createInstancePool>;
 
-export type InstancePoolNeeds = {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly random: () => number;
-  readonly hubVersion: string;
+export type InstancePoolNeeds = Pick<ServerNeeds, 'clock' | 'log' | 'random' | 'hubVersion'> & {
   readonly record: ServerRecord;
-  /** Whether a client listens to notifications of the server. */
   readonly isHeard: () => boolean;
   readonly forgetHandle: () => Promise<void>;
   readonly dispatch: (event: LifecycleEvent) => void;
@@ -57,7 +41,7 @@ export type InstancePoolNeeds = {
 
 /** The instances of one server, by id. Only this pool ends them and fails their pending requests. */
 export function createInstancePool(needs: InstancePoolNeeds) {
-  const { clock, log, record, dispatch } = needs;
+  const { clock, record, dispatch } = needs;
   const { name } = record.config;
   const instances = new Map<InstanceId, Started | RunningInstance>();
   let lastId: InstanceId = 0;
@@ -156,13 +140,7 @@ export function createInstancePool(needs: InstancePoolNeeds) {
     /** Reports a launch as `started` or `start_failed`. */
     launch: (launching: Promise<Started>) => track(reportLaunch(launching)),
     attach(id: InstanceId): void {
-      current = watchInstance(() => record.config, take(id), {
-        ...needs,
-        idle() {
-          log.info({}, 'stopped after "idle_stop" without work; the next call starts it again');
-          dispatch({ type: 'idle' });
-        },
-      });
+      current = watchInstance(take(id), needs);
       instances.set(id, current);
       void current.ended.then(() => dispatch({ type: 'ended', instance: id }));
     },
@@ -178,7 +156,6 @@ export function createInstancePool(needs: InstancePoolNeeds) {
       const over = drain(running, reason).finally(() => draining.delete(over));
       draining.add(over);
     },
-    /** Stops all draining instances now. */
     hurryDraining(): void {
       hurry.abort();
       hurry = new AbortController();
@@ -202,21 +179,13 @@ export async function failOnClose(
   upstream.fail(gone(exit?.detail ?? reason, error));
 }
 
-type WatchNeeds = Pick<InstancePoolNeeds, 'clock' | 'log' | 'random' | 'hubVersion' | 'isHeard'> & {
-  /** Called when the instance had no work for `idle_stop`. */
-  readonly idle: () => void;
-};
-
 /** Watches the health, the idle time and the end of an instance. */
-function watchInstance(
-  config: () => ServerConfig,
-  started: Started,
-  needs: WatchNeeds,
-): RunningInstance {
+function watchInstance(started: Started, needs: InstancePoolNeeds) {
+  const { record, clock } = needs;
   const { instance, upstream } = started.running;
   const unresponsive = Promise.withResolvers<string>();
   const healthWatch = watchHealth(
-    { intervalMs: () => config().healthCheckIntervalMs },
+    { intervalMs: () => record.config.healthCheckIntervalMs },
     {
       ...needs,
       ask: timeoutMs => needAnswer(started.running, needs.hubVersion, timeoutMs),
@@ -224,28 +193,33 @@ function watchInstance(
       dead: unresponsive.resolve,
     },
   );
-  const idleWatch = watchIdle(config, {
-    clock: needs.clock,
+  const idleWatch = watchIdle(() => record.config, {
+    clock,
     calls: () => upstream.relayed(),
     isBusy: () => upstream.onlyCaller() !== 'none' || needs.isHeard(),
-    idle: needs.idle,
+    idle() {
+      needs.log.info({}, 'stopped after "idle_stop" without work; the next call starts it again');
+      needs.dispatch({ type: 'idle' });
+    },
   });
   return {
     ...started,
-    sinceMs: needs.clock.monotonic(),
+    /** On the monotonic clock, in milliseconds. */
+    sinceMs: clock.monotonic(),
     get health() {
       return healthWatch.health;
     },
+    /** Resolves when the instance has ended or does not respond. Never rejects. */
     ended: Promise.race<Ending>([
       instance.exited.then(() => ({})),
       instance.channel.closed.then(({ error }) => ({ cause: error })),
       unresponsive.promise.then(why => ({ unresponsive: why })),
     ]),
-    retime() {
+    retime(): void {
       healthWatch.retime();
       idleWatch.retime();
     },
-    detach() {
+    detach(): void {
       healthWatch[Symbol.dispose]();
       idleWatch[Symbol.dispose]();
       started.subscription?.stop();

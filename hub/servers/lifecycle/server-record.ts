@@ -1,7 +1,7 @@
 import type { ServerConfig } from '#config';
 import { type Clock, type Log, HubError, createEmitter, messageOf } from '#core';
 import { goneError } from '../failures.ts';
-import type { Running, Server, ServerStatus } from '../server-types.ts';
+import type { Running, Server, ServerNeeds, ServerStatus } from '../server-types.ts';
 import { closedFor, refusalOf } from './refusal.ts';
 import type { ServerFailure } from './restart-policy.ts';
 import type { Facts } from './state.ts';
@@ -10,16 +10,10 @@ import { createStderrRing, lastWordsOf } from './stderr-ring.ts';
 /** What is known about one server: its config, its status, its stderr and its last error. */
 export type ServerRecord = ReturnType<typeof createServerRecord>;
 
-type Needs = {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly redact?: (text: string) => string;
-};
-
 export function createServerRecord(
   config: ServerConfig,
   audience: Facts['audience'],
-  { clock, log, redact = text => text }: Needs,
+  { clock, log, redact = text => text }: Pick<ServerNeeds, 'clock' | 'log' | 'redact'>,
 ) {
   const { name } = config;
   const stderr = createStderrRing(clock, redact);

@@ -136,13 +136,9 @@ const outputSchema =
     from(modernVersion, object({ $schema: text }))(value, at, found);
   };
 
-const icons = from(
-  '2025-11-25',
-  listOf(
-    object({ src: text, mimeType: text, sizes: listOf(text), theme: oneOf('light', 'dark') }, [
-      'src',
-    ]),
-  ),
+const icon = object(
+  { src: text, mimeType: text, sizes: listOf(text), theme: oneOf('light', 'dark') },
+  ['src'],
 );
 
 const annotations = object({
@@ -155,53 +151,43 @@ const common = {
   name: text,
   title: from('2025-06-18', text),
   description: text,
-  icons,
+  icons: from('2025-11-25', listOf(icon)),
   _meta: from('2025-06-18', anyObject),
 };
 
+const itemOf = (members: Readonly<Record<string, Shape>>, ...needed: readonly string[]) =>
+  object({ ...common, ...members }, ['name', ...needed]);
+
+const toolAnnotations = object({
+  title: text,
+  readOnlyHint: flag,
+  destructiveHint: flag,
+  idempotentHint: flag,
+  openWorldHint: flag,
+});
+const execution = object({ taskSupport: oneOf('forbidden', 'optional', 'required') });
+
 const tool = (isWrapped: boolean) =>
-  object(
+  itemOf(
     {
-      ...common,
       inputSchema: objectSchema,
       outputSchema: outputSchema(isWrapped),
-      annotations: from(
-        '2025-03-26',
-        object({
-          title: text,
-          readOnlyHint: flag,
-          destructiveHint: flag,
-          idempotentHint: flag,
-          openWorldHint: flag,
-        }),
-      ),
-      execution: between(
-        '2025-11-25',
-        lastLegacy,
-        object({ taskSupport: oneOf('forbidden', 'optional', 'required') }),
-      ),
+      annotations: from('2025-03-26', toolAnnotations),
+      execution: between('2025-11-25', lastLegacy, execution),
     },
-    ['name', 'inputSchema'],
+    'inputSchema',
   );
+
+const argument = object(
+  { name: text, title: from('2025-06-18', text), description: text, required: flag },
+  ['name'],
+);
 
 const shapes = {
   tool: tool(false),
-  resource: object({ ...common, uri, mimeType: text, size: integer, annotations }, ['name', 'uri']),
-  template: object({ ...common, uriTemplate: text, mimeType: text, annotations }, [
-    'name',
-    'uriTemplate',
-  ]),
-  prompt: object(
-    {
-      ...common,
-      arguments: listOf(
-        object({ name: text, title: from('2025-06-18', text), description: text, required: flag }, [
-          'name',
-        ]),
-      ),
-    },
-    ['name'],
-  ),
+  resource: itemOf({ uri, mimeType: text, size: integer, annotations }, 'uri'),
+  template: itemOf({ uriTemplate: text, mimeType: text, annotations }, 'uriTemplate'),
+  prompt: itemOf({ arguments: listOf(argument) }),
 } as const satisfies Record<string, Shape>;
 
 const wrappedTool = tool(true);

@@ -40,7 +40,6 @@ export type CacheScope = 'public' | 'private';
 
 export type Reading = {
   readonly items: readonly Item[];
-  /** Number of entries without a name, which no client can use. */
   readonly nameless: number;
   /** Expiry set by the server, on the monotonic clock in milliseconds; 0 if it set none. */
   readonly freshUntil: number;

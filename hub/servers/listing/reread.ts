@@ -99,7 +99,6 @@ export function createRereads(
   const offered = (kind: ListKind) => capabilities[listMethods[kind].capability];
 
   return {
-    /** Handles a notification; true if it is `list_changed`. */
     hear({ method }: Notification): boolean {
       const kinds = kindsOf.get(method);
       for (const kind of kinds ?? []) {

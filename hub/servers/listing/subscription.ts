@@ -25,13 +25,11 @@ export type SubscriptionNeeds = {
   readonly missed: () => void;
 };
 
+/** An open subscription; `id` and `filter` are JSON texts. */
 type Open = {
-  /** As JSON text. */
   readonly id: string;
-  /** The filter as JSON text. */
   readonly filter: string;
   readonly sinceMs: number;
-  /** Timer of the acknowledgement. */
   readonly wait: Disposable;
   cancel(reason: string): void;
 };
@@ -114,10 +112,8 @@ export function createSubscription(
     if (over) return;
     if (isUnknownMethod(how)) {
       over = 'refused';
-      log.info(
-        {},
-        'the server does not know subscriptions/listen: the hub receives no change notifications',
-      );
+      const what = 'the server does not know subscriptions/listen';
+      log.info({}, `${what}: the hub receives no change notifications`);
       return;
     }
     if (clock.monotonic() - opened.sinceMs > backoff.maxMs) failures = 0;
