@@ -24,7 +24,7 @@ type Needs = {
   /** Reads the current environment, to validate the edited config with it. */
   readonly readOptions: () => Promise<LoadOptions>;
   readonly readBytes?: ReadBytes | undefined;
-  /** Replaces a file atomically, unless `check`, which is awaited right before the rename, throws. */
+  /** Replaces a file atomically, or rejects and leaves it as it was. Awaits `check` right before the rename. */
   readonly writeWhole: (file: string, text: string, check: () => Promise<void>) => Promise<void>;
 };
 
