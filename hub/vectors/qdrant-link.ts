@@ -12,11 +12,13 @@ type Api = ReturnType<QdrantClient['api']>;
 
 /** Makes one call, and resolves with the unchecked `result` of the answer. */
 export type QdrantAsk = <Body>(
-  method: (api: Api) => (body: Body, init: { readonly signal: AbortSignal }) => Promise<Answer>,
+  method: (
+    api: Api,
+  ) => (body: Body, init: { readonly signal: AbortSignal }) => Promise<QdrantAnswer>,
   body: NoInfer<Body>,
 ) => Promise<unknown>;
 
-type Answer = { readonly data: unknown };
+type QdrantAnswer = { readonly data: unknown };
 
 /** Pause after a timeout, in which Qdrant is not called: each caller would wait for the timeout again. */
 const restMs = 2_000;
@@ -106,7 +108,7 @@ function addressOf(text: string): { url: string; prefix?: string; port?: null } 
   };
 }
 
-function resultOf({ data }: Answer, host: string): unknown {
+function resultOf({ data }: QdrantAnswer, host: string): unknown {
   if (isObject(data) && Object.hasOwn(data, 'result')) return data['result'];
   throw notQdrant(host);
 }
