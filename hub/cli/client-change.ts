@@ -1,14 +1,5 @@
-import {
-  type ClientName,
-  type ConnectPlan,
-  type ConnectTarget,
-  type DiffLine,
-  clientNames,
-  defaultEntryName,
-  diffTexts,
-} from '#clients';
+import { type ClientName, type ConnectTarget, clientNames, defaultEntryName } from '#clients';
 import type { Options, Positional } from './command.ts';
-import type { Io, TextStyle } from './terminal.ts';
 import { type Values, guess, textOf, usageError } from './values.ts';
 
 /** Options of `connect` and `disconnect` that select a file and an entry. */
@@ -46,24 +37,4 @@ export function targetOf(client: ClientName, values: Values): ConnectTarget {
     );
   const scope = values['workspace'] === true ? 'workspace' : 'user';
   return { client, scope, file: textOf(values, 'file'), name };
-}
-
-const styles: Readonly<Record<DiffLine['sign'], TextStyle | undefined>> = {
-  '-': 'red',
-  '+': 'green',
-  '@': 'dim',
-  ' ': undefined,
-};
-
-/** Prints the difference that a plan makes. Only values in `shown` are readable. */
-export function showDifference(
-  { before = '', after = '' }: ConnectPlan,
-  shown: readonly string[],
-  { out, screen }: Io,
-): void {
-  for (const { sign, text } of diffTexts(before, after, shown)) {
-    const line = screen.foreign(sign === '@' ? text : sign + text);
-    const style = styles[sign];
-    out(style === undefined ? line : screen.paint(style, line));
-  }
 }

@@ -110,20 +110,13 @@ const forms: Readonly<Record<string, string>> = {
   boolean: 'true or false',
 };
 
-function isOf(type: string, value: unknown): boolean {
-  switch (type) {
-    case 'array':
-      return Array.isArray(value);
-    case 'object':
-      return isObject(value);
-    case 'integer':
-      return Number.isInteger(value);
-    case 'null':
-      return value === null;
-    case 'string':
-      // Strings are taken literally, including quotes.
-      return false;
-    default:
-      return typeof value === type;
-  }
-}
+/** Checks of types that differ from `typeof`. Strings are taken literally, including quotes. */
+const checks = new Map<string, (value: unknown) => boolean>([
+  ['array', value => Array.isArray(value)],
+  ['object', isObject],
+  ['integer', value => Number.isInteger(value)],
+  ['null', value => value === null],
+  ['string', () => false],
+]);
+
+const isOf = (type: string, value: unknown) => checks.get(type)?.(value) ?? typeof value === type;

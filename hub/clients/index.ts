@@ -21,4 +21,4 @@ export {
   tokenVariable,
 } from './hub-entry.ts';
 export type { ImportItem, ImportPlan } from './import-plan.ts';
-export { type DiffLine, diffTexts } from './text-diff.ts';
+export { diffTexts } from './text-diff.ts';

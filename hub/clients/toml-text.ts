@@ -166,9 +166,8 @@ function valueEnd(text: string, from: number): number {
 }
 
 function matched(pattern: RegExp, text: string, at: number): string {
-  const own = new RegExp(pattern);
-  own.lastIndex = at;
-  return own.exec(text)?.[0] ?? '';
+  pattern.lastIndex = at;
+  return pattern.exec(text)?.[0] ?? '';
 }
 
 function nextLine(text: string, at: number): number {

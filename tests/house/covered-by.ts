@@ -4,7 +4,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'builtin/server': ['builtin/upstream'],
   'cache/memory-cache': ['cache/exact-cache', 'cache/single-flight'],
   'cache/redis-cache': ['cache/redis-client', 'cache/redis-fill', 'cache/redis-index'],
-  'cli/cli': ['cli/client-change', 'cli/confirm', 'cli/help', 'cli/import-running', 'cli/mcp'],
+  'cli/cli': ['cli/client-change', 'cli/confirm', 'cli/import-running', 'cli/mcp'],
   'cli/connect': ['cli/commands/connect'],
   'cli/doctor': ['cli/commands/doctor'],
   'cli/import': ['cli/commands/import'],

@@ -5,19 +5,14 @@ import {
   type HubAddress,
   clients,
   defaultEntryName,
+  diffTexts,
   endpointOf,
   hubEntry,
   tokenIn,
   tokenVariable,
 } from '#clients';
 import { isObject } from '#core';
-import {
-  clientOf,
-  clientPositional,
-  showDifference,
-  targetOf,
-  targetOptions,
-} from '../client-change.ts';
+import { clientOf, clientPositional, targetOf, targetOptions } from '../client-change.ts';
 import { type Command, type ExitCode, type Run, hubOptions, serverOption } from '../command.ts';
 import { changeOptions, isAgreed } from '../confirm.ts';
 import { createHubClient } from '../hub-client.ts';
@@ -152,8 +147,14 @@ function showPlan(
   const own = textsIn(hubEntry(client, hub)).filter(
     text => hub.token === undefined || !text.includes(hub.token),
   );
-  showDifference(plan, own, io);
+  for (const { sign, text } of diffTexts(plan.before ?? '', plan.after ?? '', own)) {
+    const line = io.screen.foreign(sign === '@' ? text : sign + text);
+    const style = styles[sign];
+    io.out(style === undefined ? line : io.screen.paint(style, line));
+  }
 }
+
+const styles = { '-': 'red', '+': 'green', '@': 'dim', ' ': undefined } as const;
 
 /** Carries out a plan if the user agrees. */
 async function write(plan: ConnectPlan, all: Clients, run: Run) {

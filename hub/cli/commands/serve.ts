@@ -1,7 +1,7 @@
 import { untilAborted } from '#core';
 import { type Command, configOption, hubOptions, serverOption } from '../command.ts';
 import type { StartedHub } from '../needs.ts';
-import { usageError } from '../values.ts';
+import { numberOf, usageError } from '../values.ts';
 
 /** `agenthub serve`: runs the hub until the signal aborts or the client on stdin and stdout disconnects. */
 export const serve: Command = {
@@ -24,10 +24,11 @@ export const serve: Command = {
     ['serve --stdio', 'A hub for one client, which starts it itself'],
   ],
   async run({ values, needs, out, err, screen, signal }) {
-    const { config, port, tags, stdio } = values;
+    const { config, tags, stdio } = values;
+    const port = numberOf(values, 'port', { least: 0, most: 65_535 });
     const options = {
       ...(typeof config === 'string' && { configFile: config }),
-      ...(typeof port === 'string' && { port: parsePort(port) }),
+      ...(port !== undefined && { port }),
       ...(typeof tags === 'string' && { tags: parseTags(tags) }),
       ...(stdio === true && { stdio }),
     };
@@ -66,13 +67,6 @@ function parseTags(text: string): readonly string[] {
   if (!tags.includes('')) return tags;
   throw usageError(
     `--tags: ${JSON.stringify(text)} is not allowed: write tags separated by commas`,
-  );
-}
-
-function parsePort(text: string): number {
-  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw usageError(
-    `--port: ${JSON.stringify(text)} is not allowed: write a number from 0 to 65535`,
   );
 }
 
