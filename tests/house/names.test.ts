@@ -2,24 +2,25 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { test } from 'vitest';
 
-type Export = { readonly name: string; readonly isType: boolean };
-
 const doors = globSync('hub/**/index.ts').sort();
 const roomOf = (door: string) =>
   door.replaceAll('\\', '/').slice('hub/'.length, -'/index.ts'.length);
+const rooms = doors.map(roomOf).toSorted((a, b) => b.length - a.length);
+/** The innermost room that a file is in; undefined for the process entry. */
+const roomOfFile = (file: string) =>
+  rooms.find(room => file.replaceAll('\\', '/').startsWith(`hub/${room}/`));
 
 /** The names that a door exports. */
-function exportsOf(door: string): readonly Export[] {
-  const lists = readFileSync(door, 'utf8').matchAll(/^export (type )?\{([^}]*)\} from/gm);
-  return [...lists].flatMap(([, areTypes, list = '']) =>
-    namesIn(list).map(({ text, name }) => ({
-      name:
+function exportsOf(door: string): readonly string[] {
+  const lists = readFileSync(door, 'utf8').matchAll(/^export (?:type )?\{([^}]*)\} from/gm);
+  return [...lists].flatMap(([, list = '']) =>
+    namesIn(list).map(
+      ({ text, name }) =>
         text
           .split(' as ')
           .at(-1)
           ?.replace(/^type /, '') ?? name,
-      isType: areTypes !== undefined || text.startsWith('type '),
-    })),
+    ),
   );
 }
 
@@ -55,20 +56,27 @@ function importedNames(): ReadonlySet<string> {
   return found;
 }
 
-test('two types that rooms export never share a name', () => {
-  const roomsOf = new Map<string, string[]>();
-  for (const door of doors)
-    for (const { name, isType } of exportsOf(door))
-      if (isType) roomsOf.set(name, [...(roomsOf.get(name) ?? []), roomOf(door)]);
-  const shared = [...roomsOf].filter(([, rooms]) => rooms.length > 1);
-  assert.deepEqual(Object.fromEntries(shared), {});
+test('two types that files of different rooms export never share a name', () => {
+  const declared = /^export (?:type|interface|class) (\w+)/gm;
+  const roomsOf = new Map<string, Set<string>>();
+  for (const file of globSync('hub/*/**/*.ts')) {
+    const room = roomOfFile(file) ?? '';
+    for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(declared))
+      roomsOf.set(name, (roomsOf.get(name) ?? new Set()).add(room));
+  }
+  assert.ok(roomsOf.size > 300, 'types are found');
+  const shared = [...roomsOf].filter(([, { size }]) => size > 1);
+  assert.deepEqual(
+    shared.map(([name, places]) => `${name}: ${[...places].join(', ')}`),
+    [],
+  );
 });
 
 test('doors export what others import, and no more', () => {
   const imported = importedNames();
   const unused = doors.flatMap(door =>
     exportsOf(door)
-      .map(({ name }) => `${roomOf(door)} ${name}`)
+      .map(name => `${roomOf(door)} ${name}`)
       .filter(name => !imported.has(name)),
   );
   assert.deepEqual(unused, []);

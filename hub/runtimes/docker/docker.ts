@@ -14,7 +14,7 @@ import type { Exposure } from './exposure.ts';
 import {
   type DockerRuntimeNeeds,
   type DockerRuntimeOptions,
-  type Parts,
+  type DockerParts,
   createParts,
 } from './parts.ts';
 import { declaredVolumes } from './volumes/declared.ts';
@@ -119,7 +119,7 @@ export function createDockerRuntime(
 }
 
 /** Images and volumes of servers in containers, except pulled images and volumes of other hubs. */
-function createUpkeep({ engine, images, users, owner }: Parts): Upkeep {
+function createUpkeep({ engine, images, users, owner }: DockerParts): Upkeep {
   const isOurs = async (kind: Belonging['kind'], name: string) =>
     kind === 'image'
       ? (await engine.findImage(name))?.labels[managedLabel] === 'true'

@@ -41,7 +41,7 @@ const defaults = {
   volumeCheckMs: 10_000,
 };
 
-export type Parts = ReturnType<typeof createParts>;
+export type DockerParts = ReturnType<typeof createParts>;
 
 /** Creates and connects the parts of the runtime. */
 export function createParts(given: DockerRuntimeOptions, needs: DockerRuntimeNeeds) {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { HubError, isObject, tryParseJson } from '#core';
-import { type Endpoint, type HttpClient, shown } from './http-client.ts';
+import { type RemoteEndpoint, type HttpClient, shown } from './http-client.ts';
 
 /** Maximum length of an error body. The rest is not read. */
 export const maxErrorBytes = 65_536;
@@ -33,7 +33,7 @@ export async function readBody(
 
 /** Requests an event stream. Rejects with the error of the server if it has none. */
 export async function requestEvents(
-  endpoint: Endpoint,
+  endpoint: RemoteEndpoint,
   http: HttpClient,
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
@@ -47,7 +47,7 @@ export async function requestEvents(
 
 /** Error for an unusable response, with advice. Redacted: clients see it, and a server may echo the credentials. */
 export function refusalOf(
-  { server, redact }: Pick<Endpoint, 'server' | 'redact'>,
+  { server, redact }: Pick<RemoteEndpoint, 'server' | 'redact'>,
   url: URL,
   response: IncomingMessage,
   body: Buffer | undefined,

@@ -3,7 +3,7 @@ import { type Clock, type Log, HubError, http, https, messageOf } from '#core';
 import type { Channel } from '#jsonrpc';
 import type { LaunchSpec } from '#runtimes';
 
-export type Endpoint = Pick<LaunchSpec, 'server' | 'maxLineBytes' | 'maxWaitingBytes'> & {
+export type RemoteEndpoint = Pick<LaunchSpec, 'server' | 'maxLineBytes' | 'maxWaitingBytes'> & {
   readonly url: URL;
   /** Sent with every request. Values may be secrets. */
   readonly headers: Readonly<Record<string, string>>;

@@ -10,7 +10,7 @@ import {
 } from '#runtimes';
 import { createRedaction } from '#telemetry';
 import {
-  type Endpoint,
+  type RemoteEndpoint,
   type Reconnect,
   type Transport,
   createAgents,
@@ -69,7 +69,7 @@ export function createRemoteRuntime(options: RemoteRuntimeOptions, needs: Needs)
 }
 
 function createInstance(
-  endpoint: Endpoint,
+  endpoint: RemoteEndpoint,
   transport: Transport,
   { clock }: Pick<Needs, 'clock'>,
 ): Instance {
@@ -97,7 +97,7 @@ function createInstance(
   };
 }
 
-function endpointOf(spec: LaunchSpec, target: RemoteTarget, reconnect: Reconnect): Endpoint {
+function endpointOf(spec: LaunchSpec, target: RemoteTarget, reconnect: Reconnect): RemoteEndpoint {
   const invalid = (problem: string, cause?: unknown) =>
     new HubError('HUB_LAUNCH_INVALID', `${spec.server}: ${problem}`, { cause });
   const url = URL.parse(target.url);

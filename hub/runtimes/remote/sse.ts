@@ -4,14 +4,14 @@ import { RpcError, rpcCodes } from '#jsonrpc';
 import { isSuccess, maxErrorBytes, readBody, refusalOf, requestEvents } from './answers.ts';
 import { createHttpChannel } from './http-channel.ts';
 import type { Outgoing } from './outbox.ts';
-import { type Endpoint, type Transport, type TransportNeeds, shown } from './http-client.ts';
+import { type RemoteEndpoint, type Transport, type TransportNeeds, shown } from './http-client.ts';
 
 /**
  * HTTP with SSE (MCP 2024-11-05): one stream contains all messages of the server, and its first event the URL for
  * messages to the server. Resolves after that event. The stream is the session: the channel closes at its end.
  */
 export async function openSse(
-  endpoint: Endpoint,
+  endpoint: RemoteEndpoint,
   needs: TransportNeeds,
   signal: AbortSignal,
 ): Promise<Transport> {

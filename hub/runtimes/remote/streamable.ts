@@ -14,7 +14,7 @@ import { createHttpChannel } from './http-channel.ts';
 import type { Outgoing } from './outbox.ts';
 import { createStreams } from './streams.ts';
 import { createToolHeaders } from './tool-headers.ts';
-import type { Endpoint, Transport, TransportNeeds } from './http-client.ts';
+import type { RemoteEndpoint, Transport, TransportNeeds } from './http-client.ts';
 
 /** Timeout in ms for the GET that checks for sessions. */
 const sessionsProbeMs = 5_000;
@@ -28,7 +28,7 @@ const maxFailures = 3;
  * resumable streams, and a GET stream for messages outside of requests. A message of 2026-07-28 is self-contained: its
  * headers repeat its metadata, and its stream cannot be resumed. Opens no connection by itself.
  */
-export function createStreamable(endpoint: Endpoint, needs: TransportNeeds): Transport {
+export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds): Transport {
   const { server, url } = endpoint;
   const { http, log } = needs;
   const lifetime = new AbortController();

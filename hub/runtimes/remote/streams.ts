@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { HubError, backoffMs, sleep } from '#core';
 import type { HttpChannel } from './http-channel.ts';
-import type { Endpoint, TransportNeeds } from './http-client.ts';
+import type { RemoteEndpoint, TransportNeeds } from './http-client.ts';
 
 type Needs = Pick<TransportNeeds, 'clock' | 'random'> & {
   /** Resumes the stream after the event with this id. Rejects if the server refuses. */
@@ -17,7 +17,7 @@ const stableMs = 10_000;
 
 /** Reads streams of one server, and resumes broken ones (MCP 2025-11-25, transports, "Resumability and Redelivery"). */
 export function createStreams(
-  { server, reconnect }: Pick<Endpoint, 'server' | 'reconnect'>,
+  { server, reconnect }: Pick<RemoteEndpoint, 'server' | 'reconnect'>,
   { clock, random, open, link }: Needs,
 ) {
   const broken = (problem: string, cause: unknown) =>

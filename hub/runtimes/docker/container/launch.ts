@@ -6,7 +6,7 @@ import {
   type LaunchSpec,
   throwIfCancelled,
 } from '#runtimes';
-import type { Parts } from '../parts.ts';
+import type { DockerParts } from '../parts.ts';
 import { declaredVolumes } from '../volumes/declared.ts';
 import { createAttachment } from './attach.ts';
 import { createContainer, createNetwork, toLaunchError } from './create.ts';
@@ -26,7 +26,7 @@ export async function launch(
   image: Image,
   report: LaunchEvents,
   signal: AbortSignal,
-  parts: Parts,
+  parts: DockerParts,
 ): Promise<Instance> {
   const { engine, names, owner } = parts;
   const target = targetOf(spec);
@@ -73,7 +73,7 @@ function logReplacedUser(
   spec: LaunchSpec,
   target: DockerTarget,
   image: Image,
-  { log }: Pick<Parts, 'log'>,
+  { log }: Pick<DockerParts, 'log'>,
 ): void {
   const user = userOf(target, image);
   if (target.user === undefined && user !== image.user && image.user !== '')
@@ -92,7 +92,7 @@ export async function adopt(
   handle: string,
   report: LaunchEvents,
   { signal, late }: { readonly signal: AbortSignal; readonly late: AbortSignal },
-  parts: Parts,
+  parts: DockerParts,
 ): Promise<Instance | undefined> {
   const { engine, owner, names, images } = parts;
   const target = targetOf(spec);
