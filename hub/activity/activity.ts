@@ -165,7 +165,6 @@ function createCallColumns(count: number) {
       clients[slot] = call.client;
       outcomes[slot] = call.outcome;
     },
-    /** The call last written to this slot. */
     read: (slot: number): CallSummary => ({
       id: ids[slot] ?? 0,
       at: at[slot] ?? 0,
@@ -180,7 +179,6 @@ function createCallColumns(count: number) {
       requestBytes: requests[slot] ?? 0,
       replyBytes: replies[slot] ?? 0,
     }),
-    /** The position of its messages in the payload ring. */
     rangeOf: (slot: number): PayloadRange => ({
       from: from[slot] ?? 0,
       firstBytes: keptRequests[slot] ?? 0,
@@ -263,7 +261,6 @@ function createPayloadRing(maxBytes: number, maxKeptBytes: number) {
   };
 }
 
-/** The length of a message in bytes. */
 function lengthOf(bytes: Bytes): number {
   if (Buffer.isBuffer(bytes)) return bytes.length;
   let length = 0;

@@ -1,7 +1,6 @@
 /** The bytes of a message, in one piece or several. */
 export type Bytes = Buffer | readonly Buffer[];
 
-/** A client's request that was answered, without its messages. */
 export type CallSummary = {
   /** Increases with each recorded call. */
   readonly id: number;
@@ -55,8 +54,6 @@ export type ActivityFilter = {
   readonly outcome?: string;
   /** Searched for in method, name, server, client and outcome, ignoring case. */
   readonly text?: string;
-  /** Only calls with a lower id. */
   readonly before?: number;
-  /** Only calls with a higher id. */
   readonly after?: number;
 };

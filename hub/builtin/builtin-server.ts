@@ -114,7 +114,6 @@ export function definePrompt<Args>({
   };
 }
 
-/** The JSON Schema of a tool's arguments. */
 export function describeArguments(schema: z.ZodType): object {
   const { $schema: _, ...described } = z.toJSONSchema(schema, { io: 'input' });
   return described;

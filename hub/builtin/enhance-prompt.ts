@@ -106,7 +106,6 @@ const outputSchema = {
   required: ['prompt', 'enhanced', 'source', 'client', 'rule', 'took_ms'],
 };
 
-/** The result as `outputSchema` describes it. */
 function describe(improved: ImprovedPrompt) {
   const { ageMs, tookMs, prompt, enhanced, source, client, rule } = improved;
   const { model, similarity, reason } = improved;

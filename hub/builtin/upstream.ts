@@ -130,7 +130,6 @@ function createProgress({ responseStream, progressToken }: Caller): BuiltinConte
   };
 }
 
-/** A request to a server of the hub's own. */
 type BuiltinRequest = {
   readonly method: string;
   readonly params: { readonly [name: string]: unknown };

@@ -15,7 +15,6 @@ import { noteError, traced } from './trace.ts';
 
 /** An answered request of a client. */
 export type Observed = {
-  /** The method, such as `tools/call`. */
   readonly method: string;
   /** Name of a tool, prompt or task, or URI of a resource, as in the request; undefined for other methods. */
   readonly name: string | undefined;
@@ -23,7 +22,6 @@ export type Observed = {
   readonly server: string | undefined;
   /** Identifies the session within this run of the hub. A request without a session has its own id. */
   readonly session: string;
-  /** The sender of the request. */
   readonly principal: Principal;
   /** Name and version of the client, such as `claude-code 2.1`; undefined if the client gave none. */
   readonly client: string | undefined;
@@ -53,9 +51,7 @@ export type AnsweringNeeds = {
   readonly log: Log;
   readonly clock: Pick<Clock, 'monotonic' | 'now'>;
   readonly newId: () => string;
-  /** Absent: no observer. */
   readonly observer?: Observer;
-  /** Absent: nothing is traced. */
   readonly tracer?: Tracer;
 };
 
@@ -213,7 +209,6 @@ export function createRequestIds({
   }
 
   return {
-    /** Handles a failure that is not a bug. */
     failed(error: HubError, { method }: Request, resolved: ResolvedCall | undefined): HubError {
       const kind = kindOf(error);
       if (kind !== 'timeout' && kind !== 'unavailable') return error;

@@ -227,7 +227,6 @@ function nameIn({ request, params }: Call): string | undefined {
   return member === undefined ? undefined : stringAt(request.bytes, params.get(member));
 }
 
-/** The answer to a request, with its outcome and server time. */
 export type Reply = {
   /** The whole JSON-RPC answer with the client's id. */
   readonly bytes: ReplyBytes;
@@ -237,10 +236,8 @@ export type Reply = {
   readonly serverMs: number;
 };
 
-/** A reply made from the answer of a server. */
 export type ServerReply = Reply & { readonly bytes: Buffer };
 
-/** A reply with a result made by the hub. */
 export const hubReply = (bytes: ReplyBytes): Reply => ({ bytes, outcome: 'ok', serverMs: 0 });
 
 export const invalidRequest = (message: string): HubError =>

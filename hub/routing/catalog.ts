@@ -126,7 +126,6 @@ export function createCatalog(
   const find = (kind: ListKind, publicName: string) => sections.get(kind)?.byName.get(publicName);
 
   return {
-    /** Fires with the kind of list that changed. */
     changed: changed.event,
     list: (kind: ListKind) => sections.get(kind)?.entries ?? [],
     find,

@@ -60,9 +60,7 @@ export function createClientInstances(
   }
 
   return {
-    /** The offering of all clients without their own. */
     shared,
-    /** The configured server of an instance. */
     baseOf,
     instanceFor,
     /** The offering for the client of a call: its own if its instances offer different items, else the shared one. */
@@ -111,7 +109,6 @@ export function createClientInstances(
  * own era. `changed` is called when another instance starts to serve them.
  */
 function createOlderClients(instances: Pick<Instances, 'forOlderClients'>, changed: () => void) {
-  /** The holder that represents all older clients. */
   const holder: InstanceHolder = { instances: new Map(), own: undefined };
   /** Entries of servers that only speak the newer era. */
   const newerOnly = new WeakSet<ServerConfig>();

@@ -42,7 +42,6 @@ import { createTasks } from './tasks/tasks.ts';
 export type Router = ReturnType<typeof createRouter>;
 
 export type OpenOptions = {
-  /** Returns true if the client is connected, for a session that may outlive its connections. */
   readonly isConnected?: () => boolean;
   readonly over?: Over | undefined;
   /** Resumes a session of an earlier run of the hub. */
@@ -57,11 +56,9 @@ export type RouterNeeds = {
   readonly clock: Pick<Clock, 'after' | 'monotonic' | 'now'>;
   readonly hubVersion: string;
   readonly newId: () => string;
-  /** Absent: prompts are not improved. */
   readonly prompts?: PromptSource;
   /** Decides which items principals may list and call. Absent: all items. */
   readonly permits?: Permits;
-  /** Called for each answered request. */
   readonly observer?: Observer;
   /** Gives each request its place in a trace. Absent: tracing is off. */
   readonly tracer?: Tracer;
@@ -254,7 +251,6 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds) {
   }
 }
 
-/** The public description of a session. */
 const openSessionOf = ({ key, client, over, endpoint, ...state }: SessionState): OpenSession => ({
   id: key,
   client: (client && named(client.clientInfo)) || undefined,

@@ -84,14 +84,12 @@ export type SessionState = Owner &
     readonly openedAt: number;
     /** True if the session carries single requests, which need no `initialize`. */
     readonly isSessionless: boolean;
-    /** Unique id of the session. */
     readonly key: string;
     /** Sends to the client outside any request. Must not throw, and must bound its buffer. */
     readonly send: (bytes: Buffer) => void;
     /** True if the client is connected. A client without a permanent connection may leave without notice. */
     readonly isConnected: () => boolean;
     protocolVersion: string | undefined;
-    /** The client's data from `initialize`. */
     client: ClientOfSession | undefined;
     logLevel: LogLevel | undefined;
     /** The log level in the newest request of a client without a session; undefined if there was no request. */
@@ -115,7 +113,6 @@ export type SessionOptions = Pick<
     readonly over?: Over | undefined;
   };
 
-/** Creates the state of a new session. `clientRequests` forwards requests of servers to the client. */
 export function createSessionState(
   key: string,
   options: SessionOptions,

@@ -7,7 +7,6 @@ import { type Call, type ResolvedCall, metaEdits } from './call.ts';
 const key = 'traceparent';
 const nothing: Members = {};
 
-/** The call with its place in a trace. */
 export function traced(resolved: ResolvedCall, tracer: Tracer): ResolvedCall {
   const { call } = resolved;
   const { request, id, meta, session, responseStream, arrivedMs } = call;

@@ -17,7 +17,6 @@ export const cancelled = (server: string, method: string, reason: string | undef
     { data: { server } },
   );
 
-/** An answer exceeded the server's `max_line`. */
 export const tooLong = (server: string, bytes: number): HubError =>
   new HubError(
     'HUB_LINE_TOO_LONG',

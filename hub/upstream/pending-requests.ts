@@ -6,7 +6,6 @@ import type { About, Caller, Owner } from './upstream-types.ts';
 export type PendingRequest = {
   readonly method: string;
   readonly caller: Caller | undefined;
-  /** The timer that ends the wait for the answer. */
   readonly timeout: Timer | undefined;
   readonly settle: (answer: Answer) => void;
   readonly reject: (error: HubError) => void;
@@ -44,7 +43,6 @@ export function createPendingRequests(clock: Pick<Clock, 'after'>, after?: numbe
     get size() {
       return entries.size;
     },
-    /** The number of the clients' requests. */
     get callCount() {
       return calls.size;
     },
@@ -114,7 +112,6 @@ export function createCallTimer(
 const isSameClient = (one: Owner, other: Owner): boolean =>
   one === other || (one.identity !== undefined && one.identity === other.identity);
 
-/** A value that belongs to a client. */
 export type WithOwner = { readonly owner: Owner };
 
 /** A node of the linked list. `add` returns it and `remove` takes it. */
@@ -144,7 +141,6 @@ export function createByOwner<T extends WithOwner>() {
     get newest() {
       return newest?.value;
     },
-    /** True if the values belong to more than one client. */
     get isOfSeveral() {
       return differing > 0;
     },

@@ -28,7 +28,6 @@ export type ServerRequest = {
   readonly about: About | undefined;
   /** Sends the whole JSON-RPC answer, which contains the server's own id. */
   readonly answer: (bytes: Buffer) => void;
-  /** Sends a notification about the request. */
   readonly tell: (bytes: Buffer) => void;
 };
 
@@ -73,7 +72,6 @@ export type Caller = {
   progressToken: string | undefined;
 };
 
-/** A pending request. */
 export type Relayed<T> = {
   readonly answer: Promise<T>;
   /** Sends a cancellation to the server and rejects the answer with HUB_CALL_CANCELLED. */
@@ -106,9 +104,7 @@ export interface Upstream {
   onlyOwner(): Owner | 'none' | 'several';
   /** True if calls are pending, and none has timed out since the server's last message: it may be working silently. */
   isAtWork(): boolean;
-  /** The number of pending client requests. */
   inFlight(): number;
-  /** The number of client requests so far. */
   relayed(): number;
   /** Rejects all pending requests: the server is gone. */
   fail(error: HubError): void;

@@ -124,7 +124,6 @@ export function createSuspendedCalls(needs: {
       for (const suspended of new Set([...open, ...waiting.values()]))
         if (suspended.server === server) suspended.withdrawn(rawText(bytes, id));
     },
-    /** Cancels all waiting calls. */
     close(): void {
       for (const suspended of Array.from(waiting.values())) suspended.giveUp('the hub is stopping');
     },

@@ -4,9 +4,7 @@ import { rawText } from '#jsonrpc';
 import { principalKey } from '#policy';
 import type { Call } from '../call.ts';
 
-/** The content of a `requestState` made by the hub. */
 export type SuspendedState = {
-  /** The suspended call. */
   readonly id: string;
   /** Counts the answers to the call, so that each answer is used only once; 0 if no call is waiting. */
   readonly round: number;
@@ -63,7 +61,6 @@ export const invalid = (why: string): HubError =>
 /** Params that differ between retries of the same request. */
 const changing = new Set(['_meta', 'inputResponses', 'requestState']);
 
-/** Identifies a request by its sender, endpoint, method and params. */
 function digestOf({ request, params, session, principal }: Call): string {
   const hash = createHash('sha256');
   hash.update(`${principalKey(principal)}\n`);

@@ -10,7 +10,6 @@ import type { RequestStates } from './request-state.ts';
 export interface SuspendedCall {
   readonly id: string;
   readonly server: Server;
-  /** Identifies the client that made the call. */
   readonly client: string;
   /** True while the client has questions to answer and no request is open. */
   readonly isAway: boolean;
@@ -33,7 +32,6 @@ export interface SuspendedCall {
 export type SuspendedCallOptions = {
   readonly id: string;
   readonly client: string;
-  /** Capabilities of the client, which limit what it can be asked. */
   readonly capabilities: { readonly [name: string]: unknown };
   /** Minimum level of the log messages that the client wants; undefined for none. */
   readonly logLevel: LogLevel | undefined;

@@ -34,7 +34,6 @@ import { type SendNeeds, send } from './send.ts';
 
 /** Maximum number of times that a server may ask for input or time before it returns a result. */
 const maxRounds = 20;
-/** Pause before a server that requests no input is called again. */
 const pause = { firstMs: 100, maxMs: 5_000, jitter: 0 };
 /** Maximum number of inputs in one request of a server. */
 const maxInputs = 32;

@@ -140,14 +140,12 @@ export function createClientRequests(needs: {
       return { answer: promise, cancel };
     },
 
-    /** Handles an answer of a client. */
     answered(session: SessionState, answer: Answer): void {
       const openRequest = answer.id && open.get(rawText(answer.bytes, answer.id));
       // The id of another session's request counts as unknown.
       if (openRequest?.session === session && openRequest.over()) openRequest.settle(answer);
     },
 
-    /** Handles a progress notification of a client. */
     progressed(session: SessionState, { bytes, params }: Notification): void {
       const span = membersOf(bytes, params)?.get('progressToken');
       const openRequest = span && open.get(rawText(bytes, span));
@@ -167,7 +165,6 @@ export function createClientRequests(needs: {
         if (forwarded?.source === source && serverId === id) giveUp(reason);
     },
 
-    /** Cancels all requests of a server that is gone. */
     sourceGone(source: object): void {
       for (const { forwarded, giveUp } of Array.from(open.values()))
         if (forwarded?.source === source) giveUp('the server is gone');
@@ -175,7 +172,6 @@ export function createClientRequests(needs: {
   };
 }
 
-/** The capabilities of a session's client. */
 export function capabilitiesOf({ client }: SessionState): unknown {
   const capabilities: unknown = client && JSON.parse(client.capabilities);
   return isObject(capabilities) ? capabilities : {};
@@ -202,7 +198,6 @@ const needed: ReadonlyMap<string, string> = new Map([
   ['tasks/cancel', 'tasks'],
 ]);
 
-/** True for methods that servers may send to clients. */
 export const isClientMethod = (method: string): boolean => needed.has(method);
 
 /** The required capability that the client has not declared; undefined if none, or if no revision defines the method. */

@@ -31,7 +31,6 @@ export function createLogLevels(
     return logLevels.find(level => wanted.has(level));
   }
 
-  /** Sets the wanted level, unless the server already has it. */
   async function ask({ config }: Server, running: Running, wanted: LogLevel | undefined) {
     const before = asked.get(running);
     const level = wanted ?? (before && defaultLevel);

@@ -29,17 +29,14 @@ export type FromServersNeeds = {
   readonly levels: Pick<LogLevels, 'defaultLevel'>;
   readonly streams: SubscriptionStreams;
   readonly subscriptions: Subscriptions;
-  /** The configured server of an instance. */
   readonly baseOf: (instance: Server) => Server;
   readonly log: Log;
 };
 
 export type FromServers = ReturnType<typeof createFromServers>;
 
-/** A client, and the response stream that reaches it. */
 type Recipient = { readonly owner: Owner; readonly responseStream: ResponseStream };
 
-/** Why the recipient of a message is unknown. */
 type Unknown = 'none' | 'several' | 'gone';
 
 /**

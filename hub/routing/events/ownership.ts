@@ -30,7 +30,6 @@ export function createOwnership<About>(maxPerSession: number) {
     if (ids?.size === 0) bySource.delete(source);
   }
 
-  /** Drops the ids of a session for which `isGone` returns true. */
   function drop(session: SessionState, isGone: (owned: OwnedId<About>) => boolean): void {
     const { gone = [], kept = [] } = Object.groupBy(idsOf(session), owned =>
       isGone(owned) ? 'gone' : 'kept',
@@ -41,7 +40,6 @@ export function createOwnership<About>(maxPerSession: number) {
   }
 
   return {
-    /** Number of ids with an owner. */
     get size(): number {
       return [...bySource.values()].reduce((sum, ids) => sum + ids.size, 0);
     },
@@ -64,7 +62,6 @@ export function createOwnership<About>(maxPerSession: number) {
       const [only] = holders?.size === 1 ? holders : [];
       return only;
     },
-    /** True if any session has an id of the source. */
     isHeld: (source: object): boolean => bySource.has(source),
     /** The ids of a session, oldest first. */
     of: idsOf,
@@ -73,11 +70,9 @@ export function createOwnership<About>(maxPerSession: number) {
     remove(session: SessionState, source: object, id: string): void {
       drop(session, one => one.source === source && one.id === id);
     },
-    /** Removes all ids of a closed session. */
     removeAll(session: SessionState): void {
       drop(session, () => true);
     },
-    /** Removes all ids of a server that is gone. */
     sourceGone(source: object): void {
       const holders = [...(bySource.get(source)?.values() ?? [])].flatMap(found => [...found]);
       for (const session of new Set(holders)) drop(session, one => one.source === source);

@@ -24,7 +24,6 @@ export type Filter = {
 
 type ListMember = 'toolsListChanged' | 'promptsListChanged' | 'resourcesListChanged';
 
-/** An open `subscriptions/listen` request. */
 export type SubscriptionStream = Subscriber & {
   /** True once the acknowledgement was sent. No notification is sent before. */
   isAcknowledged: boolean;
@@ -56,7 +55,6 @@ export type SubscriptionStreams = ReturnType<typeof createSubscriptionStreams>;
 /** Holds the open `subscriptions/listen` requests. */
 export function createSubscriptionStreams(needs: {
   readonly tasks: Pick<Tasks, 'routeOf'>;
-  /** The configured server of an instance. */
   readonly baseOf: (instance: Server) => Server;
   /** Called when the tasks that an endpoint listens to have changed. */
   readonly tasksChanged: (endpoint: Endpoint) => void;
@@ -142,7 +140,6 @@ export function createSubscriptionStreams(needs: {
         },
       };
     },
-    /** Notifies the streams of a source that a list changed. */
     listChanged(source: Endpoint, kind: ListKind): void {
       const bytes = encodeCall(undefined, changeMethods[kind]);
       for (const listen of streams) if (isTold(listen, kind, source)) listen.send(bytes);
@@ -153,13 +150,10 @@ export function createSubscriptionStreams(needs: {
       for (const { listen, publicId, taskId } of taskListeners(server))
         if (taskId === id) listen.send(withTaskId(bytes, params, taskId, publicId));
     },
-    /** The tasks of a server that any stream listens to. */
     tasksOf: (server: Server): readonly string[] => [
       ...new Set(Array.from(taskListeners(server), ({ taskId }) => taskId)),
     ],
-    /** True if a stream listens to the lists of this instance. */
     isHeard: (instance: Server) => [...streams].some(({ source }) => source === instance),
-    /** Ends the streams of an endpoint, or all streams. */
     endAll(endpoint?: Endpoint): void {
       for (const listen of Array.from(streams))
         if (endpoint === undefined || listen.endpoint === endpoint) listen.end();
@@ -202,7 +196,6 @@ function strings(value: unknown, name: string): readonly string[] {
   return [...new Set(texts)];
 }
 
-/** The notification for each kind of changed list. */
 export const changeMethods: Readonly<Record<ListKind, string>> = {
   tool: 'notifications/tools/list_changed',
   prompt: 'notifications/prompts/list_changed',

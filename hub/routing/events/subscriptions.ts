@@ -8,14 +8,12 @@ export interface Subscriber {
   readonly endpoint: Endpoint;
   /** Sends to the client. Must not throw, and must bound its buffer. */
   send(bytes: Buffer): void;
-  /** True if the client is connected. */
   isConnected(): boolean;
 }
 
 /** Maximum number of subscriptions per subscriber, so that a client cannot fill the hub's memory. */
 const maxPerSubscriber = 1_000;
 
-/** A resource with subscribers. */
 type Topic = {
   readonly server: Server;
   readonly uri: string;
@@ -51,7 +49,6 @@ export function createSubscriptions(needs: {
 
   const topicOf = (server: Server, uri: string) => byServer.get(server)?.get(uri);
 
-  /** Removes a subscriber. True if the topic has none left. */
   function leave(topic: Topic, subscriber: Subscriber): boolean {
     const { server, uri, subscribers } = topic;
     if (!subscribers.delete(subscriber)) return false;
@@ -119,7 +116,6 @@ export function createSubscriptions(needs: {
       if (isModern(server)) needs.changed(server);
       else if (!isServerTold) void tell(server, 'resources/subscribe', uri);
     },
-    /** The subscriptions of a subscriber. */
     listOf: (subscriber: Subscriber) =>
       Array.from(bySubscriber.get(subscriber) ?? [], ({ server, uri, subscribers }) => ({
         server,
@@ -152,14 +148,12 @@ export function createSubscriptions(needs: {
       for (const [subscriber, publicUri] of exact) concerned.set(subscriber, publicUri);
       return concerned;
     },
-    /** The URIs of a server that have subscribers. */
     urisOf: (server: Server): readonly string[] => [...(byServer.get(server)?.keys() ?? [])],
     /** True if a connected subscriber has subscribed to a resource of the server. */
     isHeard: (server: Server): boolean =>
       [...(byServer.get(server)?.values() ?? [])].some(({ subscribers }) =>
         [...subscribers.keys()].some(subscriber => subscriber.isConnected()),
       ),
-    /** Subscribes again at a server that restarted. */
     renew(server: Server): void {
       if (isModern(server)) needs.changed(server);
       else

@@ -84,7 +84,6 @@ export const discoverAll = own(({ id }, needs) => {
   return encodeResult(id, completeResult(result, cache));
 });
 
-/** The extensions of all servers. */
 function extensionsOf(servers: readonly Server[]): object {
   const all = servers.map(({ running }) => running?.serverInfo.capabilities['extensions']);
   const extensions: unknown = Object.assign({}, ...all.filter(isObject).toReversed());

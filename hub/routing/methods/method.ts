@@ -7,7 +7,6 @@ import type { SubscriptionStreams } from '../events/subscription-streams.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 
-/** Dependencies of the methods. */
 export type MethodNeeds = {
   readonly servers: Servers;
   readonly clients: ClientInstances;
@@ -18,9 +17,7 @@ export type MethodNeeds = {
   readonly hubVersion: string;
   /** Called when a session sets another log level. */
   readonly logLevelChanged: () => void;
-  /** Relays a call to its server through the usual steps. */
   readonly relay: Answerer;
-  /** Sends an admitted call to its server. */
   readonly bridge: Answerer;
 };
 

@@ -15,7 +15,6 @@ import { throwIfCancelled } from '../session.ts';
 import type { Catalog } from '../catalog.ts';
 import { clientNameOf } from '../client-identity.ts';
 
-/** The result of improving a prompt. */
 export type ImprovedPrompt = {
   /** The improved prompt, or the original. */
   readonly prompt: string;
@@ -45,7 +44,6 @@ export type PromptStep = {
 export interface PromptSource {
   /** True if clients are offered prompt improvement: an Ollama server is configured, and a rule uses it. */
   readonly isOffered: boolean;
-  /** Fires when `isOffered` changes. */
   readonly changed: Event<void>;
   /** Undefined if no rule names a tool or a server's prompt, which is the usual case. */
   readonly named: NamedByRules | undefined;
@@ -70,7 +68,6 @@ const maxTexts = 16;
 /** Maximum number of messages of a prompt that are read. */
 const maxMessages = 100;
 
-/** The kind of item that a call uses. */
 const kinds: ReadonlyMap<string, 'tool' | 'prompt'> = new Map([
   ['tools/call', 'tool'],
   ['prompts/get', 'prompt'],

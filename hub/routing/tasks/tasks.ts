@@ -123,7 +123,6 @@ export function createTasks() {
       ofServers.removeAll(session);
       ofClients.removeAll(session);
     },
-    /** Removes the records of an instance that is gone. */
     instanceGone(instance: Server): void {
       ofServers.sourceGone(instance);
       ofClients.sourceGone(instance);
