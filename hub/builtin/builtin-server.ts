@@ -1,4 +1,4 @@
-import { type Event, HubError, type JsonObject } from '#core';
+import { type Event, type JsonObject, HubError } from '#core';
 import type { Principal } from '#policy';
 import type { ListKind } from '#servers';
 import { z } from 'zod';

@@ -5,8 +5,8 @@ import { modernVersion } from '#mcp';
 import type { Instance } from '#runtimes';
 import {
   type Item,
-  type ListKind,
   type Listing,
+  type ListKind,
   type Running,
   type Server,
   type ServerStatus,

@@ -1,5 +1,4 @@
 import { type Clock, HubError, createAbortScope, isObject, unlessAborted } from '#core';
-import type { Principal } from '#policy';
 import {
   RpcError,
   encodeCall,
@@ -12,6 +11,7 @@ import {
   stringAt,
 } from '#jsonrpc';
 import { latestVersion, metaKeys, modernVersions } from '#mcp';
+import type { Principal } from '#policy';
 import { type ListKind, listMethods } from '#servers';
 import type { Caller, Upstream } from '#upstream';
 import type { BuiltinContext, BuiltinServer, BuiltinTool } from './builtin-server.ts';

@@ -1,16 +1,16 @@
+import { type Clock, type Code, type Log, HubError, kindOf } from '#core';
+import { type ReplyBytes, type Request, RpcError, errorAnswer, readMessage } from '#jsonrpc';
+import type { Principal } from '#policy';
+import type { Trace, Tracer } from '#telemetry';
 import {
-  invalidRequest,
   type Answerer,
-  FailedCall,
   type Reply,
   type ResolvedCall,
   type Step,
+  FailedCall,
+  invalidRequest,
 } from './call.ts';
-import { type Code, kindOf, type Clock, HubError, type Log } from '#core';
-import { RpcError, type ReplyBytes, type Request, errorAnswer, readMessage } from '#jsonrpc';
 import { createClientNames } from './client-identity.ts';
-import type { Principal } from '#policy';
-import type { Trace, Tracer } from '#telemetry';
 import { noteError, traced } from './trace.ts';
 
 /** An answered request of a client. */

@@ -1,24 +1,17 @@
+import { type Code, HubError } from '#core';
 import {
-  setWork,
-  throwIfCancelled,
-  type Cancellation,
-  type SessionState,
-  createCancellation,
-} from './session.ts';
-import {
-  type Members,
-  setMembers,
   type Edit,
+  type Members,
   type ReplyBytes,
   type Request,
-  RpcError,
   type Span,
+  RpcError,
   membersOf,
   rawText,
   rpcCodes,
+  setMembers,
   stringAt,
 } from '#jsonrpc';
-import { type Code, HubError } from '#core';
 import {
   type Era,
   type LogLevel,
@@ -32,6 +25,13 @@ import type { Principal } from '#policy';
 import type { Server } from '#servers';
 import type { Trace } from '#telemetry';
 import type { ResponseStream } from '#upstream';
+import {
+  type Cancellation,
+  type SessionState,
+  createCancellation,
+  setWork,
+  throwIfCancelled,
+} from './session.ts';
 
 /** The spans of an object's members, by name. */
 export type MemberSpans = ReadonlyMap<string, Span>;

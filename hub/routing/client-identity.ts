@@ -1,12 +1,12 @@
-import { type Request, rawText, valueOf } from '#jsonrpc';
-import { redactText } from '#telemetry';
-import type { SessionState } from './session.ts';
 import { createHash } from 'node:crypto';
 import { isObject } from '#core';
+import { type Request, rawText, valueOf } from '#jsonrpc';
 import { metaKeys } from '#mcp';
 import { principalKey } from '#policy';
+import { redactText } from '#telemetry';
 import { isStateless } from './bridge/eras.ts';
 import type { Call } from './call.ts';
+import type { SessionState } from './session.ts';
 
 /** Maximum length of an identity. A longer identity is replaced by its digest. */
 const maxLength = 256;

@@ -1,26 +1,8 @@
-import {
-  invalidRequest,
-  methodNotFound,
-  type Call,
-  type ResolvedCall,
-  callTo,
-  noEdits,
-  ownCall,
-  requireInitialized,
-  requireString,
-} from './call.ts';
-import {
-  type Resource,
-  listenAll,
-  listenOne,
-  subscribeAt,
-  unsubscribeAt,
-} from './methods/subscriptions.ts';
 import { HubError } from '#core';
 import {
   type Edit,
-  RpcError,
   type Span,
+  RpcError,
   elementsOf,
   membersOf,
   readAnswer,
@@ -31,6 +13,17 @@ import {
 import type { ListKind } from '#servers';
 import { isStateless, revisionOf } from './bridge/eras.ts';
 import {
+  type Call,
+  type ResolvedCall,
+  callTo,
+  invalidRequest,
+  methodNotFound,
+  noEdits,
+  ownCall,
+  requireInitialized,
+  requireString,
+} from './call.ts';
+import {
   discoverAll,
   discoverOne,
   initializeAll,
@@ -39,6 +32,13 @@ import {
   setLevel,
 } from './methods/hub.ts';
 import { type Method, type MethodNeeds, own, serverOf } from './methods/method.ts';
+import {
+  type Resource,
+  listenAll,
+  listenOne,
+  subscribeAt,
+  unsubscribeAt,
+} from './methods/subscriptions.ts';
 import {
   knowsTasks,
   modernTasksOfAll,

@@ -1,11 +1,11 @@
 import { encodeCall } from '#jsonrpc';
 import { type Servers, listKinds, listMethods } from '#servers';
-import { changeMethods } from './events/subscription-streams.ts';
 import type { ClientInstances } from './client-instances.ts';
-import type { EarlierSession, SessionSettings, SessionState, Endpoint } from './session.ts';
-import type { Subscriptions } from './events/subscriptions.ts';
-import type { Tasks } from './tasks/tasks.ts';
 import type { UrlElicitations } from './events/ownership.ts';
+import { changeMethods } from './events/subscription-streams.ts';
+import type { Subscriptions } from './events/subscriptions.ts';
+import type { EarlierSession, Endpoint, SessionSettings, SessionState } from './session.ts';
+import type { Tasks } from './tasks/tasks.ts';
 
 const noSettings: SessionSettings = { logLevel: undefined, subscriptions: [] };
 

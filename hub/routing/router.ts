@@ -1,33 +1,32 @@
 import { randomBytes } from 'node:crypto';
 import type { Naming } from '#config';
-import { type Clock, HubError, type Log, createSlotMap } from '#core';
+import { type Clock, type Log, HubError, createSlotMap } from '#core';
 import { type Message, type ReplyBytes, type Request, errorAnswer, rawText } from '#jsonrpc';
 import type { Principal } from '#policy';
 import type { Server, Servers } from '#servers';
 import type { Tracer } from '#telemetry';
 import type { ResponseStream } from '#upstream';
 import { type Observer, compose, createAnswering } from './answering.ts';
-import { named } from './client-identity.ts';
 import { createAdmissionStep, createBridge, createResumeStep } from './bridge/bridge.ts';
 import { createSuspendedCalls } from './bridge/input-required.ts';
 import { createRequestStates } from './bridge/request-state.ts';
 import { callTo, readCall } from './call.ts';
+import { named } from './client-identity.ts';
 import { createClientInstances } from './client-instances.ts';
-import { createCollisionLog } from './names.ts';
 import { createClientRequests } from './events/client-requests.ts';
-import { listenToServers } from './events/server-events.ts';
 import { createLogLevels } from './events/log-levels.ts';
 import { createFromClients, createFromServers } from './events/messages.ts';
+import { createUrlElicitations } from './events/ownership.ts';
+import { listenToServers } from './events/server-events.ts';
 import { createSubscriptionStreams } from './events/subscription-streams.ts';
 import { createSubscriptions } from './events/subscriptions.ts';
-import { createUrlElicitations } from './events/ownership.ts';
+import { createCollisionLog } from './names.ts';
 import { resolveCall } from './resolve.ts';
 import { createResumption } from './resume.ts';
 import {
   type EarlierSession,
   type Endpoint,
   type OpenSession,
-  type Over,
   type Session,
   type SessionOptions,
   type SessionState,
@@ -41,13 +40,9 @@ import { createTasks } from './tasks/tasks.ts';
 /** Routes messages from clients to servers and back. */
 export type Router = ReturnType<typeof createRouter>;
 
-export type OpenOptions = {
-  readonly isConnected?: () => boolean;
-  readonly over?: Over | undefined;
+export type OpenOptions = Pick<SessionOptions, 'isConnected' | 'over' | 'clientRequestsChanged'> & {
   /** Resumes a session of an earlier run of the hub. */
   readonly earlier?: EarlierSession | undefined;
-  /** Called when the client gets a request, and when that request ends. */
-  readonly clientRequestsChanged?: () => void;
 };
 
 export type RouterNeeds = {

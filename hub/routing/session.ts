@@ -1,5 +1,5 @@
-import { type Request, type Message, type ReplyBytes, valueOf } from '#jsonrpc';
-import { HubError, type KeyedSlotMap, createKeyedSlotMap, isObject } from '#core';
+import { type KeyedSlotMap, HubError, createKeyedSlotMap, isObject } from '#core';
+import { type Message, type ReplyBytes, type Request, valueOf } from '#jsonrpc';
 import { type LogLevel, isLogLevel, logLevels } from '#mcp';
 import type { Principal } from '#policy';
 import type { ClientOfSession, Server } from '#servers';

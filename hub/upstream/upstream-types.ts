@@ -1,7 +1,7 @@
 import type { HubError } from '#core';
 import type { Answer, Edit, Notification, Request, Span } from '#jsonrpc';
-import type { Principal } from '#policy';
 import type { LogLevel } from '#mcp';
+import type { Principal } from '#policy';
 
 /** A client's request on its way to a server: the message and the edits to apply to it. */
 export type Outbound<T> = {

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { rawText, readMessage } from '#jsonrpc';
-import { type Step, hubReply, ownCall } from '../../hub/routing/call.ts';
-import { compose, createRequestIds } from '../../hub/routing/answering.ts';
-import { callOf } from './steps/scripted-call.ts';
-import { type Clock, systemClock, HubError } from '#core';
+import { type Clock, HubError, systemClock } from '#core';
 import { createManualClock } from '#helpers/clock';
-import { type TestHub, startHub, until, createRecordingLog } from '#helpers/hub';
+import { type TestHub, createRecordingLog, startHub, until } from '#helpers/hub';
+import { rawText, readMessage } from '#jsonrpc';
+import { compose, createRequestIds } from '../../hub/routing/answering.ts';
 import { saysError } from '../../hub/routing/bridge/send.ts';
+import { type Step, hubReply, ownCall } from '../../hub/routing/call.ts';
 import { openClient } from './clients.ts';
 import { openModern } from './modern.ts';
+import { callOf } from './steps/scripted-call.ts';
 
 /** What was told of calls so far, the oldest first, without those that every client begins with. */
 const seen = (hub: TestHub) =>

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { Naming } from '#config';
-import { type Wish, assignNames, createCollisionLog } from '../../hub/routing/names.ts';
 import { createRecordingLog } from '#helpers/hub';
+import { type Wish, assignNames, createCollisionLog } from '../../hub/routing/names.ts';
 
 const usual: Naming = { separator: '_', maxLength: 46 };
 

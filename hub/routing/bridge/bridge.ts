@@ -4,10 +4,10 @@ import type { CallPermit, Running, Server } from '#servers';
 import {
   type Answerer,
   type Call,
-  FailedCall,
   type Reply,
   type ResolvedCall,
   type Step,
+  FailedCall,
 } from '../call.ts';
 import type { ClientInstances } from '../client-instances.ts';
 import { setWork, throwIfCancelled } from '../session.ts';

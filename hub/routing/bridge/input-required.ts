@@ -3,12 +3,12 @@ import { type Notification, membersOf, rawText, stringAt, valueOf } from '#jsonr
 import { metaKeys } from '#mcp';
 import type { Running, Server } from '#servers';
 import type { Call, ResolvedCall, ServerReply } from '../call.ts';
-import { throwIfCancelled } from '../session.ts';
 import { clientIdentityOf } from '../client-identity.ts';
+import type { LogLevels } from '../events/log-levels.ts';
+import { throwIfCancelled } from '../session.ts';
+import { type RequestStates, invalid } from './request-state.ts';
 import type { SuspendedCall } from './suspended-call-types.ts';
 import { createSuspendedCall } from './suspended-call.ts';
-import type { LogLevels } from '../events/log-levels.ts';
-import { type RequestStates, invalid } from './request-state.ts';
 
 /** Methods whose results may be `input_required`. */
 const inputMethods = new Set(['tools/call', 'prompts/get', 'resources/read']);

@@ -11,13 +11,13 @@ import {
   valueOf,
 } from '#jsonrpc';
 import type { Running, Server } from '#servers';
-import { isStateless, keepsSessions } from './eras.ts';
-import { type Call, type ResolvedCall, FailedCall, type Reply, type ServerReply } from '../call.ts';
-import { setWork, throwIfCancelled } from '../session.ts';
-import type { Subscriptions } from '../events/subscriptions.ts';
-import { inPayload, type Tasks } from '../tasks/tasks.ts';
-import { noteError } from '../trace.ts';
+import { type Call, type Reply, type ResolvedCall, type ServerReply, FailedCall } from '../call.ts';
 import { type UrlElicitations, keepPages } from '../events/ownership.ts';
+import type { Subscriptions } from '../events/subscriptions.ts';
+import { setWork, throwIfCancelled } from '../session.ts';
+import { type Tasks, inPayload } from '../tasks/tasks.ts';
+import { noteError } from '../trace.ts';
+import { isStateless, keepsSessions } from './eras.ts';
 
 export type SendNeeds = {
   readonly clock: Pick<Clock, 'monotonic'>;

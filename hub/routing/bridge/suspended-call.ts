@@ -1,29 +1,29 @@
+import { HubError, isObject } from '#core';
 import {
-  readAnswer,
   encodeResult,
   errorAnswer,
   membersOf,
   rawText,
+  readAnswer,
   rpcCodes,
   valueOf,
 } from '#jsonrpc';
-import { withoutClientMetadata, clientMetadata, toModernResult } from './results.ts';
-import { HubError, isObject } from '#core';
 import type { Running, Server } from '#servers';
-import type { ServerRequest, Caller, ResponseStream, Owner } from '#upstream';
-import { lacking, callNeeds, refusedCapability } from '../events/client-requests.ts';
-import { type Call, type ResolvedCall, FailedCall, type ServerReply } from '../call.ts';
-import { setWork, isWanted } from '../session.ts';
+import type { Caller, Owner, ResponseStream, ServerRequest } from '#upstream';
+import { type Call, type ResolvedCall, type ServerReply, FailedCall } from '../call.ts';
+import { callNeeds, lacking, refusedCapability } from '../events/client-requests.ts';
+import { pagesWanted } from '../events/ownership.ts';
+import { isWanted, setWork } from '../session.ts';
+import { withTrace } from '../trace.ts';
 import { carrierOf } from './carrier.ts';
+import { invalid } from './request-state.ts';
+import { clientMetadata, toModernResult, withoutClientMetadata } from './results.ts';
+import { outcomeOf } from './send.ts';
 import type {
   SuspendedCall,
   SuspendedCallNeeds,
   SuspendedCallOptions,
 } from './suspended-call-types.ts';
-import { invalid } from './request-state.ts';
-import { outcomeOf } from './send.ts';
-import { withTrace } from '../trace.ts';
-import { pagesWanted } from '../events/ownership.ts';
 
 /**
  * Maximum time for a client to return with answers, in ms. A person may have to answer. For a shared server,

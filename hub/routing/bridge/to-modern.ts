@@ -1,28 +1,26 @@
+import { randomUUID } from 'node:crypto';
+import { type Clock, HubError, backoffMs, isObject, sleep } from '#core';
 import {
-  whileCancellable,
-  metaEdits,
-  type Call,
-  type ResolvedCall,
-  FailedCall,
-  type ServerReply,
-} from '../call.ts';
-import { sleep, type Clock, HubError, backoffMs, isObject } from '#core';
-import {
-  readAnswer,
   type Answer,
   type Members as MemberTexts,
   type Span,
   membersOf,
   rawText,
+  readAnswer,
   setMembers,
   splice,
   stringAt,
 } from '#jsonrpc';
-import { traceMembers } from '../trace.ts';
-import { randomUUID } from 'node:crypto';
 import { metaKeys, modernVersion } from '#mcp';
 import type { Running, Server } from '#servers';
-import { asLegacy, notFoundAsBefore } from './results.ts';
+import {
+  type Call,
+  type ResolvedCall,
+  type ServerReply,
+  FailedCall,
+  metaEdits,
+  whileCancellable,
+} from '../call.ts';
 import {
   type ClientRequests,
   capabilitiesOf,
@@ -30,6 +28,8 @@ import {
   refusedCapability,
 } from '../events/client-requests.ts';
 import { setWork, throwIfCancelled } from '../session.ts';
+import { traceMembers } from '../trace.ts';
+import { asLegacy, notFoundAsBefore } from './results.ts';
 import { type SendNeeds, send } from './send.ts';
 
 /** Maximum number of times that a server may ask for input or time before it returns a result. */

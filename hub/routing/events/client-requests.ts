@@ -1,4 +1,3 @@
-import { methodNotFound } from '../call.ts';
 import { type Clock, HubError, isObject } from '#core';
 import {
   type Answer,
@@ -14,7 +13,8 @@ import {
   splice,
   stringAt,
 } from '#jsonrpc';
-import type { ResponseStream, ForwardedRequest } from '#upstream';
+import type { ForwardedRequest, ResponseStream } from '#upstream';
+import { methodNotFound } from '../call.ts';
 import type { SessionState } from '../session.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import { type UrlElicitations, keepPage } from './ownership.ts';

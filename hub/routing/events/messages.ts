@@ -1,24 +1,24 @@
-import type {
-  Upstream,
-  About,
-  ServerRequest,
-  ResponseStream,
-  Owner,
-  ServerNotification,
-} from '#upstream';
-import type { ClientInstances } from '../client-instances.ts';
-import { keepsSessions } from '../bridge/eras.ts';
-import { cancelCall, type SessionState } from '../session.ts';
-import { requestInTask, notificationInTask, relatedTaskIn, type Tasks } from '../tasks/tasks.ts';
 import { type Log, HubError, messageOf } from '#core';
 import { type Notification, errorAnswer, membersOf, rawText, splice, stringAt } from '#jsonrpc';
 import type { Server, Servers } from '#servers';
-import { type ClientRequests, isClientMethod } from './client-requests.ts';
+import type {
+  About,
+  Owner,
+  ResponseStream,
+  ServerNotification,
+  ServerRequest,
+  Upstream,
+} from '#upstream';
+import { keepsSessions } from '../bridge/eras.ts';
 import type { SuspendedCalls } from '../bridge/input-required.ts';
+import type { ClientInstances } from '../client-instances.ts';
+import { type SessionState, cancelCall } from '../session.ts';
+import { type Tasks, notificationInTask, relatedTaskIn, requestInTask } from '../tasks/tasks.ts';
+import { type ClientRequests, isClientMethod } from './client-requests.ts';
 import type { LogLevels } from './log-levels.ts';
+import type { UrlElicitations } from './ownership.ts';
 import type { SubscriptionStreams } from './subscription-streams.ts';
 import type { Subscriptions } from './subscriptions.ts';
-import type { UrlElicitations } from './ownership.ts';
 
 export type FromServersNeeds = {
   readonly sessions: () => readonly SessionState[];

@@ -1,4 +1,3 @@
-import { invalidRequest, metaEdits, type Call } from '../call.ts';
 import { HubError, isObject } from '#core';
 import {
   type Notification,
@@ -11,9 +10,10 @@ import {
 } from '#jsonrpc';
 import { metaKeys } from '#mcp';
 import type { ListKind, Server } from '#servers';
+import { type Call, invalidRequest, metaEdits } from '../call.ts';
 import { type Endpoint, setWork } from '../session.ts';
+import { type Tasks, withTaskId } from '../tasks/tasks.ts';
 import type { Subscriber } from './subscriptions.ts';
-import { withTaskId, type Tasks } from '../tasks/tasks.ts';
 
 /** The notifications that a listening client wants (MCP 2026-07-28, `subscriptions/listen`). */
 export type Filter = {

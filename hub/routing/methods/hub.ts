@@ -1,15 +1,13 @@
-import { invalidRequest, callTo, type Call, ownCall, type Reply, hubReply } from '../call.ts';
-import { hubInfo, type ServerInfo, type Server } from '#servers';
 import { isObject } from '#core';
 import {
   encodeResult,
   membersOf,
   rawText,
+  readAnswer,
   setMembers,
   splice,
   stringAt,
   valueOf,
-  readAnswer,
 } from '#jsonrpc';
 import {
   isKnownVersion,
@@ -19,10 +17,12 @@ import {
   metaKeys,
   modernVersions,
 } from '#mcp';
+import { type Server, type ServerInfo, hubInfo } from '#servers';
+import { admit, startFor, workerFor } from '../bridge/bridge.ts';
 import { isStateless, keepsSessions } from '../bridge/eras.ts';
 import { completeResult, discovered } from '../bridge/results.ts';
+import { type Call, type Reply, callTo, hubReply, invalidRequest, ownCall } from '../call.ts';
 import { type Method, type MethodNeeds, own, serverOf } from './method.ts';
-import { startFor, workerFor, admit } from '../bridge/bridge.ts';
 
 export const ping = own(({ id }) => encodeResult(id, '{}'));
 

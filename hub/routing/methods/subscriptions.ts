@@ -1,16 +1,16 @@
-import {
-  methodNotFound,
-  type Call,
-  type ResolvedCall,
-  callTo,
-  hubReply,
-  ownCall,
-} from '../call.ts';
 import { isObject, messageOf } from '#core';
 import { type Edit, encodeResult } from '#jsonrpc';
 import type { Server } from '#servers';
 import { whenReady, workerFor } from '../bridge/bridge.ts';
 import { isStateless, keepsSessions } from '../bridge/eras.ts';
+import {
+  type Call,
+  type ResolvedCall,
+  callTo,
+  hubReply,
+  methodNotFound,
+  ownCall,
+} from '../call.ts';
 import { instanceKeyOf } from '../client-identity.ts';
 import { readFilter } from '../events/subscription-streams.ts';
 import { type Endpoint, throwIfCancelled } from '../session.ts';

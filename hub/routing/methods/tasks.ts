@@ -1,19 +1,19 @@
+import { HubError, isObject } from '#core';
+import { encodeResult, rawText, readAnswer, valueOf } from '#jsonrpc';
+import { metaKeys, tasksExtension } from '#mcp';
+import type { Server } from '#servers';
+import { keepsSessions } from '../bridge/eras.ts';
 import {
-  methodNotFound,
   type Call,
   type ResolvedCall,
   callTo,
+  methodNotFound,
   noEdits,
   ownCall,
   requireString,
 } from '../call.ts';
-import { HubError, isObject } from '#core';
-import { encodeResult, rawText, valueOf, readAnswer } from '#jsonrpc';
-import { metaKeys, tasksExtension } from '#mcp';
-import type { Server } from '#servers';
-import { keepsSessions } from '../bridge/eras.ts';
+import { type Task, inPayload, tasksIn } from '../tasks/tasks.ts';
 import { type Method, own, serverOf } from './method.ts';
-import { inPayload, type Task, tasksIn } from '../tasks/tasks.ts';
 
 const taskIdOf = (call: Call) => requireString(call, call.params, 'taskId', 'params.taskId');
 

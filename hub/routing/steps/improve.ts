@@ -1,19 +1,19 @@
-import { whileCancellable, type Call, type ResolvedCall, type Step, type Reply } from '../call.ts';
 import type { Event } from '#core';
 import {
   type Edit,
   type Span,
   elementsOf,
   membersOf,
+  readAnswer,
   splice,
   stringAt,
   whole,
-  readAnswer,
 } from '#jsonrpc';
 import { isStateless, keepsSessions } from '../bridge/eras.ts';
-import { throwIfCancelled } from '../session.ts';
+import { type Call, type Reply, type ResolvedCall, type Step, whileCancellable } from '../call.ts';
 import type { Catalog } from '../catalog.ts';
 import { clientNameOf } from '../client-identity.ts';
+import { throwIfCancelled } from '../session.ts';
 
 export type ImprovedPrompt = {
   /** The improved prompt, or the original. */

@@ -11,8 +11,8 @@ import {
   stringAt,
 } from '#jsonrpc';
 import { metaKeys } from '#mcp';
-import type { ServerRequest } from '#upstream';
 import type { Server } from '#servers';
+import type { ServerRequest } from '#upstream';
 import { createOwnership } from '../events/ownership.ts';
 import type { SessionState } from '../session.ts';
 

@@ -3,9 +3,9 @@ import { describe, test } from 'vitest';
 import { HubError, silent } from '#core';
 import { admitted } from '#helpers/calls';
 import { createFixtureServers } from '#helpers/hub';
-import { cancelCall } from '../../../hub/routing/session.ts';
-import { callTo, FailedCall, hubReply } from '../../../hub/routing/call.ts';
 import { admit, createAdmissionStep } from '../../../hub/routing/bridge/bridge.ts';
+import { FailedCall, callTo, hubReply } from '../../../hub/routing/call.ts';
+import { cancelCall } from '../../../hub/routing/session.ts';
 import { callOf } from '../steps/scripted-call.ts';
 
 function scene() {

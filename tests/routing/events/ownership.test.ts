@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { test, describe } from 'vitest';
+import { describe, test } from 'vitest';
+import { type TestHub, startHub, until } from '#helpers/hub';
 import { caller } from '#helpers/principal';
 import { createOwnership } from '../../../hub/routing/events/ownership.ts';
 import { createSessionState } from '../../../hub/routing/session.ts';
-import { type TestHub, startHub, until } from '#helpers/hub';
 import { openAsked } from '../asking.ts';
 
 const openSession = () =>

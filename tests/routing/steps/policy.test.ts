@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { createFixtureServers } from '#helpers/hub';
 import { silent } from '#core';
+import { createFixtureServers } from '#helpers/hub';
 import { encodeResult, whole } from '#jsonrpc';
 import type { ListKind } from '#servers';
-import { type ResolvedCall, callTo, ownCall, hubReply } from '../../../hub/routing/call.ts';
+import { type ResolvedCall, callTo, hubReply, ownCall } from '../../../hub/routing/call.ts';
 import { createPolicyStep } from '../../../hub/routing/steps/policy.ts';
 import { callOf } from './scripted-call.ts';
 
