@@ -1,5 +1,5 @@
+export { openBrowser } from './browser.ts';
 export { createCli } from './cli.ts';
-export { openBrowser } from './commands/open.ts';
 export { createEnding } from './ending.ts';
 export { createHubLocator } from './hub-locator.ts';
 export type { CliNeeds, ServeOptions } from './needs.ts';

@@ -1,5 +1,5 @@
 /** A line of a unified diff. */
-export type DiffLine = { readonly sign: '-' | '+' | ' ' | '@'; readonly text: string };
+type DiffLine = { readonly sign: '-' | '+' | ' ' | '@'; readonly text: string };
 
 /** Lines of context around a change. */
 const contextLines = 3;

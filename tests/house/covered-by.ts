@@ -21,7 +21,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'cli/commands/server-actions',
     'main',
   ],
-  'cli/open': ['cli/commands/open', 'cli/hub-locator'],
+  'cli/open': ['cli/browser', 'cli/commands/open', 'cli/hub-locator'],
   'cli/owner': ['cli/hub-client', 'cli/responses'],
   'cli/process': ['cli/ending'],
   'clients/connect': ['clients/connect-plan'],
