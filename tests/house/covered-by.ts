@@ -68,7 +68,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   ],
   'enhance/rules': ['enhance/canonical-text', 'enhance/canonical', 'enhance/words'],
   'enhance/semantic': ['enhance/semantic-entry', 'enhance/semantic-verify'],
-  'http/activity': ['http/routes/activity'],
   'http/guard': ['http/guarded-request'],
   'http/http': [
     'http/admission',
@@ -82,9 +81,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'http/routes/servers',
     'policy/principal',
   ],
-  'http/install-body': ['http/routes/install-body'],
-  'http/jobs': ['http/routes/jobs'],
-  'http/ollama': ['http/routes/events', 'http/routes/ollama'],
+  'http/routes/ollama': ['http/routes/events'],
   'http/plain-posts': ['http/plain-response'],
   'installs/draft': ['installs/filling'],
   'installs/installs': [

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { HubError, isObject } from '#core';
 import { startHub, until } from '#helpers/hub';
-import { createInstallHub } from '../installs/hub.ts';
-import { send } from '../transports/raw.ts';
+import { createInstallHub } from '../../installs/hub.ts';
+import { send } from '../../transports/raw.ts';
 
 const secret = 'sk-ant-api03-0123456789abcdefghijklmnopqrstuvwxyz';
 

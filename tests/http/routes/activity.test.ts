@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { isObject } from '#core';
 import { startHub, until } from '#helpers/hub';
-import { openClient } from '../routing/clients.ts';
-import { type Response, posting, send } from '../transports/raw.ts';
+import { openClient } from '../../routing/clients.ts';
+import { type Response, posting, send } from '../../transports/raw.ts';
 
 type Json = { readonly [name: string]: unknown };
 

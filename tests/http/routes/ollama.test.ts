@@ -3,11 +3,11 @@ import { fastify } from 'fastify';
 import { describe, test } from 'vitest';
 import { isObject, silent, systemClock } from '#core';
 import { until } from '#helpers/hub';
-import { problemOf, statusOf } from '../../hub/http/errors.ts';
-import { ollamaRoutes } from '../../hub/http/routes/ollama.ts';
-import { busy } from '../doubles/ollama.ts';
-import { openScene } from '../enhance/enhancer-scene.ts';
-import { type Response, type Sent, send } from '../transports/raw.ts';
+import { problemOf, statusOf } from '../../../hub/http/errors.ts';
+import { ollamaRoutes } from '../../../hub/http/routes/ollama.ts';
+import { busy } from '../../doubles/ollama.ts';
+import { openScene } from '../../enhance/enhancer-scene.ts';
+import { type Response, type Sent, send } from '../../transports/raw.ts';
 
 const improved = 'A clear and well structured prompt.';
 const json = { 'content-type': 'application/json' };

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { entryKeys } from '#config';
 import { HubError } from '#core';
-import { readInstallBody } from '../../hub/http/routes/install-body.ts';
-import { draftOf } from '../../hub/installs/draft.ts';
+import { readInstallBody } from '../../../hub/http/routes/install-body.ts';
+import { draftOf } from '../../../hub/installs/draft.ts';
 
 /** What a body with this key besides is refused with; undefined where it is taken. */
 function refusalOf(key: string): string | undefined {
