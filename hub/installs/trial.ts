@@ -5,6 +5,7 @@ import type { Instance, LaunchEvents } from '#runtimes';
 import {
   type Listing,
   type ServerNeeds,
+  byKind,
   createStderrRing,
   failOnClose,
   goneError,
@@ -75,12 +76,7 @@ export async function tryServer(
     subscription?.stop();
     const { serverInfo } = running;
     await crew.dismiss();
-    const listing: Listing = {
-      tool: lists.tool.items,
-      resource: lists.resource.items,
-      template: lists.template.items,
-      prompt: lists.prompt.items,
-    };
+    const listing = byKind(kind => lists[kind].items);
     const about: JsonObject = {
       server_info: serverInfo.implementation,
       protocol_version: serverInfo.protocolVersion,

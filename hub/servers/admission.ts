@@ -46,7 +46,7 @@ export function createAdmission(config: Bounds, { clock, breaker, revive }: Admi
   /** The last counted error: one failure of a server fails all its calls, but counts once. */
   let counted: unknown;
   /** The last permit: all calls share it while the breaker is closed. */
-  let usual: { from: Bulkhead; breakerPermit: Permit | undefined; permit: CallPermit } | undefined;
+  let usual: ReturnType<typeof createPermit> | undefined;
   let isClosed = false;
 
   function bulkheadOf({ name, maxConcurrentCalls, maxQueuedCalls }: Bounds): Bulkhead {
@@ -63,14 +63,12 @@ export function createAdmission(config: Bounds, { clock, breaker, revive }: Admi
     }
   }
 
-  function createPermit(
-    from: Bulkhead,
-    breakerPermit: Permit | undefined,
-    waitedMs: number,
-  ): CallPermit {
+  function createPermit(from: Bulkhead, breakerPermit: Permit | undefined, waitedMs = 0) {
     return {
+      from,
+      breakerPermit,
       waitedMs,
-      over(error, wasSent) {
+      over(error: unknown, wasSent: boolean): void {
         // Counted before the place is given on: the error may open the breaker.
         if (breakerPermit && !isClosed) count(breakerPermit, error, wasSent);
         from.leave();
@@ -80,8 +78,8 @@ export function createAdmission(config: Bounds, { clock, breaker, revive }: Admi
 
   function permitOf(from: Bulkhead, breakerPermit: Permit | undefined): CallPermit {
     if (usual?.from !== from || usual.breakerPermit !== breakerPermit)
-      usual = { from, breakerPermit, permit: createPermit(from, breakerPermit, 0) };
-    return usual.permit;
+      usual = createPermit(from, breakerPermit);
+    return usual;
   }
 
   function refuse({ retryAfterMs, why, failures }: Omit<BreakerRefusal, 'kind'>): HubError {

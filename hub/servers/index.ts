@@ -24,6 +24,7 @@ export {
   type Item,
   type ListKind,
   type Listing,
+  byKind,
   listKinds,
   listMethods,
 } from './listing/listing.ts';

@@ -146,14 +146,13 @@ export function createServers(
       const isStarting = () => all.some(({ status }) => status.state === 'starting');
       const { promise, resolve } = Promise.withResolvers<void>();
       using _ = needs.clock.after(withinMs, resolve);
-      const heard = all.map(server =>
-        server.changed(() => {
-          if (!isStarting()) resolve();
-        }),
-      );
+      const check = () => {
+        if (!isStarting()) resolve();
+      };
+      using heard = new DisposableStack();
+      for (const server of all) heard.use(server.changed(check));
       using ending = untilAborted(signal);
       if (isStarting()) await Promise.race([promise, ending.aborted]);
-      for (const one of heard) one[Symbol.dispose]();
     },
     /** Ends all servers for good, and resolves when they have ended. */
     async stopAll(): Promise<void> {

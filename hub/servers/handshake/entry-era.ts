@@ -24,28 +24,22 @@ export async function handshakeAs(
   const method = era === 'modern' ? 'server/discover' : 'initialize';
   const askedMs = Math.min(otherEraMs, timeoutMs / 2);
   const { promise: mistaken, reject } = Promise.withResolvers<never>();
-  const other = { ...options, timeoutMs: askedMs };
+  const answered = new HubError('HUB_SERVER_PROTOCOL', `${server} answered nothing to ${method}`, {
+    data: { server, method, error: { code: methodNotFound } },
+  });
   using _silence = clock.after(timeoutMs - askedMs, () => {
-    handshake(era === 'modern' ? 'legacy' : 'modern', other, upstream).then(
-      () =>
-        reject(
-          new HubError('HUB_SERVER_PROTOCOL', `${server} answered nothing to ${method}`, {
-            data: { server, method, error: { code: rpcCodes.methodNotFound } },
-          }),
-        ),
-      // It is silent in both eras: the handshake in its own era says so.
-      () => undefined,
+    const other = era === 'modern' ? 'legacy' : 'modern';
+    handshake(other, { ...options, timeoutMs: askedMs }, upstream).then(
+      () => reject(answered),
+      () => undefined, // It is silent in both eras: the handshake in its own era says so.
     );
   });
   return await Promise.race([handshake(era, options, upstream), mistaken]);
 }
 
 /** Error codes by which a server refuses `initialize` as unknown. */
-const unknownCodes: readonly unknown[] = [
-  rpcCodes.methodNotFound,
-  rpcCodes.invalidRequest,
-  rpcCodes.invalidParams,
-];
+const { methodNotFound, invalidRequest, invalidParams } = rpcCodes;
+const unknownCodes: readonly unknown[] = [methodNotFound, invalidRequest, invalidParams];
 
 /** HTTP statuses that concern authorization or load, not the era. */
 const otherStatuses: readonly unknown[] = [401, 403, 408, 429];

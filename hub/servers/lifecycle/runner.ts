@@ -117,10 +117,8 @@ function createConfigQueue(
       if (error instanceof HubError) {
         const { code, cause, data } = error;
         const { why } = record.failureOf(error);
-        refusedEntry = {
-          at: start.hub.clock.now(),
-          error: new HubError(code, why, { cause, data }),
-        };
+        const at = start.hub.clock.now();
+        refusedEntry = { at, error: new HubError(code, why, { cause, data }) };
       }
       throw error;
     }
@@ -150,15 +148,13 @@ type PerformerNeeds = {
   readonly ended: () => Promise<void>;
 };
 
-type Launch = { readonly variant: string | undefined; readonly config?: ServerConfig };
-
 function createPerformer(
   { record, start, persisted, onStarted, useConfig, resetAdmission }: Needs,
   { pool, changes, dispatch, ended }: PerformerNeeds,
 ): (effect: Effect) => void {
   let cancelling = new AbortController();
   let delay: Disposable | undefined;
-  const launchOf = ({ variant, config = record.config }: Launch): StartNeeds => ({
+  const launchOf = ({ variant, config = record.config }: Partial<StartNeeds>): StartNeeds => ({
     ...start,
     config,
     variant,

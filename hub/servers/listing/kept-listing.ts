@@ -1,6 +1,6 @@
 import { isObject, tryParseJson } from '#core';
 import type { Folder } from '#store';
-import { type Item, type Listing, listKinds } from './listing.ts';
+import { type Item, type Listing, byKind, listKinds } from './listing.ts';
 
 export type Kept = {
   readonly listing: Listing;
@@ -27,9 +27,8 @@ export function createKeptListings(folder: Folder) {
       const items = listKinds.flatMap(kind => listing[kind]);
       const bytes = items.reduce((sum, item) => sum + item.bytes.length, 0);
       if (bytes > maxKeptBytes) return await folder.remove(server);
-      const lists = listKinds.map(kind => [kind, listing[kind].map(written)] as const);
-      const text = JSON.stringify({ digest, identity, ...Object.fromEntries(lists) });
-      await folder.write(server, text);
+      const lists = byKind(kind => listing[kind].map(written));
+      await folder.write(server, JSON.stringify({ digest, identity, ...lists }));
     },
     forget: (server: string): Promise<void> => folder.remove(server),
   };
@@ -45,14 +44,11 @@ const written = ({ key, bytes, legacyBytes }: Item) => ({
 function readListing(text: string, digest: string): Kept | undefined {
   const value = tryParseJson(text);
   if (!isObject(value) || value['digest'] !== digest) return undefined;
-  const { identity, tool, resource, template, prompt } = value;
-  const listing = {
-    tool: readItems(tool),
-    resource: readItems(resource),
-    template: readItems(template),
-    prompt: readItems(prompt),
+  const { identity } = value;
+  return {
+    listing: byKind(kind => readItems(value[kind])),
+    identity: typeof identity === 'string' ? identity : undefined,
   };
-  return { listing, identity: typeof identity === 'string' ? identity : undefined };
 }
 
 function readItems(value: unknown): readonly Item[] {

@@ -25,6 +25,14 @@ export type Item = {
 /** All lists of a server, in its order. */
 export type Listing = Readonly<Record<ListKind, readonly Item[]>>;
 
+/** Makes a record of something of each list. */
+export const byKind = <T>(of: (kind: ListKind) => T): Readonly<Record<ListKind, T>> => ({
+  tool: of('tool'),
+  resource: of('resource'),
+  template: of('template'),
+  prompt: of('prompt'),
+});
+
 /** Adds the item's faults. Throws SyntaxError if its bytes are not JSON. */
 export function withFaults(kind: ListKind, item: Item): Item {
   const { bytes, legacyBytes } = item;
