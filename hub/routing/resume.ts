@@ -2,7 +2,7 @@ import { encodeCall } from '#jsonrpc';
 import { type Servers, listKinds, listMethods } from '#servers';
 import type { ClientInstances } from './client-instances.ts';
 import type { UrlElicitations } from './events/ownership.ts';
-import { changeMethods } from './events/subscription-streams.ts';
+import { changeMethodOf } from './events/subscription-streams.ts';
 import type { Subscriptions } from './events/subscriptions.ts';
 import type { EarlierSession, Endpoint, SessionSettings, SessionState } from './session.ts';
 import type { Tasks } from './tasks/tasks.ts';
@@ -68,5 +68,5 @@ function changeMethodsOf(endpoint: Endpoint): ReadonlySet<string> {
   const kinds = listKinds.filter(
     kind => !running || listMethods[kind].capability in running.serverInfo.capabilities,
   );
-  return new Set(kinds.map(kind => changeMethods[kind]));
+  return new Set(kinds.map(kind => changeMethodOf(kind)));
 }

@@ -93,14 +93,10 @@ export function createBridge(
     const { server, instance = server, restored } = resolved;
     if (!instance) throw new TypeError('a call of a server was expected');
     const reply = begin(resolved, instance);
-    return restored ? reply.then(answered => restore(answered, restored)) : reply;
+    if (!restored) return reply;
+    return reply.then(answered => ({ ...answered, bytes: restored(whole(answered.bytes)) }));
   };
 }
-
-const restore = (reply: Reply, restored: (bytes: Buffer) => Buffer): Reply => ({
-  ...reply,
-  bytes: restored(whole(reply.bytes)),
-});
 
 /** Passes each call through the breaker and the limits of the instance that serves its client. */
 export const createAdmissionStep =

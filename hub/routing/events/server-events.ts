@@ -5,7 +5,7 @@ import type { ClientInstances } from '../client-instances.ts';
 import type { Endpoint, InstanceHolder, SessionState } from '../session.ts';
 import type { LogLevels } from './log-levels.ts';
 import type { FromServers } from './messages.ts';
-import { type SubscriptionStreams, changeMethods } from './subscription-streams.ts';
+import { type SubscriptionStreams, changeMethodOf } from './subscription-streams.ts';
 import type { Subscriptions } from './subscriptions.ts';
 
 /** Changes within this time are announced together, in milliseconds. */
@@ -29,7 +29,7 @@ export function listenToServers(needs: {
 
   function announceNow(endpoint: Endpoint, kinds: Iterable<ListKind>): void {
     // Resources and their templates share a method.
-    const methods = new Map([...kinds].map(kind => [changeMethods[kind], kind] as const));
+    const methods = new Map([...kinds].map(kind => [changeMethodOf(kind), kind] as const));
     // Sessions with their own instance get the announcements of that instance.
     const tellsSessions = endpoint === 'all' || endpoint.config.instance === 'shared';
     const base = endpoint === 'all' ? undefined : clients.olderBaseOf(endpoint);
@@ -62,7 +62,7 @@ export function listenToServers(needs: {
   function hear(server: Server, session?: SessionState, holder?: InstanceHolder): void {
     server.listed(kind => {
       if (holder && (!session || session.endpoint === 'all')) clients.differs(holder);
-      if (session) session.send(encodeCall(undefined, changeMethods[kind]));
+      if (session) session.send(encodeCall(undefined, changeMethodOf(kind)));
       else announce(server, kind);
     });
     server.changed(({ state }) => {

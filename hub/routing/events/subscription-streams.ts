@@ -9,7 +9,7 @@ import {
   valueOf,
 } from '#jsonrpc';
 import { metaKeys } from '#mcp';
-import type { ListKind, Server } from '#servers';
+import { type ListKind, type Server, listKinds, listMethods } from '#servers';
 import { type Call, invalidRequest, metaEdits } from '../call.ts';
 import { type Endpoint, setWork } from '../session.ts';
 import { type Tasks, withTaskId } from '../tasks/tasks.ts';
@@ -17,12 +17,10 @@ import type { Subscriber } from './subscriptions.ts';
 
 /** The notifications that a listening client wants (MCP 2026-07-28, `subscriptions/listen`). */
 export type Filter = {
-  readonly lists: ReadonlySet<ListMember>;
+  readonly lists: ReadonlySet<string>;
   readonly uris: readonly string[];
   readonly taskIds: readonly string[];
 };
-
-type ListMember = 'toolsListChanged' | 'promptsListChanged' | 'resourcesListChanged';
 
 export type SubscriptionStream = Subscriber & {
   /** True once the acknowledgement was sent. No notification is sent before. */
@@ -39,15 +37,14 @@ export type SubscriptionStream = Subscriber & {
 /** Maximum number of streams. Each holds a connection open. */
 const maxStreams = 10_000;
 
-const members: Readonly<Record<ListKind, ListMember>> = {
-  tool: 'toolsListChanged',
-  prompt: 'promptsListChanged',
-  resource: 'resourcesListChanged',
-  template: 'resourcesListChanged',
-};
+/** The notification for a changed list. */
+export const changeMethodOf = (kind: ListKind): string =>
+  `notifications/${listMethods[kind].capability}/list_changed`;
+
+const listMemberOf = (kind: ListKind) => `${listMethods[kind].capability}ListChanged`;
 
 const isTold = ({ source, filter, isOwn }: SubscriptionStream, kind: ListKind, of: Endpoint) =>
-  filter.lists.has(members[kind]) &&
+  filter.lists.has(listMemberOf(kind)) &&
   (source === of || (source === 'all' && of !== 'all' && isOwn(of)));
 
 export type SubscriptionStreams = ReturnType<typeof createSubscriptionStreams>;
@@ -141,7 +138,7 @@ export function createSubscriptionStreams(needs: {
       };
     },
     listChanged(source: Endpoint, kind: ListKind): void {
-      const bytes = encodeCall(undefined, changeMethods[kind]);
+      const bytes = encodeCall(undefined, changeMethodOf(kind));
       for (const listen of streams) if (isTold(listen, kind, source)) listen.send(bytes);
     },
     /** Forwards a task notification of the server to the streams that asked for the task. */
@@ -177,7 +174,7 @@ const maxNamed = 1_000;
 export function readFilter({ request, params }: Call): Filter {
   const asked = valueOf(request.bytes, params.get('notifications'));
   if (!isObject(asked)) throw invalidRequest('"params.notifications" must be an object');
-  const lists = Object.values(members).filter(member => asked[member] === true);
+  const lists = listKinds.map(listMemberOf).filter(member => asked[member] === true);
   return {
     lists: new Set(lists),
     uris: strings(asked['resourceSubscriptions'], 'resourceSubscriptions'),
@@ -195,10 +192,3 @@ function strings(value: unknown, name: string): readonly string[] {
     );
   return [...new Set(texts)];
 }
-
-export const changeMethods: Readonly<Record<ListKind, string>> = {
-  tool: 'notifications/tools/list_changed',
-  prompt: 'notifications/prompts/list_changed',
-  resource: 'notifications/resources/list_changed',
-  template: 'notifications/resources/list_changed',
-};
