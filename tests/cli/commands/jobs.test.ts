@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { HubError, isObject } from '#core';
 import { startHub, until } from '#helpers/hub';
-import { run } from './run.ts';
+import { run } from '../run.ts';
 
 /** A hub with a failed job and a running one, and a command line over it. */
 async function openScene() {

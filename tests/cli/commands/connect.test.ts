@@ -8,8 +8,8 @@ import { describe, test } from 'vitest';
 import type { CliNeeds } from '#cli';
 import { createConfigEditor, loadConfig } from '#config';
 import { writeWhole } from '#store';
-import { type Scratch, hub, openScratch } from '../clients/machine.ts';
-import { type Fake, run } from './run.ts';
+import { type Scratch, hub, openScratch } from '../../clients/machine.ts';
+import { type Fake, run } from '../run.ts';
 
 const token = 'planted-token-0123456789';
 const key = 'sk-planted0123456789';
@@ -289,7 +289,7 @@ describe('import', () => {
 });
 
 describe('the program itself', () => {
-  const bin = join(import.meta.dirname, '../../bin/agenthub.mjs');
+  const bin = join(import.meta.dirname, '../../../bin/agenthub.mjs');
 
   /** Runs it on a scratch machine: in pipes, or on a pseudo-terminal where something is typed. */
   async function agenthub(scratch: Scratch, args: readonly string[], typed?: string) {

@@ -7,9 +7,9 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, test } from 'vitest';
 import { describeWithEngine } from '#helpers/engine';
 import { engineHost } from '#helpers/engine-probe';
-import { createHub, script } from '../runtimes/docker/hub.ts';
+import { createHub, script } from '../../runtimes/docker/hub.ts';
 
-const bin = join(import.meta.dirname, '../../bin/agenthub.mjs');
+const bin = join(import.meta.dirname, '../../../bin/agenthub.mjs');
 
 describeWithEngine('doctor', () => {
   let folder: string;

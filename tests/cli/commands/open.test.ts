@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { openBrowser } from '#cli';
 import { type TestHub, startHub } from '#helpers/hub';
 import { writeWhole } from '#store';
-import { run } from './run.ts';
+import { run } from '../run.ts';
 
 let hub: TestHub;
 beforeAll(async () => {

@@ -6,9 +6,9 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, test } from 'vitest';
 import { type HubProcess, startHub, states } from '#helpers/hub-process';
-import { type Scratch, openScratch } from '../clients/machine.ts';
+import { type Scratch, openScratch } from '../../clients/machine.ts';
 
-const bin = join(import.meta.dirname, '../../bin/agenthub.mjs');
+const bin = join(import.meta.dirname, '../../../bin/agenthub.mjs');
 
 /** What a project asks for that nobody should get unseen. */
 const hostile = (home: string) => ({
@@ -199,7 +199,7 @@ test('headers and addresses with variables are asked for, and a server that cann
 
 /** A server over HTTP of the conformance suite. */
 async function listening() {
-  const program = join(import.meta.dirname, '../fixtures/conformance/server.mjs');
+  const program = join(import.meta.dirname, '../../fixtures/conformance/server.mjs');
   const child = spawn(process.execPath, [program, '--http', '0', '--era', '2025'], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
