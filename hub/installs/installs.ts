@@ -1,5 +1,5 @@
 import type { ServerConfig } from '#config';
-import { type JsonObject, type Service, HubError, messageOf } from '#core';
+import { type JsonObject, HubError, messageOf } from '#core';
 import type { Belonging, LaunchEvents } from '#runtimes';
 import type { Listing } from '#servers';
 import {
@@ -21,25 +21,7 @@ import type { InstallEntry, InstallRequest, InstallProgress, InstallStep } from 
 import type { Trial } from './trial.ts';
 
 /** Installs and removes servers. Its start removes what an install left that was killed with the hub. */
-export interface Installs extends Service {
-  /** Returns the settings that `confirm` must name. Starts nothing. Throws HubError for a request that is not valid. */
-  review(request: InstallRequest): Promise<readonly Unconfirmed[]>;
-  /**
-   * Validates, resolves, builds, tries out and writes an entry, and returns the result. All or nothing: if it throws
-   * HubError, or the signal aborts before the entry is written, nothing is left behind. Throws
-   * HUB_CONFIRMATION_NEEDED before any work starts if the request does not confirm what the entry asks for.
-   */
-  install(
-    request: InstallRequest,
-    tell: (progress: InstallProgress) => void,
-    signal: AbortSignal,
-  ): Promise<Installed>;
-  /**
-   * Stops a server and removes its entry. With `purge`, also removes its image and its volumes if they belong to the
-   * hub and to no other server. Returns the lists `removed` and `left`. Throws HUB_SERVER_UNKNOWN.
-   */
-  remove(name: string, options: { readonly purge: boolean }): Promise<JsonObject>;
-}
+export type Installs = ReturnType<typeof createInstalls>;
 
 /** The result of an install: the chosen values, the server's description and lists, and warnings. */
 export type Installed = JsonObject & { readonly name: string };
@@ -66,7 +48,7 @@ const shownLines = 30;
 const shownCharacters = 500;
 
 /** Creates the installs. Each runs one step at a time. Concurrent installs do not affect each other. */
-export function createInstalls(needs: InstallsNeeds): Installs {
+export function createInstalls(needs: InstallsNeeds) {
   const log = needs.log.child({ part: 'installs' });
   const places = createPlaces(() => needs.configs().map(({ name }) => name));
   const ending = new AbortController();
@@ -207,19 +189,30 @@ export function createInstalls(needs: InstallsNeeds): Installs {
 
   return {
     name: 'installs',
-    review: request =>
+    /** Returns the settings that `confirm` must name. Starts nothing. Throws HubError for a request that is not valid. */
+    review: (request: InstallRequest): Promise<readonly Unconfirmed[]> =>
       run(request.name, async () => {
         const draft = draftOf(request);
         using place = places.take(request.name, draft.name);
         return (await check(place.name, draft.entry)).unconfirmed;
       }),
-    install: (request, tell, signal) => run(request.name, () => install(request, tell, signal)),
-    remove: (name, { purge }) =>
+    /**
+     * Validates, resolves, builds, tries out and writes an entry, and returns the result. All or nothing: if it throws
+     * HubError, or the signal aborts before the entry is written, nothing is left behind. Throws
+     * HUB_CONFIRMATION_NEEDED before any work starts if the request does not confirm what the entry asks for.
+     */
+    install: (...wanted: Parameters<typeof install>): Promise<Installed> =>
+      run(wanted[0].name, () => install(...wanted)),
+    /**
+     * Stops a server and removes its entry. With `purge`, also removes its image and its volumes if they belong to the
+     * hub and to no other server. Returns the lists `removed` and `left`. Throws HUB_SERVER_UNKNOWN.
+     */
+    remove: (name: string, { purge }: { readonly purge: boolean }): Promise<JsonObject> =>
       run(name, () => removeServer(name, purge, places, othersThan, { ...needs, log })),
-    async start() {
+    async start(): Promise<void> {
       if (!ending.signal.aborted) cleared = run(undefined, () => unfinished.clear());
     },
-    async stop() {
+    async stop(): Promise<void> {
       ending.abort();
       await Promise.all(underway);
     },

@@ -21,9 +21,9 @@ export function createLazyInstalls(needs: InstallsNeeds): Installs {
 
   return {
     name: 'installs',
-    async start(signal) {
+    async start() {
       const left = (await needs.unfinished?.entries()) ?? [];
-      if (left.length > 0) await (await use()).start(signal);
+      if (left.length > 0) await (await use()).start();
     },
     async stop() {
       isOver = true;

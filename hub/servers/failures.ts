@@ -1,4 +1,5 @@
 import { HubError, kindOf, messageOf } from '#core';
+import type { lastWordsOf } from './lifecycle/stderr-ring.ts';
 
 /** Codes of temporary outages: of the engine, a registry, or the host of a remote server. */
 export type AwayCode =
@@ -32,17 +33,11 @@ export function isLasting(error: unknown): boolean {
   return error.data.retryable === false && error.data['status'] !== 404;
 }
 
-export type LastWords = {
-  /** The line that may explain the end, as a sentence; otherwise empty. */
-  readonly quoted: string;
-  readonly stderr: string;
-};
-
 /** The error of a server that ended. `how` is the reason, `cause` the error of its channel. */
 export function goneError(
   server: string,
   how: string,
-  { quoted, stderr }: LastWords,
+  { quoted, stderr }: ReturnType<typeof lastWordsOf>,
   cause: unknown,
 ): HubError {
   const said = quoted && `. ${quoted}`;

@@ -17,13 +17,8 @@ const drainCheckMs = 50;
 /** Maximum time between the end of stdout and the exit, for errors to name the exit code. */
 const exitNoticeMs = 1_000;
 
-/** How an instance ended. */
-type Ending = {
-  /** The error of its channel, if that failed. */
-  readonly cause?: Error | undefined;
-  /** Why the hub considers it unresponsive, if it does. */
-  readonly unresponsive?: string;
-};
+/** The error of the channel, if that failed, or why the hub considers the instance unresponsive. */
+type Ending = { readonly cause?: Error | undefined; readonly unresponsive?: string };
 
 /** The running instance of a server, watched until it is detached. */
 export type RunningInstance = ReturnType<typeof watchInstance>;

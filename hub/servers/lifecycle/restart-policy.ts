@@ -21,11 +21,7 @@ export type ServerFailure = {
 };
 
 /** The time, and a random number from 0 to 1 for the jitter. */
-export type Moment = {
-  readonly now: number;
-  readonly monotonicMs: number;
-  readonly random: number;
-};
+export type Moment = Readonly<Record<'now' | 'monotonicMs' | 'random', number>>;
 
 export type RestartDecision = {
   readonly history: RestartHistory;

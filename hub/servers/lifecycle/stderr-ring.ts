@@ -1,5 +1,4 @@
 import type { Clock } from '#core';
-import type { LastWords } from '../failures.ts';
 
 const maxLines = 50;
 const maxCharacters = 8_000;
@@ -37,7 +36,7 @@ export function createStderrRing(clock: Pick<Clock, 'monotonic'>, redact = (text
 const recentMs = 5_000;
 
 /** The lines that may explain the end of a server: all since its launch, or the recent ones once it has run. */
-export function lastWordsOf(ring: ReturnType<typeof createStderrRing>, hasRun: boolean): LastWords {
+export function lastWordsOf(ring: ReturnType<typeof createStderrRing>, hasRun: boolean) {
   const quoted = ring.newest(hasRun ? recentMs : Infinity);
   const when = hasRun ? `in the ${recentMs / 1000} s before` : 'since its launch';
   return { quoted: quoted && `The last it wrote ${when}: ${quoted}`, stderr: ring.text() };
