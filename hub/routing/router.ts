@@ -6,7 +6,7 @@ import type { Principal } from '#policy';
 import type { Server, Servers } from '#servers';
 import type { Tracer } from '#telemetry';
 import type { ResponseStream } from '#upstream';
-import { type Observer, compose, createAnswering } from './answering.ts';
+import { compose, createAnswering } from './answering.ts';
 import { createAdmissionStep, createBridge, createResumeStep } from './bridge/bridge.ts';
 import { createSuspendedCalls } from './bridge/input-required.ts';
 import { createRequestStates } from './bridge/request-state.ts';
@@ -34,7 +34,9 @@ import {
   createSessionState,
 } from './session.ts';
 import { type PromptSource, createImproveStep } from './steps/improve.ts';
+import { type Observer, createObserveStep } from './steps/observe.ts';
 import { type Permits, createPolicyStep } from './steps/policy.ts';
+import { createTraceStep } from './trace.ts';
 import { createTasks } from './tasks/tasks.ts';
 
 /** Routes messages from clients to servers and back. */
@@ -139,11 +141,16 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds) {
 
   const resumption = createResumption(parts);
   let lastSession = 0;
+  const observing = createObserveStep(needs);
   const answering = createAnswering(
-    compose([createPolicyStep(needs.permits, catalog)], resolved =>
-      resolved.answer ? resolved.answer(resolved.call) : relay(resolved),
+    compose(
+      [
+        needs.tracer && createTraceStep(needs.tracer),
+        observing.step,
+        createPolicyStep(needs.permits, catalog),
+      ],
+      resolved => (resolved.answer ? resolved.answer(resolved.call) : relay(resolved)),
     ),
-    needs,
   );
 
   function answer(
@@ -159,7 +166,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds) {
       return answering.answer(resolveCall(call, methodNeeds));
     } catch (error) {
       const unread = readCall(request, session, responseStream, principal, arrivedMs, true);
-      return Promise.resolve(answering.refuse(callTo(undefined, unread), error));
+      return Promise.resolve(observing.failed(callTo(undefined, unread), error).bytes);
     }
   }
 
@@ -178,7 +185,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds) {
         : endpoint.listing.tool.find(({ key }) => key === publicName)?.bytes,
     /** Ends the requests that only end with the hub: subscription streams, and calls that wait for clients. */
     close(): void {
-      answering.stop();
+      observing.stop();
       streams.endAll();
       suspendedCalls.close();
     },

@@ -100,7 +100,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'models/warm-up',
   ],
   'resilience/redis-sharing': ['resilience/redis-scripts'],
-  'routing/answering': ['routing/bridge/send'],
+  'routing/steps/observe': ['routing/bridge/send'],
   'routing/bridge/input-required': [
     'routing/bridge/carrier',
     'routing/bridge/request-state',
