@@ -56,14 +56,17 @@ export async function complete(
   const call = { subject: model, model, isStream: true, silentMs: firstTokenMs, isGated: true };
   const run = async (client: OllamaClient, heard: () => void) => {
     const lines = await client.chat(bodyOf(request, model, keepAlive));
-    return await readAnswer(lines, heard, { ...request, model });
+    return await readAnswer(lines, heard, request.progress);
   };
   const answer = await callOllama({ ...call, run }, limit.signal).catch((error: unknown) => {
     if (error instanceof ModelFailure && error.kind === 'missing') modelList.invalidate();
     throw error;
   });
   modelList.markLoaded(model);
-  return { ...answer, model, digest, tookMs: clock.monotonic() - startedMs };
+  requireUsable(answer, model);
+  const { text, promptTokens, outputTokens } = answer;
+  const tookMs = clock.monotonic() - startedMs;
+  return { text, promptTokens, outputTokens, model, digest, tookMs };
 }
 
 function bodyOf(
@@ -92,7 +95,7 @@ function bodyOf(
 async function readAnswer(
   lines: AsyncIterable<unknown>,
   heard: () => void,
-  { model, progress }: Pick<CompletionRequest, 'model' | 'progress'>,
+  progress: CompletionRequest['progress'],
 ) {
   const filter = createThoughtFilter();
   let length = 0;
@@ -111,15 +114,28 @@ async function readAnswer(
     if (piece !== '') progress?.(piece);
   }
   const { text, hasThoughts } = filter.end();
-  if (text === '' && (hasThoughts || hasThinkingField))
+  const countIn = (key: string) => (typeof last[key] === 'number' ? last[key] : undefined);
+  return {
+    text,
+    isThoughtOnly: text === '' && (hasThoughts || hasThinkingField),
+    isCut: last['done_reason'] === 'length',
+    promptTokens: countIn('prompt_eval_count'),
+    outputTokens: countIn('eval_count'),
+  };
+}
+
+/** Throws ModelFailure if a whole answer is of no use. The call itself succeeded. */
+function requireUsable(
+  { text, isThoughtOnly, isCut }: Awaited<ReturnType<typeof readAnswer>>,
+  model: string,
+): void {
+  if (isThoughtOnly)
     throw new ModelFailure('thinking_only', `${model} answered with thoughts only`, { model });
-  if (last['done_reason'] === 'length')
+  if (isCut)
     throw new ModelFailure(
       'cut',
       `${model} was cut off at the limit of its tokens. Raise num_predict or num_ctx`,
       { model },
     );
   if (text === '') throw new ModelFailure('empty', `${model} gave an empty answer`, { model });
-  const countIn = (key: string) => (typeof last[key] === 'number' ? last[key] : undefined);
-  return { text, promptTokens: countIn('prompt_eval_count'), outputTokens: countIn('eval_count') };
 }

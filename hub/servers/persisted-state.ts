@@ -36,9 +36,10 @@ export function createPersistedState(
     if (!continuity) return;
     const { instance, serverInfo } = running;
     const now = turn;
+    const started = config();
     try {
       await continuity.handles.forget(name);
-      const launched = continuity.digestOf(config());
+      const launched = continuity.digestOf(started);
       if (!instance.handle || launched === undefined) return;
       const found = await instance.handle();
       if (turn !== now) return;

@@ -85,6 +85,19 @@ describe('a completion ends with its kind of failure', () => {
       assert.equal(scene.breaker.snapshot().failures, 0, 'the breaker has nothing to do with it');
     });
 
+  test('an answer of no use shows that the model is loaded', async () => {
+    await using fresh = await startOllama();
+    await using scene = openModels(fresh.url);
+    fresh.says({ text: '' });
+    assert.ok((await scene.models.list(never)).every(({ isLoaded }) => !isLoaded));
+    assert.equal(await kindOf(scene.models.complete(asking(), never)), 'empty');
+    const loaded = (await scene.models.list(never)).filter(({ isLoaded }) => isLoaded);
+    assert.deepEqual(
+      loaded.map(({ name }) => name),
+      ['llama3.2:3b'],
+    );
+  });
+
   test('where nobody listens: unreachable', async () => {
     await using away = await startOllama();
     await away.stop();
