@@ -1,5 +1,5 @@
 import {
-  type Document as YamlDocument,
+  type Alias,
   isAlias,
   isMap,
   isNode,
@@ -35,6 +35,12 @@ export function readYaml(source: SourceText): Syntax {
   if (first) return { root: undefined, fault: { offset: first.pos[0], text: first.message } };
   let left = maxValues;
   let fault: SyntaxFault | undefined;
+  const targetOf = (alias: Alias): unknown => {
+    const target = alias.resolve(yaml);
+    const text = `the alias "*${alias.source}" needs an anchor "&${alias.source}" above it`;
+    if (!target) fault ??= { offset: alias.range?.[0] ?? 0, text };
+    return target;
+  };
   const convert = (node: unknown, around: number, path: Path, depth: number): SourceNode => {
     left -= 1;
     if (left < 0 || depth > maxDepth) {
@@ -42,7 +48,7 @@ export function readYaml(source: SourceText): Syntax {
       fault ??= { offset: around, text };
       return { kind: 'scalar', source, offset: around, path, value: null };
     }
-    if (isAlias(node)) return convert(node.resolve(yaml), around, path, depth + 1);
+    if (isAlias(node)) return convert(targetOf(node), around, path, depth + 1);
     const [offset, end] = rangeOf(node) ?? [around, around];
     const here = { source, offset, path };
     if (isSeq(node)) {
@@ -54,7 +60,7 @@ export function readYaml(source: SourceText): Syntax {
     const entries = node.items.map(({ key: keyNode, value }) => {
       const [keyOffset, keyEnd] = rangeOf(keyNode) ?? [offset, offset];
       const [valueStart, valueEnd] = rangeOf(value) ?? [keyEnd, keyEnd];
-      const key = keyName(keyNode, yaml);
+      const key = keyName(isAlias(keyNode) ? targetOf(keyNode) : keyNode);
       const at = [...path, key];
       return {
         source,
@@ -76,10 +82,8 @@ export function readYaml(source: SourceText): Syntax {
 
 const rangeOf = (node: unknown) => (isNode(node) ? (node.range ?? undefined) : undefined);
 
-function keyName(key: unknown, yaml: YamlDocument): string {
-  const node = isAlias(key) ? key.resolve(yaml) : key;
-  return isScalar(node) ? String(node.value) : JSON.stringify(node);
-}
+const keyName = (key: unknown): string =>
+  isScalar(key) ? String(key.value) : JSON.stringify(key ?? null);
 
 const defaultIndent = 2;
 
