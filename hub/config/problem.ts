@@ -66,9 +66,12 @@ function typeName(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-/** Removes the password and the query, which may contain a key, from a URL. */
+/**
+ * Removes the password and the query, which may contain a key, from a URL. The URL is not valid: its scheme may be
+ * missing, and its password may contain a slash.
+ */
 const withoutCredentials = (url: string) =>
-  url.replace(/\/\/[^/?#]*@/, '//…@').replace(/[?#].*$/s, '?…');
+  url.replace(/^([a-z][a-z\d+.-]*:\/\/)?[^?#]*@/i, '$1…@').replace(/[?#].*$/s, '?…');
 
 type Issue = z.core.$ZodIssue;
 

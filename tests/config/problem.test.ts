@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { z } from 'zod';
+import { HubError } from '#core';
+import {
+  type LocatedProblem,
+  type Problem,
+  invalidFile,
+  pathText,
+  problemsOf,
+} from '../../hub/config/problem.ts';
+import type { Path } from '../../hub/config/source-map.ts';
+
+const source = { file: 'a.json', text: 'first\nsecond\nthird' };
+const problem = (offset: number, text: string, more: Partial<LocatedProblem> = {}) => ({
+  location: { source, offset, path: [] },
+  text,
+  ...more,
+});
+
+test.for([
+  [[], ''],
+  [['servers', 'memory', 'args', 0], 'servers.memory.args[0]'],
+  [['servers', 'my server'], 'servers["my server"]'],
+  [['servers', 'a"b', 'x-y', '$z'], 'servers["a\\"b"].x-y.$z'],
+  [[0, 'a'], '[0].a'],
+] as const)('the path %j is written %s', ([path, expected]) => {
+  assert.equal(pathText(path), expected);
+});
+
+describe('the error for an invalid file', () => {
+  test('names problems once, in the order of the file', () => {
+    const error = invalidFile([
+      problem(13, 'late'),
+      problem(2, 'column'),
+      problem(0, 'early'),
+      problem(13, 'late'),
+    ]);
+    assert.ok(error instanceof HubError);
+    assert.equal(error.message, 'a.json:1:1: early\na.json:1:3: column\na.json:3:1: late');
+  });
+
+  test('groups problems by file, in the order in which the files come', () => {
+    const base = { source: { file: 'base.json', text: '' }, offset: 0, path: [] };
+    const error = invalidFile([
+      problem(6, 'one'),
+      problem(0, 'base', { location: base }),
+      problem(0, 'two'),
+    ]);
+    assert.equal(error.message, 'a.json:1:1: two\na.json:2:1: one\nbase.json:1:1: base');
+  });
+});
+
+describe('an invalid value in the message', () => {
+  const shown = (value: unknown, ...path: Path) =>
+    invalidFile([
+      problem(0, 'write x', { location: { source, offset: 0, path }, shown: { value } }),
+    ])
+      .message.replace(/^a\.json:1:1: \S+: /, '')
+      .replace(/ is not allowed: write x$/, '');
+  const inEntry = (key: string, value: unknown) => shown(value, 'servers', 'one', key);
+
+  test.for([
+    [undefined, 'a missing value'],
+    [null, 'null'],
+    [[1], 'a list'],
+    [{}, 'an object'],
+    [-1, '-1'],
+    [true, 'true'],
+    ['a "b"', '"a \\"b\\""'],
+    ['x'.repeat(100), `"${'x'.repeat(59)}…"`],
+  ] as const)('%j is %s', ([value, expected]) => {
+    assert.equal(inEntry('image', value), expected);
+  });
+
+  test.for(['env', 'headers'])('is only its type in "%s"', key => {
+    assert.equal(shown('s3cret', 'servers', 'one', key, 'KEY'), 'a string (not shown)');
+    assert.equal(inEntry(key, ['s3cret']), 'a list (not shown)');
+  });
+
+  test.for([
+    ['ftp://user:s3cret@host/x', '"ftp://…@host/x"'],
+    ['ftp://user:s3cret@half@host/x', '"ftp://…@host/x"'],
+    ['ftp://user:s3cret/half@host/x', '"ftp://…@host/x"'],
+    ['user:s3cret@host/x', '"…@host/x"'],
+    ['htp:/user:s3cret@host', '"…@host"'],
+    ['ftp://host/x?key=s3cret', '"ftp://host/x?…"'],
+    ['ftp://host/x#s3cret', '"ftp://host/x?…"'],
+    ['ftp://host/x?mail=a@s3cret', '"ftp://host/x?…"'],
+    ['host:80/x', '"host:80/x"'],
+  ] as const)('is %s without its credentials', ([url, expected]) => {
+    assert.equal(inEntry('url', url), expected);
+  });
+});
+
+describe('problems of a value that does not fit its schema', () => {
+  const schema = z.strictObject({
+    text: z.string().min(1),
+    count: z.int().min(1).max(9),
+    ratio: z.number('write a number such as 0.5'),
+    choice: z.enum(['a', 'b']),
+    list: z.array(z.string()),
+    either: z.union([z.string(), z.strictObject({ name: z.string() })], 'write a name'),
+    named: z.record(z.string().regex(/^[a-z]+$/, 'write small letters'), z.boolean()),
+  });
+  const valid = {
+    text: 'x',
+    count: 1,
+    ratio: 1,
+    choice: 'a',
+    list: [],
+    either: 'x',
+    named: {},
+  };
+  const problemsIn = (value: unknown): readonly Problem[] =>
+    problemsOf(schema.safeParse(value).error?.issues ?? [], ['base'], () => ['text', 'count']);
+
+  test.for([
+    [{ text: 1 }, 'base.text', 'write a string, in quotes', true],
+    [{ text: undefined }, 'base.text', 'is missing: write a string, in quotes', false],
+    [{ text: '' }, 'base.text', 'write at least one character', true],
+    [{ count: 1.5 }, 'base.count', 'write a whole number, without quotes', true],
+    [{ count: 0 }, 'base.count', 'write a number of at least 1', true],
+    [{ count: 10 }, 'base.count', 'write a number of at most 9', true],
+    [{ ratio: '1' }, 'base.ratio', 'write a number such as 0.5', true],
+    [{ choice: 'c' }, 'base.choice', 'write "a" or "b"', true],
+    [{ list: [1] }, 'base.list[0]', 'write a string, in quotes', true],
+    [{ list: {} }, 'base.list', 'write a list: [...]', true],
+    [{ named: [] }, 'base.named', 'write an object: {...}', true],
+    [{ named: { A: true } }, 'base.named.A', 'write small letters', false],
+    [{ named: { a: 1 } }, 'base.named.a', 'write true or false', true],
+    [{ either: 1 }, 'base.either', 'write a name', true],
+    [{ either: { name: 1 } }, 'base.either.name', 'write a string, in quotes', true],
+    [{ txt: 1 }, 'base.txt', 'unknown key. Did you mean "text"?', false],
+    [{ zzzzzz: 1 }, 'base.zzzzzz', 'unknown key. Remove it; allowed keys are text, count', false],
+  ] as const)('%j', ([change, path, text, showsValue]) => {
+    const [found, ...others] = problemsIn({ ...valid, ...change });
+    assert.ok(found);
+    assert.deepEqual(others, []);
+    assert.deepEqual(
+      [pathText(found.path), found.text, found.showsValue === true],
+      [path, text, showsValue],
+    );
+  });
+
+  test('two unknown keys are two problems', () => {
+    assert.deepEqual(
+      problemsIn({ ...valid, one: 1, two: 2 }).map(({ path }) => pathText(path)),
+      ['base.one', 'base.two'],
+    );
+  });
+});
