@@ -7,8 +7,11 @@ export function readJson(source: SourceText): Syntax {
   const { text } = source;
   const errors: ParseError[] = [];
   const tree = parseTree(text, errors, { allowTrailingComma: true });
-  // An empty file is reported as empty, not as a syntax error.
-  const [first] = tree || stripComments(text).trim() !== '' ? errors : [];
+  // An empty file is reported as empty, not as a missing value.
+  const isEmpty = !tree && stripComments(text).trim() === '';
+  const first = errors.find(
+    ({ error }) => !isEmpty || printParseErrorCode(error) !== 'ValueExpected',
+  );
   const code = first && printParseErrorCode(first.error);
   return {
     root: tree && fromJson(tree, source, []),
