@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'vitest';
+import { type ServerConfig, createProcessGate, loadConfig } from '#config';
+import { configOf } from '#helpers/hub';
+import { temporary } from './editing.ts';
+
+const at = async (folder: string, servers: object) => {
+  const file = join(folder, 'hub.json');
+  await writeFile(file, JSON.stringify({ servers }));
+  return await loadConfig(file, { env: {}, home: folder });
+};
+
+const shell = (...args: readonly string[]) => ({ command: '/bin/sh', args, runtime: 'process' });
+const image = { image: 'any:1' };
+
+test('a process that appears while the hub runs waits, and the rest of the reload applies', async () => {
+  await using folder = await temporary();
+  const gate = createProcessGate(await at(folder.path, { old: shell('a'), boxed: image }));
+  const started = { old: shell('a'), boxed: image };
+  const states = async (servers: object) =>
+    gate
+      .hold(await at(folder.path, servers))
+      .servers.map(({ name, enabled, heldBack, launch }) => [
+        name,
+        launch.kind === 'local' && launch.runtime,
+        enabled,
+        heldBack === undefined ? '' : 'waits',
+      ]);
+
+  assert.deepEqual(await states({ ...started, more: image }), [
+    ['old', 'process', true, ''],
+    ['boxed', 'auto', true, ''],
+    ['more', 'auto', true, ''],
+  ]);
+  assert.deepEqual(
+    await states({ ...started, boxed: shell('b'), fresh: shell('c'), more: image }),
+    [
+      ['old', 'process', true, ''],
+      ['boxed', 'auto', true, 'waits'],
+      ['fresh', 'process', false, 'waits'],
+      ['more', 'auto', true, ''],
+    ],
+  );
+  assert.equal(gate.allow('more'), false);
+  assert.equal(gate.allow('fresh'), true);
+  assert.deepEqual(await states({ ...started, boxed: shell('b'), fresh: shell('c') }), [
+    ['old', 'process', true, ''],
+    ['boxed', 'auto', true, 'waits'],
+    ['fresh', 'process', true, ''],
+  ]);
+  // Another command line, or another environment, is another program.
+  for (const changed of [shell('d'), { ...shell('c'), env: { NODE_OPTIONS: '--import=/x' } }])
+    assert.deepEqual(await states({ fresh: changed }), [['fresh', 'process', true, 'waits']]);
+  assert.deepEqual(await states({ fresh: { ...shell('c'), timeout: 5 } }), [
+    ['fresh', 'process', true, ''],
+  ]);
+  // What was disabled when the hub started has not run.
+  const off = createProcessGate(await at(folder.path, { one: { ...shell(), enabled: false } }));
+  const [one] = off.hold(await at(folder.path, { one: shell() })).servers;
+  assert.ok(one?.enabled === false && one.heldBack?.endsWith('agenthub reload --allow one'));
+});
+
+const naming = { separator: '_', maxLength: 46 } as const;
+const config = (...servers: readonly ServerConfig[]) => ({ servers, naming });
+const versionOf = (version: number, more: Partial<ServerConfig> = {}) => ({
+  ...configOf({ name: 'one', args: [`--token=s3cret-${version}`] }),
+  ...more,
+});
+
+test('an entry that goes back to what a person allowed does not wait', () => {
+  const gate = createProcessGate(config(versionOf(0)));
+  assert.ok(gate.hold(config(versionOf(1))).servers[0]?.heldBack);
+  assert.deepEqual(gate.waiting, ['one']);
+  assert.equal(gate.hold(config(versionOf(0))).servers[0]?.heldBack, undefined);
+  assert.deepEqual(gate.waiting, []);
+  assert.equal(gate.allow('one'), false, 'nothing waits any more');
+});
+
+test('while a change waits, the last version that was allowed stays, with its other settings', () => {
+  const gate = createProcessGate(config(versionOf(0)));
+  gate.hold(config(versionOf(0, { tags: ['applied'] })));
+  for (const version of [1, 2]) {
+    const [held] = gate.hold(config(versionOf(version, { tags: ['waits'] }))).servers;
+    assert.deepEqual(held?.launch, versionOf(0).launch);
+    assert.deepEqual(held.tags, ['applied']);
+  }
+});
+
+test('why an entry waits tells its program, but no argument, which may be a secret', () => {
+  const gate = createProcessGate(config());
+  const [held] = gate.hold(config(versionOf(1))).servers;
+  assert.match(held?.heldBack ?? '', /run ".*node" with 2 arguments on this machine/);
+  assert.doesNotMatch(held?.heldBack ?? '', /s3cret/);
+  assert.equal(held?.enabled, false);
+});
+
+test('a remote server and one that is switched off do not wait', () => {
+  const gate = createProcessGate(config());
+  const { servers } = gate.hold(
+    config(configOf({ name: 'far', url: 'http://far.test/mcp' }), versionOf(1, { enabled: false })),
+  );
+  assert.deepEqual(
+    servers.map(({ heldBack }) => heldBack),
+    [undefined, undefined],
+  );
+});
+
+test('of one server the last 20 allowed entries are remembered, each once', () => {
+  const gate = createProcessGate(config());
+  const waits = (version: number) =>
+    gate.hold(config(versionOf(version))).servers[0]?.heldBack !== undefined;
+  for (let version = 0; version < 20; version++) gate.accept(versionOf(version));
+  for (let time = 0; time < 20; time++) gate.accept(versionOf(19));
+  assert.equal(waits(0), false);
+  gate.accept(versionOf(20));
+  assert.equal(waits(0), true);
+  assert.equal(waits(1), false);
+});
