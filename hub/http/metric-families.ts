@@ -1,10 +1,38 @@
 import type { ContainerUsages } from '#dashboard';
-import type { Server } from '#servers';
-import type { MetricFamily, Sample } from '#telemetry';
-import type { HttpNeeds, PromptHealth } from './http-needs.ts';
+import type { CachesStats } from '#enhance';
+import type { Server, Servers } from '#servers';
+import type { MetricFamily, Metrics, Sample } from '#telemetry';
+import type { HttpNeeds } from './http-needs.ts';
 
-type Sources = 'servers' | 'transports' | 'hub' | 'prompts' | 'telemetry';
-export type MetricFamiliesNeeds = Pick<HttpNeeds, Sources> & { readonly usages: ContainerUsages };
+/** The statistics of the prompt caches that are metrics. */
+export type CacheCounts = {
+  readonly exact: Pick<CachesStats['exact'], 'hits' | 'misses' | 'joined' | 'errors' | 'entries'>;
+  readonly semantic:
+    | (Pick<SemanticStats, 'hits' | 'misses' | 'shadowHits' | 'errors'> & {
+        readonly vectors: Pick<SemanticStats['vectors'], 'entries'>;
+      })
+    | undefined;
+};
+type SemanticStats = NonNullable<CachesStats['semantic']>;
+
+type LoadedPrompts = { readonly enhancer: { readonly stats: () => Promise<CacheCounts> } };
+
+export type MetricFamiliesNeeds = {
+  readonly servers: Pick<Servers, 'all'> & {
+    readonly instances: Pick<Servers['instances'], 'list'>;
+  };
+  readonly transports: {
+    readonly streamable: Pick<HttpNeeds['transports']['streamable'], 'sessionCount'>;
+    readonly connections: Pick<HttpNeeds['transports']['connections'], 'size'>;
+  };
+  readonly hub: Pick<HttpNeeds['hub'], 'version' | 'residentBytes'>;
+  /** `loaded` is undefined until the enhancer is used. */
+  readonly prompts?: {
+    readonly health?: { readonly loaded: () => Promise<LoadedPrompts> | undefined };
+  };
+  readonly telemetry: { readonly metrics: Pick<Metrics, 'families'> };
+  readonly usages: ContainerUsages;
+};
 
 /** The current metrics. */
 export async function readMetricFamilies(
@@ -93,7 +121,7 @@ function counter(name: string, help: string, samples: readonly Sample[]): Metric
 
 /** Metrics of the prompt caches. Empty until the enhancer is loaded. */
 async function cacheSamples(
-  promptHealth: PromptHealth | undefined,
+  promptHealth: NonNullable<MetricFamiliesNeeds['prompts']>['health'],
 ): Promise<readonly MetricFamily[]> {
   const prompts = await promptHealth?.loaded()?.catch(() => undefined); // The failed start is logged.
   const stats = await prompts?.enhancer.stats().catch(() => undefined); // Metrics must not fail with the cache.

@@ -1,13 +1,16 @@
 import type { FastifyInstance } from 'fastify';
 import { isObject } from '#core';
-import { administered } from '../guard.ts';
-import type { HttpNeeds } from '../http-needs.ts';
+import { type GuardNeeds, administered } from '../guard.ts';
+import type { ConfigControl } from '../http-needs.ts';
 import type { Login } from '../login.ts';
 import type { MetricFamiliesNeeds } from '../metric-families.ts';
 import { invalid, refuseBody } from './input.ts';
 
-type Needs = MetricFamiliesNeeds &
-  Pick<HttpNeeds, 'access'> & { readonly login: Pick<Login, 'createLink'> };
+type Needs = MetricFamiliesNeeds & {
+  readonly hub: { readonly config: Pick<ConfigControl, 'reload'> };
+  readonly access?: Partial<Pick<GuardNeeds, 'callToken'>>;
+  readonly login: Pick<Login, 'createLink'>;
+};
 
 /** The routes of the hub itself: `/`, `/config/reload` (spec 2.1), `/call-token`, `/login-link` and `/metrics`. */
 export function hubRoutes(app: FastifyInstance, needs: Needs): void {
