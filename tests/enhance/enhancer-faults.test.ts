@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, test } from 'vitest';
 import { type Fault, busy } from '../doubles/ollama.ts';
-import { openScene, quick } from './enhancer-scene.ts';
+import { openScene } from './enhancer-scene.ts';
+import { quick } from './rules-of.ts';
 
 /** A busy machine is late. */
 const lateMs = 500;

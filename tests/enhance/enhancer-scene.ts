@@ -1,7 +1,6 @@
 // Loaded at the first call else, for which a test with short waits would wait.
 import 'ollama';
 import { type ExactCache, createMemoryCache } from '#cache';
-import { type EnhancementRule, type EnhancementRules, defaultRules } from '#config';
 import { systemClock } from '#core';
 import {
   type EnhanceRequest,
@@ -10,42 +9,14 @@ import {
   type SemanticCache,
   createEnhancer,
 } from '#enhance';
-import { type Logged, createRecordingLog } from '#helpers/hub';
+import { type Logged, createRecordingLog } from '#helpers/recording-log';
 import { type Models, createModels } from '#models';
 import { createBreaker } from '#resilience';
 import { type OllamaDouble, type OllamaDoubleOptions, startOllama } from '../doubles/ollama.ts';
+import { type RulesChanges, rulesOf } from './rules-of.ts';
 
 /** A signal that nobody aborts. */
 export const never = new AbortController().signal;
-
-type RuleChanges = Partial<EnhancementRule>;
-export type RulesChanges = {
-  readonly rule?: RuleChanges;
-  readonly clients?: Readonly<Record<string, RuleChanges>>;
-  readonly fallbackChain?: readonly string[];
-};
-
-/** The rule of most tests: short waits, so that what hangs is over soon. */
-export const quick = {
-  model: 'llama3.2:3b',
-  systemPrompt: 'Improve the prompt.',
-  totalMs: 10_000,
-  firstTokenMs: 1_000,
-  loadMs: 1_000,
-} as const;
-
-export function rulesOf({ rule = {}, clients = {}, fallbackChain = [] }: RulesChanges = {}) {
-  const base: EnhancementRule = { ...defaultRules.default, ...quick, ...rule };
-  const rules: EnhancementRules = {
-    ...defaultRules,
-    default: base,
-    clients: new Map(
-      Object.entries(clients).map(([name, changes]) => [name, { ...base, ...changes }] as const),
-    ),
-    fallbackChain,
-  };
-  return rules;
-}
 
 export const roomy = { maxEntries: 1000, maxBytes: 2 ** 24 } as const;
 

@@ -4,7 +4,8 @@ import { type ExactCache, createMemoryCache } from '#cache';
 import { systemClock } from '#core';
 import { until } from '#helpers/hub';
 import { busy, modelNamed } from '../doubles/ollama.ts';
-import { type RulesChanges, openScene, quick, roomy } from './enhancer-scene.ts';
+import { type RulesChanges, quick } from './rules-of.ts';
+import { openScene, roomy } from './enhancer-scene.ts';
 
 const improved = 'A clear and well structured prompt.';
 const patient = { rule: { totalMs: 20_000, firstTokenMs: 10_000, loadMs: 10_000 } } as const;

@@ -3,7 +3,8 @@ import { describe, test } from 'vitest';
 import { compareGuarded } from '../../hub/enhance/guards.ts';
 import { createRuleBook, keysOf } from '../../hub/enhance/rules.ts';
 import { readPairs } from '../bench/pairs-table.ts';
-import { type RulesChanges, openScene, rulesOf } from './enhancer-scene.ts';
+import { type RulesChanges, rulesOf } from './rules-of.ts';
+import { openScene } from './enhancer-scene.ts';
 
 const prompt = 'rename the file config.yaml to settings.yaml';
 /** The same canonical form. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { lookup, never, openSemantic, scriptedJudge, untilIdle } from './semantic-scene.ts';
+import { lookup, never, openSemantic, untilIdle } from './semantic-scene.ts';
+import { scriptedJudge } from './scripted-judge.ts';
 
 const first = 'How do I undo my last git commit?';
 const reworded = 'Is there a good way to take back my last git commit?';

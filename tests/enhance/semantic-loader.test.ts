@@ -9,7 +9,8 @@ import { describe, test } from 'vitest';
 import type { EnhancementRules } from '#config';
 import { type SemanticCache, type SemanticModels, createSemanticLoader } from '#enhance';
 import { type OllamaDouble, startOllama } from '../doubles/ollama.ts';
-import { never, rulesOf } from './enhancer-scene.ts';
+import { never } from './enhancer-scene.ts';
+import { rulesOf } from './rules-of.ts';
 
 const lookup = { scope: 's', mode: 'verified', threshold: 0 } as const;
 

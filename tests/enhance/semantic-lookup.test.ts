@@ -12,7 +12,8 @@ import { until } from '#helpers/hub';
 import { type Vectors, createEmbeddedVectors, createQdrantVectors } from '#vectors';
 import { busy } from '../doubles/ollama.ts';
 import { type QdrantFault, startQdrant } from '../doubles/qdrant.ts';
-import { type RulesChanges, type Scene, never, openScene, quick } from './enhancer-scene.ts';
+import { type RulesChanges, quick } from './rules-of.ts';
+import { type Scene, never, openScene } from './enhancer-scene.ts';
 
 const lateMs = 500;
 const prompt = 'rename the file config.yaml to settings.yaml';

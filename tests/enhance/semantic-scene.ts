@@ -6,7 +6,7 @@ import { type ManualClock, createManualClock } from '#helpers/clock';
 import { type Models, createModels } from '#models';
 import { createBreaker } from '#resilience';
 import { type Vectors, createEmbeddedVectors } from '#vectors';
-import type { Judge, Judgement } from '../../hub/enhance/judge.ts';
+import type { Judge } from '../../hub/enhance/judge.ts';
 import {
   type Lookup,
   type SemanticCache,
@@ -17,33 +17,6 @@ import { type OllamaDouble, startOllama } from '../doubles/ollama.ts';
 
 /** A signal that nobody aborts. */
 export const never = new AbortController().signal;
-
-/** A judge whose answers a test gives. */
-export type ScriptedJudge = Judge & {
-  /** What was asked, in order, and by which way. */
-  readonly asked: (readonly [way: 'now' | 'later', a: string, b: string])[];
-  /** Answers of the two ways; a promise makes it wait. */
-  now: Judgement;
-  later: Judgement | Promise<Judgement>;
-};
-
-export function scriptedJudge(now: Judgement = 'same'): ScriptedJudge {
-  const judge: ScriptedJudge = {
-    model: 'scripted',
-    asked: [],
-    now,
-    later: 'unknown',
-    async approve(a, b) {
-      judge.asked.push(['now', a, b]);
-      return judge.now;
-    },
-    async ponder(a, b) {
-      judge.asked.push(['later', a, b]);
-      return await judge.later;
-    },
-  };
-  return judge;
-}
 
 /** A semantic cache over real vectors and an Ollama without models behind it. */
 export type SemanticScene = AsyncDisposable & {

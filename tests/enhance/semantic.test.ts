@@ -7,8 +7,9 @@ import { VectorsFailure } from '#vectors';
 import { createRuleBook, keysOf } from '../../hub/enhance/rules.ts';
 import { createSemanticCache } from '../../hub/enhance/semantic.ts';
 import { modelNamed } from '../doubles/ollama.ts';
-import { type RulesChanges, rulesOf } from './enhancer-scene.ts';
-import { lookup, never, openSemantic, scriptedJudge } from './semantic-scene.ts';
+import { type RulesChanges, rulesOf } from './rules-of.ts';
+import { lookup, never, openSemantic } from './semantic-scene.ts';
+import { scriptedJudge } from './scripted-judge.ts';
 
 const first = 'How do I undo my last git commit?';
 const reworded = 'Is there a good way to take back my last git commit?';

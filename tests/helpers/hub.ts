@@ -30,6 +30,9 @@ import {
   createWebSockets,
   noBudget,
 } from '#transports';
+import { type Logged, createRecordingLog } from './recording-log.ts';
+
+export { type Logged, createRecordingLog };
 
 /** A fixture server, or any command, with what differs from an ordinary config. */
 export type Fixture = Partial<Omit<ServerConfig, 'launch'>> & {
@@ -42,13 +45,6 @@ export type Fixture = Partial<Omit<ServerConfig, 'launch'>> & {
   readonly env?: Readonly<Record<string, string>>;
   /** Of a server that runs already, over streamable HTTP: nothing is started for it. */
   readonly url?: string;
-};
-
-/** One line of the hub's log. */
-export type Logged = {
-  readonly level: 'debug' | 'info' | 'warn' | 'error';
-  readonly message: string;
-  readonly fields: object;
 };
 
 export type HubOptions = {
@@ -162,21 +158,6 @@ export function configOf(fixture: Fixture): ServerConfig {
             },
           },
   };
-}
-
-/** A log that keeps what it is told. */
-export function createRecordingLog(): { readonly log: Log; readonly logged: readonly Logged[] } {
-  const logged: Logged[] = [];
-  const keep = (level: Logged['level']) => (fields: object, message: string) =>
-    void logged.push({ level, message, fields });
-  const log: Log = {
-    debug: keep('debug'),
-    info: keep('info'),
-    warn: keep('warn'),
-    error: keep('error'),
-    child: () => log,
-  };
-  return { log, logged };
 }
 
 /** The eras of servers, remembered as long as the test runs. */

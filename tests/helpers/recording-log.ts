@@ -1,0 +1,23 @@
+import type { Log } from '#core';
+
+/** One line of the hub's log. */
+export type Logged = {
+  readonly level: 'debug' | 'info' | 'warn' | 'error';
+  readonly message: string;
+  readonly fields: object;
+};
+
+/** A log that keeps what it is told. */
+export function createRecordingLog(): { readonly log: Log; readonly logged: readonly Logged[] } {
+  const logged: Logged[] = [];
+  const keep = (level: Logged['level']) => (fields: object, message: string) =>
+    void logged.push({ level, message, fields });
+  const log: Log = {
+    debug: keep('debug'),
+    info: keep('info'),
+    warn: keep('warn'),
+    error: keep('error'),
+    child: () => log,
+  };
+  return { log, logged };
+}
