@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { createManualClock } from '#helpers/clock';
+import { never } from '#helpers/never';
+import {
+  type SemanticEntry,
+  createPromptEmbedder,
+  entryOf,
+  pointOf,
+} from '../../hub/enhance/semantic-entry.ts';
+
+const embedded = { collection: 'c', scope: 's', vector: Float32Array.of(0.6, 0.8) };
+const entry: SemanticEntry = {
+  prompt: 'p',
+  value: 'v',
+  tag: 't',
+  createdAt: 1,
+  expiresAt: 2,
+  isAlias: false,
+};
+const nearOf = (changes: Readonly<Record<string, string | number | undefined>> = {}) => {
+  const { vector: _, ...point } = pointOf(entry, embedded);
+  const fields = Object.entries({ ...point.payload, ...changes });
+  const payload = Object.fromEntries(
+    fields.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])),
+  );
+  return { ...point, payload, score: 1 };
+};
+
+describe('an entry', () => {
+  test.each([entry, { ...entry, isAlias: true }])('is read as it was stored: %o', given => {
+    assert.deepEqual(entryOf({ ...pointOf(given, embedded), score: 1 }), given);
+  });
+
+  test.each(['prompt', 'value', 'tag', 'created_at', 'expires_at'])(
+    'without %s, or with another type of it, is of another program',
+    name => {
+      const wrong = name.endsWith('_at') ? '1' : 1;
+      for (const value of [undefined, wrong])
+        assert.equal(entryOf(nearOf({ [name]: value })), undefined);
+    },
+  );
+
+  test('that does not say whether it is an alias is none', () => {
+    assert.equal(entryOf(nearOf({ alias: undefined }))?.isAlias, false);
+  });
+});
+
+describe('the id of a point', () => {
+  const idOf = (changes: Partial<SemanticEntry> = {}, scope = 's') =>
+    pointOf({ ...entry, ...changes }, { ...embedded, scope }).id;
+
+  test('is a UUID of version 8', () => {
+    assert.match(idOf(), /^[\da-f]{8}-[\da-f]{4}-8[\da-f]{3}-8[\da-f]{3}-[\da-f]{12}$/);
+  });
+
+  test('is the same for another result of the prompt, and for nothing else', () => {
+    assert.equal(idOf({ value: 'w', tag: 'u', createdAt: 3, expiresAt: 4 }), idOf());
+    const others = [idOf({ prompt: 'q' }), idOf({ isAlias: true }), idOf({}, 'other')];
+    assert.equal(new Set([idOf(), ...others]).size, 4);
+  });
+});
+
+function openEmbedder(model = 'plain') {
+  const clock = createManualClock();
+  const texts: string[] = [];
+  let digest = 'd';
+  const embed = createPromptEmbedder(model, {
+    clock,
+    models: {
+      async embed(_model, text) {
+        texts.push(text);
+        return { vector: Float32Array.of(1, 0), digest };
+      },
+    },
+  });
+  return { clock, texts, embed, become: (other: string) => void (digest = other) };
+}
+
+describe('a prompt', () => {
+  test.for([
+    ['nomic-embed-text:latest', 'clustering: one'],
+    ['hf.co/x/Nomic-Embed:q4', 'clustering: one'],
+    ['mxbai-embed-large', 'one'],
+  ] as const)('is given to %s as %j', async ([model, expected]) => {
+    const { embed, texts } = openEmbedder(model);
+    await embed('one', 'scope', never);
+    assert.deepEqual(texts, [expected]);
+  });
+
+  test('is embedded once within a minute', async () => {
+    const { embed, texts, clock } = openEmbedder();
+    const [first, second] = [await embed('one', 'a', never), await embed('one', 'b', never)];
+    assert.equal(first.vector, second.vector);
+    assert.notEqual(first.scope, second.scope);
+    clock.advance(59_999);
+    await embed('one', 'a', never);
+    assert.equal(texts.length, 1);
+    clock.advance(1);
+    await embed('one', 'a', never);
+    assert.equal(texts.length, 2);
+  });
+
+  test('is embedded again after 64 others', async () => {
+    const { embed, texts } = openEmbedder();
+    for (let number = 0; number <= 64; number++) await embed(String(number), 'a', never);
+    await embed('1', 'a', never);
+    assert.equal(texts.length, 65);
+    await embed('0', 'a', never);
+    assert.equal(texts.length, 66);
+  });
+
+  test('has another collection and scope once another model has the name', async () => {
+    const { embed, become } = openEmbedder();
+    const before = await embed('one', 'a', never);
+    assert.match(before.collection, /^prompts-v1-[\da-f]{16}-2$/);
+    become('other');
+    const after = await embed('two', 'a', never);
+    assert.notEqual(after.collection, before.collection);
+    assert.notEqual(after.scope, before.scope);
+  });
+
+  test('that the model could not embed is tried again', async () => {
+    let fails = true;
+    const embed = createPromptEmbedder('plain', {
+      clock: createManualClock(),
+      models: {
+        async embed() {
+          if (fails) throw new Error('busy');
+          return { vector: Float32Array.of(1), digest: 'd' };
+        },
+      },
+    });
+    await assert.rejects(embed('one', 'a', never), /busy/);
+    fails = false;
+    assert.equal((await embed('one', 'a', never)).vector.length, 1);
+  });
+});
