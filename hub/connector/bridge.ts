@@ -209,7 +209,7 @@ export async function bridgeStdio(
     isUp = false;
     link = undefined;
     toHub.clear();
-    const error = away(`the hub went away (${reason}), perhaps after it did what was asked`);
+    const error = away(`the hub went away (${reason}), perhaps after it performed the request`);
     for (const [id, message] of Array.from(inFlight)) {
       // Listen requests stay pending: the next hub gets them.
       if (message?.method === listen) continue;

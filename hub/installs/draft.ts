@@ -108,7 +108,7 @@ function refusalOf(one: ServerPackage, given: InstallRequest): string | undefine
   if (fileSha256 !== undefined)
     return 'it is to be a file with a certain SHA-256, which the installers do not check';
   if (transport && transport.type !== 'stdio')
-    return `it speaks ${transport.type} on a port of its own; the hub speaks stdio to what it runs`;
+    return `it speaks ${transport.type} on a port of its own; the hub runs only servers that speak stdio`;
   const host = hostOf(one);
   const isUsual = (usual: string) =>
     host === usual || host === `www.${usual}` || host === `registry-1.${usual}`;

@@ -171,7 +171,7 @@ const remedy = 'or write the exact version, which needs no question';
 function away(spec: string, url: URL, why: string, cause?: unknown): HubError {
   return new HubError(
     'HUB_REGISTRY_UNREACHABLE',
-    `which version of ${spec} is the newest cannot be found out: ${url.href} cannot be asked (${why}). Check the network and its proxy, ${remedy}`,
+    `the newest version of ${spec} is unknown: ${url.href} did not answer (${why}). Check the network and its proxy, ${remedy}`,
     { cause, data: { package: spec, retryable: true } },
   );
 }

@@ -211,7 +211,7 @@ const pass: Method = call => {
   const makesTask = call.params.has('task');
   if (makesTask && call.session.isSessionless)
     throw invalidRequest(
-      '"params.task": nobody could ask for the task later, as this request has no session. Leave "task" out, or open a session at the server',
+      '"params.task": a task outlives its request, and this request has no session to ask for it. Leave "task" out, or open a session at the server',
     );
   return callTo(serverOf(call), call, noEdits, undefined, makesTask ? { kind: 'task' } : undefined);
 };

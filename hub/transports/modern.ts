@@ -151,7 +151,7 @@ export function createModern(maxRequests: number, { router, clock, log }: Modern
       if (message?.kind === 'request') return answer(post, message);
       if (message?.kind === 'notification') return notify(post, message);
       const why =
-        'clients of this revision do not answer: what a server asks is in its results, and goes back as inputResponses';
+        'clients of this revision send no responses: the requests of a server are in its results, and the answers go back as inputResponses';
       refuse(post.response, 400, rpcCodes.invalidRequest, why);
     },
     /** Whether a request is being answered. Requests to listen do not count, because they do not end. */

@@ -145,7 +145,7 @@ export function createUpstream(
         { answer: answer.bytes.toString('utf8', 0, 500) },
         'the server reported an error that answers no request',
       );
-    else needs.log.debug({ id }, 'an answer came that nobody waits for');
+    else needs.log.debug({ id }, 'the server answered a request that is not pending');
   }
 
   /** Sends an answer or a notification to the server. A failure is only logged, as the server may be gone already. */

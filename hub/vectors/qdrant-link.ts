@@ -75,7 +75,7 @@ export function createQdrantLink(
       if (clock.monotonic() < restsUntil)
         throw new VectorsFailure(
           'timeout',
-          `${host} was too late a moment ago: it is not called for ${restMs / 1000} s`,
+          `${host} did not answer in time a moment ago, and is not called for ${restMs / 1000} s`,
         );
       try {
         const api = await load();

@@ -112,7 +112,7 @@ describe('a package without a version', () => {
     );
     await assert.rejects(pins.pin({ ecosystem: 'pypi', spec: 'd' }, never), {
       code: 'HUB_REGISTRY_UNREACHABLE',
-      message: /which version of d.*or write the exact version/,
+      message: /newest version of d.*or write the exact version/,
     });
   });
 });

@@ -29,7 +29,7 @@ export function activityRoutes(app: FastifyInstance, activity: Activity, follow:
     if (!found)
       throw new HubError(
         'HUB_CALL_UNKNOWN',
-        `no call ${id} is kept: it was forgotten, or was not there. GET /activity lists those that are`,
+        `there is no recorded call ${id}: only the last calls are recorded. GET /activity lists them`,
       );
     return {
       ...describeCall(found),

@@ -63,5 +63,5 @@ const paths = {
   '/servers': 'the servers and what each offers',
   '/activity': 'the newest calls',
   '/dashboard': 'all of this for people: open it in a browser',
-  '/metrics': 'what is measured, for Prometheus',
+  '/metrics': 'metrics, for Prometheus',
 } as const;

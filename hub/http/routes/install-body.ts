@@ -70,8 +70,8 @@ const saidOtherwise = new Map([
   ['image', 'write "package": "docker:" with the image behind it'],
   ['url', 'write the address as "package"'],
   ['type', 'write "transport"'],
-  ['enabled', 'what is installed is started once: switch it off in the config afterwards'],
-  ['disabled', 'what is installed is started once: switch it off in the config afterwards'],
+  ['enabled', 'an install starts the server once: switch it off in the config afterwards'],
+  ['disabled', 'an install starts the server once: switch it off in the config afterwards'],
 ]);
 const ownKeys = Object.keys(body.shape);
 /** Keys of a config entry that are passed on unchanged; the config validates them. */

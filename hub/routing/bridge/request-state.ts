@@ -44,7 +44,7 @@ export function createRequestStates(
       const should = Buffer.from(sign(body, call));
       const is = Buffer.from(mac);
       if (is.length !== should.length || !timingSafeEqual(is, should))
-        throw invalid('is not what the hub gave out for this request');
+        throw invalid('was not issued by the hub for this request');
       if (needs.clock.monotonic() > Number(expires)) throw invalid('has expired');
       return { id, round: Number(round), visits: Number(visits) };
     },

@@ -81,7 +81,7 @@ export async function toModern(
       } else if (requestState) {
         await pauseFor(call, ++pauses, needs.clock);
         more = requestState;
-      } else throw unfit(server, 'answered input_required and did not say what it wants');
+      } else throw unfit(server, 'answered input_required without naming an input');
     } catch (error) {
       throw new FailedCall(error, serverMs);
     }

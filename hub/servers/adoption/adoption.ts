@@ -66,7 +66,7 @@ export async function adoptInstance(
   } catch (error) {
     // The engine refuses a paused container for as long as it is paused.
     if (!(error instanceof HubError && error.code === 'HUB_ENGINE_REFUSED')) throw error;
-    events.progress('what was left running does not answer: it is replaced');
+    events.progress('the instance of the earlier run does not answer: it is replaced');
   }
   await handles.forget(name);
   return undefined;

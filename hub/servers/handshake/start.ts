@@ -57,7 +57,7 @@ export const startServer = async (needs: StartNeeds): Promise<Started> =>
 export async function launchServer(needs: StartNeeds): Promise<Started> {
   const first = await startOnce(needs);
   if (!('wrongEra' in first)) return first;
-  needs.log.info({}, `the era of the server is found out anew: ${messageOf(first.wrongEra)}`);
+  needs.log.info({}, `the era of the server is determined again: ${messageOf(first.wrongEra)}`);
   const second = await startOnce(needs);
   if ('wrongEra' in second) throw second.wrongEra;
   return second;
@@ -81,7 +81,7 @@ async function adopt(needs: StartNeeds): Promise<Started | undefined> {
     await continuity.handles.forget(config.name);
     signal.throwIfAborted();
     const failed = { ...instance.about, error: messageOf(error) };
-    log.info(failed, 'what was left running does not answer: it is replaced');
+    log.info(failed, 'the instance of the earlier run does not answer: it is replaced');
     return undefined;
   }
 }

@@ -96,7 +96,7 @@ test('GET /activity/{id} shows what was said, without secrets, also where no ses
       {
         code: 'HUB_CALL_UNKNOWN',
         message:
-          'no call 99 is kept: it was forgotten, or was not there. GET /activity lists those that are',
+          'there is no recorded call 99: only the last calls are recorded. GET /activity lists them',
       },
     ],
   );

@@ -48,7 +48,7 @@ describe('the body of an install', () => {
       refused.map(([key]) => key),
       ['disabled', 'enabled', 'image', 'type', 'url'],
     );
-    for (const [key, why] of refused) assert.match(why, /: (write|what is installed)/, key);
+    for (const [key, why] of refused) assert.match(why, /: (write|an install starts)/, key);
   });
 
   test('names every key that it does not know beside what else is wrong', () => {

@@ -80,10 +80,10 @@ describe('a client without a session at a server that keeps one', () => {
       assert.equal(error?.['code'], -32602);
       return String(error?.['message']);
     };
-    assert.match(await refusal(`${requestState.slice(0, -1)}x`), /not what the hub gave out/);
-    assert.match(await refusal('made up'), /not what the hub gave out/);
+    assert.match(await refusal(`${requestState.slice(0, -1)}x`), /not issued by the hub/);
+    assert.match(await refusal('made up'), /not issued by the hub/);
     assert.match(await refusal(7), /must be a string/);
-    assert.match(await refusal(requestState, { ...asking, more: 1 }), /not what the hub gave out/);
+    assert.match(await refusal(requestState, { ...asking, more: 1 }), /not issued by the hub/);
     const done = await goOn(requestState);
     assert.equal(done.result['resultType'], 'complete');
     assert.match(await refusal(requestState), /over|already/);
@@ -186,7 +186,7 @@ describe('a client without a session at a server that keeps one', () => {
     const { requestState } = result;
     const more = { requestState, inputResponses: { 1: sampled } };
     const { error } = await foreign.call('ask', asking, more);
-    assert.match(String(error?.['message']), /not what the hub gave out/);
+    assert.match(String(error?.['message']), /not issued by the hub/);
     const done = await own.call('ask', asking, more);
     assert.equal(done.result['resultType'], 'complete');
   });
@@ -198,7 +198,7 @@ describe('a client without a session at a server that keeps one', () => {
     const { requestState } = result;
     const more = { requestState, inputResponses: { 1: sampled } };
     const elsewhere = await openModernAt(hub, hub.server('other')).call('ask', asking, more);
-    assert.match(String(elsewhere.error?.['message']), /not what the hub gave out/);
+    assert.match(String(elsewhere.error?.['message']), /not issued by the hub/);
     const done = await client.call('ask', asking, more);
     assert.equal(done.result['resultType'], 'complete');
   });

@@ -180,5 +180,5 @@ test('a request without a session is made no task, which nobody could ask for', 
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(params),
   });
-  assert.match(await answer.text(), /"params.task\\": nobody could ask for the task later/);
+  assert.match(await answer.text(), /"params.task\\": a task outlives its request/);
 });

@@ -111,7 +111,7 @@ describe('a server that outlives the hub', () => {
     });
     assert.equal(await call(second.server), 'first');
     assert.deepEqual(second.states, ['starting', 'running']);
-    assert.ok(told.includes('what was left running does not answer: it is replaced'));
+    assert.ok(told.includes('the instance of the earlier run does not answer: it is replaced'));
     assert.equal(second.launched.length, 1);
   });
 

@@ -89,8 +89,7 @@ async function findOwn(
 }
 
 /** Advice for a name that is taken by an object of another hub or program. */
-const remedy =
-  'Give this hub a HUB_NAME of its own, rename the server, or remove what has the name';
+const remedy = 'Give this hub a HUB_NAME of its own, rename the server, or remove the other object';
 
 /** Errors in the spec for which the engine answers 404 or 500 instead of 400. */
 const mistakes = /OCI runtime|executable file|unable to find user|Cannot mkdir/i;
