@@ -119,6 +119,11 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Servic
   ): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const { method, path, body } = call;
+    // The client disconnected during the checks: no 'close' will follow, so nothing would cancel the request.
+    if (response.destroyed) {
+      call.done?.();
+      return Promise.resolve();
+    }
     const headers = body && {
       'Content-Type': body.type,
       'Content-Length': String(Buffer.byteLength(body.content)),

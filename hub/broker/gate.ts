@@ -46,13 +46,15 @@ export type BuildContexts = {
   readonly readLock: (context: Buffer) => string | undefined;
 };
 
+type GateNeeds = BuildContexts & { readonly engine: Pick<EngineSocket, 'getJson'> };
+
 /** Maximum size in bytes of a client's build context, which is read only for its package lock. */
 const maxContextBytes = 8 * 1024 * 1024;
 
 /** Checks a client's call and builds the call for the engine. Rejects with HubError for a forbidden call. */
 export function createGate(
   options: Omit<BrokerOptions, 'socketPath' | 'enginePath'>,
-  { engine, readBuildContext, readLock }: BuildContexts & { readonly engine: EngineSocket },
+  { engine, readBuildContext, readLock }: GateNeeds,
 ): (asked: BrokerRequest) => Promise<AdmittedCall> {
   const { hubId, mountRoots } = options;
   const containers = createContainerRegistry(engine, hubId);

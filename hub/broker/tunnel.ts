@@ -16,6 +16,8 @@ export function openTunnel(
   client: Duplex,
   early: Buffer,
 ): void {
+  // The client disconnected during the checks: no 'close' will follow.
+  if (client.destroyed) return;
   if (client instanceof Socket) client.setTimeout(0).setNoDelay(true);
   const request = engine.open({ method, path, headers: { Connection: 'Upgrade', Upgrade: 'tcp' } });
   const cancel = () => request.destroy();

@@ -118,7 +118,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'servers/persisted-state',
   ],
   'store/table': ['store/folder'],
-  'system/broker': ['broker/broker', 'broker/engine-socket', 'broker/gate', 'broker/schema'],
   'system/call-token': ['app/call-token', 'app/wire-transports'],
   'system/docker-images': ['runtimes/docker/image/make'],
   'system/docker-runtime': [

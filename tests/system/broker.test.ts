@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, realpath, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { type IncomingMessage, type RequestOptions, request } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -175,43 +175,6 @@ describeWithEngine('the broker', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  test('listens on a socket that nobody but its owner and group can use', async () => {
-    assert.equal((await stat(socketPath)).mode & 0o777, 0o660);
-  });
-
-  test('a second one is not started on the same socket', async () => {
-    const options = {
-      socketPath,
-      enginePath,
-      hubId,
-      hubName,
-      mountRoots: [],
-      registries,
-      imagesDir: folder,
-    };
-    const second = createBroker(options, { log: silent, readBuildContext, readLock });
-    await assert.rejects(second.start(AbortSignal.timeout(5_000)), { code: 'HUB_PORT_TAKEN' });
-    assert.equal((await viaBroker('GET', '/version')).status, 200);
-  });
-
-  test('says so where no engine answers', async () => {
-    const path = join(folder, 'lonely.sock');
-    const options = { hubId, hubName, mountRoots: [], registries, imagesDir: folder };
-    const lonely = createBroker(
-      { ...options, socketPath: path, enginePath: join(folder, 'nothing.sock') },
-      { log: silent, readBuildContext, readLock },
-    );
-    await lonely.start(AbortSignal.timeout(5_000));
-    assertRefused(
-      await call(path, 'GET', '/_ping'),
-      /cannot reach the Docker engine at .*ENOENT/,
-      502,
-    );
-    const refused = attachRaw(path, 'POST', '/containers/abc/attach?stream=1');
-    assert.match(await refused, /^HTTP\/1\.1 502 /);
-    await lonely.stop();
-  });
-
   describe('creates a container', () => {
     test('that is hardened, labelled and ours, with what the hub asked for', async () => {
       const Mounts = [
@@ -377,12 +340,6 @@ describeWithEngine('the broker', () => {
           await viaBroker('POST', `/containers/create${query}`, containerBody()),
           /does not admit/,
         );
-    });
-
-    test('from more than a megabyte', async () => {
-      const body = containerBody({}, { Cmd: ['x'.repeat(2 * 1024 * 1024)] });
-      const answer = await viaBroker('POST', `/containers/create?name=${hubName}-big`, body);
-      assertRefused(answer, /a body of more than 1048576 bytes/);
     });
   });
 

@@ -1,0 +1,332 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, realpath, rename, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { createGate } from '../../hub/broker/gate.ts';
+import { containerBody, owner } from './bodies.ts';
+
+const { hubId, hubName } = owner;
+const ours = { 'io.agenthub.hub': hubId, 'io.agenthub.managed': 'true' };
+const theirs = { 'io.agenthub.hub': 'other', 'io.agenthub.managed': 'true' };
+const unknown = { code: 'HUB_BROKER_UNKNOWN' };
+const refused = (message: RegExp) => ({ code: 'HUB_BROKER_REFUSED', message });
+
+let root = '';
+beforeAll(async () => {
+  root = await realpath(await mkdtemp(join(tmpdir(), 'broker-gate-')));
+  await mkdir(join(root, 'notes/deep'), { recursive: true });
+  await symlink(join(root, 'notes'), join(root, 'link'));
+});
+afterAll(() => rm(root, { recursive: true }));
+
+/** What the engine says of its objects, by path. It knows no others. */
+const objects: Readonly<Record<string, unknown>> = {
+  '/containers/ours/json': { Id: 'c1', Config: { Labels: ours } },
+  '/containers/theirs/json': { Id: 'c2', Config: { Labels: theirs } },
+  [`/networks/${hubName}-net`]: { Id: 'n1', Labels: ours },
+  [`/networks/${hubName}-theirs`]: { Id: 'n2', Labels: theirs },
+  '/networks/host': { Id: 'n3', Labels: {} },
+  '/volumes/ours': { Name: 'ours', Labels: ours },
+  [`/volumes/${hubName}-theirs`]: { Name: `${hubName}-theirs`, Labels: theirs },
+  '/images/agenthub/npm-ours:1/json': { Config: { Labels: { 'io.agenthub.managed': 'true' } } },
+  '/images/agenthub/npm-plain:1/json': { Config: { Labels: {} } },
+  [`/containers/json?all=1&filters=${encodeURIComponent('{"label":["io.agenthub.managed=true"]}')}`]:
+    [],
+  '/system/df?type=volume': {
+    Volumes: [
+      { Name: 'mine', Labels: ours, UsageData: { Size: 1 }, Mountpoint: '/secret' },
+      { Name: 'others', Labels: theirs, UsageData: { Size: 2 } },
+    ],
+  },
+};
+
+type Call = {
+  readonly body?: unknown;
+  readonly more?: Readonly<Record<string, unknown>>;
+  readonly lock?: string;
+};
+
+/** A gate, and what it has asked for besides the engine's objects. */
+function open({ body, more = {}, lock }: Call = {}) {
+  const bounds: (number | undefined)[] = [];
+  const contexts: (readonly [string, string | undefined])[] = [];
+  const asked: string[] = [];
+  const gate = createGate(
+    { ...owner, mountRoots: [root], registries: ['docker.io'], imagesDir: '/images' },
+    {
+      engine: {
+        async getJson(path) {
+          asked.push(path);
+          const found = more[path] ?? objects[path];
+          return { status: found === undefined ? 404 : 200, body: found };
+        },
+      },
+      async readBuildContext(folder, given) {
+        contexts.push([folder, given]);
+        return Buffer.from('context');
+      },
+      readLock: () => lock,
+    },
+  );
+  const readBody = async (maxBytes?: number) => {
+    bounds.push(maxBytes);
+    return typeof body === 'string' ? body : JSON.stringify(body);
+  };
+  return {
+    bounds,
+    contexts,
+    asked,
+    admit: (method: string, target: string) => gate({ method, target, readBody }),
+  };
+}
+
+const admit = (method: string, target: string, call: Call = {}) => open(call).admit(method, target);
+const create = (call: Call, name = 'new') =>
+  admit('POST', `/v1.43/containers/create?name=${hubName}-${name}`, call);
+
+/** The checked body of a creation. */
+const hostOf = ({ body }: Awaited<ReturnType<typeof create>>) =>
+  JSON.parse(String(body?.content)).HostConfig;
+
+describe('a call for an object of this hub', () => {
+  test.each([
+    ['GET', '/containers/ours/json', '/containers/c1/json'],
+    ['POST', '/v1.43/containers/ours/stop?t=5', '/v1.43/containers/c1/stop?t=5'],
+    ['DELETE', '/containers/ours?force=1&v=1', '/containers/c1?force=1&v=1'],
+    ['POST', '/containers/ours/start', '/containers/c1/start'],
+    ['DELETE', `/networks/${hubName}-net`, '/networks/n1'],
+    ['DELETE', '/volumes/ours', '/volumes/ours'],
+  ])('%s %s names it by its id', async (method, target, path) => {
+    assert.deepEqual(await admit(method, target), { method, path, hijack: false });
+  });
+
+  test('is a raw stream where it attaches', async () => {
+    const { path, hijack } = await admit('POST', '/containers/ours/attach?stream=1');
+    assert.deepEqual([path, hijack], ['/containers/c1/attach?stream=1', true]);
+  });
+
+  test.each([
+    ['GET', '/containers/theirs/json'],
+    ['POST', '/containers/theirs/start'],
+    ['POST', '/containers/theirs/attach'],
+    ['DELETE', `/networks/${hubName}-theirs`],
+    ['DELETE', `/volumes/${hubName}-theirs`],
+    ['GET', '/containers/absent/json'],
+  ])('%s %s finds no object of others, and none that is absent', async (method, target) => {
+    await assert.rejects(admit(method, target), unknown);
+  });
+
+  test('with a bad parameter is refused before the engine is asked', async () => {
+    const { asked, admit: gate } = open();
+    await assert.rejects(gate('DELETE', '/containers/theirs?link=1'), refused(/parameter "link"/));
+    await assert.rejects(gate('POST', '/containers/theirs/start?x=1'), refused(/parameter "x"/));
+    assert.deepEqual(asked, []);
+  });
+});
+
+describe('a container is started', () => {
+  const mounting = (Source: string) => ({
+    '/containers/c1/json': {
+      HostConfig: { Binds: null, Mounts: [{ Type: 'bind', Source, ReadOnly: false }] },
+    },
+  });
+  const start = (source: string) =>
+    admit('POST', '/containers/ours/start', { more: mounting(source) });
+
+  test('whose folder is still what it was', async () => {
+    assert.equal((await start(join(root, 'notes'))).path, '/containers/c1/start');
+  });
+
+  test('but not while a link has taken the place of its folder', async () => {
+    const folder = join(root, 'swapped');
+    await symlink(join(root, 'notes'), folder);
+    await assert.rejects(start(folder), refused(/it has become a link to ".*notes"/));
+    await rename(folder, join(root, 'gone'));
+    await assert.rejects(start(folder), refused(/it is not there/));
+  });
+});
+
+describe('a pull', () => {
+  test('of a registry on the list is passed on', async () => {
+    const { path } = await admit('POST', '/images/create?fromImage=node&tag=24');
+    assert.equal(path, '/images/create?fromImage=node&tag=24');
+  });
+
+  test.each(['fromImage=evil.example/x&tag=1', 'fromImage=evil.example%2Fx'])(
+    'of %s is refused',
+    async query => {
+      await assert.rejects(admit('POST', `/images/create?${query}`), refused(/"evil\.example"/));
+    },
+  );
+});
+
+describe('an image', () => {
+  const tag = 'repo=agenthub/npm-ours&tag=1.h-0123456789ab';
+
+  test('that a hub has built is removed, and marked as in use', async () => {
+    const removed = await admit('DELETE', '/v1.43/images/agenthub/npm-ours:1');
+    assert.equal(removed.path, '/v1.43/images/agenthub/npm-ours:1');
+    const marked = await admit('POST', `/images/agenthub/npm-ours:1/tag?${tag}`);
+    assert.match(marked.path, /^\/images\/agenthub\/npm-ours:1\/tag\?repo=/);
+  });
+
+  test('that no hub has built is neither', async () => {
+    await assert.rejects(admit('DELETE', '/images/agenthub/npm-plain:1'), unknown);
+    await assert.rejects(admit('POST', `/images/agenthub/npm-absent:1/tag?${tag}`), unknown);
+  });
+});
+
+test.each([
+  ['/containers/json?all=1', { label: [`io.agenthub.hub=${hubId}`] }],
+  ['/networks', { label: [`io.agenthub.hub=${hubId}`] }],
+  [
+    `/events?filters=${encodeURIComponent('{"event":["die"],"label":["a"]}')}`,
+    { event: ['die'], label: [`io.agenthub.hub=${hubId}`, 'a'] },
+  ],
+])('%s tells of objects of this hub only', async (target, filters) => {
+  const { path } = await admit('GET', target);
+  const query = new URL(path, 'http://engine').searchParams;
+  assert.deepEqual(JSON.parse(query.get('filters') ?? ''), filters);
+});
+
+test('the parameters of a list are checked beside its filters', async () => {
+  await assert.rejects(admit('GET', '/containers/json?size=1'), refused(/parameter "size"/));
+});
+
+test('the sizes of volumes are answered by the broker, of its own and without their places', async () => {
+  const { answer } = await admit('GET', '/system/df?type=volume');
+  assert.deepEqual(answer, { Volumes: [{ Name: 'mine', UsageData: { Size: 1 } }] });
+  await assert.rejects(admit('GET', '/system/df'), refused(/without type=volume/));
+});
+
+describe('a container is created', () => {
+  test('from its checked body, under its name, with its network by id', async () => {
+    const body = containerBody({ NetworkMode: `${hubName}-net` });
+    const call = await create({ body });
+    assert.equal(call.path, `/v1.43/containers/create?name=${hubName}-new`);
+    assert.equal(call.body?.type, 'application/json');
+    const { NetworkMode, Privileged } = hostOf(call);
+    assert.deepEqual({ NetworkMode, Privileged }, { NetworkMode: 'n1', Privileged: false });
+  });
+
+  test('on the folder that a link leads to, and on volumes that do not exist yet', async () => {
+    const mount = { Target: '/x', ReadOnly: true };
+    const volume = { Type: 'volume', Source: `${hubName}-new`, Target: '/y', ReadOnly: false };
+    const body = containerBody({
+      Mounts: [{ ...mount, Type: 'bind', Source: join(root, 'link') }, volume],
+    });
+    const { Mounts } = hostOf(await create({ body }));
+    assert.deepEqual(Mounts[0], { ...mount, Type: 'bind', Source: join(root, 'notes') });
+    assert.equal(Mounts[1].VolumeOptions.Labels['io.agenthub.hub'], hubId);
+  });
+
+  test('and holds its folders until the engine has answered', async () => {
+    const mounting = (Source: string) =>
+      containerBody({ Mounts: [{ Type: 'bind', Source, Target: '/x', ReadOnly: false }] });
+    let body = mounting(join(root, 'notes'));
+    const gate = createGate(
+      { ...owner, mountRoots: [root], registries: [], imagesDir: '' },
+      {
+        engine: { getJson: async () => ({ status: 200, body: [] }) },
+        readBuildContext: () => assert.fail('nothing is built'),
+        readLock: () => assert.fail('nothing is built'),
+      },
+    );
+    const make = (name: string) =>
+      gate({
+        method: 'POST',
+        target: `/containers/create?name=${hubName}-${name}`,
+        readBody: async () => JSON.stringify(body),
+      });
+    const { done } = await make('outer');
+    body = mounting(join(root, 'link/deep'));
+    await assert.rejects(make('inner'), refused(/beside a writable mount/));
+    done?.();
+    await make('inner');
+  });
+
+  test.each<[string, object, object]>([
+    ['in the network of another', { NetworkMode: `${hubName}-theirs` }, unknown],
+    ['in no network that exists', { NetworkMode: `${hubName}-absent` }, unknown],
+    [
+      'on the volume of another',
+      { Mounts: [{ Type: 'volume', Source: `${hubName}-theirs`, Target: '/x' }] },
+      refused(/belongs to the hub "other"/),
+    ],
+    [
+      'on a folder outside of the roots',
+      { Mounts: [{ Type: 'bind', Source: '/etc', Target: '/x', ReadOnly: true }] },
+      refused(/not below a mount root/),
+    ],
+  ])('but not %s', async (_, host, error) => {
+    await assert.rejects(create({ body: containerBody(host) }), error);
+  });
+
+  test.each(['', '?name=redis', `?name=${hubName}-x&platform=y`])(
+    'but not by the parameters "%s"',
+    async query => {
+      const call = { body: containerBody() };
+      const error = refused(/a container without a name|the parameter/);
+      await assert.rejects(admit('POST', `/containers/create${query}`, call), error);
+    },
+  );
+});
+
+test('a network is created as a bridge of this hub', async () => {
+  const call = { body: { Name: `${hubName}-net` } };
+  const { path, body } = await admit('POST', '/networks/create', call);
+  assert.equal(path, '/networks/create');
+  assert.deepEqual(JSON.parse(String(body?.content)), {
+    Name: `${hubName}-net`,
+    Driver: 'bridge',
+    Labels: ours,
+  });
+  await assert.rejects(admit('POST', '/networks/create?x=1', call), refused(/parameter "x"/));
+});
+
+describe('a build', () => {
+  const target = (network?: string) => {
+    const query = new URLSearchParams({
+      t: 'agenthub/npm-x:1',
+      buildargs: '{"PACKAGE":"x"}',
+      labels: '{"io.agenthub.base":"npm"}',
+    });
+    if (network !== undefined) query.set('networkmode', network);
+    return `/build?${query.toString()}`;
+  };
+  const networkIn = (path: string) =>
+    new URL(path, 'http://engine').searchParams.get('networkmode');
+  const lock = JSON.stringify({ lockfileVersion: 3, packages: {} });
+
+  test("is made of the broker's own files and the lock of the client", async () => {
+    const { admit: gate, contexts, bounds } = open({ body: 'evil', lock });
+    const { path, body } = await gate('POST', target());
+    assert.equal(networkIn(path), 'none');
+    assert.deepEqual(body, { type: 'application/x-tar', content: Buffer.from('context') });
+    assert.deepEqual(contexts, [['/images/npm', lock]]);
+    assert.deepEqual(bounds, [8 * 2 ** 20]);
+  });
+
+  test('runs in a network of this hub only', async () => {
+    const { path } = await admit('POST', target(`${hubName}-net`), { body: '' });
+    assert.equal(networkIn(path), 'n1');
+    for (const network of ['host', 'bridge', `${hubName}-theirs`])
+      await assert.rejects(admit('POST', target(network), { body: '' }), unknown);
+  });
+
+  test('takes nothing from elsewhere by its lock', async () => {
+    const call = { body: '', lock: '{"lockfileVersion":1}' };
+    await assert.rejects(admit('POST', target(), call), refused(/lock of a build/));
+  });
+});
+
+test('what the hub never asks for is refused', async () => {
+  for (const [method, path] of [
+    ['POST', '/containers/ours/exec'],
+    ['PUT', '/containers/ours/archive'],
+    ['POST', '/volumes/create'],
+    ['GET', '/info'],
+  ] as const)
+    await assert.rejects(admit(method, path), refused(/does not admit/));
+});

@@ -1,0 +1,38 @@
+import { once } from 'node:events';
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { type IncomingMessage, type RequestListener, type Server, createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+
+export type EngineDouble = AsyncDisposable & {
+  /** A folder of its own, which goes with it. */
+  readonly folder: string;
+  readonly socketPath: string;
+  readonly server: Server;
+};
+
+type Upgrade = (request: IncomingMessage, socket: Duplex) => void;
+
+/** A Docker engine that is only a listener on a Unix socket. */
+export async function startEngine(
+  answer: RequestListener,
+  upgrade?: Upgrade,
+): Promise<EngineDouble> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'engine-')));
+  const socketPath = join(folder, 'engine.sock');
+  const server = createServer(answer);
+  if (upgrade) server.on('upgrade', upgrade);
+  server.listen({ path: socketPath });
+  await once(server, 'listening');
+  return {
+    folder,
+    socketPath,
+    server,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
