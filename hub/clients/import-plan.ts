@@ -196,11 +196,11 @@ export async function tighten(
     const { found, name } = item;
     const skip = (why: string): ImportItem => ({ found, action: 'skip', why });
     const entry = withoutLoosenings(item, refused);
-    const required = refused.filter(one => isRequired(one.name, entry));
-    if (required.length > 0) return skip(cannotBeWithout(name, required));
     try {
       const server = await editor.preview(configFile, name, entry);
       const left = findLoosenings(entry, server, config.servers).map(one => one.name);
+      const required = refused.filter(one => left.includes(one.name));
+      if (required.length > 0) return skip(cannotBeWithout(name, required));
       const loosenings = item.loosenings.filter(one => left.includes(one.name));
       return { ...item, entry, server, loosenings, dropped: refused };
     } catch (error) {
@@ -231,11 +231,11 @@ function withoutLoosenings({ entry, server }: Added, refused: readonly Loosening
     allow_sensitive: allowSensitive,
     ...rest
   } = entry;
-  const sources = server.launch.kind === 'local' ? server.launch.sandbox.mounts : [];
-  const keptMounts = (Array.isArray(mounts) ? mounts : []).filter((_, index) => {
-    const { source = '', target = '', readOnly = true } = sources[index] ?? {};
-    return !names.has(`mount:${source}:${target}:${readOnly ? 'ro' : 'rw'}`);
-  });
+  // One for each mount: targets are unique.
+  const ofMounts = findLoosenings(entry, server).filter(({ kind }) => kind === 'mount');
+  const keptMounts = (Array.isArray(mounts) ? mounts : []).filter(
+    (_, index) => !names.has(ofMounts[index]?.name ?? ''),
+  );
   const kept = (texts: Json | undefined, isKept: (name: string, text: Json) => boolean) =>
     Object.fromEntries(
       Object.entries(objectOf(texts)).filter(([name, text]) => isKept(name, text)),
@@ -260,14 +260,6 @@ const objectOf = (value: Json | undefined): JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? Object.fromEntries(Object.entries(value))
     : {};
-
-/** Whether the entry still contains the loosening: as a variable in an argument, or as its URL. */
-function isRequired(name: string, entry: JsonObject): boolean {
-  if (name.startsWith('variable:'))
-    return variablesOf(entry).includes(name.slice('variable:'.length));
-  const { url } = entry;
-  return typeof url === 'string' && name === `url:${url}`;
-}
 
 const variablesOf = (value: Json): readonly string[] => {
   if (typeof value === 'string') return variablesIn(value);

@@ -1,7 +1,15 @@
 import { mkdir, mkdtemp, readFile, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
-import { type Clients, type HubAddress, type ClientMachine, createClients } from '#clients';
+import {
+  type ClientMachine,
+  type Clients,
+  type HubAddress,
+  type HubFiles,
+  type ImportPlan,
+  clientNames,
+  createClients,
+} from '#clients';
 import { writeWhole } from '#store';
 
 /** An empty machine in a temporary folder. */
@@ -64,4 +72,12 @@ export async function openScratch(env: Readonly<Record<string, string>> = {}): P
       for (const folder of [home, records]) await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** The files of the user, not those of a workspace. */
+export const everything = { names: clientNames, scopes: ['user'], paths: [] } as const;
+
+/** Plans to import all that the clients of the user have. */
+export async function planOf(scratch: Scratch, files: HubFiles): Promise<ImportPlan> {
+  return await scratch.clients.planImport(await scratch.clients.find(everything), files, hub);
 }

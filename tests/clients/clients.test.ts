@@ -3,13 +3,11 @@ import { chmod, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { test } from 'vitest';
-import { clientNames } from '#clients';
 import { loadConfig } from '#config';
 import { HubError } from '#core';
-import { type Scratch, hub, openScratch } from './machine.ts';
+import { type Scratch, openScratch, planOf } from './machine.ts';
 
 const key = 'sk-planted0123456789';
-const everything = { names: clientNames, scopes: ['user'], paths: [] } as const;
 const cursorText = `{
   // mine
   "mcpServers": {
@@ -47,10 +45,6 @@ async function prepare(scratch: Scratch) {
   await scratch.put('.codex/config.toml', codexText);
   const config = await scratch.put('hub.json', hubText);
   return { config, dotenv: join(scratch.home, 'hub.env') };
-}
-
-async function planOf(scratch: Scratch, files: { config: string; dotenv: string }) {
-  return await scratch.clients.planImport(await scratch.clients.find(everything), files, hub);
 }
 
 test('servers of all files become entries that the hub can read, and nothing else in its config changes', async () => {
@@ -140,29 +134,6 @@ test('what the hub has now is taken out of the files, of which copies are kept',
   );
 });
 
-test.for([
-  [{ url: 'http://localhost:9191/mcp' }, true],
-  [{ url: 'https://127.0.0.1:9191/base/mcp/' }, true],
-  [{ url: 'http://[::1]:9191/mcp/notes' }, true],
-  [{ command: 'npx', args: ['mcp-remote', 'http://localhost:9191/mcp'] }, true],
-  [{ url: 'http://localhost:9191/api' }, false],
-  [{ url: 'https://mcp.example/mcp' }, false],
-  [{ command: 'npx', args: ['agenthub@1.0.0'] }, false],
-] as const)(
-  'an entry that connect has written for another port is no server: %j',
-  async ([entry, isHub]) => {
-    await using scratch = await openScratch();
-    const mcpServers = { agenthub: entry, other: entry };
-    await scratch.put('.cursor/mcp.json', JSON.stringify({ mcpServers }));
-    const config = await scratch.put('hub.json', '{"servers": {}}');
-    const { items } = await planOf(scratch, { config, dotenv: join(scratch.home, '.env') });
-    assert.deepEqual(
-      items.map(({ action }) => action),
-      isHub ? ['skip', 'add'] : ['add', 'present'],
-    );
-  },
-);
-
 test('servers of Claude Code for one folder are found, and taken out of there', async () => {
   await using scratch = await openScratch();
   const { folder } = scratch.machine;
@@ -188,20 +159,6 @@ test('servers of Claude Code for one folder are found, and taken out of there', 
   assert.deepEqual(after.projects['/other'], projects['/other']);
 });
 
-test('a file that cannot be understood is told of, and the others are read', async () => {
-  await using scratch = await openScratch();
-  await scratch.put('.cursor/mcp.json', `{"mcpServers": {"a": "${key}`);
-  await scratch.put('.codex/config.toml', codexText);
-  const { servers, problems } = await scratch.clients.find(everything);
-  assert.deepEqual(
-    servers.map(({ name }) => name),
-    ['memory', 'search'],
-  );
-  assert.equal(problems.length, 1);
-  assert.match(problems[0]?.message ?? '', /mcp\.json:1:\d+: not valid JSON/);
-  assert.doesNotMatch(problems[0]?.message ?? '', /planted/);
-});
-
 test('what stands in .env stays as it is', async () => {
   await using scratch = await openScratch();
   const files = await prepare(scratch);
@@ -212,24 +169,6 @@ test('what stands in .env stays as it is', async () => {
   const text = await readFile(files.dotenv, 'utf8');
   assert.ok(text.startsWith(`${before}\r\nMCP_MAIL_BOX_TOKEN=`));
   assert.equal((await stat(files.dotenv)).mode & 0o777, 0o640);
-});
-
-test('a key that .env could not hold is not taken, and nor is one behind a quote that is not closed', async () => {
-  const entry = { command: 'npx', args: ['@a/b@1.0.0'], env: { TOKEN: `'"\`` } };
-  for (const [dotenv, token] of [
-    ['', `'"\``],
-    ['A="open\n', "it's"],
-  ] as const) {
-    await using scratch = await openScratch();
-    await scratch.put(
-      '.cursor/mcp.json',
-      JSON.stringify({ mcpServers: { a: { ...entry, env: { TOKEN: token } } } }),
-    );
-    const config = await scratch.put('hub.json', '{"servers": {}}');
-    const files = { config, dotenv: await scratch.put('hub.env', dotenv) };
-    const [item] = (await planOf(scratch, files)).items;
-    assert.equal(item?.action === 'skip' && item.why.includes('.env'), true, dotenv);
-  }
 });
 
 test('a config that is wrong is refused before anything is written', async () => {

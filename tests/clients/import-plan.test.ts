@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { describe, test } from 'vitest';
+import type { ImportItem } from '#clients';
+import { openScratch, planOf } from './machine.ts';
+
+test.for([
+  [{ url: 'http://localhost:9191/mcp' }, true],
+  [{ url: 'https://127.0.0.1:9191/base/mcp/' }, true],
+  [{ url: 'http://[::1]:9191/mcp/notes' }, true],
+  [{ command: 'npx', args: ['mcp-remote', 'http://localhost:9191/mcp'] }, true],
+  [{ url: 'http://localhost:9191/api' }, false],
+  [{ url: 'https://mcp.example/mcp' }, false],
+  [{ command: 'npx', args: ['agenthub@1.0.0'] }, false],
+] as const)(
+  'an entry that connect has written for another port is no server: %j',
+  async ([entry, isHub]) => {
+    await using scratch = await openScratch();
+    const mcpServers = { agenthub: entry, other: entry };
+    await scratch.put('.cursor/mcp.json', JSON.stringify({ mcpServers }));
+    const config = await scratch.put('hub.json', '{"servers": {}}');
+    const { items } = await planOf(scratch, { config, dotenv: join(scratch.home, '.env') });
+    assert.deepEqual(
+      items.map(({ action }) => action),
+      isHub ? ['skip', 'add'] : ['add', 'present'],
+    );
+  },
+);
+
+test('a key that .env could not hold is not taken, and nor is one behind a quote that is not closed', async () => {
+  const entry = { command: 'npx', args: ['@a/b@1.0.0'], env: { TOKEN: `'"\`` } };
+  for (const [dotenv, token] of [
+    ['', `'"\``],
+    ['A="open\n', "it's"],
+  ] as const) {
+    await using scratch = await openScratch();
+    await scratch.put(
+      '.cursor/mcp.json',
+      JSON.stringify({ mcpServers: { a: { ...entry, env: { TOKEN: token } } } }),
+    );
+    const config = await scratch.put('hub.json', '{"servers": {}}');
+    const files = { config, dotenv: await scratch.put('hub.env', dotenv) };
+    const [item] = (await planOf(scratch, files)).items;
+    assert.equal(item?.action === 'skip' && item.why.includes('.env'), true, dotenv);
+  }
+});
+
+/** A machine with these servers in Cursor's file, and a config of the hub. */
+async function withServers(mcpServers: object, servers: object = {}, env = {}) {
+  const scratch = await openScratch(env);
+  await scratch.put('.cursor/mcp.json', JSON.stringify({ mcpServers }));
+  const config = await scratch.put('hub.json', JSON.stringify({ servers }));
+  const files = { config, dotenv: join(scratch.home, '.env') };
+  return { scratch, files, [Symbol.asyncDispose]: () => scratch[Symbol.asyncDispose]() };
+}
+
+const outcomeOf = (item: ImportItem) =>
+  item.action === 'skip' ? item.why : `${item.action} ${item.name}`;
+
+describe('names that the hub does not allow are changed:', () => {
+  test.for([
+    ['a b.c', 'a-b-c'],
+    ['_-a-', 'a'],
+    ['дом', 'server'],
+    ['x'.repeat(40), 'x'.repeat(32)],
+  ] as const)('%s to %s', async ([written, name]) => {
+    await using machine = await withServers({ [written]: { url: 'https://a.example/mcp' } });
+    const { items } = await planOf(machine.scratch, machine.files);
+    assert.deepEqual(items.map(outcomeOf), [`add ${name}`]);
+  });
+
+  test('a name that is taken gets a number, within the length that is allowed', async () => {
+    const name = 'x'.repeat(32);
+    await using machine = await withServers(
+      {
+        [name]: { url: 'https://a.example/mcp' },
+        [`${name}y`]: { url: 'https://b.example/mcp' },
+      },
+      { [name]: { image: 'x:1' } },
+    );
+    const { items } = await planOf(machine.scratch, machine.files);
+    assert.deepEqual(items.map(outcomeOf), [`add ${'x'.repeat(30)}-2`, `add ${'x'.repeat(30)}-3`]);
+  });
+});
+
+test('a server of any version is present, and one with other arguments is not', async () => {
+  await using machine = await withServers(
+    {
+      npm: { command: 'npx', args: ['@a/b@2.0.0'] },
+      pypi: { command: 'uvx', args: ['name==2.0'] },
+      other: { command: 'npx', args: ['@a/b@2.0.0', 'x'] },
+    },
+    { one: { package: '@a/b@1.0.0' }, two: { package: 'uvx:name==1.0' } },
+  );
+  const { items } = await planOf(machine.scratch, machine.files);
+  assert.deepEqual(items.map(outcomeOf), ['present one', 'present two', 'add other']);
+});
+
+test.for([
+  ['not an object', 1, /./],
+  ['a program of this machine', { command: '/opt/own', args: [] }, /^it runs "\/opt\/own" from/],
+  ['a git reference', { command: 'uvx', args: ['--from', 'git+https://x/y', 'z'] }, /git/],
+  ['an option of docker', { command: 'docker', args: ['exec', 'x'] }, /"docker" command/],
+  ['what the hub refuses', { url: 'ftp://host/x' }, /hub\.json:\d+:\d+: servers\.one\.url: /],
+] as const)('an entry with %s is skipped, and others are added', async ([, entry, why]) => {
+  await using machine = await withServers({ one: entry, two: { url: 'https://a.example/mcp' } });
+  const { items } = await planOf(machine.scratch, machine.files);
+  const [skipped, added] = items.map(outcomeOf);
+  assert.match(skipped ?? '', why);
+  assert.equal(added, 'add two');
+});
+
+describe('a hint', () => {
+  const hintsOf = async (entry: (home: string) => object) => {
+    await using scratch = await openScratch();
+    await scratch.put('notes/a.md', '');
+    await scratch.put(
+      '.cursor/mcp.json',
+      JSON.stringify({ mcpServers: { one: entry(scratch.home) } }),
+    );
+    const config = await scratch.put('hub.json', '{"servers": {}}');
+    const [item] = (await planOf(scratch, { config, dotenv: join(scratch.home, '.env') })).items;
+    assert.ok(item?.action === 'add');
+    return item.hints.map(hint => hint.replaceAll(scratch.home, '<home>'));
+  };
+  const npx = (...args: readonly string[]) => ({ command: 'npx', args: ['@a/b@1.0.0', ...args] });
+  const network = (what: string) =>
+    `it has ${what}, so it probably needs the network: add "network": "bridge"`;
+  const mount = (path: string) =>
+    `${JSON.stringify(path)} is not in its container: add "mounts": ["${path}:${path}"], and append ":rw" to let it write there`;
+
+  test.for([
+    ['a key', npx('--token', 'sk-planted0123456789'), [network('a key')]],
+    ['an address', npx('https://api.example'), [network('an address')]],
+    ['an address in a variable', { ...npx(), env: { A: 'postgres://x' } }, [network('an address')]],
+    ['neither', npx('--x', 'y'), []],
+    ['a path that does not exist', npx('/none/such'), []],
+  ] as const)('for the network is given with %s', async ([, entry, hints]) => {
+    const { length } = hints;
+    const given = await hintsOf(() => entry);
+    assert.deepEqual(given.slice(0, length), hints);
+    assert.equal(
+      given.some(hint => /network/.test(hint)),
+      length > 0,
+    );
+    assert.ok(!given.some(hint => /is not in its container/.test(hint)));
+  });
+
+  test('for a path is given if it exists and is not mounted', async () => {
+    const given = await hintsOf(home => npx(`--folder=${home}/notes`, `${home}/none`));
+    assert.ok(given.includes(mount('<home>/notes')), given.join('\n'));
+    assert.ok(!given.join().includes('<home>/none'));
+    const docker = (home: string) => ({
+      command: 'docker',
+      args: ['run', '-v', `${home}/notes:${home}/notes`, 'a/b:1', `${home}/notes/a.md`],
+    });
+    assert.ok(!(await hintsOf(docker)).join().includes('is not in its container'));
+  });
+});
+
+describe('settings that are not allowed', () => {
+  const run = (...options: readonly string[]) => ({
+    command: 'docker',
+    args: ['run', ...options, 'evil/files:1'],
+  });
+  const env = { TOKEN: 's3cret', FOLDER: '/srv' };
+
+  /** What becomes of a server of Claude Code if these of its settings are allowed. */
+  async function tightened(entry: object, ...allowed: readonly string[]) {
+    await using scratch = await openScratch(env);
+    await scratch.put('.claude.json', JSON.stringify({ mcpServers: { one: entry } }));
+    const config = await scratch.put(
+      'hub.json',
+      '{"servers": {"other": {"image": "o:1", "volumes": {"data": "/d"}}}}',
+    );
+    const files = { config, dotenv: join(scratch.home, '.env') };
+    const plan = await planOf(scratch, files);
+    const { items } = await scratch.clients.tighten(plan, files, (server, { name }) => {
+      assert.equal(server, 'one');
+      return allowed.includes(name);
+    });
+    const [item] = items;
+    assert.ok(item);
+    if (item.action !== 'add') return outcomeOf(item);
+    const { auto_start: _, image, ...rest } = item.entry;
+    assert.equal(image, 'evil/files:1');
+    return { rest, dropped: item.dropped.map(({ name }) => name) };
+  }
+
+  test.for([
+    ['network:bridge', ['--network', 'host'], { network: 'bridge' }],
+    ['user:0:0', ['-u', '0:0'], { user: '0:0' }],
+    ['mount:/srv:/a:ro', ['-v', '/srv:/a:ro'], { mounts: ['/srv:/a:ro'] }],
+    ['volume:data', ['-v', 'data:/a'], { volumes: { data: '/a' } }],
+    ['variable:TOKEN', ['-e', 'TOKEN'], { env: { TOKEN: '${TOKEN:-}' } }],
+  ] as const)(
+    '%s is taken out of the entry, and stays if it is allowed',
+    async ([name, options, kept]) => {
+      assert.deepEqual(await tightened(run(...options)), { rest: {}, dropped: [name] });
+      assert.deepEqual(await tightened(run(...options), name), { rest: kept, dropped: [] });
+    },
+  );
+
+  test('go one by one', async () => {
+    assert.deepEqual(
+      await tightened(
+        run('-v', '/srv:/a:ro', '-v', '/srv:/b:rw', '-v', '/srv:/c:ro'),
+        'mount:/srv:/a:ro',
+        'mount:/srv:/c:ro',
+      ),
+      { rest: { mounts: ['/srv:/a:ro', '/srv:/c:ro'] }, dropped: ['mount:/srv:/b:rw'] },
+    );
+  });
+
+  test('a mount goes even if the variable in its source is allowed', async () => {
+    const mount = 'mount:${FOLDER}/x:/a:rw';
+    const entry = run('-v', '${FOLDER}/x:/a');
+    assert.deepEqual(await tightened(entry, 'variable:FOLDER'), { rest: {}, dropped: [mount] });
+    assert.deepEqual(await tightened(entry, 'variable:FOLDER', mount), {
+      rest: { mounts: ['${FOLDER}/x:/a:rw'] },
+      dropped: [],
+    });
+  });
+
+  test.for([
+    [{ command: 'npx', args: ['@a/b@1.0.0', '${TOKEN}'] }, 'variable:TOKEN'],
+    [{ url: 'https://${TOKEN}.example/mcp' }, 'variable:TOKEN'],
+  ] as const)('skip a server that cannot be without them: %j', async ([entry, name]) => {
+    assert.match(
+      JSON.stringify(await tightened(entry)),
+      new RegExp(`cannot run without .*${name}.* --allow 'one/${name}'`),
+    );
+  });
+});
+
+test('keys of a server that is skipped at the end are not written', async () => {
+  await using machine = await withServers({}, {}, { TOKEN: 's3cret' });
+  const { scratch, files } = machine;
+  const args = (token: string) => ['@a/b@1.0.0', '--token', 'sk-planted0123456789', token];
+  await scratch.put(
+    '.claude.json',
+    JSON.stringify({ mcpServers: { one: { command: 'npx', args: args('${TOKEN}') } } }),
+  );
+  const plan = await planOf(scratch, files);
+  assert.equal(plan.variables.length, 1);
+  const { variables } = await scratch.clients.tighten(plan, files, () => false);
+  assert.deepEqual(variables, []);
+});
