@@ -382,30 +382,3 @@ test.for(['EACCES', 'EROFS', 'ENOSPC', 'EBUSY'])(
     assert.deepEqual(await scratch.files(), before);
   },
 );
-
-test('a file that is not UTF-8, and a folder in its place, are refused', async () => {
-  await using scratch = await openScratch();
-  const file = await scratch.put('.claude.json', '');
-  await writeFile(file, Buffer.from([0x7b, 0xff, 0x7d]));
-  const place = { client: 'claude-code', scope: 'user' } as const;
-  await assert.rejects(connect(place, scratch), {
-    code: 'HUB_CONFIG_INVALID',
-    message: /not UTF-8/,
-  });
-  await mkdir(join(scratch.home, '.cursor/mcp.json'), { recursive: true });
-  const cursor = { client: 'cursor', scope: 'user' } as const;
-  await assert.rejects(connect(cursor, scratch), {
-    code: 'HUB_CONFIG_INVALID',
-    message: /is a folder/,
-  });
-});
-
-test('copies do not grow without end', async () => {
-  await using scratch = await openScratch();
-  await scratch.put('.claude.json', '{}');
-  for (let number = 1; number <= 99; number++)
-    await scratch.put(`.claude.json.agenthub-backup-${number}`, '');
-  const place = { client: 'claude-code', scope: 'user' } as const;
-  await assert.rejects(connect(place, scratch), { code: 'HUB_CONFIG_UNWRITABLE' });
-  assert.equal((await scratch.files())['.claude.json'], '{}');
-});
