@@ -47,13 +47,11 @@ export async function tryServer(
 
   try {
     const { running, lists, subscription } = await startServer({
-      config,
-      signal: AbortSignal.any([signal, over.signal]),
+      attempt: { config, variant: undefined, signal: AbortSignal.any([signal, over.signal]) },
       hub: { ...needs, launch: crew.launch },
       log,
       output: silent,
       own: undefined,
-      variant: undefined,
       events: {
         stderr(line) {
           stderr.add(line);

@@ -92,7 +92,6 @@ function startNeedsOf(parts: Parts): Parameters<typeof createRunner>[0]['start']
   const output = createLimitedLog(log, needs);
   return {
     hub: needs,
-    continuity: needs.launches?.continuity,
     own,
     log,
     output,

@@ -13,15 +13,20 @@ import {
   initialize,
 } from './handshake.ts';
 
-export type LaunchNeeds = {
+/** One attempt to start a server. */
+export type StartAttempt = {
   readonly config: ServerConfig;
   readonly signal: AbortSignal;
+  /** Tells the instance from the one it replaces; undefined for the first, and every second after. */
+  readonly variant: string | undefined;
+};
+
+export type LaunchNeeds = {
+  readonly attempt: StartAttempt;
   readonly hub: Pick<ServerNeeds, 'clock' | 'random' | 'hubVersion' | 'eras' | 'launch'>;
   readonly log: Log;
   readonly events: LaunchEvents;
   readonly own: Own | undefined;
-  /** Tells the instance from the one it replaces; undefined for the first, and every second after. */
-  readonly variant: string | undefined;
   /** Called before an instance is launched. */
   readonly launching: () => void;
 };
@@ -31,7 +36,7 @@ const probeInstance = 'probe';
 
 /** Launches an instance, and determines the era of its handshake. */
 export async function launchInEra(needs: LaunchNeeds) {
-  const { config, signal } = needs;
+  const { config, signal } = needs.attempt;
   const { eras } = needs.hub;
   const instance = await launchOwn(needs);
   /** Identifies the program in the table of eras. */
@@ -52,14 +57,16 @@ export async function launchInEra(needs: LaunchNeeds) {
   return { ...known, isOlder: false, ...(await findEra(needs, instance, key)) };
 }
 
-function launchOwn({ config, signal, hub, events, own, variant, launching }: LaunchNeeds) {
+function launchOwn({ attempt, hub, events, own, launching }: LaunchNeeds) {
+  const { config, signal, variant } = attempt;
   launching();
   return hub.launch(config, events, signal, own?.instance ?? variant);
 }
 
 /** Finds the era of a local program, by probing an instance that is not used afterwards. */
 async function findEra(needs: LaunchNeeds, instance: Instance, key: string) {
-  const { config, signal, hub } = needs;
+  const { hub, attempt } = needs;
+  const { config, signal } = attempt;
   /** The first start of a program without an identity may install it; a second at the same time would interfere. */
   const isAlone = instance.identity === undefined;
   let isSpent = false;
@@ -90,7 +97,11 @@ async function findEra(needs: LaunchNeeds, instance: Instance, key: string) {
   }
 }
 
-export const handshakeOptionsOf = ({ config, hub, own }: LaunchNeeds): HandshakeOptions => ({
+export const handshakeOptionsOf = ({
+  attempt: { config },
+  hub,
+  own,
+}: LaunchNeeds): HandshakeOptions => ({
   server: config.name,
   hubVersion: hub.hubVersion,
   timeoutMs: config.startTimeoutMs,
@@ -144,10 +155,10 @@ async function probeEra(instance: Instance, needs: LaunchNeeds): Promise<Era> {
 /** Rejects with HUB_SERVER_STOPPED once the start is cancelled, and with HUB_SERVER_START_FAILED after `limitMs`. */
 export async function duringStart<T>(
   work: Promise<T>,
-  { signal, hub }: LaunchNeeds,
+  { attempt, hub }: LaunchNeeds,
   limitMs?: number,
 ): Promise<T> {
-  using cancelling = untilAborted(signal);
+  using cancelling = untilAborted(attempt.signal);
   const stopped = cancelling.aborted.then(() => {
     throw new HubError('HUB_SERVER_STOPPED', 'it was stopped while it started');
   });

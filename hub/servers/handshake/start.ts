@@ -8,11 +8,11 @@ import {
   createPace,
   createUpstream,
 } from '#upstream';
-import { type Continuity, adoptInstance, resumeSession } from '../adoption/adoption.ts';
+import { adoptInstance, resumeSession } from '../adoption/adoption.ts';
 import { readListing } from '../listing/listing.ts';
 import { type RereadsNeeds, createRereads, isListChange } from '../listing/reread.ts';
 import { createSubscription } from '../listing/subscription.ts';
-import type { Interest, Running } from '../server-types.ts';
+import type { Interest, Running, ServerNeeds } from '../server-types.ts';
 import { handshakeAs, isOfOtherEra, misconfigured, unheard } from './entry-era.ts';
 import { olderKeyOf, takeForNewer } from './eras.ts';
 import { type HandshakeOptions, type ServerInfo, handshake, speechOf } from './handshake.ts';
@@ -30,8 +30,8 @@ export type Started = Awaited<ReturnType<typeof openSession>> & {
 };
 
 export type StartNeeds = LaunchNeeds & {
-  /** Absent: no instance is adopted. */
-  readonly continuity?: Continuity | undefined;
+  /** Without `launches.continuity`, no instance is adopted. */
+  readonly hub: Pick<ServerNeeds, 'launches'>;
   /** Log for output whose rate the server decides. */
   readonly output: LimitedLog;
   /** What the clients of the server want and receive. */
@@ -65,7 +65,9 @@ export async function launchServer(needs: StartNeeds): Promise<Started> {
 
 /** Undefined if there is no instance to adopt, or it does not respond. */
 async function adopt(needs: StartNeeds): Promise<Started | undefined> {
-  const { config, signal, continuity, log } = needs;
+  const { log, hub, attempt } = needs;
+  const { config, signal } = attempt;
+  const continuity = hub.launches?.continuity;
   // The instance of a session ends with its session.
   if (!continuity || needs.own) return undefined;
   const adopted = await adoptInstance(config, needs.events, continuity, signal);
@@ -95,10 +97,10 @@ async function openWithin(
   perform: Perform,
   firstId?: number,
 ) {
-  const { signal } = needs;
+  const { config, signal } = needs.attempt;
   const opening = openSession(instance, needs, perform, firstId);
   try {
-    return await duringStart(opening, needs, needs.config.startTimeoutMs);
+    return await duringStart(opening, needs, config.startTimeoutMs);
   } catch (error) {
     opening.then(
       ({ subscription }) => subscription?.stop(),
@@ -110,7 +112,7 @@ async function openWithin(
 }
 
 async function startOnce(needs: StartNeeds): Promise<Started | { readonly wrongEra: unknown }> {
-  const { config, signal } = needs;
+  const { config, signal, variant } = needs.attempt;
   const { eras } = needs.hub;
   const launched = await launchInEra(needs);
   const { instance, key, opening, entryEra, isOlder, servesOlder } = launched;
@@ -131,7 +133,7 @@ async function startOnce(needs: StartNeeds): Promise<Started | { readonly wrongE
     if (entryEra === undefined && !isOlder)
       await eras.confirm(key, era, config.launch.kind === 'local');
     signal.throwIfAborted();
-    return { ...session, variant: needs.variant, isAdopted: false };
+    return { ...session, variant, isAdopted: false };
   } catch (error) {
     subscription?.stop();
     await instance.stop({ graceMs: signal.aborted ? graceMs : 0 });
@@ -156,7 +158,7 @@ async function openSession(
   perform: Perform,
   firstId: number | undefined,
 ) {
-  const { name: server, startTimeoutMs, callTimeoutMs } = needs.config;
+  const { name: server, startTimeoutMs, callTimeoutMs } = needs.attempt.config;
   const { hub, log, output, client, lists: listNeeds } = needs;
   const { clock, random, hubVersion } = hub;
   /** List changes before the first reading do not matter. */

@@ -1,5 +1,6 @@
 import type { ServerConfig } from '#config';
 import { HubError } from '#core';
+import type { StartAttempt } from '../handshake/launch-in-era.ts';
 import { type StartNeeds, type Started, launchServer, startServer } from '../handshake/start.ts';
 import type { PersistedState } from '../persisted-state.ts';
 import type { Server } from '../server-types.ts';
@@ -10,8 +11,8 @@ import { type Effect, type LifecycleEvent, type LifecycleState, initialState } f
 export type Runner = ReturnType<typeof createRunner>;
 
 type Needs = Pick<InstancePoolNeeds, 'record' | 'isHeard'> & {
-  /** What all starts need; `config`, `variant` and `signal` are of one start. */
-  readonly start: Omit<StartNeeds, 'config' | 'variant' | 'signal'>;
+  /** What all starts need. */
+  readonly start: Omit<StartNeeds, 'attempt'>;
   readonly persisted: Pick<PersistedState, 'forgetHandle'>;
   /** Whether no two instances of a config may run at the same time. Throws HubError. */
   readonly isExclusive: ((config: ServerConfig) => boolean) | undefined;
@@ -154,11 +155,9 @@ function createPerformer(
 ): (effect: Effect) => void {
   let cancelling = new AbortController();
   let delay: Disposable | undefined;
-  const launchOf = ({ variant, config = record.config }: Partial<StartNeeds>): StartNeeds => ({
+  const launchOf = ({ variant, config = record.config }: Partial<StartAttempt>): StartNeeds => ({
     ...start,
-    config,
-    variant,
-    signal: cancelling.signal,
+    attempt: { config, variant, signal: cancelling.signal },
   });
   return effect => {
     switch (effect.type) {
