@@ -113,7 +113,7 @@ describe('the era of a server', () => {
     ['2025', 'modern', 'legacy'],
     ['2026', 'legacy', 'modern'],
   ] as const)
-    test(`that is remembered as ${wrong} and has become ${right} is found out anew`, async () => {
+    test(`that is remembered as ${wrong} and has become ${right} is determined again`, async () => {
       const { log, logged } = createRecordingLog();
       await using servers = scene([speaks(spoken)], { log });
       const server = servers.get(`speaks-${spoken}`);
@@ -122,7 +122,7 @@ describe('the era of a server', () => {
       assert.equal(await eraOf(server), right);
       assert.equal(await servers.eras.recall(key), right);
       assert.equal(servers.launched.length, 3, 'as remembered, to find out, and as found out');
-      assert.ok(logged.some(({ message }) => message.includes('found out anew')));
+      assert.ok(logged.some(({ message }) => message.includes('determined again')));
       assert.equal(server.lastError, undefined);
     });
 
