@@ -43,7 +43,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'http/routes/dashboard',
   ],
   'http/routes/ollama': ['http/routes/events'],
-  'http/plain-posts': ['http/plain-response'],
   'installs/draft': ['installs/filling'],
   'installs/installs': [
     'installs/belongings',
