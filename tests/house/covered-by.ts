@@ -133,8 +133,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'telemetry/log': ['telemetry/known-secrets'],
   'telemetry/metrics': ['telemetry/histogram', 'telemetry/otel/metrics'],
   'telemetry/otel/otel': ['telemetry/otel/spans', 'telemetry/trace'],
-  'transports/posts': ['transports/http-session'],
-  'transports/streamable': ['transports/session-table'],
   'upstream/upstream': ['upstream/call-errors'],
   'vectors/embedded': ['vectors/memory', 'vectors/points'],
   'vectors/qdrant': ['vectors/qdrant-link', 'vectors/vectors'],

@@ -10,20 +10,13 @@ import { readRequest } from '../../hub/transports/http-message.ts';
 import { createHttpSession } from '../../hub/transports/http-session.ts';
 import { createPost, finish } from '../../hub/transports/posts.ts';
 import { send } from './raw.ts';
+import { createScriptedSession } from './scripted-session.ts';
 
 test('what a server says of a request that is answered waits for the stream of the session', async () => {
-  const http = createHttpSession(
-    'session',
-    'all',
-    () => ({
-      principal: caller,
-      protocolVersion: '2025-11-25',
-      accept: async () => undefined,
-      save: () => undefined,
-      close() {},
-    }),
-    { clock: systemClock, budget: createReplayBudget(1024 * 1024) },
-  );
+  const http = createHttpSession('session', 'all', () => createScriptedSession().session, {
+    clock: systemClock,
+    budget: createReplayBudget(1024 * 1024),
+  });
   const server = createServer((request, response) => {
     if (request.method === 'GET') return void http.standing.attach(response, undefined);
     const incoming = readRequest(request, response, 'all', caller);

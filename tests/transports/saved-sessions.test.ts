@@ -3,9 +3,9 @@ import { test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
 import { caller } from '#helpers/principal';
 import type { SessionSettings } from '#routing';
-import { createSavedSessions, createSessionIds } from '#transports';
 import { createReplayBudget } from '../../hub/transports/event-stream.ts';
 import { createHttpSession } from '../../hub/transports/http-session.ts';
+import { createDisk, createScriptedSession, openSaved } from './scripted-session.ts';
 
 const idleMs = 30 * 60_000;
 const none: SessionSettings = { logLevel: undefined, subscriptions: [] };
@@ -15,29 +15,9 @@ const opened = {
 };
 const clock = createManualClock();
 
-/** The lines of a journal, which runs of the hub share. */
-const createDisk = () => ({ lines: new Array<string>(), closed: 0 });
-
 /** One run of a hub on the disk. */
 async function startRun(disk = createDisk(), maxSessions = 100) {
-  const saved = createSavedSessions(
-    { idleMs, maxSessions },
-    {
-      clock,
-      ids: createSessionIds({
-        secret: Buffer.alloc(32),
-        hubId: 'hub',
-        credentialOf: () => undefined,
-      }),
-      listed: Promise.resolve(),
-      openJournal: () => ({
-        open: async () => disk.lines.map(line => JSON.parse(line)),
-        append: async record => disk.lines.push(JSON.stringify(record)) > 0,
-        close: async () => void disk.closed++,
-      }),
-    },
-  );
-  await saved.start(new AbortController().signal);
+  const saved = await openSaved(disk, { clock, idleMs, maxSessions });
   return {
     saved,
     disk,
@@ -49,13 +29,7 @@ async function startRun(disk = createDisk(), maxSessions = 100) {
       const http = createHttpSession(
         id,
         'all',
-        () => ({
-          principal: caller,
-          protocolVersion: '2025-11-25',
-          accept: async () => undefined,
-          save: () => state.settings,
-          close() {},
-        }),
+        () => ({ ...createScriptedSession().session, save: () => state.settings }),
         { clock, budget: createReplayBudget(1024) },
       );
       saved.track(http);

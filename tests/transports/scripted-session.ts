@@ -1,0 +1,90 @@
+import { caller } from '#helpers/principal';
+import type { Session } from '#routing';
+import { createSavedSessions, createSessionIds } from '#transports';
+import type { Clock } from '#core';
+import type { HttpResponse } from '../../hub/transports/http-message.ts';
+
+/** A session that answers nothing and keeps why it was closed. */
+export function createScriptedSession() {
+  const closed: string[] = [];
+  const session: Session = {
+    principal: caller,
+    protocolVersion: '2025-11-25',
+    accept: async () => undefined,
+    save: () => ({ logLevel: undefined, subscriptions: [] }),
+    close: reason => void closed.push(reason),
+  };
+  return { session, closed };
+}
+
+/** The lines of a journal, which runs of the hub share. */
+export const createDisk = () => ({ lines: new Array<string>(), closed: 0 });
+export type Disk = ReturnType<typeof createDisk>;
+
+/** What a run of a hub knows of the sessions on the disk. */
+export async function openSaved(
+  disk: Disk,
+  {
+    clock,
+    idleMs,
+    maxSessions = 100,
+    listed = Promise.resolve(),
+  }: {
+    readonly clock: Clock;
+    readonly idleMs: number;
+    readonly maxSessions?: number;
+    readonly listed?: Promise<void>;
+  },
+) {
+  const saved = createSavedSessions(
+    { idleMs, maxSessions },
+    {
+      clock,
+      ids: createSessionIds({
+        secret: Buffer.alloc(32),
+        hubId: 'hub',
+        credentialOf: () => undefined,
+      }),
+      listed,
+      openJournal: () => ({
+        open: async () => disk.lines.map(line => JSON.parse(line)),
+        append: async record => disk.lines.push(JSON.stringify(record)) > 0,
+        close: async () => void disk.closed++,
+      }),
+    },
+  );
+  await saved.start(new AbortController().signal);
+  return saved;
+}
+
+/** A connection that keeps what is written to it. */
+export function createRecordingResponse() {
+  let text = '';
+  let isOver = false;
+  const closed: (() => void)[] = [];
+  const over = (): void => {
+    isOver = true;
+    for (const listener of closed.splice(0)) listener();
+  };
+  const response: HttpResponse = {
+    headersSent: false,
+    get destroyed() {
+      return isOver;
+    },
+    writableLength: 0,
+    writeHead: () => response,
+    flushHeaders() {},
+    write(chunk) {
+      text += String(chunk);
+      return true;
+    },
+    end: over,
+    cork() {},
+    uncork() {},
+    setTimeout() {},
+    destroy: over,
+    on: (_event, listener) => void closed.push(listener),
+    once: (_event, listener) => void closed.push(listener),
+  };
+  return { response, text: () => text, isOver: () => isOver };
+}
