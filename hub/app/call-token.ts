@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import type { ConfigSource, ServerConfig } from '#config';
+import type { ServerConfig } from '#config';
 import { type Log, messageOf } from '#core';
 import type { CallToken } from '#http';
 import type { Exposure } from '#runtimes/docker';
@@ -11,7 +11,8 @@ export type CallTokenNeeds = {
   readonly dataDir: Pick<DataDir, 'path'>;
   readonly exposure: Exposure;
   readonly place: Placement;
-  readonly source: ConfigSource;
+  /** The active config. A new config has a new array of servers. */
+  readonly source: { readonly current: { readonly servers: readonly ServerConfig[] } };
   readonly log: Log;
 };
 
@@ -28,7 +29,7 @@ export function createCallToken(
   let token: string | undefined;
   let making: Promise<void> | undefined;
   let current: CallToken | undefined;
-  /** The servers of the last seen config. A new config has a new array. */
+  /** The servers of the last seen config. */
   let seen: readonly ServerConfig[] | undefined;
   let networked: string | undefined;
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Settings } from '#config';
+import type { ConfigSource, Settings } from '#config';
 import type { Clock } from '#core';
 import type { Endpoint, Router } from '#routing';
 import type { Servers } from '#servers';
@@ -21,6 +21,7 @@ type Needs = CallTokenNeeds & {
   readonly settings: Settings;
   readonly dataDir: DataDir;
   readonly backlog: Backlog;
+  readonly source: ConfigSource;
   readonly router: Router;
   /** The servers of the config. */
   readonly servers: Servers;

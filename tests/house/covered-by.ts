@@ -114,7 +114,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'servers/persisted-state',
   ],
   'store/table': ['store/folder'],
-  'system/call-token': ['app/call-token', 'app/wire-transports'],
+  'system/call-token': ['app/wire-transports'],
   'system/docker-images': ['runtimes/docker/image/make'],
   'system/docker-runtime': [
     'runtimes/docker/container/create',
