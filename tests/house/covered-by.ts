@@ -56,15 +56,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'jobs/jobs': ['jobs/job'],
   'jsonrpc/spans': ['jsonrpc/stdio-frames'],
   'mcp/headers': ['mcp/metadata'],
-  'models/models': [
-    'models/complete',
-    'models/embed',
-    'models/failure',
-    'models/ollama-call',
-    'models/ollama-health',
-    'models/pull',
-    'models/warm-up',
-  ],
   'resilience/redis-sharing': ['resilience/redis-scripts'],
   'routing/steps/observe': ['routing/bridge/send'],
   'routing/bridge/input-required': [

@@ -106,19 +106,6 @@ describe('a completion ends with its kind of failure', () => {
     assert.equal(failure.kind, 'unreachable');
     assert.match(failure.message, /ECONNREFUSED.*OLLAMA_HOST/);
   });
-
-  test('where OLLAMA_HOST is not set: unreachable', async () => {
-    const { createModels } = await import('#models');
-    const { silent, systemClock } = await import('#core');
-    const breaker = openModels(ollama.url).breaker;
-    const models = createModels(
-      { url: undefined },
-      { clock: systemClock, log: silent, fetch, breaker },
-    );
-    assert.deepEqual(models.status, { kind: 'off' });
-    assert.equal(await kindOf(models.complete(asking(), never)), 'unreachable');
-    models.warmUp('llama3.2:3b');
-  });
 });
 
 describe('a completion is whole', () => {

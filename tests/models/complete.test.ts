@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { modelNamed, startOllama } from '../doubles/ollama.ts';
+import { asking, failureOf, kindOf, never, openModels } from './scene.ts';
+import { complete } from '../../hub/models/complete.ts';
+import { hang, linesOf, openScripted } from './scripted.ts';
+
+describe('what is sent', () => {
+  test('is the whole prompt, not to be cut, with options as given and thoughts off', async () => {
+    await using ollama = await startOllama();
+    await using scene = openModels(ollama.url, undefined, { keepAlive: '10m' });
+    await scene.models.complete(
+      asking({ system: 'S', prompt: ' P\n', options: { num_ctx: 512, temperature: 0.5 } }),
+      never,
+    );
+    assert.deepEqual(ollama.received('/api/chat')[0]?.body, {
+      model: 'llama3.2:3b',
+      messages: [
+        { role: 'system', content: 'S' },
+        { role: 'user', content: ' P\n' },
+      ],
+      options: { num_ctx: 512, temperature: 0.5 },
+      think: false,
+      keep_alive: '10m',
+      truncate: false,
+      shift: false,
+      stream: true,
+    });
+  });
+
+  test('asks for thoughts where an option says so, and a number stays a number', async () => {
+    await using ollama = await startOllama({ models: [] });
+    ollama.add(modelNamed('deepseek-r1:14b', { capabilities: ['completion', 'thinking'] }));
+    await using scene = openModels(ollama.url, undefined, { keepAlive: '-1' });
+    await scene.models.complete(
+      asking({ model: 'deepseek-r1:14b', system: undefined, options: { think: true } }),
+      never,
+    );
+    const body = ollama.received('/api/chat')[0]?.body;
+    assert.deepEqual([body?.['think'], body?.['keep_alive'], body?.['options']], [true, -1, {}]);
+    assert.deepEqual(body?.['messages'], [{ role: 'user', content: 'make it better' }]);
+  });
+});
+
+const saying = (...lines: readonly object[]) =>
+  openScripted(({ path }) => (path === '/api/chat' ? linesOf(...lines) : undefined));
+const chunk = (content: string, more: object = {}) => ({ message: { content, ...more } });
+const done = { message: {}, done: true };
+
+describe('an answer', () => {
+  const request = asking({ model: 'chat' });
+
+  test('has its text, the model as it is listed, and the counts of its last line', async () => {
+    const counts = { prompt_eval_count: 7, eval_count: 2 };
+    const scene = saying(chunk(' better'), chunk(' prompt\n'), { ...done, ...counts });
+    const pieces: string[] = [];
+    const progress = (piece: string) => void pieces.push(piece);
+    assert.deepEqual(await complete({ ...request, progress }, never, scene), {
+      text: 'better prompt',
+      model: 'chat:latest',
+      digest: 'c',
+      tookMs: 0,
+      promptTokens: 7,
+      outputTokens: 2,
+    });
+    assert.equal(pieces.join('').trim(), 'better prompt');
+    assert.equal(scene.modelList.cached('chat')?.isLoaded, true);
+  });
+
+  test('without counts, and with lines of another form, is one', async () => {
+    const scene = saying({ message: 'x' }, {}, chunk('better'), { ...done, eval_count: '2' });
+    const { text, promptTokens, outputTokens } = await complete(request, never, scene);
+    assert.deepEqual([text, promptTokens, outputTokens], ['better', undefined, undefined]);
+  });
+
+  test('of more than a million characters is cut off', async () => {
+    const line = chunk('x'.repeat(250_001));
+    const failure = await failureOf(complete(request, never, saying(...Array(4).fill(line), done)));
+    assert.equal(failure.kind, 'cut');
+    assert.match(failure.message, /more than 1000000 characters/);
+  });
+
+  test.for([
+    [[chunk('', { thinking: 'hm' }), done], 'thinking_only'],
+    [[chunk('', { thinking: 'hm' }), { ...done, done_reason: 'length' }], 'thinking_only'],
+    [[chunk('bet'), { ...done, done_reason: 'length' }], 'cut'],
+    [[{ ...done, done_reason: 'length' }], 'cut'],
+    [[done], 'empty'],
+  ] as const)('of %j is no text: %s', async ([lines, kind]) => {
+    const failure = await failureOf(complete(request, never, saying(...lines)));
+    assert.deepEqual([failure.kind, failure.model], [kind, 'chat:latest']);
+  });
+
+  test('of a model that was removed has the list read again for the next call', async () => {
+    const gone = () => Response.json({ error: 'model not found' }, { status: 404 });
+    const scene = openScripted(({ path }) => (path === '/api/chat' ? gone() : undefined));
+    for (const _ of [1, 2]) assert.equal(await kindOf(complete(request, never, scene)), 'missing');
+    assert.equal(scene.sent.filter(({ path }) => path === '/api/tags').length, 2);
+  });
+
+  test('has a limit in time that the list of models counts against', async () => {
+    const asked = Promise.withResolvers<void>();
+    const scene = openScripted((_sent, signal) => {
+      asked.resolve();
+      return hang(signal);
+    });
+    const failure = failureOf(complete({ ...request, totalMs: 3_000 }, never, scene));
+    await asked.promise;
+    scene.clock.advance(3_000);
+    assert.match((await failure).message, /^chat was not done within 3 s$/);
+  });
+});
+
+test('a schema is sent as the format of the answer', async () => {
+  const scene = saying(chunk('{}'), done);
+  const format = { type: 'object' };
+  await complete(asking({ model: 'chat', format }), never, scene);
+  assert.deepEqual(scene.sent.at(-1)?.body['format'], format);
+});

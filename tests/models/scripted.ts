@@ -1,0 +1,67 @@
+import { isObject } from '#core';
+import { type ManualClock, createManualClock } from '#helpers/clock';
+import { createModelList } from '../../hub/models/model-list.ts';
+import { createOllamaCaller } from '../../hub/models/ollama-call.ts';
+
+type Sent = { readonly path: string; readonly body: Readonly<Record<string, unknown>> };
+
+/** The answer to a request; undefined for an ordinary one of the lists. */
+export type Answer = (sent: Sent, signal: AbortSignal) => Promise<Response> | Response | undefined;
+
+/** An answer of JSON lines. */
+export const linesOf = (...lines: readonly object[]): Response =>
+  new Response(lines.map(line => `${JSON.stringify(line)}\n`).join(''));
+
+/** An answer that never comes. */
+export const hang = (signal: AbortSignal): Promise<never> =>
+  new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+
+/** Two models, of which none is loaded. */
+function listed(path: string): Response {
+  const models = [
+    { name: 'chat:latest', digest: 'c', size: 1, capabilities: ['completion'] },
+    { name: 'embed:latest', digest: 'e', size: 1, capabilities: ['embedding'] },
+  ];
+  if (path === '/api/ps') return Response.json({ models: [] });
+  return path === '/api/tags' ? Response.json({ models }) : new Response('', { status: 404 });
+}
+
+export type Scripted = ReturnType<typeof openScripted>;
+
+/** What calls to Ollama need, over a scripted `fetch`. */
+export function openScripted(answer: Answer) {
+  const clock: ManualClock = createManualClock();
+  const sent: Sent[] = [];
+  /** What the breaker and the health were told. */
+  const told: string[] = [];
+  const life = new AbortController();
+  const scripted: typeof fetch = async (input, init) => {
+    const path = new URL(input instanceof Request ? input.url : input).pathname;
+    const body: unknown = typeof init?.body === 'string' ? JSON.parse(init.body) : {};
+    const request = { path, body: isObject(body) ? body : {} };
+    sent.push(request);
+    return (await answer(request, init?.signal ?? life.signal)) ?? listed(path);
+  };
+  const needs = {
+    clock,
+    fetch: scripted,
+    life: life.signal,
+    breaker: {
+      claim: () => ({
+        kind: 'permit' as const,
+        succeeded: () => void told.push('succeeded'),
+        failed: (why: string) => void told.push(`failed: ${why}`),
+        cancelled: () => void told.push('cancelled'),
+      }),
+      snapshot: () => ({ until: undefined, why: undefined }),
+    },
+    health: {
+      requireAlive: async () => {},
+      heard: () => void told.push('heard'),
+      failed: ({ kind }: { readonly kind: string }) => void told.push(`unwell: ${kind}`),
+    },
+  };
+  const callOllama = createOllamaCaller('http://ollama.test', needs);
+  const modelList = createModelList({ callOllama, clock });
+  return { clock, sent, told, life, needs, callOllama, modelList, keepAlive: '30m' };
+}

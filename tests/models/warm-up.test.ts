@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { until } from '../contracts/recorder.ts';
+import { startOllama } from '../doubles/ollama.ts';
+import { openModels } from './scene.ts';
+import { createRecordingLog } from '#helpers/recording-log';
+import { createWarmUps } from '../../hub/models/warm-up.ts';
+import { type Answer, hang, linesOf, openScripted } from './scripted.ts';
+
+describe('warming up', () => {
+  test('has models in memory before they are asked, with the options of the calls to come', async () => {
+    await using ollama = await startOllama();
+    await using scene = openModels(ollama.url);
+    scene.models.warmUp('llama3.2:3b', { num_ctx: 2048 });
+    scene.models.warmUp('llama3.2:3b', { num_ctx: 2048 });
+    scene.models.warmUp('nomic-embed-text');
+    const isThere = () => ollama.isLoaded('llama3.2:3b') && ollama.isLoaded('nomic-embed-text');
+    await until(isThere, 'both models in memory');
+    const [body, ...more] = ollama.received('/api/chat').map(request => request.body);
+    assert.deepEqual(more, []);
+    assert.deepEqual(
+      [body?.['messages'], body?.['options'], body?.['keep_alive']],
+      [[], { num_ctx: 2048 }, '30m'],
+    );
+  });
+
+  test('says nothing of it that fails, and ends with the hub', async () => {
+    await using ollama = await startOllama();
+    await using scene = openModels(ollama.url);
+    ollama.fails('/api/chat', { kind: 'hang' });
+    scene.models.warmUp('no-such-model');
+    scene.models.warmUp('llama3.2:3b');
+    await until(() => ollama.received('/api/chat').length === 1, 'the request');
+    await scene.models.stop();
+    await until(() => ollama.received('/api/chat')[0]?.isAbandoned === true, 'a free Ollama');
+    scene.models.warmUp('nomic-embed-text');
+    assert.equal(ollama.received('/api/embed').length, 0);
+  });
+});
+
+function openWarmUps(answer: Answer) {
+  const scene = openScripted(answer);
+  const { promise: logged, resolve } = Promise.withResolvers<readonly [string, object]>();
+  const { log } = createRecordingLog();
+  const info = (fields: object, message: string) => resolve([message, fields]);
+  const warmUp = createWarmUps({ ...scene, log: { ...log, info }, life: scene.life.signal });
+  return { ...scene, logged, warmUp };
+}
+
+describe('a model that is to be loaded', () => {
+  const hasModels = (...names: readonly string[]) =>
+    Response.json({ models: names.map(name => ({ name })) });
+
+  test.for([
+    ['all-minilm:33m', '/api/embed'],
+    ['bge-m3:latest', '/api/embed'],
+    ['mxbai-embed-large:latest', '/api/embed'],
+    ['qwen3:8b', '/api/chat'],
+  ] as const)(
+    'is asked by its name where Ollama does not tell what it can: %s',
+    async ([name, expected]) => {
+      const { warmUp, logged, sent } = openWarmUps(({ path }) => {
+        if (path === '/api/tags') return hasModels(name);
+        return path === '/api/embed'
+          ? Response.json({})
+          : path === '/api/chat'
+            ? linesOf({ done: true })
+            : undefined;
+      });
+      warmUp(name, { num_ctx: 1 });
+      assert.deepEqual(await logged, ['the model is loaded', { model: name }]);
+      assert.equal(sent.at(-1)?.path, expected);
+      assert.deepEqual(sent.at(-1)?.body['options'], { num_ctx: 1 });
+    },
+  );
+
+  test('and is missing is logged', async () => {
+    const { warmUp, logged } = openWarmUps(() => undefined);
+    warmUp('none', {});
+    const error = 'Ollama has no model none:latest. Check its name, or pull it';
+    const fields = { model: 'none:latest', kind: 'missing', error };
+    assert.deepEqual(await logged, ['the model could not be loaded in advance', fields]);
+  });
+
+  test('waits for nobody where eight are loaded at a time', async () => {
+    const names = Array.from({ length: 9 }, (_, number) => `m${number}:latest`);
+    const { promise: eight, resolve } = Promise.withResolvers<void>();
+    const chats: unknown[] = [];
+    const { warmUp, life } = openWarmUps(({ path, body }, signal) => {
+      if (path === '/api/tags') return hasModels(...names);
+      if (path !== '/api/chat') return undefined;
+      if (chats.push(body['model']) === 8) resolve();
+      return hang(signal);
+    });
+    for (const name of names) warmUp(name, {});
+    await eight;
+    await new Promise(next => setImmediate(next));
+    assert.deepEqual(chats, names.slice(0, 8));
+    life.abort(new Error('the hub stops'));
+  });
+});
