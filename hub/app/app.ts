@@ -79,7 +79,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     { ...system, readText: files.shipped?.readText },
   );
   const applying = { ...system, servers, settings };
-  const { source, control, editing } = createConfiguration(files, applying);
+  const { source, control, configFile } = createConfiguration(files, applying);
   const { all, shown } = addBuiltins(servers, {
     clock,
     hubVersion: version,
@@ -114,7 +114,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   });
   const installs = createLazyInstalls({
     log,
-    ...editing,
+    configFile,
     ...wired,
     servers,
     keepListing: (config, listing) =>

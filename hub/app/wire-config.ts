@@ -164,7 +164,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
         ([...refused(), ...held().map(({ message }) => message)].join('. ') || undefined),
     }),
   };
-  const editing: Pick<InstallsNeeds, 'check' | 'add' | 'remove' | 'configs'> = {
+  const configFile: InstallsNeeds['configFile'] = {
     async check(name, entry) {
       const server = await editor.preview(files.file, name, entry);
       if (files.tags) requireTag(server, files.tags);
@@ -182,5 +182,5 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
     },
     configs: files.servers,
   };
-  return { source, control, editing };
+  return { source, control, configFile };
 }

@@ -79,7 +79,7 @@ export type UnfinishedNeeds = BelongingsNeeds & {
   readonly log: Log;
   /** Records the belongings that running installs may create. If absent, nothing is recorded. */
   readonly unfinished?: Table;
-  readonly configs: () => readonly ServerConfig[];
+  readonly configFile: { readonly configs: () => readonly ServerConfig[] };
 };
 
 /**
@@ -94,7 +94,7 @@ export function createUnfinished(needs: UnfinishedNeeds) {
   }
 
   async function remove(one: Belonging, kind: string): Promise<void> {
-    const { own } = await ownOf([one], needs.configs(), needs);
+    const { own } = await ownOf([one], needs.configFile.configs(), needs);
     const upkeep = kind === 'docker' || kind === 'process' ? upkeeps[kind] : undefined;
     if (own.length > 0) await upkeep?.discard(one);
     await end([one]);

@@ -29,10 +29,12 @@ export type Installed = JsonObject & { readonly name: string };
 export type InstallsNeeds = RemovalNeeds &
   UnfinishedNeeds & {
     readonly pins: Pins;
-    /** Reads an entry as the config loader does. Throws HUB_CONFIG_INVALID, or HUB_REQUEST_INVALID if unused. */
-    readonly check: (name: string, entry: InstallEntry) => Promise<ServerConfig>;
-    /** Writes an entry to the file. Resolves when the entry is in force. */
-    readonly add: (name: string, entry: InstallEntry) => Promise<void>;
+    readonly configFile: {
+      /** Reads an entry as the config loader does. Throws HUB_CONFIG_INVALID, or HUB_REQUEST_INVALID if unused. */
+      readonly check: (name: string, entry: InstallEntry) => Promise<ServerConfig>;
+      /** Writes an entry. Resolves when the entry is in force. */
+      readonly add: (name: string, entry: InstallEntry) => Promise<void>;
+    };
     /** Starts a server once under its own instance name, and stops it. */
     readonly trial: (
       config: ServerConfig,
@@ -49,8 +51,9 @@ const shownCharacters = 500;
 
 /** Creates the installs. Each runs one step at a time. Concurrent installs do not affect each other. */
 export function createInstalls(needs: InstallsNeeds) {
+  const { configFile } = needs;
   const log = needs.log.child({ part: 'installs' });
-  const places = createPlaces(() => needs.configs().map(({ name }) => name));
+  const places = createPlaces(() => configFile.configs().map(({ name }) => name));
   const ending = new AbortController();
   const underway = new Set<Promise<unknown>>();
   /** Configs of running installs that may have created something already. */
@@ -103,7 +106,7 @@ export function createInstalls(needs: InstallsNeeds) {
       const { about, listing } = await needs.trial(chosen, events, signal);
       begin('write', 'it works: its entry is written');
       // The install cannot be cancelled after this point: the file is written as a whole or not at all.
-      await needs.add(name, pinned);
+      await configFile.add(name, pinned);
       undo.move();
       begun.delete(chosen);
       await unfinished.end(made);
@@ -121,8 +124,8 @@ export function createInstalls(needs: InstallsNeeds) {
   }
 
   async function check(name: string, entry: InstallEntry) {
-    const config = await needs.check(name, entry);
-    return { config, unconfirmed: confirmationsFor(entry, config, needs.configs()) };
+    const config = await configFile.check(name, entry);
+    return { config, unconfirmed: confirmationsFor(entry, config, configFile.configs()) };
   }
 
   async function checkConfirmed(
@@ -171,7 +174,7 @@ export function createInstalls(needs: InstallsNeeds) {
   }
 
   const othersThan = (config: ServerConfig) => [
-    ...[...needs.servers.all.map(server => server.config), ...needs.configs()].filter(
+    ...[...needs.servers.all.map(server => server.config), ...configFile.configs()].filter(
       ({ name }) => name !== config.name,
     ),
     ...[...begun].filter(other => other !== config),

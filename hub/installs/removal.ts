@@ -7,11 +7,13 @@ import type { Places } from './places.ts';
 
 export type RemovalNeeds = BelongingsNeeds & {
   readonly log: Log;
-  /** Removes an entry from the file. Resolves when nothing of the server is running. */
-  readonly remove: (name: string) => Promise<void>;
+  readonly configFile: {
+    /** Removes an entry. Resolves when nothing of the server is running. */
+    readonly remove: (name: string) => Promise<void>;
+    /** All servers in the file, including those of other tags. */
+    readonly configs: () => readonly ServerConfig[];
+  };
   readonly forgetListing?: (name: string) => Promise<void>;
-  /** All servers in the file, including those of other tags. */
-  readonly configs: () => readonly ServerConfig[];
   /** The servers in force. */
   readonly servers: { readonly all: readonly Server[]; find(name: string): Server | undefined };
 };
@@ -24,7 +26,7 @@ export async function removeServer(
   othersThan: (config: ServerConfig) => readonly ServerConfig[],
   needs: RemovalNeeds,
 ): Promise<JsonObject> {
-  const configs = needs.configs();
+  const configs = needs.configFile.configs();
   const entry = configs.find(config => config.name === name);
   if (!entry)
     throw new HubError(
@@ -49,7 +51,7 @@ export async function removeServer(
     } catch (error) {
       left.push({ kind: 'image and volumes', name, why: messageOf(error) });
     }
-  await needs.remove(name);
+  await needs.configFile.remove(name);
   await needs.forgetListing?.(name);
   const gone = await belongings?.discard(own);
   needs.log.info({ server: name, purge }, 'removed a server');

@@ -101,7 +101,7 @@ test('a change of what is shipped is written into the working folder', async () 
   const first = await folder.read();
   assert.ok(first.config);
   const settings = readSettings({});
-  const { editing, source } = createConfiguration(
+  const { configFile, source } = createConfiguration(
     {
       file: folder.file,
       first,
@@ -121,9 +121,9 @@ test('a change of what is shipped is written into the working folder', async () 
       log: silent,
     },
   );
-  await editing.check('time', { image: 'time:1' });
+  await configFile.check('time', { image: 'time:1' });
   await assert.rejects(readFile(folder.file), /ENOENT/, 'a trial writes nothing');
-  await editing.remove('memory');
+  await configFile.remove('memory');
   const names = source.current.servers.map(({ name }) => name);
   assert.deepEqual(names, ['sequential-thinking', 'context7', 'desktop-commander']);
   const written = await readFile(folder.file, 'utf8');

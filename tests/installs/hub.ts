@@ -51,7 +51,7 @@ export type Override = {
   /** Runs servers in containers. */
   readonly docker?: { readonly runtime: Runtime & { readonly upkeep: Upkeep } };
   readonly fetch?: typeof globalThis.fetch;
-  readonly add?: InstallsNeeds['add'];
+  readonly add?: InstallsNeeds['configFile']['add'];
   readonly registries?: Parameters<typeof createPins>[0];
 };
 
@@ -138,15 +138,17 @@ export function createInstallHub(override: Override = {}) {
       clock: systemClock,
       fetch: override.fetch ?? globalThis.fetch,
     }),
-    check,
-    add: override.add ?? inForce,
-    async remove(name) {
-      await servers.get(name)?.close('removed');
-      servers.delete(name);
-      entries.delete(name);
-      configs.delete(name);
+    configFile: {
+      check,
+      add: override.add ?? inForce,
+      async remove(name) {
+        await servers.get(name)?.close('removed');
+        servers.delete(name);
+        entries.delete(name);
+        configs.delete(name);
+      },
+      configs: () => [...configs.values()],
     },
-    configs: () => [...configs.values()],
     servers: {
       get all() {
         return [...servers.values()];
