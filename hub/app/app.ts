@@ -123,7 +123,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   });
   const begun = Promise.withResolvers<void>();
   const transports = await wireTransports(options, {
-    ...system,
+    system,
     settings,
     dataDir,
     backlog,

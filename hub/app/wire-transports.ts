@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { ConfigSource, Settings } from '#config';
-import type { Clock } from '#core';
+import type { Clock, Log } from '#core';
 import type { Endpoint, Router } from '#routing';
 import type { Servers } from '#servers';
 import { type Backlog, type DataDir, createJournal } from '#store';
@@ -17,7 +17,7 @@ import {
 import { type CallTokenNeeds, createCallToken } from './call-token.ts';
 import { collectGarbage, createRelief } from './idle-gc.ts';
 
-type Needs = CallTokenNeeds & {
+type Needs = Omit<CallTokenNeeds, 'log'> & {
   readonly settings: Settings;
   readonly dataDir: DataDir;
   readonly backlog: Backlog;
@@ -27,8 +27,7 @@ type Needs = CallTokenNeeds & {
   readonly servers: Servers;
   /** Resolves when the servers of the start have come up or failed. Never rejects. */
   readonly listed: Promise<void>;
-  readonly clock: Clock;
-  readonly newId: () => string;
+  readonly system: { readonly clock: Clock; readonly log: Log; readonly newId: () => string };
 };
 
 /** Grace period in ms for calls in flight when the hub stops. */
@@ -43,7 +42,8 @@ const maxSessionsBytes = 8 * 2 ** 20;
 
 /** Creates the transports of clients, with the memory limits that they share. `listens`: the hub listens for clients. */
 export async function wireTransports({ listens }: { readonly listens: boolean }, needs: Needs) {
-  const { settings, dataDir, servers, router, source, clock, log, newId } = needs;
+  const { settings, dataDir, servers, router, source } = needs;
+  const { clock, log, newId } = needs.system;
   const { limits } = settings;
   const relieved = createRelief({ collect: collectGarbage, clock, log });
   const budget = (what: string, maxBytes: number) =>
@@ -86,7 +86,7 @@ export async function wireTransports({ listens }: { readonly listens: boolean },
   servers.removed(server => end(server, 'its server was removed'));
   const callToken =
     settings.token === undefined && listens
-      ? createCallToken(needs, reason => {
+      ? createCallToken({ ...needs, log }, reason => {
           for (const endpoint of ['all', ...servers.all] as const) end(endpoint, reason);
         })
       : undefined;
