@@ -47,7 +47,9 @@ async function writeNew(file: string, text: string): Promise<void> {
   const { unwritable } = await import('#config');
   try {
     await mkdir(dirname(file), { recursive: true });
-    await using handle = await open(file, 'wx');
+    await using handle = await open(file, 'wx').catch(cause => {
+      throw isExisting(cause) ? conflictAt(file, cause) : cause;
+    });
     try {
       await handle.writeFile(text);
     } catch (error) {
@@ -56,12 +58,16 @@ async function writeNew(file: string, text: string): Promise<void> {
       throw error;
     }
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST')
-      throw new HubError(
-        'HUB_CONFIG_CONFLICT',
-        `${file} already exists and was not changed. Check it with "agenthub check", or write another file with --config`,
-        { cause: error },
-      );
     throw unwritable(file, error);
   }
 }
+
+const isExisting = (error: unknown) =>
+  error instanceof Error && 'code' in error && error.code === 'EEXIST';
+
+const conflictAt = (file: string, cause: unknown) =>
+  new HubError(
+    'HUB_CONFIG_CONFLICT',
+    `${file} already exists and was not changed. Check it with "agenthub check", or write another file with --config`,
+    { cause },
+  );
