@@ -1,11 +1,6 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { openBrowser } from '#cli';
 import { type TestHub, startHub } from '#helpers/hub';
-import { writeWhole } from '#store';
 import { run } from '../run.ts';
 
 let hub: TestHub;
@@ -60,42 +55,5 @@ describe('key', () => {
     const { code, err } = await run(['key'], { findOwnerKey: async () => undefined });
     assert.equal(code, 2);
     assert.match(err, /^no hub has created its key here\. Run this in the folder/);
-  });
-});
-
-describe('the browser', () => {
-  const url = 'http://localhost:9090/dashboard/login?code=secret';
-
-  async function withOpener(script: string) {
-    const folder = await mkdtemp(join(tmpdir(), 'agenthub-browser-'));
-    await writeFile(join(folder, 'xdg-open'), `#!/bin/sh\n${script}\n`);
-    await chmod(join(folder, 'xdg-open'), 0o755);
-    return { folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
-  }
-  const open = (folder: string, env: NodeJS.ProcessEnv) =>
-    openBrowser(
-      url,
-      { platform: 'linux', env: { PATH: `${folder}:/usr/bin:/bin`, ...env }, folder },
-      { writeWhole },
-    );
-
-  test('is given a file of this user only: other users see the words of a command', async () => {
-    await using opener = await withOpener('echo "$@" > "$(dirname "$0")/words"');
-    const { folder } = opener;
-    assert.equal(await open(folder, { DISPLAY: ':0' }), true);
-    const words = await readFile(join(folder, 'words'), 'utf8');
-    assert.doesNotMatch(words, /secret/);
-    const file = new URL(words.trim());
-    assert.ok((await readFile(file, 'utf8')).includes(`content="0;url=${url}"`));
-    assert.equal((await stat(file)).mode & 0o777, 0o600);
-  });
-
-  test('is not there without a screen, over SSH, and where it cannot be started', async () => {
-    await using opener = await withOpener('exit 3');
-    const { folder } = opener;
-    assert.equal(await open(folder, {}), false);
-    assert.equal(await open(folder, { DISPLAY: ':0', SSH_CONNECTION: '10.0.0.1' }), false);
-    assert.equal(await open(folder, { DISPLAY: ':0' }), false);
-    assert.equal(await open(folder, { DISPLAY: ':0', PATH: '/nowhere' }), false);
   });
 });

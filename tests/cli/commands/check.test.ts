@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { fileURLToPath } from 'node:url';
+import { test } from 'vitest';
+import type { CliNeeds } from '#cli';
+import { loadConfig } from '#config';
+import { configOf } from '#helpers/hub';
+import { run } from '../run.ts';
+
+const shipped = fileURLToPath(new URL('../../../configs/mcp-servers.json', import.meta.url));
+const load = async (file: string) => await loadConfig(file, { env: {}, home: '/home/user' });
+
+const check = async (args: readonly string[], needs: Partial<CliNeeds> = {}) =>
+  await run(['check', ...args], {
+    loadConfig: async (file = shipped) => ({ file, config: await load(file) }),
+    ...needs,
+  });
+
+test('tells what the config says, a line for each server', async () => {
+  const { code, out, err } = await check([]);
+  assert.deepEqual({ code, err }, { code: 0, err: '' });
+  const [first, ...lines] = out.split('\n');
+  assert.equal(first, `${shipped}: fine, 4 servers`);
+  assert.equal(lines.length, 4);
+  assert.match(
+    lines[0] ?? '',
+    /^ {2}memory +npm @modelcontextprotocol\/server-memory@\S+ +starts with the hub$/,
+  );
+});
+
+test('tells what to think about on stderr, a line each, and is content', async () => {
+  const config = await load(shipped);
+  const servers = config.servers.map(server =>
+    server.launch.kind === 'local'
+      ? {
+          ...server,
+          launch: { ...server.launch, package: { ecosystem: 'npm', spec: 'x' } as const },
+        }
+      : server,
+  );
+  const needs = { loadConfig: async () => ({ file: 'hub.json', config: { ...config, servers } }) };
+  const { code, out, err } = await check([], needs);
+  assert.equal(code, 0);
+  assert.match(out, /^hub\.json: fine, 4 servers/);
+  assert.equal(err.split('\n').length, 4);
+  assert.match(err, /^warning: memory: the package x has no version, [^\n]*$/m);
+});
+
+test('exits with 2 and the message alone where the file is wrong', async () => {
+  const { code, out, err } = await check(['--config', '/absent/servers.json']);
+  assert.deepEqual({ code, out }, { code: 2, out: '' });
+  assert.match(err, /^\/absent\/servers\.json: there is no such file\. [^\n]*$/);
+});
+
+test('names what a server runs, without what may be secret', async () => {
+  const local = configOf({ name: 'own', command: '/bin/own', args: ['--token=s3cret'] });
+  assert.ok(local.launch.kind === 'local');
+  const image = { ...local.launch, image: 'any:1', command: undefined, runtime: 'auto' } as const;
+  const servers = [
+    configOf({ name: 'far', url: 'https://user:s3cret@far.test:8443/s3cret?key=s3cret' }),
+    configOf({ name: 'odd', url: 's3cret' }),
+    { ...local, autoStart: false },
+    { ...local, name: 'boxed', launch: image },
+    { ...local, name: 'both', enabled: false, launch: { ...image, runtime: 'docker' as const } },
+  ];
+  const naming = { separator: '_', maxLength: 46 } as const;
+  const loaded = { file: 'hub.json', config: { servers, naming }, insteadOf: 'mine.json' };
+  const needs = { loadConfig: async () => loaded };
+  const { out, err } = await check([], needs);
+  assert.deepEqual(out.split('\n').slice(1), [
+    '  far    http https://far.test:8443  starts with the hub',
+    '  odd    http elsewhere              starts with the hub',
+    '  own    command /bin/own (process)  starts at the first call',
+    '  boxed  image any:1                 starts with the hub',
+    '  both   image any:1 (docker)        disabled',
+  ]);
+  assert.match(err, /^note: there is no mine\.json here: this one comes with AgentHub/m);
+  const { servers: listed } = JSON.parse((await check(['--json'], needs)).out);
+  assert.deepEqual(listed[0], {
+    name: 'far',
+    runs: 'http https://far.test:8443',
+    starts: 'starts with the hub',
+  });
+});

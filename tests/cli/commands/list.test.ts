@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { stripVTControlCharacters } from 'node:util';
+import { describe, test } from 'vitest';
+import { isObject } from '#core';
+import { fieldOf, jsonOf, withHub } from '../hub.ts';
+
+const { cli } = withHub();
+
+describe('list', () => {
+  test('has a line for each server', async () => {
+    const { code, out } = await cli(['list']);
+    const [head = '', ...lines] = out.split('\n');
+    assert.equal(code, 0);
+    assert.match(head, /^NAME +STATE +TOOLS +RESTARTS +UPTIME +NOTE$/);
+    assert.match(lines[0] ?? '', /^echo +running +17 +0 +\d+s$/);
+    assert.match(lines[1] ?? '', /^calendar +running +3 +0 +\d+s$/);
+  });
+
+  test('--json is what the API answers', async () => {
+    const { out } = await cli(['list', '--json']);
+    const answer = jsonOf(out);
+    assert.ok(isObject(answer) && Array.isArray(answer['servers']));
+    assert.deepEqual(
+      answer['servers'].map(server => fieldOf(server, 'name')),
+      ['echo', 'calendar'],
+    );
+    assert.deepEqual(answer['collisions'], []);
+  });
+
+  test('--tools names the tools as clients call them, and --json describes them', async () => {
+    const { out } = await cli(['list', '--tools']);
+    assert.match(out, /^calendar_list_events +Lists the events of this week\.$/m);
+    const answer = jsonOf((await cli(['list', '--tools', '--json'])).out);
+    const tools = fieldOf(answer, 'tools');
+    assert.ok(Array.isArray(tools) && tools.length === 20);
+    assert.ok(isObject(fieldOf(tools[0], 'inputSchema')));
+  });
+
+  test('a line is no longer than the terminal is wide', async () => {
+    const { out } = await cli(['list', '--tools'], { columns: 40 });
+    assert.ok(out.includes('…'));
+    for (const line of stripVTControlCharacters(out).split('\n')) assert.ok(line.length <= 40);
+  });
+});

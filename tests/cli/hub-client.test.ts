@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { startHub } from '#helpers/hub';
+import { openOther, withHub } from './hub.ts';
+import { run } from './run.ts';
+
+const { cli } = withHub();
+
+describe('without a hub that lets it in', () => {
+  test('says how to start one, in one line', async () => {
+    const { code, out, err } = await run(['list'], {
+      findHub: async () => ({ url: 'http://127.0.0.1:1', token: undefined }),
+    });
+    assert.deepEqual({ code, out }, { code: 1, out: '' });
+    assert.match(
+      err,
+      /^no hub answers at http:\/\/127\.0\.0\.1:1 \(.*\)\. Start one with "agenthub serve"[^\n]*$/,
+    );
+  });
+
+  test('sends the token, and says where it is wanted', async () => {
+    const token = 'a-token-of-16-chars';
+    await using closed = await startHub([], { http: { token } });
+    const open = (given: string | undefined) =>
+      run(['list'], { findHub: async () => ({ url: closed.url, token: given }) });
+    assert.match((await open(undefined)).err, /wants its token: set ROUTER_TOKEN/);
+    assert.match((await open(token)).out, /has no servers\. Add one with "agenthub add/);
+  });
+
+  test('tells what is no hub', async () => {
+    await using other = await openOther(404, '<h1>no</h1>');
+    for (const args of [['list'], ['call', 'x'], ['restart', 'x']]) {
+      const { code, err } = await cli([...args, '--url', `${other.url}/mcp`]);
+      assert.equal(code, 1);
+      assert.match(err, /is no AgentHub|does not respond as an MCP hub/);
+    }
+  });
+
+  test('an address that is none is used wrongly', async () => {
+    const { code, err } = await cli(['list', '--url', 'localhost:9090']);
+    assert.equal(code, 2);
+    assert.match(err, /^--url: "localhost:9090" is not allowed: write the hub's address/);
+  });
+});
