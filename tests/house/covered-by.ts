@@ -99,10 +99,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'system/docker-runtime': [
     'runtimes/docker/container/create',
     'runtimes/docker/docker',
-    'runtimes/docker/engine/call',
-    'runtimes/docker/engine/containers',
-    'runtimes/docker/engine/engine',
-    'runtimes/docker/engine/images',
     'runtimes/docker/parts',
   ],
   'system/fleet': ['app/wire-servers'],

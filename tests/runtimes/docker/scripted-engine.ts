@@ -1,0 +1,64 @@
+import { systemClock } from '#core';
+import { parseAddress } from '../../../hub/runtimes/docker/engine/address.ts';
+import { createEngine } from '../../../hub/runtimes/docker/engine/engine.ts';
+import { startEngine } from '../../doubles/engine.ts';
+
+export type EngineCall = {
+  /** Method and path, such as `GET /version`. */
+  readonly call: string;
+  readonly query: Readonly<Record<string, string>>;
+  /** Undefined for a call without a body. */
+  readonly body: unknown;
+};
+
+/** A `body` that is a text is sent as it is, such as the lines of a stream. */
+export type Scripted = { readonly status?: number; readonly body?: unknown };
+type Script = Readonly<
+  Record<string, Scripted | ((call: EngineCall) => Scripted | Promise<Scripted>)>
+>;
+
+const absent: Scripted = { status: 404, body: { message: 'No such object' } };
+
+/** A client of an engine that answers its calls as scripted, by method and path, and all others with 404. */
+export async function scriptEngine(script: Script, clock = systemClock) {
+  const calls: EngineCall[] = [];
+  const double = await startEngine(async (request, response) => {
+    const url = new URL(request.url ?? '', 'http://engine');
+    const chunks: Buffer[] = await request.toArray();
+    const text = Buffer.concat(chunks).toString();
+    const isJson = request.headers['content-type'] === 'application/json';
+    const call = {
+      call: `${request.method} ${url.pathname}`,
+      query: Object.fromEntries(url.searchParams),
+      body: text === '' ? undefined : isJson ? JSON.parse(text) : text,
+    };
+    calls.push(call);
+    const scripted = script[call.call] ?? absent;
+    const { status = 200, body } = typeof scripted === 'function' ? await scripted(call) : scripted;
+    response.writeHead(status, { 'Content-Type': 'application/json' });
+    response.end(typeof body === 'string' ? body : JSON.stringify(body));
+  });
+  const host = `unix://${double.socketPath}`;
+  return {
+    host,
+    engine: createEngine(parseAddress(host), clock),
+    calls,
+    /** The calls so far, by method and path. */
+    lines: () => calls.map(({ call }) => call),
+    [Symbol.asyncDispose]: () => double[Symbol.asyncDispose](),
+  };
+}
+
+/** The engine's description of a container. */
+export const containerInfo = (
+  id: string,
+  name: string,
+  labels: Readonly<Record<string, string>>,
+  state: object = {},
+) => ({
+  Id: id,
+  Name: `/${name}`,
+  Image: 'sha256:1',
+  Config: { Image: 'node:24', Labels: labels },
+  State: { Running: true, StartedAt: 'then', ExitCode: 0, OOMKilled: false, ...state },
+});
