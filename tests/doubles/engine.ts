@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { mkdtemp, realpath, rm } from 'node:fs/promises';
-import { type IncomingMessage, type RequestListener, type Server, createServer } from 'node:http';
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
@@ -16,12 +16,16 @@ type Upgrade = (request: IncomingMessage, socket: Duplex) => void;
 
 /** A Docker engine that is only a listener on a Unix socket. */
 export async function startEngine(
-  answer: RequestListener,
+  answer: (request: IncomingMessage, response: ServerResponse) => unknown,
   upgrade?: Upgrade,
 ): Promise<EngineDouble> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'engine-')));
   const socketPath = join(folder, 'engine.sock');
-  const server = createServer(answer);
+  const server = createServer((request, response) => {
+    // An answer that fails breaks the call, and the test sees that.
+    const answered = async () => answer(request, response);
+    answered().catch(() => response.destroy());
+  });
   if (upgrade) server.on('upgrade', upgrade);
   server.listen({ path: socketPath });
   await once(server, 'listening');

@@ -28,7 +28,8 @@ const lookInstance = 'volumes';
  */
 export function createImageVolumes(needs: Needs) {
   const { engine, owner } = needs;
-  const known = new Map<string, ImageVolumes>();
+  /** Shared by concurrent launches: the temporary containers of a server have the same name. */
+  const known = new Map<string, Promise<ImageVolumes>>();
 
   async function look(
     spec: LaunchSpec,
@@ -76,9 +77,14 @@ export function createImageVolumes(needs: Needs) {
       const volumes = declaredVolumes(spec, target, image);
       if (volumes.length === 0) return { scratch: [], volumes: [] };
       const key = JSON.stringify([image.id, volumes]);
-      const found = known.get(key) ?? (await look(spec, target, image, volumes));
+      const found = known.get(key) ?? look(spec, target, image, volumes);
       known.set(key, found);
-      return found;
+      try {
+        return await found;
+      } catch (error) {
+        known.delete(key);
+        throw error;
+      }
     },
   };
 }
