@@ -28,7 +28,7 @@ export function createContainerRegistry(engine: Engine, hubId: string) {
     const others = containers.filter(container => container.name !== name);
     const own = new Set(others.map(container => container.name));
     own.delete(undefined);
-    const advice = 'Stop servers, or remove containers that are left of them';
+    const advice = 'Stop servers, or remove their leftover containers';
     if (own.size >= maxContainers)
       throw refusal(`more than ${maxContainers} containers of one hub. ${advice}`);
     const created: BoundContainer = { name, binds };

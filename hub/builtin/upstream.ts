@@ -1,7 +1,6 @@
 import { type Clock, HubError, createAbortScope, isObject, unlessAborted } from '#core';
 import {
   RpcError,
-  encodeCall,
   encodeResult,
   membersOf,
   rawText,
@@ -123,11 +122,13 @@ function clientNameIn(clientInfo: unknown): string | undefined {
 function createProgress({ responseStream, progressToken }: Caller): BuiltinContext['progress'] {
   let progress = 0;
   if (progressToken === undefined) return () => {};
-  return message => {
-    const token: unknown = JSON.parse(progressToken);
-    const params = { progressToken: token, progress: ++progress, message };
-    responseStream.send(encodeCall(undefined, 'notifications/progress', params));
-  };
+  return message =>
+    responseStream.send(
+      Buffer.from(
+        // The token's own text: a number beyond 2^53 must come back as it was.
+        `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${progressToken},"progress":${++progress},"message":${JSON.stringify(message)}}}`,
+      ),
+    );
 }
 
 type BuiltinRequest = {

@@ -207,7 +207,8 @@ const maxFields = 60;
  */
 export function fieldsOf(schema: unknown): readonly Field[] | undefined {
   if (!isObject(schema)) return undefined;
-  const { type = 'object', properties: members = {}, required } = schema;
+  const { type = 'object', required } = schema;
+  const members = schema['properties'] ?? {};
   // Arguments that are defined only in a subschema cannot be listed by name.
   const isComposed = ['$ref', 'allOf', 'anyOf', 'oneOf'].some(key => key in schema);
   if (type !== 'object' || !isObject(members) || isComposed) return undefined;

@@ -167,7 +167,7 @@ function withStrays(error: unknown, strays: readonly string[]): unknown {
   const shown = strays.map(text => text.trim().slice(0, maxStrayCharacters));
   return new HubError(
     error.code,
-    `${messageOf(error)}. It wrote to stdout, which is not MCP: ${shown[0] ?? ''}`,
+    `${messageOf(error)}. Its stdout must contain only MCP messages, but it wrote: ${shown[0] ?? ''}`,
     { cause: error, data: { ...error.data, stdout: shown.join('\n') } },
   );
 }

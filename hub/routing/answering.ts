@@ -13,10 +13,8 @@ export function createAnswering(steps: Answerer) {
     answer(resolved: ResolvedCall): Promise<ReplyBytes> {
       const { id, session, cancellation, request } = resolved.call;
       const { inFlight } = session;
-      const isDuplicate = inFlight.has(id);
-      const replied = steps(isDuplicate ? { ...resolved, answer: refuseDuplicate } : resolved);
+      const replied = steps(resolved);
       if (!(replied instanceof Promise)) return Promise.resolve(replied.bytes);
-      if (isDuplicate) return replied.then(({ bytes }) => bytes);
       inFlight.set(id, cancellation);
       const count = request.method === listenMethod ? 0 : 1;
       answering += count;
@@ -33,8 +31,12 @@ export function createAnswering(steps: Answerer) {
   };
 }
 
-const refuseDuplicate: ResolvedCall['answer'] = ({ id }) => {
-  throw invalidRequest(`the id ${id} is in use by a request in flight`);
+/** Refuses a request whose id is in use by another of its session. Must be a step before those that wait. */
+export const refuseDuplicate: Step = (resolved, next) => {
+  const { id, session } = resolved.call;
+  if (session.inFlight.has(id))
+    throw invalidRequest(`the id ${id} is in use by a request in flight`);
+  return next(resolved);
 };
 
 /** Composes the steps into one function, the first outermost. Absent steps cost nothing. */

@@ -40,21 +40,27 @@ export function clientNameOf(call: Call): string | undefined {
   return typeof name === 'string' ? name : undefined;
 }
 
-/** Maximum number of cached names, because clients without a session send theirs in each request. */
+/** Maximum number of cached names of clients that send their name in each request. */
 const maxNames = 1_000;
 const maxNameLength = 100;
 
 /** Returns a function that reads the name of a client. Each name is parsed only once. */
 export function createClientNames() {
-  const names = new Map<string, string>();
+  const ofSessions = new WeakMap<object, string>();
+  const ofRequests = new Map<string, string>();
   return ({ client }: SessionState, { bytes }: Request, meta: Call['meta']): string | undefined => {
-    const span = client ? undefined : meta?.get(metaKeys.clientInfo);
-    const text = client?.clientInfo ?? (span && rawText(bytes, span));
-    if (text === undefined) return undefined;
-    let name = names.get(text);
+    if (client) {
+      let name = ofSessions.get(client);
+      if (name === undefined) ofSessions.set(client, (name = named(client.clientInfo)));
+      return name || undefined;
+    }
+    const span = meta?.get(metaKeys.clientInfo);
+    if (!span) return undefined;
+    const text = rawText(bytes, span);
+    let name = ofRequests.get(text);
     if (name === undefined) {
-      if (names.size >= maxNames) names.clear();
-      names.set(text, (name = named(text)));
+      if (ofRequests.size >= maxNames) ofRequests.clear();
+      ofRequests.set(text, (name = named(text)));
     }
     return name || undefined;
   };

@@ -6,7 +6,7 @@ import type { Principal } from '#policy';
 import type { Server, Servers } from '#servers';
 import type { Tracer } from '#telemetry';
 import type { ResponseStream } from '#upstream';
-import { compose, createAnswering } from './answering.ts';
+import { compose, createAnswering, refuseDuplicate } from './answering.ts';
 import { createAdmissionStep, createBridge, createResumeStep } from './bridge/bridge.ts';
 import { createSuspendedCalls } from './bridge/input-required.ts';
 import { createRequestStates } from './bridge/request-state.ts';
@@ -147,6 +147,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds) {
       [
         needs.tracer && createTraceStep(needs.tracer),
         observing.step,
+        refuseDuplicate,
         createPolicyStep(needs.permits, catalog),
       ],
       resolved => (resolved.answer ? resolved.answer(resolved.call) : relay(resolved)),

@@ -9,10 +9,13 @@ import { z } from 'zod';
 import { type BuiltinServer, defineTool } from '../../hub/builtin/builtin-server.ts';
 import { createBuiltin } from '../../hub/builtin/server.ts';
 
-function open(handler: (signal: AbortSignal) => Promise<string> = async () => 'done') {
+type Handler = (signal: AbortSignal, progress: (message: string) => void) => Promise<string>;
+
+function open(handler: Handler = async () => 'done') {
   const clock = createManualClock();
   const { event: changed, fire } = createEmitter<ListKind>();
   const watches: (() => void)[] = [];
+  const streamed: string[] = [];
   const builtin: BuiltinServer = {
     name: 'own',
     description: 'A server of a test.',
@@ -24,7 +27,10 @@ function open(handler: (signal: AbortSignal) => Promise<string> = async () => 'd
         description: 'Works.',
         args: z.strictObject({}),
         annotations: {},
-        handler: async (_args, { signal }) => ({ text: await handler(signal), structured: {} }),
+        handler: async (_args, { signal, progress }) => ({
+          text: await handler(signal, progress),
+          structured: {},
+        }),
       }),
     ],
     prompts: () => [],
@@ -43,7 +49,7 @@ function open(handler: (signal: AbortSignal) => Promise<string> = async () => 'd
     changed,
   };
   const server = createBuiltin(builtin, () => 'own', { clock, hubVersion: '0' });
-  const relay = (method: string, params: object = {}, timeoutMs = 1_000) => {
+  const relay = (method: string, params: object = {}, timeoutMs = 1_000, token?: string) => {
     const message = { jsonrpc: '2.0', id: 7, method, params };
     const { answer, ...rest } =
       server.running?.upstream.relay(
@@ -57,14 +63,14 @@ function open(handler: (signal: AbortSignal) => Promise<string> = async () => 'd
         {
           owner,
           principal: caller,
-          responseStream: { send() {} },
-          progressToken: undefined,
+          responseStream: { send: bytes => void streamed.push(bytes.toString()) },
+          progressToken: token,
         },
         timeoutMs,
       ) ?? assert.fail('it runs');
     return { ...rest, answer: answer.then(bytes => JSON.parse(bytes.toString())) };
   };
-  return { server, relay, clock, fire, watches };
+  return { server, relay, clock, fire, watches, streamed };
 }
 
 const owner = { serverRequest() {}, notification() {}, hasOpenRequest: false };
@@ -98,6 +104,17 @@ describe("a server of the hub's own", () => {
     const modern = await relay('resources/read', { uri: 'own://thing', _meta }).answer;
     const cached = { ttlMs: 0, cacheScope: 'private' };
     assert.deepEqual(modern.result, { resultType: 'complete', contents, ...cached });
+  });
+
+  test('returns a progress token as the client wrote it', async () => {
+    const { relay, streamed } = open(async (_signal, progress) => {
+      progress('half');
+      return 'done';
+    });
+    await relay('tools/call', work, 1_000, '12345678901234567890').answer;
+    assert.deepEqual(streamed, [
+      '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":12345678901234567890,"progress":1,"message":"half"}}',
+    ]);
   });
 
   test.each([

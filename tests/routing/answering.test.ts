@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { HubError } from '#core';
 import { rawText } from '#jsonrpc';
-import { compose, createAnswering } from '../../hub/routing/answering.ts';
-import { type Answerer, type Reply, type Step, hubReply, ownCall } from '../../hub/routing/call.ts';
+import { compose, createAnswering, refuseDuplicate } from '../../hub/routing/answering.ts';
+import { type Reply, type Step, hubReply, ownCall } from '../../hub/routing/call.ts';
 import { callOf } from './steps/scripted-call.ts';
 
 const pinged = ownCall(callOf('ping'), () => hubReply(Buffer.from('own')));
@@ -34,14 +34,20 @@ test('a step that passes a promise on returns that very promise', () => {
   assert.equal(compose([(resolved, next) => next(resolved)], () => reply)(pinged), reply);
 });
 
-/** Like the observe step, for calls whose answer the hub has. */
-const ownOnly: Answerer = resolved => {
+/** Like the observe step. */
+const withErrors: Step = (resolved, next) => {
   try {
-    return resolved.answer?.(resolved.call) ?? assert.fail('the hub answers the call');
+    return next(resolved);
   } catch (error) {
     return hubReply(Buffer.from(error instanceof HubError ? error.message : 'a bug'));
   }
 };
+
+/** The steps of calls whose answer the hub has. */
+const ownOnly = compose(
+  [withErrors, refuseDuplicate],
+  ({ answer, call }) => answer?.(call) ?? assert.fail('the hub answers the call'),
+);
 
 test('a call is in flight until its answer is there, and a subscription stream never', async () => {
   const { promise, resolve } = Promise.withResolvers<Reply>();

@@ -70,7 +70,7 @@ export function createClientRequests(needs: {
       openRequest.fail(new HubError('HUB_CLIENT_GONE', `the client did not answer: ${reason}`));
     };
     const timeout = needs.clock.after(requestTimeoutMs, () =>
-      giveUp(`the client did not answer within ${requestTimeoutMs / 60_000} minutes`),
+      giveUp(`no answer within ${requestTimeoutMs / 60_000} minutes`),
     );
     session.clientRequests.set(id, { giveUp });
     session.clientRequestsChanged();
