@@ -15,8 +15,8 @@ export type CacheMessage =
 type Options = Pick<RedisCacheSettings, 'maxEntries' | 'maxBytes' | 'lockMs' | 'pollMs'>;
 
 type Needs = Pick<RedisNeeds, 'clock' | 'newId'> & {
-  readonly client: RedisClient;
-  readonly index: RedisIndex;
+  readonly client: Pick<RedisClient, 'ask' | 'tell' | 'failed'>;
+  readonly index: Pick<RedisIndex, 'apply' | 'applySoon' | 'count' | 'isForgetPending' | 'use'>;
 };
 
 type Outcome = NonNullable<IndexChange['fill']>['outcome'];

@@ -2,8 +2,7 @@
 export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'app/wire-prompts': ['app/wire-enhancement'],
   'builtin/server': ['builtin/upstream'],
-  'cache/memory-cache': ['cache/exact-cache', 'cache/single-flight'],
-  'cache/redis-cache': ['cache/redis-client', 'cache/redis-fill', 'cache/redis-index'],
+  'cache/redis-cache': ['cache/redis-client'],
   'cli/cli': ['cli/client-change', 'cli/confirm', 'cli/import-running', 'cli/mcp'],
   'cli/main': ['main'],
   'cli/commands/open': ['cli/hub-locator'],
