@@ -1,5 +1,5 @@
 import { HubError } from '#core';
-import { type FilledInputs, createFilling } from './filling.ts';
+import { type FilledInputs, createFilling, literal } from './filling.ts';
 import type {
   Argument,
   Draft,
@@ -196,7 +196,7 @@ function fromRemote(
   given: InstallRequest,
 ): Part {
   const filling = createFilling(given.variables);
-  const address = filling.fill('variables', { value: url, variables }) ?? url;
+  const address = filling.fill('variables', { value: url, variables }) ?? literal(url);
   const headers = filling.named('headers', inputs, given.headers);
   const transport = type === 'sse' ? 'sse' : 'http';
   return { ...filling.filled, entry: { url: address, transport, ...unlessEmpty({ headers }) } };

@@ -93,8 +93,9 @@ export function createFilling(variables: Readonly<Record<string, string>>) {
           given || input.value === undefined ? chosen(path, key, input) : fill(path, input);
         if (value === undefined) return [];
         if (type === 'positional' || name === undefined) return [value];
-        if (input.format === 'boolean') return value === 'true' ? [name] : [];
-        return value === '' ? [name] : [name, value];
+        const option = literal(name);
+        if (input.format === 'boolean') return value === 'true' ? [option] : [];
+        return value === '' ? [option] : [option, value];
       });
     },
     filled,
@@ -105,7 +106,8 @@ export function createFilling(variables: Readonly<Record<string, string>>) {
 const isSame = (part: 'env' | 'headers', one: string, other: string) =>
   part === 'headers' ? one.toLowerCase() === other.toLowerCase() : one === other;
 
-const literal = (text: string) => text.replaceAll('$', '$$$$');
+/** Escapes a text in which the config would expand variables. */
+export const literal = (text: string) => text.replaceAll('$', '$$$$');
 
 function refuseOther(path: string, given: string, { choices, isSecret }: Input): void {
   if (!choices || choices.length === 0 || choices.includes(given) || given.includes('${')) return;

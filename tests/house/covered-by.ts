@@ -31,7 +31,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'http/routes/dashboard',
   ],
   'http/routes/ollama': ['http/routes/events'],
-  'installs/draft': ['installs/filling'],
   'installs/installs': [
     'installs/belongings',
     'installs/confirmation',
@@ -40,7 +39,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'installs/removal',
   ],
   'installs/pins': ['installs/folder-upkeep', 'installs/lazy', 'installs/trial'],
-  'installs/source': ['installs/in-clear'],
   'jobs/jobs': ['jobs/job'],
   'jsonrpc/spans': ['jsonrpc/stdio-frames'],
   'mcp/headers': ['mcp/metadata'],

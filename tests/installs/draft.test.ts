@@ -182,6 +182,9 @@ describe('an entry of the registry becomes an entry of the config', () => {
     assert.deepEqual(entryOf(server)['args'], ['--key=$${GITHUB_TOKEN}']);
     const remote = { name: 'a/b', remotes: [{ type: 'sse', url: 'https://h/${HOME}' }] };
     assert.equal(entryOf(remote)['url'], 'https://h/$${HOME}');
+    const unfilled = { type: 'sse', url: 'https://h/${HOME}/{x}', variables: { x: {} } };
+    const address = entryOf({ name: 'a/b', remotes: [unfilled] })['url'];
+    assert.equal(address, 'https://h/$${HOME}/{x}');
   });
 
   test('a value that is none of the choices is refused', () => {
