@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { type Code, type ErrorData, HubError } from '#core';
+import { failureAt } from '../../hub/installs/failure.ts';
+
+type Case = {
+  readonly code?: Code;
+  readonly message?: string;
+  readonly data?: ErrorData;
+  readonly output?: readonly string[];
+  readonly isNetworkless?: boolean;
+};
+
+function failed(given: Case): HubError {
+  const { code = 'HUB_SERVER_START_FAILED', message = 'one did not start.', data = {} } = given;
+  const { output = [], isNetworkless = true } = given;
+  const error = failureAt('trial', new HubError(code, message, { data }), output, {
+    isNetworkless,
+  });
+  assert.ok(error instanceof HubError);
+  return error;
+}
+
+test('an error that is a bug stays as it is', () => {
+  const bug = new TypeError('a bug');
+  assert.equal(failureAt('build', bug, ['x'], { isNetworkless: true }), bug);
+});
+
+test('a failure has its step, the output, and what the error knew', () => {
+  const error = failed({ data: { server: 'one' }, output: ['a', 'b'] });
+  assert.deepEqual(error.data, { server: 'one', step: 'trial', output: 'a\nb' });
+  assert.equal(error.code, 'HUB_SERVER_START_FAILED');
+  assert.ok(error.cause instanceof HubError);
+  assert.ok(!Object.hasOwn(failed({}).data, 'output'));
+});
+
+describe('a server that does not start', () => {
+  const variable = /set API_KEY for the hub, and add "env": \{"API_KEY": "\$\{API_KEY\}"\}$/;
+  const network = /It has no network: add "network": "bridge"/;
+  const other = /Check that it is an MCP server/;
+
+  test.for([
+    ['Error: API_KEY is required', variable],
+    ['please provide API_KEY', variable],
+    ['getaddrinfo ENOTFOUND api.test\nAPI_KEY is not set', variable],
+    ['connect ECONNREFUSED 10.0.0.1', network],
+    ['Temporary failure in name resolution', network],
+    ['API_KEY=x', other],
+    ['KEY is missing', other],
+    ['', other],
+  ] as const)('and wrote %j', ([line, remedy]) => {
+    assert.match(failed({ output: ['first', line] }).message, remedy);
+    assert.match(failed({ data: { stderr: line } }).message, remedy);
+  });
+
+  test('and has a network is not told to get one', () => {
+    const output = ['getaddrinfo ENOTFOUND api.test'];
+    assert.match(failed({ output, isNetworkless: false }).message, other);
+  });
+});
+
+test.for([
+  [{ code: 'HUB_REMOTE_UNREACHABLE', data: { status: 401 } }, /If it wants a key/],
+  [{ code: 'HUB_REMOTE_UNREACHABLE', data: { status: 403 } }, /If it wants a key/],
+  [{ code: 'HUB_REMOTE_UNREACHABLE', data: { status: 404 } }, /"transport": "sse"/],
+  [{ code: 'HUB_REMOTE_UNREACHABLE', data: { status: 405 } }, /"transport": "sse"/],
+  [{ code: 'HUB_REMOTE_UNREACHABLE', message: 'self-signed' }, /NODE_EXTRA_CA_CERTS/],
+  [{ code: 'HUB_REMOTE_UNREACHABLE', data: { status: 500 } }, /^one did not start\.$/],
+  [{ code: 'HUB_IMAGE_BUILD_FAILED' }, /start\. Correct the name or the version in "package"/],
+  [{ code: 'HUB_COMMAND_MISSING' }, /With a Docker engine it is not needed/],
+  [{ code: 'HUB_CONFIG_INVALID' }, /^one did not start\.$/],
+] as const)('%j is told with a remedy if there is one', ([given, message]) => {
+  assert.match(failed(given).message, message);
+});

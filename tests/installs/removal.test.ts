@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { configOf, createRecordingLog } from '#helpers/hub';
+import type { Belonging, Upkeep } from '#runtimes';
+import { createPlaces } from '../../hub/installs/places.ts';
+import { removeServer } from '../../hub/installs/removal.ts';
+
+const image: Belonging = { kind: 'image', name: 'a/b:1' };
+const volume: Belonging = { kind: 'volume', name: 'data' };
+const one = configOf({ name: 'one' });
+const two = configOf({ name: 'two' });
+
+/** Removes `one`, whose upkeep has these parts, and tells the steps in order. */
+async function removal(purge: boolean, parts: Partial<Upkeep> = {}) {
+  const steps: string[] = [];
+  const upkeep: Upkeep = {
+    prepare: async () => ({}),
+    candidates: async () => [image],
+    belongings: async () => [image, volume],
+    discard: async ({ name }) => void steps.push(`discard ${name}`),
+    ...parts,
+  };
+  const outcome = await removeServer(
+    'one',
+    purge,
+    createPlaces(() => ['one', 'two']),
+    () => [two],
+    {
+      log: createRecordingLog().log,
+      specOf: ({ name }) => ({
+        server: name,
+        env: {},
+        maxLineBytes: 1,
+        maxWaitingBytes: 1,
+        target: { kind: 'process', command: 'x', args: [] },
+      }),
+      upkeeps: { process: upkeep },
+      configFile: {
+        remove: async name => void steps.push(`remove ${name}`),
+        configs: () => [one, two],
+      },
+      forgetListing: async name => void steps.push(`forget ${name}`),
+      servers: { all: [], find: () => undefined },
+    },
+  );
+  return { outcome, steps };
+}
+
+const entry = { kind: 'entry', name: 'one' };
+
+test('without purge only the entry goes, with the listing that is kept of it', async () => {
+  assert.deepEqual(await removal(false), {
+    outcome: { name: 'one', removed: [entry], left: [] },
+    steps: ['remove one', 'forget one'],
+  });
+});
+
+test('with purge the entry goes first, and what another server may have is left', async () => {
+  assert.deepEqual(await removal(true), {
+    outcome: {
+      name: 'one',
+      removed: [entry, volume],
+      left: [{ ...image, why: 'the server two has it too' }],
+    },
+    steps: ['remove one', 'forget one', 'discard data'],
+  });
+});
+
+test('what cannot be removed is left with the reason, and the entry is gone', async () => {
+  const discard = async () => {
+    throw new Error('it is in use');
+  };
+  const { outcome } = await removal(true, { discard, candidates: async () => [] });
+  assert.deepEqual(outcome, {
+    name: 'one',
+    removed: [entry],
+    left: [image, volume].map(belonging => ({ ...belonging, why: 'it is in use' })),
+  });
+});
+
+test.for(['belongings', 'candidates'] as const)(
+  'where the runtime cannot tell its %s, nothing is removed but the entry',
+  async part => {
+    const fail = async () => {
+      throw new Error('the engine is away');
+    };
+    assert.deepEqual(await removal(true, { [part]: fail }), {
+      outcome: {
+        name: 'one',
+        removed: [entry],
+        left: [{ kind: 'image and volumes', name: 'one', why: 'the engine is away' }],
+      },
+      steps: ['remove one', 'forget one'],
+    });
+  },
+);
