@@ -1,5 +1,5 @@
 import { mkdir } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import type { ServerConfig, Settings } from '#config';
 import type { Clock, Log } from '#core';
 import {
@@ -13,7 +13,6 @@ import type { SharedBreaker } from '#resilience';
 import type { LaunchEvents, LaunchSpec, Runtime } from '#runtimes';
 import { createDockerRuntime } from '#runtimes/docker';
 import {
-  type Placement,
   createEras,
   createHandles,
   createKeptListings,
@@ -27,6 +26,7 @@ import {
   successorVariant,
 } from '#servers';
 import { type DataDir, createBacklog, createFolder, createTable } from '#store';
+import { findPlace } from './find-place.ts';
 
 export type ServersOptions = {
   readonly settings: Settings;
@@ -48,9 +48,6 @@ type Needs = {
 
 /** Certificate settings that npx and uvx need in some networks. They contain no secrets. */
 const trustSettings = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
-const probeMs = 3_000;
-/** File in the data folder that records whether servers ran on an engine. */
-const placeFile = 'place.json';
 
 /** Creates the servers and their runtimes. Starts no server. */
 export async function wireServers(
@@ -100,7 +97,7 @@ export async function wireServers(
       return createRemoteRuntime({}, { clock, log, random: Math.random });
     }),
   };
-  const place = await findPlace(docker, settings, dataDir.path, log);
+  const place = await findPlace(settings, { docker, folder: dataDir.path, log });
 
   /** Only shared instances may outlive the hub. */
   const specOf = (wanted: ServerConfig, instance?: string): LaunchSpec => {
@@ -182,36 +179,3 @@ const inTime = (spec: LaunchSpec, { startTimeoutMs }: ServerConfig): LaunchSpec 
   ...spec,
   timeoutMs: startTimeoutMs,
 });
-
-/**
- * The runtime of servers with `runtime: auto`. Decided once: if the engine stops answering, this run and later runs of the
- * hub wait for it, because the containers may still be running, and the data is in their volumes.
- */
-async function findPlace(
-  docker: Pick<Runtime, 'probe'>,
-  settings: Settings,
-  folder: string,
-  log: Log,
-): Promise<Placement> {
-  const dataDir = resolve(settings.dataDir);
-  const file = join(resolve(folder), placeFile);
-  const kept = createTable({ file, maxEntries: 1 }, { log });
-  const { healthy, detail: engine } = await docker.probe(AbortSignal.timeout(probeMs));
-  if (healthy || settings.inContainer) {
-    if (healthy) await kept.put('auto', 'docker');
-    log.info({ engine }, 'servers run in containers');
-    return { auto: 'docker', dataDir };
-  }
-  if ((await kept.find('auto')) === 'docker') {
-    log.warn(
-      { engine },
-      `NO DOCKER ENGINE ANSWERS: servers ran in containers before, and wait for it. To have them run as processes of this machine instead, without a sandbox and without the data in their volumes, remove ${file} and start the hub again`,
-    );
-    return { auto: 'docker', dataDir };
-  }
-  log.warn(
-    { engine },
-    'NO DOCKER ENGINE ANSWERS: servers run as processes of this machine, with your rights and without a sandbox',
-  );
-  return { auto: 'process', dataDir };
-}
