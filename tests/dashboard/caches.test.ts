@@ -9,7 +9,7 @@ import { createMetrics, redactText } from '#telemetry';
 import { dashboardRoutes } from '../../hub/http/routes/dashboard.ts';
 import { createLogin } from '../../hub/http/login.ts';
 import { type Scene, openScene } from '../enhance/enhancer-scene.ts';
-import { leadsTo, visitor } from './scene.ts';
+import { leadsTo, owner, visitor } from './scene.ts';
 
 let hub: TestHub;
 let scene: Scene;
@@ -125,4 +125,12 @@ test('clearing forgets all results, and says how many', async () => {
   const { text } = await page.get(way);
   assert.match(text, /notice good">2 results cleared from the caches\./);
   assert.match(factOf(text, 'Entries') ?? '', /^0 of /);
+});
+
+test('a hub that improves no prompts says so where its caches would be', async () => {
+  assert.match(
+    (await owner(hub).get('/dashboard/caches')).text,
+    /This hub does not improve prompts\./,
+  );
+  assert.equal((await owner(hub).post('/dashboard/actions/clear-cache')).status, 409);
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type TestHub, ownerHeaders, startHub } from '#helpers/hub';
-import { type Seen, leadsTo, owner, visitor } from './scene.ts';
+import { type Seen, leadsTo, owner, visitor } from '../../dashboard/scene.ts';
 
 const token = 'the-token-of-this-hub';
 const cookieOf = ({ headers }: Seen) =>

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { type TestHub, startHub, until } from '#helpers/hub';
+import { leadsTo, owner, visitor } from './scene.ts';
+
+let hub: TestHub;
+let page: ReturnType<typeof visitor>;
+
+beforeAll(async () => {
+  hub = await startHub([
+    { name: 'calendar' },
+    { name: 'notes', file: 'stateful.mjs' },
+    { name: 'off', file: 'echo.mjs', enabled: false, autoStart: false },
+  ]);
+  page = owner(hub);
+});
+afterAll(() => hub[Symbol.asyncDispose]());
+
+describe('an action', () => {
+  test('stops and starts it with forms alone, and says so', async () => {
+    const stopped = leadsTo(await page.post('/dashboard/actions/stop/notes'));
+    assert.match((await page.get(stopped)).text, /notice good">notes is being stopped\./);
+    await until(() => hub.server('notes').status.state === 'stopped');
+    leadsTo(await page.post('/dashboard/actions/start/notes'));
+    await until(() => hub.server('notes').status.state === 'running');
+    const before = hub.server('notes').running;
+    leadsTo(await page.post('/dashboard/actions/restart/notes'));
+    await until(() => {
+      const { running } = hub.server('notes');
+      return running !== undefined && running !== before;
+    });
+  });
+
+  test('gives htmx a notice in place of a page', async () => {
+    const { status, text } = await page.post(
+      '/dashboard/actions/start/calendar',
+      {},
+      { 'hx-request': 'true' },
+    );
+    assert.equal(status, 200);
+    assert.equal(text, '<p class="notice good">calendar is being started.</p>');
+    const refused = await page.post('/dashboard/actions/start/off', {}, { 'hx-request': 'true' });
+    assert.deepEqual([refused.status, refused.headers['hx-retarget']], [409, '#notice']);
+    assert.match(refused.text, /^<p class="notice bad" role="alert">off is disabled/);
+  });
+
+  test('says nothing that a link has made up', async () => {
+    const { text } = await page.get('/dashboard?done=remove&about=Call+555-1234+now!');
+    assert.match(text, /<div id="notice" role="status"><\/div>/);
+  });
+});

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { connect } from '#helpers/client';
+import { type TestHub, startHub } from '#helpers/hub';
+import { owner, visitor } from './scene.ts';
+
+let hub: TestHub;
+let page: ReturnType<typeof visitor>;
+
+beforeAll(async () => {
+  hub = await startHub([
+    { name: 'calendar' },
+    { name: 'idle', file: 'echo.mjs', autoStart: false },
+    { name: 'broken', file: 'exit-at-once.mjs', restart: 'temporary' },
+    { name: 'off', file: 'echo.mjs', enabled: false, autoStart: false },
+  ]);
+  page = owner(hub);
+  await using client = await connect(`${hub.url}/mcp`);
+  await client.call('calendar_create_event', { title: 'Tea', room: 'Kitchen' });
+  await client.call('calendar_cancel_event', { title: 'Tea' });
+});
+afterAll(() => hub[Symbol.asyncDispose]());
+
+describe('the overview', () => {
+  test('shows each server with its state, and why it does not run', async () => {
+    const { text } = await page.get('/dashboard');
+    const rows = [...text.matchAll(/<tr role="row"><th role="rowheader"[\s\S]*?<\/tr>/g)].map(
+      String,
+    );
+    const rowOf = (name: string) => rows.find(row => row.includes(`/servers/${name}"`)) ?? '';
+    assert.match(rowOf('calendar'), /badge good">running/);
+    assert.match(rowOf('broken'), /badge bad">failed[\s\S]*API_KEY is not set/);
+    assert.match(rowOf('idle'), /badge idle">stopped[\s\S]*actions\/start\/idle/);
+    assert.match(rowOf('off'), /badge idle">disabled/);
+    assert.doesNotMatch(rowOf('off'), /<button/);
+  });
+
+  test('says what keeps the hub from being well', async () => {
+    const { text } = await page.get('/dashboard');
+    assert.match(text, /badge warn">Degraded<[\s\S]{0,60}<p class="note">(?:Engine, )?broken</);
+  });
+
+  test('shows the parts, the charts and the last calls', async () => {
+    const { text } = await page.get('/dashboard');
+    for (const part of ['Engine', 'Config', 'Breakers']) assert.match(text, new RegExp(part));
+    assert.match(text, /aria-label="Calls per 10 s: \d+ calls/);
+    assert.match(text, /aria-label="Call duration: lately [\d.]+ ms/);
+    assert.match(text, /calendar_cancel_event[\s\S]*badge warn">tool error/);
+  });
+
+  test('tells a hub without servers and calls what to do', async () => {
+    await using bare = await startHub([]);
+    const { text } = await owner(bare).get('/dashboard');
+    assert.match(text, /No servers yet\.[\s\S]*href="\/dashboard\/install"/);
+    assert.match(text, /No calls yet\.[\s\S]*http:\/\/127\.0\.0\.1:\d+\/mcp/);
+    const { text: sessions } = await owner(bare).get('/dashboard/sessions');
+    assert.match(sessions, /No client is connected\./);
+  });
+});

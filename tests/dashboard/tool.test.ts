@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { type TestHub, startHub } from '#helpers/hub';
+import { fieldsOf } from '#dashboard';
+import { owner, visitor } from './scene.ts';
+
+const hostile = `<img src=x onerror=alert(1)>"'`;
+
+let hub: TestHub;
+let page: ReturnType<typeof visitor>;
+
+beforeAll(async () => {
+  hub = await startHub([{ name: 'calendar' }]);
+  page = owner(hub);
+});
+afterAll(() => hub[Symbol.asyncDispose]());
+
+const lastId = () => hub.activity.lastId;
+
+describe('the form of a tool', () => {
+  const path = '/dashboard/servers/calendar/tool?name=create_event';
+
+  test('has a field for each argument, and one for all of them as JSON', async () => {
+    const { text } = await page.get(path);
+    assert.match(text, /<input id="arg\.title" name="arg\.title"[^>]* required type="text"/);
+    assert.match(text, /<input id="arg\.attendees"[^>]* type="number" step="1"/);
+    assert.match(text, /<select id="arg\.room"[\s\S]*?<option>Garden<\/option>/);
+    assert.match(text, /<select id="arg\.remind"[\s\S]*?<option>true<\/option>/);
+    assert.match(text, /<textarea id="arg\.agenda"/);
+    assert.match(text, /<textarea id="json"/);
+  });
+
+  test('calls the tool with what is in its fields', async () => {
+    const form = {
+      'arg.title': hostile,
+      'arg.attendees': '4',
+      'arg.room': 'Garden',
+      'arg.remind': 'false',
+      'arg.agenda': '["tea"]',
+      json: '',
+    };
+    const { status, text } = await page.post(path, form, { 'hx-request': 'true' });
+    assert.equal(status, 200);
+    assert.match(text, /badge good">ok/);
+    const given = { title: hostile, attendees: 4, room: 'Garden', remind: false, agenda: ['tea'] };
+    const [, said = ''] = /aria-label="Text">([^<]*)</.exec(text) ?? [];
+    const plain = said
+      .replaceAll('&quot;', '"')
+      .replaceAll('&#39;', "'")
+      .replaceAll('&lt;', '<')
+      .replaceAll('&gt;', '>');
+    assert.deepEqual(JSON.parse(plain), given);
+  });
+
+  test('takes them as JSON instead, and without script shows page, fields and result', async () => {
+    const json = '{"title":"Tea","room":"Kitchen"}';
+    const { status, text } = await page.post(path, { 'arg.title': 'Coffee', json });
+    assert.equal(status, 200);
+    assert.match(text, /<h1>create_event<\/h1>/);
+    assert.match(text, /id="arg\.title"[^>]* value="Coffee"/);
+    assert.match(
+      text,
+      /aria-label="Text">\{&quot;title&quot;:&quot;Tea&quot;,&quot;room&quot;:&quot;Kitchen&quot;\}</,
+    );
+  });
+
+  test('names the field that cannot be read, and calls nothing', async () => {
+    const before = lastId();
+    const rows: readonly (readonly [Readonly<Record<string, string>>, RegExp])[] = [
+      [{ 'arg.title': '' }, /title: is missing/],
+      [
+        { 'arg.title': 'a', 'arg.room': 'Garden', 'arg.attendees': '1.5' },
+        /attendees: &quot;1\.5&quot; is no integer/,
+      ],
+      [
+        { 'arg.title': 'a', 'arg.room': 'Garden', 'arg.remind': 'maybe' },
+        /remind: &quot;maybe&quot; is no boolean: write true or false/,
+      ],
+      [{ 'arg.title': 'a', 'arg.room': 'Garden', 'arg.agenda': '[' }, /agenda: is no JSON/],
+      [{ json: '[1]' }, /the arguments: write an object/],
+      [{ json: '{' }, /the arguments: is no JSON/],
+    ];
+    for (const [form, problem] of rows) {
+      const { status, text } = await page.post(path, form);
+      assert.equal(status, 400, text);
+      assert.match(text, problem);
+    }
+    assert.equal(lastId(), before);
+  });
+
+  test('refuses a form that is too long, and names the bound', async () => {
+    const { status, text } = await page.post(path, { 'arg.title': 'a'.repeat(2 ** 20) });
+    assert.equal(status, 413);
+    assert.match(text, /The form is larger than the hub takes: 1048576 bytes/);
+  });
+
+  test('shows what a tool reports as its error', async () => {
+    const { text } = await page.post('/dashboard/servers/calendar/tool?name=cancel_event', {
+      'arg.title': 'Tea',
+    });
+    assert.match(text, /badge warn">tool error/);
+  });
+});
+
+const kindOf = (schema: unknown) => fieldsOf({ type: 'object', properties: { it: schema } })?.[0];
+
+describe('the fields of a tool', () => {
+  const rows: readonly (readonly [schema: unknown, kind: string])[] = [
+    [{ type: 'string' }, 'text'],
+    [{ type: 'string', format: 'date' }, 'text'],
+    [{ type: 'number' }, 'number'],
+    [{ type: 'integer', minimum: 1 }, 'integer'],
+    [{ type: 'boolean' }, 'boolean'],
+    [{ type: 'string', enum: ['a', 'b'] }, 'choice'],
+    [{ enum: ['a', 'b'] }, 'choice'],
+    [{ type: 'integer', enum: [1, 2] }, 'json'],
+    [{ enum: ['a', 1] }, 'json'],
+    [{ type: 'string', enum: [] }, 'json'],
+    [{ type: 'array', items: { type: 'string' } }, 'json'],
+    [{ type: 'object' }, 'json'],
+    [{ type: ['string', 'null'] }, 'json'],
+    [{ anyOf: [{ type: 'string' }] }, 'json'],
+    [true, 'json'],
+    [{}, 'json'],
+  ];
+  for (const [schema, kind] of rows)
+    test(`${JSON.stringify(schema)} is filled in as ${kind}`, () => {
+      assert.equal(kindOf(schema)?.kind, kind);
+    });
+
+  test('know which are needed, what they are for, and what they hold unless changed', () => {
+    const fields = fieldsOf({
+      type: 'object',
+      properties: {
+        title: { type: 'string', description: 'What it is about.', default: 'Tea' },
+        count: { type: 'integer', default: 3 },
+        tags: { type: 'array', default: ['a'] },
+      },
+      required: ['title'],
+    });
+    assert.deepEqual(
+      fields?.map(({ name, isRequired, description, initial }) => [
+        name,
+        isRequired,
+        description,
+        initial,
+      ]),
+      [
+        ['title', true, 'What it is about.', 'Tea'],
+        ['count', false, undefined, '3'],
+        ['tags', false, undefined, '["a"]'],
+      ],
+    );
+  });
+
+  test('of a schema without arguments are none', () => {
+    assert.deepEqual(fieldsOf({ type: 'object' }), []);
+    assert.deepEqual(fieldsOf({}), []);
+  });
+
+  test('cannot be told of a schema that does not name its members', () => {
+    const many = Object.fromEntries(Array.from({ length: 61 }, (_, at) => [`a${at}`, {}]));
+    for (const schema of [
+      undefined,
+      'text',
+      { type: 'array' },
+      { type: 'object', oneOf: [{}] },
+      { $ref: '#/$defs/it' },
+      { type: 'object', properties: 'none' },
+      { type: 'object', properties: many },
+    ])
+      assert.equal(fieldsOf(schema), undefined, JSON.stringify(schema));
+  });
+});
