@@ -1,18 +1,31 @@
 import type { Metrics } from '#telemetry';
-import type { PageNeeds } from './dashboard-types.ts';
 import { count, duration, percent } from './format.ts';
 import { type Html, html } from './html.ts';
 import { paths } from './paths.ts';
 import { empty, fragment } from './pieces.ts';
 
 type Slice = ReturnType<Metrics['snapshot']>['recent'][number];
+type CacheHits = {
+  readonly exact: Readonly<Record<'hits' | 'joined' | 'misses', number>>;
+  readonly semantic: Readonly<Record<'hits' | 'misses', number>> | undefined;
+};
+type LoadedPrompts = { readonly enhancer: { readonly stats: () => Promise<CacheHits> } };
+type Needs = {
+  readonly telemetry: {
+    readonly metrics: { readonly snapshot: () => { readonly recent: readonly Slice[] } };
+  };
+  /** `loaded` is undefined until the enhancer is used. */
+  readonly prompts?: {
+    readonly health?: { readonly loaded: () => Promise<LoadedPrompts> | undefined };
+  };
+};
 type HitRate = { readonly name: string; readonly hits: number; readonly misses: number };
 
 const sliceMs = 10_000;
 const maxSlices = 60;
 
 /** Calls, their durations and cache hit rates, which reload themselves. */
-export async function statsPartial({ telemetry, prompts }: PageNeeds): Promise<Html> {
+export async function statsPartial({ telemetry, prompts }: Needs): Promise<Html> {
   const slices = telemetry.metrics.snapshot().recent.slice(-maxSlices);
   const since = `${duration(slices.length * sliceMs)} ago`;
   const content = html`<section aria-labelledby="charts"><h2 id="charts">Calls</h2><div class="charts">
@@ -20,7 +33,7 @@ ${callChart(slices, since)}${latencyChart(slices, since)}${hits(await hitRatesOf
   return fragment('stats', '/dashboard/stats-partial', content);
 }
 
-async function hitRatesOf(prompts: PageNeeds['prompts']): Promise<readonly HitRate[]> {
+async function hitRatesOf(prompts: Needs['prompts']): Promise<readonly HitRate[]> {
   const loaded = await prompts?.health?.loaded()?.catch(() => undefined); // The failed start is logged.
   if (!loaded) return [];
   const { exact, semantic } = await loaded.enhancer.stats();
@@ -40,7 +53,8 @@ function callChart(slices: readonly Slice[], since: string): Html {
       { name: 'calls', tone: 'first', values: slices.map(slice => slice.calls) },
       { name: 'failed', tone: 'third', values: slices.map(slice => slice.errors) },
     ],
-    format: value => (value < 1 && value > 0 ? '' : count(value)),
+    // Calls are whole: half of 5 has no label.
+    format: value => (Number.isInteger(value) ? count(value) : ''),
     since,
   });
 }

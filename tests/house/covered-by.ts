@@ -13,7 +13,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'config/rules': ['config/rules-schema'],
   'config/source': ['config/reloader'],
   'connector/bridge': ['connector/dial', 'connector/session'],
-  'dashboard/dashboard': ['dashboard/layout', 'dashboard/login', 'dashboard/pieces', 'dashboard/stats'],
   'http/routes/ollama': ['http/routes/events'],
   'installs/pins': ['installs/lazy', 'installs/trial'],
   'jsonrpc/spans': ['jsonrpc/stdio-frames'],

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { textOf } from '#dashboard';
+import { meter, statsPartial } from '../../hub/dashboard/stats.ts';
+
+type Needs = Parameters<typeof statsPartial>[0];
+type Slice = ReturnType<Needs['telemetry']['metrics']['snapshot']>['recent'][number];
+
+const quiet: Slice = { at: 0, calls: 0, errors: 0, p50Ms: undefined, p99Ms: undefined };
+const sliceOf = (calls: number, p50Ms?: number, p99Ms = p50Ms): Slice => ({
+  ...quiet,
+  calls,
+  p50Ms,
+  p99Ms,
+});
+
+async function shown(recent: readonly Slice[], prompts?: Needs['prompts']) {
+  const metrics = { snapshot: () => ({ recent }) };
+  return textOf(await statsPartial({ telemetry: { metrics }, ...(prompts && { prompts }) }));
+}
+
+/** The labels at the scale of a chart, from its lower end to its upper. */
+const scaleOf = (text: string, title: string) => {
+  const [, svg = ''] = new RegExp(`aria-label="${title}([^]*?)</svg>`).exec(text) ?? [];
+  return Array.from(svg.matchAll(/text-anchor="end">([^<]*)</g), ([, label]) => label).slice(0, 3);
+};
+const attributesOf = (text: string, pattern: RegExp) =>
+  Array.from(text.matchAll(pattern), ([, value]) => Number(value));
+
+describe('the chart of calls', () => {
+  test('counts those of the last ten minutes', async () => {
+    const recent = [
+      { ...quiet, calls: 1_000, errors: 1_000 },
+      ...Array.from({ length: 60 }, () => ({ ...quiet, calls: 2, errors: 1 })),
+    ];
+    assert.match(
+      await shown(recent),
+      /aria-label="Calls per 10 s: 120 calls and 60 failures since 10 min ago"/,
+    );
+  });
+
+  test.each([
+    [0, ['0', '', '1']],
+    [1, ['0', '', '1']],
+    [2, ['0', '1', '2']],
+    [3, ['0', '', '5']],
+    [7, ['0', '5', '10']],
+    [11, ['0', '10', '20']],
+    [21, ['0', '25', '50']],
+    [1_001, ['0', '1,000', '2,000']],
+  ] as const)('with %d at the most has the scale %j', async (calls, labels) => {
+    assert.deepEqual(scaleOf(await shown([quiet, sliceOf(calls)]), 'Calls per 10 s'), labels);
+  });
+
+  test('has no bar where there was no call, and sees a few among many', async () => {
+    const text = await shown([quiet, sliceOf(1), sliceOf(1_000), quiet]);
+    const [, bars = ''] = /<g class="bars first">([^]*?)<\/g>/.exec(text) ?? [];
+    assert.deepEqual(attributesOf(bars, / height="([\d.]+)"/g), [1, 102]);
+    assert.deepEqual(attributesOf(bars, / x="([\d.]+)"/g), [146.1, 231.6]);
+    assert.match(text, /<g class="bars third"><\/g>/);
+  });
+
+  test('is drawn before anything was measured', async () => {
+    const text = await shown([]);
+    assert.match(text, /0 calls and 0 failures/);
+    assert.doesNotMatch(text, /NaN|Infinity|undefined/);
+  });
+});
+
+describe('the chart of durations', () => {
+  const lineOf = (text: string) => /<g class="lines first">([^]*?)<\/g>/.exec(text)?.[1] ?? '';
+
+  test('says the latest in words', async () => {
+    const text = await shown([sliceOf(1, 50, 90), sliceOf(1, 4, 8), quiet]);
+    assert.match(text, /"Call duration: lately 4\.0 ms at the median, 8\.0 ms at the 99th/);
+    assert.match(await shown([quiet]), /"Call duration: no calls since 10 s ago"/);
+    assert.match(
+      await shown([{ ...quiet, p50Ms: 4 }]),
+      /4\.0 ms at the median, 4\.0 ms at the 99th/,
+    );
+  });
+
+  test('has a scale in milliseconds, then in seconds', async () => {
+    const rows = [
+      [0.3, ['0', '0.5 ms', '1 ms']],
+      [40, ['0', '25 ms', '50 ms']],
+      [900, ['0', '500 ms', '1 s']],
+      [4_000, ['0', '2.5 s', '5 s']],
+    ] as const;
+    for (const [p50Ms, labels] of rows)
+      assert.deepEqual(scaleOf(await shown([sliceOf(1, p50Ms)]), 'Call duration'), labels);
+  });
+
+  test('breaks its line where no call was, and has a dot where it would be a point', async () => {
+    const line = lineOf(await shown([sliceOf(1, 5), quiet, sliceOf(1, 5), sliceOf(1, 10), quiet]));
+    const [, path = ''] = /path d="([^"]*)"/.exec(line) ?? [];
+    assert.equal(path.replaceAll(/[\d. ]+/g, '.'), 'M.M.L.');
+    assert.equal(attributesOf(line, /<circle cx="([\d.]+)"/g).length, 1);
+  });
+
+  test('ends in a dot where only the last value stands alone', async () => {
+    assert.match(lineOf(await shown([quiet, sliceOf(1, 5)])), /<circle/);
+  });
+});
+
+describe('the hit rates of the caches', () => {
+  const exact = { hits: 1, joined: 2, misses: 3 };
+  const health = (
+    stats: () => Promise<{
+      exact: typeof exact;
+      semantic: { hits: number; misses: number } | undefined;
+    }>,
+  ) => ({
+    health: { loaded: async () => ({ enhancer: { stats } }) },
+  });
+
+  test('count calls that waited for the same prompt as hits', async () => {
+    const text = await shown(
+      [],
+      health(async () => ({ exact, semantic: undefined })),
+    );
+    assert.match(text, /Equal prompts<\/span><span class="note">50 % of 6</);
+    assert.doesNotMatch(text, /Similar prompts/);
+  });
+
+  test('are told of similar prompts where a rule has that cache', async () => {
+    const semantic = { hits: 1, misses: 999 };
+    const text = await shown(
+      [],
+      health(async () => ({ exact, semantic })),
+    );
+    assert.match(text, /Similar prompts<\/span><span class="note">0\.1 % of 1,000</);
+  });
+
+  test.each<readonly [what: string, prompts: Needs['prompts']]>([
+    ['improves no prompts', undefined],
+    ['tells nothing of them', {}],
+    ['has improved none yet', { health: { loaded: () => undefined } }],
+    ['failed to load them', { health: { loaded: () => Promise.reject(new Error('no')) } }],
+  ])('are none where the hub %s', async (_what, prompts) => {
+    assert.match(await shown([], prompts), /No prompts yet\./);
+  });
+
+  test('of a cache that was never asked are not 0', () => {
+    assert.match(textOf(meter({ name: 'a', hits: 0, misses: 0 })), /not used yet[^]*width="0"/);
+    assert.match(textOf(meter({ name: 'a', hits: 0, misses: 1 })), /0 % of 1/);
+  });
+});
