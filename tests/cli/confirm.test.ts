@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { describe, test } from 'vitest';
+import { createIo } from '#cli';
+import type { ImportPlan } from '#clients';
+import { HubError } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { configOf } from '#helpers/hub';
+import {
+  confirmEach,
+  confirmImport,
+  confirmationsIn,
+  isAgreed,
+  loadForEdit,
+} from '../../hub/cli/confirm.ts';
+import { createNeeds } from './run.ts';
+
+type Answering = {
+  readonly values?: Readonly<Record<string, unknown>>;
+  /** What the user types at each question; undefined without a terminal. */
+  readonly answers?: readonly string[];
+};
+
+/** A run of a command, the questions that it asked, and what it wrote to stderr. */
+function runWith({ values = {}, answers }: Answering) {
+  const asked: string[] = [];
+  const stderr = Object.assign(new PassThrough(), answers && { isTTY: true, columns: 200 });
+  const io = createIo(
+    { stdin: new PassThrough(), stdout: new PassThrough(), stderr },
+    new AbortController().signal,
+    createManualClock(),
+  );
+  const ask = async (question: string) => {
+    asked.push(question);
+    return answers?.[asked.length - 1] ?? assert.fail(`not expected: ${question}`);
+  };
+  const needs = createNeeds({ ask: answers && ask });
+  const run = { ...io, values, isJson: values['json'] === true, needs };
+  return { run, asked, err: () => String(stderr.read() ?? '') };
+}
+
+describe('files are written', () => {
+  test.for([
+    [{ values: { yes: true } }, true],
+    [{ values: { yes: true, 'dry-run': true } }, false],
+    [{ values: { 'dry-run': true } }, false],
+    [{ answers: ['y'] }, true],
+    [{ answers: [' YES '] }, true],
+    [{ answers: [''] }, false],
+    [{ answers: ['n'] }, false],
+    [{ answers: ['yess'] }, false],
+  ] as const)('with %j: %s', async ([given, isWritten]) => {
+    const { run, asked } = runWith(given);
+    assert.equal(await isAgreed('Write it?', run), isWritten);
+    assert.deepEqual(asked, 'answers' in given ? ['Write it? [y/N] '] : []);
+  });
+
+  test.for([{}, { answers: ['y'], values: { json: true } }])(
+    'not without a question that is answered: %j',
+    async given => {
+      const { run, asked } = runWith(given);
+      await assert.rejects(isAgreed('Write it?', run), { code: 'HUB_USAGE', message: /--yes/ });
+      assert.deepEqual(asked, []);
+    },
+  );
+});
+
+const network = { name: 'network:bridge', message: 'It can reach the network.' };
+const mount = { name: "mount:/it's here:/a:rw", message: 'It can write to /it.' };
+
+describe('settings of one server', () => {
+  test('are all allowed at once if there are none', async () => {
+    assert.deepEqual(await confirmEach('one', [], runWith({}).run), []);
+  });
+
+  test('that --allow names are not asked for, and the others are, until a no', async () => {
+    const given = { values: { allow: [network.name] }, answers: ['y'] };
+    const allowed = runWith(given);
+    assert.deepEqual(await confirmEach('one', [network, mount], allowed.run), [
+      network.name,
+      mount.name,
+    ]);
+    assert.deepEqual(allowed.asked, [`Allow ${mount.name}? [y/N] `]);
+    assert.equal(allowed.err(), 'one: It can write to /it.\n');
+    const refused = runWith({ answers: ['n'] });
+    assert.equal(await confirmEach('one', [network, mount], refused.run), undefined);
+    assert.equal(refused.asked.length, 1);
+  });
+
+  test('are told with the flags that allow them, quoted for a shell, where nobody can be asked', async () => {
+    const { run } = runWith({});
+    await assert.rejects(confirmEach('one', [network, mount], run), {
+      code: 'HUB_USAGE',
+      message: [
+        'one needs more than the default sandbox, and there is no terminal to ask on:',
+        '  network:bridge: It can reach the network.',
+        "  mount:/it's here:/a:rw: It can write to /it.",
+        "Nothing was written. To agree, add --allow network:bridge --allow 'mount:/it'\\''s here:/a:rw'",
+      ].join('\n'),
+    });
+  });
+
+  test.for([
+    [[network], 'asks for: network:bridge. Remove it'],
+    [[], 'asks for: nothing beyond the default sandbox. Remove it'],
+  ] as const)('that the server does not have are refused: %j', async ([settings, message]) => {
+    const { run } = runWith({ values: { allow: ['user:0'] }, answers: [] });
+    await assert.rejects(confirmEach('one', settings, run), error => {
+      assert.ok(error instanceof HubError && error.message.includes(message), String(error));
+      return true;
+    });
+  });
+
+  test('cannot write over the question on a terminal', async () => {
+    const evil = { name: 'mount:/a\u001b[2K\n:/b:rw', message: 'fine\r\u001b[1Abad\nline' };
+    const { run, asked, err } = runWith({ answers: ['n'] });
+    await confirmEach('one', [evil], run);
+    assert.deepEqual(asked, ['Allow mount:/a :/b:rw? [y/N] ']);
+    assert.equal(err(), 'one: finebad line\n');
+  });
+});
+
+describe('settings of an import', () => {
+  const itemOf = (name: string, ...names: readonly string[]): ImportPlan['items'][number] => ({
+    found: {
+      client: 'cursor',
+      source: { file: 'a.json', text: '', format: 'json' },
+      path: [],
+      name,
+      entry: {},
+    },
+    action: 'add',
+    name,
+    entry: {},
+    server: configOf({ name }),
+    loosenings: names.map(each => ({
+      name: each,
+      kind: 'network',
+      message: 'It can.',
+      needsConfirmation: false,
+    })),
+    dropped: [],
+    hints: [],
+  });
+  const plan: ImportPlan = {
+    items: [itemOf('a', 'x', 'y'), itemOf('b', 'x'), itemOf('c')],
+    variables: [],
+  };
+  const allowedBy = async (given: Answering) => {
+    const { run, asked } = runWith(given);
+    const isAllowed = await confirmImport(plan, run);
+    const allowed = ['a/x', 'a/y', 'b/x'].filter(each => {
+      const [server = '', name = ''] = each.split('/');
+      return isAllowed(server, { name });
+    });
+    return { allowed, asked: asked.length };
+  };
+
+  test.for([
+    [{ answers: ['y', 'n', 'y'] }, ['a/x', 'b/x'], 3],
+    [{ values: { allow: ['x'] }, answers: ['n'] }, ['a/x', 'b/x'], 1],
+    [{ values: { allow: ['a/x'] }, answers: ['n', 'n'] }, ['a/x'], 2],
+    [{ values: { allow: ['b/x'], yes: true }, answers: [] }, ['b/x'], 0],
+    [{ values: { 'dry-run': true }, answers: [] }, [], 0],
+    [{ values: { json: true }, answers: [] }, [], 0],
+    [{}, [], 0],
+  ] as const)('%j allows %j', async ([given, allowed, asked]) => {
+    assert.deepEqual(await allowedBy(given), { allowed, asked });
+  });
+
+  test.for(['z', 'b/y', 'c/x'])('%s is a setting of no server', async name => {
+    await assert.rejects(allowedBy({ values: { allow: [name] }, answers: [] }), {
+      code: 'HUB_USAGE',
+      message: `--allow: no server of this import asks for "${name}". They ask for a/x, a/y, b/x`,
+    });
+  });
+});
+
+describe('the config to edit', () => {
+  const config = { servers: [], naming: { separator: '_', maxLength: 46 } } as const;
+
+  test('is the one of the user, and not the one that is shipped', async () => {
+    const own = { file: 'a.json', config };
+    assert.equal(await loadForEdit({ loadConfig: async () => own }), own);
+    const shipped = { ...own, insteadOf: 'b.json' };
+    const hint = { code: 'HUB_CONFIG_MISSING', message: /"agenthub init"/ };
+    await assert.rejects(loadForEdit({ loadConfig: async () => shipped }), hint);
+    const loadConfig = async () => {
+      throw new HubError('HUB_CONFIG_MISSING', 'there is no such file');
+    };
+    await assert.rejects(loadForEdit({ loadConfig }), hint);
+  });
+
+  test('that is not valid is refused with what is wrong', async () => {
+    const loadConfig = async () => {
+      throw new HubError('HUB_CONFIG_INVALID', 'what is wrong');
+    };
+    await assert.rejects(loadForEdit({ loadConfig }), /what is wrong/);
+  });
+});
+
+test('only a refusal for want of a confirmation has settings to confirm', () => {
+  const refusal = new HubError('HUB_CONFIRMATION_NEEDED', '', {
+    data: { server: 'one', loosenings: [{ ...network, needsConfirmation: true }, 'other'] },
+  });
+  assert.deepEqual(confirmationsIn(refusal), { server: 'one', settings: [network] });
+  const bare = new HubError('HUB_CONFIRMATION_NEEDED', '');
+  assert.deepEqual(confirmationsIn(bare), { server: 'The server', settings: [] });
+  assert.equal(confirmationsIn(new HubError('HUB_SERVER_EXISTS', '')), undefined);
+  assert.equal(confirmationsIn(new Error('x')), undefined);
+});
