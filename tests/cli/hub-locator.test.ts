@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, test } from 'vitest';
+import { HubError } from '#core';
+import { openDataDir } from '#store';
+import { createHubLocator } from '../../hub/cli/hub-locator.ts';
+import { temporary } from '../config/editing.ts';
+
+const token = 'a-token-of-16-chars';
+
+/** A locator in a folder that has only what the test puts there. */
+async function locating(env: Readonly<Record<string, string>> = {}, dotenv = '', config = '{}') {
+  const folder = await temporary();
+  const file = join(folder.path, 'hub.json');
+  await writeFile(file, config);
+  const dataDir = join(folder.path, 'data');
+  const locator = createHubLocator({
+    env: { MCP_SERVERS_CONFIG: file, DATA_DIR: dataDir, ...env },
+    root: folder.path,
+    readDotenv: async () => dotenv,
+    readOptions: async () => ({ env: {}, home: folder.path }),
+  });
+  return { ...locator, dataDir, [Symbol.asyncDispose]: folder[Symbol.asyncDispose] };
+}
+
+describe('the hub is', () => {
+  test.for([
+    [{}, '', 'http://localhost:9090', undefined],
+    [{ ROUTER_PORT: '9191' }, 'ROUTER_PORT=9292', 'http://localhost:9191', undefined],
+    [{}, 'ROUTER_PORT=9292', 'http://localhost:9292', undefined],
+    [{}, `ROUTER_TOKEN=${token}`, 'http://localhost:9090', token],
+    [{ ROUTER_TOKEN: token, ROUTER_HOST: '::1' }, '', 'http://localhost:9090', token],
+  ] as const)('by %j and %j at %s', async ([env, dotenv, url, expected]) => {
+    await using at = await locating(env, dotenv);
+    const place = await at.findHub(undefined);
+    assert.deepEqual([place.url, place.token], [url, expected]);
+  });
+
+  test('where the command line says, with the token of the settings', async () => {
+    await using at = await locating({ ROUTER_TOKEN: token }, 'ROUTER_PORT=9292');
+    const place = await at.findHub('https://hub.example');
+    assert.deepEqual([place.url, place.token], ['https://hub.example', token]);
+  });
+
+  test('found without a valid config', async () => {
+    await using at = await locating({}, '', '{"servers": ');
+    assert.equal((await at.findHub(undefined)).url, 'http://localhost:9090');
+  });
+});
+
+describe('a file of the folder does not decide who gets the token of the environment', () => {
+  const elsewhere = 'ROUTER_HOST=192.0.2.1\nROUTER_TLS_CERT=a\nROUTER_TLS_KEY=b\n';
+
+  test('nor does it get one at another address', async () => {
+    await using at = await locating({ ROUTER_TOKEN: token }, elsewhere);
+    await assert.rejects(at.findHub(undefined), {
+      code: 'HUB_USAGE',
+      message: /^ROUTER_HOST: a file in this folder says that the hub is at https:\/\/192\.0\.2\.1/,
+    });
+  });
+
+  test('but decides who gets its own', async () => {
+    await using at = await locating({}, `${elsewhere}ROUTER_TOKEN=${token}`);
+    const place = await at.findHub(undefined);
+    assert.deepEqual([place.url, place.token], ['https://192.0.2.1:9090', token]);
+  });
+});
+
+describe("the owner's key", () => {
+  const { signal } = new AbortController();
+
+  test('is that of the data folder, also while no hub runs', async () => {
+    await using at = await locating();
+    assert.equal(await at.findOwnerKey(signal), undefined);
+    await mkdir(at.dataDir, { recursive: true });
+    const data = await openDataDir(at.dataDir, () => 'abcdef0123456789');
+    await data[Symbol.asyncDispose]();
+    assert.equal(await at.findOwnerKey(signal), data.ownerKey);
+  });
+
+  test('is not given to a hub that is not known to have it', async () => {
+    await using at = await locating();
+    const { ownerAccess } = await at.findHub('http://127.0.0.1:1');
+    const refused = await ownerAccess?.(signal).catch((error: unknown) => error);
+    assert.ok(refused instanceof HubError && refused.code === 'HUB_OWNER_ONLY');
+  });
+
+  test('is read from the file that the environment names, not one that .env names', async () => {
+    await using at = await locating({ AGENTHUB_OWNER_KEY_FILE: '/none/such' });
+    const { ownerAccess } = await at.findHub('https://hub.example');
+    await assert.rejects(async () => await ownerAccess?.(signal), /\/none\/such/);
+    await using other = await locating({}, 'AGENTHUB_OWNER_KEY_FILE=/none/such');
+    const place = await other.findHub('https://hub.example');
+    await assert.rejects(async () => await place.ownerAccess?.(signal), {
+      code: 'HUB_OWNER_ONLY',
+      message: /keeps its key in ".*data"/,
+    });
+  });
+});
