@@ -1,5 +1,12 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ServerResponse } from 'node:http';
+import type { FastifyRequest } from 'fastify';
 import { type Clock, HubError } from '#core';
+
+/** The members of Fastify's reply that a stream uses. */
+interface EventReply {
+  readonly raw: ServerResponse;
+  hijack(): unknown;
+}
 
 export interface EventAnswer extends Disposable {
   /** Sends an event. It is dropped if the client does not read, unless it `isLast`. */
@@ -31,7 +38,7 @@ export const wantsEvents = ({ headers }: Pick<FastifyRequest, 'headers'>): boole
   headers.accept.split(',').some(type => type.trim().startsWith(eventStream));
 
 /** Answers 200 and opens the stream; disposing ends it. */
-export function openEvents(reply: FastifyReply, clock: Pick<Clock, 'after'>): EventAnswer {
+export function openEvents(reply: EventReply, clock: Pick<Clock, 'after'>): EventAnswer {
   const { raw } = reply;
   let alive: Disposable;
   const keepAlive = () => {
@@ -70,7 +77,7 @@ export function createFollowing(
   limits: { readonly intervalMs: number; readonly maxStreams: number; readonly full: string },
 ) {
   let streams = 0;
-  return (reply: FastifyReply, { listen, tell, until }: Followed): FastifyReply => {
+  return <Reply extends EventReply>(reply: Reply, { listen, tell, until }: Followed): Reply => {
     if (streams >= limits.maxStreams) throw new HubError('HUB_SUBSCRIPTIONS_FULL', limits.full);
     streams++;
     const events = openEvents(reply, clock);
@@ -95,7 +102,7 @@ export function createFollowing(
 }
 
 /** Aborted if the client disconnects before the answer is sent. */
-export function hangUpOf({ raw }: FastifyReply): AbortSignal {
+export function hangUpOf({ raw }: Pick<EventReply, 'raw'>): AbortSignal {
   const hungUp = new AbortController();
   raw.once('close', () => {
     if (!raw.writableFinished) hungUp.abort(new Error('the connection was closed'));
