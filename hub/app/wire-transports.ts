@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { ConfigSource, Settings } from '#config';
-import type { Clock, Log } from '#core';
+import type { Settings } from '#config';
+import type { Clock, Event, Log } from '#core';
 import type { Endpoint, Router } from '#routing';
 import type { Servers } from '#servers';
 import { type Backlog, type DataDir, createJournal } from '#store';
@@ -18,10 +18,10 @@ import { type CallTokenNeeds, createCallToken } from './call-token.ts';
 import { collectGarbage, createRelief } from './idle-gc.ts';
 
 type Needs = Omit<CallTokenNeeds, 'log'> & {
-  readonly settings: Settings;
-  readonly dataDir: DataDir;
+  readonly settings: Pick<Settings, 'token' | 'limits'>;
+  readonly dataDir: Pick<DataDir, 'path' | 'secret' | 'hubId' | 'ownerKey'>;
   readonly backlog: Backlog;
-  readonly source: ConfigSource;
+  readonly source: { readonly changed: Event<unknown> };
   readonly router: Router;
   /** The servers of the config. */
   readonly servers: Servers;

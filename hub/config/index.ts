@@ -14,7 +14,7 @@ export { createProcessGate } from './process-gate.ts';
 export { type JsonText, loadJsonText } from './load-json-text.ts';
 export { type ConfigReading, loadConfig, readConfig } from './load.ts';
 export type { LoadOptions } from './mount-guard.ts';
-export { type ConfigChange, type ConfigSource, createConfigSource } from './source.ts';
+export { type ConfigChange, createConfigSource } from './source.ts';
 export { entryKeys } from './server-schema.ts';
 export type { ReloaderNeeds } from './reloader.ts';
 export {

@@ -19,8 +19,6 @@ type ReloadOutcome =
   /** The files are invalid; nothing changed. */
   | { readonly kind: 'refused'; readonly error: HubError };
 
-export type ConfigSource = ReturnType<typeof createConfigSource>;
-
 /**
  * Creates the source of the active config. As a service of the app, it watches the config files from `start` to `stop`.
  * If a later config is invalid, the last valid one stays active. `read` reads it with the current environment.
