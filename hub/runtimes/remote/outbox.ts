@@ -128,6 +128,8 @@ export function createOutbox(
   return {
     /** Queues a message. Throws HUB_SERVER_BUSY if too many bytes are waiting. */
     put(bytes: Buffer): void {
+      const message = outgoing(bytes);
+      if (message.cancels !== undefined && endQuietly(message.cancels)) return;
       // Accepts a message of any size if nothing is waiting.
       if (waitingBytes > 0 && waitingBytes + bytes.length > options.maxWaitingBytes)
         throw new HubError(
@@ -135,8 +137,6 @@ export function createOutbox(
           `${options.server} takes no more messages: ${waitingBytes} bytes wait already. Try again later`,
           { data: { server: options.server, retryable: true } },
         );
-      const message = outgoing(bytes);
-      if (message.cancels !== undefined && endQuietly(message.cancels)) return;
       waitingBytes += bytes.length;
       laneOf(message).queue.push(message);
       pump();
