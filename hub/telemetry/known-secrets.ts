@@ -47,6 +47,9 @@ export function createKnownSecrets(
 const ordinary =
   /^(?:[./~][^\s]*|[A-Za-z]:[\\/][^\s]*|(?:https?|wss?):\/\/[^\s@?]*|[\d.,:]+|[A-Za-z]{1,15}|[a-z]{1,15}(?:[-_][a-z]{1,15}){0,5}|[a-z]{2}_[A-Z]{2}\.UTF-8)$/;
 
+/** A variable or header inside an argument, as in `-e API_KEY=value` and `--header 'X-Api-Key: value'`. */
+const assignment = /^([\w.-]{1,100})(?:=|:\s*)([^]+)$/;
+
 /** Set by the shell to its current and previous folder; never secret. */
 const folderNames: readonly string[] = ['PWD', 'OLDPWD'];
 
@@ -65,6 +68,8 @@ function secretsIn(launches: readonly LaunchConfig[], { variables, settings }: H
     for (const [index, arg] of args.entries()) {
       const [, option = args[index - 1] ?? '', value = arg] = /^(--?[^=]+)=([^]*)$/.exec(arg) ?? [];
       addNamed(option.startsWith('-') ? option : '', value);
+      const [, name = '', assigned] = assignment.exec(value) ?? [];
+      addNamed(name, assigned);
     }
     addPasswordsOf(url, add);
   }

@@ -192,57 +192,6 @@ describe('values that are known to be secret', () => {
   });
 });
 
-describe('of a config is known', () => {
-  const known = (launch: object, variables = {}, settings: readonly string[] = []) =>
-    createKnownSecrets(() => [{ launch }], { variables, settings })();
-
-  test.for([
-    ['a variable under a telling name', { env: { API_KEY: 'production' } }, ['production']],
-    ['one that looks like no ordinary setting', { env: { ANY: 'abc-123-xyz' } }, ['abc-123-xyz']],
-    ['a long word', { env: { ANY: 'correcthorsebatterystaple' } }, ['correcthorsebatterystaple']],
-    [
-      'the password in an address',
-      { env: { ANY: 'https://u:pass%2Fword@h' } },
-      ['https://u:pass%2Fword@h', 'pass%2Fword', 'pass/word'],
-    ],
-    ['a header', { headers: { 'x-any': 'Bearer abc-def' } }, ['Bearer abc-def']],
-    [
-      'what follows an option',
-      { args: ['--token', 'abcdefgh', '--key-file', '/etc/file'] },
-      ['abcdefgh'],
-    ],
-    ['what an option is set to', { args: ['--token=abcdefgh'] }, ['abcdefgh']],
-    ['a key in the query of an address', { url: 'https://h/?api_key=abcdefgh' }, ['abcdefgh']],
-  ] as const)('%s', ([, launch, values]) => {
-    assert.deepEqual(known(launch), values);
-  });
-
-  test.for([
-    'production',
-    '/data/memory.json',
-    'https://host:80/path',
-    '3000',
-    'node_modules',
-    'en_US.UTF-8',
-    'short-1',
-  ])('no ordinary setting: %s', value => {
-    assert.deepEqual(known({ env: { SETTING: value } }), []);
-  });
-
-  test('no folder of a shell: PWD is no password', () => {
-    assert.deepEqual(known({}, { PWD: '/home/ada/hub', OLDPWD: '/home/ada' }), []);
-  });
-
-  test('a variable by its name, and what the hub is set to', () => {
-    const settings = ['a-token-of-the-hub', 'redis://:its-password@host'];
-    assert.deepEqual(known({}, { GH_PAT: 'abcdefgh', PATH: '/usr/bin:/bin' }, settings), [
-      'abcdefgh',
-      'a-token-of-the-hub',
-      'its-password',
-    ]);
-  });
-});
-
 test('a log line has no secret in its fields, its message and its stack', () => {
   const lines: string[] = [];
   const log = createLog(
