@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { type Metrics, createMetrics, exposition } from '#telemetry';
 import { createManualClock } from '#helpers/clock';
-import { bucketOf, quantileMs } from '../../hub/telemetry/histogram.ts';
 import { maxServers } from '../../hub/telemetry/metrics.ts';
 import { parseExposition } from './exposition-text.ts';
 
@@ -134,28 +133,4 @@ test('the last half hour is told in steps of ten seconds, those without calls am
   const [p50, p99] = [recent.at(-3)?.p50Ms ?? 0, recent.at(-3)?.p99Ms ?? 0];
   assert.ok(p50 > 25 && p50 < p99 && p99 <= 50, `${p50} and ${p99} ms`);
   assert.equal(recent.at(-2)?.p50Ms, undefined);
-});
-
-describe('buckets', () => {
-  test.for([
-    [0, 0],
-    [0.025, 0],
-    [0.025_01, 1],
-    [1, 5],
-    [60_000, 19],
-    [60_001, 20],
-    [Infinity, 20],
-  ] as const)('%d ms are in bucket %d', ([milliseconds, bucket]) => {
-    assert.equal(bucketOf(milliseconds), bucket);
-  });
-
-  test('tell a share of the times by where it would stand within its bucket', () => {
-    const counts = new Float64Array(21);
-    assert.equal(quantileMs(counts, 0.5), undefined);
-    counts[5] = 10;
-    assert.equal(quantileMs(counts, 0.5), 0.75);
-    assert.equal(quantileMs(counts, 1), 1);
-    counts[20] = 90;
-    assert.equal(quantileMs(counts, 0.99), 60_000);
-  });
 });

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import {
+  addTime,
+  bucketOf,
+  createRecentCalls,
+  intervalMs,
+  newTimes,
+  quantileMs,
+} from '../../hub/telemetry/histogram.ts';
+
+describe('buckets', () => {
+  test.for([
+    [0, 0],
+    [0.025, 0],
+    [0.025_01, 1],
+    [1, 5],
+    [60_000, 19],
+    [60_001, 20],
+    [Infinity, 20],
+  ] as const)('%d ms are in bucket %d', ([milliseconds, bucket]) => {
+    assert.equal(bucketOf(milliseconds), bucket);
+  });
+
+  test('tell a share of the times by where it would stand within its bucket', () => {
+    const counts = new Float64Array(21);
+    assert.equal(quantileMs(counts, 0.5), undefined);
+    counts[5] = 10;
+    assert.equal(quantileMs(counts, 0.5), 0.75);
+    assert.equal(quantileMs(counts, 1), 1);
+    counts[20] = 90;
+    assert.equal(quantileMs(counts, 0.99), 60_000);
+  });
+});
+
+test('times are counted by buckets of other bounds too', () => {
+  const bounds = [1, 5];
+  const times = newTimes(bounds);
+  const buckets = [0, 1, 1.5, 5, 6].map(value => addTime(times, value, bounds));
+  assert.deepEqual(buckets, [0, 0, 1, 1, 2]);
+  assert.deepEqual([[...times.buckets], times.sum], [[2, 2, 1], 13.5]);
+});
+
+describe('recent calls', () => {
+  const now = 1_750_000_000_000;
+  const countsOf = (recent: ReturnType<typeof createRecentCalls>, at: number) =>
+    recent.intervals(at).map(({ calls, errors }) => [calls, errors]);
+
+  test('are forgotten when a later one is in the place of theirs', () => {
+    const recent = createRecentCalls();
+    recent.record(now, 3, true);
+    recent.record(now + 180 * intervalMs, 5, false);
+    const [latest] = recent.intervals(now + 180 * intervalMs).slice(-1);
+    assert.deepEqual(latest, {
+      at: now + 180 * intervalMs,
+      calls: 1,
+      errors: 0,
+      p50Ms: 0.75,
+      p99Ms: 0.995,
+    });
+    assert.deepEqual(countsOf(recent, now)[179], [0, 0]);
+  });
+
+  test('are told as long as they are younger than half an hour, though none came since', () => {
+    const recent = createRecentCalls();
+    recent.record(now, 3, true);
+    assert.deepEqual(countsOf(recent, now + 179 * intervalMs)[0], [1, 1]);
+    assert.ok(countsOf(recent, now + 180 * intervalMs).every(([calls]) => calls === 0));
+    assert.ok(countsOf(recent, now - intervalMs).every(([calls]) => calls === 0));
+  });
+});
