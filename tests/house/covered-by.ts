@@ -54,6 +54,5 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'system/lifecycle': ['app/app'],
   'system/observability': ['app/wire-observers'],
   'upstream/upstream': ['upstream/call-errors'],
-  'vectors/embedded': ['vectors/memory', 'vectors/points'],
-  'vectors/qdrant': ['vectors/qdrant-link', 'vectors/vectors'],
+  'vectors/qdrant': ['vectors/qdrant-link'],
 };
