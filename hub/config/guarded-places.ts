@@ -99,10 +99,12 @@ function pathsOf(path: string, { home, env }: User): readonly string[] {
   if (path.startsWith('~/')) return [join(home, path.slice(2))];
   if (!path.startsWith('$')) return [path];
   const [name = '', ...rest] = path.slice(1).split('/');
+  // A list of paths, some of which may be relative.
+  if (name === 'KUBECONFIG')
+    return (env[name] ?? '').split(/[:;]/).filter(one => one.startsWith('/'));
   const value = absolutePathIn(env, name);
   if (name === 'XDG_CONFIG_HOME') return [join(value ?? join(home, '.config'), ...rest)];
-  if (value === undefined) return [];
-  return name === 'KUBECONFIG' ? value.split(/[:;]/).filter(one => one.startsWith('/')) : [value];
+  return value === undefined ? [] : [value];
 }
 
 /** The value of a variable if it is an absolute path. Relative paths do not identify a place. */
