@@ -1,24 +1,28 @@
-import type { Activity } from '#activity';
 import type { Event } from '#core';
-import type { Jobs } from '#jobs';
-import type { Server, Servers } from '#servers';
 
 /** An updatable part of pages, by the name of its event. */
 export type Part =
   'health' | 'stats' | 'activity' | 'server' | 'offers' | 'log' | 'sessions' | 'caches' | 'install';
 
+type ChangingServer = {
+  readonly config: { readonly name: string };
+  readonly changed: Event<unknown>;
+  readonly listed: Event<unknown>;
+  readonly wrote: Event<unknown>;
+};
+
 type Needs = {
-  readonly servers: Servers;
-  readonly activity: Pick<Activity, 'changed'>;
-  readonly jobs: Pick<Jobs, 'changed'>;
+  readonly servers: { readonly all: readonly ChangingServer[]; readonly changed: Event<unknown> };
+  readonly activity: { readonly changed: Event<unknown> };
+  readonly jobs: { readonly changed: Event<unknown> };
 };
 
 /** Reports which parts of open pages have changed. It subscribes to events of the hub only while a page is open. */
 export function createChanges({ servers, activity, jobs }: Needs) {
-  const pages = new Set<(part: Part, server?: Server) => void>();
+  const pages = new Set<(part: Part, server?: ChangingServer) => void>();
   let subscriptions: DisposableStack | undefined;
 
-  const tell = (parts: readonly Part[], server?: Server) => {
+  const tell = (parts: readonly Part[], server?: ChangingServer) => {
     for (const page of pages) for (const part of parts) page(part, server);
   };
 
@@ -55,7 +59,7 @@ export function createChanges({ servers, activity, jobs }: Needs) {
     note: (part: Part) => tell([part]),
     /** Calls `changed` for each change. `name`: the server of the page; those of other servers are left out. */
     listen(name: string | undefined, changed: (part: Part) => void): Disposable {
-      const page = (part: Part, server?: Server) => {
+      const page = (part: Part, server?: ChangingServer) => {
         if (!server || part === 'health' || server.config.name === name) changed(part);
       };
       pages.add(page);

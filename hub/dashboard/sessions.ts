@@ -1,13 +1,22 @@
-import type { Handlers, PageNeeds } from './dashboard-types.ts';
+import type { Activity } from '#activity';
+import type { Clock } from '#core';
+import type { Router } from '#routing';
+import type { Handlers } from './dashboard-types.ts';
 import { ago } from './format.ts';
 import { type Html, html } from './html.ts';
 import { paths, withQuery } from './paths.ts';
 import { empty, fragment, heading, serverLink, table } from './pieces.ts';
 
+type Needs = {
+  readonly router: Pick<Router, 'sessions'>;
+  readonly telemetry: { readonly activity: Pick<Activity, 'list'> };
+  readonly system: { readonly clock: Pick<Clock, 'now'> };
+};
+
 const maxSessions = 200;
 
 /** The clients that are connected. */
-export function sessionPages({ router, telemetry, system: { clock } }: PageNeeds) {
+export function sessionPages({ router, telemetry, system: { clock } }: Needs) {
   function sessionList(endpoint: string): Html {
     const all = router.sessions();
     const content =

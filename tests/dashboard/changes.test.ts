@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
-import { test } from 'vitest';
+import { describe, test } from 'vitest';
+import { createEmitter } from '#core';
 import { connect } from '#helpers/client';
 import { startHub, until } from '#helpers/hub';
+import { createChanges } from '../../hub/dashboard/changes.ts';
 import { send } from '../transports/raw.ts';
 
 const eventsIn = (text: string) =>
@@ -52,4 +54,115 @@ test('the hub listens to nothing for pages that are closed, and refuses more tha
     again = stream.status;
     stream.cut();
   }
+});
+
+describe('the changes of a hub', () => {
+  /** An event that knows how many listen to it. */
+  function createCounted() {
+    const { event, fire } = createEmitter<undefined>();
+    let listeners = 0;
+    return {
+      fire: () => fire(undefined),
+      listeners: () => listeners,
+      event: (listener: (value: undefined) => void): Disposable => {
+        const subscription = event(listener);
+        listeners++;
+        return {
+          [Symbol.dispose]() {
+            listeners--;
+            subscription[Symbol.dispose]();
+          },
+        };
+      },
+    };
+  }
+
+  function createScriptedServer(name: string) {
+    const [changed, listed, wrote] = [createCounted(), createCounted(), createCounted()];
+    return {
+      server: {
+        config: { name },
+        changed: changed.event,
+        listed: listed.event,
+        wrote: wrote.event,
+      },
+      changed,
+      listed,
+      wrote,
+      listeners: () => changed.listeners() + listed.listeners() + wrote.listeners(),
+    };
+  }
+
+  function open() {
+    const echo = createScriptedServer('echo');
+    const notes = createScriptedServer('notes');
+    const [servers, activity, jobs] = [createCounted(), createCounted(), createCounted()];
+    const all = [echo.server, notes.server];
+    const changes = createChanges({
+      servers: { all, changed: servers.event },
+      activity: { changed: activity.event },
+      jobs: { changed: jobs.event },
+    });
+    /** Opens a page, and returns the parts of it that have changed since the last call. */
+    const openPage = (server?: string) => {
+      const told: string[] = [];
+      const page = changes.listen(server, part => void told.push(part));
+      return { close: () => page[Symbol.dispose](), told: () => told.splice(0) };
+    };
+    return { changes, echo, notes, all, servers, activity, jobs, openPage };
+  }
+
+  test('are told to the pages that show them', () => {
+    const { changes, echo, servers, activity, jobs, openPage } = open();
+    const [overview, own, other] = [openPage(), openPage('echo'), openPage('notes')];
+    const rows: readonly (readonly [
+      change: () => void,
+      all: readonly string[],
+      own: readonly string[],
+    ])[] = [
+      [echo.changed.fire, ['health'], ['health', 'server', 'offers']],
+      [echo.listed.fire, ['health'], ['health', 'offers']],
+      [echo.wrote.fire, [], ['log']],
+      [servers.fire, ['health'], ['health']],
+      [jobs.fire, ['install'], ['install']],
+      [
+        activity.fire,
+        ['activity', 'stats', 'sessions', 'caches'],
+        ['activity', 'stats', 'sessions', 'caches'],
+      ],
+      [() => changes.note('caches'), ['caches'], ['caches']],
+    ];
+    for (const [change, ofAll, ofServer] of rows) {
+      change();
+      assert.deepEqual([overview.told(), own.told(), other.told()], [ofAll, ofServer, ofAll]);
+    }
+  });
+
+  test('of a server that was added are told, and no longer those of one that was removed', () => {
+    const { echo, all, servers, openPage } = open();
+    const added = createScriptedServer('added');
+    const page = openPage('added');
+    all.splice(0, 1, added.server);
+    servers.fire();
+    assert.deepEqual(page.told(), ['health']);
+    assert.equal(echo.listeners(), 0);
+    added.wrote.fire();
+    assert.deepEqual(page.told(), ['log']);
+  });
+
+  test('are listened to while a page is open, and not otherwise', () => {
+    const { echo, notes, servers, activity, jobs, openPage } = open();
+    const listeners = () =>
+      [echo, notes, servers, activity, jobs].map(source => source.listeners());
+    assert.deepEqual(listeners(), [0, 0, 0, 0, 0]);
+    const [first, second] = [openPage(), openPage('echo')];
+    assert.deepEqual(listeners(), [3, 3, 1, 1, 1]);
+    first.close();
+    assert.deepEqual(listeners(), [3, 3, 1, 1, 1]);
+    first.close();
+    second.close();
+    assert.deepEqual(listeners(), [0, 0, 0, 0, 0]);
+    openPage();
+    assert.deepEqual(listeners(), [3, 3, 1, 1, 1]);
+  });
 });

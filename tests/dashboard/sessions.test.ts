@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
-import { test } from 'vitest';
+import { describe, test } from 'vitest';
+import { textOf } from '#dashboard';
 import { connect } from '#helpers/client';
 import { startHub } from '#helpers/hub';
+import type { Router } from '#routing';
+import { sessionPages } from '../../hub/dashboard/sessions.ts';
+import { requestOf } from './request.ts';
 import { owner } from './scene.ts';
 
 test('a session is shown with its client while it is open, and leads to its calls', async () => {
@@ -15,4 +19,85 @@ test('a session is shown with its client while it is open, and leads to its call
   assert.match(row, /data-title="Sees"><a href="\/dashboard\/servers\/notes"/);
   const [, link = ''] = /href="(\/dashboard\/activity\?session=\d+)"/.exec(row) ?? [];
   assert.match((await page.get(link)).text, /initialize/);
+});
+
+describe('the list of sessions', () => {
+  type Open = ReturnType<Router['sessions']>[number];
+  const sessionOf = (id: number): Open => ({
+    id: String(id),
+    client: 'notes 1.0',
+    over: 'http',
+    server: undefined,
+    protocolVersion: '2025-11-25',
+    openedAt: 0,
+    inFlight: 0,
+  });
+
+  /** The list, 90 seconds after the sessions were opened; session 1 has had a request 30 seconds ago. */
+  async function shown(...sessions: readonly Open[]): Promise<string> {
+    const last = {
+      id: 1,
+      at: 60_000,
+      method: 'ping',
+      session: '1',
+      outcome: 'ok',
+      tookMs: 1,
+      serverMs: 1,
+    };
+    const { sessionsPartial } = sessionPages({
+      router: { sessions: () => sessions },
+      telemetry: {
+        activity: {
+          list: ({ session }) =>
+            session === '1'
+              ? [
+                  {
+                    ...last,
+                    name: undefined,
+                    server: undefined,
+                    client: undefined,
+                    requestBytes: 1,
+                    replyBytes: 1,
+                  },
+                ]
+              : [],
+        },
+      },
+      system: { clock: { now: () => 90_000 } },
+    });
+    const answer = await sessionsPartial(requestOf());
+    return 'part' in answer ? textOf(answer.part) : assert.fail('no part');
+  }
+
+  const cellsOf = (text: string, title: string) =>
+    Array.from(
+      text.matchAll(new RegExp(`data-title="${title}"[^>]*>([^<]*)<`, 'g')),
+      ([, cell]) => cell,
+    );
+
+  test('says when each was opened and last used', async () => {
+    const text = await shown(sessionOf(1), sessionOf(2));
+    assert.deepEqual(cellsOf(text, 'Opened'), ['1 min ago', '1 min ago']);
+    assert.deepEqual(cellsOf(text, 'Last request'), ['30 s ago', 'none yet']);
+    assert.deepEqual(cellsOf(text, 'Sees'), ['all servers', 'all servers']);
+  });
+
+  test('escapes the name that a client gives itself', async () => {
+    const text = await shown({ ...sessionOf(1), client: '<b>' });
+    assert.match(text, />&lt;b&gt;<\/a>/);
+  });
+
+  test('shows two hundred, and how many there are', async () => {
+    const some = (count: number) => Array.from({ length: count }, (_, at) => sessionOf(at));
+    const all = await shown(...some(200));
+    assert.equal(cellsOf(all, 'Over').length, 200);
+    assert.doesNotMatch(all, /The newest/);
+    const many = await shown(...some(201));
+    assert.equal(cellsOf(many, 'Over').length, 200);
+    assert.match(many, /The newest 200 of 201\./);
+  });
+
+  test('says how to connect where no client is connected', async () => {
+    assert.match(await shown(), /No client is connected\.[^]*http:\/\/localhost:9090\/mcp/);
+  });
 });
