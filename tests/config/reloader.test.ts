@@ -111,13 +111,16 @@ test('calls during a reading share one further reading', async () => {
 test('a stop waits for the readings that are under way and asked for', async () => {
   const at = open();
   const first = Promise.withResolvers<Reading>();
-  at.readings.push(first.promise, good('second'));
+  const second = Promise.withResolvers<Reading>();
+  at.readings.push(first.promise, second.promise);
   const outcomes = Promise.all([at.service.reload(), at.service.reload()]);
   let isStopped = false;
   const stopped = at.service.stop().then(() => (isStopped = true));
-  await Promise.resolve();
-  assert.equal(isStopped, false);
   first.resolve(good('first'));
+  // All that a reading does after its files are there.
+  await new Promise(resolve => setImmediate(resolve));
+  assert.deepEqual([at.reads(), isStopped], [2, false]);
+  second.resolve(good('second'));
   await stopped;
   assert.deepEqual(await outcomes, ['first', 'second changed']);
   assert.equal(at.reads(), 2);

@@ -107,7 +107,8 @@ describe('an answer to a restoring request', () => {
   });
 
   test('of an earlier hub is that of no request any more', () => {
-    const { session, ids } = restored('a');
+    const { session, ids } = restored('a', 'b');
+    session.recordRestored(failed(ids[1] ?? ''));
     session.restore();
     assert.equal(session.recordRestored(failed(ids[0] ?? '')), false);
     assert.deepEqual(session.retrySubscriptions(), []);
