@@ -5,8 +5,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'cache/redis-cache': ['cache/redis-client'],
   'cli/main': ['main'],
   'installs/pins': ['installs/lazy', 'installs/trial'],
-  'jsonrpc/spans': ['jsonrpc/stdio-frames'],
-  'mcp/headers': ['mcp/metadata'],
   'resilience/redis-sharing': ['resilience/redis-scripts'],
   'routing/steps/observe': ['routing/bridge/send'],
   'routing/bridge/input-required': [
@@ -41,10 +39,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'servers/listing/listing-cache',
     'servers/persisted-state',
   ],
-  'store/table': ['store/folder'],
   'system/fleet': ['app/wire-servers'],
   'system/lifecycle': ['app/app'],
   'system/observability': ['app/wire-observers'],
-  'upstream/upstream': ['upstream/call-errors'],
-  'vectors/qdrant': ['vectors/qdrant-link'],
 };

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { PassThrough, Writable } from 'node:stream';
+import { describe, test } from 'vitest';
+import { createManualClock } from '#helpers/clock';
+import { openFrames } from '#jsonrpc';
+
+/** An output that is read when the test says so. */
+function heldOutput() {
+  const written: string[] = [];
+  const releases: (() => void)[] = [];
+  const output = new Writable({
+    write(chunk, _encoding, taken) {
+      written.push(String(chunk));
+      releases.push(taken);
+    },
+  });
+  return { output, written, release: () => releases.shift()?.() };
+}
+
+function open(output: Writable = new PassThrough(), maxMessageBytes = 100) {
+  const input = new PassThrough();
+  const clock = createManualClock();
+  const messages: string[] = [];
+  const ends: (readonly [string, boolean])[] = [];
+  const frames = openFrames(
+    { input, output },
+    { maxMessageBytes },
+    {
+      message: bytes => messages.push(bytes.toString()),
+      ended: ({ reason, reads }) => ends.push([reason, reads]),
+    },
+    clock,
+  );
+  return { input, output, clock, messages, ends, frames };
+}
+
+/** Lets streams hand on what they have. */
+const settle = () => new Promise(resolve => setImmediate(resolve));
+const readFrom = (output: Writable) => {
+  assert.ok(output instanceof PassThrough);
+  return String(output.read() ?? '');
+};
+
+describe('messages of the client', () => {
+  test('are read from the first read on, and no more after the end', async () => {
+    const { input, frames, messages, ends } = open();
+    input.write('{"a":1}\n');
+    await settle();
+    assert.deepEqual(messages, []);
+    frames.read();
+    input.write('{"b":2}\n{"c"');
+    input.end(':3}\n');
+    await settle();
+    assert.deepEqual(messages, ['{"a":1}', '{"b":2}', '{"c":3}']);
+    assert.deepEqual(ends, [['the client closed its end', true]]);
+  });
+
+  test.for([
+    [`{"jsonrpc":"2.0","id":7,"method":"${'x'.repeat(100)}"}`, '7'],
+    [`{"jsonrpc":"2.0","method":"${'x'.repeat(100)}","id":"last"}`, '"last"'],
+    [`{"jsonrpc":"2.0","method":"${'x'.repeat(100)}"}`, 'null'],
+  ] as const)('that are too long are answered by their id: %#', async ([text, id]) => {
+    const { input, output, frames, messages } = open();
+    frames.read();
+    input.write(`${text}\n{"b":2}\n`);
+    await settle();
+    const answer = readFrom(output);
+    assert.ok(answer.startsWith(`{"jsonrpc":"2.0","id":${id},"error":{"code":-32007,`), answer);
+    assert.match(answer, new RegExp(`a message of ${text.length} bytes .*: 100"`));
+    assert.deepEqual(messages, ['{"b":2}']);
+  });
+
+  test('that are answers and too long become errors for the server that waits', async () => {
+    const { input, output, frames, messages } = open();
+    frames.read();
+    input.write(`{"jsonrpc":"2.0","id":7,"result":"${'x'.repeat(100)}"}\n`);
+    await settle();
+    assert.equal(readFrom(output), '');
+    assert.match(messages[0] ?? '', /^\{"jsonrpc":"2\.0","id":7,"error":.*HUB_BODY_TOO_LARGE/);
+  });
+
+  test('with broken headers are answered, and nothing after them is read', async () => {
+    const { input, output, frames, messages, ends } = open();
+    frames.read();
+    input.write('Content-Length: x\r\n\r\n{}');
+    input.write('{"b":2}\n');
+    await settle();
+    assert.match(
+      readFrom(output),
+      /"id":null,"error":\{"code":-32700,.*nothing after it can be read/,
+    );
+    assert.equal(ends.length, 1);
+    assert.equal(ends[0]?.[1], true);
+    assert.deepEqual(messages, []);
+    input.end();
+    await settle();
+    assert.equal(ends.length, 1);
+  });
+});
+
+describe('the end of the client', () => {
+  test.for([
+    ['its output closes', true, 'the client closed its end'],
+    ['it reads no more', false, 'the client does not read any more'],
+  ] as const)('is told once when %s', async ([, isInput, reason]) => {
+    const { input, output, ends } = open();
+    const stream = isInput ? input : output;
+    stream.on('error', () => {});
+    stream.destroy(new Error('EPIPE'));
+    await settle();
+    input.destroy();
+    output.destroy();
+    await settle();
+    assert.deepEqual(ends, [[reason, isInput]]);
+  });
+});
+
+test('a client that reads no more is not listened to either', async () => {
+  const { input, output, frames, messages } = open();
+  frames.read();
+  output.destroy();
+  await settle();
+  input.write('{"late":1}\n');
+  await settle();
+  assert.deepEqual(messages, []);
+});
+
+describe('messages to the client', () => {
+  test('go in the framing of the client, in one write', async () => {
+    const { input, output, frames } = open();
+    frames.read();
+    input.write('Content-Length: 2\r\n\r\n{}');
+    await settle();
+    frames.write([Buffer.from('{"a":1}'), Buffer.from('{}')]);
+    assert.equal(readFrom(output), 'Content-Length: 7\r\n\r\n{"a":1}Content-Length: 2\r\n\r\n{}');
+  });
+
+  test('are dropped once the client reads no more', async () => {
+    const { output, frames, ends } = open();
+    output.destroy();
+    frames.write([Buffer.from('{}')]);
+    await settle();
+    assert.equal(ends.length, 1);
+    assert.equal(frames.unsentBytes(), 0);
+  });
+});
+
+describe('a close', () => {
+  test('waits until the client has read all, and takes no message meanwhile', async () => {
+    const held = heldOutput();
+    const { input, frames, messages, clock } = open(held.output);
+    frames.read();
+    frames.write([Buffer.from('{"a":1}')]);
+    assert.ok(frames.unsentBytes() > 0);
+    let isClosed = false;
+    const closed = frames.close().then(() => (isClosed = true));
+    input.write('{"late":1}\n');
+    await settle();
+    assert.deepEqual([isClosed, messages], [false, []]);
+    while (!isClosed) {
+      held.release();
+      await settle();
+    }
+    await closed;
+    assert.equal(held.written.join(''), '{"a":1}\n');
+    assert.equal(clock.waiting, 0);
+  });
+
+  test('waits for a second for a client that does not read', async () => {
+    const { frames, clock } = open(heldOutput().output);
+    frames.write([Buffer.from('{"a":1}')]);
+    let isClosed = false;
+    const closed = frames.close().then(() => (isClosed = true));
+    clock.advance(999);
+    await settle();
+    assert.equal(isClosed, false);
+    clock.advance(1);
+    await closed;
+  });
+
+  test('does not wait where nothing is left to read, or nobody reads', async () => {
+    const idle = open(heldOutput().output);
+    await idle.frames.close();
+    const gone = open(heldOutput().output);
+    gone.frames.write([Buffer.from('{}')]);
+    gone.output.destroy();
+    await gone.frames.close();
+    assert.deepEqual([idle.clock.waiting, gone.clock.waiting], [0, 0]);
+  });
+});
