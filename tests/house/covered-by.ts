@@ -5,7 +5,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'cache/redis-cache': ['cache/redis-client'],
   'cli/main': ['main'],
   'installs/pins': ['installs/lazy', 'installs/trial'],
-  'resilience/redis-sharing': ['resilience/redis-scripts'],
   'routing/steps/observe': ['routing/bridge/send'],
   'routing/bridge/input-required': [
     'routing/bridge/carrier',
