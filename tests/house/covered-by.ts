@@ -4,7 +4,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'builtin/server': ['builtin/upstream'],
   'cache/redis-cache': ['cache/redis-client'],
   'cli/main': ['main'],
-  'installs/pins': ['installs/lazy', 'installs/trial'],
+  'installs/pins': ['installs/trial'],
   'routing/steps/observe': ['routing/bridge/send'],
   'routing/bridge/input-required': [
     'routing/bridge/carrier',

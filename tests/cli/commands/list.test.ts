@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, test } from 'vitest';
 import { isObject } from '#core';
-import { fieldOf, jsonOf, withHub } from '../hub.ts';
+import { fieldOf, jsonOf, openOther, withHub } from '../hub.ts';
 
 const { cli } = withHub();
 
@@ -40,5 +40,36 @@ describe('list', () => {
     const { out } = await cli(['list', '--tools'], { columns: 40 });
     assert.ok(out.includes('…'));
     for (const line of stripVTControlCharacters(out).split('\n')) assert.ok(line.length <= 40);
+  });
+
+  test('has a note for each state of a server', async () => {
+    const servers = [
+      { state: 'running', waiting: 'its entry waits', enabled: false },
+      { state: 'stopped', enabled: false },
+      { state: 'starting', progress: 'its image is built' },
+      { state: 'stopped', stopped_by_hand: true },
+      { state: 'stopped', stopped_by_hand: false },
+      { state: 'running', refused_entry: { message: 'the new entry is refused' } },
+      { state: 'running' },
+      { state: 'failed', why: 'it\n exits\u0007' },
+      { state: 'unreachable' },
+    ].map(server => ({ name: 'x', tools: 0, restart_count: 0, ...server }));
+    await using other = await openOther(200, JSON.stringify({ servers }));
+    const { out } = await cli(['list', '--url', other.url], { columns: 100 });
+    const lines = stripVTControlCharacters(out).split('\n').slice(1);
+    assert.deepEqual(
+      lines.map(line => line.split(/ {2,}/).slice(4).join('')),
+      [
+        'its entry waits',
+        'disabled',
+        'its image is built',
+        'stopped by hand',
+        'starts at the first call',
+        'the new entry is refused',
+        '',
+        'it exits',
+        '',
+      ],
+    );
   });
 });

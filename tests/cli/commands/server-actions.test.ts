@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { fieldOf, jsonOf, withHub } from '../hub.ts';
+import { fieldOf, jsonOf, openOther, withHub } from '../hub.ts';
 
 const { cli } = withHub();
 
@@ -26,4 +26,47 @@ test('stop, start and restart do so, and tell what came of it', async () => {
   const { code, err } = await cli(['restart', 'ecoh']);
   assert.equal(code, 1);
   assert.match(err, /Did you mean "echo"\?$/);
+});
+
+test('reload tells what changed and what is not applied, which is a failure', async () => {
+  const answer = {
+    status: 'reloaded',
+    added: ['a', 'b'],
+    removed: [],
+    changed: ['c'],
+    failed: [{ server: 'd', message: 'it cannot be launched' }],
+    waiting: [{ server: 'e', message: 'it waits' }],
+  };
+  await using open = await openOther(200, JSON.stringify(answer));
+  assert.deepEqual(await cli(['reload', '--url', open.url]), {
+    code: 1,
+    out: 'reloaded\nadded: a, b\nchanged: c',
+    err: 'd: it cannot be launched\ne: it waits',
+  });
+  const { code, out } = await cli(['reload', '--json', '--url', open.url]);
+  assert.deepEqual([code, jsonOf(out)], [1, answer]);
+  await using applied = await openOther(200, '{"status": "unchanged", "failed": []}');
+  assert.deepEqual(await cli(['reload', '--url', applied.url]), {
+    code: 0,
+    out: 'unchanged',
+    err: '',
+  });
+});
+
+test('remove tells what is removed with the entry, and what is left', async () => {
+  const answer = {
+    name: 'a',
+    removed: [
+      { kind: 'entry', name: 'a' },
+      { kind: 'instance', name: 'x' },
+      { kind: 'volume', name: 'data' },
+    ],
+    left: [{ kind: 'image', name: 'a/b:1', why: 'it is in use' }],
+  };
+  await using other = await openOther(200, JSON.stringify(answer));
+  assert.deepEqual(await cli(['remove', 'a', '--purge', '--url', other.url]), {
+    code: 0,
+    out: 'removed a\nremoved the volume data',
+    err: 'not removed: the image a/b:1: it is in use',
+  });
 });
