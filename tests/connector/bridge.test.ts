@@ -156,7 +156,7 @@ describe('a client behind connect-stdio, when its hub is restarted,', () => {
 describe('connect-stdio', () => {
   test('ends when its client closes its end, after what is in flight is answered', async () => {
     await using hub = await startHub(echo);
-    const bridged = await openOverBridge(hub, 'echo', 'lines');
+    const bridged = await openOverBridge(hub, 'echo', 'lines', { graceMs: 10_000 });
     const client = await join(bridged);
     client.send({
       jsonrpc: '2.0',

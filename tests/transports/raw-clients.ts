@@ -249,13 +249,15 @@ export async function openOverBridge(
     readonly signal?: AbortSignal;
     /** When the first waiting of a client for its hub is over. */
     readonly random?: () => number;
+    /** How long calls have to be answered after the client has closed its end. */
+    readonly graceMs?: number;
   } = {},
 ): Promise<RawClient & { readonly over: Promise<void>; readonly output: PassThrough }> {
   const pipes = createPipes(frames);
   const { promise: connected, resolve } = Promise.withResolvers<void>();
   const over = bridgeStdio(
     pipes.streams,
-    { maxMessageBytes, graceMs },
+    { maxMessageBytes, graceMs: options.graceMs ?? graceMs },
     {
       async dial(on) {
         const link = await dialHub({ url: hub.url, server, token: options.token }, on, systemClock);
