@@ -152,7 +152,7 @@ describeWithEngine('a hub that ends', () => {
     await becomes(second, 'kept', 'running');
     const lines = second.log().split('\n');
     const told = lines.filter(line => /"server":"kept"/.test(line));
-    assert.ok(told.some(line => /left running does not answer.*it is replaced/.test(line)));
+    assert.ok(told.some(line => /earlier run does not answer.*it is replaced/.test(line)));
     assert.doesNotMatch(told.join('\n'), /starting again in|[0-9a-f]{64}/);
     await becomes(second, 'neighbour', 'running');
     await scene.assertTruthful(second);
