@@ -165,18 +165,25 @@ async function openLogOf({ logLevel, logFormat }: Settings, redaction?: Redactio
 
 const cli = createCli({
   version,
-  async loadConfig(configFile) {
-    const options = configFile === undefined ? {} : { configFile };
-    const { rulesFile, serversFile } = await settingsWith(options);
-    const { error } = await readRules(rulesFile);
-    if (error && (error.code !== 'HUB_CONFIG_MISSING' || rulesFile !== defaultRulesFile))
-      throw error;
-    const shipped = await findShipped(options, serversFile);
-    const reading = await readConfig(serversFile, { ...(await readOptions()), ...shipped });
-    if (reading.error) throw reading.error;
-    const { config } = reading;
-    if (!shipped) return { file: serversFile, config };
-    return { file: shippedConfigs[defaultServersFile], config, insteadOf: serversFile };
+  files: {
+    async loadConfig(configFile) {
+      const options = configFile === undefined ? {} : { configFile };
+      const { rulesFile, serversFile } = await settingsWith(options);
+      const { error } = await readRules(rulesFile);
+      if (error && (error.code !== 'HUB_CONFIG_MISSING' || rulesFile !== defaultRulesFile))
+        throw error;
+      const shipped = await findShipped(options, serversFile);
+      const reading = await readConfig(serversFile, { ...(await readOptions()), ...shipped });
+      if (reading.error) throw reading.error;
+      const { config } = reading;
+      if (!shipped) return { file: serversFile, config };
+      return { file: shippedConfigs[defaultServersFile], config, insteadOf: serversFile };
+    },
+    findConfigFile: async () => serversFileOf(process.env, await readDotenv()),
+    async editConfig() {
+      const { writeWhole } = await import('#store');
+      return createConfigEditor({ readOptions, writeWhole });
+    },
   },
   ...createHubLocator({ env: process.env, root, readDotenv, readOptions }),
   async openBrowser(url) {
@@ -184,11 +191,6 @@ const cli = createCli({
     const { platform, env } = process;
     const { dataDir: folder } = await settingsWith({});
     return await openBrowser(url, { platform, env, folder }, { writeWhole });
-  },
-  findConfigFile: async () => serversFileOf(process.env, await readDotenv()),
-  async editConfig() {
-    const { writeWhole } = await import('#store');
-    return createConfigEditor({ readOptions, writeWhole });
   },
   async openClients() {
     const { createClients } = await import('#clients');
@@ -207,52 +209,6 @@ const cli = createCli({
     return await findBridge({ node, script: argv[1] ?? '', platform });
   },
   ask: process.stdin.isTTY ? createAsk(process.stdin, process.stderr) : undefined,
-  async startApp(options, signal) {
-    const files = await configFiles(options);
-    const settings = await files.settings();
-    const redaction = createRedaction(await secretsOf(files, settings));
-    const log = await openLogOf(settings, redaction);
-    if (files.shipped)
-      log.info(
-        {},
-        `there is no ${files.file} here: the servers and rules that come with AgentHub are in force, until there is one`,
-      );
-    // The broker does not load the app: less code means a smaller attack surface.
-    const { startApp } = await import('./app/app.ts');
-    return await startApp(
-      {
-        files,
-        settings,
-        version,
-        imagesDir,
-        environment: process.env,
-        log,
-        redaction,
-        listens: options.stdio !== true || options.port !== undefined,
-        stdio: options.stdio ? stdio : undefined,
-      },
-      signal,
-    );
-  },
-  async connectStdio(options, signal) {
-    // Not from `.env`: files in the folder of the client must not determine who gets the token.
-    const settings = readSettings(process.env);
-    const log = await openLogOf(settings);
-    const { bridgeStdio, dialHub } = await import('#connector');
-    const { maxMessageBytes } = await import('#transports');
-    const { callTokenFile, readKey } = await import('#store');
-    const hub = {
-      url: options.url ?? addressOf({ ...settings, isSecure: settings.tls !== undefined }),
-      server: options.server,
-      token: settings.token ?? (await readKey(join(settings.dataDir, callTokenFile))),
-    };
-    await bridgeStdio(
-      stdio,
-      { maxMessageBytes, graceMs: 5_000 },
-      { dial: on => dialHub(hub, on, systemClock), clock: systemClock, random: Math.random, log },
-      signal,
-    );
-  },
   async examine() {
     const settings = await settingsWith({});
     const { createSurveyor, volumeName } = await import('#runtimes/docker');
@@ -266,14 +222,62 @@ const cli = createCli({
       volumesOf: config => volumesOf(config).map(volume => volumeName(settings, volume)),
     };
   },
-  async startBroker(signal) {
-    const log = await openLogOf(await settingsWith({}));
-    const { createBroker, readBrokerOptions } = await import('#broker');
-    const { readBuildContext, readLock } = await import('#runtimes/docker');
-    const options = readBrokerOptions(process.env, imagesDir);
-    const broker = createBroker(options, { log, readBuildContext, readLock });
-    await broker.start(signal);
-    return broker;
+  services: {
+    async startApp(options, signal) {
+      const files = await configFiles(options);
+      const settings = await files.settings();
+      const redaction = createRedaction(await secretsOf(files, settings));
+      const log = await openLogOf(settings, redaction);
+      if (files.shipped)
+        log.info(
+          {},
+          `there is no ${files.file} here: the servers and rules that come with AgentHub are in force, until there is one`,
+        );
+      // The broker does not load the app: less code means a smaller attack surface.
+      const { startApp } = await import('./app/app.ts');
+      return await startApp(
+        {
+          files,
+          settings,
+          version,
+          imagesDir,
+          environment: process.env,
+          log,
+          redaction,
+          listens: options.stdio !== true || options.port !== undefined,
+          stdio: options.stdio ? stdio : undefined,
+        },
+        signal,
+      );
+    },
+    async connectStdio(options, signal) {
+      // Not from `.env`: files in the folder of the client must not determine who gets the token.
+      const settings = readSettings(process.env);
+      const log = await openLogOf(settings);
+      const { bridgeStdio, dialHub } = await import('#connector');
+      const { maxMessageBytes } = await import('#transports');
+      const { callTokenFile, readKey } = await import('#store');
+      const hub = {
+        url: options.url ?? addressOf({ ...settings, isSecure: settings.tls !== undefined }),
+        server: options.server,
+        token: settings.token ?? (await readKey(join(settings.dataDir, callTokenFile))),
+      };
+      await bridgeStdio(
+        stdio,
+        { maxMessageBytes, graceMs: 5_000 },
+        { dial: on => dialHub(hub, on, systemClock), clock: systemClock, random: Math.random, log },
+        signal,
+      );
+    },
+    async startBroker(signal) {
+      const log = await openLogOf(await settingsWith({}));
+      const { createBroker, readBrokerOptions } = await import('#broker');
+      const { readBuildContext, readLock } = await import('#runtimes/docker');
+      const options = readBrokerOptions(process.env, imagesDir);
+      const broker = createBroker(options, { log, readBuildContext, readLock });
+      await broker.start(signal);
+      return broker;
+    },
   },
 });
 

@@ -25,7 +25,7 @@ export const allowOption = {
 /** Loads the config to edit it. Throws HubError, with a hint how to create the file, if it does not exist. */
 export async function loadForEdit({
   loadConfig,
-}: Pick<CliNeeds, 'loadConfig'>): Promise<LoadedConfig> {
+}: Pick<CliNeeds['files'], 'loadConfig'>): Promise<LoadedConfig> {
   try {
     const loaded = await loadConfig(undefined);
     if (loaded.insteadOf === undefined) return loaded;

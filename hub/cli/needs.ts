@@ -75,34 +75,41 @@ export type HubPlace = {
   readonly ownerAccess?: (signal: AbortSignal) => Promise<OwnerAccess>;
 };
 
-/** Functions with which commands run and configure a hub. All throw HubError. */
-type LocalNeeds = {
-  readonly version: string;
+/** What commands run until they are stopped. All throw HubError. */
+type Services = {
   /** Resolves when the hub runs. Cleans up if the hub cannot start. */
   readonly startApp: (options: ServeOptions, signal: AbortSignal) => Promise<StartedHub>;
   /** Resolves when the broker listens. */
   readonly startBroker: (signal: AbortSignal) => Promise<{ stop(): Promise<void> }>;
+  /** Serves the client on stdin and stdout until it disconnects or the signal aborts. */
+  readonly connectStdio: (
+    /** Default: all servers of the hub of the settings. */
+    options: { readonly url?: string; readonly server?: string },
+    signal: AbortSignal,
+  ) => Promise<void>;
+};
+
+/** The config files of a hub that need not run. All throw HubError. */
+type EditableConfig = {
   /** Reads settings and config without starting anything. */
   readonly loadConfig: (configFile: string | undefined) => Promise<LoadedConfig>;
   /** Path of the config file from the settings. The file may not exist. */
   readonly findConfigFile: () => Promise<string>;
   /** Creates an editor for config files, used if no hub runs that could make the change. */
   readonly editConfig: () => Promise<ConfigEditor>;
-  readonly examine: () => Promise<Installation>;
 };
 
-/** Functions with which commands reach a hub, its clients and its user. */
-type RemoteNeeds = {
+/** Everything that the commands need from the app. */
+export type CliNeeds = {
+  readonly version: string;
+  readonly services: Services;
+  readonly files: EditableConfig;
+  /** Throws HubError. */
+  readonly examine: () => Promise<Installation>;
   /** The hub at this URL, or the hub of the settings. Throws HubError for invalid settings. */
   readonly findHub: (url: string | undefined) => Promise<HubPlace>;
   /** The owner's key that a hub of this user stores, even if it does not run; undefined if there is none. */
   readonly findOwnerKey: (signal: AbortSignal) => Promise<string | undefined>;
-  /** Serves the client on stdin and stdout until it disconnects or the signal aborts. Throws HubError. */
-  readonly connectStdio: (
-    /** Default: all servers of the hub of the settings. */
-    options: { readonly url?: string; readonly server?: string },
-    signal: AbortSignal,
-  ) => Promise<void>;
   /** Opens a URL in the user's browser. Resolves with false if there is none. */
   readonly openBrowser: (url: string) => Promise<boolean>;
   readonly openClients: () => Promise<Clients>;
@@ -111,6 +118,3 @@ type RemoteNeeds = {
   /** Undefined if there is no terminal. */
   readonly ask: Ask | undefined;
 };
-
-/** Everything that the commands need from the app. */
-export type CliNeeds = LocalNeeds & RemoteNeeds;

@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import { describe, test } from 'vitest';
-import type { CliNeeds } from '#cli';
 import { loadConfig, schemaJson } from '#config';
 import { HubError } from '#core';
-import { type Outcome, run as runCli } from './run.ts';
+import { type FlatNeeds, type Outcome, run as runCli } from './run.ts';
 
 const shipped = fileURLToPath(new URL('../../configs/mcp-servers.json', import.meta.url));
 
 async function run(
   args: readonly string[],
-  needs: Partial<CliNeeds> = {},
+  needs: FlatNeeds = {},
   signal = AbortSignal.timeout(20_000),
 ): Promise<Outcome> {
   return await runCli(

@@ -3,11 +3,10 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
-import type { CliNeeds } from '#cli';
 import { createConfigEditor, loadConfig } from '#config';
 import { startHub } from '#helpers/hub';
 import { writeWhole } from '#store';
-import { run } from './run.ts';
+import { type FlatNeeds, run } from './run.ts';
 
 let folder = '';
 let file = '';
@@ -20,7 +19,7 @@ beforeEach(() => rmSync(join(folder, 'configs'), { recursive: true, force: true 
 
 const options = { env: { GITHUB_TOKEN: 'x', DOCS_TOKEN: 'x' }, home: '/home/user' };
 /** Where no hub runs: nothing listens on port 1. */
-const needs: Partial<CliNeeds> = {
+const needs: FlatNeeds = {
   findHub: async url => ({ url: url ?? 'http://127.0.0.1:1', token: undefined }),
   findConfigFile: async () => file,
   editConfig: async () => createConfigEditor({ readOptions: async () => options, writeWhole }),

@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { afterAll, beforeAll } from 'vitest';
-import type { CliNeeds } from '#cli';
 import { isObject } from '#core';
 import { type TestHub, startHub } from '#helpers/hub';
 import { createInstallHub } from '../installs/hub.ts';
-import { type Fake, type Outcome, run } from './run.ts';
+import { type Fake, type FlatNeeds, type Outcome, run } from './run.ts';
 
 /** A hub with the servers `echo` and `calendar`, which runs during the tests of a file. */
 export function withHub() {
@@ -30,11 +29,8 @@ export function withHub() {
       return installing.entries;
     },
     /** Runs a command line over the hub. */
-    cli: async (
-      args: readonly string[],
-      fake?: Fake,
-      needs: Partial<CliNeeds> = {},
-    ): Promise<Outcome> => await run(args, { findHub, ...needs }, fake),
+    cli: async (args: readonly string[], fake?: Fake, needs: FlatNeeds = {}): Promise<Outcome> =>
+      await run(args, { findHub, ...needs }, fake),
   };
 }
 

@@ -15,21 +15,30 @@ export type Fake = {
   readonly onOut?: (text: string, stdout: PassThrough) => void;
 };
 
+/** Some of what commands need, without its groups. */
+export type FlatNeeds = Partial<CliNeeds & CliNeeds['services'] & CliNeeds['files']>;
+
 const refuse = (what: string) => async () => assert.fail(`nothing asked for ${what}`);
 
 /** What a command needs, all of which fails the test but what is given. */
-export const createNeeds = (needs: Partial<CliNeeds>): CliNeeds => ({
+export const createNeeds = (needs: FlatNeeds): CliNeeds => ({
   version: '1.2.3',
-  startApp: refuse('the app'),
-  connectStdio: refuse('a hub on stdin'),
-  startBroker: refuse('the broker'),
+  services: {
+    startApp: refuse('the app'),
+    connectStdio: refuse('a hub on stdin'),
+    startBroker: refuse('the broker'),
+    ...needs,
+  },
+  files: {
+    loadConfig: refuse('the config'),
+    findConfigFile: refuse('a config file'),
+    editConfig: refuse('a change of the config'),
+    ...needs,
+  },
   examine: refuse('the engine'),
-  loadConfig: refuse('the config'),
   findHub: refuse('a hub'),
   findOwnerKey: refuse("the owner's key"),
   openBrowser: refuse('a browser'),
-  findConfigFile: refuse('a config file'),
-  editConfig: refuse('a change of the config'),
   openClients: refuse('the clients'),
   findBridge: refuse('the bridge'),
   ask: undefined,
@@ -39,7 +48,7 @@ export const createNeeds = (needs: Partial<CliNeeds>): CliNeeds => ({
 /** Runs a command line in this process, and answers with what it wrote, without the last line break. */
 export async function run(
   args: readonly string[],
-  needs: Partial<CliNeeds> = {},
+  needs: FlatNeeds = {},
   { columns, input = '', signal = AbortSignal.timeout(20_000), onOut }: Fake = {},
 ): Promise<Outcome> {
   const stdin = new PassThrough();

@@ -149,14 +149,14 @@ async function writeEntry(
   run: Run,
 ): Promise<ExitCode> {
   const { needs, out, json, remark, screen } = run;
-  const { file, config } = await loadForEdit(needs);
+  const { file, config } = await loadForEdit(needs.files);
   const { draftLazily } = await import('#installs');
   const source = { package: spec };
   const { name, entry } = await draftLazily(
     { ...request, source, transport: undefined, variables: {}, confirm: [] },
     tried => config.servers.some(server => server.name === tried),
   );
-  const editor = await needs.editConfig();
+  const editor = await needs.files.editConfig();
   const previewed = await editor.preview(file, name, entry);
   const loosenings = findLoosenings(entry, previewed, config.servers);
   const open = loosenings.filter(({ needsConfirmation }) => needsConfirmation);

@@ -17,7 +17,7 @@ export const check: Command = {
     ['check --config hub.yaml', 'Check another file'],
   ],
   async run({ values, isJson, needs, out, json, remark, screen }) {
-    const { file, config, insteadOf } = await needs.loadConfig(textOf(values, 'config'));
+    const { file, config, insteadOf } = await needs.files.loadConfig(textOf(values, 'config'));
     const warnings = warningsOf(config);
     const servers = config.servers.map(summaryOf);
     if (isJson)

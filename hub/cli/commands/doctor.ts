@@ -83,7 +83,11 @@ async function report(installation: Installation, run: Run): Promise<0 | 1> {
   };
   let servers: readonly ServerConfig[] | undefined;
   const config = await attempt(async () => {
-    const { file, config: found, insteadOf } = await needs.loadConfig(textOf(values, 'config'));
+    const {
+      file,
+      config: found,
+      insteadOf,
+    } = await needs.files.loadConfig(textOf(values, 'config'));
     // The shipped config does not show which volumes are in use.
     if (insteadOf === undefined) ({ servers } = found);
     return `${file}: fine, ${found.servers.length} servers`;
@@ -172,7 +176,7 @@ async function removeObjects(hubId: string, installation: Installation, run: Run
 
 /** The servers of the user's config. Throws HUB_CONFIG_MISSING if the shipped config would be used. */
 async function ownServers({ needs, values }: Run): Promise<readonly ServerConfig[]> {
-  const { config, insteadOf } = await needs.loadConfig(textOf(values, 'config'));
+  const { config, insteadOf } = await needs.files.loadConfig(textOf(values, 'config'));
   if (insteadOf === undefined) return config.servers;
   throw new HubError(
     'HUB_CONFIG_MISSING',

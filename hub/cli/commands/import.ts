@@ -64,7 +64,7 @@ export const importServers: Command = {
     const { selection, isRequested } = selectionOf(values);
     const found = await all.find(selection);
     const place = await needs.findHub(undefined);
-    const files: HubFiles = { config: (await loadForEdit(needs)).file, dotenv };
+    const files: HubFiles = { config: (await loadForEdit(needs.files)).file, dotenv };
     const whole = await all.planImport(found, files, place);
     if (!isJson) show(found, whole, run);
     const isRemoving = values['remove'] === true;

@@ -22,7 +22,7 @@ export const init: Command = {
     ['init --yaml', `Write ${yamlFile}`],
   ],
   async run({ values, isJson, needs, out, json, screen }) {
-    const usual = await needs.findConfigFile();
+    const usual = await needs.files.findConfigFile();
     const named = textOf(values, 'config');
     const file = named ?? (values['yaml'] === true ? yamlFile : usual);
     const isYaml = /\.ya?ml$/i.test(file);

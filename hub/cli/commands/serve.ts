@@ -34,7 +34,7 @@ export const serve: Command = {
     };
     let running: StartedHub;
     try {
-      running = await needs.startApp(options, signal);
+      running = await needs.services.startApp(options, signal);
     } catch (error) {
       // Stopping the hub before it listens is not a failure.
       if (signal.aborted && error instanceof Error && error.name === 'AbortError') return 0;
@@ -84,7 +84,7 @@ export const connectStdio: Command = {
       ...(typeof url === 'string' && { url }),
       ...(typeof server === 'string' && { server }),
     };
-    await needs.connectStdio(options, signal);
+    await needs.services.connectStdio(options, signal);
     return 0;
   },
 };
@@ -95,7 +95,7 @@ export const broker: Command = {
   summary: "Allow only a hub's calls to the Docker engine. Used by docker-compose.yml.",
   options: {},
   async run({ needs, signal }) {
-    const running = await needs.startBroker(signal);
+    const running = await needs.services.startBroker(signal);
     using ending = untilAborted(signal);
     await ending.aborted;
     await running.stop();

@@ -77,8 +77,8 @@ export const remove: Command = {
     } catch (error) {
       if (url !== undefined || !isAbsent(error)) throw error;
       if (purge === true) throw needsHub(error);
-      const { file } = await loadForEdit(needs);
-      await (await needs.editConfig()).removeServer(file, name);
+      const { file } = await loadForEdit(needs.files);
+      await (await needs.files.editConfig()).removeServer(file, name);
       if (isJson) return json({ name, removed: [{ kind: 'entry', name }], left: [] });
       out(
         `removed the entry ${name} from ${file}. No hub is running: its image and volumes are kept`,

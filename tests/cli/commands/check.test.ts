@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import { test } from 'vitest';
-import type { CliNeeds } from '#cli';
 import { loadConfig } from '#config';
 import { configOf } from '#helpers/hub';
-import { run } from '../run.ts';
+import { type FlatNeeds, run } from '../run.ts';
 
 const shipped = fileURLToPath(new URL('../../../configs/mcp-servers.json', import.meta.url));
 const load = async (file: string) => await loadConfig(file, { env: {}, home: '/home/user' });
 
-const check = async (args: readonly string[], needs: Partial<CliNeeds> = {}) =>
+const check = async (args: readonly string[], needs: FlatNeeds = {}) =>
   await run(['check', ...args], {
     loadConfig: async (file = shipped) => ({ file, config: await load(file) }),
     ...needs,

@@ -5,18 +5,17 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { type IncomingMessage, createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
-import type { CliNeeds } from '#cli';
 import { createConfigEditor, loadConfig } from '#config';
 import { writeWhole } from '#store';
 import { type Scratch, hub, openScratch } from '../../clients/machine.ts';
-import { type Fake, run } from '../run.ts';
+import { type Fake, type FlatNeeds, run } from '../run.ts';
 
 const token = 'planted-token-0123456789';
 const key = 'sk-planted0123456789';
 const text = `{\n  // mine\n  "mcpServers": {\n    "one": {"command": "npx", "args": ["-y", "@a/one@1.0.0"], "env": {"KEY": "${key}"}},\n  },\n}\n`;
 
 /** The command line over the files of a scratch machine. */
-function needsOf({ clients, home }: Scratch, more: Partial<CliNeeds> = {}): Partial<CliNeeds> {
+function needsOf({ clients, home }: Scratch, more: FlatNeeds = {}): FlatNeeds {
   const config = join(home, 'hub.json');
   const options = { env: {}, home };
   return {
