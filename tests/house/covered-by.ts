@@ -1,7 +1,6 @@
 /** Files with branches that have no test of their own name, below the test that covers them. */
 export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'app/wire-prompts': ['app/wire-enhancement'],
-  'builtin/server': ['builtin/upstream'],
   'cache/redis-cache': ['cache/redis-client'],
   'cli/main': ['main'],
   'installs/pins': ['installs/trial'],
