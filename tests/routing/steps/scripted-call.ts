@@ -1,19 +1,54 @@
 import assert from 'node:assert/strict';
 import { caller } from '#helpers/principal';
-import { readMessage } from '#jsonrpc';
+import { type Request, readMessage } from '#jsonrpc';
+import type { Principal } from '#policy';
 import type { Endpoint } from '#routing';
+import type { ResponseStream } from '#upstream';
 import { type Call, readCall } from '../../../hub/routing/call.ts';
-import { createSessionState } from '../../../hub/routing/session.ts';
+import {
+  type SessionOptions,
+  type SessionState,
+  createSessionState,
+} from '../../../hub/routing/session.ts';
 
-/** A request of a client with a session, as the router reads it. */
-export function callOf(method: string, params: object = {}, endpoint: Endpoint = 'all'): Call {
-  const text = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-  const request = readMessage(Buffer.from(text));
-  if (request.kind !== 'request') return assert.fail(text);
-  const session = createSessionState(
+/** A session without a transport. */
+export const sessionOf = (options: Partial<SessionOptions> = {}): SessionState =>
+  createSessionState(
     '1',
-    { endpoint, principal: caller, send() {}, isConnected: () => true, isSessionless: false },
+    { endpoint: 'all', principal: caller, send() {}, isSessionless: false, ...options },
     { forward() {} },
   );
-  return readCall(request, session, { send() {} }, caller, 0);
+
+/** The request in a JSON text. */
+export function readRequest(text: string): Request {
+  const request = readMessage(Buffer.from(text));
+  return request.kind === 'request' ? request : assert.fail(text);
 }
+
+type Circumstances = {
+  readonly session?: SessionState;
+  readonly principal?: Principal;
+  readonly responseStream?: ResponseStream;
+};
+
+/** A request, as the router reads it; `params` may be JSON text. */
+export function callWith(
+  method: string,
+  params: object | string,
+  { session = sessionOf(), principal = caller, responseStream = { send() {} } }: Circumstances = {},
+): Call {
+  const text = typeof params === 'string' ? params : JSON.stringify(params);
+  const request = `{"jsonrpc":"2.0","id":1,"method":${JSON.stringify(method)},"params":${text}}`;
+  return readCall(readRequest(request), session, responseStream, principal, 0);
+}
+
+/** A request of a client with a session, as the router reads it. */
+export const callOf = (method: string, params: object = {}, endpoint: Endpoint = 'all'): Call =>
+  callWith(method, params, { session: sessionOf({ endpoint }) });
+
+/** The `_meta` of a request of a client without a session. */
+export const modernMeta = (more: object = {}) => ({
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+  ...more,
+});

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { caller } from '#helpers/principal';
+import { rawText, splice } from '#jsonrpc';
+import {
+  callTo,
+  metaEdits,
+  readCall,
+  requireInitialized,
+  requireString,
+  whileCancellable,
+} from '../../hub/routing/call.ts';
+import { cancelCall } from '../../hub/routing/session.ts';
+import { callOf, callWith, modernMeta, readRequest, sessionOf } from './steps/scripted-call.ts';
+
+const client = { capabilities: '{}', clientInfo: '{}' };
+const version = 'io.modelcontextprotocol/protocolVersion';
+
+describe('the era of a request', () => {
+  test.each([
+    ['legacy', 'tools/call', {}],
+    ['legacy', 'tools/call', { _meta: { progressToken: 1 } }],
+    ['legacy', 'tools/call', { _meta: 'no object' }],
+    ['modern', 'tools/call', { _meta: modernMeta() }],
+    ['modern', 'server/discover', { _meta: modernMeta() }],
+  ])('is %s for %s with %j', (era, method, params) => {
+    assert.equal(callWith(method, params).era, era);
+  });
+
+  test.each(['server/discover', 'subscriptions/listen'])(
+    'is the newer for %s, which is refused without its metadata',
+    method => {
+      assert.throws(() => callWith(method, {}), { code: 'HUB_REQUEST_INVALID' });
+    },
+  );
+
+  test.each([
+    ['no capabilities', { [version]: '2026-07-28' }],
+    ['a revision that is no string', modernMeta({ [version]: 7 })],
+  ])('is the newer with %s, which is refused', (_, _meta) => {
+    assert.throws(() => callWith('tools/call', { _meta }), { code: 'HUB_REQUEST_INVALID' });
+  });
+});
+
+test.each([
+  ['info', 'info'],
+  ['loud', 'none'],
+  [7, 'none'],
+])('a request that asks for the log level %j gets %s', (level, expected) => {
+  const _meta = modernMeta({ 'io.modelcontextprotocol/logLevel': level });
+  assert.equal(callWith('tools/call', { _meta }).logLevel, expected);
+});
+
+test('a request of a session asks for no log level, whatever it says', () => {
+  const _meta = { 'io.modelcontextprotocol/logLevel': 'info' };
+  assert.equal(callWith('tools/call', { _meta }).logLevel, undefined);
+});
+
+describe('a request that is refused already', () => {
+  const read = (text: string) =>
+    readCall(readRequest(text), sessionOf(), { send() {} }, caller, 0, true);
+
+  test.each([
+    ['a parameter stands twice', 'tools/call', '{"name":"a","name":"b"}'],
+    ['a metadata member stands twice', 'tools/call', '{"_meta":{"a":1,"a":2}}'],
+    ['metadata are missing', 'server/discover', '{}'],
+  ])('is read without an error where %s', (_, method, params) => {
+    const text = `{"jsonrpc":"2.0","id":"x","method":"${method}","params":${params}}`;
+    assert.throws(() => callWith(method, params), { code: 'HUB_REQUEST_INVALID' });
+    const call = read(text);
+    assert.deepEqual([call.id, call.era, call.meta], ['"x"', 'legacy', undefined]);
+  });
+});
+
+describe('before "initialize"', () => {
+  const refusal = { code: 'HUB_REQUEST_INVALID', rpcCode: -32600, message: /came before "init/ };
+
+  test.each(['tools/list', 'logging/setLevel', 'no/such'])('%s is refused', method => {
+    assert.throws(() => requireInitialized(callOf(method)), refusal);
+  });
+
+  test.each(['initialize', 'ping'])('%s is not', method => {
+    requireInitialized(callOf(method));
+  });
+
+  test('a request of 2026-07-28 is not, nor one that comes without a session', () => {
+    requireInitialized(callWith('tools/list', { _meta: modernMeta() }));
+    requireInitialized(callWith('tools/list', {}, { session: sessionOf({ isSessionless: true }) }));
+  });
+
+  test('and only before', () => {
+    requireInitialized(callWith('tools/list', {}, { session: { ...sessionOf(), client } }));
+  });
+});
+
+test('a parameter that must be a string is refused by its path in any other form', () => {
+  const call = callOf('tools/call', { name: 'x', number: 7, none: null });
+  const { span, text } = requireString(call, call.params, 'name', 'params.name');
+  assert.deepEqual([text, rawText(call.request.bytes, span)], ['x', '"x"']);
+  for (const key of ['number', 'none', 'missing'])
+    assert.throws(() => requireString(call, call.params, key, `params.${key}`), {
+      code: 'HUB_REQUEST_INVALID',
+      message: `"params.${key}" must be a string`,
+    });
+  assert.throws(
+    () => requireString(call, undefined, 'name', 'params.ref.name'),
+    /params\.ref\.name/,
+  );
+});
+
+describe('members that are added to the metadata of a request', () => {
+  const edited = (text: string, more?: Record<string, string>) => {
+    const request = readRequest(text);
+    const { params, meta } = readCall(request, sessionOf(), { send() {} }, caller, 0);
+    return JSON.parse(
+      splice(request.bytes, metaEdits(request, params, meta, { k: '1' }, more)).toString(),
+    ).params;
+  };
+  const start = '{"jsonrpc":"2.0","id":1,"method":"x"';
+
+  test.each([
+    [`${start}}`, { _meta: { k: 1 } }],
+    [`${start},"params":{}}`, { _meta: { k: 1 } }],
+    [`${start},"params":{"a":"}"}}`, { a: '}', _meta: { k: 1 } }],
+    [`${start},"params":{"_meta":{}}}`, { _meta: { k: 1 } }],
+    [`${start},"params":{"_meta":{"k":0,"b":2}}}`, { _meta: { k: 1, b: 2 } }],
+    [`${start},"params":{"a":1,"_meta":null}}`, { a: 1, _meta: { k: 1 } }],
+    [`${start},"params":{"a":1,"_meta":"no object"}}`, { a: 1, _meta: { k: 1 } }],
+  ])('are in %s', (text, params) => {
+    assert.deepEqual(edited(text), params);
+    assert.deepEqual(edited(text, { state: '"s"' }), { ...params, state: 's' }, 'beside another');
+  });
+
+  test('replace a parameter of the same name', () => {
+    const text = `${start},"params":{"state":"old","_meta":{}}}`;
+    assert.deepEqual(edited(text, { state: '"new"' }), { state: 'new', _meta: { k: 1 } });
+  });
+});
+
+test.each([
+  ['tools/call', { name: 'x' }, 'x'],
+  ['resources/read', { uri: 'x://a', name: 'y' }, 'x://a'],
+  ['tasks/get', { taskId: 't' }, 't'],
+  ['tools/call', { name: 7 }, undefined],
+  ['tools/list', { name: 'x' }, undefined],
+])('%s with %j is a call of %j', (method, params, name) => {
+  assert.equal(callTo(undefined, callOf(method, params)).name, name);
+});
+
+describe('work that ends with its call', () => {
+  test('is not begun for a call that was cancelled', async () => {
+    const call = callOf('tools/call');
+    cancelCall(call.cancellation, 'no need');
+    await assert.rejects(
+      whileCancellable(call, () => assert.fail('it is begun')),
+      { code: 'HUB_CALL_CANCELLED' },
+    );
+  });
+
+  test('is aborted with the reason, and whatever it throws then is the cancellation', async () => {
+    const call = callOf('tools/call');
+    const done = whileCancellable(
+      call,
+      signal =>
+        new Promise((_, reject) =>
+          signal.addEventListener('abort', () => reject(new Error(String(signal.reason)))),
+        ),
+    );
+    const { work } = call.cancellation;
+    assert.ok(work, 'it can be cancelled');
+    cancelCall(call.cancellation, 'no need');
+    await assert.rejects(done, { code: 'HUB_CALL_CANCELLED' });
+    assert.equal(call.cancellation.work, undefined);
+  });
+
+  test('fails with its own error otherwise, and has nothing to cancel afterwards', async () => {
+    const call = callOf('tools/call');
+    const error = new Error('its own');
+    await assert.rejects(
+      whileCancellable(call, () => Promise.reject(error)),
+      error,
+    );
+    assert.equal(await whileCancellable(call, async () => 'done'), 'done');
+    assert.equal(call.cancellation.work, undefined);
+  });
+});
