@@ -4,14 +4,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'cache/redis-cache': ['cache/redis-client'],
   'cli/main': ['main'],
   'installs/pins': ['installs/trial'],
-  'routing/steps/observe': ['routing/bridge/send'],
-  'routing/bridge/input-required': [
-    'routing/bridge/carrier',
-    'routing/bridge/request-state',
-    'routing/bridge/suspended-call',
-  ],
-  'routing/bridge/to-modern': ['routing/bridge/results'],
-  'routing/lists': ['routing/bridge/eras'],
   'routing/router': [
     'routing/events/messages',
     'routing/events/server-events',

@@ -5,7 +5,6 @@ import { createManualClock } from '#helpers/clock';
 import { type TestHub, createRecordingLog, startHub, until } from '#helpers/hub';
 import { readMessage } from '#jsonrpc';
 import { createRequestIds } from '../../../hub/routing/steps/observe.ts';
-import { saysError } from '../../../hub/routing/bridge/send.ts';
 import { openClient } from '../clients.ts';
 import { openModern } from '../modern.ts';
 
@@ -190,37 +189,6 @@ describe('between clients and servers of two eras', () => {
     const calls = seen(hub);
     assert.deepEqual(briefly(hub), [['tools/call', 'busy', 'stateless', 'ok']]);
     assert.deepEqual([calls[0]?.tookMs, calls[0]?.serverMs], [100, 0], 'the pause is the hub’s');
-  });
-});
-
-describe('a result says that its tool has failed', () => {
-  const inResult = (text: string) => {
-    const bytes = Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${text}}`);
-    return saysError(bytes, { start: bytes.indexOf(text), end: bytes.length - 1 });
-  };
-  const padding = (length: number) => `"content":[{"type":"text","text":"${'x'.repeat(length)}"}]`;
-
-  test.for([
-    ['in a small result', '{"isError":true}', true],
-    ['with spaces around it', '{"content":[],"isError" : true }', true],
-    ['not where it is false', '{"isError":false}', false],
-    ['not where it is no boolean', '{"isError":"true"}', false],
-    ['not where it is missing', '{"content":[]}', false],
-    ['not by what its own data say', '{"structuredContent":{"isError":true}}', false],
-    ['not where both are there', '{"structuredContent":{"isError":true},"isError":false}', false],
-    ['whatever its own data say', '{"structuredContent":{"isError":false},"isError":true}', true],
-    ['not by its text', '{"content":[{"type":"text","text":"\\"isError\\":true"}]}', false],
-    ['behind 60 kB', `{${padding(60_000)},"isError":true}`, true],
-    ['behind 100 kB', `{${padding(100_000)},"isError":true}`, true],
-    ['before 100 kB', `{"isError":true,${padding(100_000)}}`, true],
-    ['not where 100 kB do not say so', `{${padding(100_000)}}`, false],
-    [
-      'not in the middle of 200 kB, where nobody writes it',
-      `{${padding(100_000)},"isError":true,${padding(100_000)}}`,
-      false,
-    ],
-  ] as const)('%s', ([, text, expected]) => {
-    assert.equal(inResult(text), expected);
   });
 });
 

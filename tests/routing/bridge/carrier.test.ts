@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { carrierOf } from '../../../hub/routing/bridge/carrier.ts';
+import type { SuspendedCall } from '../../../hub/routing/bridge/suspended-call-types.ts';
+import { createScriptedServer } from '../scripted-server.ts';
+
+const { server } = createScriptedServer({ name: 'own' });
+
+const callNamed = (
+  id: string,
+  { mayAsk = true, isAway = false, hasOpenRequest = false },
+): SuspendedCall => ({
+  id,
+  server,
+  client: 'ada',
+  mayAsk,
+  isAway,
+  hasOpenRequest,
+  take() {},
+  first: new Promise(() => {}),
+  resume: () => assert.fail('it is only chosen'),
+  withdrawn() {},
+  giveUp() {},
+});
+
+const free = {};
+const mute = { mayAsk: false };
+const away = { isAway: true, hasOpenRequest: true };
+const asking = { hasOpenRequest: true };
+
+test.each([
+  ['the oldest call that can ask at once', [mute, away, asking, free, free], '3'],
+  ['else the oldest whose request is open, though it has a question', [mute, away, asking], '2'],
+  ['else the oldest whose client will come back', [mute, away, away], '1'],
+  ['else the call of the question, where no call may ask', [mute, mute], 'own'],
+  ['else the call of the question, where there is no other', [], 'own'],
+])('a question is carried by %s', (_, calls, id) => {
+  const all = calls.map((flags, index) => callNamed(String(index), flags));
+  assert.equal(carrierOf(all, callNamed('own', mute)).id, id);
+});
