@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { HubError } from '#core';
+import { whole } from '#jsonrpc';
+import {
+  listenOne,
+  subscribeAt,
+  unsubscribeAt,
+} from '../../../hub/routing/methods/subscriptions.ts';
+import { type Call, type ResolvedCall, noEdits } from '../../../hub/routing/call.ts';
+import { cancelCall } from '../../../hub/routing/session.ts';
+import { createScriptedNeeds } from '../scripted-needs.ts';
+import { type Script, createScriptedServer } from '../scripted-server.ts';
+import { callWith, modernMeta, sessionOf } from '../steps/scripted-call.ts';
+
+const canSubscribe = { resources: { subscribe: true } };
+
+function scene(script: Script = {}) {
+  const there = createScriptedServer({ name: 'own' }, script);
+  const all = createScriptedNeeds([there]);
+  const session = sessionOf({ endpoint: there.server });
+  const resource = { server: there.server, uri: 'x://a', publicUri: 'own+x://a', edits: noEdits };
+  return {
+    ...there,
+    ...all,
+    session,
+    resource,
+    call: (method: string) => callWith(method, { uri: 'x://a' }, { session }),
+    subscribers: () => [...all.subscriptions.of(there.server, 'x://a')],
+  };
+}
+
+/** The result of a call that the hub answers. */
+async function resultOf({ answer, call }: ResolvedCall): Promise<unknown> {
+  const reply = await answer?.(call);
+  return JSON.parse(whole(reply?.bytes ?? assert.fail('no answer')).toString()).result;
+}
+
+describe('a client with a session that subscribes', () => {
+  const subscribe = (one: ReturnType<typeof scene>, call = one.call('resources/subscribe')) =>
+    resultOf(subscribeAt(call, one.resource, one.needs));
+
+  test('is subscribed by a server with sessions itself, and is remembered with its answer', async () => {
+    const one = scene({ era: 'legacy' });
+    assert.equal(await subscribe(one), 'relayed');
+    assert.deepEqual(
+      one.relayed.map(({ remembered }) => remembered),
+      [{ kind: 'subscription', uri: 'x://a', publicUri: 'own+x://a' }],
+    );
+    assert.deepEqual(one.subscribers(), []);
+  });
+
+  test('is subscribed by the hub at a server of 2026-07-28, which is not asked', async () => {
+    const one = scene({ era: 'modern', capabilities: canSubscribe, isRunning: false });
+    assert.deepEqual(await subscribe(one), {});
+    assert.deepEqual(one.subscribers(), [[one.session, 'own+x://a']]);
+    assert.deepEqual(one.relayed, []);
+  });
+
+  test.each([{}, { resources: {} }, { resources: { subscribe: 'yes' } }, { resources: true }])(
+    'is refused at a server of 2026-07-28 with the capabilities %j',
+    async capabilities => {
+      const one = scene({ era: 'modern', capabilities });
+      await assert.rejects(subscribe(one), { rpcCode: -32601 });
+      assert.deepEqual(one.subscribers(), []);
+    },
+  );
+
+  test('is not subscribed if it cancelled meanwhile', async () => {
+    const one = scene({ era: 'modern', capabilities: canSubscribe });
+    const call = one.call('resources/subscribe');
+    const subscribed = subscribe(one, call);
+    cancelCall(call.cancellation, undefined);
+    await subscribed;
+    assert.deepEqual(one.subscribers(), []);
+  });
+});
+
+describe('a client with a session that unsubscribes', () => {
+  const unsubscribe = (one: ReturnType<typeof scene>, isServerTold = false) =>
+    resultOf(
+      unsubscribeAt(one.call('resources/unsubscribe'), one.resource, isServerTold, one.needs),
+    );
+  const add = (one: ReturnType<typeof scene>, subscriber = one.session) =>
+    one.subscriptions.add(one.server, 'x://a', subscriber, 'x://a');
+
+  test('as the last one unsubscribes the server', async () => {
+    const one = scene();
+    add(one);
+    assert.equal(await unsubscribe(one), 'relayed');
+    assert.deepEqual(one.subscribers(), []);
+  });
+
+  test('as one of two leaves the server subscribed', async () => {
+    const one = scene();
+    const other = sessionOf();
+    for (const subscriber of [one.session, other]) add(one, subscriber);
+    assert.deepEqual(await unsubscribe(one, true), {});
+    assert.deepEqual(one.subscribers(), [[other, 'x://a']]);
+  });
+
+  test('does not start a server for it', async () => {
+    const one = scene({ isRunning: false });
+    add(one);
+    assert.deepEqual(await unsubscribe(one), {});
+    assert.equal(one.server.running, undefined);
+  });
+
+  test('from what nobody subscribed to hears what the one server says, and nothing of all', async () => {
+    assert.equal(await unsubscribe(scene(), true), 'relayed');
+    assert.deepEqual(await unsubscribe(scene(), false), {});
+    assert.deepEqual(await unsubscribe(scene({ era: 'modern' }), true), {});
+  });
+});
+
+describe('a client that listens', () => {
+  function listen(one: ReturnType<typeof scene>, uris: readonly string[] = ['x://a']) {
+    const told: { method: string; params: { notifications: object } }[] = [];
+    const responseStream = { send: (bytes: Buffer) => void told.push(JSON.parse(String(bytes))) };
+    const call: Call = callWith(
+      'subscriptions/listen',
+      { notifications: { resourceSubscriptions: uris }, _meta: modernMeta() },
+      { session: one.session, responseStream },
+    );
+    const { answer } = listenOne(call, one.needs);
+    return { call, told, over: Promise.resolve(answer?.(call)) };
+  }
+  const turn = () => new Promise(setImmediate);
+  const honouredOf = ({ told }: ReturnType<typeof listen>) => told[0]?.params.notifications;
+
+  test('has the hub subscribe at a server with sessions, once for all that listen', async () => {
+    const one = scene({ era: 'legacy', capabilities: canSubscribe });
+    const first = listen(one);
+    await turn();
+    const second = listen(one);
+    await turn();
+    const subscribed = { method: 'resources/subscribe', params: { uri: 'x://a' } };
+    assert.deepEqual(one.asked, [subscribed]);
+    for (const listening of [first, second])
+      assert.deepEqual(honouredOf(listening), { resourceSubscriptions: ['x://a'] });
+    cancelCall(first.call.cancellation, undefined);
+    await assert.rejects(first.over, { code: 'HUB_CALL_CANCELLED' });
+    assert.deepEqual(one.asked, [subscribed], 'the other still listens');
+    cancelCall(second.call.cancellation, undefined);
+    await assert.rejects(second.over, { code: 'HUB_CALL_CANCELLED' });
+    assert.deepEqual(one.asked[1], { ...subscribed, method: 'resources/unsubscribe' });
+  });
+
+  test.each([
+    ['cannot subscribe', { capabilities: {} }],
+    [
+      'refuses it',
+      {
+        capabilities: canSubscribe,
+        replies() {
+          throw new HubError('HUB_SERVER_DOWN', 'gone');
+        },
+      },
+    ],
+  ])('learns that a server %s', async (_, script) => {
+    const one = scene({ era: 'legacy', ...script });
+    const listening = listen(one);
+    await turn();
+    assert.deepEqual(honouredOf(listening), { resourceSubscriptions: [] });
+    assert.deepEqual(one.subscribers(), []);
+    one.streams.endAll();
+    await listening.over;
+  });
+
+  test('and cancels while a server is asked is subscribed to nothing', async () => {
+    let cancel = () => {};
+    const one = scene({
+      era: 'legacy',
+      capabilities: canSubscribe,
+      replies() {
+        cancel();
+        return {};
+      },
+    });
+    const listening = listen(one, ['x://a', 'x://b']);
+    cancel = () => cancelCall(listening.call.cancellation, undefined);
+    await assert.rejects(listening.over, { code: 'HUB_CALL_CANCELLED' });
+    assert.deepEqual(
+      one.asked,
+      ['resources/subscribe', 'resources/unsubscribe'].map(method => ({
+        method,
+        params: { uri: 'x://a' },
+      })),
+    );
+    assert.deepEqual(one.subscribers(), []);
+    assert.deepEqual(listening.told, []);
+  });
+
+  test('and cancels before a server runs opens no stream', async () => {
+    const one = scene({ era: 'legacy', capabilities: canSubscribe });
+    const listening = listen(one);
+    cancelCall(listening.call.cancellation, undefined);
+    await assert.rejects(listening.over, { code: 'HUB_CALL_CANCELLED' });
+    assert.deepEqual([one.asked, one.streams.isHeard(one.server)], [[], false]);
+  });
+});
