@@ -4,7 +4,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'cache/redis-cache': ['cache/redis-client'],
   'cli/main': ['main'],
   'installs/pins': ['installs/trial'],
-  'routing/router': ['routing/events/messages', 'routing/events/server-events'],
   'servers/admission': ['servers/failures'],
   'servers/away': ['servers/describe', 'servers/servers'],
   'servers/instances/instances': ['servers/lifecycle/refusal'],

@@ -1,0 +1,360 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { HubError } from '#core';
+import { createRecordingLog } from '#helpers/recording-log';
+import { encodeCall, encodeResult, readAnswer, readMessage } from '#jsonrpc';
+import type { About, ForwardedRequest } from '#upstream';
+import { createFromClients, createFromServers } from '../../../hub/routing/events/messages.ts';
+import { createUrlElicitations } from '../../../hub/routing/events/ownership.ts';
+import { type SessionState, createCancellation, setWork } from '../../../hub/routing/session.ts';
+import { createScriptedNeeds } from '../scripted-needs.ts';
+import { createScriptedServer } from '../scripted-server.ts';
+import { readRequest, sessionOf } from '../steps/scripted-call.ts';
+
+function notificationOf(method: string, params: object = {}) {
+  const message = readMessage(encodeCall(undefined, method, params));
+  return message.kind === 'notification' ? message : assert.fail(message.kind);
+}
+
+/** A server and two initialized clients of it; `heard` tells what they are told, and how. */
+function scene(instance: 'shared' | 'session' = 'shared') {
+  const there = createScriptedServer({ name: 'own', instance });
+  const { server } = there;
+  const all = createScriptedNeeds([there]);
+  const { log, logged } = createRecordingLog();
+  const urlElicitations = createUrlElicitations();
+  const heard: string[] = [];
+  const withdrawn: string[] = [];
+  const answers: string[] = [];
+
+  const open = (name: string) => {
+    const hear = (how: string) => (bytes: Buffer) =>
+      void heard.push(`${name} ${how}: ${JSON.parse(bytes.toString()).method}`);
+    const session: SessionState = {
+      ...sessionOf({ endpoint: server, send: hear('is told') }),
+      serverRequest: ({ request }: ForwardedRequest) => hear('is asked')(request.bytes),
+      protocolVersion: '2025-11-25',
+    };
+    all.sessions.push(session);
+    const responseStream = { send: hear('is told in its call') };
+    return { session, caller: { owner: session, responseStream, progressToken: undefined } };
+  };
+  const [ada, eve] = [open('ada'), open('eve')];
+
+  const fromServers = createFromServers({
+    ...all,
+    sessions: () => all.sessions,
+    clientRequests: { withdrawn: () => void withdrawn.push('of a session') },
+    suspendedCalls: { withdrawn: () => void withdrawn.push('of a call') },
+    urlElicitations,
+    levels: { defaultLevel: () => undefined },
+    baseOf: one => one,
+    log,
+  });
+
+  return {
+    ...there,
+    tasks: all.tasks,
+    subscriptions: all.subscriptions,
+    urlElicitations,
+    ada,
+    eve,
+    heard,
+    withdrawn,
+    answers,
+    logged: () => logged.map(({ level, message }) => `${level}: ${message}`),
+    notify(method: string, params: object = {}, about?: About, session?: SessionState) {
+      const notification = notificationOf(method, params);
+      const from = about === undefined ? notification : { ...notification, about };
+      fromServers.notification(server, from, session);
+    },
+    ask(method: string, about?: About, params: object = {}, session?: SessionState) {
+      const request = readRequest(encodeCall(1, method, params).toString());
+      const answer = (bytes: Buffer) => {
+        const { error } = JSON.parse(bytes.toString());
+        answers.push(`${error.data.code}: ${error.message}`);
+      };
+      fromServers.serverRequest(server, { request, about, tell() {}, answer }, session);
+    },
+    /** A task of a session at the server. */
+    make(session: SessionState, taskId: string) {
+      const made = encodeResult('1', JSON.stringify({ task: { taskId } }));
+      all.tasks.made(server, server, readAnswer(made), session);
+    },
+  };
+}
+
+const log = 'notifications/message';
+const related = (taskId: string) => ({
+  _meta: { 'io.modelcontextprotocol/related-task': { taskId } },
+});
+
+describe('a request of a server is for', () => {
+  test('the client in whose call it comes', () => {
+    const one = scene();
+    one.clients.caller = one.eve.caller;
+    one.ask('roots/list', one.ada.caller);
+    assert.deepEqual(one.heard, ['ada is asked: roots/list']);
+    assert.deepEqual(one.advice, [], 'nothing is guessed');
+  });
+
+  test('else the only client with calls in flight, and the operator is advised', () => {
+    const one = scene();
+    one.clients.caller = one.eve.caller;
+    one.ask('roots/list');
+    assert.deepEqual(one.heard, ['eve is asked: roots/list']);
+    assert.equal(one.advice.length, 1);
+  });
+
+  test('else the only client that the server has ever served', () => {
+    const one = scene();
+    one.clients.owner = one.eve.session;
+    one.ask('roots/list');
+    assert.deepEqual(one.heard, ['eve is asked: roots/list']);
+  });
+
+  test('the client of its task, whoever has calls in flight', () => {
+    const one = scene();
+    one.clients.caller = one.eve.caller;
+    one.make(one.ada.session, 't');
+    one.ask('roots/list', undefined, related('t'));
+    assert.deepEqual(one.heard, ['ada is asked: roots/list']);
+  });
+
+  test('the client whose own task it is about, and never for another', () => {
+    const one = scene();
+    one.clients.caller = one.eve.caller;
+    const made = readAnswer(encodeResult('1', '{"task":{"taskId":"of-ada"}}'));
+    one.tasks.askedAs(one.server, made, one.ada.session);
+    one.ask('tasks/get', undefined, { taskId: 'of-ada' });
+    one.ask('tasks/get', undefined, { taskId: 'unknown' });
+    one.ask('tasks/list');
+    assert.deepEqual(one.heard, ['ada is asked: tasks/get']);
+    assert.equal(one.answers.length, 2);
+  });
+
+  test('the client of the instance, of which nothing is guessed', () => {
+    const one = scene('session');
+    one.ask('roots/list', undefined, {}, one.ada.session);
+    assert.deepEqual(one.heard, ['ada is asked: roots/list']);
+    assert.deepEqual(one.advice, []);
+  });
+});
+
+describe('a request of a server is refused', () => {
+  test.each([
+    ['several', undefined, 'HUB_CLIENT_UNKNOWN', /several clients have calls in flight at own/],
+    ['none', undefined, 'HUB_CLIENT_UNKNOWN', /own asked while it worked for no client/],
+    ['none', 'none', 'HUB_CLIENT_UNKNOWN', /own asked while it worked for no client/],
+    ['none', 'gone', 'HUB_CLIENT_GONE', /on behalf of a call that is over/],
+  ] as const)('while %s have calls in flight, in the call of %s', (caller, about, code, why) => {
+    const one = scene();
+    one.clients.caller = caller;
+    one.ask('roots/list', about);
+    assert.deepEqual(one.heard, []);
+    assert.equal(one.answers.length, 1);
+    assert.ok(one.answers[0]?.startsWith(code));
+    assert.match(one.answers[0] ?? '', why);
+  });
+
+  test('with a warning, unless the server asks before it had a client', () => {
+    const one = scene();
+    one.ask('roots/list');
+    one.clients.caller = 'several';
+    one.ask('roots/list');
+    const refused = 'a request to a client was refused';
+    assert.deepEqual(one.logged(), [`debug: ${refused}`, `warn: ${refused}`]);
+  });
+
+  test('where its only client has left', () => {
+    const one = scene();
+    one.clients.owner = sessionOf();
+    one.ask('roots/list');
+    assert.deepEqual([one.heard, one.answers.length], [[], 1]);
+  });
+
+  test('without advice where it is no method of clients', () => {
+    const one = scene();
+    one.ask('vendor/method');
+    assert.deepEqual([one.answers.length, one.advice], [1, []]);
+  });
+});
+
+describe('a notification of a server', () => {
+  test('is for the client in whose call it comes, in that call', () => {
+    const one = scene();
+    one.notify(log, {}, one.ada.caller);
+    assert.deepEqual(one.heard, [`ada is told in its call: ${log}`]);
+  });
+
+  test('of itself is for all its clients, before it has served one', () => {
+    const one = scene();
+    one.notify(log);
+    assert.deepEqual(one.heard, [`ada is told: ${log}`, `eve is told: ${log}`]);
+  });
+
+  test('of a request of the hub is for all its clients, whomever it has served', () => {
+    const one = scene();
+    one.clients.owner = 'several';
+    one.notify(log, {}, 'none');
+    assert.equal(one.heard.length, 2);
+  });
+
+  test('of itself is for no client of an instance that is of no session', () => {
+    const one = scene('session');
+    one.notify(log);
+    assert.deepEqual(one.heard, []);
+  });
+
+  test('of itself is for no client that is not initialized, nor for one of another server', () => {
+    const one = scene();
+    one.ada.session.protocolVersion = undefined;
+    one.notify(log);
+    assert.deepEqual(one.heard, [`eve is told: ${log}`]);
+  });
+
+  test.each([
+    ['several have calls in flight', undefined],
+    ['its call is over', 'gone'],
+  ] as const)('is for nobody where %s', (_, about) => {
+    const one = scene();
+    one.clients.caller = 'several';
+    one.clients.owner = 'several';
+    one.notify(log, {}, about);
+    assert.deepEqual(one.heard, []);
+    assert.match(one.logged().join(), /debug: .* was not passed on/);
+  });
+
+  test('about a task is for its client', () => {
+    const one = scene();
+    one.make(one.ada.session, 't');
+    one.notify(log, related('t'));
+    one.notify('notifications/tasks/status', { taskId: 't' });
+    one.notify('notifications/tasks/status', { taskId: 'unknown' });
+    assert.deepEqual(one.heard, [`ada is told: ${log}`, 'ada is told: notifications/tasks/status']);
+  });
+
+  test('that a resource was updated is for its subscribers', () => {
+    const one = scene();
+    const updated = 'notifications/resources/updated';
+    one.subscriptions.add(one.server, 'x://a', one.eve.session, 'x://a');
+    one.notify(updated, { uri: 'x://a' });
+    one.notify(updated, { uri: 'x://b' });
+    one.notify(updated, { uri: 7 });
+    one.notify(updated);
+    assert.deepEqual(one.heard, [`eve is told: ${updated}`]);
+  });
+
+  test('that it withdraws a request is for whoever was asked', () => {
+    const one = scene();
+    one.notify('notifications/cancelled', { requestId: 1 });
+    assert.deepEqual(one.withdrawn, ['of a session', 'of a call']);
+    assert.deepEqual(one.heard, []);
+  });
+
+  const complete = 'notifications/elicitation/complete';
+
+  test('that a page is complete is for the client that was sent there, once', () => {
+    const one = scene();
+    one.urlElicitations.add(one.ada.session, { source: one.server, id: 'e', about: undefined });
+    one.clients.caller = one.eve.caller;
+    for (let time = 0; time < 2; time++) one.notify(complete, { elicitationId: 'e' });
+    one.notify(complete, { elicitationId: 7 });
+    assert.deepEqual(one.heard, [`ada is told: ${complete}`]);
+    const unknown = 'debug: no client waits for this page';
+    assert.deepEqual(one.logged(), [unknown, unknown]);
+  });
+
+  test('that a page is complete comes in the call of the client, if that is in flight', () => {
+    const one = scene();
+    one.urlElicitations.add(one.ada.session, { source: one.server, id: 'e', about: undefined });
+    one.clients.caller = one.ada.caller;
+    one.notify(complete, { elicitationId: 'e' });
+    assert.deepEqual(one.heard, [`ada is told in its call: ${complete}`]);
+  });
+});
+
+describe('a notification of a client', () => {
+  function fromClient(script: Parameters<typeof createScriptedServer>[1] = {}) {
+    const there = createScriptedServer({ name: 'own' }, script);
+    const { servers, clients } = createScriptedNeeds([there]);
+    const { log: hubLog, logged } = createRecordingLog();
+    const progressed: SessionState[] = [];
+    const session: SessionState = {
+      ...sessionOf({ endpoint: there.server }),
+      protocolVersion: '2025-11-25',
+    };
+    there.clients.owner = session;
+    const clientRequests = { progressed: (of: SessionState) => void progressed.push(of) };
+    const notified = createFromClients({ servers, clients, clientRequests, log: hubLog });
+    const tell = (method: string, params: object = {}, by = session) =>
+      notified(notificationOf(method, params), by);
+    return { ...there, session, progressed, logged, tell };
+  }
+  const changed = 'notifications/roots/list_changed';
+
+  test('reaches a server that has served this client alone, from either endpoint', () => {
+    const one = fromClient();
+    one.tell(changed);
+    const all: SessionState = { ...one.session, endpoint: 'all' };
+    one.clients.owner = all;
+    one.tell(changed, {}, all);
+    assert.deepEqual(one.forwarded, [changed, changed]);
+  });
+
+  test.each([
+    ['one that served others, too', {}, 'several'],
+    ['one that served nobody', {}, 'none'],
+    ['one without sessions', { era: 'modern' }, undefined],
+    ['one that does not run', { isRunning: false }, undefined],
+  ] as const)('reaches no other server: %s', (_, script, owner) => {
+    const one = fromClient(script);
+    one.clients.owner = owner ?? one.session;
+    one.tell(changed);
+    assert.deepEqual(one.forwarded, []);
+  });
+
+  test('that it is initialized is for the hub, and before that all are', () => {
+    const one = fromClient();
+    one.tell('notifications/initialized');
+    one.session.protocolVersion = undefined;
+    one.tell(changed);
+    assert.deepEqual(one.forwarded, []);
+  });
+
+  test('about progress is for the request that the client answers', () => {
+    const one = fromClient();
+    one.tell('notifications/progress', { progressToken: 1 });
+    assert.deepEqual([one.progressed.length, one.forwarded], [1, []]);
+  });
+
+  test('that a server cannot take is logged', () => {
+    const one = fromClient();
+    one.running.upstream.forward = () => {
+      throw new HubError('HUB_SERVER_DOWN', 'gone');
+    };
+    one.tell(changed);
+    assert.deepEqual(
+      one.logged.map(({ level, message }) => `${level}: ${message}`),
+      ['debug: a server was not told'],
+    );
+  });
+
+  test('cancels the request of its id alone, in the type of that', () => {
+    const one = fromClient();
+    const reasons: unknown[] = [];
+    for (const id of ['1', '"1"']) {
+      const cancellation = createCancellation();
+      setWork(cancellation, { cancel: reason => void reasons.push([id, reason]) });
+      one.session.inFlight.set(id, cancellation);
+    }
+    const cancelled = 'notifications/cancelled';
+    for (const params of [{}, { requestId: 2 }, { requestId: '2' }]) one.tell(cancelled, params);
+    one.tell(cancelled, { requestId: 1, reason: 'no need' });
+    one.tell(cancelled, { requestId: '1', reason: 7 });
+    assert.deepEqual(reasons, [
+      ['1', 'no need'],
+      ['"1"', undefined],
+    ]);
+  });
+});
