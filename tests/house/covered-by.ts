@@ -4,11 +4,8 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'cache/redis-cache': ['cache/redis-client'],
   'cli/main': ['main'],
   'installs/pins': ['installs/trial'],
-  'servers/admission': ['servers/failures'],
   'servers/away': ['servers/describe', 'servers/servers'],
-  'servers/instances/instances': ['servers/lifecycle/refusal'],
   'servers/lifecycle/health': ['servers/handshake/handshake'],
-  'servers/lifecycle/next': ['servers/lifecycle/state'],
   'servers/lifecycle/runner': ['servers/lifecycle/instance-pool'],
   'servers/server': [
     'servers/handshake/entry-era',
