@@ -5,7 +5,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'cli/main': ['main'],
   'installs/pins': ['installs/trial'],
   'servers/away': ['servers/describe', 'servers/servers'],
-  'servers/lifecycle/runner': ['servers/lifecycle/instance-pool'],
   'servers/server': ['servers/listing/listing-cache', 'servers/persisted-state'],
   'system/fleet': ['app/wire-servers'],
   'system/lifecycle': ['app/app'],
