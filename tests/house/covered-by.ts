@@ -4,8 +4,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'cache/redis-cache': ['cache/redis-client'],
   'cli/main': ['main'],
   'installs/pins': ['installs/trial'],
-  'servers/away': ['servers/describe', 'servers/servers'],
-  'servers/server': ['servers/listing/listing-cache', 'servers/persisted-state'],
   'system/fleet': ['app/wire-servers'],
   'system/lifecycle': ['app/app'],
   'system/observability': ['app/wire-observers'],

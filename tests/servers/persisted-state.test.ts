@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { silent } from '#core';
+import { createRecordingLog } from '#helpers/recording-log';
+import { type Listing, createHandles } from '#servers';
+import { createTable } from '#store';
+import type { Own } from '../../hub/servers/server-types.ts';
+import { createPersistedState } from '../../hub/servers/persisted-state.ts';
+import { emptyListing } from '../../hub/servers/listing/listing.ts';
+import { createAnswering, legacyReplies, modernReplies, settle, startOf } from './answering.ts';
+import { configFor, supervise } from './scripted.ts';
+
+const listing: Listing = {
+  ...emptyListing,
+  tool: [{ key: 'work', bytes: Buffer.from('{"name":"work"}') }],
+};
+
+type Options = {
+  readonly digestOf?: (() => string) | undefined;
+  readonly own?: Own;
+  readonly identityOf?: () => Promise<string | undefined>;
+  /** Settles the writing of a listing. */
+  readonly written?: Promise<void>;
+};
+
+/** The persisted state of one server, over a listing and handles in memory. */
+function open(options: Options = {}) {
+  const { digestOf = () => 'digest', own, identityOf, written } = options;
+  const { log, logged } = createRecordingLog();
+  const handles = createHandles(createTable({ file: undefined, maxEntries: 10 }, { log: silent }));
+  const kept: (readonly [digest: string, identity: string | undefined])[] = [];
+  const state = createPersistedState(
+    () => configFor(),
+    {
+      digestOf,
+      ...(identityOf && { identityOf }),
+      keptListings: {
+        find: async (_server, digest) =>
+          digest === 'digest' ? { listing, identity: 'sha256:1' } : undefined,
+        async keep(_server, digest, _listing, identity) {
+          await written;
+          kept.push([digest, identity]);
+        },
+        forget: async () => {},
+      },
+      continuity: { handles, digestOf, adopt: async () => undefined },
+    },
+    log,
+    own,
+  );
+  return { state, handles, kept, logged };
+}
+
+const own = (): Own => ({
+  instance: 'one',
+  base: supervise().server,
+  client: undefined,
+  era: 'legacy',
+  isShared: false,
+});
+
+const unlaunchable = () => {
+  throw new Error('the variable TOKEN is not set');
+};
+
+describe('the listing of an earlier run', () => {
+  test('is found by what the config launches', async () => {
+    assert.deepEqual(await open().state.recall(), { listing, identity: 'sha256:1' });
+    assert.equal(await open({ digestOf: () => 'other' }).state.recall(), undefined);
+  });
+
+  test('is not looked for by an instance of a session, nor for a config that cannot be launched', async () => {
+    assert.equal(await open({ own: own() }).state.recall(), undefined);
+    assert.equal(await open({ digestOf: unlaunchable }).state.recall(), undefined);
+  });
+
+  test.each<[string, () => Promise<string | undefined>, boolean]>([
+    ['the same program', async () => 'sha256:1', false],
+    ['another program', async () => 'sha256:2', true],
+    ['no program', async () => undefined, false],
+    ['an error', () => Promise.reject(new Error('the engine is away')), false],
+  ])('is outdated or not where %s would be launched', async (_, identityOf, expected) => {
+    const { state } = open({ identityOf });
+    assert.equal(await state.isOutdated({ listing, identity: 'sha256:1' }), expected);
+  });
+
+  test('is never outdated if its program is unknown, or the server has started meanwhile', async () => {
+    const found = Promise.withResolvers<string>();
+    const { state } = open({ identityOf: () => found.promise });
+    const started = await startOf(createAnswering(legacyReplies));
+    assert.equal(await state.isOutdated({ listing, identity: undefined }), false);
+    const asked = state.isOutdated({ listing, identity: 'sha256:1' });
+    state.onStarted(started);
+    found.resolve('sha256:2');
+    assert.equal(await asked, false);
+  });
+});
+
+describe('a listing', () => {
+  test('is kept with the digest of the launch and the identity of the program', async () => {
+    const { state, kept } = open();
+    state.keep(listing, 'sha256:1');
+    await state.written();
+    assert.deepEqual(kept, [['digest', 'sha256:1']]);
+  });
+
+  test('is not kept for an instance of a session, nor for a config that cannot be launched', async () => {
+    for (const options of [{ own: own() }, { digestOf: unlaunchable }]) {
+      const { state, kept } = open(options);
+      state.keep(listing, undefined);
+      await state.written();
+      assert.deepEqual(kept, []);
+    }
+  });
+
+  test('is waited for until it is written', async () => {
+    const writing = Promise.withResolvers<void>();
+    const { state, kept } = open({ written: writing.promise });
+    state.keep(listing, undefined);
+    const closed = state.written().then(() => kept.length);
+    writing.resolve();
+    assert.equal(await closed, 1);
+  });
+});
+
+describe('the handle of a server that has started', () => {
+  const handle = async () => 'container-1';
+
+  test('is kept with all that a later run needs to go on', async () => {
+    const { state, handles } = open();
+    const started = await startOf(createAnswering(legacyReplies, { handle }), { variant: 'next' });
+    state.onStarted(started);
+    await settle();
+    const { introduction, ...kept } = handles.find('scripted') ?? assert.fail('none is kept');
+    assert.deepEqual(kept, {
+      digest: 'digest',
+      instance: 'container-1',
+      generation: 0,
+      variant: 'next',
+    });
+    assert.match(introduction ?? '', /"protocolVersion":"2025-11-25"/);
+  });
+
+  test('has no introduction for a server of the stateless revision', async () => {
+    const { state, handles } = open();
+    const config = configFor({ era: 'modern' });
+    state.onStarted(await startOf(createAnswering(modernReplies, { handle }), { config }));
+    await settle();
+    const kept = handles.find('scripted');
+    assert.ok(kept);
+    assert.deepEqual([kept.instance, kept.introduction], ['container-1', undefined]);
+  });
+
+  test('takes the place of the one before, also where the new one has none', async () => {
+    const { state, handles } = open();
+    state.onStarted(await startOf(createAnswering(legacyReplies, { handle })));
+    await settle();
+    state.onStarted(await startOf(createAnswering(legacyReplies)));
+    await settle();
+    assert.equal(handles.find('scripted'), undefined);
+  });
+
+  test('is not kept if the instance is no longer current by the time it is known', async () => {
+    const { state, handles } = open();
+    const asked = Promise.withResolvers<string>();
+    const late = createAnswering(legacyReplies, { handle: () => asked.promise });
+    state.onStarted(await startOf(late));
+    await settle();
+    await state.forgetHandle();
+    asked.resolve('container-1');
+    await settle();
+    assert.equal(handles.find('scripted'), undefined);
+  });
+
+  test('that cannot be found leaves none, and the log says so', async () => {
+    const { state, handles, logged } = open();
+    const lost = () => Promise.reject(new Error('the engine is away'));
+    state.onStarted(await startOf(createAnswering(legacyReplies, { handle: lost })));
+    await settle();
+    assert.equal(handles.find('scripted'), undefined);
+    assert.deepEqual(logged, [
+      {
+        level: 'debug',
+        message: 'the server will not outlive the hub',
+        fields: { error: 'the engine is away' },
+      },
+    ]);
+  });
+
+  test('of an instance that was adopted, or of one of a session, is left as it is', async () => {
+    const fail = () => assert.fail('it is asked for its handle');
+    const started = await startOf(createAnswering(legacyReplies, { handle: fail }));
+    const adopting = open();
+    await adopting.handles.keep('scripted', {
+      digest: 'digest',
+      instance: 'container-0',
+      introduction: undefined,
+      generation: 1,
+      variant: undefined,
+    });
+    adopting.state.onStarted({ ...started, isAdopted: true });
+    await settle();
+    assert.equal(adopting.handles.find('scripted')?.instance, 'container-0');
+    const session = open({ own: own() });
+    await session.handles.keep('scripted', {
+      digest: 'digest',
+      instance: 'container-0',
+      introduction: undefined,
+      generation: 1,
+      variant: undefined,
+    });
+    session.state.onStarted(started);
+    await session.state.forgetHandle();
+    await settle();
+    assert.equal(session.handles.find('scripted')?.instance, 'container-0');
+  });
+});
