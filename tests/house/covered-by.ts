@@ -3,7 +3,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'app/wire-prompts': ['app/wire-enhancement'],
   'cache/redis-cache': ['cache/redis-client'],
   'cli/main': ['main'],
-  'installs/pins': ['installs/trial'],
   'system/fleet': ['app/wire-servers'],
   'system/lifecycle': ['app/app'],
   'system/observability': ['app/wire-observers'],
