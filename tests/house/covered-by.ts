@@ -1,6 +1,5 @@
 /** Files with branches that have no test of their own name, below the test that covers them. */
 export const coveredBy: Readonly<Record<string, readonly string[]>> = {
-  'app/wire-prompts': ['app/wire-enhancement'],
   'cache/redis-cache': ['cache/redis-client'],
   'cli/main': ['main'],
   'system/fleet': ['app/wire-servers'],
