@@ -33,6 +33,9 @@ export function createMemoryCache(
     },
   });
 
+  /** Earliest expiry of all entries: until then no scan is necessary. */
+  let nextExpiry = Infinity;
+
   const isExpired = ({ expiresAt }: CachedValue) => expiresAt <= clock.monotonic();
   const ageOf = ({ createdAt }: CachedValue) => Math.floor(clock.monotonic() - createdAt);
 
@@ -40,6 +43,16 @@ export function createMemoryCache(
     const removed = Array.from(entries.entries()).filter(([, entry]) => isRemoved(entry));
     for (const [key] of removed) entries.delete(key);
     return removed.length;
+  }
+
+  function removeExpired(): void {
+    const now = clock.monotonic();
+    if (now < nextExpiry) return;
+    nextExpiry = Infinity;
+    removeIf(({ expiresAt }) => {
+      if (expiresAt > now) nextExpiry = Math.min(nextExpiry, expiresAt);
+      return expiresAt <= now;
+    });
   }
 
   function hit(key: string): Found | undefined {
@@ -63,9 +76,11 @@ export function createMemoryCache(
         const isWanted = isKept && !flight.isForgotten && !ended.aborted;
         if (isWanted && isKeepable(value, keep)) {
           // Entries that have expired make room first.
-          removeIf(isExpired);
+          removeExpired();
           const createdAt = clock.monotonic();
-          entries.set(key, { value, tag: keep.tag, createdAt, expiresAt: createdAt + keep.ttlMs });
+          const expiresAt = createdAt + keep.ttlMs;
+          entries.set(key, { value, tag: keep.tag, createdAt, expiresAt });
+          nextExpiry = Math.min(nextExpiry, expiresAt);
         }
         return { value, from: 'filled', ageMs: 0 };
       });
@@ -76,11 +91,11 @@ export function createMemoryCache(
     },
     async forget(tag) {
       singleFlight.forget(tag);
-      removeIf(isExpired);
+      removeExpired();
       return removeIf(entry => tag === undefined || entry.tag === tag);
     },
     async stats() {
-      removeIf(isExpired);
+      removeExpired();
       const { size, calculatedSize: bytes } = entries;
       return {
         backend: 'memory',

@@ -43,9 +43,8 @@ export const changeMethodOf = (kind: ListKind): string =>
 
 const listMemberOf = (kind: ListKind) => `${listMethods[kind].capability}ListChanged`;
 
-const isTold = ({ source, filter, isOwn }: SubscriptionStream, kind: ListKind, of: Endpoint) =>
-  filter.lists.has(listMemberOf(kind)) &&
-  (source === of || (source === 'all' && of !== 'all' && isOwn(of)));
+const isTold = ({ source, filter, isOwn }: SubscriptionStream, member: string, of: Endpoint) =>
+  filter.lists.has(member) && (source === of || (source === 'all' && of !== 'all' && isOwn(of)));
 
 export type SubscriptionStreams = ReturnType<typeof createSubscriptionStreams>;
 
@@ -139,7 +138,8 @@ export function createSubscriptionStreams(needs: {
     },
     listChanged(source: Endpoint, kind: ListKind): void {
       const bytes = encodeCall(undefined, changeMethodOf(kind));
-      for (const listen of streams) if (isTold(listen, kind, source)) listen.send(bytes);
+      const member = listMemberOf(kind);
+      for (const listen of streams) if (isTold(listen, member, source)) listen.send(bytes);
     },
     /** Forwards a task notification of the server to the streams that asked for the task. */
     task(server: Server, { bytes, params }: Notification): void {
