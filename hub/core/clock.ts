@@ -25,6 +25,12 @@ export const systemClock: Clock = {
   after: (delayMs, work) => setTimeout(work, Math.min(delayMs, maxDelayMs)).unref(),
 };
 
+/** A duration for messages: seconds with at most one decimal, or milliseconds below one second. */
+export const durationText = (milliseconds: number): string =>
+  milliseconds < 1000
+    ? `${Math.round(milliseconds)} ms`
+    : `${Math.round(milliseconds / 100) / 10} s`;
+
 /** Calls `work` at an interval, from `start` until it returns false or the ticker is disposed. */
 export function createTicker(clock: Pick<Clock, 'after'>, intervalMs: number, work: () => boolean) {
   let next: Disposable | undefined;

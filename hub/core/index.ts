@@ -10,7 +10,7 @@ export {
 export { addressOf } from './address.ts';
 export { type BackoffOptions, backoffMs } from './backoff.ts';
 export { freeBuffer, moveToPages } from './buffer-memory.ts';
-export { type Clock, type Timer, createTicker, systemClock } from './clock.ts';
+export { type Clock, type Timer, createTicker, durationText, systemClock } from './clock.ts';
 export {
   type Code,
   type ErrorData,

@@ -1,6 +1,14 @@
 import type { ExactCache, Fill } from '#cache';
 import { type EnhancementRules, foldClientName } from '#config';
-import { type Clock, type Log, type Service, DeadlineExceeded, messageOf, within } from '#core';
+import {
+  type Clock,
+  type Log,
+  type Service,
+  DeadlineExceeded,
+  durationText,
+  messageOf,
+  within,
+} from '#core';
 import type { Models } from '#models';
 import { type EnhanceProgress, type PromptWork, createChain } from './chain.ts';
 import { forgetResults } from './forget-results.ts';
@@ -108,7 +116,7 @@ export function createEnhancer(options: Options, needs: Needs) {
       const isLate = error instanceof DeadlineExceeded;
       if (!isLate) log.error({ error: messageOf(error) }, 'improving a prompt failed');
       const why = isLate
-        ? `no result within ${rule.totalMs / 1000} s`
+        ? `no result within ${durationText(rule.totalMs)}`
         : `the hub could not improve it: ${messageOf(error)}`;
       const failure = [why, ...attempts.map(inWords)].join('. ');
       chain.logSilence(failure);

@@ -88,7 +88,9 @@ const isAttempts = (value: unknown) =>
       typeof attempt['tookMs'] === 'number',
   );
 
-export const inWords = ({ model, message }: Attempt) => `${model}: ${message}`;
+/** Many messages begin with the model already, perhaps with the tag that its name in the rule omits. */
+export const inWords = ({ model, message }: Attempt) =>
+  message.startsWith(model) ? message : `${model}: ${message}`;
 
 export const unchanged = (
   { prompt }: EnhanceRequest,

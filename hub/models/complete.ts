@@ -1,4 +1,4 @@
-import { type JsonObject, createAbortScope, isObject } from '#core';
+import { type JsonObject, createAbortScope, durationText, isObject } from '#core';
 import { ModelFailure } from './failure.ts';
 import type { ModelNeeds } from './model-list.ts';
 import type { OllamaClient } from './ollama-call.ts';
@@ -46,7 +46,7 @@ export async function complete(
 ): Promise<ModelAnswer> {
   const startedMs = clock.monotonic();
   const { totalMs, firstTokenMs } = request;
-  const late = `${request.model} was not done within ${totalMs / 1000} s`;
+  const late = `${request.model} was not done within ${durationText(totalMs)}`;
   using limit = createAbortScope([signal], {
     clock,
     limitMs: totalMs,

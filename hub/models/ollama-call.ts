@@ -1,5 +1,5 @@
 import type { Ollama } from 'ollama';
-import { type Clock, createAbortScope, messageOf } from '#core';
+import { type Clock, createAbortScope, durationText, messageOf } from '#core';
 import { type CallContext, checkJsonLines, checkJson, failureOfResponse } from './response-body.ts';
 import { ModelFailure, failureOfAbort } from './failure.ts';
 import type { OllamaHealth } from './ollama-health.ts';
@@ -75,11 +75,11 @@ export function createOllamaCaller(url: string, needs: Needs) {
     const deadline = totalMs !== undefined && {
       clock,
       limitMs: totalMs,
-      reason: () => late(`was not done within ${totalMs / 1000} s`),
+      reason: () => late(`was not done within ${durationText(totalMs)}`),
     };
     using limit = createAbortScope([signal, needs.life], deadline || undefined);
     using idleTimeout = startIdleTimeout(silentMs, clock, () =>
-      limit.abort(late(`was silent for ${(silentMs ?? 0) / 1000} s`)),
+      limit.abort(late(`was silent for ${durationText(silentMs ?? 0)}`)),
     );
     let isAlive = false;
     const context = { model: call.model, signal: limit.signal };

@@ -4,6 +4,7 @@ import {
   type Log,
   createAbortScope,
   createSingleFlight,
+  durationText,
   http,
   https,
   isObject,
@@ -127,7 +128,7 @@ async function probe(
     reason: () =>
       new ModelFailure(
         'timeout',
-        `Ollama at ${url} did not report its version within ${withinMs / 1000} s`,
+        `Ollama at ${url} did not report its version within ${durationText(withinMs)}`,
       ),
   });
   try {

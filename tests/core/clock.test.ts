@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createTicker, isObject, silent, systemClock } from '#core';
+import { createTicker, durationText, isObject, silent, systemClock } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { describe, test } from 'vitest';
 
@@ -91,4 +91,14 @@ test('the silent log keeps nothing, and neither do its children', () => {
   assert.equal(silent.child({ part: 'x' }), silent);
   for (const level of ['debug', 'info', 'warn', 'error'] as const)
     assert.equal(silent[level]({}, 'unheard'), undefined);
+});
+
+test.each([
+  [0, '0 ms'],
+  [250.4, '250 ms'],
+  [1_000, '1 s'],
+  [19_811.761, '19.8 s'],
+  [59_960, '60 s'],
+])('a duration of %d ms is "%s" in messages', (milliseconds, expected) => {
+  assert.equal(durationText(milliseconds), expected);
 });

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { type CachedResult, hitOf, outcomeOf, parseResult } from '../../hub/enhance/result.ts';
+import {
+  type CachedResult,
+  hitOf,
+  inWords,
+  outcomeOf,
+  parseResult,
+} from '../../hub/enhance/result.ts';
 
 const attempt = { model: 'm', kind: 'timeout', message: 'late', tookMs: 5 } as const;
 const made = {
@@ -86,4 +92,12 @@ test('only the result of a model is a hit of the exact cache, without the attemp
     attempts: [],
   });
   for (const other of [near, none, undefined]) assert.equal(hitOf(found, other), undefined);
+});
+
+test.each([
+  ['llama3.2:3b', 'it refused, or spoke of itself', 'llama3.2:3b: it refused, or spoke of itself'],
+  ['llama3.2:3b', 'llama3.2:3b was silent for 10 s', 'llama3.2:3b was silent for 10 s'],
+  ['qwen3', 'qwen3:latest gave an empty answer', 'qwen3:latest gave an empty answer'],
+])('the failure of %s with "%s" is named once: "%s"', (model, message, expected) => {
+  assert.equal(inWords({ model, message, kind: 'timeout', tookMs: 1 }), expected);
 });

@@ -67,3 +67,10 @@ test('a cache that does not say whether a prompt is kept is not one that keeps n
   const { error } = isObject(told['l1']) ? told['l1'] : told;
   assert.match(JSON.stringify(error), /not known whether it is kept/);
 });
+
+test('how long Ollama took to answer is rounded', async () => {
+  await using hub = await open();
+  await hub.models.list(never);
+  const { parts } = await hub.health();
+  assert.match(String(parts['ollama']?.latency_ms), /^\d+(?:\.\d{1,2})?$/);
+});

@@ -104,10 +104,10 @@ describe('an answer', () => {
       asked.resolve();
       return hang(signal);
     });
-    const failure = failureOf(complete({ ...request, totalMs: 3_000 }, never, scene));
+    const failure = failureOf(complete({ ...request, totalMs: 3_234.5 }, never, scene));
     await asked.promise;
-    scene.clock.advance(3_000);
-    assert.match((await failure).message, /^chat was not done within 3 s$/);
+    scene.clock.advance(3_235);
+    assert.match((await failure).message, /^chat was not done within 3.2 s$/);
   });
 });
 

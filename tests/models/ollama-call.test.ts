@@ -197,9 +197,9 @@ describe('the breaker and the health are told of a call', () => {
 describe('time', () => {
   test('that is up ends a request that has no answer', async () => {
     const scene = openHanging();
-    const failure = failureOf(scene.callOllama({ ...listing, totalMs: 4_000 }, never));
+    const failure = failureOf(scene.callOllama({ ...listing, totalMs: 4_049.3 }, never));
     await scene.begun;
-    scene.clock.advance(4_000);
+    scene.clock.advance(4_050);
     assert.equal((await failure).message, 'the list of models was not done within 4 s');
     assert.deepEqual(scene.told, ['unwell: timeout', 'cancelled']);
     assert.equal(scene.clock.waiting, 0);

@@ -198,7 +198,10 @@ function ollamaPart(status: ModelsStatus): PartHealth {
   if (status.kind === 'off') return off;
   if (status.kind === 'unknown') return partOf('unknown', 'ollama');
   if (status.kind === 'up')
-    return { ...partOf('up', 'ollama', `Ollama ${status.version}`), latency_ms: status.latencyMs };
+    return {
+      ...partOf('up', 'ollama', `Ollama ${status.version}`),
+      latency_ms: round(status.latencyMs),
+    };
   return partOf(status.kind === 'refused' ? 'degraded' : 'down', 'ollama', status.error);
 }
 
