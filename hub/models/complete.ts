@@ -42,7 +42,7 @@ const maxTextLength = 1_000_000;
 export async function complete(
   request: CompletionRequest,
   signal: AbortSignal,
-  { clock, callOllama, modelList, keepAlive }: ModelNeeds,
+  { clock, callOllama, modelList, keepAlive, counts }: ModelNeeds,
 ): Promise<ModelAnswer> {
   const startedMs = clock.monotonic();
   const { totalMs, firstTokenMs } = request;
@@ -55,8 +55,15 @@ export async function complete(
   const { name: model, digest } = await modelList.get(request.model, limit.signal);
   const call = { subject: model, model, isStream: true, silentMs: firstTokenMs, isGated: true };
   const run = async (client: OllamaClient, heard: () => void) => {
+    const sentMs = clock.monotonic();
+    let isFirst = true;
+    const hear = () => {
+      if (isFirst) counts.firstToken(model, clock.monotonic() - sentMs);
+      isFirst = false;
+      heard();
+    };
     const lines = await client.chat(bodyOf(request, model, keepAlive));
-    return await readAnswer(lines, heard, request.progress);
+    return await readAnswer(lines, hear, request.progress);
   };
   const answer = await callOllama({ ...call, run }, limit.signal).catch((error: unknown) => {
     if (error instanceof ModelFailure && error.kind === 'missing') modelList.invalidate();
@@ -66,6 +73,7 @@ export async function complete(
   requireUsable(answer, model);
   const { text, promptTokens, outputTokens } = answer;
   const tookMs = clock.monotonic() - startedMs;
+  counts.succeeded(model, promptTokens, outputTokens);
   return { text, promptTokens, outputTokens, model, digest, tookMs };
 }
 

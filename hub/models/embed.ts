@@ -22,17 +22,22 @@ export async function embed(
   modelName: string,
   text: string,
   signal: AbortSignal,
-  { callOllama, modelList, keepAlive }: ModelNeeds,
+  { callOllama, modelList, keepAlive, counts }: ModelNeeds,
 ): Promise<Embedding> {
   const { name: model, digest } = await modelList.get(modelName, signal);
   const run = async (client: OllamaClient) => {
     const body = { model, input: text, truncate: false, keep_alive: keepAlive };
     const answer = await client.embed(body);
     if (text.length > surelyFitsLength) await requireUncut(answer, model, client);
-    return parseVector(answer, model);
+    const tokens = isObject(answer) ? answer['prompt_eval_count'] : undefined;
+    return { vector: parseVector(answer, model), tokens };
   };
-  const vector = await callOllama({ subject: model, model, totalMs, isGated: true, run }, signal);
+  const { vector, tokens } = await callOllama(
+    { subject: model, model, totalMs, isGated: true, run },
+    signal,
+  );
   modelList.markLoaded(model);
+  counts.succeeded(model, typeof tokens === 'number' ? tokens : 0);
   return { vector, digest };
 }
 

@@ -7,7 +7,10 @@ export type FailureKind =
   /** Ollama was silent for too long or did not finish in time. */
   | 'timeout'
   | 'missing'
+  /** Ollama's own queue is full. */
   | 'busy'
+  /** The call got no turn in the hub's queue: the queue was full, or its time ended. Ollama is not at fault. */
+  | 'queue'
   | 'empty'
   /** The answer is incomplete: the token limit was reached, or the connection broke. */
   | 'cut'

@@ -1,5 +1,6 @@
 import { type Clock, createSingleFlight, isObject } from '#core';
 import { ModelFailure } from './failure.ts';
+import type { createModelCounts } from './model-counts.ts';
 import type { CallOllama, OllamaClient } from './ollama-call.ts';
 
 export type ModelInfo = {
@@ -18,6 +19,7 @@ export type ModelNeeds = {
   readonly clock: Clock;
   readonly callOllama: CallOllama;
   readonly modelList: ReturnType<typeof createModelList>;
+  readonly counts: ReturnType<typeof createModelCounts>;
   /** How long a model stays in memory after a call. */
   readonly keepAlive: string | number;
 };

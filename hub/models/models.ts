@@ -4,8 +4,9 @@ import { type CompletionRequest, type ModelAnswer, complete } from './complete.t
 import { type Embedding, embed } from './embed.ts';
 import { ModelFailure, failureOfAbort } from './failure.ts';
 import { type ModelsStatus, createOllamaHealth } from './ollama-health.ts';
-import { type ModelInfo, createModelList } from './model-list.ts';
+import { type ModelInfo, createModelList, fullName } from './model-list.ts';
 import { type PullProgress, createPull } from './pull.ts';
+import { type ModelCounts, createModelCounts } from './model-counts.ts';
 import { createWarmUps } from './warm-up.ts';
 
 /** Local models. All methods that return a promise reject with ModelFailure. */
@@ -29,7 +30,26 @@ export interface Models extends Service {
   ): Promise<void>;
   /** Loads a model in the background with the options of later calls. Never throws. */
   warmUp(model: string, options?: CompletionRequest['options']): void;
+  /** A snapshot of the calls, the queues and the breaker. Sends nothing. */
+  metrics(): ModelsMetrics;
 }
+
+/** Measurements of the models of one Ollama, for /metrics: totals since the hub started, and the current queues. */
+export type ModelsMetrics = {
+  /** Undefined without OLLAMA_HOST. */
+  readonly breaker: 'closed' | 'open' | 'half_open' | undefined;
+  /** Models called since the hub started. */
+  readonly models: readonly ModelCounts[];
+  /** Models with calls under way or in the queue of the hub now. */
+  readonly queues: readonly ModelQueue[];
+};
+
+/** Calls to one model that Ollama works on, and those that wait in the hub. */
+export type ModelQueue = {
+  readonly model: string;
+  readonly active: number;
+  readonly waiting: number;
+};
 
 type ModelsOptions = {
   /** Ollama's base URL. If undefined, everything fails as `unreachable`. */
@@ -59,7 +79,8 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
   const health = createOllamaHealth({ url, connectMs }, { clock, log });
   const callOllama = createOllamaCaller(url, { ...needs, health, life });
   const modelList = createModelList({ callOllama, clock });
-  const modelNeeds = { clock, callOllama, modelList, keepAlive };
+  const counts = createModelCounts();
+  const modelNeeds = { clock, callOllama, modelList, keepAlive, counts };
   const pull = createPull(modelNeeds);
   const warmUp = createWarmUps({ ...modelNeeds, log, life });
 
@@ -80,6 +101,15 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
     }
   }
 
+  async function counted<T>(model: string, work: Promise<T>, signal: AbortSignal): Promise<T> {
+    try {
+      return await logFailure(model, work, signal);
+    } catch (error) {
+      if (error instanceof ModelFailure) counts.failed(fullName(model), error.kind);
+      throw error;
+    }
+  }
+
   return {
     name: 'models',
     get status(): ModelsStatus {
@@ -97,11 +127,11 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
     find: (name, signal) => logFailure(name, modelList.find(name, signal), signal),
     known: name => modelList.cached(name),
     complete: (request, signal) =>
-      logFailure(request.model, complete(request, signal, modelNeeds), signal),
-    embed: (model, text, signal) =>
-      logFailure(model, embed(model, text, signal, modelNeeds), signal),
+      counted(request.model, complete(request, signal, modelNeeds), signal),
+    embed: (model, text, signal) => counted(model, embed(model, text, signal, modelNeeds), signal),
     pull: (model, progress, signal) => logFailure(model, pull(model, progress, signal), signal),
     warmUp: (model, modelOptions = {}) => warmUp(model, modelOptions),
+    metrics: () => ({ breaker: breaker.snapshot().state, models: counts.all(), queues: [] }),
   };
 }
 
@@ -121,4 +151,5 @@ const noModels: Models = {
   embed: fail,
   pull: fail,
   warmUp: () => {},
+  metrics: () => ({ breaker: undefined, models: [], queues: [] }),
 };

@@ -16,7 +16,11 @@ export interface ModelBreaker {
       }
     | { readonly kind: 'refused'; readonly retryAfterMs: number; readonly why: string };
   /** `until` is when the next call is allowed, in milliseconds since the epoch; undefined while calls are allowed. */
-  snapshot(): { readonly until: number | undefined; readonly why: string | undefined };
+  snapshot(): {
+    readonly state: 'closed' | 'open' | 'half_open';
+    readonly until: number | undefined;
+    readonly why: string | undefined;
+  };
 }
 
 /** The used part of the client of the `ollama` package. Its results are parsed where they are read. */

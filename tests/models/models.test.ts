@@ -18,7 +18,8 @@ function openModels(url: string | undefined, refusedMs?: number) {
       refusedMs === undefined
         ? permit
         : ({ kind: 'refused', retryAfterMs: refusedMs, why: 'reset' } as const),
-    snapshot: () => ({ until, why: undefined }),
+    snapshot: () =>
+      ({ state: until === undefined ? 'closed' : 'open', until, why: undefined }) as const,
   };
   return { models: createModels({ url }, { clock, log, fetch: noFetch, breaker }), logged };
 }

@@ -1,5 +1,6 @@
 import { isObject } from '#core';
 import { type ManualClock, createManualClock } from '#helpers/clock';
+import { createModelCounts } from '../../hub/models/model-counts.ts';
 import { createModelList } from '../../hub/models/model-list.ts';
 import { createOllamaCaller } from '../../hub/models/ollama-call.ts';
 
@@ -53,7 +54,7 @@ export function openScripted(answer: Answer) {
         failed: (why: string) => void told.push(`failed: ${why}`),
         cancelled: () => void told.push('cancelled'),
       }),
-      snapshot: () => ({ until: undefined, why: undefined }),
+      snapshot: () => ({ state: 'closed' as const, until: undefined, why: undefined }),
     },
     health: {
       requireAlive: async () => {},
@@ -63,5 +64,6 @@ export function openScripted(answer: Answer) {
   };
   const callOllama = createOllamaCaller('http://ollama.test', needs);
   const modelList = createModelList({ callOllama, clock });
-  return { clock, sent, told, life, needs, callOllama, modelList, keepAlive: '30m' };
+  const counts = createModelCounts();
+  return { clock, sent, told, life, needs, callOllama, modelList, keepAlive: '30m', counts };
 }
