@@ -1,4 +1,5 @@
 import { type Clock, createSingleFlight, isObject } from '#core';
+import { createCapabilities } from './capabilities.ts';
 import { ModelFailure } from './failure.ts';
 import type { createModelCounts } from './model-counts.ts';
 import type { CallOllama, OllamaClient } from './ollama-call.ts';
@@ -11,7 +12,7 @@ export type ModelInfo = {
   readonly sizeBytes: number;
   /** Whether the model was in memory when the list was read. */
   readonly isLoaded: boolean;
-  /** `completion`, `embedding`, `thinking` and others; undefined if this Ollama version does not report them. */
+  /** `completion`, `embedding`, `thinking` and others; undefined if Ollama did not report them. */
   readonly capabilities: readonly string[] | undefined;
 };
 
@@ -33,6 +34,7 @@ const maxModels = 10_000;
 /** The models in Ollama, cached for at most 30 s. The list is read on demand, one request at a time. */
 export function createModelList({ callOllama, clock }: Pick<ModelNeeds, 'callOllama' | 'clock'>) {
   const reading = createSingleFlight<Snapshot>();
+  const capabilitiesOf = createCapabilities({ callOllama, clock });
   let snapshot: Snapshot | undefined;
 
   const isYounger = (list: Snapshot | undefined, ms: number): list is Snapshot =>
@@ -56,14 +58,20 @@ export function createModelList({ callOllama, clock }: Pick<ModelNeeds, 'callOll
     models.find(model => model.name === name || isSameModel(model.name, name));
 
   async function find(name: string, signal: AbortSignal): Promise<ModelInfo | undefined> {
-    return (
+    const found =
       findIn(await current(maxAgeMs, signal), name) ??
-      findIn(await current(maxAgeOfMissingMs, signal), name)
-    );
+      findIn(await current(maxAgeOfMissingMs, signal), name);
+    return found && (await capabilitiesOf(found, signal));
   }
 
   return {
-    list: async (signal: AbortSignal) => (await current(maxAgeMs, signal)).models,
+    async list(signal: AbortSignal): Promise<readonly ModelInfo[]> {
+      const models: ModelInfo[] = [];
+      // One after the other: each may need a request.
+      for (const model of (await current(maxAgeMs, signal)).models)
+        models.push(await capabilitiesOf(model, signal));
+      return models;
+    },
     find,
     /** Like `find`, but from the cache only; undefined if the cache is too old. */
     cached: (name: string) => (isYounger(snapshot, maxAgeMs) ? findIn(snapshot, name) : undefined),

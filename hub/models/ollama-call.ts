@@ -24,7 +24,7 @@ export interface ModelBreaker {
 }
 
 /** The used part of the client of the `ollama` package. Its results are parsed where they are read. */
-export type OllamaClient = Pick<Ollama, 'embed' | 'list' | 'ps' | 'pull'> & {
+export type OllamaClient = Pick<Ollama, 'embed' | 'list' | 'ps' | 'pull' | 'show'> & {
   /** The package names fewer values of `think` and of the options than models take. */
   chat(request: {
     readonly model: string;

@@ -27,7 +27,12 @@ export type Answer = {
   readonly values: readonly unknown[];
 };
 
-export type World = { readonly shelf: ModelShelf; readonly reply: (asked: Asked) => Reply };
+export type World = {
+  readonly shelf: ModelShelf;
+  readonly reply: (asked: Asked) => Reply;
+  /** False: only /api/show names the capabilities of a model, as in Ollama 0.24.0. */
+  readonly listsCapabilities: boolean;
+};
 
 const version = '0.40.1';
 
@@ -61,7 +66,8 @@ const routes: Readonly<Record<string, Route>> = {
   'GET /': () => plain('Ollama is running', 200),
   'HEAD /': () => plain('', 200),
   'GET /api/version': () => one({ version }),
-  'GET /api/tags': (_, { shelf }) => one({ models: shelf.all().map(summaryOf) }),
+  'GET /api/tags': (_, { shelf, listsCapabilities }) =>
+    one({ models: shelf.all().map(model => summaryOf(model, listsCapabilities)) }),
   'GET /api/ps': (_, { shelf }) => one({ models: shelf.loaded().map(runningOf) }),
   'POST /api/show': ({ model, name }, { shelf }) => {
     const found = shelf.find(String(model ?? name));
@@ -77,14 +83,14 @@ const routes: Readonly<Record<string, Route>> = {
     shelf.remove(String(model ?? name)) ? plain('', 200) : missing(model ?? name),
 };
 
-const summaryOf = (model: DoubleModel) => ({
+const summaryOf = (model: DoubleModel, listsCapabilities: boolean) => ({
   name: model.name,
   model: model.name,
   modified_at: '2026-08-14T15:49:43.634137516-07:00',
   size: model.size,
   digest: model.digest,
   details: detailsOf(model),
-  capabilities: model.capabilities,
+  ...(listsCapabilities && { capabilities: model.capabilities }),
 });
 
 const runningOf = (model: DoubleModel) => ({

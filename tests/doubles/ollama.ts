@@ -46,6 +46,8 @@ export type OllamaDouble = AsyncDisposable & {
 
 export type OllamaDoubleOptions = {
   readonly models?: readonly string[];
+  /** False: only /api/show names the capabilities of a model, as in Ollama 0.24.0. */
+  readonly listsCapabilities?: boolean;
   /** What it could pull. */
   readonly pullable?: readonly string[];
   /** Hears of all requests with a body, and of all answers that are no errors. */
@@ -57,6 +59,7 @@ export async function startOllama(options: OllamaDoubleOptions = {}): Promise<Ol
   const {
     models = ['llama3.2:3b', 'nomic-embed-text'],
     pullable = ['phi3:mini'],
+    listsCapabilities = true,
     observe,
   } = options;
   const shelf = createModelShelf(models, pullable);
@@ -82,7 +85,7 @@ export async function startOllama(options: OllamaDoubleOptions = {}): Promise<Ol
     response.on('close', () => {
       own.isAbandoned = !response.writableEnded;
     });
-    const answer = answerOf(method, path, body, { shelf, reply });
+    const answer = answerOf(method, path, body, { shelf, reply, listsCapabilities });
     if (method === 'POST')
       observe?.({ method, path, status: undefined, contentType: 'application/json', body });
     if (answer.status === 200)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { startOllama } from '../doubles/ollama.ts';
+import { modelNamed, startOllama } from '../doubles/ollama.ts';
 import { findDescription } from '../doubles/openapi.ts';
 import { modelsContract } from './contract.ts';
 
@@ -8,20 +8,26 @@ const description = findDescription('ollama.yaml');
 const problems: string[] = [];
 let described = 0;
 
-modelsContract({
-  name: 'over a double',
-  async open() {
-    const ollama = await startOllama({
-      observe(exchange) {
-        const found = description?.problems(exchange);
-        if (found) described++;
-        problems.push(...(found ?? []));
-      },
-    });
-    ollama.says(({ format }) => (format ? '{"same": true}' : 'Hello, here is a longer answer.'));
-    return ollama;
-  },
-});
+for (const listsCapabilities of [true, false])
+  modelsContract({
+    name: `over a double that ${listsCapabilities ? 'lists' : 'only shows'} capabilities`,
+    async open() {
+      const ollama = await startOllama({
+        listsCapabilities,
+        // Names do not say what a model can do.
+        models: [],
+        observe(exchange) {
+          const found = description?.problems(exchange);
+          if (found) described++;
+          problems.push(...(found ?? []));
+        },
+      });
+      ollama.add(modelNamed('minilm', { capabilities: ['embedding'], contextLength: 256 }));
+      ollama.add(modelNamed('embed-chat', { capabilities: ['completion'] }));
+      ollama.says(({ format }) => (format ? '{"same": true}' : 'Hello, here is a longer answer.'));
+      return ollama;
+    },
+  });
 
 const url = process.env['OLLAMA_URL'];
 

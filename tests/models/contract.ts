@@ -25,13 +25,15 @@ export function modelsContract(kind: OllamaKind): void {
     beforeAll(async () => {
       scene = stack.use(openModels(stack.use(await kind.open()).url));
       const models = await scene.models.list(never);
-      const isEmbedder = (model: (typeof models)[number]) =>
-        model.capabilities?.includes('embedding') ?? model.name.includes('embed');
-      embedder = models.find(isEmbedder)?.name ?? '';
-      chatter = models.find(model => !isEmbedder(model))?.name ?? '';
+      const smallest = (capability: string) =>
+        models
+          .filter(({ capabilities }) => capabilities?.includes(capability))
+          .toSorted((a, b) => a.sizeBytes - b.sizeBytes)[0]?.name ?? '';
+      embedder = smallest('embedding');
+      chatter = smallest('completion');
       assert.ok(
         chatter !== '' && embedder !== '',
-        'it needs a model that chats and one that embeds',
+        'Ollama needs a model with the capability completion and one with embedding',
       );
     });
     afterAll(async () => await stack.disposeAsync());

@@ -1,0 +1,65 @@
+import { type Clock, createSingleFlight, isObject } from '#core';
+import { ModelFailure } from './failure.ts';
+import type { CallOllama, OllamaClient } from './ollama-call.ts';
+
+type Listed = {
+  readonly name: string;
+  readonly digest: string;
+  readonly capabilities: readonly string[] | undefined;
+};
+type Shown = Pick<Listed, 'capabilities'> & { readonly atMs: number };
+
+const totalMs = 2_000;
+/** Pause before a model is asked about again after a failure, in ms. */
+const retryMs = 30_000;
+const maxShown = 1_000;
+
+/**
+ * Creates a function that adds the capabilities to a model that was listed without them. Ollama 0.24.0 names them only
+ * in /api/show, which is asked once for each digest. Without an answer the capabilities stay undefined.
+ */
+export function createCapabilities(needs: {
+  readonly callOllama: CallOllama;
+  readonly clock: Clock;
+}) {
+  const { callOllama, clock } = needs;
+  const shown = new Map<string, Shown>();
+  const flights = createSingleFlight<Shown>();
+
+  async function show({ name, digest }: Listed, signal: AbortSignal): Promise<Shown> {
+    const run = async (client: OllamaClient) =>
+      parseCapabilities(await client.show({ model: name }));
+    const call = {
+      subject: `the capabilities of ${name}`,
+      model: name,
+      totalMs,
+      isGated: true,
+      run,
+    };
+    const capabilities = await callOllama(call, signal).catch((error: unknown) => {
+      // The capabilities are not necessary: without them, a call to an unfit model fails.
+      if (error instanceof ModelFailure && error.kind !== 'cancelled') return undefined;
+      throw error;
+    });
+    if (shown.size >= maxShown) shown.clear();
+    const made = { capabilities, atMs: clock.monotonic() };
+    shown.set(digest, made);
+    return made;
+  }
+
+  return async <T extends Listed>(model: T, signal: AbortSignal): Promise<T> => {
+    if (model.capabilities) return model;
+    const { digest } = model;
+    const known = shown.get(digest);
+    const isUsable =
+      known?.capabilities || clock.monotonic() - (known?.atMs ?? -Infinity) < retryMs;
+    const { capabilities } =
+      known && isUsable ? known : await flights.join(digest, ended => show(model, ended), signal);
+    return { ...model, capabilities };
+  };
+}
+
+function parseCapabilities(shown: unknown): readonly string[] | undefined {
+  const given = isObject(shown) ? shown['capabilities'] : undefined;
+  return Array.isArray(given) ? given.map(String) : undefined;
+}
