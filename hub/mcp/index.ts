@@ -15,6 +15,8 @@ export {
   allowsBatches,
   isKnownVersion,
   isLogLevel,
+  isStateless,
+  keepsSessions,
   latestVersion,
   logLevels,
   metaKeys,

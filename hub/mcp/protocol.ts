@@ -10,6 +10,15 @@ export const latestVersion = protocolVersions[0];
  */
 export type Era = 'legacy' | 'modern';
 
+/** A client's request or the handshake result of a server. */
+type Side = { readonly era: Era };
+
+/** True if each message of this side is self-contained. */
+export const isStateless = (side: Side | undefined): boolean => side?.era === 'modern';
+
+/** True if this side has sessions. */
+export const keepsSessions = (side: Side | undefined): boolean => side?.era === 'legacy';
+
 /** The stateless revision. */
 export const modernVersion = '2026-07-28';
 

@@ -1,43 +1,61 @@
-import type { ReplyBytes } from '#jsonrpc';
-import { type Answerer, type ResolvedCall, type Step, invalidRequest } from './call.ts';
-import { listenMethod } from './steps/observe.ts';
+import { type Clock, type Code, HubError, type Log, kindOf } from '#core';
+import { type ReplyBytes, RpcError, type Request, errorAnswer, readMessage } from '#jsonrpc';
+import type { Principal } from '#policy';
+import type { Trace } from '#telemetry';
+import {
+  type Answerer,
+  FailedCall,
+  type Reply,
+  type ResolvedCall,
+  type Step,
+  invalidRequest,
+} from './call.ts';
+import { createClientNames } from './client-identity.ts';
+import { noteError } from './trace.ts';
+
+/** An answered request of a client. */
+export type Observed = {
+  readonly method: string;
+  /** Name of a tool, prompt or task, or URI of a resource, as in the request; undefined for other methods. */
+  readonly name: string | undefined;
+  /** The server that the request was for; undefined if the hub answered the request itself. */
+  readonly server: string | undefined;
+  /** Identifies the session within this run of the hub. A request without a session has its own id. */
+  readonly session: string;
+  readonly principal: Principal;
+  /** Name and version of the client, such as `claude-code 2.1`; undefined if the client gave none. */
+  readonly client: string | undefined;
+  /** Arrival time, in milliseconds since the epoch. */
+  readonly at: number;
+  /** Time from arrival at the router to the answer, in milliseconds with fractions. */
+  readonly tookMs: number;
+  /** The server's part of `tookMs`: from sending the request to the channel until the answer was read from it. */
+  readonly serverMs: number;
+  /** `ok`; `tool_error` for a result with `isError`; `error` for an error of the server; or a HubError's code. */
+  readonly outcome: string;
+  /** The whole message as received. The buffer is not the observer's: its owner may overwrite it later. */
+  readonly request: Buffer;
+  /** The whole answer as sent. The buffer is not the observer's, like that of `request`. */
+  readonly reply: ReplyBytes;
+  /** The place of the request in a trace; undefined if tracing is off. */
+  readonly trace: Trace | undefined;
+};
 
 /**
- * Answers each call exactly once, and registers it in its session while it is being answered. `steps` must neither
- * throw nor reject.
+ * Called once for each answered request, in the turn of the answer. Not called for `subscriptions/listen`, which
+ * would seem to take hours. Must not throw, and must copy the bytes that it keeps.
  */
-export function createAnswering(steps: Answerer) {
-  let answering = 0;
+export type Observer = (call: Observed) => void;
 
-  return {
-    answer(resolved: ResolvedCall): Promise<ReplyBytes> {
-      const { id, session, cancellation, request } = resolved.call;
-      const { inFlight } = session;
-      const replied = steps(resolved);
-      if (!(replied instanceof Promise)) return Promise.resolve(replied.bytes);
-      inFlight.set(id, cancellation);
-      const count = request.method === listenMethod ? 0 : 1;
-      answering += count;
-      return replied.then(({ bytes }) => {
-        answering -= count;
-        inFlight.delete(id);
-        return bytes;
-      });
-    },
-    /** Requests that are being answered, without open subscription streams. */
-    get inFlight() {
-      return answering;
-    },
-  };
-}
-
-/** Refuses a request whose id is in use by another of its session. Must be a step before those that wait. */
-export const refuseDuplicate: Step = (resolved, next) => {
-  const { id, session } = resolved.call;
-  if (session.inFlight.has(id))
-    throw invalidRequest(`the id ${id} is in use by a request in flight`);
-  return next(resolved);
+export type AnsweringNeeds = {
+  readonly log: Log;
+  readonly clock: Pick<Clock, 'monotonic' | 'now'>;
+  readonly newId: () => string;
+  readonly observer?: Observer;
 };
+
+/** The method of open subscription streams, which is not observed and does not count as in flight. */
+const listenMethod = 'subscriptions/listen';
 
 /** Composes the steps into one function, the first outermost. Absent steps cost nothing. */
 export function compose(steps: readonly (Step | undefined)[], last: Answerer): Answerer {
@@ -45,4 +63,176 @@ export function compose(steps: readonly (Step | undefined)[], last: Answerer): A
     (next, step) => (step ? call => step(call, next) : next),
     last,
   );
+}
+
+/**
+ * Answers each call exactly once by `steps`, and registers it in its session until then. Converts errors to replies,
+ * and notifies the observer of every reply.
+ */
+export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
+  const { clock, observer } = needs;
+  const clientOf = createClientNames();
+  const ids = createRequestIds(needs);
+  const epochMs = createEpoch(clock);
+  let answering = 0;
+  let isStopping = false;
+
+  /** Never throws, and its promise never rejects. */
+  function answer(resolved: ResolvedCall): Promise<ReplyBytes> {
+    const { id, session, cancellation, request } = resolved.call;
+    const { inFlight } = session;
+    let replied: Reply | Promise<Reply>;
+    try {
+      if (inFlight.has(id)) throw invalidRequest(`the id ${id} is in use by a request in flight`);
+      replied = steps(resolved);
+    } catch (error) {
+      return Promise.resolve(failed(resolved, error));
+    }
+    if (!(replied instanceof Promise)) return Promise.resolve(observed(resolved, replied));
+    const count = request.method === listenMethod ? 0 : 1;
+    const end = (bytes: ReplyBytes): ReplyBytes => {
+      answering -= count;
+      inFlight.delete(id);
+      return bytes;
+    };
+    inFlight.set(id, cancellation);
+    answering += count;
+    return replied.then(
+      reply => end(observed(resolved, reply)),
+      (error: unknown) => end(failed(resolved, error)),
+    );
+  }
+
+  /** The answer to a call that failed. */
+  function failed(resolved: ResolvedCall, cause: unknown): ReplyBytes {
+    const { id, trace } = resolved.call;
+    const isSent = cause instanceof FailedCall;
+    const error = describe(resolved, isSent ? cause.error : cause);
+    const bytes = errorAnswer(id, error);
+    const written = trace && readMessage(bytes);
+    if (written?.kind === 'answer') noteError(resolved.call, written);
+    const serverMs = isSent ? cause.serverMs : 0;
+    return observed(resolved, { bytes, outcome: error.code, serverMs });
+  }
+
+  function describe(resolved: ResolvedCall, error: unknown): HubError {
+    if (!(error instanceof HubError)) return ids.bug(error, resolved.call.request);
+    return isStopping && error.code === 'HUB_CALL_CANCELLED'
+      ? stopping(error)
+      : ids.failed(error, resolved.call.request, resolved);
+  }
+
+  function observed({ call, server, name }: ResolvedCall, reply: Reply): ReplyBytes {
+    const { request, session, principal, meta, arrivedMs, trace } = call;
+    const { method } = request;
+    if (!observer || method === listenMethod) return reply.bytes;
+    const nowMs = clock.monotonic();
+    observer({
+      method,
+      name,
+      server: server?.config.name,
+      session: session.key,
+      principal,
+      client: clientOf(session, request, meta),
+      at: epochMs(nowMs) + arrivedMs,
+      tookMs: nowMs - arrivedMs,
+      serverMs: reply.serverMs,
+      outcome: reply.outcome,
+      request: request.bytes,
+      reply: reply.bytes,
+      trace,
+    });
+    return reply.bytes;
+  }
+
+  return {
+    answer,
+    /** The answer to a call that failed before the steps. */
+    failed,
+    /** Requests that are being answered, without open subscription streams. */
+    get inFlight() {
+      return answering;
+    },
+    /** After this call, cancelled calls are reported as cancelled by the hub's shutdown. */
+    stop() {
+      isStopping = true;
+    },
+  };
+}
+
+/** The error of a call that was cancelled by the hub's shutdown, not by its client. */
+const stopping = ({ message, data }: HubError) =>
+  new HubError('HUB_SHUTTING_DOWN', message, { data: { ...data, retryable: true } });
+
+/** Time for which the difference of the two clocks is reused, in milliseconds. */
+const epochFreshMs = 1_000;
+
+/** The time at which the monotonic clock was at 0, computed at most once a second. */
+export function createEpoch(clock: Pick<Clock, 'monotonic' | 'now'>): (nowMs: number) => number {
+  let epochMs = 0;
+  let knownMs = -Infinity;
+  return nowMs => {
+    if (nowMs - knownMs > epochFreshMs) {
+      epochMs = clock.now() - nowMs;
+      knownMs = nowMs;
+    }
+    return epochMs;
+  };
+}
+
+/** Maximum number of errors per second that get an id and a log line: many clients may call a server that is down. */
+const linesPerSecond = 50;
+/** Codes that need no id and no log line. */
+const plain: ReadonlySet<Code> = new Set(['HUB_BREAKER_OPEN', 'HUB_SHUTTING_DOWN']);
+
+/** Gives errors that an operator may look up an id: `data.id` for the client, `request` in the log. */
+export function createRequestIds({
+  log,
+  clock,
+  newId,
+}: Pick<AnsweringNeeds, 'log' | 'newId'> & { readonly clock: Pick<Clock, 'monotonic'> }) {
+  let startedMs = -Infinity;
+  let lines = 0;
+
+  function isRoom(): boolean {
+    const nowMs = clock.monotonic();
+    if (nowMs - startedMs >= 1_000) {
+      startedMs = nowMs;
+      lines = 0;
+    }
+    return ++lines <= linesPerSecond;
+  }
+
+  return {
+    failed(error: HubError, { method }: Request, resolved: ResolvedCall | undefined): HubError {
+      const kind = kindOf(error);
+      if (kind !== 'timeout' && kind !== 'unavailable') return error;
+      // An RpcError has its own code, which its kind does not determine.
+      if (error instanceof RpcError) return error;
+      if (plain.has(error.code) || !isRoom()) return error;
+      const { code, message, cause, data } = error;
+      const id = newId();
+      log.warn(
+        {
+          request: id,
+          method,
+          server: resolved?.server?.config.name,
+          session: resolved?.call.session.key,
+          code,
+          error: message,
+        },
+        'a request failed',
+      );
+      return new HubError(code, message, { cause, data: { ...data, id } });
+    },
+    /** Handles a bug: any error that is not a HubError. The log gets the details, the client only the id. */
+    bug(error: unknown, { method }: Request): HubError {
+      const id = newId();
+      const stack = error instanceof Error ? error.stack : String(error);
+      log.error({ request: id, method, error: stack }, 'a request failed');
+      return new HubError('HUB_INTERNAL', `the hub failed; its log says why under ${id}`, {
+        data: { id },
+      });
+    },
+  };
 }

@@ -80,7 +80,7 @@ export type ResolvedCall = {
   /** Time that the call waited for admission, in milliseconds. */
   readonly waitedMs: number;
   /** The hub's own answer. Absent: the call is relayed to the server. */
-  readonly answer: ((call: Call) => Reply | Promise<Reply>) | undefined;
+  readonly answer: (() => Reply | Promise<Reply>) | undefined;
 };
 
 /** Answers a call, or passes it to the next step. */

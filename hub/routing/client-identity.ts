@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { isObject } from '#core';
 import { type Request, rawText, valueOf } from '#jsonrpc';
-import { metaKeys } from '#mcp';
+import { isStateless, metaKeys } from '#mcp';
 import { principalKey } from '#policy';
 import { redactText } from '#telemetry';
-import { isStateless } from './bridge/eras.ts';
 import type { Call } from './call.ts';
 import type { SessionState } from './session.ts';
 

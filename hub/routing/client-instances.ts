@@ -1,7 +1,7 @@
 import type { Naming, ServerConfig } from '#config';
 import { type Clock, HubError } from '#core';
-import type { Instances, Server, Servers } from '#servers';
-import { isStateless, keepsSessions, maySpeakBoth } from './bridge/eras.ts';
+import { isStateless, keepsSessions } from '#mcp';
+import { type Instances, type Server, type Servers, maySpeakBoth } from '#servers';
 import type { Call } from './call.ts';
 import { instanceKeyOf } from './client-identity.ts';
 import { type Offering, createOffering } from './lists.ts';

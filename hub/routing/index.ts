@@ -1,4 +1,4 @@
-export type { Observed, Observer } from './steps/observe.ts';
+export type { Observed, Observer } from './answering.ts';
 export { reservedNames } from './names.ts';
 export { type Router, createRouter } from './router.ts';
 export type { EarlierSession, Over, Session, Endpoint, SessionSettings } from './session.ts';

@@ -1,10 +1,9 @@
 import type { Naming } from '#config';
 import { type Clock, HubError } from '#core';
 import type { ReplyBytes } from '#jsonrpc';
-import { modernVersion } from '#mcp';
+import { isStateless, modernVersion } from '#mcp';
 import type { Grants } from '#policy';
 import { type ListKind, type Server, type Servers, isRefusedBy, listMethods } from '#servers';
-import { isStateless } from './bridge/eras.ts';
 import { type Catalog, type CatalogEntry, createCatalog } from './catalog.ts';
 
 /** The lists of all servers as prepared answers, made at the first request after a change. */

@@ -10,8 +10,8 @@ import {
   splice,
   stringAt,
 } from '#jsonrpc';
+import { isStateless, latestVersion, modernVersion } from '#mcp';
 import type { ListKind } from '#servers';
-import { isStateless, revisionOf } from './bridge/eras.ts';
 import {
   type Call,
   type ResolvedCall,
@@ -46,6 +46,7 @@ import {
   tasksOfAll,
   tasksOfOne,
 } from './methods/tasks.ts';
+import type { SessionState } from './session.ts';
 
 /** Resolves a call. If the call cannot be resolved, the answer is the error. */
 export function resolveCall(call: Call, needs: MethodNeeds): ResolvedCall {
@@ -82,6 +83,11 @@ const unknownName = (kind: ListKind, name: string) =>
     'HUB_NAME_UNKNOWN',
     `no ${kind} is called ${JSON.stringify(name)}. Its server may not have been started yet: GET /servers shows their states`,
   );
+
+/** The revision in which lists are sent to the client of a call. */
+export const revisionOf = (
+  call: Pick<Call, 'era'> & { readonly session: Pick<SessionState, 'protocolVersion'> },
+): string => (isStateless(call) ? modernVersion : (call.session.protocolVersion ?? latestVersion));
 
 const list = (kind: ListKind): Method =>
   own((call, needs) => {

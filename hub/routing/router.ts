@@ -6,7 +6,7 @@ import type { Principal } from '#policy';
 import type { Server, Servers } from '#servers';
 import type { Tracer } from '#telemetry';
 import type { ResponseStream } from '#upstream';
-import { compose, createAnswering, refuseDuplicate } from './answering.ts';
+import { type Observer, compose, createAnswering } from './answering.ts';
 import { createAdmissionStep, createBridge, createResumeStep } from './bridge/bridge.ts';
 import { createSuspendedCalls } from './bridge/input-required.ts';
 import { createRequestStates } from './bridge/request-state.ts';
@@ -34,9 +34,8 @@ import {
   createSessionState,
 } from './session.ts';
 import { type PromptSource, createImproveStep } from './steps/improve.ts';
-import { type Observer, createObserveStep } from './steps/observe.ts';
 import { type Permits, createPolicyStep } from './steps/policy.ts';
-import { createTraceStep } from './trace.ts';
+import { traced } from './trace.ts';
 import { createTasks } from './tasks/tasks.ts';
 
 /** Routes messages from clients to servers and back. */
@@ -141,17 +140,11 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds) {
 
   const resumption = createResumption(parts);
   let lastSession = 0;
-  const observing = createObserveStep(needs);
   const answering = createAnswering(
-    compose(
-      [
-        needs.tracer && createTraceStep(needs.tracer),
-        observing.step,
-        refuseDuplicate,
-        createPolicyStep(needs.permits, catalog),
-      ],
-      resolved => (resolved.answer ? resolved.answer(resolved.call) : relay(resolved)),
+    compose([createPolicyStep(needs.permits, catalog)], resolved =>
+      resolved.answer ? resolved.answer() : relay(resolved),
     ),
+    needs,
   );
 
   function answer(
@@ -164,10 +157,11 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds) {
     try {
       const call = readCall(request, session, responseStream, principal, arrivedMs);
       if (call.logLevel !== undefined) session.requestLevel = call.logLevel;
-      return answering.answer(resolveCall(call, methodNeeds));
+      const { tracer } = needs;
+      return answering.answer(resolveCall(tracer ? traced(call, tracer) : call, methodNeeds));
     } catch (error) {
       const unread = readCall(request, session, responseStream, principal, arrivedMs, true);
-      return Promise.resolve(observing.failed(callTo(undefined, unread), error).bytes);
+      return Promise.resolve(answering.failed(callTo(undefined, unread), error));
     }
   }
 
@@ -186,7 +180,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds) {
         : endpoint.listing.tool.find(({ key }) => key === publicName)?.bytes,
     /** Ends the requests that only end with the hub: subscription streams, and calls that wait for clients. */
     close(): void {
-      observing.stop();
+      answering.stop();
       streams.endAll();
       suspendedCalls.close();
     },

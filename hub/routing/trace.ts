@@ -1,28 +1,25 @@
 import { type Answer, type Edit, type Members, membersOf, stringAt, valueOf } from '#jsonrpc';
 import { metaKeys } from '#mcp';
 import type { Tracer } from '#telemetry';
-import { type Call, type Step, metaEdits } from './call.ts';
+import { type Call, metaEdits } from './call.ts';
 
 /** The member of `params._meta` with the trace context of a request (W3C Trace Context). */
 const key = 'traceparent';
 const nothing: Members = {};
 
-/** Gives each call its place in a trace. */
-export const createTraceStep =
-  (tracer: Tracer): Step =>
-  (resolved, next) => {
-    const { call } = resolved;
-    const { request, id, meta, session, responseStream, arrivedMs } = call;
-    const textOf = (name: string) => stringAt(request.bytes, meta?.get(name));
-    const trace = tracer({
-      traceparent: textOf(key),
-      httpTraceparent: responseStream.traceparent,
-      requestId: id,
-      protocolVersion: textOf(metaKeys.protocolVersion) ?? session.protocolVersion,
-      beganMs: arrivedMs,
-    });
-    return next({ ...resolved, call: { ...call, trace } });
-  };
+/** The call with its place in a trace. */
+export function traced(call: Call, tracer: Tracer): Call {
+  const { request, id, meta, session, responseStream, arrivedMs } = call;
+  const textOf = (name: string) => stringAt(request.bytes, meta?.get(name));
+  const trace = tracer({
+    traceparent: textOf(key),
+    httpTraceparent: responseStream.traceparent,
+    requestId: id,
+    protocolVersion: textOf(metaKeys.protocolVersion) ?? session.protocolVersion,
+    beganMs: arrivedMs,
+  });
+  return { ...call, trace };
+}
 
 /** The member of `_meta` that passes the hub's span to a server; empty if tracing is off. */
 export const traceMembers = ({ trace }: Pick<Call, 'trace'>): Members =>

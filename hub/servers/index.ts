@@ -1,5 +1,5 @@
 export { describeListing, describeServer } from './describe.ts';
-export { type Eras, createEras, maxEras } from './handshake/eras.ts';
+export { type Eras, createEras, maxEras, maySpeakBoth } from './handshake/eras.ts';
 export {
   type Handle,
   type Handles,

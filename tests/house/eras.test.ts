@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { test } from 'vitest';
 
-/** The files that may compare an era: the bridge and the handshake. */
+/** The files that may compare an era: its definition and the handshake. */
 const mayCompare = [
-  'hub/routing/bridge/eras.ts',
+  'hub/mcp/protocol.ts',
   'hub/servers/handshake/entry-era.ts',
   'hub/servers/handshake/eras.ts',
   'hub/servers/handshake/handshake.ts',

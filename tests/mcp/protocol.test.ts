@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { allowsBatches, isKnownVersion, isLogLevel, latestVersion, protocolVersions } from '#mcp';
+import {
+  allowsBatches,
+  isKnownVersion,
+  isLogLevel,
+  isStateless,
+  keepsSessions,
+  latestVersion,
+  protocolVersions,
+} from '#mcp';
 
 test('knows the sessionful revisions and no other', () => {
   assert.deepEqual(protocolVersions, ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']);
@@ -17,4 +25,9 @@ test('allows batches in the first two revisions only', () => {
 test('knows the levels of RFC 5424', () => {
   assert.ok(isLogLevel('debug') && isLogLevel('emergency'));
   for (const level of ['warn', 'DEBUG', '', 3, undefined]) assert.ok(!isLogLevel(level));
+});
+
+test('a side that is not known yet is of neither era', () => {
+  assert.equal(isStateless(undefined), false);
+  assert.equal(keepsSessions(undefined), false);
 });

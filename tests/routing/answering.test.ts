@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { HubError } from '#core';
+import { silent, systemClock } from '#core';
 import { rawText } from '#jsonrpc';
-import { compose, createAnswering, refuseDuplicate } from '../../hub/routing/answering.ts';
+import { compose, createAnswering } from '../../hub/routing/answering.ts';
 import { type Reply, type Step, hubReply, ownCall } from '../../hub/routing/call.ts';
 import { callOf } from './steps/scripted-call.ts';
 
@@ -34,24 +34,17 @@ test('a step that passes a promise on returns that very promise', () => {
   assert.equal(compose([(resolved, next) => next(resolved)], () => reply)(pinged), reply);
 });
 
-/** Like the observe step. */
-const withErrors: Step = (resolved, next) => {
-  try {
-    return next(resolved);
-  } catch (error) {
-    return hubReply(Buffer.from(error instanceof HubError ? error.message : 'a bug'));
-  }
-};
-
-/** The steps of calls whose answer the hub has. */
-const ownOnly = compose(
-  [withErrors, refuseDuplicate],
-  ({ answer, call }) => answer?.(call) ?? assert.fail('the hub answers the call'),
-);
+/** Answers calls whose answer the hub has. */
+const answerOwn = () =>
+  createAnswering(({ answer }) => answer?.() ?? assert.fail('the hub answers the call'), {
+    log: silent,
+    clock: systemClock,
+    newId: () => '1',
+  });
 
 test('a call is in flight until its answer is there, and a subscription stream never', async () => {
   const { promise, resolve } = Promise.withResolvers<Reply>();
-  const answering = createAnswering(ownOnly);
+  const answering = answerOwn();
   const slow = ownCall(callOf('ping'), () => promise);
   const { id, session, cancellation } = slow.call;
   const answer = answering.answer(slow);
@@ -68,11 +61,14 @@ test('a call is in flight until its answer is there, and a subscription stream n
 
 test('an id in use is refused, and the first call keeps it', async () => {
   const { promise, resolve } = Promise.withResolvers<Reply>();
-  const answering = createAnswering(ownOnly);
+  const answering = answerOwn();
   const first = ownCall(callOf('ping'), () => promise);
   const answer = answering.answer(first);
   const refused = await answering.answer({ ...first });
-  assert.equal(String(refused), 'the id 1 is in use by a request in flight');
+  assert.equal(
+    JSON.parse(String(refused)).error.message,
+    'the id 1 is in use by a request in flight',
+  );
   assert.equal(answering.inFlight, 1);
   assert.equal(first.call.session.inFlight.size, 1);
   resolve(hubReply(Buffer.from('done')));
@@ -81,7 +77,7 @@ test('an id in use is refused, and the first call keeps it', async () => {
 });
 
 test('an answer that needs no wait is never in flight', async () => {
-  const answering = createAnswering(ownOnly);
+  const answering = answerOwn();
   const answer = answering.answer(pinged);
   assert.equal(answering.inFlight, 0);
   assert.equal(String(await answer), 'own');

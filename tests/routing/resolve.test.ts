@@ -3,7 +3,7 @@ import { describe, test } from 'vitest';
 import { encodeError, encodeResult, splice } from '#jsonrpc';
 import type { Endpoint } from '#routing';
 import type { Call } from '../../hub/routing/call.ts';
-import { resolveCall } from '../../hub/routing/resolve.ts';
+import { resolveCall, revisionOf } from '../../hub/routing/resolve.ts';
 import { createScriptedNeeds } from './scripted-needs.ts';
 import { createScriptedServer, itemOf } from './scripted-server.ts';
 import { callWith, modernMeta, sessionOf } from './steps/scripted-call.ts';
@@ -39,7 +39,7 @@ const endpoints = [
 function assertRefused(call: Call, expected: object): void {
   const { answer } = resolveCall(call, needs);
   assert.ok(answer, 'the hub answers it');
-  assert.throws(() => answer(call), expected);
+  assert.throws(() => answer(), expected);
 }
 
 /** The server that gets a call, and the params with which it gets it. */
@@ -216,3 +216,11 @@ test.each(['resources/subscribe', 'resources/unsubscribe'])(
     assert.ok(resolveCall(legacy(method, { uri: 'x://a' }, one), needs).answer);
   },
 );
+
+test.each([
+  ['modern', '2024-11-05', '2026-07-28'],
+  ['legacy', '2024-11-05', '2024-11-05'],
+  ['legacy', undefined, '2025-11-25'],
+] as const)('the lists of a %s client of %s are those of %s', (era, protocolVersion, revision) => {
+  assert.equal(revisionOf({ era, session: { protocolVersion } }), revision);
+});

@@ -1,5 +1,6 @@
 import { HubError } from '#core';
 import { whole } from '#jsonrpc';
+import { isStateless } from '#mcp';
 import type { CallPermit, Running, Server } from '#servers';
 import {
   type Answerer,
@@ -12,7 +13,6 @@ import {
 import type { ClientInstances } from '../client-instances.ts';
 import { setWork, throwIfCancelled } from '../session.ts';
 import { withTrace } from '../trace.ts';
-import { isStateless } from './eras.ts';
 import type { SuspendedCalls } from './input-required.ts';
 import { type SendNeeds, send } from './send.ts';
 import { type ToModernNeeds, toModern } from './to-modern.ts';

@@ -10,6 +10,7 @@ import {
   rpcCodes,
   valueOf,
 } from '#jsonrpc';
+import { isStateless, keepsSessions } from '#mcp';
 import type { Running, Server } from '#servers';
 import { type Call, type Reply, type ResolvedCall, type ServerReply, FailedCall } from '../call.ts';
 import { type UrlElicitations, keepPages } from '../events/ownership.ts';
@@ -17,7 +18,6 @@ import type { Subscriptions } from '../events/subscriptions.ts';
 import { setWork, throwIfCancelled } from '../session.ts';
 import { type Tasks, inPayload } from '../tasks/tasks.ts';
 import { noteError } from '../trace.ts';
-import { isStateless, keepsSessions } from './eras.ts';
 
 export type SendNeeds = {
   readonly clock: Pick<Clock, 'monotonic'>;

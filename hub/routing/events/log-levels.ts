@@ -1,7 +1,6 @@
 import { type Clock, type Log, messageOf } from '#core';
-import { type LogLevel, logLevels } from '#mcp';
+import { type LogLevel, keepsSessions, logLevels } from '#mcp';
 import type { Running, Server } from '#servers';
-import { keepsSessions } from '../bridge/eras.ts';
 import type { SessionState } from '../session.ts';
 
 /** The default level. MCP has no way to restore the initial level of a server; most start with this one. */

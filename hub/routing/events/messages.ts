@@ -1,5 +1,6 @@
 import { type Log, HubError, messageOf } from '#core';
 import { type Notification, errorAnswer, membersOf, rawText, splice, stringAt } from '#jsonrpc';
+import { keepsSessions } from '#mcp';
 import type { Server, Servers } from '#servers';
 import type {
   About,
@@ -9,7 +10,6 @@ import type {
   ServerRequest,
   Upstream,
 } from '#upstream';
-import { keepsSessions } from '../bridge/eras.ts';
 import type { SuspendedCalls } from '../bridge/input-required.ts';
 import type { ClientInstances } from '../client-instances.ts';
 import { type SessionState, cancelCall } from '../session.ts';

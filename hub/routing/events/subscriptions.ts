@@ -1,6 +1,6 @@
 import { type Log, HubError, messageOf } from '#core';
+import { isStateless } from '#mcp';
 import type { Server } from '#servers';
-import { isStateless } from '../bridge/eras.ts';
 import type { Endpoint } from '../session.ts';
 
 /** A subscriber to changes: a client's session, or one `subscriptions/listen` request. */

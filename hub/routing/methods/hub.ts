@@ -12,6 +12,8 @@ import {
 import {
   isKnownVersion,
   isLogLevel,
+  isStateless,
+  keepsSessions,
   latestVersion,
   logLevels,
   metaKeys,
@@ -19,7 +21,6 @@ import {
 } from '#mcp';
 import { type Server, type ServerInfo, hubInfo } from '#servers';
 import { admit, startFor, workerFor } from '../bridge/bridge.ts';
-import { isStateless, keepsSessions } from '../bridge/eras.ts';
 import { completeResult, discovered } from '../bridge/results.ts';
 import { type Call, type Reply, callTo, hubReply, invalidRequest, ownCall } from '../call.ts';
 import { type Method, type MethodNeeds, own, serverOf } from './method.ts';
@@ -158,7 +159,7 @@ async function answerDiscover(call: Call, needs: MethodNeeds): Promise<Reply> {
 }
 
 export const discoverOne: Method = (call, needs) =>
-  ownCall(call, traced => answerDiscover(traced, needs), serverOf(call));
+  ownCall(call, () => answerDiscover(call, needs), serverOf(call));
 
 /** Sets the hub's supported versions in a server's answer. */
 function withVersions(bytes: Buffer): Buffer {

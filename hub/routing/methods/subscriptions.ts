@@ -1,8 +1,8 @@
 import { isObject, messageOf } from '#core';
 import { type Edit, encodeResult } from '#jsonrpc';
+import { isStateless, keepsSessions } from '#mcp';
 import type { Server } from '#servers';
 import { whenReady, workerFor } from '../bridge/bridge.ts';
-import { isStateless, keepsSessions } from '../bridge/eras.ts';
 import {
   type Call,
   type ResolvedCall,
@@ -32,13 +32,13 @@ const canSubscribe = ({ resources }: { readonly [name: string]: unknown }) =>
  * its clients.
  */
 export function subscribeAt(
-  resolved: Call,
+  call: Call,
   { server, uri, publicUri, edits }: Resource,
   { clients, relay, subscriptions }: MethodNeeds,
 ): ResolvedCall {
   return ownCall(
-    resolved,
-    async call => {
+    call,
+    async () => {
       const { session } = call;
       using _ = subscriptions.claim(session);
       const { worker, running } = await workerFor(server, call, clients);
@@ -61,14 +61,14 @@ export function subscribeAt(
  * `isServerTold` also if there was none, so that the server itself refuses an unknown URI.
  */
 export function unsubscribeAt(
-  resolved: Call,
+  call: Call,
   { server, uri, edits }: Resource,
   isServerTold: boolean,
   { clients, relay, subscriptions }: MethodNeeds,
 ): ResolvedCall {
   return ownCall(
-    resolved,
-    async call => {
+    call,
+    async () => {
       const worker = clients.instanceFor(server, call);
       const wasLast = subscriptions.remove(worker, uri, call.session);
       const isUnknown = isServerTold && !wasLast && subscriptions.of(worker, uri).size === 0;

@@ -1,8 +1,7 @@
 import { HubError, isObject } from '#core';
 import { encodeResult, rawText, readAnswer, valueOf } from '#jsonrpc';
-import { metaKeys, tasksExtension } from '#mcp';
+import { keepsSessions, metaKeys, tasksExtension } from '#mcp';
 import type { Server } from '#servers';
-import { keepsSessions } from '../bridge/eras.ts';
 import {
   type Call,
   type ResolvedCall,
@@ -97,15 +96,14 @@ async function needModern(server: Server, method: string): Promise<void> {
     throw methodNotFound(`${server.config.name} has no ${method} for clients without a session`);
 }
 
-const reachAtOne: Method = (call, needs) =>
-  ownCall(
-    call,
-    async traced => {
-      await needModern(serverOf(traced), traced.request.method);
-      return await needs.relay(callTo(serverOf(traced), traced));
-    },
-    serverOf(call),
-  );
+const reachAtOne: Method = (call, needs) => {
+  const server = serverOf(call);
+  const answer = async () => {
+    await needModern(server, call.request.method);
+    return await needs.relay(callTo(server, call));
+  };
+  return ownCall(call, answer, server);
+};
 
 const reachAtAny: Method = (call, needs) => {
   const { text } = taskIdOf(call);

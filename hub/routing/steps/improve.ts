@@ -9,7 +9,7 @@ import {
   stringAt,
   whole,
 } from '#jsonrpc';
-import { isStateless, keepsSessions } from '../bridge/eras.ts';
+import { isStateless, keepsSessions } from '#mcp';
 import { type Call, type Reply, type ResolvedCall, type Step, whileCancellable } from '../call.ts';
 import type { Catalog } from '../catalog.ts';
 import { clientNameOf } from '../client-identity.ts';

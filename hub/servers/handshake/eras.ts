@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ServerConfig } from '#config';
 import { type Log, HubError, createSingleFlight, isObject } from '#core';
 import { rpcCodes } from '#jsonrpc';
-import { type Era, modernVersions } from '#mcp';
+import { type Era, isStateless, modernVersions } from '#mcp';
 import type { Instance } from '#runtimes';
 import { type Table, createTable } from '#store';
 
@@ -115,6 +115,19 @@ export async function maySpeakOlder(
   await eras.confirm(olderKeyOf(key), 'modern', false);
   return false;
 }
+
+/** True if a running remote server may speak both eras: it answered in the newer one, and its entry names none. */
+export const maySpeakBoth = ({
+  config: { era, launch },
+  running,
+}: {
+  readonly config: Pick<ServerConfig, 'era' | 'launch'>;
+  readonly running: { readonly serverInfo: { readonly era: Era } } | undefined;
+}): boolean =>
+  era === 'auto' &&
+  launch.kind === 'remote' &&
+  launch.transport === 'http' &&
+  isStateless(running?.serverInfo);
 
 /** Records, for this run of the hub, that a program speaks 2026-07-28 only. False if it is known to be legacy. */
 export async function takeForNewer(

@@ -28,7 +28,7 @@ function scene(scripts: Readonly<Record<string, Script>> = {}) {
     callOf: (params: object | string, endpoint: Endpoint = 'all') =>
       callWith('any', params, { session: sessionOf({ endpoint }) }),
     resultOf: async (method: Method, call: Call) => {
-      const reply = await resolve(method, call).answer?.(call);
+      const reply = await resolve(method, call).answer?.();
       return JSON.parse(whole(reply?.bytes ?? assert.fail('no answer')).toString()).result;
     },
   };

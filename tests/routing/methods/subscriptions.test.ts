@@ -31,8 +31,8 @@ function scene(script: Script = {}) {
 }
 
 /** The result of a call that the hub answers. */
-async function resultOf({ answer, call }: ResolvedCall): Promise<unknown> {
-  const reply = await answer?.(call);
+async function resultOf({ answer }: ResolvedCall): Promise<unknown> {
+  const reply = await answer?.();
   return JSON.parse(whole(reply?.bytes ?? assert.fail('no answer')).toString()).result;
 }
 
@@ -123,7 +123,7 @@ describe('a client that listens', () => {
       { session: one.session, responseStream },
     );
     const { answer } = listenOne(call, one.needs);
-    return { call, told, over: Promise.resolve(answer?.(call)) };
+    return { call, told, over: Promise.resolve(answer?.()) };
   }
   const turn = () => new Promise(setImmediate);
   const honouredOf = ({ told }: ReturnType<typeof listen>) => told[0]?.params.notifications;

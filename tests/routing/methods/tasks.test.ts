@@ -61,7 +61,7 @@ function scene(scripts: Readonly<Record<string, Script>>) {
     },
     async list() {
       const call = callWith('tasks/list', {}, { session });
-      const reply = await resolve(tasksOfAll, call).answer?.(call);
+      const reply = await resolve(tasksOfAll, call).answer?.();
       return JSON.parse(whole(reply?.bytes ?? assert.fail('no answer')).toString()).result.tasks;
     },
   };
@@ -203,7 +203,7 @@ describe('a request about a task of a client without a session', () => {
       const call = callAt(method, one.server(0));
       const resolved = new Map(modernTasksOfOne).get(method)?.(call, one.needs);
       assert.ok(resolved?.answer);
-      await assert.rejects(Promise.resolve(resolved.answer(call)), { rpcCode: -32601 });
+      await assert.rejects(Promise.resolve(resolved.answer()), { rpcCode: -32601 });
       assert.deepEqual(one.relayed, []);
     },
   );
@@ -211,7 +211,7 @@ describe('a request about a task of a client without a session', () => {
   test('reaches a server of 2026-07-28 as it is', async () => {
     const one = scene({ first: { era: 'modern' } });
     const call = callAt('tasks/get', one.server(0));
-    await new Map(modernTasksOfOne).get('tasks/get')?.(call, one.needs).answer?.(call);
+    await new Map(modernTasksOfOne).get('tasks/get')?.(call, one.needs).answer?.();
     assert.deepEqual(
       one.relayed.map(({ server, edits }) => [server, edits]),
       [[one.server(0), []]],

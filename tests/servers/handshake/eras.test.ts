@@ -4,8 +4,16 @@ import { type Log, HubError, silent, systemClock } from '#core';
 import { type Fixture, configOf, createRecordingLog, createTestEras } from '#helpers/hub';
 import type { Era } from '#mcp';
 import { createProcessRuntime } from '#runtimes/process';
-import { type Eras, type Server, createServers, describeServer, planLaunch } from '#servers';
+import {
+  type Eras,
+  type Server,
+  createServers,
+  describeServer,
+  maySpeakBoth,
+  planLaunch,
+} from '#servers';
 import { eraKeyOf, eraToldBy } from '../../../hub/servers/handshake/eras.ts';
+import { createScriptedServer } from '../../routing/scripted-server.ts';
 
 /** A server that speaks one era or both, and never a session of the other. */
 const speaks = (era: '2025' | '2026' | 'both', more: Partial<Fixture> = {}): Fixture => ({
@@ -242,4 +250,31 @@ test.for([
   });
   assert.equal(eraToldBy(refusal), era);
   assert.equal(eraToldBy(new HubError('HUB_SERVER_DOWN', 'gone')), undefined);
+});
+
+describe('a server may speak both eras', () => {
+  const url = 'http://127.0.0.1:9/mcp';
+  const answered = { era: 'modern' } as const;
+
+  test('if it is remote, has answered in the newer one, and its entry names none', () => {
+    assert.equal(maySpeakBoth(createScriptedServer({ name: 'own', url }, answered).server), true);
+  });
+
+  test.each([
+    ['its entry names the era', { url, era: 'modern' }, answered],
+    ['it answered in the older one', { url }, { era: 'legacy' }],
+    ['it does not run', { url }, { ...answered, isRunning: false }],
+    ['it is a process of the hub', {}, answered],
+  ] as const)('but not if %s', (_, entry, script) => {
+    assert.equal(
+      maySpeakBoth(createScriptedServer({ name: 'own', ...entry }, script).server),
+      false,
+    );
+  });
+
+  test('but not over the transport of 2024, which has no newer era', () => {
+    const { server } = createScriptedServer({ name: 'own', url }, answered);
+    const launch = { kind: 'remote', transport: 'sse', url, headers: {} } as const;
+    assert.equal(maySpeakBoth({ ...server, config: { ...server.config, launch } }), false);
+  });
 });

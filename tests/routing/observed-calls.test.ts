@@ -4,9 +4,9 @@ import { type Clock, HubError, systemClock } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { type TestHub, createRecordingLog, startHub, until } from '#helpers/hub';
 import { readMessage } from '#jsonrpc';
-import { createRequestIds } from '../../../hub/routing/steps/observe.ts';
-import { openClient } from '../clients.ts';
-import { openModern } from '../modern.ts';
+import { createRequestIds } from '../../hub/routing/answering.ts';
+import { openClient } from './clients.ts';
+import { openModern } from './modern.ts';
 
 /** What was told of calls so far, the oldest first, without those that every client begins with. */
 const seen = (hub: TestHub) =>
