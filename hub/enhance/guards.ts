@@ -1,12 +1,15 @@
 import { type Canonical, type Kind, type Token, canonicalOf } from './canonical.ts';
 import * as words from './words.ts';
 
+/**
+ * `same`: the canonical forms are equal. `alike`: every difference is explained (a synonym, another form of a word, a
+ * word that changes nothing, a moved part): the same request if also the embeddings are similar. `unsure`: only a
+ * judge can decide. `different`: a difference that changes the request was found.
+ */
+export type Verdict = 'same' | 'alike' | 'unsure' | 'different';
+
 /** The verdict of the guards on two prompts, with the reason for people. */
-export type Comparison = {
-  /** `unsure`: only a judge can decide. */
-  readonly verdict: 'same' | 'different' | 'unsure';
-  readonly why: string;
-};
+export type Comparison = { readonly verdict: Verdict; readonly why: string };
 
 /** Longer prompts, in characters, are the same only if they are equal. */
 export const maxComparedLength = 8_000;

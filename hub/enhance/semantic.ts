@@ -104,7 +104,7 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs) {
     // Aliases are not judged: over several aliases the meaning could drift.
     const open = all.find(
       candidate =>
-        candidate.verdict === 'unsure' &&
+        candidate.verdict !== 'different' &&
         !candidate.entry.isAlias &&
         verifier.labelOf({ prompt, candidate, embedded }) !== 'different',
     );
