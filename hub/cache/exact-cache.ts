@@ -11,7 +11,7 @@ export type Fill = (signal: AbortSignal) => Promise<FilledValue>;
 
 export type Found = {
   readonly value: string;
-  /** `filled` by this call, or `joined`: filled by another call, of this hub or another one. */
+  /** `filled` by this call, or `joined`: filled by another call of this hub. */
   readonly from: 'hit' | 'filled' | 'joined';
   /** Time in the cache in milliseconds; 0 for a new value. */
   readonly ageMs: number;
@@ -21,7 +21,7 @@ export type KeepOptions = {
   readonly tag: string;
   /** A value with less than one millisecond is not kept. */
   readonly ttlMs: number;
-  /** False for the value of another program, which is removed and filled anew; default: every value is readable. */
+  /** False for the value of another program, which is filled anew; default: every value is readable. */
   readonly isReadable?: (value: string) => boolean;
 };
 
@@ -63,9 +63,9 @@ export interface ExactCache extends Service {
    */
   hit(key: string): Found | undefined | Promise<Found | undefined>;
   /**
-   * Finds an entry, or fills it: one fill at a time for a key, in all hubs that share the cache. A fill that
-   * fails also fails the calls of this hub that joined it; another hub fills for itself. Rejects with the error of
-   * `fill`, with the reason of `signal`, or with `HUB_SHUTTING_DOWN`.
+   * Finds an entry, or fills it: one fill at a time for a key in this hub; other hubs fill for themselves. A fill that
+   * fails also fails the calls that joined it. Rejects with the error of `fill`, with the reason of `signal`, or with
+   * `HUB_SHUTTING_DOWN`.
    */
   getOrFill(key: string, options: KeepOptions, fill: Fill, signal: AbortSignal): Promise<Found>;
   /**

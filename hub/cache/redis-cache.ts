@@ -1,13 +1,20 @@
-import { HubError } from '#core';
+import { HubError, isObject, tryParseJson } from '#core';
 import type { RedisNeeds } from '#redis';
-import type { ExactCache, Found } from './exact-cache.ts';
+import {
+  type ExactCache,
+  type Fill,
+  type Found,
+  type KeepOptions,
+  isKeepable,
+} from './exact-cache.ts';
 import { type RedisCacheOptions, createRedisClient } from './redis-client.ts';
-import { createRedisFill, parseMessage } from './redis-fill.ts';
 import { createRedisIndex } from './redis-index.ts';
-import { peekScript, readEntry, removeScript, valueName } from './redis-scripts.ts';
-import { createTaggedFlights } from './single-flight.ts';
+import { findScript, indexScript, readEntry, removeScript, valueName } from './redis-scripts.ts';
+import { type Flight, createTaggedFlights } from './single-flight.ts';
 
-const defaults = { reachMs: 25, lockMs: 2_000, pollMs: 250 };
+const defaultReachMs = 25;
+/** 365 days. The numbers of Lua are exact far above that. */
+const maxTtlMs = 31_536_000_000;
 
 /** Changes with the layout of the keys: caches of different layouts do not meet. */
 const layout = '3:';
@@ -17,45 +24,38 @@ const olderKeys = ['values', 'facts', 'recency', 'expiry', 'tags', 'locks', 'cou
 );
 
 /**
- * A cache that hubs share through Redis; `redis-scripts.ts` has the layout. One hub fills a key, under a lock
- * that it renews. The others wait until the channel tells them of the end, the lock has expired or the connection
- * is lost; then they look again, and one of them fills. If Redis does not answer in time, a hub fills without a
- * lock and keeps nothing.
+ * A cache that hubs share through Redis; `redis-scripts.ts` has the layout. Each hub fills a key once at a time; two
+ * hubs may fill the same key. If Redis does not answer in time, a hub fills and keeps nothing.
  */
 export function createRedisCache(options: RedisCacheOptions, needs: RedisNeeds): ExactCache {
-  const { maxEntries, maxBytes } = options;
+  const { maxEntries, maxBytes, reachMs = defaultReachMs } = options;
   const { log } = needs;
   const prefix = `${options.prefix}${layout}`;
   const channel = `${prefix}news`;
-  const settings = { ...defaults, ...options, prefix, channel };
   let opening: Promise<void> | undefined;
   let isOlderRemoved = false;
 
-  const client = createRedisClient(settings, {
-    ...needs,
-    up() {
-      // Sent first on the connection: no later question finds an entry whose removal is pending.
-      void index.forgetPending();
-      index.apply({});
-      void removeOlder();
-    },
-    down() {
-      index.forgetEpoch();
-      fills.hear({ kind: 'lost' });
-    },
-    heard(text) {
-      const message = parseMessage(text);
-      if (!message) return;
-      if (message.kind === 'forgot') {
-        singleFlight.forget(message.tag);
+  const client = createRedisClient(
+    { ...options, reachMs, prefix, channel },
+    {
+      ...needs,
+      up() {
+        // Sent first on the connection: no later question finds an entry whose removal is pending.
+        void index.forgetPending();
+        index.apply({});
+        void removeOlder();
+      },
+      down: () => index.forgetEpoch(),
+      heard(message) {
+        const forgotten = parseForgotten(message);
+        if (!forgotten) return;
+        singleFlight.forget(forgotten.tag);
         index.forgetEpoch();
-      }
-      fills.hear(message);
+      },
+      failed: () => index.count('errors'),
     },
-    failed: () => index.count('errors'),
-  });
+  );
   const index = createRedisIndex(client, channel, needs.clock);
-  const fills = createRedisFill(settings, { ...needs, client, index });
   const singleFlight = createTaggedFlights(({ from }) => {
     index.count(from === 'hit' ? 'hits' : 'joined');
     index.applySoon();
@@ -85,6 +85,41 @@ export function createRedisCache(options: RedisCacheOptions, needs: RedisNeeds):
     return { ...entry, from: 'hit' };
   }
 
+  async function findOrFill(
+    key: string,
+    keep: KeepOptions,
+    fill: Fill,
+    signal: AbortSignal,
+    flight: Readonly<Flight>,
+  ): Promise<Found> {
+    const tag = JSON.stringify(keep.tag);
+    /** Undefined until Redis answers, perhaps too late for the lookup; then nothing is kept. */
+    let generation: string | undefined;
+    if (!index.isForgetPending(keep.tag)) {
+      index.use(key);
+      const lookup = client.ask(findScript, [key, tag]);
+      void lookup.atLast.then(answer => (generation = answer?.[0]));
+      const [, text, time] = (await lookup.inTime()) ?? [];
+      signal.throwIfAborted();
+      const entry = text === undefined ? undefined : readEntry(text, Number(time));
+      if (entry && keep.isReadable?.(entry.value) !== false) {
+        index.count('hits');
+        return { ...entry, from: 'hit' };
+      }
+    }
+    index.count('misses');
+    index.applySoon();
+    const { value, isKept } = await fill(signal);
+    const isWanted = isKept && !flight.isForgotten && !signal.aborted;
+    if (generation !== undefined && isWanted && isKeepable(value, keep)) {
+      const ttlMs = Math.min(Math.floor(keep.ttlMs), maxTtlMs);
+      const put = { key, tag, generation, ttlMs, maxEntries, maxBytes };
+      const answer = await index.apply({ put }, value).inTime();
+      if (answer?.refusal !== undefined) client.failed(answer.refusal, indexScript);
+    }
+    return { value, from: 'filled', ageMs: 0 };
+  }
+
   return {
     name: 'cache',
     async start() {
@@ -99,11 +134,13 @@ export function createRedisCache(options: RedisCacheOptions, needs: RedisNeeds):
     },
     hit: key => (client.isAsked && !index.isForgetPending() ? hit(key) : undefined),
     getOrFill: (key, keep, fill, signal) =>
-      singleFlight.join(key, keep.tag, signal, ended => fills.fillThrough(key, keep, fill, ended)),
+      singleFlight.join(key, keep.tag, signal, (ended, flight) =>
+        findOrFill(key, keep, fill, ended, flight),
+      ),
     async peek(key) {
       if (index.isForgetPending()) return undefined;
       // No prompt waits for it: a late answer will do.
-      const answer = await client.tell(peekScript, [key]).atLast;
+      const answer = await client.tell(findScript, [key, '']).atLast;
       const { error } = client.status;
       if (!answer)
         throw new HubError(
@@ -111,8 +148,8 @@ export function createRedisCache(options: RedisCacheOptions, needs: RedisNeeds):
           `it is not known whether an equal prompt is kept: Redis did not answer${error === undefined ? '' : ` (${error})`}. Try again when it does`,
           { data: { retryable: true } },
         );
-      const [what, text = '', time] = answer;
-      return what === 'hit' ? readEntry(text, Number(time)) : undefined;
+      const [, text, time] = answer;
+      return text === undefined ? undefined : readEntry(text, Number(time));
     },
     forget(tag) {
       singleFlight.forget(tag);
@@ -124,4 +161,13 @@ export function createRedisCache(options: RedisCacheOptions, needs: RedisNeeds):
       return { backend: 'redis', status: client.status, ...figures, maxEntries, maxBytes };
     },
   };
+}
+
+/** Parses the message about a forget; its tag is undefined for all entries. Other programs may publish anything. */
+export function parseForgotten(message: string): { readonly tag: string | undefined } | undefined {
+  const value = tryParseJson(message);
+  const forgot = isObject(value) ? value['forgot'] : undefined;
+  if (forgot === '') return { tag: undefined };
+  const tag = typeof forgot === 'string' ? tryParseJson(forgot) : undefined;
+  return typeof tag === 'string' ? { tag } : undefined;
 }

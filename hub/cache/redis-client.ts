@@ -9,10 +9,6 @@ export type RedisCacheOptions = RedisOptions & {
   readonly prefix: string;
   /** The longest time that a call waits for an answer of Redis; default 25 ms. */
   readonly reachMs?: number;
-  /** Other hubs take over from a hub that died during a fill after this time; default 2 s. */
-  readonly lockMs?: number;
-  /** Interval at which a call that waits for another hub looks by itself; default 250 ms. */
-  readonly pollMs?: number;
 };
 
 /** The options with their defaults. The prefix names the layout too, and is the only key of each script. */

@@ -7,20 +7,17 @@ type Counts = Readonly<typeof noCounts>;
 
 /** What `indexScript` does besides counting; all fields are optional. Tags are JSON. */
 export type IndexChange = {
-  /** The end of a fill. `given`: to the hubs that wait, but not kept. */
-  readonly fill?: {
+  /** A new entry, which is kept if its tag is still of the generation that `findScript` answered. */
+  readonly put?: {
     readonly key: string;
     readonly tag: string;
-    readonly token: string;
-    readonly outcome: 'kept' | 'given' | 'failed';
+    readonly generation: string;
     readonly ttlMs: number;
     readonly maxEntries: number;
     readonly maxBytes: number;
   };
   /** One step of a forget. An empty tag means all. */
   readonly forget?: { readonly tag: string; readonly cursor: string };
-  /** A key to remove if it still has the value. */
-  readonly drop?: string;
 };
 
 type IndexAnswer = {
@@ -32,8 +29,6 @@ type IndexAnswer = {
   /** Whether expired entries remain. */
   readonly isMore: boolean;
 };
-
-export type RedisIndex = ReturnType<typeof createRedisIndex>;
 
 /**
  * Delay until Redis hears of hits. A fill of another hub that ends in this time may evict an entry that was used

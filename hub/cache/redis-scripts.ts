@@ -6,9 +6,8 @@
  * - `facts`, a hash by key of "bytes expires tag", and `recency` and `expiry`, sorted sets of the same keys: the
  *   index by which the bounds are kept. Times are those of Redis in milliseconds; the tag is JSON.
  * - `counters`, a hash: the epoch, the bytes of all entries, the number of the latest use, and the statistics.
- * - `fill:{generation}:{key}`, the token of the hub that fills a key, by SET NX with a TTL.
- * - `forgot:{tag}`, set by each forget; `forgot:` by a forget of all. Together they are the generation of a tag:
- *   a fill that began in an earlier generation keeps nothing.
+ * - `forgot:{tag}`, set by each forget; `forgot:` by a forget of all. With the epoch they are the generation of a
+ *   tag: a fill that began in an earlier generation keeps nothing.
  *
  * The index expires after its last entry. If Redis has evicted a part of it, the next change begins a new
  * epoch: hubs do not find values of an earlier epoch, which expire by themselves.
@@ -17,9 +16,9 @@ const layout = `
 local prefix = KEYS[1]
 local counters, facts = prefix .. 'counters', prefix .. 'facts'
 local recency, expiry = prefix .. 'recency', prefix .. 'expiry'
-local function lockOf(tag, key)
-  local generation = redis.call('MGET', prefix .. 'forgot:', prefix .. 'forgot:' .. tag)
-  return prefix .. 'fill:' .. (generation[1] or '') .. ':' .. (generation[2] or '') .. ':' .. key
+local function generationOf(tag, epoch)
+  local forgot = redis.call('MGET', prefix .. 'forgot:', prefix .. 'forgot:' .. tag)
+  return epoch .. ':' .. (forgot[1] or '') .. ':' .. (forgot[2] or '')
 end
 `;
 
@@ -42,48 +41,18 @@ export function readEntry(text: string, nowMs: number) {
   return { value, ageMs: Math.max(0, Math.floor(nowMs - Number(created))) };
 }
 
-const lookUp = `${layout}
-local epoch = redis.call('HGET', counters, 'epoch') or ''
-local function find(key)
-  local text = redis.call('GET', prefix .. 'value:' .. epoch .. ':' .. key)
-  if not text then return nil end
-  local time = redis.call('TIME')
-  return { 'hit', text, string.format('%.0f', tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000) }
-end
-`;
-
-/** Finds an entry without a use of it. Argument: key. Answers as `claimScript` for a hit, or `none`. */
-export const peekScript = `${lookUp}
-return find(ARGV[1]) or { 'none' }
-`;
-
 /**
- * Finds an entry or takes the lock to fill it. Arguments: key, tag, the id of the hub, a token that begins with
- * it, and the lease of the lock in milliseconds. Answers the outcome and
- * - `hit`: the text of the value and the time of Redis;
- * - `yours`: nothing more, the caller fills. A hub takes its own locks over: it fills a key once at a time;
- * - `wait`: the remaining milliseconds of the other hub's lock.
+ * Finds an entry without a use of it. Arguments: key and tag. Answers the generation of the tag and, for an entry, the
+ * text of its value and the time of Redis.
  */
-export const claimScript = `${lookUp}
-local key, tag, hub, token, leaseMs = unpack(ARGV)
-local hit = find(key)
-if hit then return hit end
-local lock = lockOf(tag, key)
-local holder = redis.call('GET', lock)
-if holder and string.sub(holder, 1, #hub) ~= hub then
-  return { 'wait', redis.call('PTTL', lock) }
-end
-redis.call('SET', lock, token, 'PX', leaseMs)
-return { 'yours' }
-`;
-
-/** Extends the lock of a fill. Arguments: key, tag, token, lease. Answers `yours`, or `lost`. */
-export const renewScript = `${layout}
-local key, tag, token, leaseMs = unpack(ARGV)
-local lock = lockOf(tag, key)
-if redis.call('GET', lock) ~= token then return { 'lost' } end
-redis.call('PEXPIRE', lock, leaseMs)
-return { 'yours' }
+export const findScript = `${layout}
+local key, tag = unpack(ARGV)
+local epoch = redis.call('HGET', counters, 'epoch') or ''
+local text = redis.call('GET', prefix .. 'value:' .. epoch .. ':' .. key)
+if not text then return { generationOf(tag, epoch) } end
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
+return { generationOf(tag, epoch), text, string.format('%.0f', now) }
 `;
 
 /** Lifetime of counters and generations after their last use. */
@@ -93,14 +62,14 @@ const [maxExpired, maxForgotten] = [1_000, 500];
 
 /**
  * Changes the index, in one step for all hubs. Arguments: a change as JSON (`IndexChange` in `redis-index.ts`), the
- * value of a fill, and the channel. Answers `done`, or why Redis took no writes, and the fields that
+ * value of a new entry, and the channel. Answers `done`, or why Redis took no writes, and the fields that
  * `redis-index.ts` reads.
  *
  * A full Redis refuses a script's first write, or none: a write that needs memory therefore goes first.
  */
 export const indexScript = `${layout}
 local change, value, channel = cjson.decode(ARGV[1]), ARGV[2], ARGV[3]
-local counts, uses, fill, forget, drop = change.counts, change.uses, change.fill, change.forget, change.drop
+local counts, uses, put, forget = change.counts, change.uses, change.put, change.forget
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local epoch = redis.call('HGET', counters, 'epoch') or ''
@@ -128,21 +97,12 @@ local function last(name, milliseconds)
     redis.call('PEXPIRE', name, text(milliseconds))
   end
 end
-local function publish(message) redis.call('PUBLISH', channel, cjson.encode(message)) end
 
 local status, order = 'done', 0
-if fill or #uses > 0 or next(counts) then
+if put or #uses > 0 or next(counts) then
   order = redis.pcall('HINCRBY', counters, 'order', #uses + 1)
   if type(order) == 'table' then status, order = order.err, 0 end
 end
-local isOwner, outcome = false, fill and fill.outcome
-if fill then
-  local lock = lockOf(fill.tag, fill.key)
-  isOwner = redis.call('GET', lock) == fill.token
-  -- Before any step that can fail: no hub must wait for a fill that has ended.
-  if isOwner then redis.pcall('DEL', lock) end
-end
-
 if order > 0 or forget or epoch == '' then
   local size = redis.call('HLEN', facts)
   if epoch == '' or redis.call('HEXISTS', counters, 'bytes') == 0
@@ -158,7 +118,6 @@ if order > 0 then
     redis.call('ZADD', recency, 'XX', order - #uses - 1 + place, key)
   end
 end
-if drop and redis.call('GET', nameOf(drop)) == value then remove(drop) end
 
 local forgotten, cursor = 0, '0'
 if forget then
@@ -166,7 +125,7 @@ if forget then
     local name = prefix .. 'forgot:' .. forget.tag
     redis.call('UNLINK', name)
     redis.call('SET', name, text(tonumber(time[1]) * 1000000 + tonumber(time[2])), 'PX', ${idleMs})
-    publish({ forgot = forget.tag })
+    redis.call('PUBLISH', channel, cjson.encode({ forgot = forget.tag }))
   end
   local page = redis.call('HSCAN', facts, forget.cursor, 'COUNT', ${maxForgotten})
   cursor = page[1]
@@ -181,33 +140,28 @@ if forget then
 end
 
 local swept = sweep(${maxExpired})
-if isOwner then
-  if outcome == 'kept' then
-    local key, bytes = fill.key, #fill.key + #value
-    outcome = 'given'
-    if order > 0 then remove(key) end
-    if order > 0 and bytes <= fill.maxBytes then
-      outcome = 'kept'
-      local expires = text(now + fill.ttlMs)
-      redis.call('SET', nameOf(key), text(now) .. ' ' .. expires .. ' ' .. value, 'PX', text(fill.ttlMs))
-      redis.call('HSET', facts, key, bytes .. ' ' .. expires .. ' ' .. fill.tag)
-      redis.call('ZADD', recency, order, key)
-      redis.call('ZADD', expiry, expires, key)
-      local total = redis.call('HINCRBY', counters, 'bytes', bytes)
-      local size = redis.call('ZCARD', recency)
-      while size > 0 and (size > fill.maxEntries or total > fill.maxBytes) do
-        remove(redis.call('ZRANGE', recency, 0, 0)[1])
-        redis.call('HINCRBY', counters, 'evictions', 1)
-        total = tonumber(redis.call('HGET', counters, 'bytes'))
-        size = size - 1
-      end
-      -- All to the same end: no part of the index expires before another.
-      local lastMs = math.max(fill.ttlMs, redis.call('PTTL', facts) - 1000) + 1000
-      for _, name in ipairs({ facts, recency, expiry }) do redis.call('PEXPIRE', name, text(lastMs)) end
-      last(counters, lastMs)
+if order > 0 and put and generationOf(put.tag, epoch) == put.generation then
+  local key, bytes = put.key, #put.key + #value
+  remove(key)
+  if bytes <= put.maxBytes then
+    local expires = text(now + put.ttlMs)
+    redis.call('SET', nameOf(key), text(now) .. ' ' .. expires .. ' ' .. value, 'PX', text(put.ttlMs))
+    redis.call('HSET', facts, key, bytes .. ' ' .. expires .. ' ' .. put.tag)
+    redis.call('ZADD', recency, order, key)
+    redis.call('ZADD', expiry, expires, key)
+    local total = redis.call('HINCRBY', counters, 'bytes', bytes)
+    local size = redis.call('ZCARD', recency)
+    while size > 0 and (size > put.maxEntries or total > put.maxBytes) do
+      remove(redis.call('ZRANGE', recency, 0, 0)[1])
+      redis.call('HINCRBY', counters, 'evictions', 1)
+      total = tonumber(redis.call('HGET', counters, 'bytes'))
+      size = size - 1
     end
+    -- All to the same end: no part of the index expires before another.
+    local lastMs = math.max(put.ttlMs, redis.call('PTTL', facts) - 1000) + 1000
+    for _, name in ipairs({ facts, recency, expiry }) do redis.call('PEXPIRE', name, text(lastMs)) end
+    last(counters, lastMs)
   end
-  publish({ key = fill.key, outcome = outcome, value = outcome == 'given' and value or nil })
 end
 
 if order > 0 then

@@ -2,7 +2,7 @@ import { HubError, createAbortScope, createSingleFlight } from '#core';
 import type { Found } from './exact-cache.ts';
 
 /** One search for a value, with the fill if one is needed, for all calls that wait for it. */
-type Flight = {
+export type Flight = {
   /** Its key in the single flight. */
   readonly id: string;
   readonly tag: string;

@@ -1,4 +1,7 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
 import { describeWithRedis } from '#helpers/redis';
+import { parseForgotten } from '../../hub/cache/redis-cache.ts';
 import { until } from '../contracts/recorder.ts';
 import { cacheContract, wide } from './contract.ts';
 import { becomes, newPrefix, startHub } from './redis-hub.ts';
@@ -26,3 +29,17 @@ describeWithRedis('on a real Redis', url => {
     },
   });
 });
+
+test.for([
+  ['{"forgot":""}', { tag: undefined }],
+  ['{"forgot":"\\"a\\\\\\"\\""}', { tag: 'a"' }],
+  ['{"forgot":"no JSON"}', undefined],
+  ['{"forgot":"1"}', undefined],
+  ['{"forgot":1}', undefined],
+  ['{}', undefined],
+  ['[]', undefined],
+  ['null', undefined],
+  ['hello', undefined],
+] as const)('the message %s tells of a forget: %o', ([message, expected]) =>
+  assert.deepEqual(parseForgotten(message), expected),
+);

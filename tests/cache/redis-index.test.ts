@@ -54,8 +54,9 @@ describe('counts and uses', () => {
     const { index, clock, requests } = openIndex();
     index.applySoon();
     index.count('misses');
-    index.apply({ drop: 'a' }, 'text');
-    assert.deepEqual(requests, [{ counts: { misses: 1 }, uses: [], drop: 'a' }]);
+    const forget = { tag: 'a', cursor: '0' };
+    index.apply({ forget });
+    assert.deepEqual(requests, [{ counts: { misses: 1 }, uses: [], forget }]);
     assert.equal(clock.waiting, 0);
   });
 
