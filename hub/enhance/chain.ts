@@ -1,6 +1,7 @@
 import { type Clock, type Log, DeadlineExceeded, messageOf, within } from '#core';
 import { type Models, ModelFailure } from '#models';
 import { findFault } from './check-output.ts';
+import { frame } from './frame.ts';
 import { type Attempt, type CachedResult, inWords } from './result.ts';
 import type { ChosenRule } from './rules.ts';
 
@@ -69,8 +70,7 @@ export function createChain(needs: {
     const totalMs = model === wanted.at(-1) ? leftMs : Math.max(leastMs, leftMs * share);
     const request = {
       model,
-      system: rule.systemPrompt,
-      prompt,
+      ...frame(prompt, rule.systemPrompt),
       options: { ...rule.options },
       firstTokenMs: Math.min(isLoaded ? rule.firstTokenMs : rule.loadMs, totalMs),
       totalMs,

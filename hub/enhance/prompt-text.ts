@@ -1,4 +1,5 @@
 import type { EnhancementRule } from '#config';
+import { frame } from './frame.ts';
 
 /**
  * Normalizes a prompt for caches and models: Unicode NFC, `\n` as line end, no blank lines at the end. Case and
@@ -18,7 +19,8 @@ const bytesPerToken = 3;
  * part that does not fit.
  */
 export function whyTooLong(prompt: string, { systemPrompt, options }: EnhancementRule) {
-  const bytes = Buffer.byteLength(prompt) + Buffer.byteLength(systemPrompt);
+  const sent = frame(prompt, systemPrompt);
+  const bytes = Buffer.byteLength(sent.system) + Buffer.byteLength(sent.prompt);
   const tokens = Math.ceil(bytes / bytesPerToken);
   if (tokens <= options.num_ctx) return undefined;
   return `the prompt is too long: with the system prompt it has up to ${tokens} tokens, and the window of the model ${options.num_ctx}. Shorten it, or raise "num_ctx" in the options of the rule`;

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { cacheKey } from '#cache';
 import { type EnhancementRule, type EnhancementRules, foldClientName } from '#config';
 import { canonicalOf } from './canonical.ts';
+import { frameVersion } from './frame.ts';
 import { maxComparedLength } from './guards.ts';
 
 /** The rule for a client, with derived values. */
@@ -22,10 +23,10 @@ const maxClients = 1_000;
 
 /** Finds the rules of clients. `usualModel` is for rules that name no model. */
 export function createRuleBook(current: () => EnhancementRules, usualModel: string) {
-  function hashOf({ model, systemPrompt, options }: EnhancementRule): string {
+  function hashOf({ model, systemPrompt, options, maxGrowth }: EnhancementRule): string {
     const parts = Object.entries(options).toSorted(([a], [b]) => (a < b ? -1 : 1));
-    const text = JSON.stringify([model ?? usualModel, systemPrompt, parts]);
-    return hash('sha256', text);
+    const given = [frameVersion, model ?? usualModel, systemPrompt, maxGrowth, parts];
+    return hash('sha256', JSON.stringify(given));
   }
 
   function choose(rules: EnhancementRules, given: string): ChosenRule {

@@ -3,6 +3,7 @@ import { describe, test } from 'vitest';
 import { type ExactCache, createMemoryCache } from '#cache';
 import { systemClock } from '#core';
 import { until } from '#helpers/hub';
+import { frame } from '../../hub/enhance/frame.ts';
 import { busy, modelNamed } from '../doubles/ollama.ts';
 import { type RulesChanges, quick } from './rules-of.ts';
 import { openScene, roomy } from './enhancer-scene.ts';
@@ -43,9 +44,10 @@ describe('a prompt', () => {
       attempts: [],
     });
     const body = scene.ollama.received('/api/chat')[0]?.body ?? assert.fail();
+    const { system, prompt } = frame('make it good', 'Code first.');
     assert.deepEqual(body['messages'], [
-      { role: 'system', content: 'Code first.' },
-      { role: 'user', content: 'make it good' },
+      { role: 'system', content: system },
+      { role: 'user', content: prompt },
     ]);
     assert.deepEqual(body['options'], { temperature: 0.2, num_ctx: 8192, num_predict: 2048 });
     assert.equal(body['think'], false);

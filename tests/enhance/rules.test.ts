@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { describe, test } from 'vitest';
+import { cacheKey, createMemoryCache } from '#cache';
+import { systemClock } from '#core';
 import { compareGuarded } from '../../hub/enhance/guards.ts';
 import { createRuleBook, keysOf } from '../../hub/enhance/rules.ts';
+import { modelNamed } from '../doubles/ollama.ts';
 import { readPairs } from '../bench/pairs-table.ts';
-import { type RulesChanges, rulesOf } from './rules-of.ts';
-import { openScene } from './enhancer-scene.ts';
+import { type RulesChanges, quick, rulesOf } from './rules-of.ts';
+import { openScene, roomy } from './enhancer-scene.ts';
 
 const prompt = 'rename the file config.yaml to settings.yaml';
 /** The same canonical form. */
@@ -74,4 +78,27 @@ describe('without embeddings, a prompt', () => {
     assert.equal((await scene.enhance(prompt)).source, 'l1');
     assert.equal((await scene.enhance(polite)).source, 'model');
   });
+});
+
+test('results from before the frame and its checks are not found in either cache', async () => {
+  const { model, systemPrompt } = quick;
+  const options = Object.entries(rulesOf().default.options).toSorted(([a], [b]) =>
+    a < b ? -1 : 1,
+  );
+  const oldHash = hash('sha256', JSON.stringify([model, systemPrompt, options]));
+  const { digest } = modelNamed(model);
+  const oldScope = ['default', 'default', oldHash, model, digest];
+  const exact = createMemoryCache(roomy, { clock: systemClock });
+  const value = { kind: 'made', prompt: 'Canberra.', model, digest, isOwn: true, attempts: [] };
+  const keeping = { tag: 'default', ttlMs: 60_000, isReadable: () => true };
+  await exact.getOrFill(
+    cacheKey(['prompt', ...oldScope, prompt]),
+    keeping,
+    async () => ({ value: JSON.stringify(value), isKept: true }),
+    AbortSignal.timeout(5_000),
+  );
+  await using scene = await openScene({ exact });
+  assert.equal((await scene.enhance(prompt)).source, 'model');
+  const { scope } = keysOf(createRuleBook(() => rulesOf(), 'm').choose(), digest, prompt);
+  assert.notEqual(scope, cacheKey(['scope', ...oldScope]));
 });
