@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { HubError, isObject } from '#core';
+import { z } from 'zod';
+import { HubError } from '#core';
 import { type FileChange, type WriteWhole, readExactly, writeBack } from './client/file.ts';
 
 type Needs = {
@@ -11,21 +12,23 @@ type Needs = {
   readonly now: () => number;
 };
 
-type RecordedFile = {
-  readonly file: string;
+const recordedFile = z.object({
+  file: z.string(),
   /** The earlier text; null if the file did not exist. */
-  readonly before: string | null;
+  before: z.string().nullable(),
   /** SHA-256 of the text that the import writes; null if it removes the file. */
-  readonly after: string | null;
-  readonly copy?: string;
-};
+  after: z.string().nullable(),
+  copy: z.string().optional(),
+});
+type RecordedFile = Readonly<z.output<typeof recordedFile>>;
 
-type StoredRecord = {
-  readonly at: string;
+const storedRecord = z.object({
+  at: z.string(),
   /** Names of the servers that the import added to the config. */
-  readonly added: readonly string[];
-  readonly files: readonly RecordedFile[];
-};
+  added: z.array(z.string()).readonly(),
+  files: z.array(recordedFile).readonly(),
+});
+type StoredRecord = Readonly<z.output<typeof storedRecord>>;
 
 /** Maximum number of records; the oldest is dropped. */
 const maxRecords = 20;
@@ -134,33 +137,14 @@ async function numbersIn(folder: string): Promise<readonly number[]> {
 }
 
 async function read(path: string): Promise<StoredRecord> {
-  let value: unknown;
   try {
-    value = JSON.parse(await readFile(path, 'utf8'));
+    return storedRecord.parse(JSON.parse(await readFile(path, 'utf8')));
   } catch (error) {
     throw unreadable(path, error);
   }
-  const { at, added, files } = isObject(value) ? value : {};
-  if (typeof at !== 'string' || !Array.isArray(added) || !Array.isArray(files))
-    throw unreadable(path);
-  return {
-    at,
-    added: added.map(String),
-    files: files.map((one: unknown) => recordedFile(one, path)),
-  };
 }
 
-function recordedFile(value: unknown, path: string): RecordedFile {
-  const { file, before, after, copy } = isObject(value) ? value : {};
-  if (typeof file !== 'string' || !isTextOrNull(before) || !isTextOrNull(after))
-    throw unreadable(path);
-  return { file, before, after, ...(typeof copy === 'string' && { copy }) };
-}
-
-const isTextOrNull = (value: unknown): value is string | null =>
-  value === null || typeof value === 'string';
-
-const unreadable = (path: string, cause?: unknown) =>
+const unreadable = (path: string, cause: unknown) =>
   new HubError(
     'HUB_CONFIG_INVALID',
     `${path}: it is not a record of an import. Remove it; backups of the clients' files are beside them`,

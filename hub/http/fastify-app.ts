@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { HubError } from '#core';
 import type { ContainerUsages } from '#dashboard';
-import { createInstallJobs } from '#installs';
+import { createInstallJobs, readInstallBody } from '#installs';
 import { errorAnswer } from '#jsonrpc';
 import { idOf, retryAfterSeconds } from '#transports';
 import { type RouteAdmission, isMcp, refusalBody } from './admission.ts';
@@ -119,12 +119,7 @@ function registerRoutes(
     login,
     hub: { version: hub.version, backend: hub.engine.backend, health, usages },
     ...(installJobs && {
-      installs: {
-        ...installs,
-        ...installJobs,
-        // Loaded on first use, because its schema takes memory.
-        read: async body => (await import('./routes/install-body.ts')).readInstallBody(body),
-      },
+      installs: { ...installs, ...installJobs, read: readInstallBody },
     }),
   });
   mcpRoutes(app, needs, admission);

@@ -1,14 +1,7 @@
 import { HubError } from '#core';
 import { type FilledInputs, createFilling, literal } from './filling.ts';
-import type {
-  Argument,
-  Draft,
-  InstallEntry,
-  InstallRequest,
-  ServerJson,
-  ServerPackage,
-  ServerTransport,
-} from './request.ts';
+import type { Draft, InstallEntry, InstallRequest } from './request.ts';
+import type { Argument, ServerJson, ServerPackage, ServerTransport } from './server-json.ts';
 import { nameOfRegistered, parseSource } from './source.ts';
 
 const invalid = (message: string, data: { readonly [key: string]: readonly string[] } = {}) =>

@@ -1,5 +1,5 @@
 import { HubError } from '#core';
-import type { Argument, Input, NamedInput } from './request.ts';
+import type { Argument, Input, NamedInput } from './server-json.ts';
 
 /** A value that the request must supply. `path` is its place in the request. */
 export type Missing = {

@@ -1,6 +1,12 @@
 export { createFolderUpkeep } from './folder-upkeep.ts';
 export { type InstallJobs, createInstallJobs, installKind } from './install-jobs.ts';
 export type { Installed, Installs, InstallsNeeds } from './installs.ts';
-export { createLazyInstalls, draftLazily, maxUnfinished, tryServerLazily } from './lazy.ts';
+export {
+  createLazyInstalls,
+  draftLazily,
+  maxUnfinished,
+  readInstallBody,
+  tryServerLazily,
+} from './lazy.ts';
 export { createPins, registriesOf } from './pins.ts';
 export type { InstallProgress, InstallRequest } from './request.ts';

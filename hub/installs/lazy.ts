@@ -51,3 +51,9 @@ export const tryServerLazily: typeof tryNow = async (...wanted) => {
   const { tryServer } = await import('./trial.ts');
   return await tryServer(...wanted);
 };
+
+/** Parses the body of `POST /servers/install`. Rejects with HUB_REQUEST_INVALID that names each invalid field. */
+export async function readInstallBody(given: unknown): Promise<InstallRequest> {
+  const { parseInstallBody } = await import('./install-body.ts');
+  return parseInstallBody(given);
+}

@@ -156,7 +156,6 @@ export function createJobs(needs: JobsNeeds) {
         title: shown.title(title),
         principal,
         startedAt: clock.now(),
-        progress: undefined,
         state: 'running',
       };
       const record = add(job, cancel);

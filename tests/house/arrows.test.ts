@@ -54,7 +54,7 @@ const keptTo: Readonly<Record<string, readonly string[]>> = {
   'smol-toml': ['clients'],
   ws: ['connector', 'transports'],
   yaml: ['config'],
-  zod: ['broker', 'builtin', 'config', 'http'],
+  zod: ['broker', 'builtin', 'clients', 'config', 'installs', 'jobs', 'servers'],
 };
 
 const floorOf = new Map(

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { isObject } from '#core';
-import { readInstallBody } from '../../hub/http/routes/install-body.ts';
+import { parseInstallBody } from '../../hub/installs/install-body.ts';
 import { draftOf } from '../../hub/installs/draft.ts';
 
 /** The draft that a body comes to. */
-const draft = (body: object) => draftOf(readInstallBody(body));
+const draft = (body: object) => draftOf(parseInstallBody(body));
 const entryOf = (server: object, more: object = {}) => draft({ server, ...more }).entry;
 
 /** As the registry publishes servers (schema of December 2025). */
@@ -347,6 +347,6 @@ describe('a body that is wrong is refused by the name of the field', () => {
     [{ package: 'x', variables: { a: 'b' } }, /variables: goes with "server" only/],
     [{ server: { packages: [{}] } }, /server\.name: is missing/],
   ])('%j', (body, message) => {
-    assert.throws(() => draftOf(readInstallBody(body)), { code: 'HUB_REQUEST_INVALID', message });
+    assert.throws(() => draftOf(parseInstallBody(body)), { code: 'HUB_REQUEST_INVALID', message });
   });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { createFilling } from '../../hub/installs/filling.ts';
-import type { Argument, Input, NamedInput } from '../../hub/installs/request.ts';
+import type { Argument, Input, NamedInput } from '../../hub/installs/server-json.ts';
 
 type Given = Readonly<Record<string, string>>;
 

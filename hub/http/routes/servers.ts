@@ -1,6 +1,12 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { isObject } from '#core';
-import type { InstallJobs, InstallProgress, Installed, Installs } from '#installs';
+import {
+  type InstallJobs,
+  type InstallProgress,
+  type Installed,
+  type Installs,
+  readInstallBody,
+} from '#installs';
 import { type Server, describeListing, describeServer, restartNow, startNow } from '#servers';
 import type { RouteAdmission } from '../admission.ts';
 import { type HttpSystem, reportOf } from '../errors.ts';
@@ -95,9 +101,7 @@ type InstallNeeds = {
 /** `POST /servers/install` and `DELETE /servers/{name}` (spec 1.6). */
 export function installRoutes(app: FastifyInstance, needs: InstallNeeds): void {
   app.post('/servers/install', administered, async (request, reply) => {
-    // Loaded on first use, because its schema takes memory.
-    const { readInstallBody } = await import('./install-body.ts');
-    const wanted = readInstallBody(request.body);
+    const wanted = await readInstallBody(request.body);
     const signal = hangUpOf(reply);
     const { name: principal } = needs.admission.principalOf(request);
     const install = (tell: (progress: InstallProgress) => void) =>

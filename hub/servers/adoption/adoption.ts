@@ -1,4 +1,5 @@
 import { createHmac, randomInt } from 'node:crypto';
+import { z } from 'zod';
 import type { ServerConfig } from '#config';
 import { HubError, isObject, tryParseJson } from '#core';
 import { readMessage } from '#jsonrpc';
@@ -88,18 +89,20 @@ export async function resumeSession(
   return known;
 }
 
-/** The saved handle of a running server, by which a later run of the hub adopts it. */
-export type Handle = {
-  readonly digest: string;
+const savedHandle = z.object({
+  digest: z.string(),
   /** The handle by which its runtime finds it. */
-  readonly instance: string;
+  instance: z.string(),
   /** The response to `initialize` as the server wrote it; undefined for a stateless server. */
-  readonly introduction: string | undefined;
+  introduction: z.string().optional(),
   /** Number of earlier runs of the hub that used it. Each has its own range of request ids. */
-  readonly generation: number;
+  generation: z.int(),
   /** Tells it from the instance it replaced. */
-  readonly variant: string | undefined;
-};
+  variant: z.string().optional(),
+});
+
+/** The saved handle of a running server, by which a later run of the hub adopts it. */
+export type Handle = Readonly<z.output<typeof savedHandle>>;
 
 /** Handles of servers that outlive a killed hub, by server name. */
 export type Handles = ReturnType<typeof createHandles>;
@@ -119,7 +122,7 @@ export function createHandles(kept: Table) {
     /** Reads the handles of the last run. Must be awaited first. */
     async load(): Promise<void> {
       for (const [server, text] of await kept.entries()) {
-        const handle = readHandle(text);
+        const { data: handle } = savedHandle.safeParse(tryParseJson(text));
         if (handle) handles.set(server, handle);
       }
     },
@@ -138,17 +141,6 @@ export function createHandles(kept: Table) {
     isAwaited: (containerId: string): boolean =>
       Array.from(handles.values()).some(({ instance }) => instance.startsWith(`${containerId} `)),
   };
-}
-
-function readHandle(text: string): Handle | undefined {
-  const value = tryParseJson(text);
-  if (!isObject(value)) return undefined;
-  const { digest, instance, introduction, generation, variant } = value;
-  if (typeof digest !== 'string' || typeof instance !== 'string') return undefined;
-  if (introduction !== undefined && typeof introduction !== 'string') return undefined;
-  if (variant !== undefined && typeof variant !== 'string') return undefined;
-  if (typeof generation !== 'number' || !Number.isSafeInteger(generation)) return undefined;
-  return { digest, instance, introduction, generation, variant };
 }
 
 /** A digest of everything a server is launched from. It is keyed, so that a reader cannot guess values. */

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { entryKeys } from '#config';
 import { HubError } from '#core';
-import { readInstallBody } from '../../../hub/http/routes/install-body.ts';
-import { draftOf } from '../../../hub/installs/draft.ts';
+import { parseInstallBody } from '../../hub/installs/install-body.ts';
+import { draftOf } from '../../hub/installs/draft.ts';
 
 /** What a body with this key besides is refused with; undefined where it is taken. */
 function refusalOf(key: string): string | undefined {
   try {
-    readInstallBody({ package: 'docker:tool:1', [key]: null });
+    parseInstallBody({ package: 'docker:tool:1', [key]: null });
     return undefined;
   } catch (error) {
     return error instanceof HubError ? error.message : assert.fail(String(error));
@@ -35,7 +35,7 @@ describe('the body of an install', () => {
       max_line: '1m',
       era: 'legacy',
     };
-    const { entry } = draftOf(readInstallBody({ package: 'docker:tool:1', ...given }));
+    const { entry } = draftOf(parseInstallBody({ package: 'docker:tool:1', ...given }));
     assert.deepEqual(entry, { package: 'docker:tool:1', ...given });
   });
 
@@ -52,7 +52,7 @@ describe('the body of an install', () => {
   });
 
   test('names every key that it does not know beside what else is wrong', () => {
-    assert.throws(() => readInstallBody({ package: 7, pakage: 'x', comand: 'y' }), {
+    assert.throws(() => parseInstallBody({ package: 7, pakage: 'x', comand: 'y' }), {
       code: 'HUB_REQUEST_INVALID',
       message: /^package: write a string\npakage: is no field .*\ncomand: is no field .*command/,
     });

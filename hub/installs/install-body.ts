@@ -1,53 +1,10 @@
 import { z } from 'zod';
 import { entryKeys } from '#config';
 import { HubError, isObject } from '#core';
-import type { InstallRequest } from '#installs';
+import type { InstallRequest } from './request.ts';
+import { serverJson, text } from './server-json.ts';
 
-const text = z.string().max(65_536);
 const texts = z.record(z.string().max(256), text);
-
-const input = z.object({
-  description: text.optional(),
-  isRequired: z.boolean().optional(),
-  isSecret: z.boolean().optional(),
-  format: z.string().optional(),
-  value: text.optional(),
-  default: text.optional(),
-  choices: z.array(text).optional(),
-});
-const inputWithVariables = input.extend({
-  variables: z.record(z.string(), input).optional(),
-});
-const namedInput = inputWithVariables.extend({ name: z.string().min(1) });
-const argument = inputWithVariables.extend({
-  type: z.enum(['positional', 'named']),
-  name: z.string().min(1).optional(),
-  valueHint: z.string().min(1).optional(),
-});
-const transport = z.object({
-  type: z.string(),
-  url: text.optional(),
-  headers: z.array(namedInput).max(100).optional(),
-  variables: z.record(z.string(), input).optional(),
-});
-const packaged = z.object({
-  registryType: z.string(),
-  registryBaseUrl: text.optional(),
-  identifier: z.string().min(1),
-  version: z.string().min(1).optional(),
-  fileSha256: z.string().optional(),
-  transport: transport.optional(),
-  runtimeArguments: z.array(argument).max(100).optional(),
-  packageArguments: z.array(argument).max(100).optional(),
-  environmentVariables: z.array(namedInput).max(100).optional(),
-});
-/** Unknown keys are ignored: publishers add their own, and the schema grows. */
-const serverJson = z.object({
-  name: z.string().min(1),
-  description: text.optional(),
-  packages: z.array(packaged).max(50).optional(),
-  remotes: z.array(transport).max(50).optional(),
-});
 
 const body = z
   .object({
@@ -78,7 +35,7 @@ const ownKeys = Object.keys(body.shape);
 const handedOn = entryKeys.filter(key => !ownKeys.includes(key) && !saidOtherwise.has(key));
 
 /** Parses the body of `POST /servers/install`. Throws HUB_REQUEST_INVALID that names each invalid field. */
-export function readInstallBody(given: unknown): InstallRequest {
+export function parseInstallBody(given: unknown): InstallRequest {
   const hasServer = isObject(given) && given['server'] !== undefined;
   const current = hasServer ? { ...given, server: renamed(given['server'], 0) } : given;
   const parsed = body.safeParse(current);

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+
+export const text = z.string().max(65_536);
+
+const input = z.object({
+  description: text.optional(),
+  isRequired: z.boolean().optional(),
+  isSecret: z.boolean().optional(),
+  format: z.string().optional(),
+  value: text.optional(),
+  default: text.optional(),
+  choices: z.array(text).readonly().optional(),
+});
+const inputWithVariables = input.extend({
+  variables: z.record(z.string(), input).optional(),
+});
+const namedInput = inputWithVariables.extend({ name: z.string().min(1) });
+const argument = inputWithVariables.extend({
+  type: z.enum(['positional', 'named']),
+  name: z.string().min(1).optional(),
+  valueHint: z.string().min(1).optional(),
+});
+const transport = z.object({
+  type: z.string(),
+  url: text.optional(),
+  headers: z.array(namedInput).max(100).optional(),
+  variables: z.record(z.string(), input).optional(),
+});
+const packaged = z.object({
+  registryType: z.string(),
+  registryBaseUrl: text.optional(),
+  identifier: z.string().min(1),
+  version: z.string().min(1).optional(),
+  fileSha256: z.string().optional(),
+  transport: transport.optional(),
+  runtimeArguments: z.array(argument).max(100).optional(),
+  packageArguments: z.array(argument).max(100).optional(),
+  environmentVariables: z.array(namedInput).max(100).optional(),
+});
+/** A server in the official registry. Unknown keys are ignored: publishers add their own, and the schema grows. */
+export const serverJson = z.object({
+  name: z.string().min(1),
+  description: text.optional(),
+  packages: z.array(packaged).max(50).optional(),
+  remotes: z.array(transport).max(50).optional(),
+});
+
+export type ServerJson = z.output<typeof serverJson>;
+export type ServerPackage = z.output<typeof packaged>;
+export type ServerTransport = z.output<typeof transport>;
+/** A value that the publisher of a server fixes or leaves to the user. A fixed one may have `{name}` placeholders. */
+export type Input = z.output<typeof inputWithVariables>;
+export type NamedInput = z.output<typeof namedInput>;
+export type Argument = z.output<typeof argument>;
