@@ -64,8 +64,22 @@ export async function startEnhancement(
     () => rules.current,
     async ({ embeddingModel, judgeModel: model }) => {
       const { createSemanticCache, createJudge } = await loadSemanticCache();
+      const { createTable } = await import('#store');
+      const tableIn = (name: string, maxEntries: number) =>
+        createTable({ file: join(dataFolder, `semantic-${name}.json`), maxEntries }, { log });
       const judge = model === undefined ? undefined : createJudge({ model }, { models, clock });
-      const needs = { models, vectors: await (vectors ??= openVectors()), judge, clock, log };
+      const tables = {
+        thresholds: tableIn('thresholds', 20),
+        judgements: tableIn('judgements', 2_000),
+      };
+      const needs = {
+        models,
+        vectors: await (vectors ??= openVectors()),
+        judge,
+        tables,
+        clock,
+        log,
+      };
       return createSemanticCache({ embeddingModel }, needs);
     },
   );

@@ -58,8 +58,8 @@ export function readBackends({ text, secret, address, number, flag }: Variables)
       maxEntries: number('CACHE_MAX_SIZE', 1, 1_000_000) ?? 1000,
       // Below 1 MiB hardly a page fits; Redis and Node cannot store values above a few GiB.
       maxBytes: number('CACHE_MAX_BYTES', mebibyte, 4096 * mebibyte) ?? 32 * mebibyte,
-      /** Minimum cosine similarity, from 0 to 1, for two prompts to count as the same. */
-      similarityThreshold: number('CACHE_SIMILARITY_THRESHOLD', 0, 1, 'fraction') ?? 0.85,
+      /** Minimum cosine similarity of two prompts, from 0 to 1. Undefined: it is calibrated. */
+      similarityThreshold: number('CACHE_SIMILARITY_THRESHOLD', 0, 1, 'fraction'),
     },
     breaker: {
       failureThreshold: number('CB_FAILURE_THRESHOLD', 1, 1000) ?? 3,

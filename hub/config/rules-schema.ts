@@ -54,15 +54,15 @@ const timeouts = describeKeys(
 const cache = describeKeys(
   z
     .strictObject({
-      mode: z.enum(['off', 'shadow', 'verified', 'threshold']),
+      mode: z.enum(['off', 'shadow', 'guarded', 'verified', 'threshold']),
       threshold: z.number().min(0).max(1),
       ttl: z.int().min(1).max(maxTtlSeconds),
     })
     .partial(),
   {
-    mode: 'When a prompt gets the cached result of another prompt with the same meaning. "verified": if the same meaning is certain or was checked by the judge model. "threshold": if the similarity is high enough, which is sometimes wrong. "shadow": never, but matches are counted. Equal prompts share a result in all of these modes. "off": only if the words are the same apart from politeness and typography; nothing is embedded. Default: "verified".',
+    mode: 'When a prompt gets the cached result of another prompt with the same meaning. "guarded": if the guards can explain every difference, and the similarity is above the threshold. "verified": if the words are the same apart from politeness and typography, or the judge model said so. "threshold": if the similarity is high enough and no guard objects, which is sometimes wrong. "shadow": never, but the matches of "guarded" are counted. "off": only if the words are the same apart from politeness and typography; nothing is embedded. Default: "guarded".',
     threshold:
-      'Minimum similarity of two prompts, from 0 to 1. Default: CACHE_SIMILARITY_THRESHOLD.',
+      'Minimum similarity of two prompts, from 0 to 1. Default: CACHE_SIMILARITY_THRESHOLD. If that is not set: in the modes "guarded" and "shadow" a value that the hub finds for each embedding model, in the others 0.85.',
     ttl: 'Seconds for which a result stays in the cache. Default: 86400 (one day).',
   },
 );
@@ -119,7 +119,7 @@ export const rulesSchema = describeKeys(
     embedding_model:
       'Model that computes the similarity of prompts. After a change, prompts that were embedded with another model are not found. Default: "nomic-embed-text".',
     judge_model:
-      'Model that decides whether two prompts mean the same if that is not certain. null: no model. Default: null.',
+      'Model that decides in the background whether two prompts mean the same if the guards cannot. Its answer is used for later prompts that differ in the same words. null: no model. Default: null.',
   },
 ).meta({
   title: 'AgentHub: rules for prompt improvement',

@@ -61,8 +61,8 @@ function ruleWithDefaults(own: WrittenRule, base: WrittenRule) {
     /** Replaces `firstTokenMs` if the model has to be loaded first. */
     loadMs: inMs(timeouts.load ?? 20),
     /** When the cached result of a prompt with the same meaning is used. */
-    cacheMode: cache.mode ?? 'verified',
-    /** Undefined: the value of CACHE_SIMILARITY_THRESHOLD. */
+    cacheMode: cache.mode ?? 'guarded',
+    /** Undefined: the value of CACHE_SIMILARITY_THRESHOLD, or a calibrated one. */
     threshold: cache.threshold,
     ttlMs: inMs(cache.ttl ?? 86_400),
     /** Maximum length of a result, as a multiple of the prompt's length. */

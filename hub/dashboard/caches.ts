@@ -106,6 +106,7 @@ ${facts([
   ['Stored', count(semantic.stored)],
   ['Passed over', count(semantic.errors)],
   ['Embeddings by', semantic.model],
+  ['Calibrated threshold', calibrated(semantic.calibration)],
   ['Judge', semantic.judge ?? 'none'],
   ['Stored in', semantic.vectors.backend],
 ])}</section>`
@@ -121,6 +122,12 @@ ${facts([
   ])}</section>`;
   return fragment('caches', '/dashboard/caches-partial', content);
 }
+
+type Calibration = NonNullable<CachesStats['semantic']>['calibration'];
+
+const calibrated = ({ compared, of, threshold }: Calibration): string =>
+  threshold?.toFixed(2) ??
+  (of === 0 ? 'not needed yet' : `in progress: ${compared} of ${of} pairs`);
 
 const sourceNames: Readonly<Record<string, string>> = {
   model: 'Written by the model',
@@ -143,8 +150,14 @@ export function explained({ found }: PromptLookup): Html {
     ['Rule', found.rule],
     ['Model', found.model],
     ['Not cached, because', found.refused],
-    ['Similar prompts', semantic && `${semantic.mode}, above ${semantic.threshold.toFixed(2)}`],
+    ['Similar prompts', semantic && `${semantic.mode}, ${inWords(semantic.threshold)}`],
   ])}${semantic?.error !== undefined && html`<p class="notice bad">${semantic.error}</p>`}${semantic && near(semantic)}</div>`;
+}
+
+/** The threshold in force, and what set it. */
+function inWords(threshold: NonNullable<Explanation['semantic']>['threshold']): string {
+  if (threshold?.value === undefined) return 'the embedding model is not calibrated yet';
+  return `above ${threshold.value.toFixed(2)} (${threshold.from})`;
 }
 
 function equalPrompt({ ageMs, error }: Explanation['exact']): Content {
@@ -157,7 +170,7 @@ function equalPrompt({ ageMs, error }: Explanation['exact']): Content {
 
 function near({ entries, threshold }: NonNullable<Explanation['semantic']>): Content {
   if (entries.length === 0) return html`<p class="note">No cached prompt is similar to it.</p>`;
-  const toneOf = (similarity: number) => (similarity >= threshold ? 'good' : 'idle');
+  const toneOf = (similarity: number) => (similarity > (threshold?.value ?? 1) ? 'good' : 'idle');
   return table('Similar cached prompts, most similar first', entries, [
     ['Cached prompt', ({ prompt }) => prompt],
     ['Similarity', ({ similarity: of }) => badge(toneOf(of), of.toFixed(3)), 'number'],

@@ -45,8 +45,8 @@ type Options = {
   readonly rules: () => EnhancementRules;
   /** For rules that name no model. */
   readonly model: string;
-  /** Similarity threshold for rules that set none. */
-  readonly threshold: number;
+  /** Similarity threshold for rules that set none. If undefined too, it is calibrated. */
+  readonly threshold: number | undefined;
 };
 
 type Needs = {
@@ -140,8 +140,7 @@ export function createEnhancer(options: Options, needs: Needs) {
     const digest =
       models.known(model)?.digest ||
       (await digests.find(model, chosen.rule.totalMs * digestShare, signal));
-    const { exact: exactKey, canonical, scope } = keysOf(chosen, digest, prompt);
-    const key = canonical ?? exactKey;
+    const { key, scope } = keysOf(chosen, digest, prompt);
     if (digest !== undefined) recent.note(request.prompt, { chosen, digest, key });
     const fill: Fill = async flight => {
       const epoch = semantic?.epoch;
@@ -156,10 +155,7 @@ export function createEnhancer(options: Options, needs: Needs) {
       ttlMs: chosen.rule.ttlMs,
       isReadable: (value: string) => parseResult(value) !== undefined,
     };
-    // The rule may have had another mode when the prompt was cached.
-    const found =
-      (canonical === undefined ? undefined : await exact.hit(exactKey)) ??
-      (await exact.getOrFill(key, keeping, fill, signal));
+    const found = await exact.getOrFill(key, keeping, fill, signal);
     const result = parseResult(found.value);
     // Redis did not remove the entry of another program.
     if (!result) return outcomeOf(await make(job, undefined, signal), request);
@@ -239,12 +235,10 @@ export function createEnhancer(options: Options, needs: Needs) {
     const [model] = chosen.models;
     const prompt = normalizePrompt(given);
     const digest = await digests.find(model, rule.totalMs * digestShare, signal);
-    const { exact: key, canonical, scope } = keysOf(chosen, digest, prompt);
-    const peek = async () =>
-      (await exact.peek(key)) ??
-      (canonical === undefined ? undefined : await exact.peek(canonical));
-    const peeked: { readonly ageMs: number | undefined; readonly error?: string } =
-      await peek().then(
+    const { key, scope } = keysOf(chosen, digest, prompt);
+    const peeked: { readonly ageMs: number | undefined; readonly error?: string } = await exact
+      .peek(key)
+      .then(
         found => ({ ageMs: found && Math.round(found.ageMs) }),
         (error: unknown) => ({ ageMs: undefined, error: messageOf(error) }),
       );

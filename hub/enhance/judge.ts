@@ -9,10 +9,8 @@ export type Judge = ReturnType<typeof createJudge>;
 
 type Options = {
   readonly model: string;
-  /** Deadline of `approve`; 400 ms by default. */
+  /** Deadline of an answer; 30 s by default. */
   readonly deadlineMs?: number;
-  /** Deadline of `ponder`; 30 s by default. */
-  readonly ponderMs?: number;
 };
 
 type Needs = { readonly models: Pick<Models, 'complete'>; readonly clock: Clock };
@@ -36,15 +34,11 @@ const format: JsonObject = {
 const maxAnswerTokens = 32;
 
 export function createJudge(given: Options, { models, clock }: Needs) {
-  const { model, deadlineMs = 400, ponderMs = 30_000 } = given;
+  const { model, deadlineMs: totalMs = 30_000 } = given;
 
-  async function ask(
-    pair: readonly string[],
-    totalMs: number,
-    signal: AbortSignal,
-  ): Promise<Judgement> {
+  async function ask(a: string, b: string, signal: AbortSignal): Promise<Judgement> {
     try {
-      const prompt = JSON.stringify({ prompts: pair });
+      const prompt = JSON.stringify({ prompts: [a, b] });
       const options = { temperature: 0, num_predict: maxAnswerTokens };
       const request = { model, system, prompt, format, options, firstTokenMs: totalMs, totalMs };
       const { text } = await within(totalMs, { clock, signal }, inTime =>
@@ -60,11 +54,5 @@ export function createJudge(given: Options, { models, clock }: Needs) {
     }
   }
 
-  return {
-    model,
-    /** For a client that waits: with a short deadline. */
-    approve: (a: string, b: string, signal: AbortSignal) => ask([a, b], deadlineMs, signal),
-    /** In the background: with a long deadline. */
-    ponder: (a: string, b: string, signal: AbortSignal) => ask([a, b], ponderMs, signal),
-  };
+  return { model, ask };
 }

@@ -71,15 +71,17 @@ export function createRuleBook(current: () => EnhancementRules, usualModel: stri
 export function keysOf(chosen: ChosenRule, digest: string | undefined, prompt: string) {
   const { client, name, models, rule } = chosen;
   const scope = [client, name, chosen.hash, models[0], digest];
-  const isCompared = rule.cacheMode === 'off' && prompt.length <= maxComparedLength;
+  const isCompared = rule.cacheMode !== 'shadow' && prompt.length <= maxComparedLength;
   const sequence = isCompared ? canonicalOf(prompt).sequence : [];
   return {
-    exact: cacheKey(['prompt', ...scope, prompt]),
     /**
-     * The same key with the canonical form of the prompt, as the guards compare it. Only for rules whose prompts are
-     * not embedded, and for prompts that have a canonical form.
+     * Key of the result. Prompts with the same canonical form, as the guards compare it, share a key: what differs is
+     * politeness and typography. In the mode `shadow`, only equal prompts do.
      */
-    canonical: sequence.length > 0 ? cacheKey(['canonical', ...scope, ...sequence]) : undefined,
+    key:
+      sequence.length > 0
+        ? cacheKey(['canonical', ...scope, ...sequence])
+        : cacheKey(['prompt', ...scope, prompt]),
     /** Key of everything except the prompt; undefined if the digest of the model is not known. */
     get scope() {
       return digest === undefined ? undefined : cacheKey(['scope', ...scope]);

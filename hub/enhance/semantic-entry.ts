@@ -2,6 +2,7 @@ import { cacheKey } from '#cache';
 import type { Clock } from '#core';
 import type { Models } from '#models';
 import type { Near, Point } from '#vectors';
+import { canonicalOf } from './canonical.ts';
 import type { Comparison } from './guards.ts';
 import { setBounded } from './set-bounded.ts';
 
@@ -11,6 +12,8 @@ export type EmbeddedPrompt = {
   readonly collection: string;
   readonly scope: string;
   readonly vector: Float32Array;
+  /** Digest of the embedding model. */
+  readonly digest: string;
 };
 
 /** An entry of the semantic cache. Times are milliseconds since the epoch. */
@@ -20,8 +23,6 @@ export type SemanticEntry = {
   readonly tag: string;
   readonly createdAt: number;
   readonly expiresAt: number;
-  /** True if the result was made for another prompt with the same meaning. */
-  readonly isAlias: boolean;
 };
 
 /** An entry near a prompt, compared by the guards. */
@@ -31,57 +32,72 @@ export type Candidate = Comparison & {
   readonly entry: SemanticEntry;
 };
 
-/** Changes with the format of vectors or entries. */
-const version = 'v1';
+/** Changes with the format of vectors or entries. In `v1` the prompts were embedded as written. */
+const version = 'v2';
 /** nomic-embed-text expects a task prefix, the same for all texts that are compared. */
 const nomicTask = 'clustering: ';
 /** A miss embeds the same prompt twice, for the look-up and for the entry. 64 vectors of 768 numbers take 200 KB. */
 const maxRecent = 64;
 const recentMs = 60_000;
 
+type Embedding = Awaited<ReturnType<Models['embed']>>;
+
+/**
+ * The text of a prompt that is embedded: its canonical form, so that politeness, typography and spellings do not change
+ * the vector. Prompts with equal canonical forms have a similarity of 1.
+ */
+export function embeddedText(embeddingModel: string, prompt: string): string {
+  const words = canonicalOf(prompt).sequence.map(item => item.replace(/^[a-z]+ (?=.)/s, ''));
+  return (/nomic-embed/i.test(embeddingModel) ? nomicTask : '') + (words.join(' ') || prompt);
+}
+
 /** Creates a function that embeds a prompt. Rejects with a ModelFailure, or with the reason of the signal. */
 export function createPromptEmbedder(
   embeddingModel: string,
   { models, clock }: { readonly models: Pick<Models, 'embed'>; readonly clock: Clock },
 ) {
-  type Embedding = Awaited<ReturnType<Models['embed']>>;
-  const task = /nomic-embed/i.test(embeddingModel) ? nomicTask : '';
   const recent = new Map<string, Embedding & { readonly at: number }>();
 
   async function embed(prompt: string, signal: AbortSignal): Promise<Embedding> {
     const known = recent.get(prompt);
     if (known && clock.monotonic() - known.at < recentMs) return known;
-    const embedded = await models.embed(embeddingModel, task + prompt, signal);
+    const embedded = await models.embed(
+      embeddingModel,
+      embeddedText(embeddingModel, prompt),
+      signal,
+    );
     setBounded(recent, prompt, { ...embedded, at: clock.monotonic() }, maxRecent);
     return embedded;
   }
 
   return async (prompt: string, scope: string, signal: AbortSignal): Promise<EmbeddedPrompt> => {
     const { vector, digest } = await embed(prompt, signal);
-    const model = cacheKey(['embedding', embeddingModel, digest, task]).slice(0, 16);
+    const model = cacheKey(['embedding', embeddingModel, digest]).slice(0, 16);
     const collection = `prompts-${version}-${model}-${vector.length}`;
-    return { collection, scope: cacheKey(['semantic', collection, scope]), vector };
+    return { collection, scope: cacheKey(['semantic', collection, scope]), vector, digest };
   };
 }
 
-/** The point of an entry. A prompt has at most one entry of its own in a scope, and one alias. */
-export function pointOf(entry: SemanticEntry, { vector, scope }: EmbeddedPrompt): Point {
-  const { prompt, value, tag, createdAt, expiresAt, isAlias } = entry;
+/** The point of an entry. A prompt has at most one entry in a scope. */
+export function pointOf(
+  { prompt, value, tag, createdAt, expiresAt }: SemanticEntry,
+  { vector, scope }: Pick<EmbeddedPrompt, 'vector' | 'scope'>,
+): Point {
   const times = { expires_at: expiresAt, created_at: createdAt };
   return {
-    id: uuidOf(cacheKey([scope, isAlias ? 'alias' : 'own', prompt])),
+    id: uuidOf(cacheKey([scope, prompt])),
     vector,
-    payload: { scope, tag, ...times, prompt, value, alias: isAlias ? 1 : 0 },
+    payload: { scope, tag, ...times, prompt, value },
   };
 }
 
 /** Reads an entry; undefined for the point of another program. */
 export function entryOf({ payload }: Near): SemanticEntry | undefined {
-  const { prompt, value, tag, alias, created_at: createdAt, expires_at: expiresAt } = payload;
+  const { prompt, value, tag, created_at: createdAt, expires_at: expiresAt } = payload;
   if (typeof prompt !== 'string' || typeof value !== 'string' || typeof tag !== 'string')
     return undefined;
   if (typeof createdAt !== 'number' || typeof expiresAt !== 'number') return undefined;
-  return { prompt, value, tag, createdAt, expiresAt, isAlias: alias === 1 };
+  return { prompt, value, tag, createdAt, expiresAt };
 }
 
 /** A UUID of version 8 (custom content): Qdrant takes no other form of a hash. */

@@ -2,7 +2,7 @@ import { type Clock, type Log, messageOf, within } from '#core';
 import type { CachedResult } from './result.ts';
 import type { ChosenRule } from './rules.ts';
 import type { SemanticSource } from './semantic-loader.ts';
-import type { Lookup, Nearby } from './semantic.ts';
+import type { Lookup, Nearby, Threshold } from './semantic.ts';
 
 /** A prompt with the rule of its client. */
 type RuledPrompt = {
@@ -20,9 +20,12 @@ const explainMs = 10_000;
 /** Maximum number of results being kept. Further ones are dropped. */
 const maxKeeping = 64;
 
-/** The semantic cache for the enhancer. Its failures count as misses. `threshold` is for rules that set none. */
+/**
+ * The semantic cache for the enhancer. Its failures count as misses. `threshold` is CACHE_SIMILARITY_THRESHOLD, for
+ * rules that set none.
+ */
 export function createSemanticLookup(
-  options: { readonly threshold: number },
+  options: { readonly threshold: number | undefined },
   needs: { readonly semantic: SemanticSource; readonly clock: Clock; readonly log: Log },
 ) {
   const { semantic, clock, log } = needs;
@@ -31,10 +34,16 @@ export function createSemanticLookup(
   let epoch = 0;
   let keeping = 0;
 
+  function thresholdOf({ threshold }: ChosenRule['rule']): Threshold | undefined {
+    if (threshold !== undefined) return { value: threshold, from: 'rule' };
+    const { threshold: value } = options;
+    return value === undefined ? undefined : { value, from: 'CACHE_SIMILARITY_THRESHOLD' };
+  }
+
   const lookupOf = ({ chosen: { rule }, scope }: RuledPrompt): Lookup => ({
     scope,
     mode: rule.cacheMode,
-    threshold: rule.threshold ?? options.threshold,
+    threshold: thresholdOf(rule),
   });
 
   return {
@@ -75,10 +84,10 @@ export function createSemanticLookup(
       const { mode, threshold } = lookup;
       const none: readonly Nearby[] = [];
       try {
-        const entries = await within(explainMs, { clock, signal }, inTime =>
+        const explained = await within(explainMs, { clock, signal }, inTime =>
           semantic.explain(ruled.prompt, lookup, inTime),
         );
-        return { mode, threshold, entries };
+        return { mode, ...explained };
       } catch (error) {
         signal.throwIfAborted();
         return { mode, threshold, entries: none, error: messageOf(error) };

@@ -1,8 +1,11 @@
 import { type Clock, type Log, messageOf } from '#core';
 import type { Models } from '#models';
+import type { Table } from '#store';
 import type { Vectors } from '#vectors';
+import { createCalibration } from './calibration.ts';
 import { type Comparison, compareGuarded } from './guards.ts';
 import type { Judge } from './judge.ts';
+import { type Label, createJudgements } from './judgements.ts';
 import { holdsSecret } from './secrets.ts';
 import {
   type Candidate,
@@ -12,33 +15,46 @@ import {
   entryOf,
   pointOf,
 } from './semantic-entry.ts';
-import { type Label, createVerifier } from './semantic-verify.ts';
 
 /**
- * When the result of another prompt is returned. `verified`: if the guards or the judge say that both prompts mean
- * the same. `threshold`: if they are similar enough and no guard objects. `shadow`: never, but hits are counted.
+ * When the result of another prompt is returned. `guarded`: if the guards find that both mean the same, where needed
+ * together with a similarity above the threshold. `verified`: if the guards are certain, or the judge said so.
+ * `threshold`: if they are similar enough and no guard objects. `shadow`: never, but the hits of `guarded` are counted.
  */
-export type SemanticMode = 'off' | 'shadow' | 'verified' | 'threshold';
+export type SemanticMode = 'off' | 'shadow' | 'guarded' | 'verified' | 'threshold';
+
+/** The minimum similarity of candidates, and what set it. */
+export type Threshold = {
+  /** Undefined until the embedding model is calibrated. */
+  readonly value: number | undefined;
+  readonly from: 'rule' | 'CACHE_SIMILARITY_THRESHOLD' | 'calibration' | 'default';
+};
 
 export type Lookup = {
   /** Key of everything that a result depends on except the prompt: client, rule, model digest, system prompt. */
   readonly scope: string;
   readonly mode: SemanticMode;
-  /** Candidates have a cosine similarity above it. */
-  readonly threshold: number;
+  /** Undefined: the calibrated one, or in the modes `verified` and `threshold` the default. */
+  readonly threshold?: Threshold | undefined;
 };
 
 type NearPrompt = Pick<Candidate, 'similarity' | 'ageMs'> & { readonly prompt: string };
 
 type SemanticFound =
-  | (NearPrompt & { readonly kind: 'hit'; readonly value: string; readonly why: string })
+  | (NearPrompt & {
+      readonly kind: 'hit';
+      readonly value: string;
+      readonly why: string;
+      /** The result is only counted. */
+      readonly isShadow: boolean;
+    })
   /** `similarity` is that of the nearest candidate; undefined if there was none. */
   | { readonly kind: 'miss'; readonly similarity?: number; readonly why: string };
 
 /** A cached prompt near another one, with the verdict of the guards. */
 export type Nearby = NearPrompt &
   Comparison & {
-    /** The answer of the judge, if it was asked. */
+    /** The answer of the judge about this pair or one of its class, if it was asked. */
     readonly label: Label | undefined;
   };
 
@@ -50,6 +66,8 @@ export type SemanticOptions = {
   /** Maximum length of prompts in the cache: long prompts are rarely asked in other words. */
   readonly maxPromptLength?: number;
   readonly maxWaiting?: number;
+  /** The guards. */
+  readonly compare?: typeof compareGuarded;
 };
 
 type Needs = {
@@ -57,6 +75,8 @@ type Needs = {
   readonly vectors: Pick<Vectors, 'near' | 'put' | 'removeTag' | 'stats'>;
   /** Undefined: only the guards decide. */
   readonly judge: Judge | undefined;
+  /** What was found out about embedding models, and what the judge said. */
+  readonly tables: { readonly thresholds: Table; readonly judgements: Table };
   readonly clock: Clock;
   readonly log: Log;
 };
@@ -64,18 +84,31 @@ type Needs = {
 /** Candidates that are compared in one look-up. */
 const maxCandidates = 5;
 const maxValueLength = 64_000;
+/** Threshold of the modes that are not calibrated, and for candidates until the calibration is done. */
+const defaultThreshold = 0.85;
 /** An explanation includes entries this far below the threshold. */
 const explainedBelow = 0.25;
 
 /** Does no I/O. */
 export function createSemanticCache(options: SemanticOptions, needs: Needs) {
   const { embeddingModel, maxPerScope = 10_000, maxPromptLength = 6_000 } = options;
-  const { maxWaiting = 32 } = options;
-  const { vectors, judge, clock, log } = needs;
+  const { maxWaiting = 32, compare = compareGuarded } = options;
+  const { models, vectors, judge, tables, clock, log } = needs;
   const embed = createPromptEmbedder(embeddingModel, needs);
-  const verifier = createVerifier({ maxPerScope, maxWaiting }, needs);
-  /** `shadowHits` are those that were not returned, in mode `shadow`. */
+  const calibration = createCalibration(options, { models, table: tables.thresholds, clock, log });
+  const judgements = createJudgements(
+    { maxWaiting },
+    { judge, table: tables.judgements, clock, log },
+  );
+  /** `shadowHits` are those that were not returned, in mode `shadow` or before the calibration is done. */
   const counts = { hits: 0, misses: 0, shadowHits: 0, stored: 0, errors: 0 };
+
+  async function thresholdOf({ mode, threshold }: Lookup, digest: string): Promise<Threshold> {
+    if (threshold) return threshold;
+    return mode === 'verified' || mode === 'threshold'
+      ? { value: defaultThreshold, from: 'default' }
+      : { value: await calibration.thresholdOf(digest), from: 'calibration' };
+  }
 
   async function candidates(
     prompt: string,
@@ -89,38 +122,38 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs) {
       const entry = entryOf(point);
       if (!entry) return [];
       const ageMs = Math.max(0, clock.now() - entry.createdAt);
-      return [{ entry, similarity: point.score, ageMs, ...compareGuarded(prompt, entry.prompt) }];
+      return [{ entry, similarity: point.score, ageMs, ...compare(prompt, entry.prompt) }];
     });
   }
 
   async function look(prompt: string, lookup: Lookup, signal: AbortSignal): Promise<SemanticFound> {
     const embedded = await embed(prompt, lookup.scope, signal);
-    const all = await candidates(prompt, embedded, lookup.threshold, signal);
+    const { value: threshold } = await thresholdOf(lookup, embedded.digest);
+    const all = await candidates(prompt, embedded, threshold ?? defaultThreshold, signal);
     const [nearest] = all;
     if (!nearest) return { kind: 'miss', why: 'no cached prompt is similar enough' };
     const { similarity } = nearest;
     const same = all.find(({ verdict }) => verdict === 'same');
-    if (same) return hitOf(same, same.why);
-    // Aliases are not judged: over several aliases the meaning could drift.
-    const open = all.find(
-      candidate =>
-        candidate.verdict !== 'different' &&
-        !candidate.entry.isAlias &&
-        verifier.labelOf({ prompt, candidate, embedded }) !== 'different',
-    );
+    if (same) return hitOf(same, same.why, lookup.mode === 'shadow');
+    const isShadow = lookup.mode === 'shadow' || threshold === undefined;
+    let open: Candidate | undefined;
+    for (const candidate of all.filter(({ verdict }) => verdict !== 'different')) {
+      const label = await judgements.labelOf(candidate.entry.prompt, prompt);
+      if (label === 'same') return hitOf(candidate, 'judged to mean the same', isShadow);
+      if (label === 'different') continue;
+      if (isServed(candidate, lookup.mode)) return hitOf(candidate, candidate.why, isShadow);
+      open ??= candidate;
+    }
     if (!open) {
       const why = nearest.verdict === 'different' ? nearest.why : 'judged to differ';
       return { kind: 'miss', similarity, why };
     }
-    if (lookup.mode === 'threshold') return hitOf(open, 'similar enough');
-    const answer = await verifier.verify(
-      { prompt, candidate: open, embedded },
-      { isAwaited: lookup.mode === 'verified' },
-      signal,
-    );
-    if (answer === 'same') return hitOf(open, 'judged to mean the same');
-    if (answer === 'different') return { kind: 'miss', similarity, why: 'judged to differ' };
-    return { kind: 'miss', similarity, why: judge ? 'not judged yet' : 'there is no judge' };
+    await judgements.judgeLater(open.entry.prompt, prompt);
+    return {
+      kind: 'miss',
+      similarity,
+      why: `${open.why}: ${judge ? 'not judged yet' : 'there is no judge'}`,
+    };
   }
 
   /** Counts a failure and returns its message. Throws the reason of an aborted signal. */
@@ -140,7 +173,7 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs) {
       try {
         const found = await look(prompt, lookup, signal);
         if (found.kind === 'miss') counts.misses++;
-        else if (lookup.mode !== 'shadow') counts.hits++;
+        else if (!found.isShadow) counts.hits++;
         else {
           counts.shadowHits++;
           return { kind: 'miss', similarity: found.similarity, why: `shadow: ${found.why}` };
@@ -170,7 +203,7 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs) {
         const embedded = await embed(prompt, scope, signal);
         const createdAt = clock.now();
         const expiresAt = Math.round(createdAt + ttlMs);
-        const entry = { prompt, value, tag, createdAt, expiresAt, isAlias: false };
+        const entry = { prompt, value, tag, createdAt, expiresAt };
         const bounds = { scope: embedded.scope, maxPerScope };
         await vectors.put(embedded.collection, pointOf(entry, embedded), bounds, signal);
       } catch (error) {
@@ -179,40 +212,57 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs) {
       counts.stored++;
       return undefined;
     },
-    /** The nearest entries, also below the threshold, the nearest first. Rejects as models and vectors do. */
+    /**
+     * The nearest entries, also below the threshold, the nearest first, and the threshold in force. Rejects as models
+     * and vectors do.
+     */
     async explain(
       prompt: string,
-      { scope, threshold }: Lookup,
+      lookup: Lookup,
       signal: AbortSignal,
-    ): Promise<readonly Nearby[]> {
-      const embedded = await embed(prompt, scope, signal);
-      const all = await candidates(prompt, embedded, threshold - explainedBelow, signal);
-      return all.map(candidate => {
+    ): Promise<{ readonly threshold: Threshold; readonly entries: readonly Nearby[] }> {
+      const embedded = await embed(prompt, lookup.scope, signal);
+      const threshold = await thresholdOf(lookup, embedded.digest);
+      const minScore = (threshold.value ?? defaultThreshold) - explainedBelow;
+      const entries: Nearby[] = [];
+      for (const candidate of await candidates(prompt, embedded, minScore, signal)) {
         const { entry, ...compared } = candidate;
-        const label = verifier.labelOf({ prompt, candidate, embedded });
-        return { ...compared, prompt: entry.prompt, label };
-      });
+        const label = await judgements.labelOf(entry.prompt, prompt);
+        entries.push({ ...compared, prompt: entry.prompt, label });
+      }
+      return { threshold, entries };
     },
     /** Removes the results of a tag, or all; resolves with their number. */
     async forget(tag?: string): Promise<number> {
-      verifier.forget();
+      await judgements.forget();
       return await vectors.removeTag(tag);
     },
     /** Statistics since the hub started. `errors` are calls in which a model or the index failed. */
     stats: async () => ({
       ...counts,
-      ...verifier.stats,
+      ...judgements.stats,
       model: embeddingModel,
+      calibration: calibration.stats,
       judge: judge?.model,
       vectors: await vectors.stats(),
     }),
-    stop: () => verifier.stop(),
+    stop(): void {
+      calibration.stop();
+      judgements.stop();
+    },
   };
 }
 
-function hitOf({ entry, similarity, ageMs }: Candidate, why: string): SemanticFound {
-  const { value, prompt } = entry;
-  return { kind: 'hit', value, prompt, similarity, ageMs, why };
+/** Whether a candidate above the threshold needs no judge. */
+const isServed = ({ verdict }: Candidate, mode: SemanticMode): boolean =>
+  mode === 'threshold' || (mode !== 'verified' && verdict === 'alike');
+
+function hitOf(
+  { entry: { value, prompt }, similarity, ageMs }: Candidate,
+  why: string,
+  isShadow: boolean,
+): SemanticFound {
+  return { kind: 'hit', value, prompt, similarity, ageMs, why, isShadow };
 }
 
 /** Why a prompt is not cached by its meaning. */

@@ -10,10 +10,16 @@ import { parseArgs } from 'node:util';
 import { type Clock, isObject, silent, systemClock } from '#core';
 import { type Models, createModels } from '#models';
 import { createBreaker } from '#resilience';
+import { createTable } from '#store';
 import { type Vectors, createEmbeddedVectors } from '#vectors';
 import { compareGuarded } from '../../hub/enhance/guards.ts';
 import type { Judge } from '../../hub/enhance/judge.ts';
-import { type SemanticMode, createSemanticCache } from '../../hub/enhance/semantic.ts';
+import {
+  type Lookup,
+  type SemanticCache,
+  type SemanticMode,
+  createSemanticCache,
+} from '../../hub/enhance/semantic.ts';
 
 /** Two prompts, and whether one answer would serve both. */
 export type PromptPair = {
@@ -29,11 +35,9 @@ export type PromptPair = {
 export type Policy = {
   readonly name: string;
   readonly mode: SemanticMode;
-  readonly threshold: number;
+  /** Undefined: the calibrated one. */
+  readonly threshold?: number;
   readonly judge?: Judge;
-  /** Called around each look-up. */
-  readonly before?: (pair: PromptPair) => void;
-  readonly after?: (pair: PromptPair) => Promise<void>;
 };
 
 /** Of so many pairs of a category so many found each other. */
@@ -79,10 +83,14 @@ export async function measure(
   policy: Policy,
   { models, vectors, clock, embeddingModel }: Needs,
 ): Promise<Column> {
-  const { name, mode, threshold, judge, before, after } = policy;
+  const { name, mode, threshold, judge } = policy;
+  const open = () => createTable({ file: undefined, maxEntries: 1_000 }, { log: silent });
+  const tables = { thresholds: open(), judgements: open() };
+  /** What works in the background does not pause. */
+  const hurried: Clock = { ...clock, after: (_delayMs, work) => clock.after(0, work) };
   const cache = createSemanticCache(
     { embeddingModel },
-    { models, vectors, judge, clock, log: silent },
+    { models, vectors, judge, tables, clock: hurried, log: silent },
   );
   const { signal } = new AbortController();
   const results: [PromptPair, boolean][] = [];
@@ -95,13 +103,24 @@ export async function measure(
       signal,
     );
     assert.equal(refused, undefined);
-    before?.(pair);
-    const found = await cache.find(pair.b, { scope, mode, threshold }, signal);
-    await after?.(pair);
-    results.push([pair, found.kind === 'hit']);
+    const lookup: Lookup = {
+      scope,
+      mode,
+      threshold: threshold === undefined ? undefined : { value: threshold, from: 'rule' },
+    };
+    const find = async () => (await cache.find(pair.b, lookup, signal)).kind === 'hit';
+    // The calibration and the judge work in the background: what they find is used the next time.
+    const isFirst = await find();
+    while (await isBusy(cache)) await new Promise(resolve => setImmediate(resolve));
+    results.push([pair, isFirst || (await find())]);
   }
   cache.stop();
   return columnOf(name, results);
+}
+
+async function isBusy(cache: SemanticCache): Promise<boolean> {
+  const { waiting, calibration } = await cache.stats();
+  return waiting > 0 || calibration.compared < calibration.of;
 }
 
 function columnOf(name: string, results: readonly (readonly [PromptPair, boolean])[]): Column {
@@ -143,9 +162,10 @@ export function tableOf(columns: readonly Column[]): string {
 /** A judge that knows the answers. */
 export function rightJudge(pairs: readonly PromptPair[]): Judge {
   const same = new Set(pairs.filter(pair => pair.same).map(({ a, b }) => JSON.stringify([a, b])));
-  const approve = async (a: string, b: string) =>
-    same.has(JSON.stringify([a, b])) ? 'same' : 'different';
-  return { model: 'right', approve, ponder: approve };
+  return {
+    model: 'right',
+    ask: async (a, b) => (same.has(JSON.stringify([a, b])) ? 'same' : 'different'),
+  };
 }
 
 /** Prints the table of the pairs, by what stands on the command line behind `pairs`. */
@@ -176,6 +196,7 @@ export async function printPairs(args: readonly string[]): Promise<void> {
     const needs = { models: { embed }, vectors, clock, embeddingModel };
     const columns = [guardsAlone(pairs)];
     const add = async (policy: Policy) => void columns.push(await measure(pairs, policy, needs));
+    await add({ name: 'guarded', mode: 'guarded' });
     for (const threshold of [0.85, 0.9, 0.95])
       await add({ name: `threshold ${threshold}`, mode: 'threshold', threshold });
     for (const threshold of [0.7, 0.85]) {

@@ -86,7 +86,7 @@ describe('a rules file', () => {
   test('that says nothing has the built-in rule for all', async () => {
     assert.deepEqual(await need('{}'), defaultRules);
     assert.equal(defaultRules.default.model, undefined);
-    assert.equal(defaultRules.default.cacheMode, 'verified');
+    assert.equal(defaultRules.default.cacheMode, 'guarded');
   });
 
   test('gives a client what "default" says where its own rule says nothing, key by key', async () => {
@@ -163,7 +163,7 @@ describe('a rules file', () => {
     ],
     [
       '{"default": {"cache": {"mode": "on"}}}',
-      'rules.json:1:24: default.cache.mode: "on" is not allowed: write "off" or "shadow" or "verified" or "threshold"',
+      'rules.json:1:24: default.cache.mode: "on" is not allowed: write "off" or "shadow" or "guarded" or "verified" or "threshold"',
     ],
     [
       '{"fallback_chain": ["a", null, "b"]}',

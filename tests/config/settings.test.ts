@@ -26,7 +26,7 @@ const defaults = {
   redisUrl: undefined,
   qdrantUrl: undefined,
   qdrantKey: undefined,
-  cache: { maxEntries: 1000, maxBytes: 33_554_432, similarityThreshold: 0.85 },
+  cache: { maxEntries: 1000, maxBytes: 33_554_432, similarityThreshold: undefined },
   build: { memoryBytes: 2 * 1024 ** 3, cpus: 2 },
   breaker: { failureThreshold: 3, recoveryMs: 30_000 },
   rulesFile: './configs/enhancement-rules.json',

@@ -133,11 +133,16 @@ describe('the result of a model', () => {
   });
 
   test.each(['Make it good', 'make it  good', ' make it good', 'make it good.'])(
-    'is not found for %j, which may mean something else',
+    'is found for %j, but not in the mode `shadow`',
     async other => {
-      await using scene = await openScene();
-      await scene.enhance('make it good');
-      assert.equal((await scene.enhance(other)).source, 'model');
+      for (const [cacheMode, source] of [
+        ['guarded', 'l1'],
+        ['shadow', 'model'],
+      ] as const) {
+        await using scene = await openScene({ rule: { cacheMode } });
+        await scene.enhance('make it good');
+        assert.equal((await scene.enhance(other)).source, source);
+      }
     },
   );
 

@@ -12,7 +12,7 @@ import { type OllamaDouble, startOllama } from '../doubles/ollama.ts';
 import { never } from './enhancer-scene.ts';
 import { rulesOf } from './rules-of.ts';
 
-const lookup = { scope: 's', mode: 'verified', threshold: 0 } as const;
+const lookup = { scope: 's', mode: 'verified' } as const;
 
 /** A loader of caches that find nothing, with the models that each was loaded for. */
 function openLoader(first: EnhancementRules) {

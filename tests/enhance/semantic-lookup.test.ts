@@ -6,29 +6,29 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { silent, systemClock } from '#core';
-import type { Judge } from '../../hub/enhance/judge.ts';
 import { createSemanticCache } from '../../hub/enhance/semantic.ts';
 import { until } from '#helpers/hub';
 import { type Vectors, createEmbeddedVectors, createQdrantVectors } from '#vectors';
 import { busy } from '../doubles/ollama.ts';
 import { type QdrantFault, startQdrant } from '../doubles/qdrant.ts';
 import { type RulesChanges, quick } from './rules-of.ts';
+import { openTables } from './semantic-scene.ts';
 import { type Scene, never, openScene } from './enhancer-scene.ts';
 
 const lateMs = 500;
-const prompt = 'rename the file config.yaml to settings.yaml';
-/** The same with politeness around it: the guards are sure of it. */
-const polite = 'Please rename the file config.yaml to settings.yaml, thanks';
+const prompt = 'explain how the file config.yaml is parsed';
+/** Other words, so that the exact cache does not find it. */
+const reworded = 'describe the way the file config.yaml is parsed';
 /** Nearly all its words, and not the same. */
-const otherWay = 'rename the file settings.yaml to config.yaml';
+const otherWay = 'explain how the file config.yaml is not parsed';
 
 /** An enhancer whose prompts may be found by others that mean the same. */
 type NearScene = Scene & { readonly vectors: Vectors };
 
-type Options = RulesChanges & { readonly judge?: Judge; readonly vectors?: Vectors };
+type Options = RulesChanges & { readonly vectors?: Vectors };
 
 /** Cosines of the double say nothing of meaning: what is near is up to the guards. */
-const near = { threshold: 0.2 } as const;
+const near = { threshold: 0.2, cacheMode: 'threshold' } as const;
 
 async function openNear(options: Options = {}): Promise<NearScene> {
   const stack = new AsyncDisposableStack();
@@ -47,7 +47,14 @@ async function openNear(options: Options = {}): Promise<NearScene> {
       semantic: models =>
         createSemanticCache(
           { embeddingModel: 'nomic-embed-text' },
-          { models, vectors, judge: options.judge, clock, log: silent },
+          {
+            models,
+            vectors,
+            judge: undefined,
+            tables: openTables(),
+            clock,
+            log: silent,
+          },
         ),
     }),
   );
@@ -69,7 +76,7 @@ describe('a prompt that means the same as an earlier one', () => {
   test('has its result, with how alike they are and how old it is', async () => {
     await using scene = await openNear();
     await keep(scene, prompt);
-    const done = await scene.enhance(polite);
+    const done = await scene.enhance(reworded);
     assert.deepEqual(
       [done.enhanced, done.source, done.cache, done.model],
       [true, 'l2', 'hit_l2', 'llama3.2:3b'],
@@ -92,21 +99,21 @@ describe('a prompt that means the same as an earlier one', () => {
     ['system prompt', { rule: { ...near, systemPrompt: 'Otherwise.' } }, 'one'],
     ['mode, off', { rule: { ...near, cacheMode: 'off' } }, 'one'],
     ['mode, shadow', { rule: { ...near, cacheMode: 'shadow' } }, 'one'],
-    ['threshold', { rule: { threshold: 0.999 } }, 'one'],
+    ['threshold', { rule: { ...near, threshold: 0.999 } }, 'one'],
   ])('does not have it under another %s', async (_what, changes, client) => {
     await using scene = await openNear();
     await keep(scene, prompt, 'one');
-    assert.equal((await scene.enhance(polite, { client: 'one' })).source, 'l2');
+    assert.equal((await scene.enhance(reworded, { client: 'one' })).source, 'l2');
     scene.follow({ rule: near, ...changes });
-    const done = await scene.enhance(`${polite}!`, { client });
+    const done = await scene.enhance(`${reworded}!`, { client });
     assert.equal(done.source, 'model');
   });
 
   test('does not have it where caches are not to be used, for a wish or a secret', async () => {
     await using scene = await openNear();
     await keep(scene, prompt);
-    assert.equal((await scene.enhance(polite, { bypass: true })).source, 'model');
-    const secret = 'rename the file with password=hunter2-correct-horse in it';
+    assert.equal((await scene.enhance(reworded, { bypass: true })).source, 'model');
+    const secret = 'explain the file with password=hunter2-correct-horse in it';
     await scene.enhance(secret);
     await scene.enhance('two', { bypass: true });
     assert.equal((await scene.vectors.stats()).entries, 1);
@@ -122,25 +129,17 @@ describe('a prompt that means the same as an earlier one', () => {
     await scene.models.list(never);
     scene.ollama.fails('/api/chat', busy, 1);
     assert.equal((await scene.enhance(prompt)).source, 'fallback');
-    assert.equal((await scene.enhance(polite)).source, 'model');
-  });
-
-  test('has what a judge approves', async () => {
-    const judge: Judge = {
-      model: 'judge:1',
-      approve: async () => 'same',
-      ponder: async () => 'same',
-    };
-    await using scene = await openNear({ judge });
-    await keep(scene, 'explain how garbage collection works');
-    assert.equal((await scene.enhance('describe the way garbage collection works')).source, 'l2');
+    assert.equal((await scene.enhance(reworded)).source, 'model');
   });
 
   test('is explained by what lies near, and what the guards say of it', async () => {
     await using scene = await openNear();
     await keep(scene, prompt);
     const { semantic } = await scene.enhancer.explain(otherWay, undefined, never);
-    assert.deepEqual([semantic?.mode, semantic?.threshold], ['verified', near.threshold]);
+    assert.deepEqual(
+      [semantic?.mode, semantic?.threshold],
+      ['threshold', { value: near.threshold, from: 'rule' }],
+    );
     const [entry] = semantic?.entries ?? [];
     assert.equal(entry?.prompt, prompt);
     assert.equal(entry.verdict, 'different');
@@ -150,7 +149,7 @@ describe('a prompt that means the same as an earlier one', () => {
     await using scene = await openNear();
     await keep(scene, prompt, 'one');
     assert.deepEqual(await scene.enhancer.forget('one'), { exact: 1, semantic: 1 });
-    assert.equal((await scene.enhance(polite, { client: 'one' })).source, 'model');
+    assert.equal((await scene.enhance(reworded, { client: 'one' })).source, 'model');
   });
 
   test('has nothing that was still being made when all was forgotten', async () => {
@@ -164,7 +163,7 @@ describe('a prompt that means the same as an earlier one', () => {
     assert.equal((await asked).source, 'model');
     await keep(scene, 'another prompt about something else');
     assert.equal((await scene.vectors.stats()).entries, 1);
-    assert.equal((await scene.enhance(polite)).source, 'model');
+    assert.equal((await scene.enhance(reworded)).source, 'model');
   });
 
   test('has nothing that was on its way into the cache when all was forgotten', async () => {
@@ -185,7 +184,7 @@ describe('a prompt that means the same as an earlier one', () => {
     scene.ollama.remove('nomic-embed-text');
     assert.equal((await scene.enhance(prompt)).source, 'model');
     scene.ollama.fails('/api/embed', { kind: 'hang' });
-    assert.equal((await scene.enhance(polite)).source, 'model');
+    assert.equal((await scene.enhance(reworded)).source, 'model');
   });
 });
 
@@ -205,12 +204,12 @@ describe('with a Qdrant that', () => {
     const vectors = createQdrantVectors({ url: qdrant.url }, { clock: systemClock, log: silent });
     await using scene = await openNear({ vectors, rule: { totalMs: 6_000 } });
     await keep(scene, prompt);
-    assert.equal((await scene.enhance(polite)).source, 'l2');
+    assert.equal((await scene.enhance(reworded)).source, 'l2');
     qdrant.fault = fault;
-    const done = await scene.enhance(`${polite}!`);
+    const done = await scene.enhance(`${reworded}!`);
     assert.equal(done.source, 'model');
     assert.ok(done.tookMs < 6_000 + lateMs, `${done.tookMs} ms`);
-    assert.equal((await scene.enhance(`${polite}!`)).source, 'l1');
+    assert.equal((await scene.enhance(`${reworded}!`)).source, 'l1');
     qdrant.fault = undefined;
   });
 
@@ -237,9 +236,9 @@ describe('with a Qdrant that', () => {
     };
     await using scene = await openNear({ vectors: wrong });
     await keep(scene, prompt);
-    const done = await scene.enhance(polite);
+    const done = await scene.enhance(reworded);
     assert.equal(done.source, 'model');
-    const { semantic } = await scene.enhancer.explain(polite, undefined, never);
+    const { semantic } = await scene.enhancer.explain(reworded, undefined, never);
     assert.match(semantic?.error ?? '', /dim: 2, got 768/);
   });
 

@@ -5,6 +5,7 @@ import { silent, systemClock } from '#core';
 import { type ManualClock, createManualClock } from '#helpers/clock';
 import { type Models, createModels } from '#models';
 import { createBreaker } from '#resilience';
+import { createTable } from '#store';
 import { type Vectors, createEmbeddedVectors } from '#vectors';
 import type { Judge } from '../../hub/enhance/judge.ts';
 import {
@@ -25,7 +26,7 @@ export type SemanticScene = AsyncDisposable & {
   readonly vectors: Vectors;
   readonly clock: ManualClock;
   readonly cache: SemanticCache;
-  /** Another cache over the same vectors. */
+  /** Another cache over the same vectors and tables. */
   another(judge?: Judge, options?: Partial<SemanticOptions>): SemanticCache;
   find(prompt: string, lookup?: Partial<Lookup>): ReturnType<SemanticCache['find']>;
   store(
@@ -36,7 +37,17 @@ export type SemanticScene = AsyncDisposable & {
 };
 
 /** Candidates are all that is kept, however little alike, so that nothing but the rest decides. */
-export const lookup: Lookup = { scope: 'scope', mode: 'verified', threshold: -1 };
+export const lookup: Lookup = {
+  scope: 'scope',
+  mode: 'verified',
+  threshold: { value: -1, from: 'rule' },
+};
+
+/** Tables in memory. */
+export function openTables() {
+  const open = () => createTable({ file: undefined, maxEntries: 1_000 }, { log: silent });
+  return { thresholds: open(), judgements: open() };
+}
 
 export async function openSemantic(
   judge?: Judge,
@@ -58,10 +69,11 @@ export async function openSemantic(
   const vectors = createEmbeddedVectors(join(folder, 'vectors.sqlite'), { clock, log: silent });
   await vectors.start(never);
   stack.defer(() => vectors.stop());
+  const tables = openTables();
   const another: SemanticScene['another'] = (other, changes) => {
     const cache = createSemanticCache(
       { embeddingModel: 'nomic-embed-text', ...options, ...changes },
-      { models, vectors, judge: other, clock, log: silent },
+      { models, vectors, judge: other, tables, clock, log: silent },
     );
     stack.defer(() => cache.stop());
     return cache;

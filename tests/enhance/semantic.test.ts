@@ -1,14 +1,26 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { describe, test } from 'vitest';
 import { defaultRules } from '#config';
 import { silent } from '#core';
 import { until } from '#helpers/hub';
-import { VectorsFailure } from '#vectors';
+import { VectorsFailure, createEmbeddedVectors } from '#vectors';
+import { compareGuarded } from '../../hub/enhance/guards.ts';
 import { createRuleBook, keysOf } from '../../hub/enhance/rules.ts';
 import { createSemanticCache } from '../../hub/enhance/semantic.ts';
 import { modelNamed } from '../doubles/ollama.ts';
 import { type RulesChanges, rulesOf } from './rules-of.ts';
-import { lookup, never, openSemantic } from './semantic-scene.ts';
+import {
+  type SemanticScene,
+  lookup,
+  never,
+  openSemantic,
+  openTables,
+  untilIdle,
+} from './semantic-scene.ts';
 import { scriptedJudge } from './scripted-judge.ts';
 
 const first = 'How do I undo my last git commit?';
@@ -42,7 +54,9 @@ describe('a prompt', () => {
   test('that is not alike enough is a miss', async () => {
     await using scene = await openSemantic();
     await scene.store(first);
-    const found = await scene.find(`Hi! ${first} Thanks.`, { threshold: 0.99 });
+    const found = await scene.find(reworded, {
+      threshold: { value: 0.99, from: 'rule' },
+    });
     assert.deepEqual(found, { kind: 'miss', why: 'no cached prompt is similar enough' });
   });
 
@@ -53,7 +67,7 @@ describe('a prompt', () => {
     const bodies = scene.ollama.received('/api/embed').map(({ body }) => body);
     assert.deepEqual(
       bodies.map(({ input, truncate }) => [input, truncate]),
-      [[`clustering: ${first}`, false]],
+      [['clustering: how do I undo my last git commit', false]],
     );
   });
 
@@ -112,7 +126,7 @@ describe('a prompt', () => {
     const model = modelNamed('mxbai-embed-large');
     scene.ollama.add(model);
     const { models, vectors, clock } = scene;
-    const needs = { vectors, judge: undefined, clock, log: silent };
+    const needs = { vectors, judge: undefined, tables: openTables(), clock, log: silent };
     const embeds = [
       { digest: 'another', name: 'nomic-embed-text' },
       { digest: undefined, name: model.name },
@@ -130,6 +144,123 @@ describe('a prompt', () => {
   });
 });
 
+/** Guards to which all prompts about the last commit are alike. */
+const lenient = (a: string, b: string) => {
+  const found = compareGuarded(a, b);
+  const isAlike = found.verdict === 'unsure' && b.includes('my last git commit');
+  return isAlike ? ({ verdict: 'alike', why: 'explained' } as const) : found;
+};
+const long = `How do I undo my last git commit ${'without losing the changes that I made to my files today '.repeat(4)}?`;
+const longReworded = long.replace('How do I', 'How can I');
+const guarded = { mode: 'guarded', threshold: undefined } as const;
+
+/** Time goes on until the embedding model of a cache is calibrated. */
+async function untilCalibrated({ clock, cache }: Pick<SemanticScene, 'clock' | 'cache'>) {
+  for (;;) {
+    const { threshold } = (await cache.stats()).calibration;
+    if (threshold !== undefined) return threshold;
+    clock.advance(200);
+    await new Promise(resolve => setImmediate(resolve));
+  }
+}
+
+describe('the mode `guarded`', () => {
+  test('only counts hits until the embedding model is calibrated, unless the words are the same', async () => {
+    await using scene = await openSemantic(undefined, { compare: lenient });
+    await scene.store(long);
+    const early = await scene.find(longReworded, guarded);
+    assert.ok(early.kind === 'miss');
+    assert.equal(early.why, 'shadow: explained');
+    assert.equal((await scene.find(`Please, ${long}`, guarded)).kind, 'hit');
+    const { hits, shadowHits } = await scene.cache.stats();
+    assert.deepEqual([hits, shadowHits], [1, 1]);
+    const threshold = await untilCalibrated(scene);
+    const found = await scene.find(longReworded, guarded);
+    assert.ok(found.kind === 'hit');
+    assert.equal(found.why, 'explained');
+    assert.ok(found.similarity > threshold && threshold > 0.5, `${found.similarity} ${threshold}`);
+    await scene.store(first);
+    assert.equal((await scene.find(reworded, guarded)).kind, 'miss');
+    const explained = await scene.cache.explain(longReworded, { ...lookup, ...guarded }, never);
+    assert.deepEqual(explained.threshold, { value: threshold, from: 'calibration' });
+  });
+
+  test('has another threshold for another embedding model', async () => {
+    await using scene = await openSemantic();
+    await scene.find(first, guarded);
+    const threshold = await untilCalibrated(scene);
+    const { models, vectors, clock } = scene;
+    const flat: typeof models.embed = async (...given) => {
+      const { vector } = await models.embed('nomic-embed-text', given[1], given[2]);
+      return {
+        vector: unit(vector.map((value, at) => value + (at === 0 ? 1 : 0))),
+        digest: 'flat',
+      };
+    };
+    const cache = createSemanticCache(
+      { embeddingModel: 'flat' },
+      {
+        models: { embed: flat },
+        vectors,
+        judge: undefined,
+        tables: openTables(),
+        clock,
+        log: silent,
+      },
+    );
+    await cache.find(first, { ...lookup, ...guarded }, never);
+    assert.ok((await untilCalibrated({ clock, cache })) > threshold + 0.05);
+  });
+
+  test('needs no calibration where a threshold is set', async () => {
+    await using scene = await openSemantic(undefined, { compare: lenient });
+    await scene.store(first);
+    const found = await scene.find(reworded, { mode: 'guarded' });
+    assert.equal(found.kind, 'hit');
+    assert.deepEqual((await scene.cache.stats()).calibration, { compared: 0, of: 0 });
+  });
+
+  test('returns nothing of which the guards are unsure, but has it judged', async () => {
+    const judge = scriptedJudge('same');
+    await using scene = await openSemantic(judge);
+    await scene.store(first);
+    assert.equal((await scene.find(reworded, { mode: 'guarded' })).kind, 'miss');
+    await untilIdle(scene);
+    assert.equal((await scene.find(reworded, { mode: 'guarded' })).kind, 'hit');
+  });
+});
+
+const unit = (vector: Float32Array) => {
+  const length = Math.hypot(...vector);
+  return vector.map(value => value / length);
+};
+
+test('prompts that an earlier version embedded as written are not compared', async () => {
+  await using scene = await openSemantic();
+  const folder = await mkdtemp(join(tmpdir(), 'agenthub-semantic-'));
+  const file = join(folder, 'semantic.sqlite');
+  const data = new URL('../data/semantic-embedded-raw.sqlite.gz', import.meta.url);
+  await writeFile(file, gunzipSync(await readFile(data)));
+  const { clock, models } = scene;
+  const vectors = createEmbeddedVectors(file, { clock, log: silent });
+  await vectors.start(never);
+  assert.equal((await vectors.stats()).entries, 1);
+  const cache = createSemanticCache(
+    { embeddingModel: 'nomic-embed-text' },
+    { models, vectors, judge: undefined, tables: openTables(), clock, log: silent },
+  );
+  assert.equal((await cache.find(first, lookup, never)).kind, 'miss');
+  await cache.store(
+    { prompt: first, value: 'new' },
+    { scope: 'scope', tag: 't', ttlMs: 60_000 },
+    never,
+  );
+  const found = await cache.find(first, lookup, never);
+  assert.equal(found.kind === 'hit' && found.value, 'new');
+  await vectors.stop();
+  await rm(folder, { recursive: true });
+});
+
 describe('the mode', () => {
   test('`off` asks nothing of anybody', async () => {
     await using scene = await openSemantic();
@@ -142,9 +273,8 @@ describe('the mode', () => {
     assert.equal(scene.ollama.received().length, asked);
   });
 
-  test('`shadow` gives nothing, counts, and has the judge asked in the background only', async () => {
+  test('`shadow` gives nothing, counts, and has the judge asked', async () => {
     const judge = scriptedJudge('same');
-    judge.later = 'same';
     await using scene = await openSemantic(judge);
     await scene.store(first);
     const same = await scene.find(`please ${first}`, { mode: 'shadow' });
@@ -153,7 +283,7 @@ describe('the mode', () => {
     assert.equal((await scene.find(reworded, { mode: 'shadow' })).kind, 'miss');
     scene.clock.advance(5_000);
     await until(() => judge.asked.length === 1);
-    assert.deepEqual(judge.asked, [['later', first, reworded]]);
+    assert.deepEqual(judge.asked, [[first, reworded]]);
     const { hits, misses, shadowHits } = await scene.cache.stats();
     assert.deepEqual([hits, misses, shadowHits], [0, 1, 1]);
   });
@@ -163,7 +293,6 @@ describe('the mode', () => {
     await scene.store(first);
     const found = await scene.find(reworded, { mode: 'threshold' });
     assert.ok(found.kind === 'hit');
-    assert.equal(found.why, 'similar enough');
     assert.equal((await scene.find(other, { mode: 'threshold' })).kind, 'miss');
   });
 
@@ -172,7 +301,7 @@ describe('the mode', () => {
     await scene.store(first);
     const found = await scene.find(reworded);
     assert.ok(found.kind === 'miss');
-    assert.equal(found.why, 'there is no judge');
+    assert.match(found.why, /: there is no judge$/);
   });
 });
 
@@ -200,6 +329,7 @@ describe('what fails', () => {
         models,
         vectors: { ...vectors, near: fail, put: fail },
         judge: undefined,
+        tables: openTables(),
         clock,
         log: silent,
       },
@@ -239,7 +369,11 @@ test('an explanation shows the nearest entries, what the guards say, and what wa
   await scene.store(first);
   await scene.store(other);
   await scene.find(reworded);
-  const nearby = await scene.cache.explain(reworded, { ...lookup, threshold: 0.2 }, never);
+  await untilIdle(scene);
+  const threshold = { value: 0.2, from: 'rule' } as const;
+  const explained = await scene.cache.explain(reworded, { ...lookup, threshold }, never);
+  assert.deepEqual(explained.threshold, threshold);
+  const nearby = explained.entries;
   const own = nearby.find(({ prompt }) => prompt === first) ?? assert.fail();
   assert.deepEqual([own.verdict, own.label], ['unsure', 'different']);
   const pushed = nearby.find(({ prompt }) => prompt === other) ?? assert.fail();
