@@ -155,7 +155,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
         residentBytes: () => process.memoryUsage.rss(),
       },
       access: {
-        ...(callToken && { callToken: () => callToken.current() }),
+        ...(callToken && { callToken: callToken.current }),
         // With the token every user may call.
         ...(settings.token === undefined && usersOfPeers()),
       },

@@ -74,13 +74,15 @@ export function createCallToken(
     endOpen('calls need a token from now on');
   }
 
+  /** Undefined while calls need no token. Read for every request. */
+  function currentToken(): CallToken | undefined {
+    if (exposure.forwarder !== undefined && source.current.servers !== seen) refresh();
+    return current;
+  }
+
   exposure.changed(refresh);
   return {
-    /** Undefined while calls need no token. Read for every request. */
-    current(): CallToken | undefined {
-      if (exposure.forwarder !== undefined && source.current.servers !== seen) refresh();
-      return current;
-    },
+    current: currentToken,
     /** Call it after a config change. Resolves when the token is ready, if one is needed. */
     async refresh(): Promise<void> {
       refresh();

@@ -2,11 +2,11 @@ import {
   type BackoffOptions,
   type Clock,
   type Log,
-  HubError,
   backoffMs,
   createWriteBatch,
   isObject,
   messageOf,
+  retryable,
   sleep,
 } from '#core';
 import {
@@ -288,11 +288,7 @@ const answerMeanwhile = (method: string, id: string): Buffer =>
     : errorAnswer(id, away('the hub is away. It is waited for: try again'));
 
 const away = (message: string) =>
-  new HubError('HUB_CONNECT_FAILED', message, {
-    data: { retryable: true, retryAfterMs: backoff.firstMs },
-  });
+  retryable('HUB_CONNECT_FAILED', message, { retryAfterMs: backoff.firstMs });
 
 const busy = (unanswered: number) =>
-  new HubError('HUB_SERVER_BUSY', `${unanswered} requests are unanswered. Try again later`, {
-    data: { retryable: true },
-  });
+  retryable('HUB_SERVER_BUSY', `${unanswered} requests are unanswered. Try again later`);

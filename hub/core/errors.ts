@@ -103,6 +103,10 @@ export class HubError extends Error {
   }
 }
 
+/** A refusal of a request that may succeed later without changes. */
+export const retryable = (code: Code, message: string, data: ErrorData = {}): HubError =>
+  new HubError(code, message, { data: { ...data, retryable: true } });
+
 /** Returns the kind of any thrown value. Anything but a HubError is a bug and counts as `internal`. */
 export function kindOf(error: unknown): ErrorKind {
   return error instanceof HubError ? codes[error.code] : 'internal';

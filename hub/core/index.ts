@@ -19,6 +19,7 @@ export {
   codes,
   kindOf,
   messageOf,
+  retryable,
 } from './errors.ts';
 export { type Event, createEmitter } from './events.ts';
 export { http, https } from './http.ts';

@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock, Code, Log } from '#core';
 import type { Principal } from '#policy';
-import type { Guard, Scope } from './guard.ts';
-import { type GuardRefusal, guardedRequest } from './guarded-request.ts';
+import { type Guard, type Scope, guardedRequest } from './guard.ts';
 import type { Login } from './login.ts';
+import type { GuardRefusal } from './origins.ts';
 import type { Peers } from './peers.ts';
 
 type Options = { readonly token: string | undefined; readonly allowedOrigins: readonly string[] };

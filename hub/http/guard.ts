@@ -1,8 +1,13 @@
-import { timingSafeEqual } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Principal } from '#policy';
-import { type GuardRefusal, type GuardedRequest, digest } from './guarded-request.ts';
-import { type OriginOptions, createOrigins } from './origins.ts';
+import {
+  type GuardRefusal,
+  type OriginOptions,
+  type RequestOrigin,
+  createOrigins,
+} from './origins.ts';
+import type { Peer } from './peers.ts';
 
 /**
  * What a route is for. `call`: MCP and the views that only read. `administer`: everything that changes the
@@ -35,6 +40,13 @@ export type GuardNeeds = {
   readonly isLoggedIn: (headers: IncomingHttpHeaders) => boolean;
   /** Read at every request, so that a reload can ask for a token or revoke it. */
   readonly callToken: () => CallToken | undefined;
+};
+
+/** A request as the guard sees it, from each reader of requests (plain posts, Node's HTTP, upgrades). */
+export type GuardedRequest = RequestOrigin & {
+  /** The digest of the Authorization header. It depends on the head alone, so it may be kept with a parsed head. */
+  readonly credentials: Buffer | undefined;
+  readonly peer: Peer;
 };
 
 /** Who is calling, or why the request is refused. */
@@ -112,15 +124,41 @@ export function createGuard(
     );
   }
 
+  /** Called for every request, immediately before it is executed. The decision must not be kept. */
+  function check(request: GuardedRequest, scope: Scope): GuardDecision {
+    const refusal = refuseOrigin(request);
+    if (refusal) return { principal: undefined, refusal };
+    return scope === 'call' ? decideCall(request) : decideAdministration(request);
+  }
+
   return {
-    /** Called for every request, immediately before it is executed. The decision must not be kept. */
-    check(request: GuardedRequest, scope: Scope): GuardDecision {
-      const refusal = refuseOrigin(request);
-      if (refusal) return { principal: undefined, refusal };
-      return scope === 'call' ? decideCall(request) : decideAdministration(request);
-    },
+    check,
+    /** The principal of a call; undefined if it is refused. As `check`, for every request. */
+    admit: (request: GuardedRequest): Principal | undefined => check(request, 'call').principal,
   };
 }
+
+/** A request that Node's HTTP has read, for the guard. */
+export function guardedRequest(
+  { method = '', url = '', headers, rawHeaders }: IncomingMessage,
+  peer: Peer,
+  takesForms = false,
+): GuardedRequest {
+  let hostCount = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hostCount++;
+  }
+  const credentials = credentialsOf(headers);
+  return { method, target: url, headers, hostCount, credentials, peer, takesForms };
+}
+
+/** The digest of an Authorization header, whose scheme may be written in any case (RFC 9110, section 11.1). */
+export const credentialsOf = ({ authorization }: IncomingHttpHeaders): Buffer | undefined =>
+  authorization === undefined ? undefined : digest(authorization.replace(/^bearer +/i, 'Bearer '));
+
+/** Digests have equal lengths, so the time of a comparison reveals nothing about the token. */
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 const admitted = (name: string, administer: boolean): GuardDecision => ({
   principal: { kind: 'local', name, grants: { administer } },

@@ -27,10 +27,7 @@ export type HttpOptions = GuardOptions &
 export function createHttp(options: HttpOptions, needs: HttpNeeds) {
   const { servers, transports, access = {}, system } = needs;
   const login = createLogin(options, system);
-  const guard = createGuard(options, {
-    isLoggedIn: headers => login.scopeOf(headers) === 'administer',
-    ...access,
-  });
+  const guard = createGuard(options, { isLoggedIn: login.isOwner, ...access });
   const peers = createPeers(access.peers ?? { tables: undefined, uid: 0 });
   const admission = createRouteAdmission(options, { guard, peers, login, system });
   const usages = createContainerUsages(
@@ -73,7 +70,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
         servers,
         ...transports,
         clock: system.clock,
-        admit: request => guard.check(request, 'call').principal,
+        admit: guard.admit,
         peers,
         fallback,
       });

@@ -4,7 +4,7 @@ import { http, https } from '#core';
 import type { Endpoint } from '#routing';
 import type { Servers } from '#servers';
 import type { ByteBudget, ClientConnections, WebSockets } from '#transports';
-import { guardedRequest } from './guarded-request.ts';
+import { guardedRequest } from './guard.ts';
 import type { Peers } from './peers.ts';
 import { type PlainPostsNeeds, createPlainPosts } from './plain-posts.ts';
 import { countBody, isAnswerDue, refuseBusy, refuseUnreadable } from './unreadable.ts';

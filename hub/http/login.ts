@@ -28,7 +28,8 @@ export function createLogin(options: Options, needs: Needs) {
   const throttle = createThrottle(needs);
 
   return {
-    scopeOf: (headers: IncomingHttpHeaders) => cookies.scopeOf(headers),
+    scopeOf: cookies.scopeOf,
+    isOwner: cookies.isOwner,
     /** The path of a new link, with its secret and lifetime. */
     createLink: () => ({ path: `/dashboard/login?code=${links.create()}`, lastsMs: linkMs }),
     enterByLink(code: string, address: string): LoginResult {
@@ -68,20 +69,24 @@ function createCookies({ ownerKey, token }: Options, { clock }: Needs) {
     return isEqual(signature, sign(scope, expires)) ? scope : undefined;
   }
 
+  function scopeOf(headers: IncomingHttpHeaders): Scope | undefined {
+    if (headers.cookie === undefined) return undefined;
+    const name = cookieName(headers);
+    const found = headers.cookie.split('; ').flatMap(pair => {
+      const at = pair.indexOf('=');
+      return pair.slice(0, at) === name ? (verify(pair.slice(at + 1)) ?? []) : [];
+    });
+    return found.find(scope => scope === 'administer') ?? found[0];
+  }
+
   return {
     create(scope: Scope): string {
       const expires = String(Math.floor(clock.now() / 1000) + loginSeconds);
       return `${scope}.${expires}.${sign(scope, expires)}`;
     },
-    scopeOf(headers: IncomingHttpHeaders): Scope | undefined {
-      if (headers.cookie === undefined) return undefined;
-      const name = cookieName(headers);
-      const found = headers.cookie.split('; ').flatMap(pair => {
-        const at = pair.indexOf('=');
-        return pair.slice(0, at) === name ? (verify(pair.slice(at + 1)) ?? []) : [];
-      });
-      return found.find(scope => scope === 'administer') ?? found[0];
-    },
+    scopeOf,
+    /** True with a login that administers the hub. */
+    isOwner: (headers: IncomingHttpHeaders): boolean => scopeOf(headers) === 'administer',
   };
 }
 

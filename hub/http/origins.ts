@@ -1,6 +1,19 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIPv4, isIPv6 } from 'node:net';
-import type { GuardRefusal, GuardedRequest } from './guarded-request.ts';
+
+/** The head of a request: the name by which it calls the hub, and the page that sent it. */
+export type RequestOrigin = {
+  readonly method: string;
+  /** The request target as the client sent it. */
+  readonly target: string;
+  readonly headers: IncomingHttpHeaders;
+  /** The number of Host headers: Node's `headers` show the first only. */
+  readonly hostCount: number;
+  /** Whether the route takes HTML forms, as the dashboard's do. */
+  readonly takesForms: boolean;
+};
+
+export type GuardRefusal = { readonly status: 400 | 401 | 403 | 415; readonly message: string };
 
 /** The names of the hub, and the pages that may call it. */
 export type OriginOptions = {
@@ -23,7 +36,7 @@ export function createOrigins(options: OriginOptions) {
   const isOwnHost = createOwnHosts(options);
   const allowed = new Set(options.allowedOrigins.map(origin => origin.toLowerCase()));
 
-  function refuseHost({ hostCount, target, headers }: GuardedRequest): GuardRefusal | undefined {
+  function refuseHost({ hostCount, target, headers }: RequestOrigin): GuardRefusal | undefined {
     if (hostCount > 1)
       return refusal(400, `the request has ${hostCount} Host headers. Send exactly one`);
     const inTarget = hostOfTarget(target);
@@ -40,7 +53,7 @@ export function createOrigins(options: OriginOptions) {
     );
   }
 
-  function refusePage(request: GuardedRequest): GuardRefusal | undefined {
+  function refusePage(request: RequestOrigin): GuardRefusal | undefined {
     const { headers } = request;
     const { origin } = headers;
     if (origin === undefined)
@@ -60,7 +73,7 @@ export function createOrigins(options: OriginOptions) {
     return isOwn && request.takesForms ? undefined : refuseType(request);
   }
 
-  return (request: GuardedRequest) => refuseHost(request) ?? refusePage(request);
+  return (request: RequestOrigin) => refuseHost(request) ?? refusePage(request);
 }
 
 const refusal = (status: GuardRefusal['status'], message: string): GuardRefusal => ({
@@ -80,7 +93,7 @@ function isOwnPage(origin: string, headers: IncomingHttpHeaders): boolean {
  * Whether a browser asks on behalf of a page of another origin without naming it: an image or a frame has no
  * Origin, and could open a stream. Following a link to the hub is allowed.
  */
-function isOfForeignPage({ method, headers }: GuardedRequest): boolean {
+function isOfForeignPage({ method, headers }: RequestOrigin): boolean {
   const site = headers['sec-fetch-site'] ?? 'none';
   if (site === 'none' || site === 'same-origin') return false;
   const isFollowed =
@@ -94,7 +107,7 @@ function isOfForeignPage({ method, headers }: GuardedRequest): boolean {
 const withBody = new Set(['POST', 'PUT', 'PATCH']);
 
 /** With JSON as the only type, a browser asks (CORS preflight) before it sends for a page of another origin. */
-function refuseType({ method, headers }: GuardedRequest): GuardRefusal | undefined {
+function refuseType({ method, headers }: RequestOrigin): GuardRefusal | undefined {
   if (!withBody.has(method)) return undefined;
   const type = headers['content-type'] ?? '';
   if (/^application\/json *(?:;|$)/i.test(type)) return undefined;

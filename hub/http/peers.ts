@@ -1,7 +1,13 @@
 import { open } from 'node:fs/promises';
 import { type Socket, isIPv4 } from 'node:net';
 import { endianness } from 'node:os';
-import type { Peer } from './guarded-request.ts';
+
+/** Whose process opened a connection, decided once when the hub accepted it. */
+export type Peer =
+  | { readonly kind: 'same-user' }
+  /** A connection from elsewhere, or a system that does not tell. */
+  | { readonly kind: 'unchecked' }
+  | { readonly kind: 'refused'; readonly why: string };
 
 export type Peers = ReturnType<typeof createPeers>;
 

@@ -4,7 +4,8 @@ import { type Clock, freeBuffer, moveToPages } from '#core';
 import type { Principal } from '#policy';
 import type { Endpoint } from '#routing';
 import type { ByteBudget, Streamable } from '#transports';
-import { type GuardedRequest, type Peer, credentialsOf } from './guarded-request.ts';
+import { type GuardedRequest, credentialsOf } from './guard.ts';
+import type { Peer } from './peers.ts';
 import { type PlainBody, type PlainHead, bodyUnder, parsePlainHead } from './plain-head.ts';
 import { type PlainLink, PlainResponse } from './plain-response.ts';
 

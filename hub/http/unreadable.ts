@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { HubError, http, isObject, moveToPages } from '#core';
+import { HubError, http, isObject, moveToPages, retryable } from '#core';
 import type { ByteBudget } from '#transports';
 import { problemOf } from './errors.ts';
 
@@ -25,8 +25,7 @@ export function refuseUnreadable(error: Error & { readonly code?: string }, sock
 
 /** Answers 503 and ends the connection. */
 export function refuseBusy(socket: Duplex, message: string): void {
-  const error = new HubError('HUB_SERVER_BUSY', message, { data: { retryable: true } });
-  refuse(socket, 503, error, ['retry-after: 1']);
+  refuse(socket, 503, retryable('HUB_SERVER_BUSY', message), ['retry-after: 1']);
 }
 
 /** Answers on a connection without a request that Node could answer, and ends it. */

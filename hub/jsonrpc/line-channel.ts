@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { type Code, HubError, createWriteBatch } from '#core';
+import { type Code, createWriteBatch, retryable } from '#core';
 import type { Channel, Closed, Receiver } from './channel.ts';
 import { createLineSplitter } from './lines.ts';
 import { readMessages } from './message.ts';
@@ -97,8 +97,7 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink) {
     sink.resume?.();
   }
 
-  const refusal = (code: Code, why: string) =>
-    new HubError(code, `${server} ${why}`, { data: { server, retryable: true } });
+  const refusal = (code: Code, why: string) => retryable(code, `${server} ${why}`, { server });
 
   const channel: Channel = {
     closed,

@@ -1,4 +1,4 @@
-import { type Clock, type Code, HubError, type Log, kindOf } from '#core';
+import { type Clock, type Code, type Log, HubError, kindOf, retryable } from '#core';
 import { type ReplyBytes, RpcError, type Request, errorAnswer, readMessage } from '#jsonrpc';
 import type { Principal } from '#policy';
 import type { Trace } from '#telemetry';
@@ -161,8 +161,7 @@ export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
 }
 
 /** The error of a call that was cancelled by the hub's shutdown, not by its client. */
-const stopping = ({ message, data }: HubError) =>
-  new HubError('HUB_SHUTTING_DOWN', message, { data: { ...data, retryable: true } });
+const stopping = ({ message, data }: HubError) => retryable('HUB_SHUTTING_DOWN', message, data);
 
 /** Time for which the difference of the two clocks is reused, in milliseconds. */
 const epochFreshMs = 1_000;

@@ -41,13 +41,12 @@ type Section = {
 };
 
 /**
- * Creates a catalog of the servers' current lists, until it is disposed. No server gets one of the `reservedUris`.
+ * Creates a catalog of the servers' current lists, until it is disposed.
  * `offersOf` returns the source of a server's lists: the server itself, or the instance that serves a session.
  */
 export function createCatalog(
   servers: Pick<Servers, 'all' | 'changed'>,
   naming: () => Naming,
-  reservedUris: readonly string[] = [],
   offersOf: (server: Server) => Pick<Server, 'listing' | 'listed'> = server => server,
 ) {
   const changed = createEmitter<ListKind>();
@@ -68,7 +67,7 @@ export function createCatalog(
     const named =
       kind === 'tool' || kind === 'prompt'
         ? assignNames(wishes, serverNames, naming(), reservedNames[kind])
-        : assignUris(wishes, kind === 'resource' ? reservedUris : []);
+        : assignUris(wishes);
     const entries = offers.map(({ server, item }, index): CatalogEntry => {
       const publicName = named.names[index] ?? item.key;
       const { key, bytes, legacyBytes, faults, isAdministrative } = item;
@@ -143,8 +142,8 @@ export function createCatalog(
       // Tries the possible names in the order of `assignUris`.
       for (let publicUri = uri; ; publicUri = `${config.name}+${publicUri}`) {
         const entry = find('resource', publicUri);
-        if (!entry && !reservedUris.includes(publicUri)) return undefined;
-        if (entry?.server.config === config && entry.name === uri) return publicUri;
+        if (!entry) return undefined;
+        if (entry.server.config === config && entry.name === uri) return publicUri;
       }
     },
     /** Names that two servers use or could use, for the operator. */

@@ -1,5 +1,5 @@
 import type { Naming, ServerConfig } from '#config';
-import { type Clock, HubError } from '#core';
+import { type Clock, HubError, retryable } from '#core';
 import { isStateless, keepsSessions } from '#mcp';
 import { type Instances, type Server, type Servers, maySpeakBoth } from '#servers';
 import type { Call } from './call.ts';
@@ -162,10 +162,10 @@ export function createStatelessClients({
     for (const [client, holder] of clients)
       if (![...holder.instances.values()].some(instance => instances.isBusy(instance)))
         return client;
-    throw new HubError(
+    throw retryable(
       'HUB_INSTANCES_FULL',
       `${config.name} works for ${clients.size} clients without a session already. Try again later, or let clients share it with "instance": "shared"`,
-      { data: { server: config.name, retryable: true } },
+      { server: config.name },
     );
   }
 

@@ -183,7 +183,7 @@ export function createOffering(
   instanceOf?: (server: Server) => Server | undefined,
 ): Offering {
   const offersOf = (server: Server) => instanceOf?.(server) ?? server;
-  const catalog = createCatalog(servers, naming, [], offersOf);
+  const catalog = createCatalog(servers, naming, offersOf);
   const offering = {
     get all() {
       return servers.all.map(offersOf);

@@ -68,8 +68,8 @@ export function assignNames(
 }
 
 /** Assigns public URIs. A URI that another server lists too gets the server's name as a prefix. */
-export const assignUris = (wishes: readonly Wish[], reserved: readonly string[]): Assigned =>
-  assign(wishes, reserved, ({ server, name }) => ({
+export const assignUris = (wishes: readonly Wish[]): Assigned =>
+  assign(wishes, [], ({ server, name }) => ({
     wanted: name,
     first: name,
     next: taken => `${server}+${taken}`,

@@ -5,6 +5,7 @@ import {
   type Log,
   createTicker,
   createWriteBatch,
+  retryable,
   untilIdle,
 } from '#core';
 import {
@@ -25,7 +26,7 @@ import type { Principal } from '#policy';
 import type { Endpoint, Over, Router, Session } from '#routing';
 import type { ResponseStream } from '#upstream';
 import { type ByteBudget, noBudget } from './byte-budget.ts';
-import { batchOf, lengthOf, retryable, stopping } from './http-message.ts';
+import { batchOf, lengthOf, stopping } from './http-message.ts';
 
 /** Writes to one client: a WebSocket, an event stream, or stdout. Its functions must not throw. */
 export type Wire = BatchSink & {

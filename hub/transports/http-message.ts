@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { type Code, HubError } from '#core';
+import { retryable } from '#core';
 import {
   type ReplyBytes,
   encodeError,
@@ -190,10 +190,6 @@ export function refuseMethod(
 
 /** The refusal of a request while the hub stops. */
 export const stopping = () => retryable('HUB_SHUTTING_DOWN', 'the hub is stopping');
-
-/** A refusal of a request that may succeed later. */
-export const retryable = (code: Code, message: string) =>
-  new HubError(code, message, { data: { retryable: true } });
 
 /** Retry-After in seconds: a restart of the hub takes less. */
 export const retryAfterSeconds = 5;

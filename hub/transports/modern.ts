@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Clock, type Log, createTicker } from '#core';
+import { type Clock, type Log, createTicker, retryable } from '#core';
 import {
   type Malformed,
   type Message,
@@ -19,8 +19,6 @@ import {
   checkMetadata,
   headerMismatch,
   mcpHeaders,
-  metaKeys,
-  modernVersion,
   readParamHeaders,
 } from '#mcp';
 import type { Endpoint, Router, Session } from '#routing';
@@ -31,7 +29,6 @@ import {
   keepAliveComment,
   refuse,
   refused,
-  retryable,
   sendJson,
   sendUnavailable,
   stalledMs,
@@ -64,8 +61,6 @@ const eventStart = Buffer.from('data: ');
 const eventEnd = Buffer.from('\n\n');
 const nowhere: ResponseStream = { send() {} };
 const noHeaders: readonly ParamHeader[] = [];
-const versionKey = Buffer.from(metaKeys.protocolVersion);
-const backslash = 0x5c;
 
 /**
  * Streamable HTTP of MCP 2026-07-28: each request is a session that ends with its answer or its connection. The
@@ -193,29 +188,9 @@ function sendAnswer(one: Answering, reply: ReplyBytes): void {
 }
 
 /** Finds the metadata of a request without reading its other params; undefined if it cannot be read. */
-function metadataOf(request: Request) {
+export function metadataOf(request: Request) {
   const params = membersOf(request.bytes, request.params);
   return { params, meta: membersOf(request.bytes, params?.get('_meta')) };
-}
-
-/**
- * Whether a POST is of the stateless revision: its header says so, or one of its requests names a version. A session
- * id in it is ignored, because that revision has no sessions.
- */
-export function isModern(
-  headers: IncomingHttpHeaders,
-  messages: readonly (Message | Malformed)[],
-): boolean {
-  return headers[mcpHeaders.version] === modernVersion || messages.some(namesVersion);
-}
-
-/** Finds requests without the name of the member quickly, as most requests of a session are. */
-function namesVersion(message: Message | Malformed): boolean {
-  if (message.kind !== 'request' || !message.params) return false;
-  const { bytes } = message;
-  // A backslash can escape any character of the name.
-  if (!bytes.includes(versionKey) && !bytes.includes(backslash)) return false;
-  return metadataOf(message).meta?.has(metaKeys.protocolVersion) ?? false;
 }
 
 /**

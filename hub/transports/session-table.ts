@@ -1,9 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { retryable } from '#core';
 import type { Clock } from '#core';
 import { membersOf, stringAt } from '#jsonrpc';
 import type { EarlierSession, Endpoint, Router } from '#routing';
 import { createReplayBudget } from './event-stream.ts';
-import { type EndpointRequest, retryable } from './http-message.ts';
+import { type EndpointRequest } from './http-message.ts';
 import { type HttpSession, createHttpSession } from './http-session.ts';
 import type { SavedSessions } from './saved-sessions.ts';
 import type { SealedSession } from './session-id.ts';

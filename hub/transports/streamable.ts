@@ -1,5 +1,8 @@
-import { type Log, createTicker, untilIdle } from '#core';
+import type { IncomingHttpHeaders } from 'node:http';
+import { type Log, createTicker, retryable, untilIdle } from '#core';
 import {
+  type Malformed,
+  type Message,
   type Request,
   malformedAnswer,
   membersOf,
@@ -8,7 +11,7 @@ import {
   rpcCodes,
   stringAt,
 } from '#jsonrpc';
-import { allowsBatches, isKnownVersion, latestVersion, modernVersion } from '#mcp';
+import { allowsBatches, isKnownVersion, latestVersion, metaKeys, modernVersion } from '#mcp';
 import { type Principal, isSamePrincipal } from '#policy';
 import type { Endpoint, Router } from '#routing';
 import { parseEventId } from './event-stream.ts';
@@ -23,14 +26,13 @@ import {
   refuseMethod,
   refuseVersion,
   refused,
-  retryable,
   sendJson,
   sendUnavailable,
   sessionUnknown,
   stopping,
 } from './http-message.ts';
 import type { HttpSession } from './http-session.ts';
-import { createModern, isModern } from './modern.ts';
+import { createModern, metadataOf } from './modern.ts';
 import { createPost, createPosts } from './posts.ts';
 import {
   type SessionTableNeeds,
@@ -236,4 +238,27 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       ticker[Symbol.dispose]();
     },
   };
+}
+
+const versionKey = Buffer.from(metaKeys.protocolVersion);
+const backslash = 0x5c;
+
+/**
+ * Whether a POST is of the stateless revision: its header says so, or one of its requests names a version. A session
+ * id in it is ignored, because that revision has no sessions.
+ */
+function isModern(
+  headers: IncomingHttpHeaders,
+  messages: readonly (Message | Malformed)[],
+): boolean {
+  return headers['mcp-protocol-version'] === modernVersion || messages.some(namesVersion);
+}
+
+/** Finds requests without the name of the member quickly, as most requests of a session are. */
+function namesVersion(message: Message | Malformed): boolean {
+  if (message.kind !== 'request' || !message.params) return false;
+  const { bytes } = message;
+  // A backslash can escape any character of the name.
+  if (!bytes.includes(versionKey) && !bytes.includes(backslash)) return false;
+  return metadataOf(message).meta?.has(metaKeys.protocolVersion) ?? false;
 }

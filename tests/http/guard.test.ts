@@ -6,7 +6,7 @@ import {
   type Scope,
   createGuard,
 } from '../../hub/http/guard.ts';
-import { type GuardedRequest, credentialsOf } from '../../hub/http/guarded-request.ts';
+import { type GuardedRequest, credentialsOf } from '../../hub/http/guard.ts';
 
 const defaults: GuardOptions = {
   host: '127.0.0.1',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, test } from 'vitest';
-import { credentialsOf, guardedRequest } from '../../hub/http/guarded-request.ts';
+import { credentialsOf, guardedRequest } from '../../hub/http/guard.ts';
 
 const request = (rawHeaders: readonly string[], url = '/mcp') =>
   guardedRequest(

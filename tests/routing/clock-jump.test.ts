@@ -37,7 +37,7 @@ test.each([hourMs, -hourMs])(
     const servers = { all: [server], changed: createEmitter<undefined>().event };
     const naming = { separator: '_', maxLength: 46 } as const;
     const lists = createLists({
-      catalog: createCatalog(servers, () => naming, []),
+      catalog: createCatalog(servers, () => naming),
       servers,
       clock,
     });

@@ -49,16 +49,20 @@ function createOffering(name: string) {
     async reconfigure() {},
     ready: () => Promise.reject(new Error('it does not run')),
   };
+  function offerAs(publicName: string | undefined, kind: ListKind, ...keys: readonly string[]) {
+    const { key: member } = listMethods[kind];
+    const items = keys.map(key => ({
+      key,
+      bytes: Buffer.from(JSON.stringify({ [member]: key })),
+      ...(publicName !== undefined && { publicName }),
+    }));
+    listing = { ...listing, [kind]: items };
+    listed.fire(kind);
+  }
   return Object.assign(server, {
-    offer(kind: ListKind, ...keys: readonly string[]) {
-      const { key: member } = listMethods[kind];
-      const items = keys.map(key => ({
-        key,
-        bytes: Buffer.from(JSON.stringify({ [member]: key })),
-      }));
-      listing = { ...listing, [kind]: items };
-      listed.fire(kind);
-    },
+    /** As the hub's own servers do, whose names are fixed. */
+    offerAs,
+    offer: (kind: ListKind, ...keys: readonly string[]) => offerAs(undefined, kind, ...keys),
   });
 }
 
@@ -68,7 +72,7 @@ const naming = { separator: '_', maxLength: 46 } as const;
 describe('the name of a tool', () => {
   test('stays with its server when one starts that could have it too, and is reported', () => {
     const [a, ab] = [createOffering('a'), createOffering('a_b')];
-    const catalog = createCatalog({ all: [a, ab], changed: never }, () => naming, []);
+    const catalog = createCatalog({ all: [a, ab], changed: never }, () => naming);
     ab.offer('tool', 'c');
     assert.equal(catalog.find('tool', 'a_b_c')?.server, ab);
     a.offer('tool', 'b_c');
@@ -85,14 +89,13 @@ describe('the name of a tool', () => {
 
 describe("the hub's own resource", () => {
   test('is of no server, which has its own under another URI', () => {
-    const greedy = createOffering('greedy');
-    const catalog = createCatalog({ all: [greedy], changed: never }, () => naming, [
-      'hub://servers',
-    ]);
+    const [greedy, own] = [createOffering('greedy'), createOffering('agenthub')];
+    const catalog = createCatalog({ all: [greedy, own], changed: never }, () => naming);
     greedy.offer('resource', 'hub://servers');
+    own.offerAs('hub://servers', 'resource', 'hub://servers');
     assert.deepEqual(
       catalog.list('resource').map(({ bytes }) => bytes.toString()),
-      ['{"uri":"greedy+hub://servers"}'],
+      ['{"uri":"greedy+hub://servers"}', '{"uri":"hub://servers"}'],
     );
     assert.equal(catalog.findResource('greedy+hub://servers')?.uri, 'hub://servers');
     assert.equal(catalog.collisions().length, 1);
@@ -102,7 +105,7 @@ describe("the hub's own resource", () => {
 describe('a URI that nobody lists', () => {
   test('is looked for in hostile templates in little time, and found with another server', () => {
     const [hostile, honest] = [createOffering('hostile'), createOffering('honest')];
-    const catalog = createCatalog({ all: [hostile, honest], changed: never }, () => naming, []);
+    const catalog = createCatalog({ all: [hostile, honest], changed: never }, () => naming);
     hostile.offer(
       'template',
       ...Array.from({ length: 1_000 }, (_, at) => `${'{+a}a'.repeat(15)}${at}!`),
@@ -120,7 +123,7 @@ describe('a URI that nobody lists', () => {
 
 test("names of the hub's own are no server's, whether it offers anything by them or not", () => {
   const agenthub = createOffering('agenthub');
-  const catalog = createCatalog({ all: [agenthub], changed: never }, () => naming, []);
+  const catalog = createCatalog({ all: [agenthub], changed: never }, () => naming);
   agenthub.offer('tool', 'enhance_prompt');
   agenthub.offer('prompt', 'enhance_prompt');
   assert.equal(catalog.find('tool', 'agenthub_enhance_prompt'), undefined);

@@ -1,4 +1,4 @@
-import { type Clock, HubError, isObject } from '#core';
+import { type Clock, HubError, isObject, retryable } from '#core';
 import { type Notification, membersOf, rawText, stringAt, valueOf } from '#jsonrpc';
 import { metaKeys } from '#mcp';
 import type { Running, Server } from '#servers';
@@ -65,10 +65,9 @@ export function createSuspendedCalls(needs: {
         ...needs,
         suspend(suspended) {
           if (waiting.size >= maxWaiting)
-            throw new HubError(
+            throw retryable(
               'HUB_INPUTS_FULL',
               `${maxWaiting} calls wait for their clients already`,
-              { data: { retryable: true } },
             );
           waiting.set(suspended.id, suspended);
         },

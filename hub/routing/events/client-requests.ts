@@ -1,4 +1,4 @@
-import { type Clock, HubError, isObject } from '#core';
+import { type Clock, HubError, isObject, retryable } from '#core';
 import {
   type Answer,
   type Notification,
@@ -81,10 +81,9 @@ export function createClientRequests(needs: {
 
   function checkRoom(session: SessionState): void {
     if (session.clientRequests.size >= maxOpenRequests)
-      throw new HubError(
+      throw retryable(
         'HUB_INPUTS_FULL',
         `the client has ${maxOpenRequests} unanswered requests already`,
-        { data: { retryable: true } },
       );
   }
 

@@ -1,4 +1,4 @@
-import { HubError, isObject } from '#core';
+import { HubError, isObject, retryable } from '#core';
 import {
   type Notification,
   encodeCall,
@@ -83,10 +83,9 @@ export function createSubscriptionStreams(needs: {
       closed: (listen: SubscriptionStream) => void,
     ) {
       if (streams.size >= maxStreams)
-        throw new HubError(
+        throw retryable(
           'HUB_SUBSCRIPTIONS_FULL',
           `${maxStreams} requests to listen are open, which is the most. Try again when some have ended`,
-          { data: { retryable: true } },
         );
       const { id, session, responseStream } = call;
       const tag = { [metaKeys.subscriptionId]: id };
