@@ -54,7 +54,7 @@ export async function startEnhancement(
       qdrantUrl === undefined
         ? createEmbeddedVectors(join(dataFolder, 'semantic.sqlite'), { clock, log })
         : createQdrantVectors(
-            { url: qdrantUrl, ...(qdrantKey !== undefined && { apiKey: qdrantKey }) },
+            { url: qdrantUrl, deployment, ...(qdrantKey !== undefined && { apiKey: qdrantKey }) },
             { clock, log },
           );
     await opened.start(life.signal);

@@ -71,7 +71,7 @@ export function createEmbeddedVectors(
       if (error instanceof VectorsFailure) throw error;
       const kind = isDamage(error) ? 'corrupt' : isFull(error) ? 'full' : 'unreachable';
       if (kind === 'corrupt') replaceDamagedFile(error);
-      throw new VectorsFailure(kind, `${file}: ${messageOf(error)}`, { cause: error });
+      throw new VectorsFailure(kind, `${file}: ${messageOf(error)}`);
     }
   }
 

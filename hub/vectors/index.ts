@@ -1,3 +1,3 @@
 export { createEmbeddedVectors } from './embedded.ts';
-export { type QdrantOptions, createQdrantVectors } from './qdrant.ts';
+export { type QdrantOptions, createQdrantVectors } from './qdrant/qdrant-vectors.ts';
 export { type Near, type Point, type Vectors, VectorsFailure } from './vectors.ts';

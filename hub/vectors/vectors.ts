@@ -18,6 +18,8 @@ export type VectorsStats = {
   /** Points that have not expired; undefined where they cannot be counted. */
   readonly entries: number | undefined;
   readonly error: string | undefined;
+  /** The version of Qdrant. */
+  readonly detail?: string;
 };
 
 export type VectorsFailureKind =
@@ -35,10 +37,13 @@ export type VectorsFailureKind =
 export class VectorsFailure extends Error {
   override readonly name = 'VectorsFailure';
   readonly kind: VectorsFailureKind;
+  /** The HTTP status of a refusal by Qdrant. */
+  readonly status: number | undefined;
 
-  constructor(kind: VectorsFailureKind, message: string, options?: ErrorOptions) {
-    super(message, options);
+  constructor(kind: VectorsFailureKind, message: string, status?: number) {
+    super(message);
     this.kind = kind;
+    this.status = status;
   }
 }
 

@@ -11,6 +11,8 @@ type Stored = {
 type Collection = {
   readonly size: number;
   readonly config: Body;
+  /** The limits of strict mode. */
+  strict: Body;
   readonly points: Map<string, Stored>;
   readonly indexes: Map<string, Body>;
 };
@@ -20,6 +22,7 @@ export type Store = {
   list(): Answer;
   read(name: string): Answer;
   create(name: string, body: Body): Answer;
+  update(name: string, body: Body): Answer;
   drop(name: string): Answer;
   index(name: string, body: Body): Answer;
   upsert(name: string, body: Body, waits: boolean): Answer;
@@ -41,9 +44,19 @@ const done = (result: unknown): Answer => ({
 });
 
 /** What is wrong with a request, in Qdrant's words. */
-class Wrong extends Error {}
+class Wrong extends Error {
+  readonly title: string;
 
-export function createStore(): Store {
+  constructor(message: string, title = 'Wrong input') {
+    super(message);
+    this.title = title;
+  }
+}
+
+const hnsw = { m: 16, ef_construct: 100, full_scan_threshold: 10_000 };
+
+/** `needsIndexParams`: an integer index must say both `lookup` and `range`, as in all versions before 1.11.1. */
+export function createStore({ needsIndexParams }: { readonly needsIndexParams: boolean }): Store {
   const collections = new Map<string, Collection>();
   let operations = 0;
 
@@ -53,7 +66,7 @@ export function createStore(): Store {
     try {
       return done(work(collection));
     } catch (error) {
-      if (error instanceof Wrong) return refuse(400, `Wrong input: ${error.message}`);
+      if (error instanceof Wrong) return refuse(400, `${error.title}: ${error.message}`);
       throw error;
     }
   }
@@ -81,11 +94,11 @@ export function createStore(): Store {
           ]),
         ),
       })),
-    create(name, { vectors, on_disk_payload: onDisk }) {
+    create(name, { vectors, on_disk_payload: onDisk, hnsw_config: graph }) {
       if (collections.has(name))
         return refuse(409, `Wrong input: Collection \`${name}\` already exists!`);
-      const size = isObject(vectors) ? vectors['size'] : undefined;
-      if (typeof size !== 'number') return refuse(400, 'Format error in JSON body: missing size');
+      // With several vectors, each has a size of its own: the double stores no points for them.
+      const size = Number(isObject(vectors) ? (vectors['size'] ?? 0) : 0);
       const config = {
         params: {
           vectors,
@@ -94,21 +107,39 @@ export function createStore(): Store {
           write_consistency_factor: 1,
           on_disk_payload: onDisk,
         },
-        hnsw_config: { m: 16, ef_construct: 100, full_scan_threshold: 10_000 },
+        hnsw_config: { ...hnsw, ...(isObject(graph) && graph) },
         optimizer_config: { default_segment_number: 0, flush_interval_sec: 5 },
         wal_config: { wal_capacity_mb: 32, wal_segments_ahead: 0 },
       };
-      collections.set(name, { size, config, points: new Map(), indexes: new Map() });
+      const empty = { points: new Map(), indexes: new Map() };
+      collections.set(name, { size, config, strict: {}, ...empty });
+      return done(true);
+    },
+    update(name, { strict_mode_config: strict }) {
+      const collection = collections.get(name);
+      if (collection && isObject(strict)) collection.strict = strict;
       return done(true);
     },
     drop: name => done(collections.delete(name)),
     index: (name, { field_name: field, field_schema: schema }) =>
       within(name, ({ indexes }) => {
-        if (typeof field === 'string' && isObject(schema)) indexes.set(field, schema);
+        if (typeof field !== 'string' || !isObject(schema)) throw new Wrong('no field');
+        // 1.10.1 refuses the whole body.
+        if (
+          needsIndexParams &&
+          schema['type'] === 'integer' &&
+          !('lookup' in schema && 'range' in schema)
+        )
+          throw new Wrong(
+            'data did not match any variant of untagged enum PayloadFieldSchema',
+            'Format error in JSON body',
+          );
+        indexes.set(field, schema);
         return updated(true);
       }),
     upsert: (name, { points: given }, waits) =>
-      within(name, ({ points, size }) => {
+      within(name, ({ points, size, strict }) => {
+        checkPoints(strict, points.size);
         const version = operations + 1;
         const checked = listOf(given).map(point => storedOf(point, size, version));
         for (const point of checked) points.set(point.id, point);
@@ -116,7 +147,8 @@ export function createStore(): Store {
       }),
     query: (name, body) =>
       within(name, collection => {
-        const { query, limit, offset } = body;
+        const { query, limit, offset, params } = body;
+        checkExact(collection, isObject(params) && params['exact'] === true);
         const matching = [...collection.points.values()].filter(filterOf(body['filter']));
         const scored = Array.isArray(query)
           ? nearest(collection, matching, numbersOf(query), body)
@@ -139,10 +171,22 @@ export function createStore(): Store {
         return updated(waits);
       }),
     count: (name, body) =>
-      within(name, ({ points }) => ({
-        count: [...points.values()].filter(filterOf(body['filter'])).length,
-      })),
+      within(name, collection => {
+        checkExact(collection, body['exact'] === true);
+        return { count: [...collection.points.values()].filter(filterOf(body['filter'])).length };
+      }),
   };
+}
+
+/** Seen in 1.19.0: strict mode refuses exact counts as well as exact searches. */
+function checkExact({ strict }: Collection, isExact: boolean): void {
+  if (isExact && strict['enabled'] === true && strict['search_allow_exact'] === false)
+    throw new Wrong('Exact search disabled!. Help: Set exact=false.', 'Bad request');
+}
+
+function checkPoints({ enabled, max_points_count: max }: Body, count: number): void {
+  if (enabled === true && typeof max === 'number' && count >= max)
+    throw new Wrong(`Max points count limit of ${max} reached!`, 'Bad request');
 }
 
 type Scored = { readonly point: Stored; readonly score: number; readonly order_value?: number };
@@ -197,22 +241,24 @@ function storedOf(point: unknown, size: number, version: number): Stored {
 const wrongSize = (has: number, got: number) =>
   new Wrong(`Vector dimension error: expected dim: ${has}, got ${got}`);
 
-/** A filter of `must` alone, with `match` of a value and `range`. */
+/** A filter of `must` or `should`, with `match` of a value, `range` and `is_empty`. */
 function filterOf(filter: unknown): (point: Stored) => boolean {
   if (filter === undefined) return () => true;
-  const conditions = listOf(isObject(filter) ? filter['must'] : undefined);
-  return ({ payload }) =>
-    conditions.every(condition => {
-      const { key, match, range } = isObject(condition) ? condition : {};
-      const value = payload[String(key)];
-      if (isObject(match)) return value === match['value'];
-      if (!isObject(range)) throw new Wrong('this double knows no such condition');
-      if (typeof value !== 'number') return false;
-      const { gt = -Infinity, gte = -Infinity, lt = Infinity, lte = Infinity } = range;
-      return (
-        value > Number(gt) && value >= Number(gte) && value < Number(lt) && value <= Number(lte)
-      );
-    });
+  const { must, should } = isObject(filter) ? filter : {};
+  if (should !== undefined)
+    return point => listOf(should).some(condition => matches(condition, point));
+  return point => listOf(must).every(condition => matches(condition, point));
+}
+
+function matches(condition: unknown, { payload }: Stored): boolean {
+  const { key, match, range, is_empty: isEmpty } = isObject(condition) ? condition : {};
+  if (isObject(isEmpty)) return payload[String(isEmpty['key'])] === undefined;
+  const value = payload[String(key)];
+  if (isObject(match)) return value === match['value'];
+  if (!isObject(range)) throw new Wrong('this double knows no such condition');
+  if (typeof value !== 'number') return false;
+  const { gt = -Infinity, gte = -Infinity, lt = Infinity, lte = Infinity } = range;
+  return value > Number(gt) && value >= Number(gte) && value < Number(lt) && value <= Number(lte);
 }
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { gzipSync } from 'node:zlib';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { http, isObject } from '#core';
 import { freePort } from '#helpers/port';
@@ -17,7 +18,7 @@ export type QdrantFault =
   | 'fails'
   /** 429 with Retry-After, as a limit of requests has it. */
   | 'is_busy'
-  /** 507, where there is no room on the disk. */
+  /** 500, where there is no room on the disk (seen in 1.19.0). */
   | 'is_full'
   /** 200 and a page, as a wrong address has it. */
   | 'is_a_page'
@@ -32,6 +33,11 @@ export type QdrantDouble = AsyncDisposable & {
   fault: QdrantFault | undefined;
   /** Method and path of each call that came in, without the query. */
   readonly calls: readonly string[];
+  /**
+   * Answers that were compressed because the caller accepts it. Seen in 1.19.0: they leave in two parts, and the second
+   * waits up to 40 ms for the acknowledgement of the first.
+   */
+  readonly compressed: number;
   /** Calls that hang and whose caller is still there. */
   readonly hanging: number;
   /** In what its answers, and what it was asked, are not as the description of the API says. */
@@ -46,12 +52,19 @@ export const qdrantDescription = findDescription('qdrant-1.19.json');
 
 /** Starts one on a port of its own. With a key, calls without it are refused. */
 export async function startQdrant(
-  options: { readonly apiKey?: string } = {},
+  options: {
+    readonly apiKey?: string;
+    /** 1.19.0 by default; others differ in what `createStore` and `answerTo` say of them. */
+    readonly version?: string;
+  } = {},
 ): Promise<QdrantDouble> {
+  const { version = '1.19.0' } = options;
   const calls: string[] = [];
   const problems: string[] = [];
   const hanging = new Set<ServerResponse>();
-  const store = createStore();
+  const isOld = version.localeCompare('1.11.1', 'en', { numeric: true }) < 0;
+  const store = createStore({ needsIndexParams: isOld });
+  let compressed = 0;
   let fault: QdrantFault | undefined;
   const server = http.createServer((request, response) => void take(request, response));
   const port = await freePort();
@@ -63,16 +76,28 @@ export async function startQdrant(
     calls.push(`${method} ${path}`);
     const body = await bodyOf(request);
     if (body !== undefined) check({ method, path, status: undefined, body });
-    if (fault) return misbehave(fault, request, response);
-    if (options.apiKey !== undefined && request.headers['api-key'] !== options.apiKey) {
+    // A full disk refuses writes alone.
+    const isFault = fault !== 'is_full' || (method === 'PUT' && path.endsWith('/points'));
+    if (fault && isFault) return misbehave(fault, request, response);
+    // Seen in 1.19.0: the version is told without a key.
+    const isOpen = path === '/';
+    if (!isOpen && options.apiKey !== undefined && request.headers['api-key'] !== options.apiKey) {
       response.writeHead(401, { 'content-type': 'text/plain' });
       response.end('Must provide an API key or an Authorization bearer token');
       return;
     }
-    const answer = answerTo(store, method, path, body, searchParams.get('wait') === 'true');
+    const answer = isOpen
+      ? { status: 200, body: { title: 'qdrant - vector search engine', version } }
+      : answerTo(store, method, path, body, searchParams.get('wait') === 'true');
     check({ method, path, status: answer.status, body: answer.body });
-    response.writeHead(answer.status, { 'content-type': 'application/json' });
-    response.end(JSON.stringify(answer.body));
+    const text = JSON.stringify(answer.body);
+    const isCompressed = /gzip/.test(String(request.headers['accept-encoding']));
+    if (isCompressed) compressed++;
+    response.writeHead(answer.status, {
+      'content-type': 'application/json',
+      ...(isCompressed && { 'content-encoding': 'gzip' }),
+    });
+    response.end(isCompressed ? gzipSync(text) : text);
   }
 
   function check(exchange: {
@@ -115,7 +140,10 @@ export async function startQdrant(
           'retry-after': '1',
         });
       case 'is_full':
-        return sendError(507, 'Insufficient storage: no space left on device');
+        return sendError(
+          500,
+          'Service internal error: No space left on device: WAL buffer size exceeds available disk space',
+        );
       case 'is_a_page':
         return send(200, 'text/html', page);
       case 'is_behind_a_page':
@@ -142,6 +170,9 @@ export async function startQdrant(
     },
     calls,
     problems,
+    get compressed() {
+      return compressed;
+    },
     get hanging() {
       return hanging.size;
     },
@@ -158,8 +189,6 @@ function answerTo(
   body: unknown,
   waits: boolean,
 ): Answer {
-  if (method === 'GET' && path === '/')
-    return { status: 200, body: { title: 'qdrant - vector search engine', version: '1.19.0' } };
   const [root, encoded, ...rest] = path.slice(1).split('/');
   if (root !== 'collections') return refuse(404, 'Not found');
   if (encoded === undefined) return store.list();
@@ -170,6 +199,8 @@ function answerTo(
       return store.read(name);
     case 'PUT /':
       return store.create(name, asked);
+    case 'PATCH /':
+      return store.update(name, asked);
     case 'DELETE /':
       return store.drop(name);
     case 'PUT /index':

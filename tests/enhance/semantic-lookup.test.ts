@@ -195,7 +195,6 @@ describe('with a Qdrant that', () => {
     'resets',
     'fails',
     'is_busy',
-    'is_full',
     'is_a_page',
     'is_behind_a_page',
     'is_another_api',

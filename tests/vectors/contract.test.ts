@@ -44,14 +44,14 @@ const given = process.env['QDRANT_URL'];
 if (given === undefined) test.skip('vectors in Qdrant: QDRANT_URL names none', () => {});
 else vectorsContract({ name: `in Qdrant at ${new URL(given).host}`, open: qdrantAt(given) });
 
-/** Collections with a beginning that no other test has, nor a hub, and which are dropped in the end. */
+/** A deployment that no other test has, nor a hub, and whose collections are dropped in the end. */
 function qdrantAt(url: string): Parameters<typeof vectorsContract>[0]['open'] {
   const apiKey = process.env['QDRANT_API_KEY'];
   return async clock => {
-    const prefix = `agenthub-tested-${process.pid}-${Date.now()}-${++places}-`;
-    made.defer(() => dropAll(url, prefix));
+    const deployment = `tested-${process.pid}-${Date.now()}-${++places}`;
+    made.defer(() => dropAll(url, `${deployment}-`));
     const again = async () => {
-      const options = { url, prefix, ...(apiKey === undefined ? {} : { apiKey }) };
+      const options = { url, deployment, ...(apiKey === undefined ? {} : { apiKey }) };
       const vectors = createQdrantVectors(options, { clock, log: silent });
       await vectors.start(new AbortController().signal);
       return vectors;

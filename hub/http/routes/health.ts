@@ -186,7 +186,9 @@ export async function promptParts({ rules, loaded }: PromptHealth) {
       ? { ...ollamaPart(prompts.models.status), ...modelsPart(prompts.fetching?.status) }
       : off,
     ...(exact && { l1: partOf(exact.status.kind, exact.backend, exact.status.error) }),
-    ...(vectors && { l2: partOf(vectors.status, vectors.backend, vectors.error) }),
+    ...(vectors && {
+      l2: partOf(vectors.status, vectors.backend, vectors.error ?? vectors.detail),
+    }),
   };
   const states = Object.values(parts).map(({ state }) => state);
   return { parts, isWell: !states.includes('down') && !states.includes('degraded') };

@@ -1,0 +1,180 @@
+import type { Log } from '#core';
+import { VectorsFailure, dimensionFailure } from '../vectors.ts';
+import { type CollectionSchema, collectionsIn, countIn, schemaIn } from './answers.ts';
+import { unless } from './failures.ts';
+import type { QdrantAsk } from './link.ts';
+
+export type PointCondition =
+  | { key: string; match: { value: string } }
+  | { key: string; range: { gt?: number; gte?: number; lte?: number } }
+  | { is_empty: { key: string } };
+export type PointFilter = { must: PointCondition[] } | { should: PointCondition[] };
+
+const keyword = { type: 'keyword' } as const;
+// Before 1.11.1 Qdrant refuses an integer index without `lookup` and `range`.
+const integer = { type: 'integer', lookup: true, range: true } as const;
+
+/** Fields used by filters or sorting: all points have them, and each has an index in every collection. */
+const indexes = {
+  scope: { ...keyword, is_tenant: true },
+  tag: keyword,
+  expires_at: integer,
+  // When the point was put. Only this folder sees it: results leave it out.
+  put_at: integer,
+} as const;
+const fields = Object.keys(indexes);
+
+/** Beginning of the markers of all deployments. */
+const markers = 'agenthub.';
+/** Maximum number of collections that are remembered. */
+const maxKnown = 1_000;
+
+/**
+ * The collections of a deployment. Other programs may have collections with the same prefix, so a collection belongs to
+ * the deployment only if it has its marker: an index on the field `agenthub.{deployment}`, which no point has. All
+ * versions of Qdrant list indexes, and they are gone where somebody made the collection again.
+ */
+export function createCollections(
+  deployment: string,
+  { log }: { readonly log: Pick<Log, 'warn'> },
+) {
+  const prefix = `${deployment}-`;
+  const marker = `${markers}${deployment}`;
+  /** Collections that had the marker when they were read. */
+  const ours = new Set<string>();
+  /** Collections of other programs that were logged. */
+  const foreign = new Set<string>();
+
+  const read = async (ask: QdrantAsk, name: string): Promise<CollectionSchema | undefined> => {
+    const found = await unless(
+      404,
+      ask(api => api.getCollection, { collection_name: name }),
+    );
+    return found === undefined ? undefined : schemaIn(found);
+  };
+
+  async function addIndexes(ask: QdrantAsk, name: string, indexed: readonly string[]) {
+    // The marker first: no other hub may take over a collection that is half prepared.
+    for (const [field_name, field_schema] of Object.entries({ [marker]: keyword, ...indexes })) {
+      const index = { collection_name: name, wait: true, field_name, field_schema };
+      if (!indexed.includes(field_name)) await ask(api => api.createFieldIndex, index);
+    }
+    remember(ours, name);
+  }
+
+  /** Reads whether a collection is one of ours. Takes over those of earlier versions, which set no marker. */
+  async function claim(ask: QdrantAsk, name: string): Promise<boolean> {
+    const schema = await read(ask, name);
+    if (!schema) return false;
+    const { indexed } = schema;
+    if (indexed.includes(marker)) {
+      remember(ours, name);
+      return true;
+    }
+    ours.delete(name);
+    if (indexed.some(field => field.startsWith(markers))) return false;
+    const isAlike = fields.every(field => indexed.includes(field)) && !whyForeign(schema);
+    if (isAlike && (await holdsOnlyOurs(ask, name))) {
+      await addIndexes(ask, name, indexed);
+      return true;
+    }
+    if (!foreign.has(name))
+      log.warn(
+        { collection: name },
+        'a collection in Qdrant has a name of the hub, but was not made by it: the hub leaves it alone. Delete it if nothing else uses it',
+      );
+    remember(foreign, name);
+    return false;
+  }
+
+  return {
+    /** Escapes all characters but letters, digits, `_`, `.` and `-`: Qdrant allows few others. */
+    nameOf: (collection: string): string =>
+      prefix +
+      collection.replaceAll(
+        /[^\w.-]/g,
+        sign => `~${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
+      ),
+    /** Whether look-ups may use the collection. */
+    isOurs: async (ask: QdrantAsk, name: string): Promise<boolean> =>
+      ours.has(name) || (await claim(ask, name)),
+    /** The names of all collections of the deployment. */
+    async list(ask: QdrantAsk): Promise<readonly string[]> {
+      const names = collectionsIn(await ask(api => api.getCollections, {}));
+      const found: string[] = [];
+      for (const name of names)
+        if (name.startsWith(prefix) && (await claim(ask, name))) found.push(name);
+      return found;
+    },
+    /** Creates the collection and its indexes where they are missing. Refuses a collection of another program. */
+    async prepare(ask: QdrantAsk, name: string, size: number): Promise<void> {
+      const collection = { collection_name: name };
+      let schema = await read(ask, name);
+      if (!schema) {
+        const vectors = { size, distance: 'Cosine' } as const;
+        // All searches are exact: none would use a graph.
+        const options = { vectors, on_disk_payload: true, hnsw_config: { m: 0 } };
+        await unless(
+          409,
+          ask(api => api.createCollection, { ...collection, ...options }),
+        );
+        schema = schemaIn(await ask(api => api.getCollection, collection));
+      }
+      const why = whyForeign(schema);
+      if (why !== undefined) throw foreignFailure(name, why);
+      if (schema.dimensions !== size)
+        throw dimensionFailure(name, { has: schema.dimensions, got: size });
+      if (!schema.indexed.includes(marker) && !(await holdsOnlyOurs(ask, name)))
+        throw foreignFailure(name, 'has entries of another program');
+      await addIndexes(ask, name, schema.indexed);
+    },
+    /** Drops a collection without points. */
+    async dropEmpty(ask: QdrantAsk, name: string): Promise<void> {
+      if ((await countPoints(ask, name)) > 0) return;
+      if (!(await read(ask, name))?.indexed.includes(marker)) return;
+      ours.delete(name);
+      await unless(
+        404,
+        ask(api => api.deleteCollection, { collection_name: name }),
+      );
+    },
+  };
+}
+
+function remember(names: Set<string>, name: string): void {
+  if (names.size >= maxKnown) names.clear();
+  names.add(name);
+}
+
+/** The number of points, or of those that a filter matches; 0 if there is no such collection. */
+export async function countPoints(
+  ask: QdrantAsk,
+  name: string,
+  filter?: PointFilter,
+): Promise<number> {
+  const asked = { collection_name: name, exact: true, ...(filter && { filter }) };
+  const found = await unless(
+    404,
+    ask(api => api.countPoints, asked),
+  );
+  return found === undefined ? 0 : countIn(found);
+}
+
+/** Whether all points have the fields of ours. */
+async function holdsOnlyOurs(ask: QdrantAsk, name: string): Promise<boolean> {
+  if ((await countPoints(ask, name)) === 0) return true;
+  const should = fields.map(key => ({ is_empty: { key } }));
+  return (await countPoints(ask, name, { should })) === 0;
+}
+
+/** How the vectors of a collection differ from ours. */
+function whyForeign({ distance, datatype }: CollectionSchema): string | undefined {
+  if (distance !== 'Cosine') return `compares vectors by ${distance}, not by Cosine`;
+  return datatype === 'float32' ? undefined : `stores vectors as ${datatype}, not as float32`;
+}
+
+const foreignFailure = (name: string, why: string) =>
+  new VectorsFailure(
+    'refused',
+    `the collection ${name} in Qdrant ${why}. Delete it, or set another DEPLOYMENT_NAME for this hub`,
+  );

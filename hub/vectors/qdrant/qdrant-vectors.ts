@@ -1,0 +1,179 @@
+import { type Clock, type Log, messageOf } from '#core';
+import { type Vectors, type VectorsStats, fieldsOf, statsOf, unitOf } from '../vectors.ts';
+import { nearIn, pointIdsIn } from './answers.ts';
+import {
+  type PointCondition,
+  type PointFilter,
+  countPoints,
+  createCollections,
+} from './collections.ts';
+import { unless } from './failures.ts';
+import { type QdrantAddress, type QdrantAsk, createQdrantLink } from './link.ts';
+
+export type QdrantOptions = QdrantAddress & {
+  /** Hubs of another deployment have collections of their own; default `agenthub`. */
+  readonly deployment?: string;
+  /** Timeout of a look-up; 1 s by default. */
+  readonly nearMs?: number;
+  /** Timeout of other calls; 5 s by default. */
+  readonly writeMs?: number;
+};
+
+const removalsAtOnce = 256;
+/** Interval of removing expired points, in ms. Look-ups skip them before that. */
+const sweepMs = 600_000;
+
+/**
+ * Keeps points in Qdrant 1.10.1 or later. Several hubs may share them. Collections are created on demand, and dropped
+ * when their last point is removed. The bound of a scope holds across hubs: each removes only points that are not among
+ * the newest.
+ */
+export function createQdrantVectors(
+  options: QdrantOptions,
+  needs: { readonly clock: Clock; readonly log: Log },
+): Vectors {
+  const { deployment = 'agenthub', nearMs = 1_000, writeMs = 5_000 } = options;
+  const { clock, log } = needs;
+  const link = createQdrantLink(options, needs);
+  const collections = createCollections(deployment, needs);
+  let lastPut = 0;
+  let sweepAt = -Infinity;
+
+  const isLive = () => ({ key: 'expires_at', range: { gt: clock.now() } });
+
+  /** Removes the points that a condition matches, and collections that are empty then. Resolves with their number. */
+  async function removeMatching(ask: QdrantAsk, condition: PointCondition): Promise<number> {
+    const filter = { must: [condition] };
+    let removed = 0;
+    for (const name of await collections.list(ask)) {
+      const count = await countPoints(ask, name, filter);
+      if (count > 0) await removeFrom(ask, name, { filter });
+      await collections.dropEmpty(ask, name);
+      removed += count;
+    }
+    return removed;
+  }
+
+  async function sweep(ask: QdrantAsk): Promise<void> {
+    if (clock.monotonic() < sweepAt) return;
+    sweepAt = clock.monotonic() + sweepMs;
+    await removeMatching(ask, { key: 'expires_at', range: { lte: clock.now() } });
+  }
+
+  async function count(ask: QdrantAsk): Promise<number> {
+    let sum = 0;
+    for (const name of await collections.list(ask))
+      sum += await countPoints(ask, name, { must: [isLive()] });
+    return sum;
+  }
+
+  return {
+    name: 'vectors',
+    async start() {},
+    async stop() {
+      link.stop();
+    },
+    async put(collection, point, { scope, maxPerScope }, signal) {
+      fieldsOf(point, scope);
+      const vector = Array.from(unitOf(point.vector));
+      const name = collections.nameOf(collection);
+      lastPut = Math.max(lastPut + 1, clock.now());
+      const points = [{ id: point.id, vector, payload: { ...point.payload, put_at: lastPut } }];
+      const upsert = async (ask: QdrantAsk) => {
+        await collections.prepare(ask, name, vector.length);
+        return await unless(
+          404,
+          ask(api => api.upsertPoints, { collection_name: name, wait: true, points }),
+        );
+      };
+      await link.within({ operation: 'write', withinMs: writeMs, signal }, async ask => {
+        // Another hub may drop the collection before the point is in it.
+        if ((await upsert(ask)) === undefined) await upsert(ask);
+        await trim(ask, name, scope, maxPerScope);
+      });
+      try {
+        await link.within({ withinMs: writeMs, signal }, sweep);
+      } catch (error) {
+        log.debug({ error: messageOf(error) }, 'expired points could not be removed from Qdrant');
+      }
+    },
+    async near(collection, vector, { scope, limit, minScore }, signal) {
+      if (limit < 1) return [];
+      const name = collections.nameOf(collection);
+      const search = {
+        collection_name: name,
+        query: Array.from(unitOf(vector)),
+        filter: { must: [inScope(scope), isLive()] },
+        params: { exact: true },
+        score_threshold: minScore,
+        limit,
+        with_payload: true,
+      };
+      const limits = { operation: 'look-up', withinMs: nearMs, signal } as const;
+      const found = await link.within(limits, async ask =>
+        (await collections.isOurs(ask, name))
+          ? await unless(
+              404,
+              ask(api => api.queryPoints, search),
+            )
+          : undefined,
+      );
+      return found === undefined ? [] : nearIn(found, minScore);
+    },
+    async remove(collection, ids) {
+      const name = collections.nameOf(collection);
+      await link.within({ operation: 'write', withinMs: writeMs }, async ask => {
+        if (!(await collections.isOurs(ask, name))) return;
+        for (let from = 0; from < ids.length; from += removalsAtOnce)
+          await removeFrom(ask, name, { points: ids.slice(from, from + removalsAtOnce) });
+      });
+    },
+    removeTag: tag =>
+      link.within({ operation: 'write', withinMs: writeMs }, ask =>
+        removeMatching(ask, tag === undefined ? any : { key: 'tag', match: { value: tag } }),
+      ),
+    async stats(): Promise<VectorsStats> {
+      const stats = await statsOf('qdrant', () =>
+        link.within({ operation: 'count', withinMs: nearMs }, count),
+      );
+      const error = stats.error ?? link.failure;
+      const status = error === undefined ? 'up' : 'down';
+      return { ...stats, status, error, ...(link.detail && { detail: link.detail }) };
+    },
+  };
+}
+
+const inScope = (scope: string) => ({ key: 'scope', match: { value: scope } });
+
+/** Matches all points of the hub: each has an expiry. */
+const any: PointCondition = { key: 'expires_at', range: { gte: 0 } };
+
+async function removeFrom(
+  ask: QdrantAsk,
+  name: string,
+  which: { filter: PointFilter } | { points: string[] },
+): Promise<void> {
+  await unless(
+    404,
+    ask(api => api.deletePoints, { collection_name: name, wait: true, ...which }),
+  );
+}
+
+/** Removes the points of a scope that are not among its newest `max`. */
+async function trim(ask: QdrantAsk, name: string, scope: string, max: number): Promise<void> {
+  const filter = { must: [inScope(scope)] };
+  if ((await countPoints(ask, name, filter)) <= max) return;
+  for (;;) {
+    const beyond = await ask(api => api.queryPoints, {
+      collection_name: name,
+      query: { order_by: { key: 'put_at', direction: 'desc' } },
+      filter,
+      offset: max,
+      limit: removalsAtOnce,
+      with_payload: false,
+    });
+    const ids = pointIdsIn(beyond);
+    if (ids.length > 0) await removeFrom(ask, name, { points: [...ids] });
+    if (ids.length < removalsAtOnce) return;
+  }
+}

@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict';
+import { afterAll, describe, test } from 'vitest';
+import { isObject } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { createRecordingLog } from '#helpers/recording-log';
+import { createQdrantVectors } from '#vectors';
+import { startQdrant } from '../../doubles/qdrant.ts';
+import { at, isFailure, namesIn, pointOf, roomy } from '../contract.ts';
+
+const opened = new AsyncDisposableStack();
+afterAll(() => opened.disposeAsync());
+
+const double = opened.use(await startQdrant());
+const given = process.env['QDRANT_URL'];
+const places = [['the double', double.url], ...(given === undefined ? [] : [[given, given]])];
+let scenes = 0;
+
+/** A deployment of its own in a Qdrant, and calls of another program there. */
+function openScene(url: string) {
+  const apiKey = process.env['QDRANT_API_KEY'];
+  const deployment = `collections-${process.pid}-${Date.now()}-${++scenes}`;
+  const clock = createManualClock();
+  const { log, logged } = createRecordingLog();
+  const hubs: ReturnType<typeof createQdrantVectors>[] = [];
+
+  async function send(method: string, path: string, body?: object): Promise<unknown> {
+    const answer = await fetch(`${url}/collections/${deployment}-${path}`, {
+      method,
+      headers: { 'content-type': 'application/json', ...(apiKey && { 'api-key': apiKey }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const { result } = Object(await answer.json());
+    return result;
+  }
+
+  return {
+    clock,
+    logged,
+    send,
+    hub(name = deployment) {
+      const options = { url, deployment: name, ...(apiKey !== undefined && { apiKey }) };
+      const vectors = createQdrantVectors(options, { clock, log });
+      hubs.push(vectors);
+      return vectors;
+    },
+    deployment,
+    /** A collection that another program makes, with one point. */
+    async makeForeign(name: string, vectors: object = { size: 2, distance: 'Cosine' }, id = 1) {
+      await send('PUT', name, { vectors });
+      const point = { id: idOf(id), vector: [1, 1], payload: { text: 'not of the hub' } };
+      await send('PUT', `${name}/points?wait=true`, { points: [point] });
+    },
+    index: (name: string, field_name: string, field_schema: object) =>
+      send('PUT', `${name}/index?wait=true`, { field_name, field_schema }),
+    async count(name: string): Promise<unknown> {
+      const found = await send('POST', `${name}/points/count`, { exact: true });
+      return isObject(found) ? found['count'] : 'missing';
+    },
+    async schema(name: string) {
+      const found = await send('GET', name);
+      const { config, payload_schema: fields } = isObject(found) ? found : {};
+      return { config: JSON.stringify(config), fields: isObject(fields) ? fields : {} };
+    },
+    async [Symbol.asyncDispose]() {
+      for (const vectors of hubs) await vectors.stop();
+      for (const name of ['docs', 'notes', 'other-docs']) await send('DELETE', name);
+    },
+  };
+}
+
+const idOf = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
+/** The indexes of earlier versions, as they asked for them. */
+const former = {
+  scope: { type: 'keyword', is_tenant: true },
+  tag: { type: 'keyword' },
+  expires_at: { type: 'integer' },
+  put_at: { type: 'integer' },
+};
+
+describe.each(places)('in %s', (_name, url) => {
+  test('a collection is made with a marker, all indexes, and no graph', async () => {
+    await using scene = openScene(url);
+    const vectors = scene.hub();
+    await vectors.put('docs', pointOf(at(0)), roomy);
+    await vectors.put('docs', pointOf(at(1)), roomy);
+    const { config, fields } = await scene.schema('docs');
+    assert.match(config, /"size":2,"distance":"Cosine"/);
+    assert.match(config, /"hnsw_config":\{"m":0,/);
+    const marker = `agenthub.${scene.deployment}`;
+    const names = [marker, ...Object.keys(former)].toSorted();
+    assert.deepEqual(Object.keys(fields).toSorted(), names);
+    assert.match(JSON.stringify(fields['scope']), /"is_tenant":true/);
+  });
+
+  test('collections of other programs are neither swept, cleared nor counted, and named once in the log', async () => {
+    await using scene = openScene(url);
+    await scene.makeForeign('notes');
+    const vectors = scene.hub();
+    await vectors.put('docs', pointOf(at(0)), roomy);
+    assert.equal(await vectors.removeTag(), 1);
+    assert.equal(await vectors.removeTag(), 0);
+    assert.equal((await vectors.stats()).entries, 0);
+    assert.equal(await scene.count('notes'), 1);
+    const named = scene.logged.filter(({ level }) => level === 'warn');
+    assert.deepEqual(
+      named.map(({ fields }) => fields),
+      [{ collection: `${scene.deployment}-notes` }],
+    );
+  });
+
+  test('a deployment leaves those of another one alone, even if its name is the beginning', async () => {
+    await using scene = openScene(url);
+    const other = scene.hub(`${scene.deployment}-other`);
+    await other.put('docs', pointOf(at(0), { name: 'theirs' }), roomy);
+    const vectors = scene.hub();
+    assert.equal((await vectors.stats()).entries, 0);
+    assert.equal(await vectors.removeTag(), 0);
+    assert.deepEqual(await namesIn(other), ['theirs']);
+    assert.deepEqual(scene.logged, []);
+  });
+
+  test('a collection of an earlier version, without a marker, is taken over', async () => {
+    await using scene = openScene(url);
+    await scene.send('PUT', 'docs', { vectors: { size: 2, distance: 'Cosine' } });
+    for (const [field, schema] of Object.entries(former)) await scene.index('docs', field, schema);
+    const { id, payload } = pointOf(at(0), { name: 'former' });
+    const points = [{ id, vector: [1, 0], payload: { ...payload, put_at: 1 } }];
+    await scene.send('PUT', 'docs/points?wait=true', { points });
+    const vectors = scene.hub();
+    assert.equal((await vectors.stats()).entries, 1);
+    assert.deepEqual(await namesIn(vectors), ['former']);
+    assert.equal(await vectors.removeTag(), 1);
+    assert.equal(await scene.count('docs'), 'missing');
+  });
+
+  test('a collection with the same indexes and other points is not taken over', async () => {
+    await using scene = openScene(url);
+    await scene.makeForeign('docs');
+    for (const [field, schema] of Object.entries(former)) await scene.index('docs', field, schema);
+    const vectors = scene.hub();
+    assert.equal(await vectors.removeTag(), 0);
+    await assert.rejects(
+      vectors.put('docs', pointOf(at(0)), roomy),
+      isFailure('refused', /-docs in Qdrant has entries of another program\. Delete it, or set/),
+    );
+    assert.equal(await scene.count('docs'), 1);
+  });
+
+  test.each([
+    ['distance', { size: 2, distance: 'Dot' }, /compares vectors by Dot, not by Cosine\. Delete/],
+    [
+      'datatype',
+      { size: 2, distance: 'Cosine', datatype: 'float16' },
+      /stores vectors as float16, not as float32\. Delete/,
+    ],
+    ['number of vectors', { a: { size: 2, distance: 'Cosine' } }, /by none, not by Cosine/],
+  ])('a collection of another %s is refused, and down is told', async (_what, shape, words) => {
+    await using scene = openScene(url);
+    await scene.send('PUT', 'docs', { vectors: shape });
+    const vectors = scene.hub();
+    assert.deepEqual(await namesIn(vectors), []);
+    await assert.rejects(vectors.put('docs', pointOf(at(0)), roomy), isFailure('refused', words));
+    const { status, error } = await vectors.stats();
+    assert.equal(status, 'down');
+    assert.match(error ?? '', words);
+  });
+
+  test('a collection with vectors of another length is told, and left as it is', async () => {
+    await using scene = openScene(url);
+    await scene.hub().put('docs', pointOf(at(0), { name: 'kept' }), roomy);
+    const late = scene.hub();
+    await assert.rejects(
+      late.put('docs', pointOf(Float32Array.of(1, 0, 0)), roomy),
+      isFailure('dimension', /-docs holds vectors of 2 numbers, and this one has 3/),
+    );
+    assert.deepEqual(await namesIn(late), ['kept']);
+  });
+
+  test('a collection that somebody removed or made again gets its marker and indexes back', async () => {
+    await using scene = openScene(url);
+    const vectors = scene.hub();
+    await vectors.put('docs', pointOf(at(0), { name: 'first' }), roomy);
+    await scene.send('DELETE', 'docs');
+    assert.deepEqual(await namesIn(vectors), []);
+    await vectors.put('docs', pointOf(at(0), { name: 'second' }), roomy);
+    assert.deepEqual(await namesIn(vectors), ['second']);
+    await scene.send('DELETE', 'docs');
+    await scene.send('PUT', 'docs', { vectors: { size: 2, distance: 'Cosine' } });
+    await vectors.put('docs', pointOf(at(0), { name: 'third' }), roomy);
+    assert.equal(Object.keys((await scene.schema('docs')).fields).length, 5);
+    assert.deepEqual(await namesIn(vectors), ['third']);
+  });
+
+  test('a collection goes with its last entry, cleared or expired', async () => {
+    await using scene = openScene(url);
+    const vectors = scene.hub();
+    const expires_at = scene.clock.now() + 1_000;
+    await vectors.put('docs', pointOf(at(0), { expires_at }), roomy);
+    scene.clock.advance(600_000);
+    await vectors.put('notes', pointOf(at(0), { tag: 'a' }), roomy);
+    assert.equal(await scene.count('docs'), 'missing');
+    assert.equal(await scene.count('notes'), 1);
+    assert.equal(await vectors.removeTag('b'), 0);
+    assert.equal(await scene.count('notes'), 1);
+    assert.equal(await vectors.removeTag('a'), 1);
+    assert.equal(await scene.count('notes'), 'missing');
+    assert.deepEqual(await namesIn(vectors, 'notes'), []);
+  });
+
+  test('what strict mode refuses is told with the setting to change', async () => {
+    await using scene = openScene(url);
+    const vectors = scene.hub();
+    await vectors.put('docs', pointOf(at(0), { name: 'kept' }), roomy);
+    const strict = (limits: object) =>
+      scene.send('PATCH', 'docs', { strict_mode_config: { enabled: true, ...limits } });
+    await strict({ search_allow_exact: false });
+    const refused = isFailure('refused', /Exact search disabled.*Change search_allow_exact in/);
+    await assert.rejects(namesIn(vectors), refused);
+    const { status, error } = await vectors.stats();
+    assert.equal(status, 'down');
+    assert.match(error ?? '', /Change search_allow_exact/);
+    await strict({ search_allow_exact: true, max_points_count: 1 });
+    await assert.rejects(
+      vectors.put('docs', pointOf(at(1)), roomy),
+      isFailure('full', /Change max_points_count in/),
+    );
+    assert.deepEqual(await namesIn(vectors), ['kept']);
+  });
+});
+
+test('a Qdrant before 1.11.1 gets an integer index with all of its parameters', async () => {
+  await using old = await startQdrant({ version: '1.10.1' });
+  await using scene = openScene(old.url);
+  const vectors = scene.hub();
+  await vectors.put('docs', pointOf(at(0), { name: 'kept' }), roomy);
+  assert.deepEqual(await namesIn(vectors), ['kept']);
+});
+
+test('all of it is as the description of Qdrant 1.19 has it', () => {
+  assert.deepEqual(double.problems, []);
+});
