@@ -4,7 +4,7 @@ import type { Models } from '#models';
 import type { Table } from '#store';
 import { compareGuarded } from './guards.ts';
 import { embeddedText } from './semantic-entry.ts';
-import shippedPairs from './calibration-pairs.json' with { type: 'json' };
+import shippedPairs from './assets/calibration-pairs.json' with { type: 'json' };
 
 export type CalibrationPair = {
   readonly a: string;

@@ -6,7 +6,7 @@ import { createManualClock } from '#helpers/clock';
 import { createRecordingLog } from '#helpers/recording-log';
 import { createTable } from '#store';
 import { type CalibrationPair, createCalibration } from '../../hub/enhance/calibration.ts';
-import shippedPairs from '../../hub/enhance/calibration-pairs.json' with { type: 'json' };
+import shippedPairs from '../../hub/enhance/assets/calibration-pairs.json' with { type: 'json' };
 
 /** Pairs of numbers: their difference is the angle between the vectors, in degrees. */
 const pairs: readonly CalibrationPair[] = [
