@@ -8,6 +8,7 @@ import {
   messageOf,
   retryable,
   sleep,
+  untilIdle,
 } from '#core';
 import {
   type Answer,
@@ -47,7 +48,6 @@ const backoff: BackoffOptions = { firstMs: 200, maxMs: 5_000, jitter: 0.5 };
 const maxUnsentBytes = 64 * 1024 * 1024;
 /** Maximum number of unanswered requests of a client. Further requests get an error. */
 const maxInFlight = 10_000;
-const pollMs = 20;
 /** How long a stopping hub may take from its last message to its end, in milliseconds. */
 const listenEndMs = 1_000;
 
@@ -247,9 +247,8 @@ export async function bridgeStdio(
    * read the answers.
    */
   async function endWhenAnswered(reason: string): Promise<void> {
-    const until = clock.monotonic() + options.graceMs;
     const isBusy = () => [...inFlight.values()].some(message => message?.method !== listen);
-    while (isBusy() && clock.monotonic() < until) await sleep(pollMs, { clock });
+    await untilIdle(isBusy, options.graceMs, clock);
     end(reason);
   }
 

@@ -1,12 +1,10 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { http, https } from '#core';
-import type { Endpoint } from '#routing';
-import type { Servers } from '#servers';
 import type { ByteBudget, ClientConnections, WebSockets } from '#transports';
 import { guardedRequest } from './guard.ts';
 import type { Peers } from './peers.ts';
-import { type PlainPostsNeeds, createPlainPosts } from './plain-posts.ts';
+import { type PlainPostsNeeds, createPlainPosts, endpointOf } from './plain-posts.ts';
 import { countBody, isAnswerDue, refuseBusy, refuseUnreadable } from './unreadable.ts';
 
 export type ListenerOptions = {
@@ -23,8 +21,7 @@ type Tls = { readonly cert: Buffer; readonly key: Buffer };
 /** How long the head and the whole of a request may take to arrive, in milliseconds. */
 type Patience = { readonly headMs: number; readonly requestMs: number };
 
-export type ListenerNeeds = Pick<PlainPostsNeeds, 'clock' | 'streamable' | 'admit'> & {
-  readonly servers: Pick<Servers, 'find'>;
+export type ListenerNeeds = Pick<PlainPostsNeeds, 'clock' | 'streamable' | 'servers' | 'admit'> & {
   readonly webSockets: WebSockets;
   readonly connections: Pick<ClientConnections, 'isDraining'>;
   readonly peers: Peers;
@@ -158,7 +155,6 @@ function answerPlainPosts(
     { maxBodyBytes: needs.maxBodyBytes, firstMs: headMs, idleMs: keepAliveMs },
     {
       ...needs,
-      endpointOf: url => endpointOf(url, needs.servers),
       // By this event Node takes over an accepted connection.
       handOver(socket, bytes) {
         accept(socket);
@@ -195,12 +191,6 @@ function plainLength({ method, headers }: IncomingMessage): number {
 
 const isWebSocket = ({ method, headers }: IncomingMessage) =>
   method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
-
-/** Undefined for a path that is no MCP endpoint, and for an unknown server. */
-function endpointOf(url: string, servers: Pick<Servers, 'find'>): Endpoint | undefined {
-  if (url === '/mcp') return 'all';
-  return url.startsWith('/mcp/') ? servers.find(url.slice('/mcp/'.length)) : undefined;
-}
 
 /** Reads a body. `done` is not called if the client leaves before its end. */
 function readBody(request: IncomingMessage, length: number, done: (body: Buffer) => void): void {

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { type Clock, freeBuffer, moveToPages } from '#core';
 import type { Principal } from '#policy';
 import type { Endpoint } from '#routing';
+import type { Servers } from '#servers';
 import type { ByteBudget, Streamable } from '#transports';
 import { type GuardedRequest, credentialsOf } from './guard.ts';
 import type { Peer } from './peers.ts';
@@ -21,8 +22,7 @@ export type PlainPostsNeeds = {
   readonly streamable: Pick<Streamable, 'handle'>;
   /** The principal of a request; undefined if the guard refuses it. Called for every request, even with a known head. */
   readonly admit: (request: GuardedRequest) => Principal | undefined;
-  /** Undefined for a path that is no MCP endpoint. */
-  readonly endpointOf: (url: string) => Endpoint | undefined;
+  readonly servers: Pick<Servers, 'find'>;
   /** Counts answers that clients did not read at once. */
   readonly unread: Pick<ByteBudget, 'added'>;
   /** Hands the connection over to Node, with the bytes that were read already. */
@@ -41,7 +41,7 @@ const graceMs = 1_000;
  * connection that brings anything else is handed over to Node (decisions/0015).
  */
 export function createPlainPosts(options: Options, needs: PlainPostsNeeds) {
-  const { streamable, admit, endpointOf } = needs;
+  const { streamable, servers, admit } = needs;
   const sockets = new Set<Socket>();
   const commonLines = createCommonLines(options.idleMs, needs.clock);
   const idleMs = options.idleMs + graceMs;
@@ -102,7 +102,7 @@ export function createPlainPosts(options: Options, needs: PlainPostsNeeds) {
       const body = later.length < maxPipelined ? bodyOf(bytes) : undefined;
       const principal = body && known && admit(known.request);
       const post = principal && body;
-      const endpoint = post && known && endpointOf(known.head.url);
+      const endpoint = post && known && endpointOf(known.head.url, servers);
       if (
         !known ||
         !post ||
@@ -209,6 +209,12 @@ export function createPlainPosts(options: Options, needs: PlainPostsNeeds) {
       for (const socket of sockets) socket.destroy();
     },
   };
+}
+
+/** Undefined for a path that is no MCP endpoint, and for an unknown server. */
+export function endpointOf(url: string, servers: Pick<Servers, 'find'>): Endpoint | undefined {
+  if (url === '/mcp') return 'all';
+  return url.startsWith('/mcp/') ? servers.find(url.slice('/mcp/'.length)) : undefined;
 }
 
 /** A plain head has each of its headers once. */

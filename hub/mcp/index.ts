@@ -22,6 +22,7 @@ export {
   metaKeys,
   modernVersion,
   modernVersions,
+  negotiatedVersion,
   protocolVersions,
   tasksExtension,
 } from './protocol.ts';

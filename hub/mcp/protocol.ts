@@ -44,6 +44,10 @@ export function isKnownVersion(version: unknown): version is (typeof protocolVer
   return protocolVersions.some(known => known === version);
 }
 
+/** The revision for a client that requests this one in `initialize`. */
+export const negotiatedVersion = (requested: unknown): string =>
+  isKnownVersion(requested) ? requested : latestVersion;
+
 /** True for the first two revisions, which have batches. Since 2025-06-18 they are refused. */
 export function allowsBatches(version: string): boolean {
   return version === '2025-03-26' || version === '2024-11-05';

@@ -63,13 +63,8 @@ type Remembered =
   | { readonly kind: 'task' | 'public_task' }
   | { readonly kind: 'subscription'; readonly uri: string; readonly publicUri: string };
 
-/** A call whose destination is decided. */
-export type ResolvedCall = {
-  readonly call: Call;
-  /** The server that the call is for; undefined if the hub answers it. */
-  readonly server: Server | undefined;
-  /** The instance of the server that works on the call, once admitted there; undefined if it is the server itself. */
-  readonly instance: Server | undefined;
+/** How a request and its answer differ between the client and the server. */
+type Relaying = {
   /** What the request names: a tool, a prompt, a URI or a task, as the client wrote it. */
   readonly name: string | undefined;
   /** Replacements in the request, such as the server's own name for a tool. */
@@ -77,6 +72,15 @@ export type ResolvedCall = {
   readonly remembered: Remembered | undefined;
   /** Puts the client's names into the answer. */
   readonly restored: ((answer: Buffer) => Buffer) | undefined;
+};
+
+/** A call whose destination is decided. */
+export type ResolvedCall = Relaying & {
+  readonly call: Call;
+  /** The server that the call is for; undefined if the hub answers it. */
+  readonly server: Server | undefined;
+  /** The instance of the server that works on the call, once admitted there; undefined if it is the server itself. */
+  readonly instance: Server | undefined;
   /** Time that the call waited for admission, in milliseconds. */
   readonly waitedMs: number;
   /** The hub's own answer. Absent: the call is relayed to the server. */
@@ -93,10 +97,7 @@ export const noEdits: readonly Edit[] = [];
 export const callTo = (
   server: Server | undefined,
   call: Call,
-  edits: readonly Edit[] = noEdits,
-  name = nameIn(call),
-  remembered?: Remembered,
-  restored?: ResolvedCall['restored'],
+  { edits = noEdits, name = nameIn(call), remembered, restored }: Partial<Relaying> = {},
 ): ResolvedCall => ({
   call,
   server,

@@ -1,5 +1,12 @@
 export type { Observed, Observer } from './answering.ts';
 export { reservedNames } from './names.ts';
 export { type Router, createRouter } from './router.ts';
-export type { EarlierSession, Over, Session, Endpoint, SessionSettings } from './session.ts';
+export {
+  type EarlierSession,
+  type Endpoint,
+  type Over,
+  type Session,
+  type SessionSettings,
+  clientIn,
+} from './session.ts';
 export type { ImprovedPrompt, NamedByRules, PromptSource, PromptStep } from './steps/improve.ts';

@@ -108,7 +108,7 @@ const byName =
     const entry = needs.clients.offeringFor(call).catalog.find(kind, text);
     if (!entry) throw unknownName(kind, text);
     const edits = entry.name === text ? noEdits : [{ span, text: JSON.stringify(entry.name) }];
-    return callTo(entry.server, call, edits, text);
+    return callTo(entry.server, call, { edits, name: text });
   };
 
 const callByName = byName('tool');
@@ -143,7 +143,7 @@ const read: Method = (call, needs) => {
   const { server, uri, publicUri, edits } = findResource(call, needs);
   const restored =
     uri === publicUri ? undefined : (bytes: Buffer) => withUri(bytes, uri, publicUri);
-  return callTo(server, call, edits, publicUri, undefined, restored);
+  return callTo(server, call, { edits, name: publicUri, restored });
 };
 
 const complete: Method = (call, needs) => {
@@ -160,7 +160,8 @@ const complete: Method = (call, needs) => {
   const entry = isPrompt
     ? catalog.find('prompt', text)
     : (catalog.find('template', text) ?? catalog.find('resource', text));
-  if (entry) return callTo(entry.server, call, [{ span, text: JSON.stringify(entry.name) }]);
+  if (entry)
+    return callTo(entry.server, call, { edits: [{ span, text: JSON.stringify(entry.name) }] });
   if (isPrompt) throw unknownName('prompt', text);
   throw new HubError('HUB_NAME_UNKNOWN', `no server has the template ${JSON.stringify(text)}`);
 };
@@ -219,7 +220,7 @@ const pass: Method = call => {
     throw invalidRequest(
       '"params.task": a task outlives its request, and this request has no session to ask for it. Leave "task" out, or open a session at the server',
     );
-  return callTo(serverOf(call), call, noEdits, undefined, makesTask ? { kind: 'task' } : undefined);
+  return callTo(serverOf(call), call, { remembered: makesTask ? { kind: 'task' } : undefined });
 };
 
 /** The resource in a request; undefined if its URI is not a string, which the server refuses. */

@@ -1,5 +1,5 @@
 import { type KeyedSlotMap, HubError, createKeyedSlotMap, isObject } from '#core';
-import { type Message, type ReplyBytes, type Request, valueOf } from '#jsonrpc';
+import { type Message, type ReplyBytes, type Request, type Span, rawText, valueOf } from '#jsonrpc';
 import { type LogLevel, isLogLevel, logLevels } from '#mcp';
 import type { Principal } from '#policy';
 import type { ClientOfSession, Server } from '#servers';
@@ -35,6 +35,18 @@ export type SessionSettings = {
     readonly publicUri: string;
   }[];
 };
+
+/** The client's data in the members of the params of `initialize`. */
+export function clientIn(
+  { bytes }: Pick<Request, 'bytes'>,
+  params: ReadonlyMap<string, Span> | undefined,
+): ClientOfSession {
+  const text = (name: string): string => {
+    const span = params?.get(name);
+    return span && bytes[span.start] === 0x7b ? rawText(bytes, span) : '{}';
+  };
+  return { capabilities: text('capabilities'), clientInfo: text('clientInfo') };
+}
 
 /** A session of an earlier run of the hub. */
 export type EarlierSession = {

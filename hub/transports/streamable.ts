@@ -11,9 +11,9 @@ import {
   rpcCodes,
   stringAt,
 } from '#jsonrpc';
-import { allowsBatches, isKnownVersion, latestVersion, metaKeys, modernVersion } from '#mcp';
+import { allowsBatches, isKnownVersion, metaKeys, modernVersion, negotiatedVersion } from '#mcp';
 import { type Principal, isSamePrincipal } from '#policy';
-import type { Endpoint, Router } from '#routing';
+import { type Endpoint, type Router, clientIn } from '#routing';
 import { parseEventId } from './event-stream.ts';
 import {
   type EndpointRequest,
@@ -104,15 +104,10 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
   /** Opens a session for `initialize`. Answers with an error and returns undefined if there are too many. */
   function open(request: EndpointRequest, { bytes, params, id }: Request): HttpSession | undefined {
     const members = membersOf(bytes, params);
-    const text = (name: string): string => {
-      const span = members?.get(name);
-      return span && bytes[span.start] === 0x7b ? rawText(bytes, span) : '{}';
-    };
-    const requested = stringAt(bytes, members?.get('protocolVersion'));
     try {
       const http = sessions.open(request, {
-        client: { clientInfo: text('clientInfo'), capabilities: text('capabilities') },
-        protocolVersion: isKnownVersion(requested) ? requested : latestVersion,
+        client: clientIn({ bytes }, members),
+        protocolVersion: negotiatedVersion(stringAt(bytes, members?.get('protocolVersion'))),
         openedAt: clock.now(),
       });
       ticker.start();

@@ -117,6 +117,14 @@ export function createUpstream(
     tell(encodeCall(begin('ping', undefined, knowsMs, knows, knows), 'ping'));
   }
 
+  /** Cancels a request that is pending, here and at the server. */
+  function cancel(id: number, reason: string | undefined): void {
+    const entry = pending.take(id);
+    if (!entry) return;
+    abandon(id, entry.caller, reason);
+    entry.reject(cancelled(server, entry.method, reason));
+  }
+
   async function ask(
     method: string,
     params: object | undefined,
@@ -229,15 +237,7 @@ export function createUpstream(
           progressToken ? [own, { span: progressToken, text }, ...edits] : [own, ...edits],
         ),
       );
-      return {
-        answer: promise,
-        cancel(reason) {
-          const entry = pending.take(id);
-          if (!entry) return;
-          abandon(id, caller, reason);
-          entry.reject(cancelled(server, request.method, reason));
-        },
-      };
+      return { answer: promise, cancel: reason => cancel(id, reason) };
     },
 
     request: ask,
@@ -248,15 +248,7 @@ export function createUpstream(
       const method = 'subscriptions/listen';
       const id = begin(method, undefined, undefined, resolve, reject);
       send(id, encodeCall(id, method, params));
-      return {
-        id,
-        over: promise,
-        cancel(reason) {
-          if (!pending.take(id)) return;
-          abandon(id, undefined, reason);
-          reject(cancelled(server, method, reason));
-        },
-      };
+      return { id, over: promise, cancel: reason => cancel(id, reason) };
     },
 
     notify: (method, params) => channel.send(encodeCall(undefined, method, params)),

@@ -26,7 +26,7 @@ async function start(handle: Handle, { onTimedOut, ...times }: Options = {}) {
       streamable: { handle: (_, response, body) => handle(response, body.toString()) },
       unread: { added() {} },
       admit: ({ headers }) => (headers.host === 'localhost' ? caller : undefined),
-      endpointOf: url => (url === '/mcp' ? 'all' : undefined),
+      servers: { find: () => undefined },
       handOver(socket, bytes) {
         handedOver.push(bytes.toString());
         socket.destroy();

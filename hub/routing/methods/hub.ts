@@ -2,7 +2,6 @@ import { isObject } from '#core';
 import {
   encodeResult,
   membersOf,
-  rawText,
   readAnswer,
   setMembers,
   splice,
@@ -10,19 +9,19 @@ import {
   valueOf,
 } from '#jsonrpc';
 import {
-  isKnownVersion,
   isLogLevel,
   isStateless,
   keepsSessions,
-  latestVersion,
   logLevels,
   metaKeys,
   modernVersions,
+  negotiatedVersion,
 } from '#mcp';
 import { type Server, type ServerInfo, hubInfo } from '#servers';
 import { admit, startFor, workerFor } from '../bridge/bridge.ts';
 import { completeResult, discovered } from '../bridge/results.ts';
 import { type Call, type Reply, callTo, hubReply, invalidRequest, ownCall } from '../call.ts';
+import { clientIn } from '../session.ts';
 import { type Method, type MethodNeeds, own, serverOf } from './method.ts';
 
 export const ping = own(({ id }) => encodeResult(id, '{}'));
@@ -32,16 +31,12 @@ function negotiate({ request, params, session }: Call): string {
   if (session.client) throw invalidRequest('the session is initialized already');
   const asked = stringAt(request.bytes, params.get('protocolVersion'));
   if (asked === undefined) throw invalidRequest('"params.protocolVersion" must be a string');
-  return isKnownVersion(asked) ? asked : latestVersion;
+  return negotiatedVersion(asked);
 }
 
 /** Stores the client's data from `initialize`, which servers get and which limits their requests to the client. */
 function introduce({ request, params, session }: Call): void {
-  const text = (name: string): string => {
-    const span = params.get(name);
-    return span && request.bytes[span.start] === 0x7b ? rawText(request.bytes, span) : '{}';
-  };
-  session.client = { capabilities: text('capabilities'), clientInfo: text('clientInfo') };
+  session.client = clientIn(request, params);
 }
 
 const capabilitiesOfAll = {

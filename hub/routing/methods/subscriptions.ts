@@ -45,7 +45,7 @@ export function subscribeAt(
       const { serverInfo } = running;
       if (keepsSessions(serverInfo)) {
         const remembered = { kind: 'subscription', uri, publicUri } as const;
-        return await relay(callTo(server, call, edits, undefined, remembered));
+        return await relay(callTo(server, call, { edits, remembered }));
       }
       if (!canSubscribe(serverInfo.capabilities))
         throw methodNotFound(`${server.config.name} has no subscriptions to resources`);
@@ -76,7 +76,7 @@ export function unsubscribeAt(
       // A stopped instance has lost its subscriptions.
       if (!isUnknown && !(wasLast && worker.running)) return done();
       const { serverInfo } = worker.running ?? (await whenReady(call, worker));
-      return isStateless(serverInfo) ? done() : await relay(callTo(server, call, edits));
+      return isStateless(serverInfo) ? done() : await relay(callTo(server, call, { edits }));
     },
     server,
   );

@@ -1,5 +1,5 @@
 import { HubError, isObject } from '#core';
-import { encodeResult, rawText, readAnswer, valueOf } from '#jsonrpc';
+import { encodeResult, membersOf, rawText, readAnswer, valueOf } from '#jsonrpc';
 import { keepsSessions, metaKeys, tasksExtension } from '#mcp';
 import type { Server } from '#servers';
 import {
@@ -7,7 +7,6 @@ import {
   type ResolvedCall,
   callTo,
   methodNotFound,
-  noEdits,
   ownCall,
   requireString,
 } from '../call.ts';
@@ -19,9 +18,12 @@ const taskIdOf = (call: Call) => requireString(call, call.params, 'taskId', 'par
 /** Forwards a request about a task. The server gets its own id, and the client gets the public id. */
 function reach(call: Call, { server, taskId, publicId }: Task): ResolvedCall {
   const { span, text } = taskIdOf(call);
-  if (taskId === publicId) return callTo(server, call, noEdits, text);
-  const edits = [{ span, text: JSON.stringify(taskId) }];
-  return callTo(server, call, edits, text, undefined, bytes => inPayload(bytes, taskId, publicId));
+  if (taskId === publicId) return callTo(server, call, { name: text });
+  return callTo(server, call, {
+    name: text,
+    edits: [{ span, text: JSON.stringify(taskId) }],
+    restored: bytes => inPayload(bytes, taskId, publicId),
+  });
 }
 
 /** Forwards a request about a task of the session to the task's server. Tasks of other sessions are unknown. */
@@ -29,18 +31,18 @@ const reachTask: Method = (call, needs) =>
   reach(call, needs.tasks.get(call.session, taskIdOf(call).text));
 
 /** Lists the session's tasks at one server, out of those of all clients that the server returns. */
-const listOne: Method = (call, needs) => {
-  return callTo(serverOf(call), call, noEdits, undefined, undefined, bytes => {
-    const answer = readAnswer(bytes);
-    if (answer.failed) return bytes;
-    const result = valueOf(bytes, answer.payload);
-    const known = new Set(needs.tasks.of(call.session).map(({ taskId }) => taskId));
-    const next = isObject(result) ? result['nextCursor'] : undefined;
-    const tail = next === undefined ? '' : `,"nextCursor":${JSON.stringify(next)}`;
-    const tasks = tasksIn(answer, taskId => known.has(taskId)).join(',');
-    return encodeResult(call.id, `{"tasks":[${tasks}]${tail}}`);
+const listOne: Method = (call, needs) =>
+  callTo(serverOf(call), call, {
+    restored(bytes) {
+      const answer = readAnswer(bytes);
+      if (answer.failed) return bytes;
+      const known = new Set(needs.tasks.of(call.session).map(({ taskId }) => taskId));
+      const tasks = tasksIn(answer, taskId => known.has(taskId)).join(',');
+      const next = membersOf(bytes, answer.payload)?.get('nextCursor');
+      const tail = next ? `,"nextCursor":${rawText(bytes, next)}` : '';
+      return encodeResult(call.id, `{"tasks":[${tasks}]${tail}}`);
+    },
   });
-};
 
 /** Maximum number of tasks in a list. The newest tasks are listed. */
 const maxListed = 100;
