@@ -22,6 +22,7 @@ export {
   retryable,
 } from './errors.ts';
 export { type Event, createEmitter } from './events.ts';
+export { type FairQueue, createFairQueue } from './fair-queue.ts';
 export { http, https } from './http.ts';
 export { type Json, type JsonObject, isObject, tryParseJson } from './json.ts';
 export { type Service, startAll } from './lifecycle.ts';

@@ -1,0 +1,105 @@
+import { createKeyedSlotMap } from './slot-map.ts';
+
+/** A queue in which owners take turns: an entry never waits behind all entries of another owner. */
+export type FairQueue<T> = ReturnType<typeof createFairQueue<T>>;
+
+type Owner<T> = { readonly key: string; readonly entries: List<T>; length: number };
+
+export function createFairQueue<T>() {
+  /** Owners of entries, the next in turn first. */
+  const turns = createList<Owner<T>>();
+  const nodes = createKeyedSlotMap<ListNode<Owner<T>>>();
+  let length = 0;
+
+  function remove(owner: Owner<T>, entry: ListNode<T>): void {
+    if (!owner.entries.remove(entry)) return;
+    owner.length -= 1;
+    length -= 1;
+    if (!owner.entries.first) endTurn(owner);
+  }
+
+  /** Moves an owner behind all others, or removes it if it has no more entries. */
+  function endTurn(owner: Owner<T>): void {
+    const node = nodes.get(owner.key);
+    if (node) turns.remove(node);
+    if (owner.entries.first) nodes.set(owner.key, turns.append(owner));
+    else nodes.delete(owner.key);
+  }
+
+  return {
+    get length() {
+      return length;
+    },
+    /** Appends an entry. Returns a function that removes it, and does nothing once it was taken. */
+    append(key: string, value: T): () => void {
+      let node = nodes.get(key);
+      if (!node) nodes.set(key, (node = turns.append({ key, entries: createList(), length: 0 })));
+      const owner = node.value;
+      const entry = owner.entries.append(value);
+      owner.length += 1;
+      length += 1;
+      return () => remove(owner, entry);
+    },
+    /** Removes the next entry in turn. */
+    take(): T | undefined {
+      const owner = turns.first?.value;
+      const entry = owner?.entries.first;
+      if (!owner || !entry) return undefined;
+      remove(owner, entry);
+      if (owner.entries.first) endTurn(owner);
+      return entry.value;
+    },
+    /**
+     * The newest entry of the owner with the most entries, which gives way in a full queue to a new entry of `key`.
+     * Undefined if `key` would then have as many entries: all owners get equal shares.
+     */
+    newestOfLongest(key: string): T | undefined {
+      const own = nodes.get(key)?.value.length ?? 0;
+      let longest: Owner<T> | undefined;
+      for (let node = turns.first; node; node = node.next)
+        if (node.value.length > (longest?.length ?? 0)) longest = node.value;
+      return longest && longest.length > own + 1 ? longest.entries.last?.value : undefined;
+    },
+  };
+}
+
+type ListNode<T> = {
+  readonly value: T;
+  next: ListNode<T> | undefined;
+  previous: ListNode<T> | undefined;
+  isIn: boolean;
+};
+
+type List<T> = ReturnType<typeof createList<T>>;
+
+/** A doubly linked list: any entry is removed in constant time. */
+function createList<T>() {
+  let first: ListNode<T> | undefined;
+  let last: ListNode<T> | undefined;
+  return {
+    get first() {
+      return first;
+    },
+    get last() {
+      return last;
+    },
+    append(value: T): ListNode<T> {
+      const node: ListNode<T> = { value, next: undefined, previous: last, isIn: true };
+      if (last) last.next = node;
+      else first = node;
+      last = node;
+      return node;
+    },
+    /** Removes an entry of this list; false if it was removed before. */
+    remove(node: ListNode<T>): boolean {
+      const { previous, next, isIn } = node;
+      if (!isIn) return false;
+      node.isIn = false;
+      if (previous) previous.next = next;
+      else first = next;
+      if (next) next.previous = previous;
+      else last = previous;
+      return true;
+    },
+  };
+}
