@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { createMemoryCache, loadRedisCache } from '#cache';
 import { type RulesSource, type Settings, modelsOf } from '#config';
 import { type Clock, type Log, startAll } from '#core';
-import { createEnhancer, createSemanticLoader, loadSemanticCache } from '#enhance';
+import { contextSizeOf, createEnhancer, createSemanticLoader, loadSemanticCache } from '#enhance';
 import { createFetching, createModels } from '#models';
 import { createBreaker } from '#resilience';
 import type { Vectors } from '#vectors';
@@ -67,7 +67,9 @@ export async function startEnhancement(
       const { createTable } = await import('#store');
       const tableIn = (name: string, maxEntries: number) =>
         createTable({ file: join(dataFolder, `semantic-${name}.json`), maxEntries }, { log });
-      const judge = model === undefined ? undefined : createJudge({ model }, { models, clock });
+      const contextSize = (name: string) => contextSizeOf(name, rules.current, ollama.model);
+      const judge =
+        model === undefined ? undefined : createJudge({ model, contextSize }, { models, clock });
       const tables = {
         thresholds: tableIn('thresholds', 20),
         judgements: tableIn('judgements', 2_000),

@@ -1,5 +1,5 @@
 import { type Clock, type Log, DeadlineExceeded, messageOf, within } from '#core';
-import { type Models, ModelFailure } from '#models';
+import { type ModelCaller, type Models, ModelFailure } from '#models';
 import { findFault } from './check-output.ts';
 import { frame } from './frame.ts';
 import { type Attempt, type CachedResult, inWords } from './result.ts';
@@ -23,6 +23,9 @@ export type PromptWork = {
   readonly tell: (progress: EnhanceProgress) => void;
 };
 
+/** One caller for all calls of a prompt: they count once against the breaker. */
+type AskedWork = PromptWork & { readonly caller: ModelCaller };
+
 /** Timeout for the list of models, slightly above that of `models` itself. */
 const listMs = 5_500;
 /** Minimum time for an attempt. */
@@ -37,8 +40,10 @@ export function createChain(needs: {
   readonly models: Pick<Models, 'find' | 'complete'>;
   readonly clock: Clock;
   readonly log: Log;
+  /** The num_ctx for all calls of a model. */
+  readonly contextSize: (model: string) => number | undefined;
 }) {
-  const { models, clock, log } = needs;
+  const { models, clock, log, contextSize } = needs;
   let isSilent = false;
 
   /** Logs once that no model answers, until one does. */
@@ -48,12 +53,15 @@ export function createChain(needs: {
   }
 
   /** The checked answer of a model, or why there is none. */
-  async function ask(model: string, work: PromptWork, signal: AbortSignal) {
-    const { chosen, prompt, endsAt, tell } = work;
+  async function ask(
+    model: string,
+    { chosen, prompt, endsAt, tell, caller }: AskedWork,
+    signal: AbortSignal,
+  ) {
     const { rule, models: wanted } = chosen;
     const findMs = Math.min(listMs, Math.max(leastMs, endsAt - clock.monotonic()));
     const info = await within(findMs, { clock, signal }, inTime =>
-      models.find(model, inTime),
+      models.find(model, inTime, caller),
     ).catch(
       // If Ollama cannot list its models, the other attempts would fail too.
       (error: unknown): Fault => ({ ...faultOf(error, model), isFinal: true }),
@@ -71,10 +79,11 @@ export function createChain(needs: {
     const request = {
       model,
       ...frame(prompt, rule.systemPrompt),
-      options: { ...rule.options },
+      options: { ...rule.options, num_ctx: contextSize(model) ?? rule.options.num_ctx },
       firstTokenMs: Math.min(isLoaded ? rule.firstTokenMs : rule.loadMs, totalMs),
       totalMs,
       progress: (text: string) => tell({ step: 'text', model, text }),
+      caller,
     };
     const { text, digest } = await within(totalMs + graceMs, { clock, signal }, inTime =>
       models.complete(request, inTime),
@@ -85,10 +94,11 @@ export function createChain(needs: {
   /** The first usable answer; undefined if all models failed. */
   async function firstAnswer(work: PromptWork, signal: AbortSignal) {
     const { chosen, attempts, tell, endsAt } = work;
+    const asked = { ...work, caller: { client: chosen.client } };
     for (const model of chosen.models) {
       const startedAt = clock.monotonic();
       if (endsAt - startedAt < leastMs) break;
-      const answer = await ask(model, work, signal).catch((error: unknown) =>
+      const answer = await ask(model, asked, signal).catch((error: unknown) =>
         faultOf(error, model),
       );
       if (!('kind' in answer)) return answer;
@@ -112,7 +122,7 @@ export function createChain(needs: {
       const written = await firstAnswer(work, signal);
       if (!written) {
         const reason = attempts.map(inWords).join('. ') || 'no time was left for a model';
-        logSilence(reason);
+        if (attempts.some(({ kind }) => kind !== 'queue')) logSilence(reason);
         return { kind: 'none', reason, attempts };
       }
       const { text, model, digest } = written;

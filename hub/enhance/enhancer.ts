@@ -11,6 +11,7 @@ import {
 } from '#core';
 import type { Models } from '#models';
 import { type EnhanceProgress, type PromptWork, createChain } from './chain.ts';
+import { contextSizeOf } from './context-size.ts';
 import { forgetResults } from './forget-results.ts';
 import { createModelDigests } from './model-digests.ts';
 import { normalizePrompt, whyTooLong } from './prompt-text.ts';
@@ -71,7 +72,8 @@ type Job = PromptWork & { readonly request: EnhanceRequest };
 export function createEnhancer(options: Options, needs: Needs) {
   const { models, exact, clock, log } = needs;
   const book = createRuleBook(options.rules, options.model);
-  const chain = createChain(needs);
+  const contextSize = (model: string) => contextSizeOf(model, options.rules(), options.model);
+  const chain = createChain({ ...needs, contextSize });
   const digests = createModelDigests(needs);
   const semantic =
     needs.semantic && createSemanticLookup(options, { semantic: needs.semantic, clock, log });
@@ -261,7 +263,8 @@ export function createEnhancer(options: Options, needs: Needs) {
     name: 'enhancer',
     async start() {
       const { rule, models: wanted } = book.choose(undefined);
-      if (rule.enabled) models.warmUp(wanted[0], { num_ctx: rule.options.num_ctx });
+      const size = contextSize(wanted[0]) ?? rule.options.num_ctx;
+      if (rule.enabled) models.warmUp(wanted[0], { num_ctx: size });
     },
     async stop() {
       semantic?.stop();

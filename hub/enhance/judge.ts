@@ -9,6 +9,8 @@ export type Judge = ReturnType<typeof createJudge>;
 
 type Options = {
   readonly model: string;
+  /** The num_ctx of the other calls of the model: with another one Ollama would load it again. */
+  readonly contextSize?: (model: string) => number | undefined;
   /** Deadline of an answer; 30 s by default. */
   readonly deadlineMs?: number;
 };
@@ -34,12 +36,14 @@ const format: JsonObject = {
 const maxAnswerTokens = 32;
 
 export function createJudge(given: Options, { models, clock }: Needs) {
-  const { model, deadlineMs: totalMs = 30_000 } = given;
+  const { model, contextSize, deadlineMs: totalMs = 30_000 } = given;
 
   async function ask(a: string, b: string, signal: AbortSignal): Promise<Judgement> {
     try {
       const prompt = JSON.stringify({ prompts: [a, b] });
-      const options = { temperature: 0, num_predict: maxAnswerTokens };
+      const size = contextSize?.(model);
+      const context = size === undefined ? {} : { num_ctx: size };
+      const options = { temperature: 0, num_predict: maxAnswerTokens, ...context };
       const request = { model, system, prompt, format, options, firstTokenMs: totalMs, totalMs };
       const { text } = await within(totalMs, { clock, signal }, inTime =>
         models.complete(request, inTime),

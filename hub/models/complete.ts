@@ -1,8 +1,10 @@
-import { type JsonObject, createAbortScope, durationText, isObject } from '#core';
+import { type JsonObject, isObject } from '#core';
 import { ModelFailure } from './failure.ts';
 import type { ModelNeeds } from './model-list.ts';
+import type { ModelCaller } from './model-queue.ts';
 import type { OllamaClient } from './ollama-call.ts';
 import { createThoughtFilter } from './thinking.ts';
+import { type Turn, atTurn } from './turn.ts';
 
 export type CompletionRequest = {
   readonly model: string;
@@ -12,10 +14,15 @@ export type CompletionRequest = {
   readonly format?: JsonObject;
   /** Ollama's model options (temperature, num_ctx ...), and `think`, which is off by default. */
   readonly options: Readonly<Record<string, number | string | boolean>>;
-  /** Idle timeout in ms, before the first token and between tokens. */
+  /**
+   * Idle timeout in ms between tokens, and before the first one from the call's turn in the queue. Before the first
+   * token it is longer for a long prompt, and while Ollama may work on prompts that were given up.
+   */
   readonly firstTokenMs: number;
-  /** Timeout of the whole call in ms. */
+  /** Timeout of the whole call in ms, including the time in the queue. */
   readonly totalMs: number;
+  /** Undefined for the hub's own calls: they take turns with the clients, and the breaker ignores their failures. */
+  readonly caller?: ModelCaller;
   /**
    * Called with each new piece of text. If a model does not mark the start of its thoughts, they appear here
    * but not in the result.
@@ -38,43 +45,63 @@ export type ModelAnswer = {
 /** Maximum length of an answer in characters. */
 const maxTextLength = 1_000_000;
 
-/** Requests a completion and reads the whole answer. Rejects with ModelFailure. */
+/** Requests a completion, at its turn in the queue, and reads the whole answer. Rejects with ModelFailure. */
 export async function complete(
   request: CompletionRequest,
   signal: AbortSignal,
-  { clock, callOllama, modelList, keepAlive, counts }: ModelNeeds,
+  needs: ModelNeeds,
 ): Promise<ModelAnswer> {
-  const startedMs = clock.monotonic();
-  const { totalMs, firstTokenMs } = request;
-  const late = `${request.model} was not done within ${durationText(totalMs)}`;
-  using limit = createAbortScope([signal], {
-    clock,
-    limitMs: totalMs,
-    reason: () => new ModelFailure('timeout', late, request),
-  });
-  const { name: model, digest } = await modelList.get(request.model, limit.signal);
-  const call = { subject: model, model, isStream: true, silentMs: firstTokenMs, isGated: true };
-  const run = async (client: OllamaClient, heard: () => void) => {
-    const sentMs = clock.monotonic();
-    let isFirst = true;
-    const hear = () => {
-      if (isFirst) counts.firstToken(model, clock.monotonic() - sentMs);
-      isFirst = false;
-      heard();
-    };
-    const lines = await client.chat(bodyOf(request, model, keepAlive));
-    return await readAnswer(lines, hear, request.progress);
-  };
-  const answer = await callOllama({ ...call, run }, limit.signal).catch((error: unknown) => {
-    if (error instanceof ModelFailure && error.kind === 'missing') modelList.invalidate();
-    throw error;
-  });
-  modelList.markLoaded(model);
+  const startedMs = needs.clock.monotonic();
+  const {
+    name: model,
+    digest,
+    answer,
+  } = await atTurn(request, signal, needs, async (turn, limit) => ({
+    ...turn,
+    answer: await ask(request, turn, limit, needs),
+  }));
   requireUsable(answer, model);
   const { text, promptTokens, outputTokens } = answer;
-  const tookMs = clock.monotonic() - startedMs;
-  counts.succeeded(model, promptTokens, outputTokens);
+  const tookMs = needs.clock.monotonic() - startedMs;
+  needs.counts.succeeded(model, promptTokens, outputTokens);
   return { text, promptTokens, outputTokens, model, digest, tookMs };
+}
+
+async function ask(
+  request: CompletionRequest,
+  { name: model, isSwitch }: Turn,
+  signal: AbortSignal,
+  { clock, callOllama, modelList, queue, paces, keepAlive, counts }: ModelNeeds,
+) {
+  const { firstTokenMs: silentMs, caller } = request;
+  const length = request.prompt.length + (request.system?.length ?? 0);
+  const firstMs = paces.patienceMs(model, length, silentMs, isSwitch);
+  const sentMs = clock.monotonic();
+  let isFirst = true;
+  const run = async (client: OllamaClient, heard: () => void) => {
+    const hear = () => {
+      heard();
+      if (!isFirst) return;
+      isFirst = false;
+      paces.heard(model);
+      counts.firstToken(model, clock.monotonic() - sentMs);
+    };
+    const lines = await client.chat(bodyOf(request, model, keepAlive));
+    const answer = await readAnswer(lines, hear, request.progress);
+    paces.answered(model, clock.monotonic() - sentMs, answer);
+    return answer;
+  };
+  const call = { subject: model, model, isStream: true, isGated: true, silentMs, firstMs, caller };
+  try {
+    return await callOllama({ ...call, run }, signal);
+  } catch (error) {
+    const kind = error instanceof ModelFailure ? error.kind : undefined;
+    if (kind === 'missing') modelList.invalidate();
+    if (kind === 'busy') queue.lower(model);
+    if (isFirst && (kind === 'timeout' || kind === 'cancelled'))
+      paces.abandoned(model, length, clock.monotonic() - sentMs);
+    throw error;
+  }
 }
 
 function bodyOf(
@@ -123,12 +150,15 @@ async function readAnswer(
   }
   const { text, hasThoughts } = filter.end();
   const countIn = (key: string) => (typeof last[key] === 'number' ? last[key] : undefined);
+  const msIn = (key: string) => (countIn(key) ?? 0) / 1e6;
   return {
     text,
     isThoughtOnly: text === '' && (hasThoughts || hasThinkingField),
     isCut: last['done_reason'] === 'length',
     promptTokens: countIn('prompt_eval_count'),
     outputTokens: countIn('eval_count'),
+    promptMs: msIn('prompt_eval_duration'),
+    loadMs: msIn('load_duration'),
   };
 }
 

@@ -2,6 +2,7 @@ import { isObject } from '#core';
 import { ModelFailure } from './failure.ts';
 import { type ModelNeeds, isSameModel } from './model-list.ts';
 import type { OllamaClient } from './ollama-call.ts';
+import { atTurn } from './turn.ts';
 
 export type Embedding = {
   /** Normalized to length 1. */
@@ -10,7 +11,7 @@ export type Embedding = {
   readonly digest: string;
 };
 
-/** Timeout in ms, including the time to load the small model. */
+/** Timeout in ms, including the queue and the time to load the small model. */
 const totalMs = 10_000;
 /** Shorter texts (in characters) fit into every model's context: the smallest in use has 512 tokens. */
 const surelyFitsLength = 512;
@@ -22,23 +23,22 @@ export async function embed(
   modelName: string,
   text: string,
   signal: AbortSignal,
-  { callOllama, modelList, keepAlive, counts }: ModelNeeds,
+  needs: ModelNeeds,
 ): Promise<Embedding> {
-  const { name: model, digest } = await modelList.get(modelName, signal);
-  const run = async (client: OllamaClient) => {
-    const body = { model, input: text, truncate: false, keep_alive: keepAlive };
-    const answer = await client.embed(body);
-    if (text.length > surelyFitsLength) await requireUncut(answer, model, client);
-    const tokens = isObject(answer) ? answer['prompt_eval_count'] : undefined;
-    return { vector: parseVector(answer, model), tokens };
-  };
-  const { vector, tokens } = await callOllama(
-    { subject: model, model, totalMs, isGated: true, run },
-    signal,
-  );
-  modelList.markLoaded(model);
-  counts.succeeded(model, typeof tokens === 'number' ? tokens : 0);
-  return { vector, digest };
+  return await atTurn({ model: modelName, totalMs }, signal, needs, async (turn, limit) => {
+    const { name: model, digest } = turn;
+    const run = async (client: OllamaClient) => {
+      const body = { model, input: text, truncate: false, keep_alive: needs.keepAlive };
+      const answer = await client.embed(body);
+      if (text.length > surelyFitsLength) await requireUncut(answer, model, client);
+      const tokens = isObject(answer) ? answer['prompt_eval_count'] : undefined;
+      return { vector: parseVector(answer, model), tokens };
+    };
+    const call = { subject: model, model, isGated: true, run };
+    const { vector, tokens } = await needs.callOllama(call, limit);
+    needs.counts.succeeded(model, typeof tokens === 'number' ? tokens : 0);
+    return { vector, digest };
+  });
 }
 
 /**

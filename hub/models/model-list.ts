@@ -2,6 +2,8 @@ import { type Clock, createSingleFlight, isObject } from '#core';
 import { createCapabilities } from './capabilities.ts';
 import { ModelFailure } from './failure.ts';
 import type { createModelCounts } from './model-counts.ts';
+import type { ModelCaller, createModelQueue } from './model-queue.ts';
+import type { createPaces } from './pace.ts';
 import type { CallOllama, OllamaClient } from './ollama-call.ts';
 
 export type ModelInfo = {
@@ -21,6 +23,8 @@ export type ModelNeeds = {
   readonly callOllama: CallOllama;
   readonly modelList: ReturnType<typeof createModelList>;
   readonly counts: ReturnType<typeof createModelCounts>;
+  readonly queue: ReturnType<typeof createModelQueue>;
+  readonly paces: ReturnType<typeof createPaces>;
   /** How long a model stays in memory after a call. */
   readonly keepAlive: string | number;
 };
@@ -29,6 +33,8 @@ const maxAgeMs = 30_000;
 /** Shorter, in ms, because the user may just have pulled the missing model. */
 const maxAgeOfMissingMs = 2_000;
 const totalMs = 5_000;
+/** Timeout in ms for the models in memory: a prompt waits for them. */
+const loadedMs = 500;
 const maxModels = 10_000;
 
 /** The models in Ollama, cached for at most 30 s. The list is read on demand, one request at a time. */
@@ -40,15 +46,19 @@ export function createModelList({ callOllama, clock }: Pick<ModelNeeds, 'callOll
   const isYounger = (list: Snapshot | undefined, ms: number): list is Snapshot =>
     list !== undefined && clock.monotonic() - list.atMs < ms;
 
-  async function current(youngerMs: number, signal: AbortSignal): Promise<Snapshot> {
+  async function current(
+    youngerMs: number,
+    signal: AbortSignal,
+    caller?: ModelCaller,
+  ): Promise<Snapshot> {
     if (isYounger(snapshot, youngerMs)) return snapshot;
-    return await reading.join('models', read, signal);
+    return await reading.join('models', given => read(given, caller), signal);
   }
 
-  async function read(signal: AbortSignal): Promise<Snapshot> {
+  async function read(signal: AbortSignal, caller: ModelCaller | undefined): Promise<Snapshot> {
     const run = async (client: OllamaClient) =>
       parseModels(await client.list(), await loadedNames(client));
-    const call = { subject: 'the list of models', totalMs, isGated: true, run };
+    const call = { subject: 'the list of models', totalMs, isGated: true, caller, run };
     const models = await callOllama(call, signal);
     snapshot = { models, atMs: clock.monotonic() };
     return snapshot;
@@ -57,10 +67,14 @@ export function createModelList({ callOllama, clock }: Pick<ModelNeeds, 'callOll
   const findIn = ({ models }: Snapshot, name: string) =>
     models.find(model => model.name === name || isSameModel(model.name, name));
 
-  async function find(name: string, signal: AbortSignal): Promise<ModelInfo | undefined> {
+  async function find(
+    name: string,
+    signal: AbortSignal,
+    caller?: ModelCaller,
+  ): Promise<ModelInfo | undefined> {
     const found =
-      findIn(await current(maxAgeMs, signal), name) ??
-      findIn(await current(maxAgeOfMissingMs, signal), name);
+      findIn(await current(maxAgeMs, signal, caller), name) ??
+      findIn(await current(maxAgeOfMissingMs, signal, caller), name);
     return found && (await capabilitiesOf(found, signal));
   }
 
@@ -76,12 +90,18 @@ export function createModelList({ callOllama, clock }: Pick<ModelNeeds, 'callOll
     /** Like `find`, but from the cache only; undefined if the cache is too old. */
     cached: (name: string) => (isYounger(snapshot, maxAgeMs) ? findIn(snapshot, name) : undefined),
     /** Like `find`, but rejects with ModelFailure (`missing`) if the model does not exist. */
-    async get(name: string, signal: AbortSignal): Promise<ModelInfo> {
-      const found = await find(name, signal);
+    async get(name: string, signal: AbortSignal, caller?: ModelCaller): Promise<ModelInfo> {
+      const found = await find(name, signal, caller);
       if (found) return found;
       throw new ModelFailure('missing', `Ollama has no model ${name}. Check its name, or pull it`, {
         model: name,
       });
+    },
+    /** The models in memory now; none if Ollama does not tell in time. Never rejects. */
+    async loaded(signal: AbortSignal): Promise<readonly string[]> {
+      const call = { subject: 'the models in memory', totalMs: loadedMs, isGated: false };
+      // They only decide how calls are grouped: the call before is complete.
+      return await callOllama({ ...call, run: loadedNames }, signal).catch(() => []);
     },
     markLoaded(name: string): void {
       if (!snapshot) return;

@@ -7,6 +7,8 @@ import { type ModelsStatus, createOllamaHealth } from './ollama-health.ts';
 import { type ModelInfo, createModelList, fullName } from './model-list.ts';
 import { type PullProgress, createPull } from './pull.ts';
 import { type ModelCounts, createModelCounts } from './model-counts.ts';
+import { type ModelCaller, type QueueLength, createModelQueue } from './model-queue.ts';
+import { createPaces } from './pace.ts';
 import { createWarmUps } from './warm-up.ts';
 
 /** Local models. All methods that return a promise reject with ModelFailure. */
@@ -15,7 +17,7 @@ export interface Models extends Service {
   /** The models in Ollama. The list may be 30 s old, but Ollama was probed just now. */
   list(signal: AbortSignal): Promise<readonly ModelInfo[]>;
   /** Finds a model by name: `llama3.2:3b`, or `x`, which means `x:latest`. */
-  find(name: string, signal: AbortSignal): Promise<ModelInfo | undefined>;
+  find(name: string, signal: AbortSignal, caller?: ModelCaller): Promise<ModelInfo | undefined>;
   /** Like `find`, but from the cache, without a request. */
   known(name: string): ModelInfo | undefined;
   /** Requests a completion. An answer that is empty, cut off or only thoughts is a failure. */
@@ -41,14 +43,7 @@ export type ModelsMetrics = {
   /** Models called since the hub started. */
   readonly models: readonly ModelCounts[];
   /** Models with calls under way or in the queue of the hub now. */
-  readonly queues: readonly ModelQueue[];
-};
-
-/** Calls to one model that Ollama works on, and those that wait in the hub. */
-export type ModelQueue = {
-  readonly model: string;
-  readonly active: number;
-  readonly waiting: number;
+  readonly queues: readonly QueueLength[];
 };
 
 type ModelsOptions = {
@@ -58,6 +53,8 @@ type ModelsOptions = {
   readonly keepAlive?: string;
   /** Timeout of a probe in ms; 1 s by default. */
   readonly connectMs?: number;
+  /** OLLAMA_NUM_PARALLEL: calls of one model that Ollama works on at the same time; 1 by default. */
+  readonly parallel?: number | undefined;
 };
 
 type ModelsNeeds = {
@@ -69,18 +66,24 @@ type ModelsNeeds = {
 
 /** Creates the models of one Ollama. Nothing is sent before `start` or a call. */
 export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models {
-  const { url, keepAlive: given = '30m', connectMs = 1_000 } = options;
+  const { url, keepAlive: given = '30m', connectMs = 1_000, parallel } = options;
   if (url === undefined) return noModels;
   const { breaker, clock, log } = needs;
   // A number without a unit must be sent as a JSON number: Ollama requires a unit in strings.
   const keepAlive = /^-?\d+$/.test(given) ? Number(given) : given;
   const ended = new AbortController();
   const life = ended.signal;
-  const health = createOllamaHealth({ url, connectMs }, { clock, log });
+  // A sign of life closes the breaker at once: its pause is for an Ollama that gives none.
+  const alive = () => {
+    if (breaker.snapshot().state !== 'closed') breaker.reset();
+  };
+  const health = createOllamaHealth({ url, connectMs }, { clock, log, alive });
   const callOllama = createOllamaCaller(url, { ...needs, health, life });
   const modelList = createModelList({ callOllama, clock });
   const counts = createModelCounts();
-  const modelNeeds = { clock, callOllama, modelList, keepAlive, counts };
+  const queue = createModelQueue({ parallel }, { clock, counts, life });
+  const paces = createPaces(clock);
+  const modelNeeds = { clock, callOllama, modelList, queue, paces, keepAlive, counts };
   const pull = createPull(modelNeeds);
   const warmUp = createWarmUps({ ...modelNeeds, log, life });
 
@@ -124,14 +127,18 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
       ended.abort(new ModelFailure('cancelled', 'the hub stops'));
     },
     list: signal => logFailure(undefined, list(signal), signal),
-    find: (name, signal) => logFailure(name, modelList.find(name, signal), signal),
+    find: (name, signal, caller) => logFailure(name, modelList.find(name, signal, caller), signal),
     known: name => modelList.cached(name),
     complete: (request, signal) =>
       counted(request.model, complete(request, signal, modelNeeds), signal),
     embed: (model, text, signal) => counted(model, embed(model, text, signal, modelNeeds), signal),
     pull: (model, progress, signal) => logFailure(model, pull(model, progress, signal), signal),
     warmUp: (model, modelOptions = {}) => warmUp(model, modelOptions),
-    metrics: () => ({ breaker: breaker.snapshot().state, models: counts.all(), queues: [] }),
+    metrics: () => ({
+      breaker: breaker.snapshot().state,
+      models: counts.all(),
+      queues: queue.snapshot(),
+    }),
   };
 }
 

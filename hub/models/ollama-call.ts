@@ -2,6 +2,7 @@ import type { Ollama } from 'ollama';
 import { type Clock, createAbortScope, durationText, messageOf } from '#core';
 import { type CallContext, checkJsonLines, checkJson, failureOfResponse } from './response-body.ts';
 import { ModelFailure, failureOfAbort } from './failure.ts';
+import type { ModelCaller } from './model-queue.ts';
 import type { OllamaHealth } from './ollama-health.ts';
 
 /** Decides whether Ollama may be called. A circuit breaker of #resilience satisfies it. */
@@ -21,6 +22,8 @@ export interface ModelBreaker {
     readonly until: number | undefined;
     readonly why: string | undefined;
   };
+  /** Closes it. */
+  reset(): void;
 }
 
 /** The used part of the client of the `ollama` package. Its results are parsed where they are read. */
@@ -41,9 +44,13 @@ export type OllamaCall<T> = {
   readonly isStream?: boolean;
   /** Idle timeout in ms, before the answer and within it. */
   readonly silentMs?: number;
+  /** Idle timeout before the first sign of progress, if it is another. */
+  readonly firstMs?: number;
   readonly totalMs?: number;
   /** False for calls that bypass the breaker. */
   readonly isGated: boolean;
+  /** The prompt whose failure counts against the breaker. Failures of other calls do not count. */
+  readonly caller?: ModelCaller | undefined;
   /** Makes the call. It must call `heard` at each sign of progress. Rejects with ModelFailure. */
   run(client: OllamaClient, heard: () => void): Promise<T>;
 };
@@ -70,21 +77,35 @@ const endMs = 1_000;
  */
 export function createOllamaCaller(url: string, needs: Needs) {
   const { clock, breaker, health } = needs;
+  /** Prompts of which a call has failed. */
+  const failed = new WeakSet<ModelCaller>();
+  let lastTokenMs = -Infinity;
+
+  /** Whether a failure of a call counts against the breaker: once for each prompt. */
+  function counts(caller: ModelCaller | undefined): boolean {
+    if (!caller || failed.has(caller)) return false;
+    failed.add(caller);
+    return true;
+  }
 
   return async function callOllama<T>(call: OllamaCall<T>, signal: AbortSignal): Promise<T> {
     const permit = call.isGated ? breaker.claim() : freePermit;
     if (permit.kind === 'refused') throw new ModelFailure('breaker_open', whyRefused(permit), call);
     const late = (how: string) => new ModelFailure('timeout', `${call.subject} ${how}`, call);
-    const { totalMs, silentMs } = call;
+    const { totalMs, silentMs, firstMs = silentMs, caller } = call;
     const deadline = totalMs !== undefined && {
       clock,
       limitMs: totalMs,
       reason: () => late(`was not done within ${durationText(totalMs)}`),
     };
     using limit = createAbortScope([signal, needs.life], deadline || undefined);
-    using idleTimeout = startIdleTimeout(silentMs, clock, () =>
-      limit.abort(late(`was silent for ${durationText(silentMs ?? 0)}`)),
+    using idleTimeout = startIdleTimeout(firstMs, clock, timeoutMs =>
+      limit.abort(late(`was silent for ${durationText(timeoutMs)}`)),
     );
+    const heard = () => {
+      if (call.isGated) lastTokenMs = clock.monotonic();
+      idleTimeout.reset(silentMs);
+    };
     let isAlive = false;
     const context = { model: call.model, signal: limit.signal };
     // The package never sees a bad answer.
@@ -103,7 +124,7 @@ export function createOllamaCaller(url: string, needs: Needs) {
       isAlive = true;
       const { Ollama } = await import('ollama');
       const client: OllamaClient = new Ollama({ host: url, fetch: checkedFetch });
-      const result = await call.run(client, () => idleTimeout.reset());
+      const result = await call.run(client, heard);
       permit.succeeded();
       health.heard();
       // The stream usually ends with its last line. Otherwise close the connection.
@@ -114,9 +135,14 @@ export function createOllamaCaller(url: string, needs: Needs) {
       limit.abort(failure);
       if (failure instanceof ModelFailure) {
         health.failed(failure);
-        const verdict = verdictOf(failure, isAlive ? idleTimeout.idleMs : Infinity);
-        if (verdict === 'failed') permit.failed(failure.message);
-        else permit[verdict]();
+        const { idleMs } = idleTimeout;
+        // While another call hears tokens, Ollama is busy with them, not dead.
+        const isBusy = clock.monotonic() - lastTokenMs < idleMs;
+        const silenceMs = !isAlive ? Infinity : isBusy ? 0 : idleMs;
+        const verdict = verdictOf(failure, silenceMs);
+        if (verdict !== 'failed') permit[verdict]();
+        else if (counts(caller)) permit.failed(failure.message);
+        else permit.cancelled();
       } else {
         permit.cancelled();
       }
@@ -161,7 +187,11 @@ export function whyRefused(refusal: {
 }
 
 /** Starts an idle timeout: calls `late` once after `timeoutMs` without a reset. Undefined means no timeout. */
-function startIdleTimeout(timeoutMs: number | undefined, clock: Clock, late: () => void) {
+function startIdleTimeout(
+  timeoutMs: number | undefined,
+  clock: Clock,
+  late: (timeoutMs: number) => void,
+) {
   let resetMs = clock.monotonic();
   let timer: Disposable | undefined;
   // The timer is re-armed when it fires instead of at each token.
@@ -169,13 +199,18 @@ function startIdleTimeout(timeoutMs: number | undefined, clock: Clock, late: () 
     timer = clock.after(Math.max(0, afterMs), () => {
       const leftMs = resetMs + timeout - clock.monotonic();
       if (leftMs > 0) arm(timeout, leftMs);
-      else late();
+      else late(timeout);
     });
   };
   if (timeoutMs !== undefined) arm(timeoutMs, timeoutMs);
   return {
-    reset(): void {
+    /** Starts the wait again, from now on with another timeout if one is given. */
+    reset(nextMs?: number): void {
       resetMs = clock.monotonic();
+      if (nextMs === undefined || nextMs === timeoutMs) return;
+      timeoutMs = nextMs;
+      timer?.[Symbol.dispose]();
+      arm(nextMs, nextMs);
     },
     get idleMs() {
       return clock.monotonic() - resetMs;

@@ -36,25 +36,37 @@ export type ModelsStatus =
 
 export type OllamaHealth = ReturnType<typeof createOllamaHealth>;
 
+type HealthNeeds = {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Called at each sign of life. */
+  readonly alive: () => void;
+};
+
 /** After a more recent answer, in ms, no probe is needed. */
 const freshMs = 5_000;
 const intervalMs = 30_000;
+/** Interval in ms after a failed probe or a failed call, so that prompts need not wait for the return of Ollama. */
+const watchMs = 2_000;
 
 /** Tracks whether Ollama is reachable. Nothing is sent before it is needed. */
 export function createOllamaHealth(
   /** `connectMs` is the timeout of a probe. */
   { url, connectMs }: { readonly url: string; readonly connectMs: number },
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  { clock, log, alive }: HealthNeeds,
 ) {
   const probes = createSingleFlight<ProbeResult>();
   let status: ModelsStatus = { kind: 'unknown' };
   let heardMs = -Infinity;
+  /** Brings the next periodic probe forward. */
+  let probeSoon = () => {};
 
   function up({ version, latencyMs }: ProbeResult): void {
     heardMs = clock.monotonic();
     if (status.kind !== 'up') log.info({ url, version }, 'Ollama answers');
     const since = status.kind === 'up' ? status.since : clock.now();
     status = { kind: 'up', since, version, latencyMs };
+    alive();
   }
 
   function down({ kind, message }: ModelFailure): void {
@@ -85,15 +97,19 @@ export function createOllamaHealth(
     },
     heard(): void {
       heardMs = clock.monotonic();
+      alive();
     },
     failed(failure: ModelFailure): void {
       if (failure.kind === 'unreachable') down(failure);
       // Ollama may hang: the next call probes it first.
       else if (failure.kind === 'timeout' || failure.kind === 'malformed') heardMs = -Infinity;
+      else return;
+      probeSoon();
     },
     /** Probes at once and then periodically, until the signal is aborted. Returns at once. */
     watch(signal: AbortSignal): void {
       let next: Disposable | undefined;
+      let dueMs = Infinity;
       const poll = async () => {
         try {
           await probeOnce(signal);
@@ -101,7 +117,16 @@ export function createOllamaHealth(
           // The status shows a ModelFailure; any other error is a bug.
           if (!(error instanceof ModelFailure)) throw error;
         }
-        if (!signal.aborted) next = clock.after(intervalMs, () => void poll());
+        schedule(status.kind === 'up' ? intervalMs : watchMs);
+      };
+      const schedule = (delayMs: number) => {
+        next?.[Symbol.dispose]();
+        if (signal.aborted) return;
+        dueMs = clock.monotonic() + delayMs;
+        next = clock.after(delayMs, () => void poll());
+      };
+      probeSoon = () => {
+        if (dueMs > clock.monotonic() + watchMs) schedule(watchMs);
       };
       signal.addEventListener('abort', () => next?.[Symbol.dispose](), { once: true });
       void poll();

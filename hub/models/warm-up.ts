@@ -2,38 +2,36 @@ import { type Log, messageOf } from '#core';
 import { ModelFailure } from './failure.ts';
 import { type ModelNeeds, fullName } from './model-list.ts';
 import type { OllamaClient } from './ollama-call.ts';
+import { atTurn, isEmbedder } from './turn.ts';
 
 /** Timeout in ms, below the 300 s after which Node's fetch gives up. The answer comes when the model is loaded. */
 const totalMs = 290_000;
 /** Maximum number of concurrent warm-ups: more would evict each other from memory. */
 const maxWarmUps = 8;
 
+type WarmUpNeeds = ModelNeeds & { readonly log: Log; readonly life: AbortSignal };
+
 /**
  * Creates a function that loads a model in the background. It returns at once and never throws. Pass the
  * options of later calls: with another num_ctx Ollama loads the model again.
  */
-export function createWarmUps({
-  callOllama,
-  modelList,
-  keepAlive,
-  log,
-  life,
-}: ModelNeeds & { readonly log: Log; readonly life: AbortSignal }) {
+export function createWarmUps({ log, life, ...needs }: WarmUpNeeds) {
   const loading = new Set<string>();
 
   async function load(name: string, options: object): Promise<void> {
-    const { name: model, capabilities } = await modelList.get(name, life);
-    const body = { model, keep_alive: keepAlive, options };
-    const isEmbedding = capabilities?.includes('embedding') || /embed|minilm|bge-/.test(model);
-    const call = { subject: model, model, totalMs, isGated: true, isStream: !isEmbedding };
-    // A chat without messages, or an embedding of an empty text.
-    const run = async (client: OllamaClient) => {
-      if (isEmbedding) await client.embed({ ...body, input: '', truncate: false });
-      // The stream has a single line.
-      else for await (const _ of await client.chat({ ...body, messages: [], stream: true }));
-    };
-    await callOllama({ ...call, run }, life);
-    modelList.markLoaded(model);
+    await atTurn({ model: name, totalMs }, life, needs, async (turn, limit) => {
+      const { name: model } = turn;
+      const body = { model, keep_alive: needs.keepAlive, options };
+      const isEmbedding = isEmbedder(turn);
+      const call = { subject: model, model, isGated: true, isStream: !isEmbedding };
+      // A chat without messages, or an embedding of an empty text.
+      const run = async (client: OllamaClient) => {
+        if (isEmbedding) await client.embed({ ...body, input: '', truncate: false });
+        // The stream has a single line.
+        else for await (const _ of await client.chat({ ...body, messages: [], stream: true }));
+      };
+      await needs.callOllama({ ...call, run }, limit);
+    });
   }
 
   async function loadAndLog(name: string, options: object): Promise<void> {

@@ -31,7 +31,10 @@ const silentModel: Script = () => new Promise<never>(() => {});
 /** A chain of the models `first` and `second`, over scripts. */
 function openChain(
   scripts: { readonly first: Script; readonly second?: Script },
-  options: RulesChanges & { readonly find?: Models['find'] } = {},
+  options: RulesChanges & {
+    readonly find?: Models['find'];
+    readonly contextSize?: (model: string) => number;
+  } = {},
 ) {
   const clock = createManualClock();
   const { log, logged } = createRecordingLog();
@@ -57,7 +60,8 @@ function openChain(
     ...options,
     rule: { model: 'first', firstTokenMs: 1_000, loadMs: 5_000, ...options.rule },
   });
-  const chain = createChain({ models, clock, log });
+  const contextSize = options.contextSize ?? (() => undefined);
+  const chain = createChain({ models, clock, log, contextSize });
   const told: EnhanceProgress[] = [];
   return {
     clock,
@@ -292,4 +296,39 @@ test('that no model answers is logged once, and so is the first answer after it'
   isBusy = true;
   await scene.run();
   assert.deepEqual(messages(), ['warn no model answers: prompts are returned unchanged']);
+});
+
+test('all calls of a prompt have one caller, its client, and the num_ctx of their model', async () => {
+  const found: unknown[] = [];
+  const scene = openChain(
+    { first: broken('busy', 'too many'), second: () => 'better' },
+    {
+      find: async (name, _signal, caller) => {
+        found.push(caller);
+        return infoOf(name);
+      },
+      contextSize: model => (model === 'first' ? 4096 : 16_384),
+    },
+  );
+  await scene.run();
+  const callers = scene.asked.map(({ caller }) => caller);
+  assert.deepEqual(callers[0], { client: 'editor' });
+  assert.equal(new Set([...callers, ...found]).size, 1);
+  assert.deepEqual(
+    scene.asked.map(({ options }) => options['num_ctx']),
+    [4096, 16_384],
+  );
+  await scene.run();
+  assert.notEqual(scene.asked.at(-1)?.caller, callers[0]);
+});
+
+test('a prompt that only waited does not mean that no model answers', async () => {
+  const scene = openChain({ first: broken('queue', 'it waited 9 s for 5 prompts before it') });
+  const result = await scene.run();
+  assert.ok(result.kind === 'none');
+  assert.equal(result.reason, 'first: it waited 9 s for 5 prompts before it');
+  assert.deepEqual(
+    scene.logged.map(({ message }) => message),
+    ['a model gave no prompt'],
+  );
 });

@@ -8,11 +8,14 @@ import { never, openModels } from '../models/scene.ts';
 
 const model = 'llama3.2:3b';
 
-async function openJudge(deadlineMs = 10_000) {
+async function openJudge(deadlineMs = 10_000, contextSize?: () => number) {
   const stack = new AsyncDisposableStack();
   const ollama = stack.use(await startOllama());
   const { models } = stack.use(openModels(ollama.url));
-  const judge = createJudge({ model, deadlineMs }, { models, clock: systemClock });
+  const judge = createJudge(
+    { model, deadlineMs, ...(contextSize && { contextSize }) },
+    { models, clock: systemClock },
+  );
   return { ollama, judge, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
@@ -32,6 +35,13 @@ describe('a judge', () => {
     assert.ok(Array.isArray(messages));
     const content = '{"prompts":["say \\"a\\"","say \\"b\\""]}';
     assert.deepEqual(messages.at(-1), { role: 'user', content });
+  });
+
+  test('sends the num_ctx of the other calls of its model, so that Ollama keeps it loaded', async () => {
+    await using scene = await openJudge(10_000, () => 8192);
+    await scene.judge.ask('a', 'b', never);
+    const { body } = scene.ollama.received('/api/chat').at(-1) ?? assert.fail();
+    assert.deepEqual(body['options'], { temperature: 0, num_predict: 32, num_ctx: 8192 });
   });
 
   test.for([

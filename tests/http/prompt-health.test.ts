@@ -35,15 +35,25 @@ async function open(options: Parameters<typeof openScene>[0] = {}) {
   };
 }
 
-test('an Ollama that is back is degraded as long as its breaker refuses prompts', async () => {
+test('an Ollama that is back improves prompts from its first sign of life', async () => {
   await using hub = await open({ failureThreshold: 2 });
   assert.equal((await hub.ask('/models')).status, 200);
   await hub.ollama.stop();
   assert.equal((await hub.ask('/models')).status, 503, 'the list that was kept is no answer');
   for (const prompt of ['one', 'two'])
     assert.equal((await hub.enhance(prompt)).source, 'unchanged');
+  assert.match((await hub.enhance('three')).reason ?? '', /failed too often/);
   await hub.ollama.start();
   await hub.models.list(never);
+  assert.equal((await hub.enhance('three')).source, 'model');
+  assert.equal((await hub.health()).parts['ollama']?.state, 'up');
+});
+
+test('an Ollama is degraded as long as its breaker refuses prompts', async () => {
+  await using hub = await open({ failureThreshold: 2 });
+  await hub.models.list(never);
+  hub.ollama.fails('/api/chat', { kind: 'html', status: 200 });
+  for (const prompt of ['one', 'two']) await hub.enhance(prompt);
   assert.match((await hub.enhance('three')).reason ?? '', /failed too often/);
   const { isWell, parts } = await hub.health();
   assert.equal(isWell, false);

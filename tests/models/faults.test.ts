@@ -257,7 +257,9 @@ describe('giving up', () => {
     ollama.fails('/api/chat', { kind: 'hang' });
     const before = ollama.received('/api/chat').length;
     const calls = [1, 2, 3].map(async () => await kindOf(scene.models.complete(asking(), never)));
-    await until(() => ollama.received('/api/chat').length === before + 3, 'three requests');
+    // One is under way, and two wait in the queue.
+    await until(() => ollama.received('/api/chat').length === before + 1, 'the request');
+    await until(() => scene.models.metrics().queues[0]?.waiting === 2, 'the queue');
     await scene.models.stop();
     assert.deepEqual(await Promise.all(calls), ['cancelled', 'cancelled', 'cancelled']);
   });

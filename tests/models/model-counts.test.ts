@@ -64,5 +64,7 @@ test('completions, embeddings and failures are counted, with the breaker', async
   assert.ok(chat && chat.promptTokens > 0 && chat.outputTokens > 0);
   assert.deepEqual([embedder?.succeeded, embedder?.promptTokens], [1, 2]);
   const failures = { unreachable: 3 };
-  assert.deepEqual(other, { model: 'other:latest', succeeded: 0, failures, ...none, ...noTokens });
+  const waits = { count: 3, totalMs: other?.waits.totalMs };
+  const rest = { ...none, ...noTokens, waits };
+  assert.deepEqual(other, { model: 'other:latest', succeeded: 0, failures, ...rest });
 });

@@ -18,6 +18,7 @@ function openModels(url: string | undefined, refusedMs?: number) {
       refusedMs === undefined
         ? permit
         : ({ kind: 'refused', retryAfterMs: refusedMs, why: 'reset' } as const),
+    reset: () => {},
     snapshot: () =>
       ({ state: until === undefined ? 'closed' : 'open', until, why: undefined }) as const,
   };

@@ -2,13 +2,22 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { until } from '../contracts/recorder.ts';
 import { startOllama } from '../doubles/ollama.ts';
-import { asking, failureOf, kindOf, never, openModels, openStill, recoveryMs } from './scene.ts';
+import {
+  asking,
+  createGate,
+  failureOf,
+  kindOf,
+  never,
+  openModels,
+  openStill,
+  recoveryMs,
+} from './scene.ts';
 import { ModelFailure } from '#models';
 import { type OllamaCall, createOllamaCaller } from '../../hub/models/ollama-call.ts';
 import { type Answer, hang, linesOf, openScripted } from './scripted.ts';
 
 describe('the breaker', () => {
-  test('opens after three calls without an answer, and closes with one that has one', async () => {
+  test('opens after three prompts without an answer, and closes at the first sign of life', async () => {
     await using ollama = await startOllama();
     await using scene = openStill(ollama.url);
     await scene.models.list(never);
@@ -20,13 +29,44 @@ describe('the breaker', () => {
     assert.equal(ollama.received().length, asked);
     ollama.heals();
     await scene.models.list(never);
-    const { status } = scene.models;
-    assert.ok(status.kind === 'refused', `it is said to be ${status.kind}`);
-    assert.match(status.error, /^Ollama failed too often and is tried again in 30 s; the last/);
-    scene.clock.advance(recoveryMs);
+    assert.equal(scene.breaker.state, 'closed');
     assert.equal(scene.models.status.kind, 'up');
     await scene.models.complete(asking(), never);
-    assert.equal(scene.breaker.state, 'closed');
+  });
+
+  test('closes when a periodic probe finds Ollama back, long before the end of its pause', async () => {
+    await using ollama = await startOllama();
+    await using scene = openStill(ollama.url);
+    await scene.models.start(never);
+    await until(() => scene.models.status.kind === 'up', 'a sign of life');
+    await scene.models.list(never);
+    await ollama.stop();
+    const isOpen = async () => {
+      await failureOf(scene.models.complete(asking(), never));
+      return scene.breaker.state === 'open';
+    };
+    while (!(await isOpen()));
+    await ollama.start();
+    scene.clock.advance(2_000);
+    await until(() => scene.breaker.state === 'closed', 'the breaker to close');
+    assert.ok(scene.clock.monotonic() < recoveryMs);
+  });
+
+  test('counts the failed calls of a prompt once, and those of no prompt not at all', async () => {
+    await using ollama = await startOllama();
+    await using scene = openStill(ollama.url);
+    await scene.models.list(never);
+    ollama.fails('/api/chat', { kind: 'reset', afterLines: 0 });
+    const { caller: _none, ...own } = asking();
+    for (let call = 1; call <= 5; call++) await failureOf(scene.models.complete(own, never));
+    assert.equal(scene.breaker.snapshot().failures, 0);
+    for (let prompt = 1; prompt <= 3; prompt++) {
+      assert.equal(scene.breaker.state, 'closed');
+      const request = asking();
+      for (let call = 1; call <= 3; call++) await failureOf(scene.models.complete(request, never));
+      assert.equal(scene.breaker.snapshot().failures, prompt);
+    }
+    assert.equal(scene.breaker.state, 'open');
   });
 
   test('opens after three long silences, and not after short ones', async () => {
@@ -39,12 +79,50 @@ describe('the breaker', () => {
       const kind = kindOf(scene.models.complete(asking({ firstTokenMs }), never));
       await until(() => ollama.received('/api/chat').length > before, 'the request');
       scene.clock.advance(firstTokenMs);
-      return await kind;
+      const failed = await kind;
+      // Ollama may read the prompt on for as long: the next call would be patient.
+      scene.clock.advance(firstTokenMs);
+      return failed;
     };
-    for (let call = 1; call <= 5; call++) assert.equal(await silent(400), 'timeout');
+    for (let call = 1; call <= 5; call++) assert.equal(await silent(600), 'timeout');
     assert.equal(scene.breaker.state, 'closed');
     for (let call = 1; call <= 3; call++) assert.equal(await silent(5_000), 'timeout');
     assert.equal(scene.breaker.state, 'open');
+    const { status } = scene.models;
+    assert.ok(status.kind === 'refused', `it is said to be ${status.kind}`);
+    assert.match(status.error, /^Ollama failed too often and is tried again in 25 s; the last/);
+  });
+
+  test('does not count a silence during which another call hears tokens', async () => {
+    await using ollama = await startOllama({ models: ['llama3.2:3b', 'phi3:mini'] });
+    await using scene = openStill(ollama.url);
+    await scene.models.list(never);
+    for (const model of ['llama3.2:3b', 'phi3:mini'])
+      await scene.models.complete(asking({ model }), never);
+    const gate = createGate();
+    ollama.says('one two three four five six seven');
+    ollama.fails('/api/chat', { kind: 'paced', before: gate.before }, 1);
+    const pieces: string[] = [];
+    const progress = (piece: string) => void pieces.push(piece);
+    const talking = failureOf(
+      scene.models.complete(asking({ progress, firstTokenMs: 40_000, totalMs: 300_000 }), never),
+    );
+    await until(() => pieces.length === 1, 'the first token');
+    ollama.fails('/api/chat', { kind: 'hang' });
+    for (let call = 1; call <= 3; call++) {
+      const chats = ollama.received('/api/chat').length;
+      const kind = kindOf(scene.models.complete(asking({ model: 'phi3:mini' }), never));
+      await until(() => ollama.received('/api/chat').length > chats, 'the request');
+      scene.clock.advance(1_000);
+      gate.open();
+      await until(() => pieces.length === call + 1, 'another token');
+      scene.clock.advance(29_000);
+      assert.equal(await kind, 'timeout');
+    }
+    assert.equal(scene.breaker.snapshot().failures, 0);
+    ollama.heals();
+    await scene.models.stop();
+    await talking;
   });
 
   test('is not opened by what a model or a request is at fault for', async () => {
@@ -70,13 +148,16 @@ function openHanging() {
   return { ...scene, begun };
 }
 
+const caller = { client: 'tester' };
 const listing: OllamaCall<unknown> = {
   subject: 'the list of models',
+  caller,
   isGated: true,
   run: client => client.list(),
 };
 const streaming: OllamaCall<void> = {
   subject: 'a pull',
+  caller,
   isGated: true,
   isStream: true,
   async run(client) {

@@ -44,12 +44,13 @@ describe('the status', () => {
     // The first request may have used a connection that was just closed; the next cannot.
     if (!isRefused()) {
       await until(() => scene.clock.waiting === 1, 'the next look to be due');
-      scene.clock.advance(30_000);
+      scene.clock.advance(2_000);
       await until(isRefused, 'a refusal');
     }
     await ollama.start();
     await until(() => scene.clock.waiting === 1, 'the next look to be due');
-    scene.clock.advance(30_000);
+    // It is looked for more often while it is away.
+    scene.clock.advance(2_000);
     await until(() => scene.models.status.kind === 'up', 'a sign of life');
     await scene.models.stop();
     assert.equal(scene.clock.waiting, 0);
@@ -86,7 +87,10 @@ describe('the status', () => {
 test('the health is down since the first failure, and logged once, with the latest reason', () => {
   const clock = createManualClock();
   const { log, logged } = createRecordingLog();
-  const health = createOllamaHealth({ url: 'http://ollama.test', connectMs: 1 }, { clock, log });
+  const health = createOllamaHealth(
+    { url: 'http://ollama.test', connectMs: 1 },
+    { clock, log, alive() {} },
+  );
   for (const kind of ['busy', 'timeout', 'malformed'] as const)
     health.failed(new ModelFailure(kind, kind));
   assert.deepEqual(health.status, { kind: 'unknown' });
@@ -105,7 +109,10 @@ test('an Ollama that was heard of within five seconds is not probed', async () =
   await using ollama = await startOllama();
   const clock = createManualClock();
   const { log } = createRecordingLog();
-  const health = createOllamaHealth({ url: ollama.url, connectMs: 1_000 }, { clock, log });
+  const health = createOllamaHealth(
+    { url: ollama.url, connectMs: 1_000 },
+    { clock, log, alive() {} },
+  );
   const probes = () => ollama.received('/api/version').length;
   health.heard();
   clock.advance(4_999);

@@ -49,6 +49,7 @@ export const asking = (made: Partial<CompletionRequest> = {}): CompletionRequest
   options: { temperature: 0 },
   firstTokenMs: 10_000,
   totalMs: 30_000,
+  caller: { client: 'tester' },
   ...made,
 });
 

@@ -2,6 +2,8 @@ import { isObject } from '#core';
 import { type ManualClock, createManualClock } from '#helpers/clock';
 import { createModelCounts } from '../../hub/models/model-counts.ts';
 import { createModelList } from '../../hub/models/model-list.ts';
+import { createModelQueue } from '../../hub/models/model-queue.ts';
+import { createPaces } from '../../hub/models/pace.ts';
 import { createOllamaCaller } from '../../hub/models/ollama-call.ts';
 
 type Sent = { readonly path: string; readonly body: Readonly<Record<string, unknown>> };
@@ -54,6 +56,7 @@ export function openScripted(answer: Answer) {
         failed: (why: string) => void told.push(`failed: ${why}`),
         cancelled: () => void told.push('cancelled'),
       }),
+      reset: () => void told.push('reset'),
       snapshot: () => ({ state: 'closed' as const, until: undefined, why: undefined }),
     },
     health: {
@@ -65,5 +68,7 @@ export function openScripted(answer: Answer) {
   const callOllama = createOllamaCaller('http://ollama.test', needs);
   const modelList = createModelList({ callOllama, clock });
   const counts = createModelCounts();
-  return { clock, sent, told, life, needs, callOllama, modelList, keepAlive: '30m', counts };
+  const queue = createModelQueue({}, { clock, counts, life: life.signal });
+  const modelNeeds = { callOllama, modelList, queue, paces: createPaces(clock), counts };
+  return { clock, sent, told, life, needs, keepAlive: '30m', ...modelNeeds };
 }

@@ -1,0 +1,227 @@
+import { type Clock, type FairQueue, createFairQueue, durationText, unlessAborted } from '#core';
+import { ModelFailure, failureOfAbort } from './failure.ts';
+import type { createModelCounts } from './model-counts.ts';
+
+/** The prompt for which a model is called. Failures of all calls for one prompt count once against the breaker. */
+export type ModelCaller = {
+  /** Clients take turns in the queue. */
+  readonly client: string;
+};
+
+/** A call in the queue of its model. Disposing gives up its place, or ends its turn. */
+export interface QueuePlace extends Disposable {
+  readonly isWaiting: boolean;
+  /** From its turn on: true if the call before was for another model and may have unloaded this one. */
+  readonly isSwitch: boolean;
+  /** Resolves at the call's turn. Rejects with the reason of the signal, or with ModelFailure if the call must give way. */
+  turn(signal: AbortSignal): Promise<void>;
+  /** The wait so far, such as "it waited 12 s for 5 prompts before it"; undefined if it did not wait. */
+  waited(): string | undefined;
+}
+
+type Entry = { readonly admit: () => void; readonly refuse: (failure: ModelFailure) => void };
+
+type Lane = {
+  readonly model: string;
+  readonly most: number;
+  /** Calls at once: `most`, or fewer after an answer that Ollama's own queue is full. */
+  limit: number;
+  active: number;
+  /** Turns since the start of the hub. */
+  turns: number;
+  /** Successes since the limit changed. */
+  successes: number;
+  /** Since when its calls wait for another model. */
+  sinceMs: number;
+  readonly waiting: FairQueue<Entry>;
+};
+
+/** Calls to one model that Ollama works on, and those that wait in the hub. */
+export type QueueLength = {
+  readonly model: string;
+  readonly active: number;
+  readonly waiting: number;
+};
+
+export type ModelQueueOptions = {
+  /** OLLAMA_NUM_PARALLEL, if known. Ollama itself chooses 1 for most models. */
+  readonly parallel?: number | undefined;
+  /** Bound of waiting calls per model. */
+  readonly maxWaiting?: number;
+};
+
+type QueueNeeds = {
+  readonly clock: Clock;
+  readonly counts: ReturnType<typeof createModelCounts>;
+  /** Its abort refuses all calls that wait. */
+  readonly life: AbortSignal;
+};
+
+/** An embedding takes milliseconds: Ollama itself queues these few. */
+const parallelEmbeddings = 4;
+/** Successes in a row after which the limit is raised again by one. */
+const raiseAfter = 20;
+/** Time in ms after which another model gets its turn, where Ollama holds only one model in memory. */
+const maxRunMs = 10_000;
+
+/**
+ * Limits the calls that Ollama works on at the same time, per model. Ollama puts further calls into a queue of its own,
+ * silently, so that a waiting call looks like a dead one. If Ollama holds only one model in memory, calls are grouped
+ * by model, because each change of the model takes seconds.
+ */
+export function createModelQueue(
+  { parallel = 1, maxWaiting = 128 }: ModelQueueOptions,
+  { clock, counts, life }: QueueNeeds,
+) {
+  const lanes = new Map<string, Lane>();
+  /** The model of the latest turn, and since when its calls have run. */
+  let current: Lane | undefined;
+  let runSinceMs = 0;
+  /** Whether Ollama has been seen with several models in memory. Until then it may hold only one. */
+  let isRoomy = false;
+  const total = { turns: 0, active: 0 };
+
+  function laneOf(model: string, isEmbedding: boolean): Lane {
+    const known = lanes.get(model);
+    if (known) return known;
+    const most = isEmbedding ? Math.max(parallel, parallelEmbeddings) : parallel;
+    const counters = { limit: most, active: 0, turns: 0, successes: 0, sinceMs: 0 };
+    const lane: Lane = { model, most, ...counters, waiting: createFairQueue() };
+    lanes.set(model, lane);
+    return lane;
+  }
+
+  const isBusy = ({ active, waiting }: Lane) => active > 0 || waiting.length > 0;
+  const hasRoom = ({ active, limit, waiting }: Lane) => waiting.length > 0 && active < limit;
+
+  /** The lane of the next turn, if there is one now. */
+  function choose(): Lane | undefined {
+    const all = [...lanes.values()];
+    if (isRoomy) return all.find(hasRoom);
+    const others = all.filter(lane => lane !== current && lane.waiting.length > 0);
+    const isOver = others.length > 0 && clock.monotonic() - runSinceMs >= maxRunMs;
+    if (current && isBusy(current) && !isOver) return hasRoom(current) ? current : undefined;
+    // Another model waits until the calls under way are over.
+    if (total.active > 0) return undefined;
+    return others.toSorted((a, b) => a.sinceMs - b.sinceMs)[0] ?? all.find(hasRoom);
+  }
+
+  function giveTurns(): void {
+    for (let lane = choose(); lane; lane = choose()) {
+      if (lane !== current) {
+        if (current) current.sinceMs = clock.monotonic();
+        runSinceMs = clock.monotonic();
+      }
+      lane.waiting.take()?.admit();
+      for (const counter of [lane, total]) {
+        counter.active++;
+        counter.turns++;
+      }
+      current = lane;
+    }
+  }
+
+  function fullOf({ model }: Lane): ModelFailure {
+    const message = `${model} has a full queue: ${maxWaiting} prompts wait for it. Try again later`;
+    return new ModelFailure('queue', message, { model });
+  }
+
+  function join(
+    model: string,
+    { client, isEmbedding = false }: { readonly client: string; readonly isEmbedding?: boolean },
+  ): QueuePlace {
+    const lane = laneOf(model, isEmbedding);
+    if (lane.waiting.length >= maxWaiting) {
+      const newest = lane.waiting.newestOfLongest(client);
+      if (!newest) throw fullOf(lane);
+      newest.refuse(fullOf(lane));
+    }
+    const joinedMs = clock.monotonic();
+    const counter = isRoomy ? lane : total;
+    const turnsBefore = counter.turns - counter.active;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    let state: 'waiting' | 'active' | 'over' = 'waiting';
+    let isSwitch = false;
+    let waited = { ms: 0, prompts: 0 };
+    const wait = () => ({
+      ms: clock.monotonic() - joinedMs,
+      prompts: counter.turns - turnsBefore,
+    });
+    const endWait = (next: 'active' | 'over') => {
+      waited = wait();
+      state = next;
+      counts.waited(model, waited.ms);
+    };
+    if (!isBusy(lane)) lane.sinceMs = joinedMs;
+    const leave = lane.waiting.append(client, {
+      admit() {
+        isSwitch = !isRoomy && current !== undefined && current !== lane;
+        endWait('active');
+        resolve();
+      },
+      refuse(failure) {
+        leave();
+        endWait('over');
+        reject(failure);
+      },
+    });
+    giveTurns();
+    return {
+      get isWaiting() {
+        return state === 'waiting';
+      },
+      get isSwitch() {
+        return isSwitch;
+      },
+      turn: signal => unlessAborted(promise, signal),
+      waited() {
+        const { ms, prompts } = state === 'waiting' ? wait() : waited;
+        if (ms === 0) return undefined;
+        return `it waited ${durationText(ms)} for ${prompts} prompt${prompts === 1 ? '' : 's'} before it`;
+      },
+      [Symbol.dispose]() {
+        if (state === 'waiting') {
+          leave();
+          endWait('over');
+        } else if (state === 'active') {
+          state = 'over';
+          lane.active--;
+          total.active--;
+        } else return;
+        giveTurns();
+      },
+    };
+  }
+
+  life.addEventListener('abort', () => {
+    for (const lane of lanes.values())
+      for (let next = lane.waiting.take(); next; next = lane.waiting.take())
+        next.refuse(failureOfAbort(life, lane.model));
+  });
+
+  return {
+    join,
+    /** Ollama answered that its own queue is full: other programs use it as well. Fewer calls at once are sent. */
+    lower(model: string): void {
+      const lane = lanes.get(model);
+      if (!lane) return;
+      lane.limit = Math.max(1, Math.min(lane.limit, lane.active) - 1);
+      lane.successes = 0;
+    },
+    succeeded(model: string): void {
+      const lane = lanes.get(model);
+      if (!lane || lane.limit >= lane.most || ++lane.successes < raiseAfter) return;
+      lane.limit++;
+      lane.successes = 0;
+    },
+    /** Takes the models in memory after a switch of the model, from /api/ps. */
+    loaded(names: readonly string[]): void {
+      if (names.length > 0) isRoomy = names.length > 1;
+      giveTurns();
+    },
+    snapshot: (): readonly QueueLength[] =>
+      [...lanes.values()]
+        .filter(isBusy)
+        .map(({ model, active, waiting }) => ({ model, active, waiting: waiting.length })),
+  };
+}

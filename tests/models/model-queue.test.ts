@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, test } from 'vitest';
+import { createManualClock } from '#helpers/clock';
+import { never } from '#helpers/never';
+import { ModelFailure } from '#models';
+import { createModelCounts } from '../../hub/models/model-counts.ts';
+import { type ModelQueueOptions, createModelQueue } from '../../hub/models/model-queue.ts';
+import { failureOf } from './scene.ts';
+
+function openQueue(options: ModelQueueOptions = {}) {
+  const clock = createManualClock();
+  const counts = createModelCounts();
+  const life = new AbortController();
+  const queue = createModelQueue(options, { clock, counts, life: life.signal });
+  /** The calls that had their turn, in order. */
+  const turns: string[] = [];
+  const places = new Map<string, ReturnType<typeof queue.join>>();
+  const failures: Promise<ModelFailure>[] = [];
+  /** Joins the call `{client}{number}` of a model. */
+  const join = (call: string, model = 'chat', signal = never) => {
+    const isEmbedding = model === 'embed';
+    const place = queue.join(model, { client: call.slice(0, 1), isEmbedding });
+    places.set(call, place);
+    const turn = place.turn(signal).then(() => void turns.push(call));
+    turn.catch(() => failures.push(failureOf(turn)));
+    return turn;
+  };
+  /** Ends a call, and lets the next one have its turn. */
+  const end = async (call: string) => {
+    places.get(call)?.[Symbol.dispose]();
+    await nextTurn();
+  };
+  return { clock, counts, life, queue, turns, places, failures, join, end };
+}
+
+describe('the calls of a model', () => {
+  test('have their turns one after the other, and clients take turns', async () => {
+    const { queue, turns, join, end } = openQueue();
+    for (const call of ['a1', 'a2', 'a3', 'b1', 'b2', 'c1']) void join(call);
+    await nextTurn();
+    assert.deepEqual(queue.snapshot(), [{ model: 'chat', active: 1, waiting: 5 }]);
+    for (const call of ['a1', 'a2', 'b1', 'c1', 'a3']) await end(call);
+    assert.deepEqual(turns, ['a1', 'a2', 'b1', 'c1', 'a3', 'b2']);
+    await end('b2');
+    assert.deepEqual(queue.snapshot(), []);
+  });
+
+  test('run as many at once as Ollama has places, and embeddings at least four', async () => {
+    const { turns, join } = openQueue({ parallel: 2 });
+    for (const call of ['a1', 'a2', 'a3']) void join(call);
+    await nextTurn();
+    assert.deepEqual(turns, ['a1', 'a2']);
+    const single = openQueue();
+    for (const call of ['a1', 'a2', 'a3', 'a4', 'a5']) void single.join(call, 'embed');
+    await nextTurn();
+    assert.equal(single.turns.length, 4);
+  });
+
+  test('say how long they waited, and for how many others', async () => {
+    const { clock, counts, places, join, end } = openQueue();
+    for (const call of ['a1', 'a2', 'a3']) void join(call);
+    assert.equal(places.get('a1')?.waited(), undefined);
+    assert.equal(places.get('a1')?.isWaiting, false);
+    clock.advance(1_500);
+    assert.equal(places.get('a2')?.waited(), 'it waited 1.5 s for 1 prompt before it');
+    await end('a1');
+    clock.advance(1_000);
+    await end('a2');
+    clock.advance(9_000);
+    assert.equal(places.get('a3')?.waited(), 'it waited 2.5 s for 2 prompts before it');
+    assert.deepEqual(counts.all()[0]?.waits, { count: 3, totalMs: 4_000 });
+  });
+
+  test('that are given up leave their place at once', async () => {
+    const { queue, turns, failures, join, end } = openQueue();
+    const gone = new AbortController();
+    void join('a1');
+    const given = join('a2', 'chat', gone.signal);
+    void join('a3');
+    gone.abort(new ModelFailure('cancelled', 'gone'));
+    await assert.rejects(given, { message: 'gone' });
+    await end('a2');
+    assert.deepEqual(queue.snapshot(), [{ model: 'chat', active: 1, waiting: 1 }]);
+    await end('a1');
+    await end('a1');
+    assert.deepEqual(turns, ['a1', 'a3']);
+    assert.equal(failures.length, 1);
+  });
+
+  test('of a full queue give way to those of clients with fewer, or are refused', async () => {
+    const { turns, failures, join, end } = openQueue({ maxWaiting: 2 });
+    for (const call of ['a1', 'a2', 'a3', 'b1']) void join(call);
+    const message = 'chat has a full queue: 2 prompts wait for it. Try again later';
+    assert.throws(() => join('b2'), { kind: 'queue', message });
+    await nextTurn();
+    const [refused] = await Promise.all(failures);
+    assert.deepEqual([refused?.kind, refused?.message], ['queue', message]);
+    for (const call of ['a1', 'a2', 'b1']) await end(call);
+    assert.deepEqual(turns, ['a1', 'a2', 'b1']);
+  });
+
+  test('that wait when the hub stops are cancelled', async () => {
+    const { life, failures, join } = openQueue();
+    for (const call of ['a1', 'a2', 'a3']) void join(call);
+    life.abort(new ModelFailure('cancelled', 'the hub stops'));
+    await nextTurn();
+    const messages = (await Promise.all(failures)).map(({ message }) => message);
+    assert.deepEqual(messages, ['the hub stops', 'the hub stops']);
+  });
+
+  test('are fewer at once after a full queue of Ollama, and more again after successes', async () => {
+    const { queue, turns, join, end } = openQueue({ parallel: 3 });
+    for (let call = 1; call <= 9; call++) void join(`a${call}`);
+    queue.lower('chat');
+    for (const call of ['a1', 'a2']) await end(call);
+    assert.equal(turns.length, 4);
+    queue.lower('chat');
+    for (const call of ['a3', 'a4']) await end(call);
+    assert.equal(turns.length, 5);
+    for (let success = 1; success <= 20; success++) queue.succeeded('chat');
+    await end('a5');
+    assert.equal(turns.length, 7);
+  });
+});
+
+describe('calls of several models', () => {
+  test('run at the same time where Ollama was seen to hold them, and apart before', async () => {
+    const { queue, turns, places, join, end } = openQueue();
+    void join('a1', 'one');
+    void join('a2', 'two');
+    await nextTurn();
+    assert.deepEqual(turns, ['a1']);
+    await end('a1');
+    assert.deepEqual(
+      ['a1', 'a2'].map(call => places.get(call)?.isSwitch),
+      [false, true],
+    );
+    void join('a3', 'one');
+    queue.loaded(['one', 'two']);
+    await nextTurn();
+    assert.deepEqual(turns, ['a1', 'a2', 'a3']);
+    assert.equal(places.get('a3')?.isSwitch, false);
+  });
+
+  test('are grouped by model where Ollama holds only one, for ten seconds at most', async () => {
+    const { clock, queue, turns, places, join, end } = openQueue();
+    queue.loaded(['one']);
+    for (const call of ['a1', 'a3', 'a5', 'a7', 'a9']) void join(call, 'one');
+    for (const call of ['b2', 'b4', 'b6']) void join(call, 'two');
+    void join('c8', 'three');
+    for (const call of ['a1', 'a3', 'a5', 'b2', 'b4', 'b6']) {
+      await nextTurn();
+      clock.advance(4_000);
+      await end(call);
+    }
+    await end('c8');
+    assert.deepEqual(turns, ['a1', 'a3', 'a5', 'b2', 'b4', 'b6', 'c8', 'a7']);
+    assert.equal(places.get('b4')?.isSwitch, false);
+    assert.equal(places.get('a9')?.waited(), 'it waited 24 s for 8 prompts before it');
+  });
+});

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { createManualClock } from '#helpers/clock';
+import { createPaces } from '../../hub/models/pace.ts';
+
+const figures = { promptTokens: 100, promptMs: 3_000, loadMs: 0 };
+
+function openPaces() {
+  const clock = createManualClock();
+  const paces = createPaces(clock);
+  const patience = (length: number, isSwitch = false) =>
+    paces.patienceMs('chat', length, 10_000, isSwitch);
+  return { clock, paces, patience };
+}
+
+test('patience is that of the rule for a short prompt, and grows with the length', () => {
+  const { patience } = openPaces();
+  assert.equal(patience(300), 10_000);
+  // 1,000 tokens at 10 ms each, twice.
+  assert.equal(patience(3_000), 25_000);
+});
+
+test('patience follows what the model was measured to take', () => {
+  const { paces, patience } = openPaces();
+  paces.answered('chat', 5_000, { ...figures, promptMs: 100 });
+  assert.equal(patience(3_000), 10_000);
+  paces.answered('chat', 5_000, figures);
+  assert.equal(patience(3_000), 65_000);
+  // The slowest measurement of late counts: a cached beginning of a prompt is read at once.
+  paces.answered('chat', 5_000, { ...figures, promptMs: 10 });
+  assert.equal(Math.round(patience(3_000)), 53_040);
+  // Too few tokens, or no figures, tell nothing.
+  paces.answered('chat', 5_000, { ...figures, promptTokens: 2 });
+  paces.answered('chat', 5_000, { promptTokens: 900, promptMs: undefined, loadMs: undefined });
+  assert.equal(Math.round(patience(3_000)), 53_040);
+  assert.equal(paces.patienceMs('other', 3_000, 10_000, false), 25_000);
+});
+
+test('patience includes the measured time to load a model that another one has displaced', () => {
+  const { paces, patience } = openPaces();
+  paces.answered('chat', 9_000, { ...figures, loadMs: 6_000 });
+  paces.answered('chat', 3_000, { ...figures, loadMs: 1 });
+  assert.equal(patience(0), 10_000);
+  assert.equal(patience(0, true), 17_000);
+});
+
+test('patience allows for prompts that were given up, until a token comes', () => {
+  const { clock, paces, patience } = openPaces();
+  // 1,000 tokens take 10 s, of which 4 s are over.
+  paces.abandoned('chat', 3_000, 4_000);
+  assert.equal(patience(0), 16_000);
+  // It has taken longer than expected already: maybe as long again.
+  paces.abandoned('chat', 0, 5_000);
+  assert.equal(patience(0), 21_000);
+  clock.advance(8_000);
+  assert.equal(patience(0), 13_000);
+  paces.heard('chat');
+  assert.equal(patience(0), 10_000);
+});
+
+test('the usual duration of a call is an average that follows the latest', () => {
+  const { paces } = openPaces();
+  assert.equal(paces.usualMs('chat'), 0);
+  paces.answered('chat', 2_000, figures);
+  assert.equal(paces.usualMs('chat'), 2_000);
+  paces.answered('chat', 3_000, figures);
+  assert.equal(paces.usualMs('chat'), 2_200);
+});

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, test } from 'vitest';
+import { never } from '#helpers/never';
+import { atTurn, isEmbedder } from '../../hub/models/turn.ts';
+import { failureOf } from './scene.ts';
+import { hang, openScripted } from './scripted.ts';
+
+const call = { model: 'chat', totalMs: 10_000, caller: { client: 'a' } };
+const figures = { promptTokens: undefined, promptMs: undefined, loadMs: undefined };
+
+/** A queue of which the only place is taken. */
+async function openTaken() {
+  const scene = openScripted(() => undefined);
+  const release = Promise.withResolvers<void>();
+  const first = atTurn(call, never, scene, () => release.promise);
+  await nextTurn();
+  return { ...scene, first, release };
+}
+
+describe('a call', () => {
+  test('is made at its turn, after which its model counts as loaded', async () => {
+    const { first, release, modelList, ...scene } = await openTaken();
+    let isMade = false;
+    const second = atTurn(call, never, { ...scene, modelList }, async turn => {
+      isMade = true;
+      return turn.name;
+    });
+    await nextTurn();
+    assert.equal(isMade, false);
+    release.resolve();
+    await first;
+    assert.equal(await second, 'chat:latest');
+    assert.equal(modelList.cached('chat')?.isLoaded, true);
+    assert.deepEqual(scene.queue.snapshot(), []);
+  });
+
+  test('whose time ends in the queue leaves it at once, for that reason', async () => {
+    const { clock, queue, told, ...scene } = await openTaken();
+    const before = [...told];
+    const late = failureOf(atTurn(call, never, { clock, queue, ...scene }, () => assert.fail()));
+    await nextTurn();
+    clock.advance(10_000);
+    const { kind, message } = await late;
+    assert.deepEqual([kind, message], ['queue', 'it waited 10 s for 1 prompt before it']);
+    // The time of the first call is over as well, but its work goes on.
+    assert.deepEqual(queue.snapshot(), [{ model: 'chat:latest', active: 1, waiting: 0 }]);
+    assert.deepEqual(told, before, 'the breaker and the health hear nothing of it');
+  });
+
+  test('that has waited too long to be done in time is not sent', async () => {
+    const { clock, paces, release, ...scene } = await openTaken();
+    paces.answered('chat:latest', 4_000, figures);
+    const late = failureOf(
+      atTurn(call, never, { clock, paces, ...scene }, () => assert.fail('it is sent')),
+    );
+    await nextTurn();
+    clock.advance(8_500);
+    release.resolve();
+    const { kind, message } = await late;
+    const why = 'it waited 8.5 s for 1 prompt before it, and the 1.5 s left were too short';
+    assert.deepEqual([kind, message], ['queue', why]);
+  });
+
+  test('that runs out of time after its turn says how much of it was spent in the queue', async () => {
+    const { clock, release, ...scene } = await openTaken();
+    const late = failureOf(
+      atTurn(call, never, { clock, ...scene }, (_turn, signal) => hang(signal)),
+    );
+    await nextTurn();
+    clock.advance(4_000);
+    release.resolve();
+    await nextTurn();
+    clock.advance(6_000);
+    const { kind, message } = await late;
+    const why = 'chat was not done within 10 s: it waited 4 s for 1 prompt before it';
+    assert.deepEqual([kind, message], ['timeout', why]);
+  });
+});
+
+test('after a switch of the model Ollama is asked which models it holds', async () => {
+  const scene = openScripted(({ path }) =>
+    path === '/api/ps'
+      ? Response.json({ models: [{ name: 'chat' }, { name: 'embed' }] })
+      : undefined,
+  );
+  const looks = () => scene.sent.filter(({ path }) => path === '/api/ps').length;
+  const made: boolean[] = [];
+  for (const model of ['chat', 'chat', 'embed', 'chat'])
+    await atTurn({ ...call, model }, never, scene, async ({ isSwitch }) => made.push(isSwitch));
+  // The list of models asks once as well.
+  assert.deepEqual([made, looks()], [[false, false, true, false], 2]);
+});
+
+test('an embedding model is known by what it can do, else by its name', () => {
+  const info = { name: 'm', digest: 'd', sizeBytes: 1, isLoaded: false, capabilities: undefined };
+  const cases = [
+    [{ capabilities: ['embedding'] }, true],
+    [{ capabilities: ['completion', 'embedding'] }, false],
+    [{ name: 'nomic-embed-text:latest' }, true],
+    [{ name: 'all-minilm:33m' }, true],
+    [{ name: 'llama3.2:3b' }, false],
+    [{ name: 'embedded-chat', capabilities: ['completion'] }, false],
+  ] as const;
+  for (const [made, expected] of cases) assert.equal(isEmbedder({ ...info, ...made }), expected);
+});
