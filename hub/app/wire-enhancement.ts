@@ -2,7 +2,13 @@ import { join } from 'node:path';
 import { createMemoryCache, loadRedisCache } from '#cache';
 import { type RulesSource, type Settings, modelsOf } from '#config';
 import { type Clock, type Log, startAll } from '#core';
-import { contextSizeOf, createEnhancer, createSemanticLoader, loadSemanticCache } from '#enhance';
+import {
+  type SemanticModels,
+  contextSizeOf,
+  createEnhancer,
+  createSemanticSource,
+  loadSemanticCache,
+} from '#enhance';
 import { createFetching, createModels } from '#models';
 import { createBreaker } from '#resilience';
 import type { Vectors } from '#vectors';
@@ -60,36 +66,33 @@ export async function startEnhancement(
     await opened.start(life.signal);
     return opened;
   }
-  const semantic = createSemanticLoader(
-    () => rules.current,
-    async ({ embeddingModel, judgeModel: model }) => {
-      const { createSemanticCache, createJudge } = await loadSemanticCache();
-      const { createTable } = await import('#store');
-      const tableIn = (name: string, maxEntries: number) =>
-        createTable({ file: join(dataFolder, `semantic-${name}.json`), maxEntries }, { log });
-      const contextSize = (name: string) => contextSizeOf(name, rules.current, ollama.model);
-      const judge =
-        model === undefined ? undefined : createJudge({ model, contextSize }, { models, clock });
-      const tables = {
-        thresholds: tableIn('thresholds', 20),
-        judgements: tableIn('judgements', 2_000),
-      };
-      const needs = {
-        models,
-        vectors: await (vectors ??= openVectors()),
-        judge,
-        tables,
-        clock,
-        log,
-      };
-      return createSemanticCache({ embeddingModel }, needs);
-    },
+  async function openSemantic({ embeddingModel, judgeModel: model }: SemanticModels) {
+    const { createSemanticCache, createJudge } = await loadSemanticCache();
+    const { createTable } = await import('#store');
+    const tableIn = (name: string, maxEntries: number) =>
+      createTable({ file: join(dataFolder, `semantic-${name}.json`), maxEntries }, { log });
+    const tables = {
+      thresholds: tableIn('thresholds', 20),
+      judgements: tableIn('judgements', 2_000),
+    };
+    const contextSize = (name: string) => contextSizeOf(name, rules.current, ollama.model);
+    const judge =
+      model === undefined ? undefined : createJudge({ model, contextSize }, { models, clock });
+    const opened = await (vectors ??= openVectors());
+    return createSemanticCache(
+      { embeddingModel },
+      { models, vectors: opened, judge, tables, clock, log },
+    );
+  }
+  const semantic = createSemanticSource(
+    { threshold: cache.similarityThreshold },
+    { rules: () => rules.current, load: openSemantic, clock, log },
   );
   const fetching = ollama.isPulling
     ? createFetching(() => modelsOf(rules.current, ollama.model), { models, clock, log })
     : undefined;
   const enhancer = createEnhancer(
-    { rules: () => rules.current, model: ollama.model, threshold: cache.similarityThreshold },
+    { rules: () => rules.current, model: ollama.model },
     { models, exact, semantic, clock, log },
   );
   const parts = [models, exact, enhancer, fetching].filter(part => part !== undefined);

@@ -30,8 +30,7 @@ import {
 } from './result.ts';
 import { type ChosenRule, createRuleBook, keysOf } from './rules.ts';
 import { holdsSecret } from './secrets.ts';
-import type { SemanticSource } from './semantic-loader.ts';
-import { createSemanticLookup } from './semantic-lookup.ts';
+import type { SemanticSource } from './semantic-source.ts';
 
 /** Improves prompts by the rules of their clients. */
 export type Enhancer = ReturnType<typeof createEnhancer>;
@@ -46,8 +45,6 @@ type Options = {
   readonly rules: () => EnhancementRules;
   /** For rules that name no model. */
   readonly model: string;
-  /** Similarity threshold for rules that set none. If undefined too, it is calibrated. */
-  readonly threshold: number | undefined;
 };
 
 type Needs = {
@@ -70,13 +67,11 @@ type Job = PromptWork & { readonly request: EnhanceRequest };
 
 /** Does no I/O; `start` loads the model of the default rule. */
 export function createEnhancer(options: Options, needs: Needs) {
-  const { models, exact, clock, log } = needs;
+  const { models, exact, semantic, clock, log } = needs;
   const book = createRuleBook(options.rules, options.model);
   const contextSize = (model: string) => contextSizeOf(model, options.rules(), options.model);
   const chain = createChain({ ...needs, contextSize });
   const digests = createModelDigests(needs);
-  const semantic =
-    needs.semantic && createSemanticLookup(options, { semantic: needs.semantic, clock, log });
   const recent = createRecentPrompts(needs);
   const sources = { model: 0, l1: 0, l2: 0, fallback: 0, unchanged: 0, disabled: 0 };
   /** Failed attempts of models by kind. */
@@ -283,7 +278,7 @@ export function createEnhancer(options: Options, needs: Needs) {
       prompts: structuredClone({ requests, running, sources, withoutCache, failures }),
       exact: await exact.stats(),
       /** Undefined if no rule uses the semantic cache. */
-      semantic: await needs.semantic?.stats(),
+      semantic: await semantic?.stats(),
     }),
   };
 }

@@ -1,6 +1,6 @@
 import type { ExactCache } from '#cache';
 import { HubError, messageOf } from '#core';
-import type { SemanticLookup } from './semantic-lookup.ts';
+import type { SemanticSource } from './semantic-source.ts';
 
 /**
  * Removes the results of a tag, or all, from both caches; resolves with the number in each. Rejects with
@@ -8,7 +8,7 @@ import type { SemanticLookup } from './semantic-lookup.ts';
  */
 export async function forgetResults(
   exact: Pick<ExactCache, 'forget' | 'isForgetPending'>,
-  semantic: Pick<SemanticLookup, 'forget'> | undefined,
+  semantic: Pick<SemanticSource, 'forget'> | undefined,
   tag: string | undefined,
 ): Promise<{ readonly exact: number; readonly semantic: number }> {
   const inExact = await exact.forget(tag);

@@ -8,6 +8,7 @@ import {
   type Enhancer,
   type SemanticCache,
   createEnhancer,
+  createSemanticSource,
 } from '#enhance';
 import { type Logged, createRecordingLog } from '#helpers/recording-log';
 import { type Models, createModels } from '#models';
@@ -73,9 +74,16 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
   stack.defer(() => models.stop());
   const exact = options.exact ?? createMemoryCache(roomy, { clock });
   let rules = rulesOf(options);
+  const cache = options.semantic?.(models);
+  const semantic =
+    cache &&
+    createSemanticSource(
+      { threshold: undefined },
+      { rules: () => rules, load: async () => cache, clock, log },
+    );
   const enhancer = createEnhancer(
-    { rules: () => rules, model: 'deepseek-r1:latest', threshold: 0.85 },
-    { models, exact, semantic: options.semantic?.(models), clock, log },
+    { rules: () => rules, model: 'deepseek-r1:latest' },
+    { models, exact, semantic, clock, log },
   );
   stack.defer(() => enhancer.stop());
   return {

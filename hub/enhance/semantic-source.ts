@@ -1,8 +1,11 @@
+import type { EnhancementRules } from '#config';
 import { type Clock, type Log, messageOf, within } from '#core';
 import type { CachedResult } from './result.ts';
 import type { ChosenRule } from './rules.ts';
-import type { SemanticSource } from './semantic-loader.ts';
-import type { Lookup, Nearby, Threshold } from './semantic.ts';
+import type { Lookup, Nearby, SemanticCache, Threshold } from './semantic.ts';
+
+/** Without a `judgeModel` there is no judge. */
+export type SemanticModels = Pick<EnhancementRules, 'embeddingModel' | 'judgeModel'>;
 
 /** A prompt with the rule of its client. */
 type RuledPrompt = {
@@ -12,7 +15,15 @@ type RuledPrompt = {
   readonly scope: string;
 };
 
-export type SemanticLookup = ReturnType<typeof createSemanticLookup>;
+type Needs = {
+  readonly rules: () => EnhancementRules;
+  readonly load: (models: SemanticModels) => Promise<SemanticCache>;
+  readonly clock: Clock;
+  readonly log: Log;
+};
+
+/** The semantic cache for the enhancer. */
+export type SemanticSource = ReturnType<typeof createSemanticSource>;
 
 /** Timeouts of a look-up and of an explanation. */
 const findMs = 2_000;
@@ -21,18 +32,39 @@ const explainMs = 10_000;
 const maxKeeping = 64;
 
 /**
- * The semantic cache for the enhancer. Its failures count as misses. `threshold` is CACHE_SIMILARITY_THRESHOLD, for
- * rules that set none.
+ * Loads a semantic cache with its first use: by a rule with another mode than `off`, or to explain or to forget
+ * entries. If the rules name other models, creates another cache, with new counts and only the entries of its own
+ * embedding model. Its failures count as misses. `threshold` is CACHE_SIMILARITY_THRESHOLD, for rules that set none.
  */
-export function createSemanticLookup(
+export function createSemanticSource(
   options: { readonly threshold: number | undefined },
-  needs: { readonly semantic: SemanticSource; readonly clock: Clock; readonly log: Log },
+  { rules, load, clock, log }: Needs,
 ) {
-  const { semantic, clock, log } = needs;
+  let loaded: (SemanticModels & { readonly cache: Promise<SemanticCache> }) | undefined;
   let stores = new AbortController();
   let isStopped = false;
   let epoch = 0;
   let keeping = 0;
+
+  const stopCache = () =>
+    void loaded?.cache.then(
+      cache => cache.stop(),
+      () => undefined, // A cache that failed to load runs nothing.
+    );
+
+  function current(): Promise<SemanticCache> {
+    const { embeddingModel, judgeModel } = rules();
+    if (loaded?.embeddingModel === embeddingModel && loaded.judgeModel === judgeModel)
+      return loaded.cache;
+    stopCache();
+    loaded = { embeddingModel, judgeModel, cache: load({ embeddingModel, judgeModel }) };
+    return loaded.cache;
+  }
+
+  const isUsed = () =>
+    [rules().default, ...rules().clients.values()].some(
+      ({ enabled, cacheMode }) => enabled && cacheMode !== 'off',
+    );
 
   function thresholdOf({ threshold }: ChosenRule['rule']): Threshold | undefined {
     if (threshold !== undefined) return { value: threshold, from: 'rule' };
@@ -51,13 +83,17 @@ export function createSemanticLookup(
     get epoch() {
       return epoch;
     },
+    /** Loads the cache at once if a rule uses it, so that the first prompt does not wait. */
+    async load(): Promise<void> {
+      if (isUsed()) await current();
+    },
     /** Rejects only with the reason of `signal`. */
     async find(ruled: RuledPrompt, signal: AbortSignal): Promise<CachedResult | undefined> {
       const lookup = lookupOf(ruled);
       if (lookup.mode === 'off') return undefined;
       try {
-        const found = await within(findMs, { clock, signal }, inTime =>
-          semantic.find(ruled.prompt, lookup, inTime),
+        const found = await within(findMs, { clock, signal }, async inTime =>
+          (await current()).find(ruled.prompt, lookup, inTime),
         );
         if (found.kind === 'miss') return undefined;
         const { value, similarity, ageMs } = found;
@@ -69,12 +105,13 @@ export function createSemanticLookup(
       }
     },
     /** Keeps a result, in the background. */
-    keep({ prompt, chosen, scope }: RuledPrompt, value: string): void {
-      const { rule, client } = chosen;
+    keep({ prompt, chosen: { rule, client }, scope }: RuledPrompt, value: string): void {
       if (rule.cacheMode === 'off' || keeping >= maxKeeping || isStopped) return;
       keeping++;
-      semantic
-        .store({ prompt, value }, { scope, tag: client, ttlMs: rule.ttlMs }, stores.signal)
+      const bounds = { scope, tag: client, ttlMs: rule.ttlMs };
+      const { signal } = stores;
+      current()
+        .then(cache => cache.store({ prompt, value }, bounds, signal))
         .catch((error: unknown) => log.debug({ error: messageOf(error) }, 'a result was not kept'))
         .finally(() => keeping--);
     },
@@ -84,8 +121,8 @@ export function createSemanticLookup(
       const { mode, threshold } = lookup;
       const none: readonly Nearby[] = [];
       try {
-        const explained = await within(explainMs, { clock, signal }, inTime =>
-          semantic.explain(ruled.prompt, lookup, inTime),
+        const explained = await within(explainMs, { clock, signal }, async inTime =>
+          (await current()).explain(ruled.prompt, lookup, inTime),
         );
         return { mode, ...explained };
       } catch (error) {
@@ -94,16 +131,27 @@ export function createSemanticLookup(
       }
     },
     /** Removes the results of a tag, or all, and those being kept. Resolves with their number. */
-    async forget(tag: string | undefined): Promise<number> {
+    async forget(tag?: string): Promise<number> {
       epoch++;
       stores.abort();
       stores = new AbortController();
-      return await semantic.forget(tag);
+      return await (await current()).forget(tag);
     },
+    /** Undefined if the cache is not loaded. */
+    stats: async () => (loaded || isUsed() ? (await current()).stats() : undefined),
     stop(): void {
       isStopped = true;
       stores.abort();
-      semantic.stop();
+      stopCache();
     },
   };
+}
+
+/** Loads the code of the semantic cache and of the judge. */
+export async function loadSemanticCache() {
+  const [{ createSemanticCache }, { createJudge }] = await Promise.all([
+    import('./semantic.ts'),
+    import('./judge.ts'),
+  ]);
+  return { createSemanticCache, createJudge };
 }

@@ -7,66 +7,90 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, test } from 'vitest';
 import type { EnhancementRules } from '#config';
-import { type SemanticCache, type SemanticModels, createSemanticLoader } from '#enhance';
+import { silent, systemClock } from '#core';
+import { type SemanticCache, type SemanticModels, createSemanticSource } from '#enhance';
 import { type OllamaDouble, startOllama } from '../doubles/ollama.ts';
 import { never } from './enhancer-scene.ts';
+import { createRuleBook } from '../../hub/enhance/rules.ts';
 import { rulesOf } from './rules-of.ts';
 
-const lookup = { scope: 's', mode: 'verified' } as const;
-
-/** A loader of caches that find nothing, with the models that each was loaded for. */
-function openLoader(first: EnhancementRules) {
+/** A source of caches that find nothing, with the models that each was loaded for. */
+function openSource(first: EnhancementRules) {
   let rules = first;
   const loaded: SemanticModels[] = [];
+  const found: unknown[] = [];
   const stopped: string[] = [];
-  const loader = createSemanticLoader(
-    () => rules,
-    async models => {
-      loaded.push(models);
-      const cache: Pick<SemanticCache, 'find' | 'forget' | 'stop'> = {
-        find: async () => ({ kind: 'miss', why: models.embeddingModel }),
-        forget: async () => 7,
-        stop: () => void stopped.push(models.embeddingModel),
-      };
-      const fail = () => assert.fail('not used');
-      return { ...cache, store: fail, explain: fail, stats: async () => fail() };
+  const source = createSemanticSource(
+    { threshold: 0.7 },
+    {
+      rules: () => rules,
+      clock: systemClock,
+      log: silent,
+      async load(models) {
+        loaded.push(models);
+        const cache: Pick<SemanticCache, 'find' | 'forget' | 'stop'> = {
+          async find(_prompt, lookup) {
+            found.push([models.embeddingModel, lookup.threshold]);
+            return { kind: 'miss', why: 'none' };
+          },
+          forget: async () => 7,
+          stop: () => void stopped.push(models.embeddingModel),
+        };
+        const fail = () => assert.fail('not used');
+        return { ...cache, store: fail, explain: fail, stats: async () => fail() };
+      },
     },
   );
-  return { loader, loaded, stopped, follow: (next: EnhancementRules) => void (rules = next) };
+  return {
+    source,
+    loaded,
+    found,
+    stopped,
+    follow: (next: EnhancementRules) => void (rules = next),
+  };
 }
 
 describe('the semantic cache', () => {
   test('is not loaded for rules without embeddings, until entries are to be removed', async () => {
-    const { loader, loaded } = openLoader(rulesOf({ rule: { cacheMode: 'off' } }));
-    await loader.load();
-    assert.equal(await loader.stats(), undefined);
-    loader.stop();
+    const { source, loaded } = openSource(rulesOf({ rule: { cacheMode: 'off' } }));
+    await source.load();
+    assert.equal(await source.stats(), undefined);
+    source.stop();
     assert.deepEqual(loaded, []);
-    assert.equal(await loader.forget(), 7);
+    assert.equal(await source.forget(), 7);
     assert.equal(loaded.length, 1);
   });
 
   test('is loaded at the start for a rule that uses it, unless the rule is disabled', async () => {
     const off = { cacheMode: 'off' } as const;
     const one = { clients: { one: { cacheMode: 'shadow' } } } as const;
-    const used = openLoader(rulesOf({ rule: off, ...one }));
-    await used.loader.load();
+    const used = openSource(rulesOf({ rule: off, ...one }));
+    await used.source.load();
     assert.equal(used.loaded.length, 1);
-    const disabled = openLoader(
+    const disabled = openSource(
       rulesOf({ rule: off, clients: { one: { ...one.clients.one, enabled: false } } }),
     );
-    await disabled.loader.load();
+    await disabled.source.load();
     assert.equal(disabled.loaded.length, 0);
   });
 
   test('is loaded once, and anew for another model', async () => {
-    const rules = rulesOf();
-    const { loader, loaded, stopped, follow } = openLoader(rules);
-    const why = async () => (await loader.find('p', lookup, never)).why;
-    assert.deepEqual(await Promise.all([why(), why()]), ['nomic-embed-text', 'nomic-embed-text']);
+    const rules = rulesOf({ clients: { strict: { threshold: 0.9 } } });
+    const { source, loaded, found, stopped, follow } = openSource(rules);
+    const find = async (client?: string) => {
+      const chosen = createRuleBook(() => rules, 'm').choose(client);
+      assert.equal(await source.find({ prompt: 'p', chosen, scope: 's' }, never), undefined);
+    };
+    await Promise.all([find(), find('strict')]);
     assert.equal(loaded.length, 1);
     follow({ ...rules, embeddingModel: 'other-embed' });
-    assert.equal(await why(), 'other-embed');
+    await find();
+    const common = { value: 0.7, from: 'CACHE_SIMILARITY_THRESHOLD' };
+    assert.deepEqual(found, [
+      ['nomic-embed-text', common],
+      ['nomic-embed-text', { value: 0.9, from: 'rule' }],
+      ['other-embed', common],
+    ]);
     assert.equal(loaded.length, 2);
     assert.deepEqual(stopped, ['nomic-embed-text']);
   });
