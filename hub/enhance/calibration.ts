@@ -23,14 +23,18 @@ type Needs = {
   readonly models: Pick<Models, 'embed'>;
   /** Holds the similarities of the pairs by embedding model and version of the pairs and guards. */
   readonly table: Pick<Table, 'find' | 'put'>;
+  /** Whether a model works on something else. */
+  readonly isBusy: () => boolean;
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
 };
 
 /** Changes with the rule for the threshold below. */
 const version = '1';
-/** Pause between two pairs, in ms: prompts come first. */
+/** Pause before each pair, in ms. */
 const pauseMs = 200;
+/** Maximum number of further pauses while models are busy with prompts: one minute. */
+const maxYields = 300;
 const backoff = { firstMs: 5_000, maxMs: 300_000, jitter: 0 } as const;
 /** The similarities are saved after so many pairs: a hub that was killed continues there. */
 const pairsPerSave = 8;
@@ -39,9 +43,10 @@ const margin = 0.1;
 
 /**
  * Finds the threshold of an embedding model: the lowest one at which the guards together with it let no wrong pair of
- * the shipped ones through, plus a margin. Embeds the pairs in the background, one text at a time.
+ * the shipped ones through, plus a margin. Embeds the pairs in the background, one text at a time, while no prompt needs
+ * a model.
  */
-export function createCalibration(options: Options, { models, table, clock, log }: Needs) {
+export function createCalibration(options: Options, { models, table, isBusy, clock, log }: Needs) {
   const { embeddingModel, compare = compareGuarded } = options;
   const { pairs = shippedPairs.filter(isPair) } = options;
   const ended = new AbortController();
@@ -68,11 +73,14 @@ export function createCalibration(options: Options, { models, table, clock, log 
   /** Embeds the pairs that are left. Ends early if the model changes. */
   async function run(state: State): Promise<void> {
     const { compared, similarities, key } = state;
-    for (let failures = 0; isCurrent(state) && !isDone(state);) {
-      const waitMs = failures === 0 ? pauseMs : backoffMs(backoff, failures, () => 0);
+    for (let [failures, yields] = [0, 0]; isCurrent(state) && !isDone(state);) {
+      const isRetry = failures > 0 && yields === 0;
+      const waitMs = isRetry ? backoffMs(backoff, failures, () => 0) : pauseMs;
       await sleep(waitMs, { clock, signal });
       const pair = compared[similarities.length];
       if (!isCurrent(state) || !pair) return;
+      if (isBusy() && yields++ < maxYields) continue;
+      yields = 0;
       try {
         const similarity = await similarityOf(pair, state);
         if (similarity === undefined) return;

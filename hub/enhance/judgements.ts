@@ -20,11 +20,13 @@ type Needs = {
   readonly judge: Judge | undefined;
   /** Holds the verdicts by class. */
   readonly table: Pick<Table, 'find' | 'put' | 'remove' | 'entries'>;
+  /** Whether a model works on something else. */
+  readonly isBusy: () => boolean;
   readonly clock: Pick<Clock, 'after' | 'now'>;
   readonly log: Log;
 };
 
-/** Pause before each judgement, in ms: judge and models share a machine, and clients come first. */
+/** Pause before each judgement, in ms: the judge shares a machine with other models, and clients come first. */
 const pauseMs = 5_000;
 /** Pairs of a class that are judged. The later ones confirm the first. */
 const maxJudged = 3;
@@ -38,7 +40,7 @@ const lifetimeMs = 2_592_000_000;
  */
 export function createJudgements(
   { maxWaiting }: { readonly maxWaiting: number },
-  { judge, table, clock, log }: Needs,
+  { judge, table, isBusy, clock, log }: Needs,
 ) {
   const judged = { same: 0, different: 0, unknown: 0 };
   /** The pairs that wait for the judge, by key, including the one being judged. */
@@ -68,7 +70,14 @@ export function createJudgements(
   }
 
   function schedule(): void {
-    if (waiting.size > 0) timer ??= clock.after(pauseMs, () => void judgeNext());
+    if (waiting.size > 0) timer ??= clock.after(pauseMs, () => void atTurn());
+  }
+
+  /** Judges a pair, unless models are busy with prompts, and then plans the next one. */
+  async function atTurn(): Promise<void> {
+    if (!isBusy()) await judgeNext();
+    timer = undefined;
+    schedule();
   }
 
   async function judgeNext(): Promise<void> {
@@ -83,8 +92,6 @@ export function createJudgements(
         log.warn({ error: messageOf(error) }, 'the judge could not be asked');
     }
     waiting.delete(key);
-    timer = undefined;
-    schedule();
   }
 
   return {

@@ -71,7 +71,7 @@ export type SemanticOptions = {
 };
 
 type Needs = {
-  readonly models: Pick<Models, 'embed'>;
+  readonly models: Pick<Models, 'embed' | 'metrics'>;
   readonly vectors: Pick<Vectors, 'near' | 'put' | 'removeTag' | 'stats'>;
   /** Undefined: only the guards decide. */
   readonly judge: Judge | undefined;
@@ -95,10 +95,16 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs) {
   const { maxWaiting = 32, compare = compareGuarded } = options;
   const { models, vectors, judge, tables, clock, log } = needs;
   const embed = createPromptEmbedder(embeddingModel, needs);
-  const calibration = createCalibration(options, { models, table: tables.thresholds, clock, log });
+  const isBusy = () => models.metrics().queues.some(({ active, waiting }) => active + waiting > 0);
+  const background = { isBusy, clock, log };
+  const calibration = createCalibration(options, {
+    ...background,
+    models,
+    table: tables.thresholds,
+  });
   const judgements = createJudgements(
     { maxWaiting },
-    { judge, table: tables.judgements, clock, log },
+    { ...background, judge, table: tables.judgements },
   );
   /** `shadowHits` are those that were not returned, in mode `shadow` or before the calibration is done. */
   const counts = { hits: 0, misses: 0, shadowHits: 0, stored: 0, errors: 0 };

@@ -45,7 +45,7 @@ export type Cell = { readonly hits: number; readonly of: number };
 export type Column = { readonly name: string; readonly cells: ReadonlyMap<string, Cell> };
 
 type Needs = {
-  readonly models: Pick<Models, 'embed'>;
+  readonly models: Pick<Models, 'embed' | 'metrics'>;
   readonly vectors: Vectors;
   readonly clock: Clock;
   readonly embeddingModel: string;
@@ -193,7 +193,7 @@ export async function printPairs(args: readonly string[]): Promise<void> {
       known.set(text, embedded);
       return await embedded;
     };
-    const needs = { models: { embed }, vectors, clock, embeddingModel };
+    const needs = { models: { ...models, embed }, vectors, clock, embeddingModel };
     const columns = [guardsAlone(pairs)];
     const add = async (policy: Policy) => void columns.push(await measure(pairs, policy, needs));
     await add({ name: 'guarded', mode: 'guarded' });

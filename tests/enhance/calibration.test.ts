@@ -30,7 +30,7 @@ function openCalibration(
   const { log, logged } = createRecordingLog();
   const texts: string[] = [];
   /** `scale` makes another model of it. */
-  const model = { digest: 'one', scale: 1, fails: false };
+  const model = { digest: 'one', scale: 1, fails: false, isBusy: false };
   const models = {
     async embed(_model: string, text: string) {
       texts.push(text);
@@ -41,7 +41,7 @@ function openCalibration(
   };
   const calibration = createCalibration(
     { embeddingModel: 'plain', pairs, compare, ...options },
-    { models, table, clock, log },
+    { models, table, isBusy: () => model.isBusy, clock, log },
   );
   return { calibration, clock, logged, model, table, texts };
 }
@@ -87,6 +87,22 @@ test('two texts are embedded, one after the other, every 200 ms', async () => {
   await settle();
   assert.deepEqual(texts, ['0', '10']);
   assert.equal(clock.waiting, 1);
+});
+
+test('it waits while models work on prompts, for a minute per pair', async () => {
+  const opened = openCalibration();
+  const { calibration, model, texts } = opened;
+  await calibration.thresholdOf('one');
+  model.isBusy = true;
+  await compareMore(opened, 300);
+  assert.deepEqual(texts, []);
+  await compareMore(opened, 1);
+  assert.equal(texts.length, 2);
+  await compareMore(opened, 9);
+  assert.equal(texts.length, 2);
+  model.isBusy = false;
+  await compareMore(opened, 1);
+  assert.equal(texts.length, 4);
 });
 
 test('each model has its own threshold, which is found once', async () => {

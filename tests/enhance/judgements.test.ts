@@ -16,8 +16,12 @@ function openJudgements(
 ) {
   const clock = createManualClock();
   const { log, logged } = createRecordingLog();
-  const judgements = createJudgements({ maxWaiting }, { judge, table, clock, log });
-  return { clock, logged, table, judgements };
+  const models = { isBusy: false };
+  const judgements = createJudgements(
+    { maxWaiting },
+    { judge, table, isBusy: () => models.isBusy, clock, log },
+  );
+  return { clock, logged, table, judgements, models };
 }
 
 /** Lets all promises that are settled go on. */
@@ -143,6 +147,22 @@ test('pairs are judged one at a time, five seconds apart, and no more wait than 
   await settle();
   assert.equal(judge.asked.length, 2);
   assert.deepEqual([judgements.stats.waiting, clock.waiting], [0, 0]);
+});
+
+test('a pair waits while models work on prompts', async () => {
+  const judge = scriptedJudge();
+  const { judgements, clock, models } = openJudgements(judge);
+  models.isBusy = true;
+  await judgements.judgeLater('a', 'b');
+  for (let turn = 0; turn < 3; turn++) {
+    clock.advance(5_000);
+    await settle();
+  }
+  assert.deepEqual([judge.asked, judgements.stats.waiting], [[], 1]);
+  models.isBusy = false;
+  clock.advance(5_000);
+  await settle();
+  assert.deepEqual(judge.asked, [['a', 'b']]);
 });
 
 test('without a judge no pair waits', async () => {

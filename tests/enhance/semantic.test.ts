@@ -138,7 +138,10 @@ describe('a prompt', () => {
       },
     }));
     for (const { name, embed } of embeds) {
-      const cache = createSemanticCache({ embeddingModel: name }, { ...needs, models: { embed } });
+      const cache = createSemanticCache(
+        { embeddingModel: name },
+        { ...needs, models: { ...models, embed } },
+      );
       assert.equal((await cache.find(first, { ...lookup, scope: own }, never)).kind, 'miss', name);
     }
   });
@@ -200,7 +203,7 @@ describe('the mode `guarded`', () => {
     const cache = createSemanticCache(
       { embeddingModel: 'flat' },
       {
-        models: { embed: flat },
+        models: { ...models, embed: flat },
         vectors,
         judge: undefined,
         tables: openTables(),
