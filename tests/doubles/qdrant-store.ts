@@ -138,8 +138,7 @@ export function createStore({ needsIndexParams }: { readonly needsIndexParams: b
         return updated(true);
       }),
     upsert: (name, { points: given }, waits) =>
-      within(name, ({ points, size, strict }) => {
-        checkPoints(strict, points.size);
+      within(name, ({ points, size }) => {
         const version = operations + 1;
         const checked = listOf(given).map(point => storedOf(point, size, version));
         for (const point of checked) points.set(point.id, point);
@@ -148,7 +147,8 @@ export function createStore({ needsIndexParams }: { readonly needsIndexParams: b
     query: (name, body) =>
       within(name, collection => {
         const { query, limit, offset, params } = body;
-        checkExact(collection, isObject(params) && params['exact'] === true);
+        checkLimit(collection, Number(limit ?? 10));
+        checkExact(collection, isObject(params) && params['exact'] === true, noGraph);
         const matching = [...collection.points.values()].filter(filterOf(body['filter']));
         const scored = Array.isArray(query)
           ? nearest(collection, matching, numbersOf(query), body)
@@ -178,15 +178,23 @@ export function createStore({ needsIndexParams }: { readonly needsIndexParams: b
   };
 }
 
-/** Seen in 1.19.0: strict mode refuses exact counts as well as exact searches. */
-function checkExact({ strict }: Collection, isExact: boolean): void {
+/** Seen in 1.19.0: strict mode refuses exact counts as well as exact searches, these with another reason. */
+function checkExact({ strict }: Collection, isExact: boolean, reason = noExact): void {
   if (isExact && strict['enabled'] === true && strict['search_allow_exact'] === false)
-    throw new Wrong('Exact search disabled!. Help: Set exact=false.', 'Bad request');
+    throw new Wrong(reason, 'Bad request');
 }
 
-function checkPoints({ enabled, max_points_count: max }: Body, count: number): void {
-  if (enabled === true && typeof max === 'number' && count >= max)
-    throw new Wrong(`Max points count limit of ${max} reached!`, 'Bad request');
+const noExact = 'Exact search disabled!. Help: Set exact=false.';
+const noGraph =
+  'Request is forbidden because vector indexing is disabled (hnsw_config.m = 0 and hnsw_config.payload_m = 0). Help: Enable vector indexing, use a prefetch query with indexed vectors or enable strict mode `search_allow_exact` option';
+
+function checkLimit({ strict }: Collection, limit: number): void {
+  const max = strict['enabled'] === true ? strict['max_query_limit'] : undefined;
+  if (typeof max === 'number' && limit > max)
+    throw new Wrong(
+      `Limit exceeded ${limit} > ${max} for "limit". Help: Reduce the "limit" parameter to or below ${max}.`,
+      'Bad request',
+    );
 }
 
 type Scored = { readonly point: Stored; readonly score: number; readonly order_value?: number };

@@ -18,7 +18,7 @@ export type QdrantFault =
   | 'fails'
   /** 429 with Retry-After, as a limit of requests has it. */
   | 'is_busy'
-  /** 500, where there is no room on the disk (seen in 1.19.0). */
+  /** 500 for all changes of points, where there is no room on the disk (seen in 1.19.0). */
   | 'is_full'
   /** 200 and a page, as a wrong address has it. */
   | 'is_a_page'
@@ -76,8 +76,7 @@ export async function startQdrant(
     calls.push(`${method} ${path}`);
     const body = await bodyOf(request);
     if (body !== undefined) check({ method, path, status: undefined, body });
-    // A full disk refuses writes alone.
-    const isFault = fault !== 'is_full' || (method === 'PUT' && path.endsWith('/points'));
+    const isFault = fault !== 'is_full' || /\/points(?:\/delete)?$/.test(path);
     if (fault && isFault) return misbehave(fault, request, response);
     // Seen in 1.19.0: the version is told without a key.
     const isOpen = path === '/';

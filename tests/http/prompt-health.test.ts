@@ -3,10 +3,14 @@ import { fastify } from 'fastify';
 import { expect, test } from 'vitest';
 import { HubError, isObject, silent, systemClock } from '#core';
 import { createMemoryCache } from '#cache';
+import { createQdrantVectors } from '#vectors';
+import { createSemanticCache } from '../../hub/enhance/semantic.ts';
 import { problemOf, statusOf } from '../../hub/http/errors.ts';
 import { ollamaRoutes } from '../../hub/http/routes/ollama.ts';
 import { promptParts } from '../../hub/http/routes/health.ts';
+import { startQdrant } from '../doubles/qdrant.ts';
 import { never, openScene, roomy } from '../enhance/enhancer-scene.ts';
+import { openTables } from '../enhance/semantic-scene.ts';
 import { send } from '../transports/raw.ts';
 
 /** The routes and the health of what improves prompts, over a real enhancer. */
@@ -62,6 +66,31 @@ test('an Ollama is degraded as long as its breaker refuses prompts', async () =>
     backend: 'ollama',
     detail: expect.stringMatching(/^Ollama failed too often and is tried again in \d+ s; the last/),
   });
+});
+
+test('the part l2 tells the version of Qdrant, and why it is down', async () => {
+  await using qdrant = await startQdrant({ version: '1.9.7' });
+  const needs = { clock: systemClock, log: silent };
+  const vectors = createQdrantVectors({ url: qdrant.url }, needs);
+  await using hub = await open({
+    semantic: models =>
+      createSemanticCache(
+        { embeddingModel: 'nomic-embed-text' },
+        { models, vectors, judge: undefined, tables: openTables(), ...needs },
+      ),
+  });
+  const part = { state: 'up', backend: 'qdrant' };
+  const detail = 'Qdrant 1.9.7: update it to 1.10.1 or later';
+  assert.deepEqual((await hub.health()).parts['l2'], { ...part, detail });
+  await qdrant.goAway();
+  const { isWell, parts } = await hub.health();
+  assert.equal(isWell, false);
+  expect(parts['l2']).toMatchObject({
+    ...part,
+    state: 'down',
+    detail: expect.stringMatching(/fetch failed/),
+  });
+  await vectors.stop();
 });
 
 test('a cache that does not say whether a prompt is kept is not one that keeps none', async () => {

@@ -214,17 +214,17 @@ describe.each(places)('in %s', (_name, url) => {
     const strict = (limits: object) =>
       scene.send('PATCH', 'docs', { strict_mode_config: { enabled: true, ...limits } });
     await strict({ search_allow_exact: false });
-    const refused = isFailure('refused', /Exact search disabled.*Change search_allow_exact in/);
+    const refused = isFailure('refused', /400: Bad request: .*Change search_allow_exact in/);
     await assert.rejects(namesIn(vectors), refused);
     const { status, error } = await vectors.stats();
     assert.equal(status, 'down');
     assert.match(error ?? '', /Change search_allow_exact/);
-    await strict({ search_allow_exact: true, max_points_count: 1 });
+    await strict({ search_allow_exact: true, max_query_limit: 4 });
     await assert.rejects(
-      vectors.put('docs', pointOf(at(1)), roomy),
-      isFailure('full', /Change max_points_count in/),
+      namesIn(vectors, 'docs', { limit: 5 }),
+      isFailure('refused', /Limit exceeded 5 > 4 for "limit".*Change max_query_limit in/),
     );
-    assert.deepEqual(await namesIn(vectors), ['kept']);
+    assert.deepEqual(await namesIn(vectors, 'docs', { limit: 4 }), ['kept']);
   });
 });
 

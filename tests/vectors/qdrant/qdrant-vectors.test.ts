@@ -170,22 +170,29 @@ describe('a Qdrant that', () => {
   });
 });
 
-test('an address where nothing speaks HTTP is a failure, and told without the key', async () => {
-  const server = createServer(socket => void socket.end('SSH-2.0-OpenSSH\r\n')).listen(
-    0,
-    '127.0.0.1',
-  );
-  await once(server, 'listening');
-  const address = server.address();
-  const port = typeof address === 'object' && address ? address.port : 0;
-  const { hub } = await openScene();
-  const vectors = await hub({ url: `http://127.0.0.1:${port}`, apiKey: 'of-nobody-else' });
-  await assert.rejects(vectors.near('docs', at(0), all), (error: unknown) => {
-    assert.doesNotMatch(String(error), /of-nobody-else/);
-    return isFailure('malformed', /6333/)(error);
-  });
-  server.close();
-});
+test.each([
+  ['SSH', Buffer.from('SSH-2.0-OpenSSH\r\n')],
+  // SETTINGS and WINDOW_UPDATE of HTTP/2, as 1.19.0 sends them.
+  [
+    'the port for gRPC',
+    Buffer.from('000012040000000000000400100000000500004000000600004000', 'hex'),
+  ],
+])(
+  'an address where %s answers is told with the port to set, and without the key',
+  async (_name, bytes) => {
+    const server = createServer(socket => void socket.end(bytes)).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    const port = typeof address === 'object' && address ? address.port : 0;
+    const { hub } = await openScene();
+    const vectors = await hub({ url: `http://127.0.0.1:${port}`, apiKey: 'of-nobody-else' });
+    await assert.rejects(vectors.near('docs', at(0), all), (error: unknown) => {
+      assert.doesNotMatch(String(error), /of-nobody-else/);
+      return isFailure('malformed', /Set QDRANT_URL .* 6333/)(error);
+    });
+    server.close();
+  },
+);
 
 test('the client prints nothing, with a key over http neither', async () => {
   const printed = (['log', 'info', 'warn', 'error'] as const).map(name => vi.spyOn(console, name));
