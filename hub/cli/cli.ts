@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { findClosest } from '#config';
 import { HubError, kindOf } from '#core';
-import type { Command, ExitCode, Positional, Run } from './command.ts';
+import { type Command, type ExitCode, type Positional, type Run, optionTypes } from './command.ts';
 import * as loaders from './loaders.ts';
 import type { CliNeeds } from './needs.ts';
 import { columns } from './table.ts';
@@ -54,15 +54,10 @@ function unknown(name: string | undefined, names: readonly string[]): string {
 /** Parses the arguments of a command. Returns the values by option and positional name, or an error message. */
 function parseArguments(command: Command, args: readonly string[]): Values | string {
   const { positionals: expected = [] } = command;
-  const options = Object.entries(command.options).map(([name, option]) => {
-    const { value, multiple = false, short } = option;
-    const type = value === undefined ? ('boolean' as const) : ('string' as const);
-    return [name, { type, multiple, ...(short !== undefined && { short }) }] as const;
-  });
   try {
     const { values, positionals } = parseArgs({
       args: [...args],
-      options: { ...Object.fromEntries(options), help: { type: 'boolean', short: 'h' } },
+      options: optionTypes(command),
       strict: true,
       allowPositionals: expected.length > 0,
     });

@@ -1,3 +1,4 @@
+import type { ParseArgsOptionsConfig } from 'node:util';
 import type { CliNeeds } from './needs.ts';
 import type { Io } from './terminal.ts';
 import type { Values } from './values.ts';
@@ -55,6 +56,15 @@ export interface Command {
   readonly examples?: readonly (readonly [line: string, what: string])[];
   /** Throws HubError for problems that the user can fix. */
   run(run: Run): Promise<ExitCode>;
+}
+
+/** The options of a command and `--help`, as `parseArgs` takes them. */
+export function optionTypes({ options }: Command): ParseArgsOptionsConfig {
+  const types = Object.entries(options).map(([name, { value, multiple = false, short }]) => {
+    const type = value === undefined ? ('boolean' as const) : ('string' as const);
+    return [name, { type, multiple, ...(short !== undefined && { short }) }] as const;
+  });
+  return { ...Object.fromEntries(types), help: { type: 'boolean', short: 'h' } };
 }
 
 /** `--json`, for all commands whose output scripts may parse. */

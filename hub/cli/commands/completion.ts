@@ -1,9 +1,10 @@
+import { parseArgs } from 'node:util';
 import { within } from '#core';
 import { readAsset } from '../assets.ts';
-import type { Command, CompletionSource, Run } from '../command.ts';
+import { type Command, type CompletionSource, type Run, optionTypes } from '../command.ts';
 import { createHubClient, listJobs, listServers } from '../hub-client.ts';
 import { openMcp } from '../mcp.ts';
-import { guess, textsOf, usageError, wordOf } from '../values.ts';
+import { type Values, guess, textOf, textsOf, usageError, wordOf } from '../values.ts';
 
 /**
  * Each has a script in `assets/`, which passes the words before the cursor to `agenthub __complete`. That prints one
@@ -89,7 +90,7 @@ async function complete(
   }
   const command = await loaders.loadCommand(name);
   if (!command) return [];
-  const { pending, given, positionals } = readWords(command, words);
+  const { pending, values, positionals } = readWords(command, words);
   if (!pending && current.startsWith('-')) {
     const options = Object.entries(command.options);
     return [
@@ -101,38 +102,37 @@ async function complete(
   const last = expected.at(-1);
   const isList = last?.count === 'some' || last?.count === 'any';
   const { completion } = pending ?? expected[positionals] ?? (isList ? last : {});
-  return await candidatesOf(completion, given, run);
+  return await candidatesOf(completion, values, run);
 }
 
 /** Parses the words before the cursor as far as possible, because the command line is incomplete. */
-function readWords({ options }: Command, words: readonly string[]) {
-  const given = new Map<string, string>();
-  let positionals = 0;
-  let pending: { readonly name: string; readonly completion?: CompletionSource } | undefined;
-  for (const word of words) {
-    if (pending) {
-      given.set(pending.name, word);
-      pending = undefined;
-    } else if (word.startsWith('-')) {
-      const [name = '', option] =
-        Object.entries(options).find(
-          ([long, { short }]) => word === `--${long}` || word === `-${short}`,
-        ) ?? [];
-      if (option?.value !== undefined) pending = { name, ...option };
-    } else positionals++;
-  }
-  return { pending, given, positionals };
+function readWords(command: Command, words: readonly string[]) {
+  const { values, positionals, tokens } = parseArgs({
+    args: words,
+    options: optionTypes(command),
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const last = tokens.at(-1);
+  const open = last?.kind === 'option' && last.value === undefined ? last.name : '';
+  const option = command.options[open];
+  return {
+    values,
+    positionals: positionals.length,
+    pending: option?.value === undefined ? undefined : option,
+  };
 }
 
 async function candidatesOf(
   completion: CompletionSource | undefined,
-  given: ReadonlyMap<string, string>,
+  values: Values,
   { needs, signal: ending, clock }: Run,
 ): Promise<Candidates> {
   if (completion === undefined) return [];
   if (completion === 'file') return files;
   if (typeof completion !== 'string') return completion.map((word): Candidate => [word, '']);
-  const place = await needs.findHub(given.get('url'));
+  const place = await needs.findHub(textOf(values, 'url'));
   return await within(maxWaitMs, { clock, signal: ending }, async signal => {
     const hub = createHubClient(place, { signal, clock });
     if (completion === 'server') {
@@ -144,7 +144,7 @@ async function candidatesOf(
       const jobs = (await listJobs(hub)).filter(({ state }) => state === 'running');
       return jobs.map(({ id, title }) => [String(id), title]);
     }
-    await using mcp = await openMcp(hub, given.get('server'), needs.version);
+    await using mcp = await openMcp(hub, textOf(values, 'server'), needs.version);
     const tools = await mcp.listTools();
     return tools.map(({ name, description = '' }) => [name, description.trim().split('\n')[0]]);
   });

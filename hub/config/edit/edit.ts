@@ -32,11 +32,8 @@ const maxWaiting = 100;
 /** Attempts per edit. If another program wrote the file meanwhile, the edit is repeated once. */
 const attempts = 2;
 
-type Change = {
-  readonly name: string;
-  readonly kind: 'add' | 'set' | 'remove';
-  readonly entry?: JsonObject;
-};
+/** A server to add, or to remove if there is no entry. */
+type Change = { readonly name: string; readonly entry?: JsonObject };
 
 export type ConfigEditor = ReturnType<typeof createConfigEditor>;
 
@@ -57,23 +54,19 @@ export function createConfigEditor(needs: Needs) {
   return {
     /**
      * Adds a server at the end, or replaces a `null` entry that removes an inherited server. Rejects with
-     * HUB_CONFIG_CONFLICT if there is a server of that name, and with the errors of `setServer`.
+     * HUB_CONFIG_INVALID if the resulting config is invalid, HUB_CONFIG_CONFLICT if there is a server of that name or
+     * another program writes the file at the same time, and HUB_CONFIG_UNWRITABLE if the file cannot be written.
      */
-    addServer: (file: string, name: string, entry: JsonObject) =>
-      edit(file, { name, kind: 'add', entry }),
+    addServer: (file: string, name: string, entry: JsonObject) => edit(file, { name, entry }),
     /**
-     * Replaces the entry of a server in this file. Rejects with HUB_SERVER_UNKNOWN if the file has no such entry,
-     * HUB_CONFIG_INVALID if the resulting config is invalid, HUB_CONFIG_CONFLICT if another program writes the file
-     * at the same time, and HUB_CONFIG_UNWRITABLE if the file cannot be written.
+     * Removes a server; one of a file in `extends` by writing `null` to this file. Rejects with HUB_SERVER_UNKNOWN if
+     * there is no such server, and otherwise like `addServer`.
      */
-    setServer: (file: string, name: string, entry: JsonObject) =>
-      edit(file, { name, kind: 'set', entry }),
-    /** Removes a server; one of a file in `extends` by writing `null` to this file. Rejects like `setServer`. */
-    removeServer: (file: string, name: string) => edit(file, { name, kind: 'remove' }),
+    removeServer: (file: string, name: string) => edit(file, { name }),
     /** Returns the server that `addServer` would add, without writing. Rejects with the errors of `addServer`. */
     preview: async (file: string, name: string, entry: JsonObject) => {
       const text = await readExactly(file, needs);
-      const { config } = await prepare(file, text, { name, kind: 'add', entry }, needs);
+      const { config } = await prepare(file, text, { name, entry }, needs);
       const found = config.servers.find(server => server.name === name);
       if (!found) throw uneditable(file);
       return found;
@@ -110,13 +103,13 @@ const busy = (file: string, why: string) =>
 async function prepare(
   file: string,
   text: string,
-  { name, kind, entry }: Change,
+  { name, entry }: Change,
   needs: Needs,
 ): Promise<{ readonly text: string; readonly config: Config }> {
   const format = formatOf(file);
   if (!format) throw misnamed(file);
   const named = serverName.safeParse(name);
-  if (kind === 'add' && named.error)
+  if (entry && named.error)
     throw new HubError(
       'HUB_REQUEST_INVALID',
       `name: ${JSON.stringify(name)} is not allowed: ${named.error.issues[0]?.message ?? ''}`,
@@ -135,22 +128,18 @@ async function prepare(
   const isRemoved = forms
     .map(form => valueOf(valueOf(root, form), name))
     .some(value => value !== undefined && isNull(value));
-  if (kind === 'add' && !isRemoved && (exists || below !== undefined))
-    throw nameTaken(file, name, below);
-  if (kind !== 'add' && !exists && (kind === 'set' || below === undefined))
-    throw serverUnknown(file, name, below);
+  if (entry && !isRemoved && (exists || below !== undefined)) throw nameTaken(file, name, below);
+  if (!entry && !exists && below === undefined) throw serverUnknown(file, name);
   const edited = editable.with(
     name,
-    kind === 'add' && entry && inherited
-      ? withoutInheritance(entry, inherited)
-      : (entry ?? (inherited && null)),
+    entry && inherited ? withoutInheritance(entry, inherited) : (entry ?? (inherited && null)),
   );
   if (edited === undefined) throw uneditable(file);
   const after = await readConfig(file, { ...options, readText: withText(file, edited) });
   if (after.error) throw after.error;
   const isThere = after.config.servers.some(server => server.name === name);
   const isOnly = !before.config || affectsOnly(diffConfigs(before.config, after.config), name);
-  if (isThere !== (kind !== 'remove') || !isOnly) throw uneditable(file);
+  if (isThere !== (entry !== undefined) || !isOnly) throw uneditable(file);
   return { text: edited, config: after.config };
 }
 
@@ -186,9 +175,8 @@ function nameTaken(file: string, name: string, below: string | undefined): HubEr
   return new HubError('HUB_CONFIG_CONFLICT', `${file}: there is a server "${name}" ${why}`);
 }
 
-function serverUnknown(file: string, name: string, below: string | undefined): HubError {
-  const where = below === undefined ? '' : `, which is in ${below}: change it there`;
-  const message = `${file}: it has no server ${JSON.stringify(name)}${where}`;
+function serverUnknown(file: string, name: string): HubError {
+  const message = `${file}: it has no server ${JSON.stringify(name)}`;
   return new HubError('HUB_SERVER_UNKNOWN', message, { data: { server: name } });
 }
 

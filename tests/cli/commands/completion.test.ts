@@ -13,6 +13,7 @@ describe('__complete', () => {
     [['re'], ['remove', 'restart', 'reload']],
     [['call', 'echo_by'], ['echo_bytes']],
     [['call', '--server', 'calendar', 'create'], ['create_event']],
+    [['call', '--server=calendar', 'create'], ['create_event']],
     [['call', 'echo_echo', '--server', 'c'], ['calendar']],
     [
       ['restart', 'echo', ''],
