@@ -1,6 +1,6 @@
 import { type Clock, type Log, DeadlineExceeded, messageOf, within } from '#core';
 import { type ModelCaller, type Models, ModelFailure } from '#models';
-import { findFault } from './check-output.ts';
+import { checkResult } from './checks/check-result.ts';
 import { frame } from './frame.ts';
 import { type Attempt, type CachedResult, inWords } from './result.ts';
 import type { ChosenRule } from './rules.ts';
@@ -88,7 +88,8 @@ export function createChain(needs: {
     const { text, digest } = await within(totalMs + graceMs, { clock, signal }, inTime =>
       models.complete(request, inTime),
     );
-    return findFault(text, prompt, rule.maxGrowth) ?? { text, model, digest };
+    const checked = checkResult(text, prompt, rule);
+    return 'kind' in checked ? checked : { ...checked, model, digest };
   }
 
   /** The first usable answer; undefined if all models failed. */

@@ -1,7 +1,7 @@
 import type { Found } from '#cache';
 import { isObject, tryParseJson } from '#core';
 import type { FailureKind } from '#models';
-import type { OutputFault } from './check-output.ts';
+import type { OutputFault } from './checks/check-result.ts';
 
 export type AttemptKind =
   | FailureKind

@@ -31,12 +31,15 @@ const languages: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ],
 ]);
 
-/** The language with the most small words in a text; undefined for a tie. */
-export function languageOf(words: readonly string[]): string | undefined {
-  const counts = [...languages]
+/** The number of small words of each language in a text, the most first. */
+export const countSmallWords = (words: readonly string[]) =>
+  [...languages]
     .map(([name, small]) => ({ name, count: words.filter(word => small.has(word)).length }))
     .toSorted((a, b) => b.count - a.count);
-  const [first, second] = counts;
+
+/** The language with the most small words in a text; undefined for a tie. */
+export function languageOf(words: readonly string[]): string | undefined {
+  const [first, second] = countSmallWords(words);
   return first && first.count > (second?.count ?? 0) ? first.name : undefined;
 }
 

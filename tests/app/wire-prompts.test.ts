@@ -8,10 +8,10 @@ import { isObject, systemClock } from '#core';
 import { createRecordingLog, until } from '#helpers/hub';
 import { createPrompts } from '../../hub/app/wire-prompts.ts';
 import { promptParts } from '../../hub/http/routes/health.ts';
-import { type OllamaDouble, startOllama } from '../doubles/ollama.ts';
+import { type OllamaDouble, improvedOf, startOllama } from '../doubles/ollama.ts';
 import { askedOf, never } from '../enhance/enhancer-scene.ts';
 
-const improved = 'A clear and well structured prompt.';
+const improved = improvedOf('p');
 const opened: AsyncDisposable[] = [];
 afterEach(async () => {
   for (const one of opened.splice(0).toReversed()) await one[Symbol.asyncDispose]();

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isObject } from '#core';
 import { type RedisServer, startRedis } from '#helpers/redis';
-import { startOllama } from '../doubles/ollama.ts';
+import { improvedOf, startOllama } from '../doubles/ollama.ts';
 import { forkReady, freePort } from './child.ts';
 import { type HttpConnection, type Reply, openConnection } from './load/http-connection.ts';
 import { median } from './median.ts';
@@ -30,7 +30,7 @@ const prompt =
   'Please refactor the parser in src/parse.ts so that it reads tokens lazily, and add tests for the empty input, for comments and for strings with escapes. Keep the public API as it is.';
 const body = JSON.stringify({ prompt });
 const json = 'application/json';
-const better = 'A clear and well structured prompt, as a model writes it. '.repeat(12);
+const better = improvedOf(prompt);
 
 /** So many calls of one kind come one after the other before those of the next. */
 const callsAtOnce = 100;
@@ -45,7 +45,6 @@ export async function measureEnhance(options: {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-bench-'));
   opened.defer(() => rm(folder, { recursive: true, force: true }));
   const ollama = opened.use(await startOllama());
-  ollama.says(better);
   let wrong = 0;
   const pids: number[] = [];
 

@@ -1,7 +1,7 @@
 // npm run bench [-- --quick]: measures the claims of speed and prints them. It fails only where a reply
 // was wrong: how fast a machine is today is for people to judge. `-- against <commit>` compares the working tree with
 // a commit, `-- prompts` measures the caches of prompts alone, `-- telemetry` what traces cost, and `-- pairs` has a
-// real embedding model tell how good they are (pairs-table.ts).
+// real embedding model tell how good they are (pairs-table.ts). `-- results` rates the checks of improved prompts.
 import { parseArgs } from 'node:util';
 import { probeEngine } from '#helpers/engine-probe';
 import { compareWithCommit } from './against.ts';
@@ -17,12 +17,18 @@ import { installPeers } from './peers.ts';
 import { measurePrompts } from './prompts.ts';
 import { type Comparison, compareRelays } from './relay-speed.ts';
 import { comparisonText } from './report.ts';
+import { readResults, resultsTable } from './results-table.ts';
 import { startTime } from './start-time.ts';
 import { measureTelemetry } from './telemetry.ts';
 import type { RuntimeKind } from './subjects/subjects.ts';
 
 if (process.argv[2] === 'pairs') {
   await printPairs(process.argv.slice(3));
+  process.exit();
+}
+if (process.argv[2] === 'results') {
+  const half = process.argv[3] ?? 'frozen';
+  console.log(resultsTable(readResults().filter(result => result.half === half)));
   process.exit();
 }
 const { values, positionals } = parseArgs({

@@ -65,7 +65,7 @@ export async function startOllama(options: OllamaDoubleOptions = {}): Promise<Ol
   const shelf = createModelShelf(models, pullable);
   const received: (Omit<Received, 'isAbandoned'> & { isAbandoned: boolean })[] = [];
   const faults: { path: string; fault: Fault; left: number }[] = [];
-  let reply = (_asked: Asked): Reply => ({ text: 'A clear and well structured prompt.' });
+  let reply = (asked: Asked): Reply => ({ text: improvedOf(promptIn(asked)) });
 
   function faultOf(path: string): Fault | undefined {
     const found = faults.find(
@@ -133,6 +133,17 @@ export async function startOllama(options: OllamaDoubleOptions = {}): Promise<Ol
     start: () => listen(port),
     [Symbol.asyncDispose]: stop,
   };
+}
+
+/** The better prompt of a model that was told no other reply. */
+export const improvedOf = (prompt: string): string =>
+  `A clear and well structured prompt. ${prompt}`;
+
+/** The prompt within the frame of the hub. */
+function promptIn({ messages }: Asked): string {
+  const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined;
+  const content = isObject(last) ? String(last['content']) : '';
+  return /^[^\n]*\n<prompt>\n([^]*)\n<\/prompt>$/.exec(content)?.[1] ?? '';
 }
 
 function parsed(text: string): Asked {

@@ -6,10 +6,10 @@ import { silent, systemClock } from '#core';
 import { describeWithEngine } from '#helpers/engine';
 import { until } from '#helpers/hub';
 import { type RedisServer, startRedis } from '#helpers/redis';
+import { improvedOf } from '../doubles/ollama.ts';
 import { type Scene, never, openScene, roomy } from './enhancer-scene.ts';
 
 const lateMs = 500;
-const improved = 'A clear and well structured prompt.';
 const patient = { totalMs: 20_000, firstTokenMs: 10_000, loadMs: 10_000 } as const;
 const brief = { totalMs: 5_000, firstTokenMs: 3_000, loadMs: 3_000 } as const;
 
@@ -62,7 +62,7 @@ describeWithEngine('enhancers that share a Redis', () => {
     await until(() => hubs.one.asked().length === 2);
     held.resolve();
     const all = await Promise.all(asked);
-    assert.deepEqual([...new Set(all.map(({ prompt }) => prompt))], [improved]);
+    assert.deepEqual([...new Set(all.map(({ prompt }) => prompt))], [improvedOf('one')]);
     assert.deepEqual(
       all.filter(({ source }) => source !== 'model' && source !== 'l1'),
       [],
@@ -100,7 +100,7 @@ describeWithEngine('enhancers that share a Redis', () => {
     await redis.freeze();
     try {
       const frozen = await hubs.one.enhance('one');
-      assert.deepEqual([frozen.prompt, frozen.source], [improved, 'model']);
+      assert.deepEqual([frozen.prompt, frozen.source], [improvedOf('one'), 'model']);
       assert.ok(frozen.tookMs < 1_000 + lateMs, `${frozen.tookMs} ms`);
     } finally {
       await redis.thaw();
@@ -115,11 +115,11 @@ describeWithEngine('enhancers that share a Redis', () => {
     try {
       held.resolve();
       for (const done of await Promise.all(asked)) {
-        assert.equal(done.prompt, improved);
+        assert.equal(done.prompt, improvedOf('two'));
         assert.ok(done.tookMs < brief.totalMs + lateMs, `${done.tookMs} ms`);
       }
       const away = await hubs.two.enhance('three');
-      assert.equal(away.prompt, improved);
+      assert.equal(away.prompt, improvedOf('three'));
       // Nothing is kept while it is away, and nothing fails.
       assert.equal((await hubs.two.enhance('three')).source, 'model');
     } finally {
@@ -139,7 +139,7 @@ test('an enhancer whose Redis was never there improves prompts in time', async (
   try {
     for (const prompt of ['one', 'one', 'two']) {
       const done = await scene.enhance(prompt);
-      assert.deepEqual([done.prompt, done.source], [improved, 'model']);
+      assert.deepEqual([done.prompt, done.source], [improvedOf(prompt), 'model']);
       assert.ok(done.tookMs < 1_000 + lateMs, `${done.tookMs} ms`);
     }
   } finally {

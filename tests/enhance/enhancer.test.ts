@@ -4,11 +4,11 @@ import { type ExactCache, createMemoryCache } from '#cache';
 import { systemClock } from '#core';
 import { until } from '#helpers/hub';
 import { frame } from '../../hub/enhance/frame.ts';
-import { busy, modelNamed } from '../doubles/ollama.ts';
+import { busy, improvedOf, modelNamed } from '../doubles/ollama.ts';
 import { type RulesChanges, quick } from './rules-of.ts';
 import { openScene, roomy } from './enhancer-scene.ts';
 
-const improved = 'A clear and well structured prompt.';
+const improved = improvedOf('make it good');
 const patient = { rule: { totalMs: 20_000, firstTokenMs: 10_000, loadMs: 10_000 } } as const;
 
 /** A cache that tells how many have asked it so far. */
@@ -197,7 +197,7 @@ describe('the result of a model', () => {
   ] as const)('that is %s is not used, and the next model is asked', async (_what, says, why) => {
     await using scene = await openScene({ fallbackChain: ['phi3:mini'] });
     scene.ollama.says(({ model }) => (model === 'llama3.2:3b' ? says : improved));
-    const done = await scene.enhance('I need a poem');
+    const done = await scene.enhance('make it good');
     assert.deepEqual([done.prompt, done.source, done.model], [improved, 'fallback', 'phi3:mini']);
     const [attempt] = done.attempts;
     assert.equal(attempt?.model, 'llama3.2:3b');
@@ -335,7 +335,7 @@ describe('prompts at the same time', () => {
     const all = await Promise.all(asked);
     assert.deepEqual(
       [...new Set(all.map(({ prompt, source }) => `${source} ${prompt}`))],
-      [`model ${improved}`],
+      [`model ${improvedOf('one')}`],
     );
     assert.deepEqual(scene.asked(), ['llama3.2:3b']);
   });
@@ -373,7 +373,7 @@ describe('prompts at the same time', () => {
     leaving.abort(new Error('gone'));
     await assert.rejects(first, /gone/);
     held.resolve();
-    assert.equal((await second).prompt, improved);
+    assert.equal((await second).prompt, improvedOf('one'));
     assert.deepEqual(scene.asked(), ['llama3.2:3b']);
   });
 });
@@ -389,7 +389,7 @@ describe('an enhancer', () => {
       told.push(progress.step === 'text' ? progress.text : `${progress.step} ${progress.model}`),
     );
     assert.deepEqual(told.slice(0, 2), ['failed absent:1', 'model phi3:mini']);
-    assert.equal(told.slice(2).join(''), improved);
+    assert.equal(told.slice(2).join(''), improvedOf('one'));
   });
 
   test('has the model for all clients loaded when it starts, with the window of its calls', async () => {

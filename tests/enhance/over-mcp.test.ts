@@ -6,9 +6,9 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { test } from 'vitest';
 import { settled, startHub } from '#helpers/hub-process';
-import { startOllama } from '../doubles/ollama.ts';
+import { improvedOf, startOllama } from '../doubles/ollama.ts';
 
-const improved = 'A clear and well structured prompt.';
+const improved = improvedOf('make it good');
 const echoFile = join(import.meta.dirname, '../fixtures/servers/echo.mjs');
 
 test('a client of a hub as it is run has its prompts improved, and those in its calls by its rule', async () => {
@@ -68,8 +68,9 @@ test('a client of a hub as it is run has its prompts improved, and those in its 
   assert.deepEqual(got.messages, [{ role: 'user', content: { type: 'text', text: improved } }]);
   const echoed = async (client: Client) =>
     (await client.callTool({ name: 'echo_echo', arguments: { text: 'as it is' } })).content;
-  assert.deepEqual(await echoed(editor), [{ type: 'text', text: improved }]);
+  assert.deepEqual(await echoed(editor), [{ type: 'text', text: improvedOf('as it is') }]);
   assert.deepEqual(await echoed(await connect('other')), [{ type: 'text', text: 'as it is' }]);
   const greeted = await editor.getPrompt({ name: 'echo_greet', arguments: { name: 'Ada' } });
-  assert.deepEqual(greeted.messages, [{ role: 'user', content: { type: 'text', text: improved } }]);
+  const text = improvedOf('Greet Ada warmly.');
+  assert.deepEqual(greeted.messages, [{ role: 'user', content: { type: 'text', text } }]);
 });

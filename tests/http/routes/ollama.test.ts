@@ -5,11 +5,11 @@ import { isObject, silent, systemClock } from '#core';
 import { until } from '#helpers/hub';
 import { problemOf, statusOf } from '../../../hub/http/errors.ts';
 import { ollamaRoutes } from '../../../hub/http/routes/ollama.ts';
-import { busy } from '../../doubles/ollama.ts';
+import { busy, improvedOf } from '../../doubles/ollama.ts';
 import { openScene } from '../../enhance/enhancer-scene.ts';
 import { type Response, type Sent, send } from '../../transports/raw.ts';
 
-const improved = 'A clear and well structured prompt.';
+const improved = improvedOf('make it good');
 const json = { 'content-type': 'application/json' };
 
 /** The routes alone, over a real enhancer. */
@@ -146,12 +146,12 @@ describe('POST /ollama/enhance', () => {
         ['model', 'phi3:mini'],
       ],
     );
-    assert.equal(progress.map(({ text = '' }) => text).join(''), improved);
+    assert.equal(progress.map(({ text = '' }) => text).join(''), improvedOf('p'));
     const last = all.at(-1);
     assert.equal(last?.event, 'done');
     assert.deepEqual(
       [last.data['prompt'], last.data['source'], last.data['cache']],
-      [improved, 'fallback', 'MISS'],
+      [improvedOf('p'), 'fallback', 'MISS'],
     );
   });
 

@@ -1,0 +1,86 @@
+import { frame } from '../frame.ts';
+import { beginsAsAnswer, isWrittenCode, whyAnswer } from './request-form.ts';
+import { isChatter, isRefusal } from './chatter.ts';
+import { lostDetails, lostWords } from './kept-details.ts';
+import { clearLanguage, otherLanguage } from './language.ts';
+import { changedNegation } from './negation.ts';
+import { proseOf } from './text.ts';
+import { unwrap } from './wrapper.ts';
+
+/** Why the answer of a model is not used. */
+export type OutputFault = {
+  readonly kind:
+    | 'overgrown'
+    | 'refusal'
+    | 'chatter'
+    | 'answered'
+    | 'other_language'
+    | 'lost_detail'
+    | 'changed_negation';
+  /** A sentence about the model. */
+  readonly message: string;
+};
+
+/** A result up to this length, in characters, is never too long: a prompt of three words may become a page. */
+const alwaysAllowed = 4000;
+/** Maximum number and length of the lost details in a message. */
+const maxNamed = 3;
+const maxNamedLength = 60;
+
+/**
+ * The improved prompt in the answer of a model, or why there is none. An announcement, quotes or a fence around the
+ * prompt are removed. The prompt must keep all details, negations and the language of the given one, must not be an
+ * answer, a refusal or talk, and may be at most `maxGrowth` times as long.
+ */
+export function checkResult(
+  answer: string,
+  prompt: string,
+  { maxGrowth, systemPrompt }: { readonly maxGrowth: number; readonly systemPrompt: string },
+): { readonly text: string } | OutputFault {
+  const text = unwrap(answer, prompt);
+  const maxLength = Math.max(alwaysAllowed, prompt.length * maxGrowth);
+  if (text.length > maxLength)
+    return {
+      kind: 'overgrown',
+      message: `it wrote ${text.length} characters for a prompt of ${prompt.length}: more than the ${Math.floor(maxLength)} that "max_growth" allows`,
+    };
+  if (text === prompt.trim()) return { text };
+  if (isRefusal(text) && !isRefusal(prompt))
+    return { kind: 'refusal', message: 'it refused, or spoke of itself' };
+  if (isChatter(text, prompt, frame('', systemPrompt).system))
+    return { kind: 'chatter', message: 'it wrote more than the prompt: talk, or its instructions' };
+  return faultInContent(text, prompt) ?? { text };
+}
+
+function faultInContent(text: string, prompt: string): OutputFault | undefined {
+  const foreign = otherLanguage(prompt, text);
+  if (foreign !== undefined) return { kind: 'other_language', message: foreign };
+  const language = clearLanguage(proseOf(prompt));
+  if (beginsAsAnswer(prompt, text) || isWrittenCode(prompt, text))
+    return { kind: 'answered', message: 'it carried the prompt out' };
+  const answer = isKnown(prompt, text) ? whyAnswer(prompt, text) : undefined;
+  if (answer !== undefined) return { kind: 'answered', message: answer };
+  const lost = lostDetails(prompt, text, language);
+  if (lost.length > 0) return { kind: 'lost_detail', message: `it lost ${named(lost)}` };
+  const negation = changedNegation(prompt, text);
+  if (negation !== undefined) return { kind: 'changed_negation', message: negation };
+  const missing = lostWords(prompt, text);
+  if (missing.length > 0)
+    return { kind: 'lost_detail', message: `it lost most words of the prompt: ${named(missing)}` };
+  return undefined;
+}
+
+function named(texts: readonly string[]): string {
+  const shown = texts
+    .slice(0, maxNamed)
+    .map(text => (text.length > maxNamedLength ? `${text.slice(0, maxNamedLength)}…` : text))
+    .map(text => text.replaceAll(/\s+/g, ' '));
+  const more = texts.length - shown.length;
+  return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+/** Whether the verbs of a language are known, or the texts may be short English. */
+const isKnown = (prompt: string, text: string) => {
+  const language = clearLanguage(proseOf(prompt)) ?? clearLanguage(proseOf(text));
+  return language !== undefined || /^[\p{ASCII}\p{Script=Latin}\s]*$/u.test(prompt);
+};

@@ -1,0 +1,208 @@
+import { type Detail, detailsOf } from '../details.ts';
+import * as words from '../words.ts';
+import { isVerb, openersOf } from './request-form.ts';
+import { contentWords, isAlike, lowerWords, proseOf, sentencesOf, straightQuotes } from './text.ts';
+
+/**
+ * The parts of a prompt that a result lacks, as written: code, URLs, paths, quotations, identifiers, numbers with
+ * their units, names, tags and placeholders. `language`: of the prompt, where it is known.
+ */
+export function lostDetails(
+  prompt: string,
+  result: string,
+  language: string | undefined,
+): readonly string[] {
+  const [from, to] = [prepared(prompt, language), prepared(result, language)];
+  const has = holder(to);
+  const blocks = [...blocksOf(to), to];
+  const lost = [
+    ...blocksOf(from).filter(code => !blocks.some(block => block.includes(code))),
+    ...detailsOf(from.replaceAll(mail, ' '))
+      .filter(detail => !has(detail))
+      .map(({ text }) => text),
+    ...literals(from).filter(text => !isIn(text, to)),
+    ...datesIn(from).filter(word => !lowerWords(to).some(other => isAlike(word, other))),
+    ...properNames(from, language).filter(name => !hasName(name, to)),
+  ];
+  return [...new Set(lost)];
+}
+
+/** The words of a sentence without the verbs that ask for something. */
+function nounsIn(sentence: string): readonly string[] {
+  const openers = openersOf(sentence).filter(isVerb);
+  return contentWords(sentence).filter(
+    word => !words.requests.has(word) && !openers.includes(word),
+  );
+}
+
+/** Longer prompts, in characters, hold texts that a rewrite may shorten. */
+const maxWordsLength = 2_000;
+/** The share of the words of a prompt that a rewrite may replace by others. */
+const maxLost = 0.5;
+/** A result of the same length has no other words for what it leaves out. */
+const maxLostIfShort = 0.15;
+/** Scripts without blanks between words. */
+const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
+const unspacedEdge = new RegExp(
+  `(?<=${unspaced.source})(?=\\p{ASCII})|(?<=\\p{ASCII})(?=${unspaced.source})`,
+  'gu',
+);
+
+/** The words that a result lacks if they are most of its prompt: it is about something else, or leaves much out. */
+export function lostWords(prompt: string, result: string): readonly string[] {
+  if (prompt.length > maxWordsLength) return [];
+  const wanted = [...new Set(sentencesOf(proseOf(prompt)).flatMap(nounsIn))].filter(
+    word => !unspaced.test(word) && !numerals.has(word),
+  );
+  const found = [...new Set(lowerWords(straightQuotes(result)))];
+  const lost = wanted.filter(word => !found.some(other => isAlike(word, other)));
+  const share = result.length < 1.3 * prompt.length ? maxLostIfShort : maxLost;
+  return lost.length > wanted.length * share ? lost : [];
+}
+
+/** Number words by language, from the first one that `canonical` does not know. */
+const spelled = {
+  en: [13, 'thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty'],
+  de: [2, 'zwei drei vier fünf sechs sieben acht neun zehn elf zwölf'],
+  fr: [2, 'deux trois quatre cinq six sept huit neuf dix onze douze'],
+  es: [2, 'dos tres cuatro cinco seis siete ocho nueve diez once doce'],
+} as const;
+const numerals = new Set([
+  ...words.numerals.keys(),
+  ...Object.values(spelled).flatMap(([, list]) => words.wordsOf(list)),
+]);
+
+/** Straight quotes, no numbers of list items, digits for the number words of the language. */
+function prepared(text: string, language: string | undefined): string {
+  const plain = straightQuotes(text).replaceAll(/^[ \t]*\d{1,2}[.)][ \t]+/gm, '- ');
+  const [first, list] = Object.entries(spelled).find(([name]) => name === language)?.[1] ?? [0, ''];
+  const known = words.wordsOf(list);
+  return plain
+    .replaceAll(unspacedEdge, ' ')
+    .replaceAll(/(?<![\p{L}\p{N}_.-])\p{L}+(?![\p{L}\p{N}_.])/gu, word => {
+      const at = known.indexOf(word.toLowerCase());
+      return at < 0 ? word : String(at + first);
+    })
+    .replaceAll(
+      /(?<![\w.-])(\d+|two|three|four|five|six|seven|eight|nine|ten)-(?=\p{L}{2})/giu,
+      '$1 ',
+    );
+}
+
+/** Answers whether a text holds a detail of another. */
+function holder(text: string) {
+  // Quotes and code hide what they hold.
+  const bare = detailsOf(text.replaceAll(/[`"]/g, ' '));
+  const textsOf = (kind: Detail['kind']) =>
+    bare.filter(detail => detail.kind === kind).map(detail => detail.text);
+  const names = new Set(textsOf('name'));
+  const numbers = textsOf('number').map(amountOf);
+  const blank = collapsed(text);
+  return ({ kind, text: wanted }: Detail): boolean => {
+    if (kind === 'negation') return true;
+    if (kind === 'name') return names.has(wanted);
+    if (kind === 'number') return numbers.some(isAmount(amountOf(wanted))) || isOne(wanted, text);
+    if (kind === 'quote')
+      return blank.includes(collapsed(wanted.slice(1, -1)).replace(/[.,]$/, ''));
+    if (kind === 'code') return wanted.includes('\n') || blank.includes(collapsed(wanted));
+    if (kind === 'identifier' && abbreviations.has(wanted.toLowerCase())) return true;
+    return isIn(wanted, text) || (isLoose(wanted) && partsAreIn(wanted, text));
+  };
+}
+
+const collapsed = (text: string) => text.replaceAll(/\s+/g, ' ').trim();
+const abbreviations = new Set(['e.g', 'i.e', 'z.b', 'd.h', 'u.a', 'p.ex', 'p.m', 'a.m']);
+
+type Amount = { readonly value: string; readonly unit: string };
+
+function amountOf(text: string): Amount {
+  const [, sign = '', value = text, unit = ''] =
+    /^([$€]?)(v?\d+(?:[.,:]\d+)*)-?(\p{L}*|%)/u.exec(text) ?? [];
+  return { value, unit: words.units.get(sign) ?? words.units.get(unit) ?? unit.toLowerCase() };
+}
+
+/** Without a unit, a number may get one. */
+const isAmount =
+  ({ value, unit }: Amount) =>
+  (other: Amount) =>
+    other.value === value && (unit === '' || other.unit === unit);
+
+const isOne = (wanted: string, text: string) =>
+  wanted === '1' && /(?<!\p{L})(?:one|an?|single|eine?[nrms]?|une?|un[oa]?)(?!\p{L})/iu.test(text);
+
+/** The code blocks of a text without their common indentation and blanks at the ends of lines. */
+const blocksOf = (text: string): readonly string[] =>
+  [...text.matchAll(/```[^\n`]*\n([\s\S]*?)(?:```|$)/g)].map(([, code = '']) => {
+    const lines = code.split('\n').map(line => line.trimEnd());
+    const indents = lines.filter(Boolean).map(line => line.search(/\S/));
+    return lines
+      .map(line => line.slice(Math.min(...indents)))
+      .join('\n')
+      .trim();
+  });
+
+/** Whether a text holds another one that no word, path or identifier continues. */
+function isIn(wanted: string, text: string): boolean {
+  const bare = wanted.replace(/[)\]}>.,;:!?'"*]+$/, '') || wanted;
+  const before = /^[\p{L}_]/u.test(bare) ? /[\p{L}_$/\\.@-]$/u : /[\p{L}\p{N}_]$/u;
+  const after = bare.includes('/')
+    ? /^(?:[\p{L}\p{N}_]|[./\\?=&@:#-][\p{L}\p{N}_])/u
+    : /^(?:[\p{L}\p{N}_]|[./\\@-][\p{L}\p{N}_])/u;
+  for (let at = text.indexOf(bare); at >= 0; at = text.indexOf(bare, at + 1)) {
+    const end = at + bare.length;
+    if (!after.test(text.slice(end, end + 2)) && !before.test(text.slice(Math.max(0, at - 1), at)))
+      return true;
+  }
+  return false;
+}
+
+/** "and/or" and "works.Then" are words; paths and identifiers have more than that. */
+const isLoose = (text: string) =>
+  /^\p{L}+\/\p{L}+$/u.test(text) || /^\p{Ll}{2,}\.\p{Lu}\p{Ll}+$/u.test(text);
+
+const partsAreIn = (wanted: string, text: string) => {
+  const found = lowerWords(text);
+  return lowerWords(wanted.replaceAll(/[/.]/g, ' ')).every(part =>
+    found.some(word => isAlike(part, word)),
+  );
+};
+
+/** Tags, mentions, links of notes, mail addresses, placeholders, variables and sizes such as 1280x720. */
+const mail = /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g;
+const literal =
+  /[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?<![\w&/#@.])[#@][\p{L}_][\p{L}\p{N}_/-]*|\[\[[^\]\n]+\]\]|\{\{?[\w .-]+\}\}?|\$\{?[A-Za-z_]\w*\}?|(?<!\w)\d+(?:x\d+)+(?!\w)/gu;
+
+const literals = (text: string): readonly string[] =>
+  text.replaceAll(/```[\s\S]*?(?:```|$)|`[^`\n]*`/g, ' ').match(literal) ?? [];
+
+/** Days, months, frequencies and "only". "May" is a month after a preposition. */
+const dates =
+  /(?<![\p{L}-])(?:january|february|march|april|june|july|august|september|october|november|december|(?<=\b(?:in|by|of|since|until|this|next|last|early|late|mid) )may|(?:mon|tues|wednes|thurs|fri|satur|sun)day|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|to(?:day|morrow|night)|yesterday|heute|morgen|gestern|demain|hier|hoy|mañana|ayer|noon|midnight|hourly|daily|nightly|weekly|monthly|yearly|annually)(?![\p{L}-])/giu;
+
+const datesIn = (text: string): readonly string[] => text.toLowerCase().match(dates) ?? [];
+
+/** Capitalized words within sentences. In German all nouns are capitalized. */
+function properNames(text: string, language: string | undefined): readonly string[] {
+  if (language === 'de') return [];
+  const inner = sentencesOf(proseOf(text)).flatMap(sentence =>
+    (sentence.match(/(?<![\w@#.$-])\p{L}[\p{L}\p{M}]*(?:['-]\p{L}+)*(?![\w-])/gu) ?? []).slice(1),
+  );
+  const names = inner.filter(
+    word =>
+      /^\p{Lu}[\p{L}\p{M}]+/u.test(word) &&
+      !words.isOpener(word.toLowerCase()) &&
+      !words.units.has(word),
+  );
+  // A title, or shouting.
+  return names.length > inner.length / 2 && names.length > 2 ? [] : names;
+}
+
+/** Names may be inflected. */
+function hasName(name: string, text: string): boolean {
+  const known = words.names.get(name.toLowerCase());
+  const found = lowerWords(text);
+  if (known && found.some(word => words.names.get(word) === known)) return true;
+  const stem = name.toLowerCase().replace(/'s$/, '');
+  const start = stem.slice(0, Math.max(3, stem.length - 2));
+  return found.some(word => word.startsWith(start));
+}

@@ -1,0 +1,50 @@
+import { countSmallWords } from '../words.ts';
+import { isAlike, lowerWords, proseOf } from './text.ts';
+
+const scripts = ['Latin', 'Cyrillic', 'Greek', 'Arabic', 'Hebrew', 'Devanagari', 'Thai', 'Hangul'];
+const patterns = [
+  ...scripts.map(name => new RegExp(`\\p{Script=${name}}`, 'gu')),
+  // Only Japanese has kana. Han characters are counted with either.
+  /[\p{Script=Hiragana}\p{Script=Katakana}]/gu,
+  /\p{Script=Han}/gu,
+];
+
+/** The share of each script in the letters of a text. */
+function scriptShares(text: string): readonly number[] {
+  const counts = patterns.map(pattern => text.match(pattern)?.length ?? 0);
+  const all = counts.reduce((sum, count) => sum + count, 0);
+  return counts.map(count => (all === 0 ? 0 : count / all));
+}
+
+/** The language of a text if its small words leave no doubt. */
+export function clearLanguage(text: string): string | undefined {
+  const [first, second] = countSmallWords(lowerWords(text));
+  const isClear = first && first.count >= 2 && first.count >= 2 * (second?.count ?? 0);
+  return isClear ? first.name : undefined;
+}
+
+/** The language of the request at the beginning of a text; a text to work on may follow in another one. */
+const requestLanguage = (prose: string) => clearLanguage(prose.split(/:\s|\n/)[0] ?? '');
+
+/** How the language of a result differs from that of its prompt; undefined if they agree or cannot be told. */
+export function otherLanguage(prompt: string, result: string): string | undefined {
+  const [from, to] = [proseOf(prompt), proseOf(result)];
+  const [asked, written] = [scriptShares(from), scriptShares(to)];
+  const isOtherScript = written.some((share, at) => share > 0.5 && (asked[at] ?? 0) < 0.15);
+  if (isOtherScript && asked.some(share => share > 0)) return 'it wrote in another script';
+  const mine = requestLanguage(from);
+  const theirs = [clearLanguage(to), requestLanguage(to)];
+  const [other] = theirs.filter(name => name !== undefined);
+  if (other === undefined) return undefined;
+  if (mine !== undefined)
+    return theirs.includes(mine) || theirs.includes(clearLanguage(from))
+      ? undefined
+      : `it wrote in another language (${other} instead of ${mine})`;
+  // A prompt with words of no known language, of which the result has few.
+  const words = lowerWords(from).filter(word => word.length > 2);
+  const foreign = words.filter(word => /[^\p{ASCII}']/u.test(word));
+  if (words.length < 4 || foreign.length < 2) return undefined;
+  const found = lowerWords(to);
+  const kept = words.filter(word => found.some(other => isAlike(word, other)));
+  return kept.length < words.length / 4 ? `it wrote in another language (${other})` : undefined;
+}

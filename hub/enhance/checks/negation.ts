@@ -1,0 +1,85 @@
+import { negators, requests, wordSet } from '../words.ts';
+import { contentWords, isAlike, lowerWords, proseOf } from './text.ts';
+
+/** The words that a negation is about. */
+type Scope = readonly string[];
+
+/** Words that can express what the prompt says with "not" or "without". */
+const softNegators =
+  wordSet(`exclude excluding excludes excluded omit omitting skip skipping refrain forbid
+  forbidden prohibited prevent prevents preventing stop stops fail fails failed failing failure unable
+  instead rather lacking missing free absent leave keep preserve retain unchanged intact exclusively
+  other stoppt verzichte verzichten unverändert unterlasse vermeide verhindere statt stattdessen
+  évite évitez exclure exclus évitant échoue empêche inchangé évita evite evitar excluye excepción`);
+
+/** Negations that say nothing about the request. */
+const idle =
+  /\b(?:not? (?:more|less|fewer|later|earlier|longer) than|not only|(?:am|i'm) not sure|not sure|(?:don't|do not|didn't) (?:know|understand|get|remember|care)|no idea|or not|why not|if not|nicht mehr als|nicht nur|pas plus de|non seulement|no más de|no solo)\b/gi;
+
+const wordsAround = 6;
+
+/** The scopes of all negations in a text, and the words outside of them. */
+function scopesIn(text: string, isNegator: (word: string) => boolean) {
+  const scopes: { readonly word: string; readonly scope: Scope; readonly near: Scope }[] = [];
+  const plain: string[] = [];
+  for (const clause of clausesOf(text)) {
+    const found = lowerWords(clause);
+    let left = 0;
+    found.forEach((word, at) => {
+      if (!isNegator(word)) {
+        if (left-- <= 0) plain.push(...contentWords(word));
+        return;
+      }
+      left = wordsAround;
+      const after = contentWords(found.slice(at + 1, at + 1 + wordsAround).join(' '));
+      const before = contentWords(found.slice(Math.max(0, at - wordsAround), at).join(' '));
+      scopes.push({
+        word,
+        scope: after.length > 0 ? after : before.slice(-2),
+        near: [...before, ...after],
+      });
+    });
+  }
+  return { scopes, plain };
+}
+
+const clausesOf = (text: string) =>
+  proseOf(text)
+    .replaceAll(idle, ' ')
+    .split(/[.,;:!?()\n\u2013\u2014]|\s-\s|\b(?:but|aber|mais|pero)\b/i);
+
+const isHard = (word: string) => negators.has(word) || word.endsWith("n't");
+const isAny = (word: string) => isHard(word) || softNegators.has(word);
+
+const overlap = (some: Scope, others: Scope) =>
+  some.find(word => others.some(other => isAlike(word, other)));
+
+/** What a result says about negations that its prompt does not say; undefined if both agree. */
+export function changedNegation(prompt: string, result: string): string | undefined {
+  const asked = scopesIn(prompt, isHard);
+  const [softly, written] = [scopesIn(prompt, isAny), scopesIn(result, isAny)];
+  const hard = scopesIn(result, isHard);
+  for (const { word, scope } of asked.scopes) {
+    if (scope.length === 0) continue;
+    const isKept = written.scopes.some(({ near }) => overlap(scope, near) !== undefined);
+    const isElsewhere =
+      written.scopes.length >= asked.scopes.length &&
+      overlap(scope.slice(0, 2), written.plain) === undefined;
+    if (!isKept && !isElsewhere)
+      return `it lost "${word}", which is about "${scope.slice(0, 3).join(' ')}"`;
+  }
+  const negated = softly.scopes.flatMap(({ near }) => near);
+  for (const { scope } of hard.scopes) {
+    const [word] = scope
+      .slice(0, 2)
+      .filter(
+        found =>
+          !requests.has(found) &&
+          overlap([found], softly.plain) !== undefined &&
+          overlap([found], negated) === undefined &&
+          overlap([found], hard.plain) === undefined,
+      );
+    if (word !== undefined) return `it negates "${word}", which the prompt does not`;
+  }
+  return undefined;
+}

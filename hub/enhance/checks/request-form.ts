@@ -1,0 +1,168 @@
+import { withoutFiller } from '../canonical-text.ts';
+import * as words from '../words.ts';
+import { contentWords, isAlike, lowerWords, proseOf, sentencesOf } from './text.ts';
+
+/** Verbs that ask for information, by their stems: what a question becomes as a request. */
+const informing =
+  stems(`explain describe show list give provide tell compare identify outline discuss
+  clarify summarize summarise determine find calculate compute state name define answer recommend suggest analyze
+  analyse evaluate estimate check verify investigate help walk detail elaborate research present share specify
+  diagnose troubleshoot examine explore indicate advise teach break convert translate illustrate
+  erklär erläuter beschreib zeig nenn list gib geb vergleich schilder stell fass sag berechn bestimm find empfiehl
+  empfehl ermittl prüf analysier beantwort rechne
+  explique expliqu décri décriv donne donn compare compar résum indiqu montr présent détaill calcul précis
+  explica expliqu describ da dame dé enumer compar resum muestr indic propón detall calcul di`);
+
+/** Verbs that ask for a thing or an act. */
+const making =
+  stems(`write create make generate draft compose craft develop design produce prepare build plan
+  act adapt add address adjust apply arrange ask assess assume assist begin brainstorm carry categorize choose cite
+  classify collect come combine compile complete conduct configure consider construct correct cover debug decide
+  deliver demonstrate devise edit enhance ensure establish evaluate expand extract fill fix focus follow format
+  formulate group guide highlight imagine implement improve include incorporate insert invent keep limit locate map
+  mention modify move offer optimize order organize paint perform pick play port prioritize propose rank rate read
+  refactor remove rename replace reply respond restructure return review revise rewrite rephrase search set sketch
+  solve sort split structure study take tailor test think transform turn update use wrap
+  schreib erstell verfass formulier entwickl plan übersetz überarbeit korrigier verbesser benenn beheb füg lösch
+  entwirf mach bau such sortier ersetz sammle wandle entwerf
+  rédig écri écriv crée cré propos tradui traduis corrig modifi fai fais prépar planifi développ trouv réécri ajout
+  génér élabor organis supprim fournis
+  escrib cre redact traduc gener haz elabor planific organiz corrig mejor prepar busc encuentr desarroll añad
+  proporcion diseñ`);
+
+function stems(text: string): (word: string) => boolean {
+  const all = words.wordsOf(text);
+  const known = new Set(all);
+  const ending = /(?:en|e|t|st|n|ez|er|z|s|ons|a|ar|ir|es)$/u;
+  return word => known.has(word) || known.has(word.replace(ending, ''));
+}
+
+export const isVerb = (word: string) => informing(word) || making(word) || words.requests.has(word);
+
+const wish =
+  /\b(?:i|we|ich|wir|je|nous|yo)\b.{0,20}(?:\b(?:need|want|like to|looking for|trying to|interested in|brauche|möchte|will|suche|voudrais|veux|cherche|souhaite|necesito|quiero|busco|quisiera)\b)|(?:^|\s)(?:necesito|quiero|busco|please|bitte|s'il (?:te|vous) plaît|por favor)(?=\s|[,.!]|$)/i;
+const task =
+  /^(?:your |the |my )?(?:task|goal|objective|aim|aufgabe|ziel|tâche|objectif|objetivo|tarea|context|kontext|contexte|contexto)\b/i;
+const document =
+  /^(?:an? |the )?(?:[\w-]+ ){0,3}(?:guide|tutorial|explanation|overview|list|table|comparison|answer|instructions|plan|summary)\b/i;
+
+/** `inquiry`: a question, or a request for information. `order`: a request for a thing or an act. */
+type Form = 'inquiry' | 'order' | 'statement';
+
+const composing =
+  /^(?:write|compose|draft|generate|propose|brainstorm|formulate|schreibe?|verfasse?|formuliere?|rédige[rz]?|écris|écrivez|propose[rz]?|escribe|redacta|propón)$/;
+
+const asking =
+  /^(?:whats|what's|hows|how's|whos|who's|where's|is|are|does|do|did|can|could|should|would|will|was|were|has|have)$/;
+
+/** What a prompt is by its first words. */
+export function formOf(prompt: string): Form {
+  const clauses = sentencesOf(proseOf(withoutFiller(prompt, true)));
+  const forms = clauses.map(sentenceForm);
+  return forms.find(form => form !== 'statement') ?? 'statement';
+}
+
+function sentenceForm(sentence: string): Form {
+  const [first = ''] = lowerWords(sentence);
+  if (/^(?:can|could|would|will) (?:you|u)\b/i.test(sentence)) return 'order';
+  const isAsked = words.questions.has(first) || asking.test(first);
+  if (isAsked || /[?\uff1f]$/.test(sentence)) return 'inquiry';
+  if (informing(first)) return 'inquiry';
+  return isRequest(sentence) ? 'order' : 'statement';
+}
+
+const leading = words.wordSet('then also next first second third finally now just and or');
+
+/** A question in place of an order, but not how to do it. */
+const isOffer = (sentence: string, prompt: string) =>
+  sentenceForm(sentence) === 'inquiry' && (/\bhow\b/i.test(prompt) || !/^how\b/i.test(sentence));
+
+/** The first words of the parts of a sentence, without "then", "briefly" and the like. */
+export const openersOf = (sentence: string): readonly string[] =>
+  sentence.split(/[,:;]\s|\s[-\u2013\u2014]\s|\b(?:and|then|und|et|y)\s/).flatMap(part => {
+    return lowerWords(part)
+      .filter(word => !word.endsWith('ly') && !leading.has(word))
+      .slice(0, 1);
+  });
+
+const isRequest = (sentence: string) =>
+  wish.test(sentence) || task.test(sentence) || openersOf(sentence).some(isVerb);
+
+/** A request for information, as a question may become. */
+function isInquiry(sentence: string): boolean {
+  const [first = '', ...rest] = lowerWords(sentence);
+  if (/[?\uff1f]$/.test(sentence) || words.questions.has(first)) return true;
+  if (wish.test(sentence) || task.test(sentence)) return true;
+  if (making(first) && document.test(rest.join(' '))) return true;
+  if (composing.test(first)) return true;
+  return openersOf(sentence).some(informing);
+}
+
+/** Sentences in which the request has to be. */
+const maxOpening = 4;
+
+/**
+ * Why a result looks like the answer to its prompt; undefined if it may be a prompt. Only for languages whose verbs
+ * are known.
+ */
+export function whyAnswer(prompt: string, result: string): string | undefined {
+  const wanted = contentWords(proseOf(prompt));
+  // It could be about anything.
+  if (wanted.length === 0) return undefined;
+  const form = formOf(prompt);
+  const all = sentencesOf(proseOf(result));
+  const opening = all.slice(0, maxOpening);
+  if (form === 'inquiry') {
+    if (!opening.some(isInquiry)) return 'it answered the question';
+    return all.some(sentence => isStatementAbout(sentence, prompt))
+      ? 'it answered the question'
+      : undefined;
+  }
+  const isPrompt = opening.some(
+    (sentence, at) => isRequest(sentence) || (at === 0 && isOffer(sentence, prompt)),
+  );
+  if (isPrompt) return undefined;
+  if (form === 'order') return 'it carried the prompt out';
+  const found = contentWords(proseOf(result));
+  const kept = wanted.filter(word => found.some(other => isAlike(word, other)));
+  return kept.length < wanted.length / 2 ? 'it answered the prompt' : undefined;
+}
+
+/** "The capital of Australia is Canberra." after the question. */
+function isStatementAbout(sentence: string, prompt: string): boolean {
+  if (isInquiry(sentence) || isRequest(sentence)) return false;
+  const [subject, rest] =
+    /^(.{2,80}?)\b(?:is|are|was|were|means|refers to|ist|sind|war|est|sont|es|son|está)\b(.*)$/is
+      .exec(sentence)
+      ?.slice(1) ?? [];
+  if (subject === undefined || rest === undefined) return false;
+  const mine = contentWords(proseOf(prompt));
+  const isKnown = (word: string) => mine.some(other => isAlike(word, other));
+  return contentWords(subject).some(isKnown) && contentWords(rest).some(word => !isKnown(word));
+}
+
+const codeInfo = /^(?:json|ya?ml|markdown|md|te?xt|csv|xml|toml)?$/i;
+const codeStart =
+  /^(?:(?:import|def|function|const|let|var|class|public|package|func|fn|#include|from) .*[\w({;:]$|<!doctype|<html|#!\/|select\b[^\n]*\bfrom\b)/im;
+
+/** Whether a result is code where its prompt has none: the answer to a request for code. */
+export function isWrittenCode(prompt: string, result: string): boolean {
+  const blocks = [...result.matchAll(/```([\w+-]*)[^\n]*\n([\s\S]*?)```/g)];
+  const added = blocks.some(
+    ([, info = '', code = '']) =>
+      !prompt.includes(code.trim()) && (!codeInfo.test(info) || codeStart.test(code)),
+  );
+  return (
+    added || (codeStart.test(result.slice(0, 200).split('\n')[0] ?? '') && !codeStart.test(prompt))
+  );
+}
+
+const letter =
+  /^(?:subject|betreff|objet|asunto)\s*:|^(?:dear|sehr geehrte\w*|liebe[rs]?|chère?|estimad[oa]|querid[oa])\s[^\n]{0,60},\s*\n/i;
+const yesNo = /^(?:yes|no|yeah|nope|ja|nein|oui|non|sí)\s*[,.!]/i;
+const advice =
+  /^(?:here(?:'s| is| are)|there (?:is|are)|you (?:can|could|should|may|might)|hier (?:ist|sind)|(?:du kannst|sie können|man kann)|voici|(?:vous pouvez|tu peux|on peut)|aquí (?:está|están|tienes)|(?:puedes|se puede))\b/i;
+
+/** Whether a result begins as only answers do. */
+export const beginsAsAnswer = (prompt: string, result: string): boolean =>
+  [letter, yesNo, advice].some(pattern => pattern.test(result) && !pattern.test(prompt));

@@ -1,0 +1,71 @@
+import * as words from '../words.ts';
+
+export const straightQuotes = (text: string): string =>
+  text
+    .replaceAll(/[\u2018\u2019\u02bc]/g, "'")
+    .replaceAll(/\u00ab\s?|\s?\u00bb|[\u201c\u201d\u201e]/g, '"');
+
+/** A text without code, quotations, paths and Markdown: the words that its author wrote. */
+export function proseOf(text: string): string {
+  return straightQuotes(text)
+    .replaceAll(/```[\s\S]*?(?:```|$)/g, '\n')
+    .replaceAll(/<\/?[a-z][^<>\n]*>/gi, ' ')
+    .replaceAll(/`[^`\n]*`|"[^"\n]*"|(?<![\p{L}\p{N}])'[^'\n]+'(?![\p{L}\p{N}])|\S+[/\\]\S+/gu, ' ')
+    .replaceAll(/^[ \t]*(?:[-*+\u2022]|#+|\d+[.)]|>)[ \t]+/gm, '')
+    .replaceAll(/\*\*|__|(?<=\s|^)[*_](?=\p{L})/gmu, '');
+}
+
+/** Sentences and lines, each with its end: headings and list items are sentences of their own. */
+export const sentencesOf = (prose: string): readonly string[] =>
+  prose
+    .split(/\n+|(?<=[.?!:;\u3002\uff1f\uff01])\s+/)
+    .map(sentence => sentence.trim())
+    .filter(sentence => /\p{L}/u.test(sentence));
+
+/** The words of a sentence in lower case. */
+export const lowerWords = (sentence: string): readonly string[] =>
+  sentence.toLowerCase().match(/[\p{L}\p{M}\p{N}_]+(?:['-][\p{L}\p{N}]+)*/gu) ?? [];
+
+/** Words that a rewrite may change or drop. */
+const free =
+  words.wordSet(`please pls plz kindly thanks thank hi hello hey okay sure need want wants like
+  would really very quite something one thing things stuff some any more lot good nice well just get got got
+  make about into onto than then there here have has had been being be am me him her them us you your
+  yours mine his hers its i'd i'm i've i'll let's what's whats how's hows it's that's can't
+  bitte mal danke etwas ich mir mich du dir dich sie wir uns ihr man sich es auch noch schon wäre hätte
+  moi me te nous vous il elle on y se sa son ses leur
+  me mi te tú nos lo le ella él ellos`);
+
+/** The words of a sentence that carry its meaning. */
+export const contentWords = (sentence: string): readonly string[] =>
+  lowerWords(sentence).filter(
+    word =>
+      word.length > 2 &&
+      !free.has(word) &&
+      !words.small.has(word) &&
+      !words.questions.has(word) &&
+      !words.negators.has(word) &&
+      !word.endsWith("n't"),
+  );
+
+const stemOf = (word: string): string =>
+  word
+    .normalize('NFD')
+    .replaceAll(/\p{M}/gu, '')
+    .replace(/'s$/, '')
+    .replace(/(?<=..)(?:ings?|ed|es|ern|en|er|s|e|n|ez|ées?|és?)$/u, '');
+
+/** Whether two words are likely forms of one word, or synonyms. */
+export function isAlike(a: string, b: string): boolean {
+  const [left, right] = [stemOf(a), stemOf(b)];
+  const [short, long] = left.length < right.length ? [left, right] : [right, left];
+  let same = 0;
+  while (same < short.length && short[same] === long[same]) same++;
+  if (same === long.length || same >= 5) return true;
+  if (same >= 3 && same === short.length && long.length - same <= 3) return true;
+  // Compounds: the bare word is a part of "bareword".
+  if (short.length >= 4 && long.includes(short)) return true;
+  return [words.synonyms, ...words.contrasts].some(
+    group => group.has(a) && group.get(a) === group.get(b),
+  );
+}

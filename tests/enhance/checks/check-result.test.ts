@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { checkResult } from '../../../hub/enhance/checks/check-result.ts';
+import { isAccepted, readResults } from '../../bench/results-table.ts';
+
+const rule = { maxGrowth: 2, systemPrompt: 'Make it clear.' };
+const faultOf = (text: string, prompt: string) => {
+  const checked = checkResult(text, prompt, rule);
+  return 'kind' in checked ? checked.kind : undefined;
+};
+
+describe('a result', () => {
+  test.each([
+    "I'm sorry, but I can't assist with that request.",
+    'I’m sorry, I cannot help with this.',
+    'Sorry, but I am not able to do that.',
+    'I apologize, but this is not something that I can do.',
+    'I cannot assist with that.',
+    'I can’t help with hacking.',
+    "I won't provide that.",
+    "I'm unable to rewrite this prompt.",
+    'As an AI language model, I do not have opinions.',
+    'As a large language model I cannot know that.',
+    "**I'm an AI** and cannot do that.",
+    'Es tut mir leid, aber dabei kann ich nicht helfen.',
+  ])('that begins as %j is a refusal', text => {
+    assert.equal(faultOf(text, 'write a poem'), 'refusal');
+  });
+
+  test.each([
+    ['I cannot get the build to run: explain why.', 'why does the build not run'],
+    ["I can't connect to the server. List the likely causes.", 'cannot connect to the server'],
+    ['Write a letter that begins with "I am sorry, but".', 'letter: "I am sorry, but"'],
+    ['Explain what an AI language model is.', 'what is an ai language model'],
+    ['I am an engineer. Review this design.', 'review this design, i am an engineer'],
+  ])('that begins as %j is none', (text, prompt) => {
+    assert.equal(faultOf(text, prompt), undefined);
+  });
+
+  test('may be a page for a prompt of a word, and so many times longer for a long one', () => {
+    assert.equal(faultOf('a'.repeat(4000), 'p'), undefined);
+    assert.equal(faultOf('a'.repeat(4001), 'p'), 'overgrown');
+    const prompt = 'p'.repeat(3000);
+    assert.equal(faultOf(prompt + 'a'.repeat(3001), prompt), 'overgrown');
+    assert.notEqual(faultOf(prompt + 'a'.repeat(3000), prompt), 'overgrown');
+  });
+
+  test('that is the prompt itself is a prompt', () => {
+    assert.equal(faultOf('Canberra is nice.', 'Canberra is nice.'), undefined);
+  });
+
+  test('is told with the details that it lost, of which three are named', () => {
+    assert.deepEqual(checkResult('Count to ten.', 'count 11, 12, 13, 14', rule), {
+      kind: 'lost_detail',
+      message: 'it lost 11, 12, 13 and 1 more',
+    });
+  });
+});
+
+describe('of the results in tests/data, those of the tuning half', () => {
+  test.each(readResults().filter(({ half }) => half === 'tuning'))(
+    '$category, good: $good: $prompt',
+    rated => assert.equal(isAccepted(rated), rated.good),
+  );
+});

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import {
+  beginsAsAnswer,
+  formOf,
+  isWrittenCode,
+  whyAnswer,
+} from '../../../hub/enhance/checks/request-form.ts';
+
+test.each([
+  ['whats the time', 'inquiry'],
+  ['explain recursion', 'inquiry'],
+  ['wie spät ist es', 'inquiry'],
+  ['please write a poem', 'order'],
+  ['in app.ts, rename the button', 'order'],
+  ['can you build me an app', 'order'],
+  ['I need a logo', 'order'],
+  ['login page broken', 'statement'],
+])('%j is by its form: %s', (prompt, form) => {
+  assert.equal(formOf(prompt), form);
+});
+
+test.each([
+  ['how do i sort a list', 'Explain how to sort a list.'],
+  ['what is a mutex', 'Write a short explanation of a mutex.'],
+  ['write a poem about cats', 'You are a poet. Write a poem about cats.'],
+  ['write a poem about cats', '## Goal\nA poem about cats.'],
+  ['tell me a joke about cats', 'What is a funny joke about cats?'],
+  ['login page broken', 'The login page is broken. Find the cause.'],
+  ['make it', 'Anything.'],
+])('for %j, %j is a prompt', (prompt, result) => {
+  assert.equal(whyAnswer(prompt, result), undefined);
+});
+
+test.each([
+  ['how do i sort a list', 'Use sort().', 'it answered the question'],
+  [
+    'what is the capital of france',
+    'What is the capital of France? The capital of France is Paris.',
+    'it answered the question',
+  ],
+  ['write a poem about cats', 'Cats are soft, cats are sweet.', 'it carried the prompt out'],
+  ['make a meal plan', 'How to make a meal plan.', 'it carried the prompt out'],
+  ['login page broken', 'The cookies expired.', 'it answered the prompt'],
+])('for %j, %j is an answer', (prompt, result, why) => {
+  assert.equal(whyAnswer(prompt, result), why);
+});
+
+test.each([
+  ['Dear Anna,\nhello', 'write to Anna', true],
+  ['Yes, it is.', 'is it', true],
+  ['Here are 3 tips: rest.', 'tips', true],
+  ['Yes, it is. Why?', 'yes, it is. why', false],
+  ['Name it', 'name', false],
+])('%j begins as an answer to %j: %s', (result, prompt, expected) => {
+  assert.equal(beginsAsAnswer(prompt, result), expected);
+});
+
+test.each([
+  ['```js\nlet a = 1;\n```', 'set a', true],
+  ['def add(a, b):\n  return a + b', 'add two', true],
+  ['Fix it:\n```js\nlet a = 1;\n```', 'fix ```js\nlet a = 1;\n```', false],
+  ['Answer as:\n```json\n{"a": 1}\n```', 'set a', false],
+])('%j is code that %j has not: %s', (result, prompt, expected) => {
+  assert.equal(isWrittenCode(prompt, result), expected);
+});
