@@ -105,6 +105,17 @@ export async function sleep(delayMs: number, { clock, signal }: Waiting): Promis
   signal?.removeEventListener('abort', wake);
 }
 
+/** The result of the work, or undefined after `limitMs`; the work itself goes on. */
+export async function waitAtMost<T>(
+  limitMs: number,
+  work: Promise<T>,
+  clock: Pick<Clock, 'after'>,
+): Promise<T | undefined> {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  using _timer = clock.after(limitMs, () => resolve(undefined));
+  return await Promise.race([work, promise]);
+}
+
 /** Interval of `untilIdle`, in ms. */
 const pollMs = 20;
 

@@ -5,6 +5,7 @@ export {
   unlessAborted,
   untilIdle,
   untilAborted,
+  waitAtMost,
   within,
 } from './abort.ts';
 export { addressOf } from './address.ts';

@@ -1,4 +1,4 @@
-import { type Clock, isObject } from '#core';
+import { type Clock, isObject, waitAtMost } from '#core';
 import type { Usage } from '#runtimes';
 import { type ListKind, type Server, describeMisfit, runtimeOf } from '#servers';
 import { entryOf, sandboxOf } from './entry.ts';
@@ -207,10 +207,6 @@ export function createUsageViews(
       };
     },
     /** Refreshes the cache in the background. Resolves when the engine has answered, or after a timeout. */
-    async look(): Promise<void> {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      using _ = clock.after(waitMs, resolve);
-      await Promise.race([ask(), promise]);
-    },
+    look: () => waitAtMost(waitMs, ask(), clock),
   };
 }

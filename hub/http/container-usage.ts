@@ -1,3 +1,4 @@
+import { waitAtMost } from '#core';
 import type { Clock } from '#core';
 import type { ContainerUsage, ContainerUsages } from '#dashboard';
 import type { Running } from '#servers';
@@ -27,9 +28,7 @@ export function createContainerUsages(
       const memoryBytes = usage.memoryBytes + (found.get(name)?.memoryBytes ?? 0);
       found.set(name, { memoryBytes, cpuMs: usage.cpuMs + (found.get(name)?.cpuMs ?? 0) });
     });
-    const { promise, resolve } = Promise.withResolvers<void>();
-    using _ = clock.after(maxWaitMs, resolve);
-    await Promise.race([Promise.all(asked), promise]);
+    await waitAtMost(maxWaitMs, Promise.all(asked), clock);
     return new Map(found);
   }
 

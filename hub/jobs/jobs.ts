@@ -1,4 +1,4 @@
-import { type Clock, HubError, createEmitter } from '#core';
+import { type Clock, HubError, createEmitter, waitAtMost } from '#core';
 import { type Job, type JobError, type JobLine, parseJob } from './job.ts';
 import { type ShownNeeds, createShown } from './shown.ts';
 
@@ -169,9 +169,7 @@ export function createJobs(needs: JobsNeeds) {
       const record = get(id);
       if (record.job.state === 'running') {
         record.cancel(new HubError('HUB_CALL_CANCELLED', 'it was cancelled'));
-        const { promise: timeout, resolve } = Promise.withResolvers<void>();
-        using _ = clock.after(cancelWaitMs, resolve);
-        await Promise.race([record.ended.promise, timeout]);
+        await waitAtMost(cancelWaitMs, record.ended.promise, clock);
       }
       return record.job;
     },

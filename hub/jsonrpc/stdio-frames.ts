@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import { type Clock, HubError } from '#core';
+import { type Clock, HubError, waitAtMost } from '#core';
 import { encodeError, errorAnswer, rpcCodes } from './errors.ts';
 import { type FramesOptions, createFraming } from './framing.ts';
 import { idAtAnEnd, requestIdAtAnEnd } from './line-channel.ts';
@@ -83,10 +83,8 @@ export function openFrames(
       input.off('data', take);
       input.pause();
       if (output.destroyed || output.writableLength === 0) return;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      using _ = clock.after(closeMs, resolve);
-      output.write('', () => resolve());
-      await promise;
+      const written = new Promise(resolve => output.write('', resolve));
+      await waitAtMost(closeMs, written, clock);
     },
   };
 }

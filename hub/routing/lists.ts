@@ -1,5 +1,5 @@
 import type { Naming } from '#config';
-import { type Clock, HubError } from '#core';
+import { type Clock, HubError, waitAtMost } from '#core';
 import type { ReplyBytes } from '#jsonrpc';
 import { isStateless, modernVersion } from '#mcp';
 import type { Grants } from '#policy';
@@ -49,15 +49,10 @@ export function createLists({
     waits.set(kind, ofKind);
     const begun = ofKind.get(server);
     if (begun) return begun;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    ofKind.set(server, promise);
-    const patience = clock.after(freshenMs, resolve);
-    void server.refresh(kind).then(() => {
-      patience[Symbol.dispose]();
-      ofKind.delete(server);
-      resolve();
-    });
-    return promise;
+    const reading = server.refresh(kind).then(() => void ofKind.delete(server));
+    const wait = waitAtMost(freshenMs, reading, clock);
+    ofKind.set(server, wait);
+    return wait;
   }
 
   function pagesOf(kind: ListKind, revision: string, { administer }: Grants): readonly Buffer[] {

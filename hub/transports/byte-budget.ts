@@ -139,9 +139,3 @@ export function createByteBudget(
     },
   };
 }
-
-/** Counts nothing. */
-export const noBudget: ByteBudget = {
-  hold: () => ({ [Symbol.dispose]() {} }),
-  added() {},
-};

@@ -25,7 +25,7 @@ import { allowsBatches } from '#mcp';
 import type { Principal } from '#policy';
 import type { Endpoint, Over, Router, Session } from '#routing';
 import type { ResponseStream } from '#upstream';
-import { type ByteBudget, noBudget } from './byte-budget.ts';
+import type { ByteBudget } from './byte-budget.ts';
 import { batchOf, lengthOf, stopping } from './http-message.ts';
 
 /** Writes to one client: a WebSocket, an event stream, or stdout. Its functions must not throw. */
@@ -51,8 +51,8 @@ export type ConnectionNeeds = {
   /** Called once, at the end of the connection. */
   readonly closed: (reason: string) => void;
   readonly log: Pick<Log, 'warn'>;
-  /** The unread bytes of all clients. Absent: they are not counted. */
-  readonly unread?: ByteBudget | undefined;
+  /** The unread bytes of all clients. */
+  readonly unread: ByteBudget;
 };
 
 /**
@@ -63,7 +63,7 @@ export type ConnectionNeeds = {
 export function createConnection(
   wire: Wire,
   { maxUnsentBytes, maxInFlight }: Readonly<Record<'maxUnsentBytes' | 'maxInFlight', number>>,
-  { open, isDraining, closed, log, unread = noBudget }: ConnectionNeeds,
+  { open, isDraining, closed, log, unread }: ConnectionNeeds,
 ) {
   const outbox = createWriteBatch(wire, { maxUnsentBytes, waits: bytes => unread.added(bytes) });
   // The socket counts what has left the outbox.

@@ -1,4 +1,4 @@
-export { type ByteBudget, createByteBudget, noBudget } from './byte-budget.ts';
+export { type ByteBudget, createByteBudget } from './byte-budget.ts';
 export {
   type ClientConnections,
   type ConnectionsOptions,

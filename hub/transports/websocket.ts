@@ -5,7 +5,7 @@ import type { WebSocket, WebSocketServer } from 'ws';
 import { type Clock, type Log, messageOf, moveToPages } from '#core';
 import type { Principal } from '#policy';
 import type { Endpoint } from '#routing';
-import { type ByteBudget, noBudget } from './byte-budget.ts';
+import type { ByteBudget } from './byte-budget.ts';
 import type { ClientConnections, Connection } from './connection.ts';
 
 export type WebSockets = ReturnType<typeof createWebSockets>;
@@ -14,8 +14,8 @@ export type WebSocketsNeeds = {
   readonly connections: Pick<ClientConnections, 'open'>;
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
-  /** The bytes of incomplete messages. Absent: they are not counted. */
-  readonly unfinished?: ByteBudget;
+  /** The bytes of incomplete messages. */
+  readonly unfinished: ByteBudget;
 };
 
 const subprotocol = 'mcp';
@@ -41,7 +41,7 @@ const movedBytes = 256 * 1024;
  */
 export function createWebSockets(
   { maxMessageBytes }: { readonly maxMessageBytes: number },
-  { connections, clock, log, unfinished = noBudget }: WebSocketsNeeds,
+  { connections, clock, log, unfinished }: WebSocketsNeeds,
 ) {
   let loading: Promise<WebSocketServer> | undefined;
 

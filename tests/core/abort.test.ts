@@ -9,6 +9,7 @@ import {
   unlessAborted,
   untilIdle,
   untilAborted,
+  waitAtMost,
   within,
 } from '#core';
 import { createManualClock } from '#helpers/clock';
@@ -168,6 +169,22 @@ describe('sleep', () => {
     await sleep(100, { clock, signal: controller.signal });
     assert.equal(clock.waiting, 0);
     assert.equal(listenersOf(controller.signal), 0);
+  });
+});
+
+describe('a bounded wait for work', () => {
+  test('has its result and leaves no timer', async () => {
+    const clock = createManualClock();
+    assert.equal(await waitAtMost(50, Promise.resolve('done'), clock), 'done');
+    await assert.rejects(waitAtMost(50, Promise.reject(new Error('no')), clock), { message: 'no' });
+    assert.equal(clock.waiting, 0);
+  });
+
+  test('has no result after its time', async () => {
+    const clock = createManualClock();
+    const waited = waitAtMost(50, never(), clock);
+    clock.advance(50);
+    assert.equal(await waited, undefined);
   });
 });
 

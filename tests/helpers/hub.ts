@@ -28,8 +28,8 @@ import {
   createSse,
   createStreamable,
   createWebSockets,
-  noBudget,
 } from '#transports';
+import { noBudget } from './budget.ts';
 import { type Logged, createRecordingLog } from './recording-log.ts';
 
 export { type Logged, createRecordingLog };
@@ -238,12 +238,12 @@ export async function startHub(
   );
   const connections = createConnections(
     { maxConnections: 100, ...options.connections },
-    { router, clock, log },
+    { router, clock, log, unread: noBudget },
   );
   const maxBodyBytes = options.http?.maxBodyBytes ?? 64 * 1024 * 1024;
   const webSockets = createWebSockets(
     { maxMessageBytes: maxBodyBytes },
-    { connections, clock, log },
+    { connections, clock, log, unfinished: noBudget },
   );
   const sse = createSse({ connections, newId });
   const engine = {

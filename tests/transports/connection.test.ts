@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, test } from 'vitest';
+import { noBudget } from '#helpers/budget';
 import { createRecordingLog } from '#helpers/hub';
 import { caller } from '#helpers/principal';
 import { type Message, encodeCall, encodeResult, rawText } from '#jsonrpc';
@@ -42,6 +43,7 @@ function connect(
     },
     { maxUnsentBytes: 1_000, maxInFlight: options.maxInFlight ?? 10 },
     {
+      unread: noBudget,
       open(send) {
         told = send;
         return {

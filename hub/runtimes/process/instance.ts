@@ -1,6 +1,6 @@
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { finished } from 'node:stream/promises';
-import { type Clock, HubError } from '#core';
+import { type Clock, HubError, waitAtMost } from '#core';
 import { createLineChannel } from '#jsonrpc';
 import {
   type Exit,
@@ -109,11 +109,9 @@ export function createInstance(
 }
 
 async function drained(child: ChildProcessWithoutNullStreams, clock: Clock): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>();
-  using _bound = clock.after(drainMs, resolve);
   const over = (stream: typeof child.stdout) =>
     finished(stream, { writable: false }).catch(() => undefined); // A broken pipe has ended, too.
-  await Promise.race([Promise.all([over(child.stdout), over(child.stderr)]), late]);
+  await waitAtMost(drainMs, Promise.all([over(child.stdout), over(child.stderr)]), clock);
   child.stdout.destroy();
   child.stderr.destroy();
 }

@@ -1,4 +1,4 @@
-import { type Clock, HubError } from '#core';
+import { type Clock, HubError, waitAtMost } from '#core';
 import type { Instance } from '#runtimes';
 import type { Upstream } from '#upstream';
 import { haltedError, startFailure } from '../failures.ts';
@@ -168,9 +168,7 @@ export async function failOnClose(
   gone: (how: string, cause: unknown) => HubError,
 ): Promise<void> {
   const { reason, error } = await channel.closed;
-  const late = Promise.withResolvers<undefined>();
-  using _timer = clock.after(exitNoticeMs, () => late.resolve(undefined));
-  const exit = await Promise.race([exited, late.promise]);
+  const exit = await waitAtMost(exitNoticeMs, exited, clock);
   upstream.fail(gone(exit?.detail ?? reason, error));
 }
 

@@ -1,3 +1,4 @@
+import { waitAtMost } from '#core';
 import type { Clock, Log } from '#core';
 import type { MetricFamily } from '../exposition.ts';
 import type { Redaction } from '../redact.ts';
@@ -129,10 +130,8 @@ export async function createOtlpExporter(options: OtlpOptions, needs: OtlpNeeds)
     },
     async start() {},
     async stop() {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      using _timer = clock.after(stopMs, resolve);
       const sent = Promise.all([spans?.stop(), meters?.stop()]).catch(onExportError);
-      await Promise.race([sent, promise]);
+      await waitAtMost(stopMs, sent, clock);
     },
   };
 }
