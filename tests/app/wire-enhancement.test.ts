@@ -92,6 +92,19 @@ describe('the semantic cache', () => {
     }
   });
 
+  test('is in the collections of its deployment in Qdrant', async () => {
+    await using qdrant = await startQdrant();
+    const body = JSON.stringify({ vectors: { size: 2, distance: 'Cosine' } });
+    for (const name of ['agenthub-docs', 'staging-docs'])
+      await fetch(`${qdrant.url}/collections/${name}`, { method: 'PUT', body });
+    await using hub = await open({}, { QDRANT_URL: qdrant.url, DEPLOYMENT_NAME: 'staging' });
+    await hub.enhancer.stats();
+    assert.deepEqual(
+      qdrant.calls.filter(call => call.startsWith('GET /collections/')),
+      ['GET /collections/staging-docs'],
+    );
+  });
+
   test('is not opened any more once the hub stops', async () => {
     await using hub = await open(nothingEmbedded);
     await hub.stop();

@@ -128,11 +128,9 @@ export function createCollections(
         throw foreignFailure(name, 'has entries of another program');
       await addIndexes(ask, name, schema.indexed);
     },
-    /** Drops a collection without points. */
+    /** Drops one of these collections if it has no points. */
     async dropEmpty(ask: QdrantAsk, name: string): Promise<void> {
       if ((await countPoints(ask, name)) > 0) return;
-      if (!(await read(ask, name))?.indexed.includes(marker)) return;
-      ours.delete(name);
       await unless(
         404,
         ask(api => api.deleteCollection, { collection_name: name }),

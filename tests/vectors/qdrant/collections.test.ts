@@ -92,11 +92,13 @@ describe.each(places)('in %s', (_name, url) => {
     assert.match(JSON.stringify(fields['scope']), /"is_tenant":true/);
   });
 
-  test('collections of other programs are neither swept, cleared nor counted, and named once in the log', async () => {
+  test('collections of other programs are neither swept, cleared nor counted, and are named once in the log', async () => {
     await using scene = openScene(url);
-    await scene.makeForeign('notes');
+    await using elsewhere = openScene(url);
+    for (const each of [scene, elsewhere]) await each.makeForeign('notes');
     const vectors = scene.hub();
     await vectors.put('docs', pointOf(at(0)), roomy);
+    await vectors.remove('notes', [idOf(1)]);
     assert.equal(await vectors.removeTag(), 1);
     assert.equal(await vectors.removeTag(), 0);
     assert.equal((await vectors.stats()).entries, 0);
@@ -189,6 +191,19 @@ describe.each(places)('in %s', (_name, url) => {
     await vectors.put('docs', pointOf(at(0), { name: 'third' }), roomy);
     assert.equal(Object.keys((await scene.schema('docs')).fields).length, 5);
     assert.deepEqual(await namesIn(vectors), ['third']);
+  });
+
+  test('a collection that another program made again is not looked into once it is seen', async () => {
+    await using scene = openScene(url);
+    const vectors = scene.hub();
+    await vectors.put('docs', pointOf(at(0)), roomy);
+    await scene.send('DELETE', 'docs');
+    await scene.makeForeign('docs');
+    const payload = { ...pointOf(at(0), { name: 'theirs' }).payload };
+    const points = [{ id: idOf(2), vector: [1, 0], payload }];
+    await scene.send('PUT', 'docs/points?wait=true', { points });
+    await vectors.stats();
+    assert.deepEqual(await namesIn(vectors), []);
   });
 
   test('a collection goes with its last entry, cleared or expired', async () => {

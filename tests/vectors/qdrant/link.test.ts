@@ -111,6 +111,9 @@ describe('the version', () => {
     await using other = await startQdrant({ version });
     const { link, logged } = openLink(other.url);
     await link.within(second, async () => {});
+    const away = () => Promise.reject(new VectorsFailure('unreachable', 'away'));
+    await assert.rejects(link.within(second, away));
+    await link.within(second, async () => {});
     assert.equal(link.detail, detail);
     const warning = { level: 'warn', message: 'this Qdrant is too old: update it' };
     const fields = { version, needed: '1.10.1' };

@@ -242,6 +242,22 @@ test('more than fit into one call are removed from a scope whose bound was made 
   assert.equal((await namesIn(vectors)).length, 5);
 });
 
+test('a point is put although another hub drops the collection just before', async () => {
+  const { hub } = await openScene();
+  const vectors = await hub();
+  const send = fetch;
+  let drops = 1;
+  vi.stubGlobal('fetch', async (url: string, init: RequestInit) => {
+    const isPut = init.method === 'PUT' && /\/points\?/.test(url);
+    if (isPut && drops-- > 0) await send(url.replace(/\/points.*/, ''), { method: 'DELETE' });
+    return await send(url, init);
+  });
+  await vectors.put('docs', pointOf(at(0), { name: 'kept' }), roomy);
+  vi.unstubAllGlobals();
+  assert.deepEqual(await namesIn(vectors), ['kept']);
+  assert.ok(drops < 1);
+});
+
 test('answers come uncompressed, and as described', async () => {
   const { qdrant, hub } = await openScene();
   const vectors = await hub();
