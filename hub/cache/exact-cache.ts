@@ -23,6 +23,8 @@ export type KeepOptions = {
   readonly ttlMs: number;
   /** False for the value of another program, which is filled anew; default: every value is readable. */
   readonly isReadable?: (value: string) => boolean;
+  /** True: an entry is replaced instead of found, and nothing is counted. The fill should have its value already. */
+  readonly replaces?: boolean;
 };
 
 /** Whether a cache can be reached. The one in memory is always up. */
@@ -87,3 +89,7 @@ export interface ExactCache extends Service {
 /** Whether UTF-8 gives the same value back, which it does not for half of a surrogate pair. */
 export const isKeepable = (value: string, { ttlMs }: KeepOptions): boolean =>
   ttlMs >= 1 && value.isWellFormed();
+
+/** Key of the single flight: a replacement does not join the fill of another call, whose value may be of a cache. */
+export const flightOf = (key: string, { replaces }: KeepOptions): string =>
+  replaces ? `replacing ${key}` : key;

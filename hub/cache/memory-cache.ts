@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '#core';
-import { type ExactCache, type Found, isKeepable } from './exact-cache.ts';
+import { type ExactCache, type Found, flightOf, isKeepable } from './exact-cache.ts';
 import { createTaggedFlights } from './single-flight.ts';
 
 /** A cached value. Times are monotonic. */
@@ -68,10 +68,10 @@ export function createMemoryCache(
     stop: async () => singleFlight.stop(),
     hit,
     getOrFill(key, keep, fill, signal) {
-      const found = signal.aborted ? undefined : hit(key);
+      const found = signal.aborted || keep.replaces ? undefined : hit(key);
       if (found) return Promise.resolve(found);
-      return singleFlight.join(key, keep.tag, signal, async (ended, flight) => {
-        counted.misses++;
+      return singleFlight.join(flightOf(key, keep), keep.tag, signal, async (ended, flight) => {
+        if (!keep.replaces) counted.misses++;
         const { value, isKept } = await fill(ended);
         const isWanted = isKept && !flight.isForgotten && !ended.aborted;
         if (isWanted && isKeepable(value, keep)) {

@@ -5,6 +5,7 @@ import {
   type Fill,
   type Found,
   type KeepOptions,
+  flightOf,
   isKeepable,
 } from './exact-cache.ts';
 import { type RedisCacheOptions, createRedisClient } from './redis-client.ts';
@@ -102,13 +103,15 @@ export function createRedisCache(options: RedisCacheOptions, needs: RedisNeeds):
       const [, text, time] = (await lookup.inTime()) ?? [];
       signal.throwIfAborted();
       const entry = text === undefined ? undefined : readEntry(text, Number(time));
-      if (entry && keep.isReadable?.(entry.value) !== false) {
+      if (entry && !keep.replaces && keep.isReadable?.(entry.value) !== false) {
         index.count('hits');
         return { ...entry, from: 'hit' };
       }
     }
-    index.count('misses');
-    index.applySoon();
+    if (!keep.replaces) {
+      index.count('misses');
+      index.applySoon();
+    }
     const { value, isKept } = await fill(signal);
     const isWanted = isKept && !flight.isForgotten && !signal.aborted;
     if (generation !== undefined && isWanted && isKeepable(value, keep)) {
@@ -134,7 +137,7 @@ export function createRedisCache(options: RedisCacheOptions, needs: RedisNeeds):
     },
     hit: key => (client.isAsked && !index.isForgetPending() ? hit(key) : undefined),
     getOrFill: (key, keep, fill, signal) =>
-      singleFlight.join(key, keep.tag, signal, (ended, flight) =>
+      singleFlight.join(flightOf(key, keep), keep.tag, signal, (ended, flight) =>
         findOrFill(key, keep, fill, ended, flight),
       ),
     async peek(key) {

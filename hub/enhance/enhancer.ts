@@ -1,5 +1,5 @@
-import type { ExactCache, Fill } from '#cache';
-import { type EnhancementRules, foldClientName } from '#config';
+import type { ExactCache } from '#cache';
+import type { EnhancementRules } from '#config';
 import {
   type Clock,
   type Log,
@@ -10,25 +10,20 @@ import {
   within,
 } from '#core';
 import type { Models } from '#models';
-import { type EnhanceProgress, type PromptWork, createChain } from './chain.ts';
+import { type PromptJob, createCachedResults } from './cached-results.ts';
+import { type EnhanceProgress, createChain } from './chain.ts';
 import { contextSizeOf } from './context-size.ts';
-import { forgetResults } from './forget-results.ts';
-import { createModelDigests } from './model-digests.ts';
 import { normalizePrompt, whyTooLong } from './prompt-text.ts';
-import { createRecentPrompts } from './recent-prompts.ts';
 import {
   type AttemptKind,
-  type CachedResult,
   type EnhanceRequest,
   type Enhancement,
   type Outcome,
-  hitOf,
   inWords,
   outcomeOf,
-  parseResult,
   unchanged,
 } from './result.ts';
-import { type ChosenRule, createRuleBook, keysOf } from './rules.ts';
+import { type ChosenRule, createRuleBook } from './rules.ts';
 import { holdsSecret } from './secrets.ts';
 import type { SemanticSource } from './semantic-source.ts';
 
@@ -60,10 +55,6 @@ type Needs = {
 const maxRunning = 1000;
 /** Part of the total time that is reserved for the answer, in ms. */
 const reserveMs = 250;
-/** Share of the total time to wait for the digest of the model. */
-const digestShare = 0.1;
-
-type Job = PromptWork & { readonly request: EnhanceRequest };
 
 /** Does no I/O; `start` loads the model of the default rule. */
 export function createEnhancer(options: Options, needs: Needs) {
@@ -71,28 +62,26 @@ export function createEnhancer(options: Options, needs: Needs) {
   const book = createRuleBook(options.rules, options.model);
   const contextSize = (model: string) => contextSizeOf(model, options.rules(), options.model);
   const chain = createChain({ ...needs, contextSize });
-  const digests = createModelDigests(needs);
-  const recent = createRecentPrompts(needs);
+  const cached = createCachedResults({ ...needs, chain });
   const sources = { model: 0, l1: 0, l2: 0, fallback: 0, unchanged: 0, disabled: 0 };
   /** Failed attempts of models by kind. */
   const failures: { [kind in AttemptKind]?: number } = {};
   /** Prompts, those in progress, and those for which no cache was used: on request, or because of a secret. */
   let [requests, running, withoutCache] = [0, 0, 0];
 
-  function whyNotCached(request: EnhanceRequest, prompt: string): string | undefined {
-    if (request.bypass) return 'X-Cache-Bypass was sent';
-    if (recent.has(request.prompt)) return undefined;
-    return holdsSecret(prompt) ? 'the prompt seems to hold a secret' : undefined;
-  }
+  const whyNotKept = (request: EnhanceRequest, prompt: string) =>
+    !cached.isRecent(request.prompt) && holdsSecret(prompt)
+      ? 'the prompt seems to hold a secret'
+      : undefined;
 
-  function whyNotImproved({ prompt, chosen: { rule } }: Job): string | undefined {
+  function whyNotImproved({ prompt, chosen: { rule } }: PromptJob): string | undefined {
     if (prompt.trim() === '') return 'the prompt is blank';
     if (models.status.kind === 'off') return 'there is no Ollama: set OLLAMA_HOST';
     const tooMany = `the hub works on ${maxRunning} prompts already: try again later`;
     return whyTooLong(prompt, rule) ?? (running > maxRunning ? tooMany : undefined);
   }
 
-  async function improve(job: Job, signal: AbortSignal): Promise<Outcome> {
+  async function improve(job: PromptJob, signal: AbortSignal): Promise<Outcome> {
     const { request, chosen, prompt, attempts } = job;
     const { rule, name } = chosen;
     if (!rule.enabled) {
@@ -101,11 +90,13 @@ export function createEnhancer(options: Options, needs: Needs) {
     }
     const reason = whyNotImproved(job);
     if (reason !== undefined) return unchanged(request, reason, 'disabled');
-    const refused = whyNotCached(request, prompt);
+    const secret = whyNotKept(request, prompt);
+    const refused = request.bypass ? 'X-Cache-Bypass was sent' : secret;
     try {
       return await within(rule.totalMs, { clock, signal }, async inTime => {
-        if (refused === undefined) return await withCaches(job, inTime);
-        const outcome = outcomeOf(await make(job, undefined, inTime), request);
+        if (refused === undefined) return await cached.findOrMake(job, inTime);
+        const made = await cached.renew(job, secret === undefined, inTime);
+        const outcome = outcomeOf(made, request);
         return { ...outcome, cache: 'bypass', reason: outcome.reason ?? refused };
       });
     } catch (error) {
@@ -131,45 +122,6 @@ export function createEnhancer(options: Options, needs: Needs) {
     return { ...outcome, client, rule: name, tookMs };
   }
 
-  async function withCaches(job: Job, signal: AbortSignal): Promise<Outcome> {
-    const { request, chosen, prompt } = job;
-    const [model] = chosen.models;
-    const digest =
-      models.known(model)?.digest ||
-      (await digests.find(model, chosen.rule.totalMs * digestShare, signal));
-    const { key, scope } = keysOf(chosen, digest, prompt);
-    if (digest !== undefined) recent.note(request.prompt, { chosen, digest, key });
-    const fill: Fill = async flight => {
-      const epoch = semantic?.epoch;
-      const made = await make(job, scope, flight);
-      const isKept = made.kind === 'made' && made.isOwn && made.digest === digest;
-      if (isKept && scope !== undefined && semantic?.epoch === epoch)
-        semantic?.keep({ prompt, chosen, scope }, made.prompt);
-      return { value: JSON.stringify(made), isKept };
-    };
-    const keeping = {
-      tag: chosen.client,
-      ttlMs: chosen.rule.ttlMs,
-      isReadable: (value: string) => parseResult(value) !== undefined,
-    };
-    const found = await exact.getOrFill(key, keeping, fill, signal);
-    const result = parseResult(found.value);
-    // Redis did not remove the entry of another program.
-    if (!result) return outcomeOf(await make(job, undefined, signal), request);
-    return (found.from === 'hit' ? hitOf(found, result) : undefined) ?? outcomeOf(result, request);
-  }
-
-  /** Asks the semantic cache, unless there is no scope, and then the models. */
-  async function make(
-    job: Job,
-    scope: string | undefined,
-    signal: AbortSignal,
-  ): Promise<CachedResult> {
-    const { chosen, prompt } = job;
-    const ruled = scope === undefined ? undefined : { prompt, chosen, scope };
-    return (ruled && (await semantic?.find(ruled, signal))) ?? (await chain.run(job, signal));
-  }
-
   /**
    * The cached result for a recent prompt, as `enhance` would return it; without a promise if the cache is in
    * memory. Never rejects.
@@ -184,7 +136,7 @@ export function createEnhancer(options: Options, needs: Needs) {
       requests++;
       return enhancementOf(outcome, chosen, startedAt);
     };
-    const outcome = recent.hit(request, chosen);
+    const outcome = cached.recent(request, chosen);
     return outcome instanceof Promise ? outcome.then(answer) : answer(outcome);
   }
 
@@ -203,7 +155,7 @@ export function createEnhancer(options: Options, needs: Needs) {
     signal.throwIfAborted();
     const startedAt = clock.monotonic();
     const chosen = book.choose(request.client);
-    const job: Job = {
+    const job: PromptJob = {
       request,
       chosen,
       prompt: normalizePrompt(request.prompt),
@@ -228,29 +180,14 @@ export function createEnhancer(options: Options, needs: Needs) {
 
   async function explain(given: string, client: string | undefined, signal: AbortSignal) {
     const chosen = book.choose(client);
-    const { client: named, name, rule } = chosen;
-    const [model] = chosen.models;
     const prompt = normalizePrompt(given);
-    const digest = await digests.find(model, rule.totalMs * digestShare, signal);
-    const { key, scope } = keysOf(chosen, digest, prompt);
-    const peeked: { readonly ageMs: number | undefined; readonly error?: string } = await exact
-      .peek(key)
-      .then(
-        found => ({ ageMs: found && Math.round(found.ageMs) }),
-        (error: unknown) => ({ ageMs: undefined, error: messageOf(error) }),
-      );
-    const similar = scope && (await semantic?.explain({ prompt, chosen, scope }, signal));
     return {
-      client: named,
-      rule: name,
-      model,
-      digest,
+      client: chosen.client,
+      rule: chosen.name,
+      model: chosen.models[0],
       /** Why the caches are not used for this prompt. */
-      refused: whyNotCached({ prompt: given }, prompt),
-      /** Without an age there is no entry, or an error. */
-      exact: { key, ...peeked },
-      /** Undefined if the digest of the model is not known, or there is no semantic cache. */
-      semantic: similar || undefined,
+      refused: whyNotKept({ prompt: given }, prompt),
+      ...(await cached.explain(prompt, chosen, signal)),
     };
   }
 
@@ -271,9 +208,7 @@ export function createEnhancer(options: Options, needs: Needs) {
     atHand,
     enhance,
     explain,
-    /** Removes the results of a client, or all, as `forgetResults` does. */
-    forget: (client?: string) =>
-      forgetResults(exact, semantic, client === undefined ? undefined : foldClientName(client)),
+    forget: (client?: string) => cached.forget(client),
     stats: async () => ({
       prompts: structuredClone({ requests, running, sources, withoutCache, failures }),
       exact: await exact.stats(),

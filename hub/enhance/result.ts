@@ -21,7 +21,7 @@ export type EnhanceRequest = {
   readonly prompt: string;
   /** The name that the client gives itself; undefined counts as `default`. */
   readonly client?: string | undefined;
-  /** True: the caches are neither read nor written. */
+  /** True: the caches are not read, and the new result replaces the cached one. */
   readonly bypass?: boolean | undefined;
 };
 

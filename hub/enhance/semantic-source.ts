@@ -43,7 +43,6 @@ export function createSemanticSource(
   let loaded: (SemanticModels & { readonly cache: Promise<SemanticCache> }) | undefined;
   let stores = new AbortController();
   let isStopped = false;
-  let epoch = 0;
   let keeping = 0;
 
   const stopCache = () =>
@@ -79,10 +78,6 @@ export function createSemanticSource(
   });
 
   return {
-    /** Grows with each `forget`. A result whose work began in an earlier epoch must not be kept. */
-    get epoch() {
-      return epoch;
-    },
     /** Loads the cache at once if a rule uses it, so that the first prompt does not wait. */
     async load(): Promise<void> {
       if (isUsed()) await current();
@@ -132,7 +127,6 @@ export function createSemanticSource(
     },
     /** Removes the results of a tag, or all, and those being kept. Resolves with their number. */
     async forget(tag?: string): Promise<number> {
-      epoch++;
       stores.abort();
       stores = new AbortController();
       return await (await current()).forget(tag);

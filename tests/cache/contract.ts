@@ -27,6 +27,7 @@ export const wide: CacheBounds = { maxEntries: 10_000, maxBytes: 2 ** 24 };
 export const never = new AbortController().signal;
 /** Kept for longer than any test. */
 export const forLong = { tag: 'editor', ttlMs: 600_000 };
+const replacing = { ...forLong, replaces: true };
 const tagged = (tag: string) => ({ ...forLong, tag });
 
 /** Gives a value at once. */
@@ -120,6 +121,16 @@ export function cacheContract(kind: CacheKind): void {
         ];
         for (const [index, value] of values.entries()) await keep(cache, `${index}`, value);
         for (const [index, value] of values.entries()) await isHit(cache, `${index}`, value);
+      }));
+
+    test('replaces an entry on request, without a look-up that is counted', () =>
+      withCache(async cache => {
+        for (const value of ['one', 'two', 'three']) {
+          const found = await cache.getOrFill('a', replacing, giving(value), never);
+          assert.deepEqual(found, { value, from: 'filled', ageMs: 0 });
+          await isHit(cache, 'a', value);
+        }
+        await counts(cache, { entries: 1, hits: 3, misses: 0, joined: 0, errors: 0 });
       }));
 
     test('does not keep what it could not give back as it was', () =>

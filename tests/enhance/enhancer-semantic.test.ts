@@ -112,16 +112,28 @@ describe('a prompt that means the same as an earlier one', () => {
   test('does not have it where caches are not to be used, for a wish or a secret', async () => {
     await using scene = await openNear();
     await keep(scene, prompt);
-    assert.equal((await scene.enhance(reworded, { bypass: true })).source, 'model');
     const secret = 'explain the file with password=hunter2-correct-horse in it';
-    await scene.enhance(secret);
-    await scene.enhance('two', { bypass: true });
+    for (const bypass of [false, true]) await scene.enhance(secret, { bypass });
     assert.equal((await scene.vectors.stats()).entries, 1);
+    assert.equal((await scene.enhance(reworded, { bypass: true })).source, 'model');
     assert.ok(
       !scene.ollama
         .received('/api/embed')
         .some(({ body }) => JSON.stringify(body).includes('hunter2')),
     );
+  });
+
+  test('has the new result once that was asked for without the caches', async () => {
+    await using scene = await openNear();
+    await keep(scene, prompt);
+    scene.ollama.says('A result made anew.');
+    assert.equal((await scene.enhance(prompt, { bypass: true })).source, 'model');
+    let found = '';
+    await until(() => {
+      void scene.enhance(reworded).then(done => (found = `${done.source} ${done.prompt}`));
+      return found === 'l2 A result made anew.';
+    });
+    assert.equal((await scene.vectors.stats()).entries, 1);
   });
 
   test('never has what a model of the chain made', async () => {
