@@ -9,7 +9,7 @@ import {
   createSemanticSource,
   loadSemanticCache,
 } from '#enhance';
-import { createFetching, createModels } from '#models';
+import { createFetching, createMissingModels, createModels } from '#models';
 import { createBreaker } from '#resilience';
 import type { Vectors } from '#vectors';
 
@@ -88,20 +88,26 @@ export async function startEnhancement(
     { threshold: cache.similarityThreshold },
     { rules: () => rules.current, load: openSemantic, clock, log },
   );
+  const wanted = () => modelsOf(rules.current, ollama.model);
+  const missing = createMissingModels(wanted, { models, clock, log });
   const fetching = ollama.isPulling
-    ? createFetching(() => modelsOf(rules.current, ollama.model), { models, clock, log })
+    ? createFetching(() => wanted().map(({ model }) => model), { models, clock, log })
     : undefined;
   const enhancer = createEnhancer(
     { rules: () => rules.current, model: ollama.model },
     { models, exact, semantic, clock, log },
   );
-  const parts = [models, exact, enhancer, fetching].filter(part => part !== undefined);
+  const parts = [models, exact, enhancer, fetching, missing].filter(part => part !== undefined);
   const started = await startAll(parts, life.signal);
   await semantic.load();
-  const subscription = rules.changed(() => fetching?.recheck());
+  const subscription = rules.changed(() => {
+    fetching?.recheck();
+    void missing.check();
+  });
   return {
     enhancer,
     models,
+    missing,
     ...(fetching && { fetching }),
     async [Symbol.asyncDispose](): Promise<void> {
       life.abort();

@@ -78,17 +78,29 @@ const inMs = (seconds: number) => Math.round(seconds * 1000);
 
 export const defaultRules = withDefaults({});
 
+/** A model that the rules name, and for what. */
+type NamedModel = {
+  readonly model: string;
+  readonly use: 'rule' | 'embedding' | 'judge' | 'fallback';
+};
+
 /** The models that the rules need, most important first. `usualModel` is for rules that name none. */
-export function modelsOf(rules: EnhancementRules, usualModel: string): readonly string[] {
+export function modelsOf(rules: EnhancementRules, usualModel: string): readonly NamedModel[] {
   const { fallbackChain, embeddingModel, judgeModel, clients } = rules;
   const chosen = [rules.default, ...clients.values()].filter(({ enabled }) => enabled);
   if (chosen.length === 0) return [];
+  const named = (use: NamedModel['use'], ...models: readonly (string | undefined)[]) =>
+    models.flatMap(model => (model === undefined ? [] : [{ model, use }]));
   const [first, ...others] = chosen.map(({ model }) => model ?? usualModel);
   // Embedding and judge models compare prompts for the semantic cache.
   const isCached = chosen.some(({ cacheMode }) => cacheMode !== 'off');
-  const comparing = isCached ? [embeddingModel, judgeModel] : [];
-  const models = [first, ...comparing, ...fallbackChain, ...others];
-  return [...new Set(models.filter(model => model !== undefined))];
+  const models = [
+    ...named('rule', first),
+    ...(isCached ? [...named('embedding', embeddingModel), ...named('judge', judgeModel)] : []),
+    ...named('rule', ...others),
+    ...named('fallback', ...fallbackChain),
+  ];
+  return models.filter(({ model }, at) => models.findIndex(other => other.model === model) === at);
 }
 
 /** The rule of a client. Returns the default rule if the client has none or is not named. */

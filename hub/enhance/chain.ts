@@ -37,7 +37,7 @@ const graceMs = 100;
 
 /** Asks the models of a rule in order. */
 export function createChain(needs: {
-  readonly models: Pick<Models, 'find' | 'complete'>;
+  readonly models: Pick<Models, 'find' | 'complete' | 'absence'>;
   readonly clock: Clock;
   readonly log: Log;
   /** The num_ctx for all calls of a model. */
@@ -50,6 +50,16 @@ export function createChain(needs: {
   function logSilence(reason: string): void {
     if (!isSilent) log.warn({ reason }, 'no model answers: prompts are returned unchanged');
     isSilent = true;
+  }
+
+  const absent = (model: string) => `Ollama does not have it. ${models.absence(model).remedy}`;
+
+  function faultOf(error: unknown, model: string): Fault {
+    if (error instanceof DeadlineExceeded) return { kind: 'timeout', message: error.message };
+    if (!(error instanceof ModelFailure)) return { kind: 'malformed', message: messageOf(error) };
+    const { kind, message } = error;
+    if (kind === 'missing') return { kind, message: absent(model) };
+    return { kind, message, isFinal: kind === 'breaker_open' };
   }
 
   /** The checked answer of a model, or why there is none. */
@@ -137,14 +147,3 @@ export function createChain(needs: {
 
 /** `isFinal`: no other model can be asked. */
 type Fault = Pick<Attempt, 'kind' | 'message'> & { readonly isFinal?: boolean };
-
-function faultOf(error: unknown, model: string): Fault {
-  if (error instanceof DeadlineExceeded) return { kind: 'timeout', message: error.message };
-  if (!(error instanceof ModelFailure)) return { kind: 'malformed', message: messageOf(error) };
-  const { kind, message } = error;
-  if (kind === 'missing') return { kind, message: absent(model) };
-  return { kind, message, isFinal: kind === 'breaker_open' };
-}
-
-const absent = (model: string) =>
-  `Ollama does not have it. Get it with "ollama pull ${model}" or POST /ollama/models/${model.replaceAll('/', '%2F')}/pull`;

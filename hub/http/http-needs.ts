@@ -4,7 +4,7 @@ import type { DashboardNeeds } from '#dashboard';
 import type { Enhancer } from '#enhance';
 import type { Installs } from '#installs';
 import type { Jobs } from '#jobs';
-import type { Fetching, Models } from '#models';
+import type { Fetching, MissingModels, Models } from '#models';
 import type { Sharing } from '#resilience';
 import type { Router } from '#routing';
 import type { Servers } from '#servers';
@@ -27,6 +27,7 @@ export type ConfigControl = {
 export type Prompts = {
   readonly enhancer: Enhancer;
   readonly models: Models;
+  readonly missing: Pick<MissingModels, 'check'>;
   /** Absent: missing models are pulled on request only. */
   readonly fetching?: Pick<Fetching, 'status'>;
 };

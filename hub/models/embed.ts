@@ -1,6 +1,7 @@
 import { isObject } from '#core';
 import { ModelFailure } from './failure.ts';
-import { type ModelNeeds, isSameModel } from './model-list.ts';
+import type { ModelNeeds } from './model-list.ts';
+import { isSameModel } from './model-name.ts';
 import type { OllamaClient } from './ollama-call.ts';
 import { atTurn } from './turn.ts';
 

@@ -1,8 +1,8 @@
 import { type Clock, type Log, type Service, backoffMs, messageOf, sleep } from '#core';
 import { ModelFailure } from './failure.ts';
 import type { Models } from './models.ts';
-import { fullName } from './model-list.ts';
-import type { PullProgress } from './pull.ts';
+import { fullName } from './model-name.ts';
+import type { PullProgress } from './absence.ts';
 
 export type FetchingStatus = {
   /** Models still missing, in the order in which they are fetched. */
@@ -20,7 +20,7 @@ export type Fetching = Service & {
 };
 
 type Needs = {
-  readonly models: Pick<Models, 'status' | 'find' | 'pull'>;
+  readonly models: Pick<Models, 'status' | 'find' | 'pull' | 'planPulls'>;
   readonly clock: Clock;
   readonly log: Log;
 };
@@ -47,7 +47,11 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
   let isStale = false;
   let wake = () => {};
 
-  const remove = (model: string) => void (missing = missing.filter(other => other !== model));
+  function plan(next: readonly string[]): void {
+    missing = next;
+    models.planPulls(missing);
+  }
+  const remove = (model: string) => plan(missing.filter(other => other !== model));
 
   async function fetchOne(model: string): Promise<void> {
     log.info({ model }, 'fetching a model that the rules name');
@@ -98,7 +102,7 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
       if (isStale) {
         isStale = false;
         failures = 0;
-        missing = [...new Set(wanted().map(fullName))];
+        plan([...new Set(wanted().map(fullName))]);
       }
       if (missing.length > 0 && models.status.kind !== 'up') {
         await pause(unreachablePollMs);

@@ -1,7 +1,9 @@
 import { type Clock, createSingleFlight, isObject } from '#core';
+import type { Absences } from './absence.ts';
 import { createCapabilities } from './capabilities.ts';
 import { ModelFailure } from './failure.ts';
 import type { createModelCounts } from './model-counts.ts';
+import { isSameModel } from './model-name.ts';
 import type { ModelCaller, createModelQueue } from './model-queue.ts';
 import type { createPaces } from './pace.ts';
 import type { CallOllama, OllamaClient } from './ollama-call.ts';
@@ -22,6 +24,7 @@ export type ModelNeeds = {
   readonly clock: Clock;
   readonly callOllama: CallOllama;
   readonly modelList: ReturnType<typeof createModelList>;
+  readonly absences: Absences;
   readonly counts: ReturnType<typeof createModelCounts>;
   readonly queue: ReturnType<typeof createModelQueue>;
   readonly paces: ReturnType<typeof createPaces>;
@@ -38,7 +41,11 @@ const loadedMs = 500;
 const maxModels = 10_000;
 
 /** The models in Ollama, cached for at most 30 s. The list is read on demand, one request at a time. */
-export function createModelList({ callOllama, clock }: Pick<ModelNeeds, 'callOllama' | 'clock'>) {
+export function createModelList({
+  callOllama,
+  clock,
+  absences,
+}: Pick<ModelNeeds, 'callOllama' | 'clock' | 'absences'>) {
   const reading = createSingleFlight<Snapshot>();
   const capabilitiesOf = createCapabilities({ callOllama, clock });
   let snapshot: Snapshot | undefined;
@@ -93,9 +100,8 @@ export function createModelList({ callOllama, clock }: Pick<ModelNeeds, 'callOll
     async get(name: string, signal: AbortSignal, caller?: ModelCaller): Promise<ModelInfo> {
       const found = await find(name, signal, caller);
       if (found) return found;
-      throw new ModelFailure('missing', `Ollama has no model ${name}. Check its name, or pull it`, {
-        model: name,
-      });
+      const message = `Ollama has no model ${name}. ${absences.of(name).remedy}`;
+      throw new ModelFailure('missing', message, { model: name });
     },
     /** The models in memory now; none if Ollama does not tell in time. Never rejects. */
     async loaded(signal: AbortSignal): Promise<readonly string[]> {
@@ -157,15 +163,3 @@ function entriesOf(list: unknown): readonly OllamaEntry[] {
 
 const nameOf = ({ name, model }: OllamaEntry): string =>
   typeof name === 'string' ? name : typeof model === 'string' ? model : '';
-
-/** The full name of a model as Ollama lists it: `x` becomes `x:latest`, and Ollama's own registry is omitted. */
-export function fullName(name: string): string {
-  const short = name.replace(/^(?:registry\.ollama\.ai\/)?library\/|^registry\.ollama\.ai\//i, '');
-  // A colon before the last slash belongs to a registry's port.
-  const last = short.slice(short.lastIndexOf('/') + 1);
-  return last.includes(':') ? short : `${short}:latest`;
-}
-
-/** Whether two names mean the same model. Ollama ignores case. */
-export const isSameModel = (a: string, b: string): boolean =>
-  fullName(a).toLowerCase() === fullName(b).toLowerCase();

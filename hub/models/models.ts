@@ -1,11 +1,13 @@
 import { type Clock, type Log, type Service, messageOf } from '#core';
 import { type ModelBreaker, createOllamaCaller, whyRefused } from './ollama-call.ts';
+import { type Absence, type PullProgress, createAbsences } from './absence.ts';
 import { type CompletionRequest, type ModelAnswer, complete } from './complete.ts';
 import { type Embedding, embed } from './embed.ts';
 import { ModelFailure, failureOfAbort } from './failure.ts';
 import { type ModelsStatus, createOllamaHealth } from './ollama-health.ts';
-import { type ModelInfo, createModelList, fullName } from './model-list.ts';
-import { type PullProgress, createPull } from './pull.ts';
+import { type ModelInfo, createModelList } from './model-list.ts';
+import { fullName } from './model-name.ts';
+import { createPull } from './pull.ts';
 import { type ModelCounts, createModelCounts } from './model-counts.ts';
 import { type ModelCaller, type QueueLength, createModelQueue } from './model-queue.ts';
 import { createPaces } from './pace.ts';
@@ -30,6 +32,10 @@ export interface Models extends Service {
     progress: (progress: PullProgress) => void,
     signal: AbortSignal,
   ): Promise<void>;
+  /** Replaces the models that the hub will pull, for messages about missing models. */
+  planPulls(models: readonly string[]): void;
+  /** What to do about a missing model: pull it, or wait for the hub. */
+  absence(model: string): Absence;
   /** Loads a model in the background with the options of later calls. Never throws. */
   warmUp(model: string, options?: CompletionRequest['options']): void;
   /** A snapshot of the calls, the queues and the breaker. Sends nothing. */
@@ -79,11 +85,12 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
   };
   const health = createOllamaHealth({ url, connectMs }, { clock, log, alive });
   const callOllama = createOllamaCaller(url, { ...needs, health, life });
-  const modelList = createModelList({ callOllama, clock });
+  const absences = createAbsences();
+  const modelList = createModelList({ callOllama, clock, absences });
   const counts = createModelCounts();
   const queue = createModelQueue({ parallel }, { clock, counts, life });
   const paces = createPaces(clock);
-  const modelNeeds = { clock, callOllama, modelList, queue, paces, keepAlive, counts };
+  const modelNeeds = { clock, callOllama, modelList, absences, queue, paces, keepAlive, counts };
   const pull = createPull(modelNeeds);
   const warmUp = createWarmUps({ ...modelNeeds, log, life });
 
@@ -134,6 +141,8 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
     embed: (model, text, signal) => counted(model, embed(model, text, signal, modelNeeds), signal),
     pull: (model, progress, signal) => logFailure(model, pull(model, progress, signal), signal),
     warmUp: (model, modelOptions = {}) => warmUp(model, modelOptions),
+    planPulls: names => absences.plan(names),
+    absence: name => absences.of(name),
     metrics: () => ({
       breaker: breaker.snapshot().state,
       models: counts.all(),
@@ -158,5 +167,7 @@ const noModels: Models = {
   embed: fail,
   pull: fail,
   warmUp: () => {},
+  planPulls: () => {},
+  absence: name => createAbsences().of(name),
   metrics: () => ({ breaker: undefined, models: [], queues: [] }),
 };

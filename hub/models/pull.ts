@@ -1,16 +1,9 @@
 import { createEmitter, createSingleFlight, isObject } from '#core';
+import type { PullProgress } from './absence.ts';
 import { ModelFailure, failureOfAbort } from './failure.ts';
-import { type ModelNeeds, fullName } from './model-list.ts';
+import type { ModelNeeds } from './model-list.ts';
+import { fullName } from './model-name.ts';
 import type { OllamaClient } from './ollama-call.ts';
-
-export type PullProgress = {
-  /** Ollama's status text: `pulling manifest`, `verifying sha256 digest`, finally `success`. */
-  readonly status: string;
-  /** Digest of the layer in transfer; undefined otherwise. */
-  readonly digest: string | undefined;
-  readonly totalBytes: number | undefined;
-  readonly completedBytes: number | undefined;
-};
 
 /** Idle timeout of a pull in ms. Ollama itself gives up a stalled transfer earlier. */
 const silentMs = 120_000;
@@ -24,7 +17,8 @@ const maxPulls = 4;
 export function createPull({
   callOllama,
   modelList,
-}: Pick<ModelNeeds, 'callOllama' | 'modelList'>) {
+  absences,
+}: Pick<ModelNeeds, 'callOllama' | 'modelList' | 'absences'>) {
   const flights = createSingleFlight<void>();
   const broadcasts = new Map<string, ReturnType<typeof createProgressBroadcast>>();
 
@@ -40,13 +34,16 @@ export function createPull({
       throw new ModelFailure('busy', busy, { model });
     const broadcast = broadcasts.get(model) ?? createProgressBroadcast();
     broadcasts.set(model, broadcast);
+    if (!flights.has(model)) absences.pulling(model);
     using _subscription = broadcast.subscribe(progress);
     const subject = `the pull of ${model}`;
     const call = { subject, model, isStream: true, silentMs, isGated: false };
     const run = async (client: OllamaClient, heard: () => void) => {
       for await (const line of await client.pull({ model, stream: true })) {
         heard();
-        broadcast.fire(parseProgress(line));
+        const told = parseProgress(line);
+        absences.pulling(model, told);
+        broadcast.fire(told);
       }
       modelList.invalidate();
     };
@@ -55,7 +52,10 @@ export function createPull({
     } catch (error) {
       throw signal.aborted ? failureOfAbort(signal, model) : error;
     } finally {
-      if (!flights.has(model)) broadcasts.delete(model);
+      if (!flights.has(model)) {
+        broadcasts.delete(model);
+        absences.pulled(model);
+      }
     }
   };
 }

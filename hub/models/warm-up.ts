@@ -1,6 +1,7 @@
 import { type Log, messageOf } from '#core';
 import { ModelFailure } from './failure.ts';
-import { type ModelNeeds, fullName } from './model-list.ts';
+import type { ModelNeeds } from './model-list.ts';
+import { fullName } from './model-name.ts';
 import type { OllamaClient } from './ollama-call.ts';
 import { atTurn, isEmbedder } from './turn.ts';
 

@@ -167,10 +167,26 @@ describe('OLLAMA_PULL', () => {
     });
     assert.ok(isObject(seen));
     assert.deepEqual(seen['missing_models'], [
-      'llama3.2:3b',
-      'nomic-embed-text:latest',
-      'phi3:mini',
+      {
+        model: 'llama3.2:3b',
+        use: 'rule',
+        message: 'The model llama3.2:3b is missing. It is being pulled: 49 % of 2 GB',
+      },
+      {
+        model: 'nomic-embed-text',
+        use: 'embedding',
+        message: 'The embedding model nomic-embed-text is missing. The hub will pull it',
+      },
+      {
+        model: 'phi3:mini',
+        use: 'fallback',
+        message: 'The fallback model phi3:mini is missing. The hub will pull it',
+      },
     ]);
+    assert.match(
+      (await hub.enhance('p')).reason ?? '',
+      /does not have it\. It is being pulled: 49 %/,
+    );
     assert.ok(isObject(seen['fetching']));
     const { status, ...progress } = seen['fetching'];
     assert.match(String(status), /^pulling /);
@@ -179,7 +195,7 @@ describe('OLLAMA_PULL', () => {
       completed_bytes: 1_009_696_594,
       total_bytes: 2_019_393_189,
     });
-    assert.equal(seen['state'], 'up');
+    assert.equal(seen['state'], 'degraded');
     held.resolve();
     await until(() => ollama.received('/api/pull').length === 3);
     await until(() => {

@@ -5,6 +5,7 @@ import { describe, test } from 'vitest';
 import {
   type EnhancementRules,
   defaultRules,
+  modelsOf,
   openRules,
   readRules,
   rulesSchemaJson,
@@ -309,4 +310,22 @@ describe('rules in force', () => {
     assert.equal(await hub.source.reload(), undefined);
     assert.deepEqual(hub.fired, []);
   });
+});
+
+test('the models of the rules have their uses, each the most important one', async () => {
+  const named = async (rules: object) =>
+    modelsOf(await need(JSON.stringify(rules)), 'usual').map(({ model, use }) => `${use} ${model}`);
+  assert.deepEqual(await named({}), ['rule usual', 'embedding nomic-embed-text']);
+  assert.deepEqual(await named({ default: { enabled: false } }), []);
+  const rules = {
+    default: { model: 'first' },
+    clients: { editor: { model: 'second' }, other: { model: 'third', enabled: false } },
+    embedding_model: 'embedder',
+    judge_model: 'first',
+    fallback_chain: ['second', 'last'],
+  };
+  const all = ['rule first', 'embedding embedder', 'rule second', 'fallback last'];
+  assert.deepEqual(await named(rules), all);
+  const off = { ...rules, default: { model: 'first', cache: { mode: 'off' } } };
+  assert.deepEqual(await named(off), ['rule first', 'rule second', 'fallback last']);
 });

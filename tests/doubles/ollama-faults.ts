@@ -55,6 +55,7 @@ export async function send(
   response.writeHead(answer.status, { 'content-type': answer.type });
   if (answer.type !== 'application/x-ndjson') {
     const [value] = answer.values;
+    answer.completed?.();
     response.end(answer.type === 'text/plain' ? value : JSON.stringify(value));
     return;
   }
@@ -63,11 +64,13 @@ export async function send(
     await write(response, lines.slice(0, fault.afterLines).join(''));
     breakOff(response, fault);
   } else if (fault?.kind === 'byte_by_byte') {
+    answer.completed?.();
     for (const byte of Buffer.from(lines.join(''))) await write(response, Buffer.of(byte));
     response.end();
   } else {
     for (const [at, line] of lines.entries()) {
       if (fault?.kind === 'paced') await fault.before(at);
+      if (at === lines.length - 1) answer.completed?.();
       await write(response, line);
     }
     response.end();

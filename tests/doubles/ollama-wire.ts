@@ -25,6 +25,8 @@ export type Answer = {
   readonly status: number;
   readonly type: 'application/json; charset=utf-8' | 'application/x-ndjson' | 'text/plain';
   readonly values: readonly unknown[];
+  /** Called before the last line is sent. */
+  readonly completed?: () => void;
 };
 
 export type World = {
@@ -233,7 +235,8 @@ function pull({ model, name, stream: isStream }: Asked, { shelf }: World): Answe
           { error: 'pull model manifest: file does not exist' },
         ]);
   const made = modelNamed(wanted);
-  shelf.add(made);
+  // As in Ollama 0.24.0, a model is listed when its pull is complete.
+  const completed = () => shelf.add(made);
   const digest = `sha256:${made.digest}`;
   const layer = { status: `pulling ${made.digest.slice(0, 12)}`, digest, total: made.size };
   const steps = [
@@ -245,5 +248,5 @@ function pull({ model, name, stream: isStream }: Asked, { shelf }: World): Answe
     { status: 'writing manifest' },
     { status: 'success' },
   ];
-  return isStream === false ? one({ status: 'success' }) : stream(steps);
+  return { ...(isStream === false ? one({ status: 'success' }) : stream(steps)), completed };
 }

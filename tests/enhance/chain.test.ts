@@ -5,6 +5,7 @@ import { never } from '#helpers/never';
 import { createRecordingLog } from '#helpers/recording-log';
 import { type CompletionRequest, type ModelInfo, type Models, ModelFailure } from '#models';
 import { type EnhanceProgress, createChain } from '../../hub/enhance/chain.ts';
+import { createAbsences } from '../../hub/models/absence.ts';
 import { createRuleBook } from '../../hub/enhance/rules.ts';
 import { type RulesChanges, rulesOf } from './rules-of.ts';
 
@@ -39,7 +40,8 @@ function openChain(
   const clock = createManualClock();
   const { log, logged } = createRecordingLog();
   const asked: CompletionRequest[] = [];
-  const models: Pick<Models, 'find' | 'complete'> = {
+  const models: Pick<Models, 'find' | 'complete' | 'absence'> = {
+    absence: name => createAbsences().of(name),
     find: options.find ?? (async name => infoOf(name)),
     async complete(request, signal) {
       asked.push(request);

@@ -5,6 +5,7 @@ import { HubError, isObject, silent, systemClock } from '#core';
 import { createMemoryCache } from '#cache';
 import { createQdrantVectors } from '#vectors';
 import { createSemanticCache } from '../../hub/enhance/semantic.ts';
+import { createMissingModels } from '#models';
 import { problemOf, statusOf } from '../../hub/http/errors.ts';
 import { ollamaRoutes } from '../../hub/http/routes/ollama.ts';
 import { promptParts } from '../../hub/http/routes/health.ts';
@@ -14,9 +15,17 @@ import { openTables } from '../enhance/semantic-scene.ts';
 import { send } from '../transports/raw.ts';
 
 /** The routes and the health of what improves prompts, over a real enhancer. */
-async function open(options: Parameters<typeof openScene>[0] = {}) {
+async function open(
+  options: Parameters<typeof openScene>[0] = {},
+  wanted: ReturnType<Parameters<typeof createMissingModels>[0]> = [],
+) {
   const scene = await openScene(options);
-  const prompts = async () => ({ enhancer: scene.enhancer, models: scene.models });
+  const missing = createMissingModels(() => wanted, {
+    models: scene.models,
+    clock: systemClock,
+    log: silent,
+  });
+  const prompts = async () => ({ enhancer: scene.enhancer, models: scene.models, missing });
   const app = fastify();
   app.setErrorHandler((error, _request, reply) =>
     reply.code(statusOf(error)).send(problemOf(error)),
@@ -112,4 +121,25 @@ test('how long Ollama took to answer is rounded', async () => {
   await hub.models.list(never);
   const { parts } = await hub.health();
   assert.match(String(parts['ollama']?.latency_ms), /^\d+(?:\.\d{1,2})?$/);
+});
+
+test.each([
+  [
+    'embedding',
+    'degraded',
+    /^Ollama \S+\. The embedding model absent:1 is missing\. Get it with "ollama pull absent:1"/,
+  ],
+  ['judge', 'degraded', /The judge model absent:1 is missing/],
+  ['rule', 'degraded', /The model absent:1 is missing/],
+  ['fallback', 'up', /The fallback model absent:1 is missing/],
+] as const)('a missing model of use %s makes Ollama %s', async (use, state, detail) => {
+  const present = { model: 'llama3.2:3b', use: 'rule' } as const;
+  await using hub = await open({}, [present, { model: 'absent:1', use }]);
+  const { isWell, parts } = await hub.health();
+  assert.equal(isWell, state === 'up');
+  assert.equal(parts['ollama']?.state, state);
+  assert.match(parts['ollama'].detail ?? '', detail);
+  expect(parts['ollama']).toMatchObject({ missing_models: [{ model: 'absent:1', use }] });
+  await hub.ollama.stop();
+  assert.equal((await hub.health()).parts['ollama']?.state, 'down');
 });

@@ -3,7 +3,8 @@ import { describe, test } from 'vitest';
 import { until } from '../contracts/recorder.ts';
 import { startOllama } from '../doubles/ollama.ts';
 import { createGate, kindOf, never, openModels, openStill } from './scene.ts';
-import { type PullProgress, createPull } from '../../hub/models/pull.ts';
+import type { PullProgress } from '../../hub/models/absence.ts';
+import { createPull } from '../../hub/models/pull.ts';
 import { linesOf, openScripted } from './scripted.ts';
 
 describe('a pull', () => {

@@ -1,6 +1,7 @@
 import { isObject } from '#core';
 import { type ManualClock, createManualClock } from '#helpers/clock';
 import { createModelCounts } from '../../hub/models/model-counts.ts';
+import { createAbsences } from '../../hub/models/absence.ts';
 import { createModelList } from '../../hub/models/model-list.ts';
 import { createModelQueue } from '../../hub/models/model-queue.ts';
 import { createPaces } from '../../hub/models/pace.ts';
@@ -66,9 +67,10 @@ export function openScripted(answer: Answer) {
     },
   };
   const callOllama = createOllamaCaller('http://ollama.test', needs);
-  const modelList = createModelList({ callOllama, clock });
+  const absences = createAbsences();
+  const modelList = createModelList({ callOllama, clock, absences });
   const counts = createModelCounts();
   const queue = createModelQueue({}, { clock, counts, life: life.signal });
-  const modelNeeds = { callOllama, modelList, queue, paces: createPaces(clock), counts };
+  const modelNeeds = { callOllama, modelList, absences, queue, paces: createPaces(clock), counts };
   return { clock, sent, told, life, needs, keepAlive: '30m', ...modelNeeds };
 }

@@ -77,7 +77,8 @@ describe('a model that is to be loaded', () => {
   test('and is missing is logged', async () => {
     const { warmUp, logged } = openWarmUps(() => undefined);
     warmUp('none', {});
-    const error = 'Ollama has no model none:latest. Check its name, or pull it';
+    const error =
+      'Ollama has no model none:latest. Get it with "ollama pull none:latest" or POST /ollama/models/none:latest/pull';
     const fields = { model: 'none:latest', kind: 'missing', error };
     assert.deepEqual(await logged, ['the model could not be loaded in advance', fields]);
   });

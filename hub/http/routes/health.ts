@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { type JsonObject, messageOf } from '#core';
 import type { HealthReport, PartHealth } from '#dashboard';
-import type { FetchingStatus, ModelsStatus } from '#models';
+import type { ModelsStatus } from '#models';
 import type { SharingStatus } from '#resilience';
 import { type Running, type Server, type Servers, needAnswer, runtimeOf } from '#servers';
 import type { CallToken } from '../guard.ts';
-import type { ConfigControl, HttpNeeds, PromptHealth } from '../http-needs.ts';
+import type { ConfigControl, HttpNeeds, PromptHealth, Prompts } from '../http-needs.ts';
 import type { Named } from './input.ts';
 
 type Needs = Pick<HttpNeeds, 'servers' | 'transports' | 'hub' | 'access' | 'prompts' | 'system'>;
@@ -182,9 +182,7 @@ export async function promptParts({ rules, loaded }: PromptHealth) {
   const vectors = semantic?.vectors;
   const parts: Readonly<Record<string, PartHealth>> = {
     rules: rulesPart,
-    ollama: prompts
-      ? { ...ollamaPart(prompts.models.status), ...modelsPart(prompts.fetching?.status) }
-      : off,
+    ollama: prompts ? await modelsPart(prompts) : off,
     ...(exact && { l1: partOf(exact.status.kind, exact.backend, exact.status.error) }),
     ...(vectors && {
       l2: partOf(vectors.status, vectors.backend, vectors.error ?? vectors.detail),
@@ -207,12 +205,18 @@ function ollamaPart(status: ModelsStatus): PartHealth {
   return partOf(status.kind === 'refused' ? 'degraded' : 'down', 'ollama', status.error);
 }
 
-/** The missing models. Meanwhile other models improve prompts, or they are returned unchanged. */
-function modelsPart(fetching: FetchingStatus | undefined): object {
-  if (!fetching || fetching.missing.length === 0) return {};
-  const { missing, now, error } = fetching;
+/** Ollama and the missing models. A missing model of the fallback chain is only a remark. */
+async function modelsPart({ models, missing, fetching }: Omit<Prompts, 'enhancer'>) {
+  const found = await missing.check();
+  // The check probes Ollama.
+  const part = ollamaPart(models.status);
+  if (part.state !== 'up' || found.length === 0) return part;
+  const { now, error } = fetching?.status ?? {};
   return {
-    missing_models: missing,
+    ...part,
+    ...(found.some(({ use }) => use !== 'fallback') && { state: 'degraded' }),
+    detail: [part.detail, ...found.map(({ message }) => message)].join('. '),
+    missing_models: found.map(({ model, use, message }) => ({ model, use, message })),
     ...(now && {
       fetching: {
         model: now.model,

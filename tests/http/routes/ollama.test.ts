@@ -20,7 +20,12 @@ async function openRoutes(options: Parameters<typeof openScene>[0] = {}) {
     reply.code(statusOf(error)).send(problemOf(error)),
   );
   ollamaRoutes(app, {
-    prompts: { open: async () => ({ enhancer: scene.enhancer, models: scene.models }) },
+    prompts: {
+      open: async () => ({
+        ...scene,
+        missing: { check: async () => [] },
+      }),
+    },
     system: { clock: systemClock, log: silent, newId: () => 'id' },
   });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });

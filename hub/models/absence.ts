@@ -1,0 +1,49 @@
+import { fullName } from './model-name.ts';
+
+export type PullProgress = {
+  /** Ollama's status text: `pulling manifest`, `verifying sha256 digest`, finally `success`. */
+  readonly status: string;
+  /** Digest of the layer in transfer; undefined otherwise. */
+  readonly digest: string | undefined;
+  readonly totalBytes: number | undefined;
+  readonly completedBytes: number | undefined;
+};
+
+/** What to do about a model that Ollama does not have. */
+export type Absence = {
+  /** Whether the hub pulls the model, or will. */
+  readonly isPulled: boolean;
+  /** A sentence. */
+  readonly remedy: string;
+};
+
+export type Absences = ReturnType<typeof createAbsences>;
+
+/** Knows which models the hub pulls. Ollama does not report pulls of other programs. */
+export function createAbsences() {
+  const running = new Map<string, PullProgress | undefined>();
+  let planned: ReadonlySet<string> = new Set();
+  return {
+    /** Replaces the models that the hub will pull. */
+    plan: (names: readonly string[]) => void (planned = new Set(names.map(fullName))),
+    pulling: (model: string, progress?: PullProgress) => void running.set(model, progress),
+    pulled: (model: string) => void running.delete(model),
+    of(name: string): Absence {
+      const model = fullName(name);
+      if (running.has(model)) return { isPulled: true, remedy: progressText(running.get(model)) };
+      if (planned.has(model)) return { isPulled: true, remedy: 'The hub will pull it' };
+      const path = `/ollama/models/${name.replaceAll('/', '%2F')}/pull`;
+      return { isPulled: false, remedy: `Get it with "ollama pull ${name}" or POST ${path}` };
+    },
+  };
+}
+
+function progressText({ completedBytes, totalBytes }: Partial<PullProgress> = {}): string {
+  const text = 'It is being pulled';
+  if (completedBytes === undefined || !totalBytes) return text;
+  const percent = Math.floor((100 * completedBytes) / totalBytes);
+  return `${text}: ${percent} % of ${sizeText(totalBytes)}`;
+}
+
+const sizeText = (bytes: number) =>
+  bytes < 1e9 ? `${Math.ceil(bytes / 1e6)} MB` : `${Math.round(bytes / 1e8) / 10} GB`;
