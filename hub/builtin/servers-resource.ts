@@ -1,4 +1,4 @@
-import type { Clock, JsonObject } from '#core';
+import { type Clock, type JsonObject, createTicker } from '#core';
 import type { Server, Servers } from '#servers';
 import type { BuiltinResource } from './builtin-server.ts';
 
@@ -25,21 +25,18 @@ export function createServersResource(
     mimeType,
     read: () => JSON.stringify(snapshot()),
     watch(changed) {
-      let due: Disposable | undefined;
       const heard = new Map<Server, Disposable>();
-      const note = () => {
-        due ??= clock.after(changeDelayMs, () => {
-          due = undefined;
-          changed();
-        });
-      };
+      const due = createTicker(clock, changeDelayMs, () => {
+        changed();
+        return false;
+      });
       const hear = (server: Server) => {
-        if (!heard.has(server)) heard.set(server, server.changed(note));
+        if (!heard.has(server)) heard.set(server, server.changed(due.start));
       };
       const hearAll = () => {
         for (const server of servers.all)
           for (const one of [server, ...servers.instances.list(server)]) hear(one);
-        note();
+        due.start();
       };
       hearAll();
       const watched = [
@@ -48,8 +45,7 @@ export function createServersResource(
       ];
       return {
         [Symbol.dispose]() {
-          due?.[Symbol.dispose]();
-          for (const one of [...watched, ...heard.values()]) one[Symbol.dispose]();
+          for (const one of [due, ...watched, ...heard.values()]) one[Symbol.dispose]();
         },
       };
     },

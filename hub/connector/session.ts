@@ -1,3 +1,4 @@
+import { setBounded } from '#core';
 import {
   type Answer,
   type Edit,
@@ -113,9 +114,8 @@ export function createForwardedRequests() {
   return {
     /** Returns a hub's request with the id that the client sees. */
     requestForClient({ bytes, id }: Request): Buffer {
-      if (open.size >= maxForwarded) open.delete([...open.keys()][0] ?? '');
       const edit = withClientId(bytes, id);
-      open.set(edit.text, rawText(bytes, id));
+      setBounded(open, edit.text, rawText(bytes, id), maxForwarded);
       return splice(bytes, [edit]);
     },
     /** Returns a hub's notification for the client. A cancellation gets the request id that the client sees. */

@@ -40,6 +40,7 @@ export {
   secretName,
   secretWords,
 } from './secret-patterns.ts';
+export { setBounded } from './set-bounded.ts';
 export { createSingleFlight } from './single-flight.ts';
 export { type BatchSink, createWriteBatch } from './write-batch.ts';
 export { type KeyedSlotMap, createKeyedSlotMap, createSlotMap } from './slot-map.ts';

@@ -1,6 +1,5 @@
-import { type Clock, within } from '#core';
+import { type Clock, setBounded, within } from '#core';
 import type { Models } from '#models';
-import { setBounded } from './set-bounded.ts';
 
 /** Timeout for Ollama if an earlier digest is known. */
 const askMs = 250;

@@ -1,8 +1,8 @@
 import type { ExactCache, Found } from '#cache';
+import { setBounded } from '#core';
 import type { Models } from '#models';
 import { type CachedResult, type EnhanceRequest, hitOf, parseResult } from './result.ts';
 import type { ChosenRule } from './rules.ts';
-import { setBounded } from './set-bounded.ts';
 
 type Seen = { readonly chosen: ChosenRule; readonly digest: string; readonly key: string };
 

@@ -1,10 +1,9 @@
 import { cacheKey } from '#cache';
-import type { Clock } from '#core';
+import { type Clock, setBounded } from '#core';
 import type { Models } from '#models';
 import type { Near, Point } from '#vectors';
 import { canonicalOf } from './canonical.ts';
 import type { Comparison } from './guards.ts';
-import { setBounded } from './set-bounded.ts';
 
 /** A prompt as the vector index finds it. */
 export type EmbeddedPrompt = {

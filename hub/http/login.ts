@@ -1,6 +1,6 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Clock, Log } from '#core';
+import { type Clock, type Log, setBounded } from '#core';
 import type { LoginResult } from '#dashboard';
 import type { Scope } from './guard.ts';
 
@@ -108,8 +108,7 @@ function createLinks({ clock }: Needs) {
   return {
     create(): string {
       const code = randomBytes(32).toString('base64url');
-      ends.set(keyOf(code), clock.monotonic() + linkMs);
-      dropOldest(ends, maxLinks);
+      setBounded(ends, keyOf(code), clock.monotonic() + linkMs, maxLinks);
       return code;
     },
     /** True once for each code that was created within the last `linkMs`. */
@@ -145,18 +144,10 @@ function createThrottle({ clock, log }: Needs) {
     failed(address: string, way: 'link' | 'token' | 'key'): void {
       const found = recent(address) ?? { count: 0, until: clock.monotonic() + windowMs };
       found.count++;
-      failures.set(address, found);
-      dropOldest(failures, maxAddresses);
+      setBounded(failures, address, found, maxAddresses);
       if (found.count > maxFailures) return;
       const mustWait = found.count === maxFailures ? ': this address must wait for a minute' : '';
       log.warn({ address, way, failures: found.count }, `a login failed${mustWait}`);
     },
   };
-}
-
-function dropOldest(entries: Map<string, unknown>, maxEntries: number): void {
-  for (const oldest of entries.keys()) {
-    if (entries.size <= maxEntries) break;
-    entries.delete(oldest);
-  }
 }

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { type Log, isObject, messageOf } from '#core';
+import { type Log, isObject, messageOf, setBounded } from '#core';
 import { isCode } from './key-file.ts';
 import { type WriteFailureNeeds, createWriteFailures } from './write-failures.ts';
 import { writeWhole } from './write-whole.ts';
@@ -56,12 +56,7 @@ export function createTable({ file, maxEntries }: TableOptions, needs: WriteFail
     async put(key: string, value: string): Promise<boolean> {
       const entries = await load();
       if (entries.get(key) === value && !isUnsaved()) return await lastWrite;
-      entries.delete(key);
-      entries.set(key, value);
-      for (const oldest of entries.keys()) {
-        if (entries.size <= maxEntries) break;
-        entries.delete(oldest);
-      }
+      setBounded(entries, key, value, maxEntries);
       return await write(entries);
     },
     async remove(key: string): Promise<void> {

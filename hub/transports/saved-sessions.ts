@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Clock, isObject } from '#core';
+import { type Clock, createTicker, isObject, setBounded } from '#core';
 import { isLogLevel } from '#mcp';
 import type { Principal } from '#policy';
 import type { EarlierSession, Endpoint, SessionSettings } from '#routing';
@@ -59,7 +59,6 @@ export function createSavedSessions(
   /** The sessions of this run, with the keys of their records. */
   const tracked = new Map<HttpSession, string>();
   const touched = new Set<HttpSession>();
-  let saving: Disposable | undefined;
   let isOver = false;
 
   const serverOf = (endpoint: Endpoint) => (endpoint === 'all' ? undefined : endpoint.config.name);
@@ -67,12 +66,7 @@ export function createSavedSessions(
   const usedAtOf = ({ active, usedAt }: HttpSession) =>
     Math.round(clock.now() - (active > 0 ? 0 : clock.monotonic() - usedAt));
 
-  function put(record: SessionRecord): void {
-    records.delete(record.key);
-    records.set(record.key, record);
-    const [oldest] = records.size > 2 * maxSessions ? records.keys() : [];
-    if (oldest !== undefined) records.delete(oldest);
-  }
+  const put = (record: SessionRecord) => setBounded(records, record.key, record, 2 * maxSessions);
 
   function remove(key: string): Promise<void> | undefined {
     if (!records.delete(key)) return undefined;
@@ -95,16 +89,16 @@ export function createSavedSessions(
     void journal.append(record);
   }
 
-  function saveTouched(): void {
-    saving = undefined;
+  const saving = createTicker(clock, saveDelayMs, () => {
     for (const http of touched) save(http, staleMs);
     touched.clear();
-  }
+    return false;
+  });
 
   function touch(http: HttpSession): void {
     if (isOver || !tracked.has(http)) return;
     touched.add(http);
-    saving ??= clock.after(saveDelayMs, saveTouched);
+    saving.start();
   }
 
   return {
@@ -148,7 +142,7 @@ export function createSavedSessions(
     saveAll(): void {
       for (const http of tracked.keys()) save(http, 0);
       isOver = true;
-      saving?.[Symbol.dispose]();
+      saving[Symbol.dispose]();
     },
     async start(_signal: AbortSignal): Promise<void> {
       for (const value of await journal.open()) {

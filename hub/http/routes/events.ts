@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { type Clock, HubError } from '#core';
+import { type Clock, HubError, createTicker } from '#core';
 
 /** The members of Fastify's reply that a stream uses. */
 interface EventReply {
@@ -40,13 +40,10 @@ export const wantsEvents = ({ headers }: Pick<FastifyRequest, 'headers'>): boole
 /** Answers 200 and opens the stream; disposing ends it. */
 export function openEvents(reply: EventReply, clock: Pick<Clock, 'after'>): EventAnswer {
   const { raw } = reply;
-  let alive: Disposable;
-  const keepAlive = () => {
-    alive = clock.after(aliveMs, () => {
-      if (!raw.destroyed) raw.write(': alive\n\n');
-      keepAlive();
-    });
-  };
+  const alive = createTicker(clock, aliveMs, () => {
+    if (!raw.destroyed) raw.write(': alive\n\n');
+    return true;
+  });
   reply.hijack();
   raw.on('error', () => {});
   raw.writeHead(200, {
@@ -55,7 +52,7 @@ export function openEvents(reply: EventReply, clock: Pick<Clock, 'after'>): Even
     'x-accel-buffering': 'no',
   });
   raw.flushHeaders();
-  keepAlive();
+  alive.start();
   return {
     send(event, data, isLast = false) {
       if (raw.destroyed || (!isLast && raw.writableLength > maxWaitingBytes)) return;
@@ -81,19 +78,17 @@ export function createFollowing(
     if (streams >= limits.maxStreams) throw new HubError('HUB_SUBSCRIPTIONS_FULL', limits.full);
     streams++;
     const events = openEvents(reply, clock);
-    let due: Disposable | undefined;
-    const heard = listen(() => {
-      due ??= clock.after(limits.intervalMs, () => {
-        due = undefined;
-        tell(events);
-      });
+    const due = createTicker(clock, limits.intervalMs, () => {
+      tell(events);
+      return false;
     });
+    const heard = listen(due.start);
     const ending = until?.(() => reply.raw.destroy());
     reply.raw.once('close', () => {
       streams--;
       heard[Symbol.dispose]();
       ending?.[Symbol.dispose]();
-      due?.[Symbol.dispose]();
+      due[Symbol.dispose]();
       events[Symbol.dispose]();
     });
     tell(events);

@@ -1,4 +1,4 @@
-import { HubError } from '#core';
+import { HubError, setBounded } from '#core';
 import {
   type Answer,
   type Notification,
@@ -112,9 +112,7 @@ export function createTasks() {
         return known !== undefined && (known.server !== server || known.taskId !== taskId);
       };
       const task = { server, taskId, publicId: freeId(server, taskId, isOfAnother) };
-      routes.set(task.publicId, task);
-      const [oldest] = routes.size > maxRoutes ? routes.keys() : [];
-      if (oldest !== undefined) routes.delete(oldest);
+      setBounded(routes, task.publicId, task, maxRoutes);
       return task;
     },
     /** The task of a client without a session, by the client's id. The id alone gives access. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { setBounded } from '../../hub/enhance/set-bounded.ts';
+import { setBounded } from '#core';
 
 test('a map keeps the values that were set last', () => {
   const map = new Map<string, number>();
