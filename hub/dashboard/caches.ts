@@ -106,7 +106,7 @@ ${facts([
   ['Stored', count(semantic.stored)],
   ['Passed over', count(semantic.errors)],
   ['Embeddings by', semantic.model],
-  ['Calibrated threshold', calibrated(semantic.calibration)],
+  ['Threshold', inWords(semantic)],
   ['Judge', semantic.judge ?? 'none'],
   ['Stored in', semantic.vectors.backend],
 ])}</section>`
@@ -122,12 +122,6 @@ ${facts([
   ])}</section>`;
   return fragment('caches', '/dashboard/caches-partial', content);
 }
-
-type Calibration = NonNullable<CachesStats['semantic']>['calibration'];
-
-const calibrated = ({ compared, of, threshold }: Calibration): string =>
-  threshold?.toFixed(2) ??
-  (of === 0 ? 'not needed yet' : `in progress: ${compared} of ${of} pairs`);
 
 const sourceNames: Readonly<Record<string, string>> = {
   model: 'Written by the model',
@@ -150,14 +144,30 @@ export function explained({ found }: PromptLookup): Html {
     ['Rule', found.rule],
     ['Model', found.model],
     ['Not cached, because', found.refused],
-    ['Similar prompts', semantic && `${semantic.mode}, ${inWords(semantic.threshold)}`],
+    ['Similar prompts', semantic && `${semantic.mode}, threshold ${inWords(semantic)}`],
   ])}${semantic?.error !== undefined && html`<p class="notice bad">${semantic.error}</p>`}${semantic && near(semantic)}</div>`;
 }
 
+type Semantic = NonNullable<CachesStats['semantic']>;
+
+const thresholdSources: Readonly<Record<Semantic['threshold']['from'], string>> = {
+  rule: 'set by the rule',
+  CACHE_SIMILARITY_THRESHOLD: 'set by CACHE_SIMILARITY_THRESHOLD',
+  calibration: 'calibrated',
+  default: 'by default',
+};
+
 /** The threshold in force, and what set it. */
-function inWords(threshold: NonNullable<Explanation['semantic']>['threshold']): string {
-  if (threshold?.value === undefined) return 'the embedding model is not calibrated yet';
-  return `above ${threshold.value.toFixed(2)} (${threshold.from})`;
+function inWords({
+  threshold,
+  calibration: { compared, of } = { compared: 0, of: 0 },
+}: {
+  readonly threshold?: Semantic['threshold'] | undefined;
+  readonly calibration?: Semantic['calibration'];
+}): string {
+  if (threshold?.value !== undefined)
+    return `${threshold.value.toFixed(2)}, ${thresholdSources[threshold.from]}`;
+  return of === 0 ? 'not calibrated yet' : `being calibrated, ${compared} of ${of} pairs`;
 }
 
 function equalPrompt({ ageMs, error }: Explanation['exact']): Content {

@@ -71,7 +71,7 @@ export function createSemanticSource(
     return value === undefined ? undefined : { value, from: 'CACHE_SIMILARITY_THRESHOLD' };
   }
 
-  const lookupOf = ({ chosen: { rule }, scope }: RuledPrompt): Lookup => ({
+  const lookupOf = (rule: ChosenRule['rule'], scope: string): Lookup => ({
     scope,
     mode: rule.cacheMode,
     threshold: thresholdOf(rule),
@@ -84,7 +84,7 @@ export function createSemanticSource(
     },
     /** Rejects only with the reason of `signal`. */
     async find(ruled: RuledPrompt, signal: AbortSignal): Promise<CachedResult | undefined> {
-      const lookup = lookupOf(ruled);
+      const lookup = lookupOf(ruled.chosen.rule, ruled.scope);
       if (lookup.mode === 'off') return undefined;
       try {
         const found = await within(findMs, { clock, signal }, async inTime =>
@@ -112,7 +112,7 @@ export function createSemanticSource(
     },
     /** The nearest entries, or why they are not known. Rejects only with the reason of `signal`. */
     async explain(ruled: RuledPrompt, signal: AbortSignal) {
-      const lookup = lookupOf(ruled);
+      const lookup = lookupOf(ruled.chosen.rule, ruled.scope);
       const { mode, threshold } = lookup;
       const none: readonly Nearby[] = [];
       try {
@@ -131,8 +131,13 @@ export function createSemanticSource(
       stores = new AbortController();
       return await (await current()).forget(tag);
     },
-    /** Undefined if the cache is not loaded. */
-    stats: async () => (loaded || isUsed() ? (await current()).stats() : undefined),
+    /** Undefined if the cache is not loaded. The threshold is that of the default rule. */
+    async stats() {
+      if (!loaded && !isUsed()) return undefined;
+      const cache = await current();
+      const threshold = cache.thresholdOf(lookupOf(rules().default, ''));
+      return { ...(await cache.stats()), threshold };
+    },
     stop(): void {
       isStopped = true;
       stores.abort();

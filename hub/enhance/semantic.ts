@@ -109,12 +109,11 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs) {
   /** `shadowHits` are those that were not returned, in mode `shadow` or before the calibration is done. */
   const counts = { hits: 0, misses: 0, shadowHits: 0, stored: 0, errors: 0 };
 
-  async function thresholdOf({ mode, threshold }: Lookup, digest: string): Promise<Threshold> {
-    if (threshold) return threshold;
-    return mode === 'verified' || mode === 'threshold'
-      ? { value: defaultThreshold, from: 'default' }
-      : { value: await calibration.thresholdOf(digest), from: 'calibration' };
-  }
+  const thresholdOf = async (lookup: Lookup, digest: string): Promise<Threshold> =>
+    givenThreshold(lookup) ?? {
+      value: await calibration.thresholdOf(digest),
+      from: 'calibration',
+    };
 
   async function candidates(
     prompt: string,
@@ -243,6 +242,9 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs) {
       await judgements.forget();
       return await vectors.removeTag(tag);
     },
+    /** The threshold of a look-up, without beginning the calibration. */
+    thresholdOf: (lookup: Omit<Lookup, 'scope'>): Threshold =>
+      givenThreshold(lookup) ?? { value: calibration.stats.threshold, from: 'calibration' },
     /** Statistics since the hub started. `errors` are calls in which a model or the index failed. */
     stats: async () => ({
       ...counts,
@@ -257,6 +259,12 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs) {
       judgements.stop();
     },
   };
+}
+
+/** The threshold that is not calibrated. */
+function givenThreshold({ mode, threshold }: Omit<Lookup, 'scope'>): Threshold | undefined {
+  const isCalibrated = mode === 'guarded' || mode === 'shadow';
+  return threshold ?? (isCalibrated ? undefined : { value: defaultThreshold, from: 'default' });
 }
 
 /** Whether a candidate above the threshold needs no judge. */

@@ -120,6 +120,25 @@ test('a cache that does not say whether it keeps a prompt is not said to keep no
   assert.doesNotMatch(text, /not cached/);
 });
 
+test.each([
+  [{ value: 0.7, from: 'rule' }, 'guarded, threshold 0.70, set by the rule'],
+  [{ value: 0.734, from: 'calibration' }, 'guarded, threshold 0.73, calibrated'],
+  [{ value: undefined, from: 'calibration' }, 'guarded, threshold not calibrated yet'],
+] as const)('the threshold %j is shown as %j', (threshold, expected) => {
+  const semantic = { mode: 'guarded', threshold, entries: [] } as const;
+  const found = {
+    client: 'codex',
+    rule: 'default',
+    model: 'llama3.2:3b',
+    digest: undefined,
+    refused: undefined,
+    exact: { key: 'k', ageMs: undefined },
+    semantic,
+  };
+  const text = textOf(explained({ prompt: 'p', client: '', found }));
+  assert.equal(factOf(text, 'Similar prompts'), expected);
+});
+
 test('clearing forgets all results, and says how many', async () => {
   const way = leadsTo(await page.post('/dashboard/actions/clear-cache'));
   const { text } = await page.get(way);

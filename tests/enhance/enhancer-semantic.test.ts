@@ -147,6 +147,8 @@ describe('a prompt that means the same as an earlier one', () => {
   test('is explained by what lies near, and what the guards say of it', async () => {
     await using scene = await openNear();
     await keep(scene, prompt);
+    const stats = await scene.enhancer.stats();
+    assert.deepEqual(stats.semantic?.threshold, { value: near.threshold, from: 'rule' });
     const { semantic } = await scene.enhancer.explain(otherWay, undefined, never);
     assert.deepEqual(
       [semantic?.mode, semantic?.threshold],

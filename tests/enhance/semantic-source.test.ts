@@ -37,7 +37,13 @@ function openSource(first: EnhancementRules) {
           stop: () => void stopped.push(models.embeddingModel),
         };
         const fail = () => assert.fail('not used');
-        return { ...cache, store: fail, explain: fail, stats: async () => fail() };
+        return {
+          ...cache,
+          store: fail,
+          explain: fail,
+          thresholdOf: fail,
+          stats: async () => fail(),
+        };
       },
     },
   );
