@@ -11,10 +11,14 @@ export type Parts = {
 /** Matches code, where blanks matter. */
 const code = /```|^(?:\t| {2,})\S|[{};][ \t]*$/m;
 
+/** Announces a request before a colon. */
+const announcement =
+  /^(?:(?:hi|hello|hey)(?: there)?\s*[,.!]\s*)?(?:(?:i have a )?(?:quick|short|small) question|i need (?:your|some) help|what i(?:'d|’d| would) like)\s*:\s*/i;
+
 /** Splits a prompt at the end of the request. */
 export function partsOf(text: string): Parts {
   const whole = text.normalize('NFC').replaceAll(/\r\n?/g, '\n').replace(/^\s+/, '').trimEnd();
-  const asked = /^(?:i have a )?(?:quick|short|small) question\s*:\s*/i.exec(whole)?.[0] ?? '';
+  const asked = announcement.exec(whole)?.[0] ?? '';
   const rest = whole.slice(asked.length);
   const at = rest.search(/:(?=\s)|\n|```/);
   const head = at < 0 ? rest : rest.slice(0, at);
@@ -35,9 +39,10 @@ function plain(text: string): string {
     .normalize('NFC')
     .replaceAll(/[\u200b\u2060\ufeff\u00ad]/g, '')
     .replaceAll(/\s+/g, ' ')
-    .replaceAll(/[\u2018\u2019\u02bc]/g, "'")
-    .replaceAll(/\u00ab ?| ?\u00bb|[\u201c\u201d\u201e]/g, '"')
-    .replaceAll(/[\u2010\u2011]/g, '-')
+    .replaceAll(/[\u2018-\u201b\u2039\u203a\u02bc\u2032]/g, "'")
+    .replaceAll(/\u00ab ?| ?\u00bb|[\u201c-\u201f\u2033]/g, '"')
+    .replaceAll(/[\u2010\u2011\u2212]|(?<=\d)\u2013(?=\d)/g, '-')
+    .replaceAll(/(?<=\d) ?\u00d7 ?(?=\d)/g, 'x')
     .replaceAll(/ ?[\u2013\u2014] ?/g, ' - ')
     .replaceAll('\u2026', '...')
     .replaceAll(/[\u2192\u27f6]/g, '->')
@@ -67,6 +72,7 @@ const trails = [
   /\s*[,.!?;-]\s*(?:many thanks|thanks|thank you|thx|ty|cheers|merci|gracias|danke)(?: (?:a lot|so much|very much|in advance|again|beaucoup|schön|im voraus))*[\s.!]*$/i,
   /\s*[,.!?;]\s*i(?: would|'d)? (?:really )?appreciate (?:it|that)[\s.!]*$/i,
   /\s*,\s*if you (?:don't|do not) mind[\s.!?]*$/i,
+  /\s*[,.!;-]\s*(?:(?:that|it) would be (?:great|nice|helpful|awesome)|much appreciated|appreciate it|if (?:that's|that is) (?:ok|okay|possible)|if possible|if you can|when you (?:have time|get a chance))[\s.!]*$/i,
   /\s*,\s*(?:please|pls|plz|bitte|s'il (?:te|vous) plaît|svp|stp|por favor)[\s.!?]*$/i,
 ];
 const bareTrail = /\s+(?:please|pls|plz|s'il (?:te|vous) plaît|svp|stp|por favor)[\s.!?]*$/i;

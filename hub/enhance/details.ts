@@ -1,4 +1,4 @@
-import { tokensOf } from './canonical.ts';
+import { tokensOf } from './tokens.ts';
 import { negators } from './words.ts';
 
 /** A part of a prompt that no other wording replaces. */

@@ -1,4 +1,6 @@
-import { type Canonical, type Kind, type Token, canonicalOf } from './canonical.ts';
+import { explainDifferences, quoted } from './alike.ts';
+import { type Canonical, canonicalOf } from './canonical.ts';
+import type { Kind, Token } from './tokens.ts';
 import * as words from './words.ts';
 
 /**
@@ -15,7 +17,7 @@ export type Comparison = { readonly verdict: Verdict; readonly why: string };
 export const maxComparedLength = 8_000;
 
 /** Each looks for one kind of difference, and returns a sentence about it. */
-const guards = [differingLanguage, differingFacts, differingWords, differingOrder] as const;
+const guards = [differingLanguage, differingFacts, differingWords] as const;
 
 /** Compares two prompts by their words. They are `same` only if their canonical forms are equal. */
 export function compareGuarded(a: string, b: string): Comparison {
@@ -29,11 +31,13 @@ export function compareGuarded(a: string, b: string): Comparison {
   const { sequence } = left;
   if (sequence.length > 0 && isEqual(sequence, right.sequence))
     return { verdict: 'same', why: 'the same words in the same order' };
+  const { kind, why } = explainDifferences(left, right);
+  if (kind === 'alike') return { verdict: 'alike', why };
   for (const guard of guards) {
-    const why = guard(left, right);
-    if (why !== undefined) return { verdict: 'different', why };
+    const difference = guard(left, right);
+    if (difference !== undefined) return { verdict: 'different', why: difference };
   }
-  return { verdict: 'unsure', why: 'other words' };
+  return { verdict: kind === 'roles' ? 'different' : 'unsure', why };
 }
 
 const isEqual = (a: readonly string[], b: readonly string[]) =>
@@ -70,35 +74,41 @@ const plainSigns = new Set(['-', '*', '(', ')', '->']);
  * and the payload.
  */
 function differingFacts(a: Canonical, b: Canonical): string | undefined {
+  const [all, others] = [factsOf(a), factsOf(b)];
   for (const [kind, called] of facts) {
-    const [left, right] = [factsOf(a, kind), factsOf(b, kind)];
+    const [left = [], right = []] = [all.get(kind), others.get(kind)];
     const [mine, theirs] = [moreFrequent(left, right), moreFrequent(right, left)];
     if (mine.length || theirs.length)
-      return `other ${called}: ${mine.join(', ') || 'none'} and ${theirs.join(', ') || 'none'}`;
+      return `other ${called}: ${quoted(mine)} and ${quoted(theirs)}`;
     if (kind === 'identifier' && !isEqual(left, right))
-      return `identifiers in another order: ${left.join(', ')} and ${right.join(', ')}`;
+      return `identifiers in another order: ${quoted(left)} and ${quoted(right)}`;
   }
   const [mine, theirs] = [capitals(a, b), capitals(b, a)];
   // German capitalizes all nouns.
   if (mine.length && theirs.length && a.language !== 'de' && b.language !== 'de')
-    return `other names: ${mine.join(', ')} and ${theirs.join(', ')}`;
+    return `other names: ${quoted(mine)} and ${quoted(theirs)}`;
   const hasPayloads = a.payloadText !== '' && b.payloadText !== '';
   return hasPayloads && !isEqual(lowerOf(a.payload), lowerOf(b.payload))
     ? 'the same kind of request about another text'
     : undefined;
 }
 
-function factsOf({ head, payload }: Canonical, kind: Kind): readonly string[] {
-  return [...head, ...payload]
-    .map(asName)
-    .filter(token => token.kind === kind && !(kind === 'sign' && plainSigns.has(token.text)))
-    .map(({ text }) => text);
+function factsOf({ head, payload }: Canonical): ReadonlyMap<Kind, readonly string[]> {
+  const found = new Map<Kind, string[]>();
+  for (const token of [...head, ...payload]) {
+    const { kind, text } = asName(token);
+    if (kind === 'word' || (kind === 'sign' && plainSigns.has(text))) continue;
+    const texts = found.get(kind);
+    if (texts) texts.push(text);
+    else found.set(kind, [text]);
+  }
+  return found;
 }
 
 /** Reads "Java's" as the name Java. */
 function asName(token: Token): Token {
-  const name =
-    token.kind === 'word' && words.names.get(token.text.replace(/'s$/, '').toLowerCase());
+  const isOwner = token.kind === 'word' && token.text.endsWith("'s");
+  const name = isOwner && words.names.get(token.text.slice(0, -2).toLowerCase());
   return name ? { kind: 'name', text: name } : token;
 }
 
@@ -125,10 +135,11 @@ function capitals(a: Canonical, b: Canonical): readonly string[] {
 /** Finds words that change a request: negations, quantities, times, opposites, other things of the same kind. */
 function differingWords(a: Canonical, b: Canonical): string | undefined {
   const [left, right] = [lowerOf(a.head), lowerOf(b.head)];
-  const [noLeft, noRight] = [left, right].map(
-    list => list.filter(word => words.negators.has(word)).length,
+  const [noLeft = [], noRight = []] = [left, right].map(list =>
+    list.filter(word => words.negators.has(word)),
   );
-  if (noLeft !== noRight) return `negated ${noLeft} and ${noRight} times`;
+  if (noLeft.length !== noRight.length)
+    return `negated by ${quoted(noLeft)} and by ${quoted(noRight)}`;
   return (
     differingContrast(left, right) ?? differingMarks(left, right) ?? differingWord(left, right)
   );
@@ -144,7 +155,7 @@ function differingContrast(a: readonly string[], b: readonly string[]): string |
       (list ?? []).flatMap(word => group.get(word) ?? []),
     );
     const [[mine], [theirs]] = [missingIn(right, left), missingIn(left, right)];
-    if (mine && theirs) return `${mine} and ${theirs} are two things`;
+    if (mine && theirs) return `“${mine}” and “${theirs}” are two things`;
   }
   return undefined;
 }
@@ -157,7 +168,7 @@ function differingMarks(a: readonly string[], b: readonly string[]): string | un
       .map(word => (word === 'each' || word === 'any' ? 'every' : word)),
   );
   const other = [...missingIn(right, left), ...missingIn(left, right)];
-  return other.length ? `only one of them says ${other.join(', ')}` : undefined;
+  return other.length ? `only one of them says ${quoted(other)}` : undefined;
 }
 
 /** Maximum number of differing words: more are another phrasing. */
@@ -180,10 +191,10 @@ function differingWord(a: readonly string[], b: readonly string[]): string | und
   if (slots.some(({ length }) => length > maxSlot)) return undefined;
   if (frame < minFrame || frame < minFrameShare * Math.min(a.length, b.length)) return undefined;
   if (mine.length + theirs.length === 1)
-    return `only one of them says ${[...mine, ...theirs].join()}`;
+    return `only one of them says ${quoted([...mine, ...theirs])}`;
   const isOther = !mine.some(word => theirs.some(other => isSynonym(word, other)));
   return mine.length && theirs.length && isOther
-    ? `${theirs.join(' ')} in the place of ${mine.join(' ')}`
+    ? `“${theirs.join(' ')}” in the place of “${mine.join(' ')}”`
     : undefined;
 }
 
@@ -206,50 +217,4 @@ function isVariant(a: string, b: string): boolean {
   const same = commonLength(a, b);
   const [shortest, longest] = [Math.min(a.length, b.length), Math.max(a.length, b.length)];
   return same >= 4 && same >= shortest - 2 && longest - same <= 3;
-}
-
-/** Words that begin a movable part of a sentence. */
-const heads =
-  words.wordSet(`in on at for from to into with without before after by using via than of as when if
-  while and or that then
-  in im auf für von zu nach mit ohne vor wenn und oder
-  dans en sur pour de avec sans avant après et ou
-  para de a con sin y o`);
-
-/** Words that join two interchangeable parts. */
-const links = words.wordSet('and or und oder et ou y o');
-
-/**
- * Finds the same words in an order with another meaning: "rename foo to bar" and "rename bar to foo", but not
- * "in Go, sort a list" and "sort a list in Go", where a whole part moved.
- */
-function differingOrder(a: Canonical, b: Canonical): string | undefined {
-  const [left, right] = [lowerOf(a.head), lowerOf(b.head)];
-  if (!isEqual(left.toSorted(), right.toSorted()) || isEqual(left, right)) return undefined;
-  return isEqual(movable(a).toSorted(), movable(b).toSorted())
-    ? undefined
-    : 'the same words in another order';
-}
-
-/** The movable parts, each with its words. */
-function movable({ clauses }: Canonical): readonly string[] {
-  return clauses.flatMap(clause => {
-    const parts: string[] = [];
-    for (const word of sortLinked(lowerOf(clause))) {
-      const last = parts.length - 1;
-      if (heads.has(word) || last < 0) parts.push(word);
-      else parts[last] += ` ${word}`;
-    }
-    return parts;
-  });
-}
-
-/** Sorts what `links` join: "b and a" becomes "a and b". */
-function sortLinked(given: readonly string[]): readonly string[] {
-  const turned = [...given];
-  for (let at = 1; at < turned.length - 1; at++) {
-    const [before = '', link = '', after = ''] = turned.slice(at - 1, at + 2);
-    if (links.has(link) && after < before) turned.splice(at - 1, 3, after, link, before);
-  }
-  return turned;
 }

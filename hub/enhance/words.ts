@@ -231,10 +231,24 @@ export const names = spellingsOf(
 
 /** Numbers written as words, without "one", which is mostly a pronoun. */
 export const numerals: ReadonlyMap<string, string> = new Map(
-  wordsOf('two three four five six seven eight nine ten eleven twelve').map((word, at) => [
-    word,
-    String(at + 2),
-  ]),
+  wordsOf(
+    `two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
+    nineteen`,
+  )
+    .map((word, at) => [word, String(at + 2)] as const)
+    .concat(
+      wordsOf('twenty thirty forty fifty sixty seventy eighty ninety hundred').map(
+        (word, at) => [word, String(at * 10 + 20)] as const,
+      ),
+    ),
+);
+
+/** Ordinals in words, by their spelling in digits. */
+export const ordinals: ReadonlyMap<string, string> = new Map(
+  rowsOf(
+    `1st first | 2nd second | 3rd third | 4th fourth | 5th fifth | 6th sixth | 7th seventh | 8th eighth | 9th ninth |
+    10th tenth`,
+  ).map(([digits = '', word = '']) => [digits, word] as const),
 );
 
 /** The normalized spelling of each unit. Case matters: Mb is not MB. */

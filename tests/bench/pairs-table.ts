@@ -12,7 +12,7 @@ import { type Models, createModels } from '#models';
 import { createBreaker } from '#resilience';
 import { createTable } from '#store';
 import { type Vectors, createEmbeddedVectors } from '#vectors';
-import { compareGuarded } from '../../hub/enhance/guards.ts';
+import { type Verdict, compareGuarded } from '../../hub/enhance/guards.ts';
 import type { Judge } from '../../hub/enhance/judge.ts';
 import {
   type Lookup,
@@ -51,12 +51,18 @@ type Needs = {
   readonly embeddingModel: string;
 };
 
-/** The pairs of tests/data/prompt-pairs.json. */
+/** The pairs of the files `prompt-pairs*` in tests/data. */
 export function readPairs(): readonly PromptPair[] {
-  const file = join(import.meta.dirname, '..', 'data', 'prompt-pairs.json');
-  const pairs: unknown = JSON.parse(readFileSync(file, 'utf8'));
-  assert.ok(Array.isArray(pairs) && pairs.every(isPair));
-  return pairs;
+  return ['prompt-pairs', 'prompt-pairs-develop', 'prompt-pairs-held-out'].flatMap(name => {
+    const file = join(import.meta.dirname, '..', 'data', `${name}.json`);
+    const rows: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    assert.ok(Array.isArray(rows));
+    const pairs = rows.map((row: unknown) =>
+      isObject(row) ? { half: row['split'] === 'develop' ? 'tuning' : 'frozen', ...row } : row,
+    );
+    assert.ok(pairs.every(isPair));
+    return pairs;
+  });
 }
 
 function isPair(value: unknown): value is PromptPair {
@@ -69,11 +75,14 @@ function isPair(value: unknown): value is PromptPair {
   );
 }
 
-/** What the guards serve where there is no judge. */
-export function guardsAlone(pairs: readonly PromptPair[]): Column {
+/** The pairs to which the guards give one of these verdicts, without embeddings. */
+export function guardsAlone(
+  pairs: readonly PromptPair[],
+  verdicts: readonly Verdict[] = ['same', 'alike'],
+): Column {
   return columnOf(
     'guards alone',
-    pairs.map(pair => [pair, compareGuarded(pair.a, pair.b).verdict === 'same']),
+    pairs.map(pair => [pair, verdicts.includes(compareGuarded(pair.a, pair.b).verdict)]),
   );
 }
 

@@ -118,13 +118,124 @@ describe('not taken for the same are', () => {
   });
 });
 
-describe('left to a judge are', () => {
+describe('alike are', () => {
   test.for([
-    ['other words for it', 'Improve the speed of this query', 'Make this query run faster'],
-    ['known synonyms', 'Fix the bug in this function', 'Repair the bug in this function'],
+    ['synonyms', 'Fix the bug in this function', 'Repair the mistake in this function'],
+    ['idioms', 'Make this query faster', 'Speed up this query'],
     ['parts that were moved', 'In Python, sort a list', 'Sort a list in Python'],
+    ['clauses that were moved', 'If it fails, print why', 'Print why if it fails'],
     ['things named in turn', 'Compare Vue and Svelte', 'Compare Svelte and Vue'],
-  ] as const)('%s', ([, a, b]) => assert.equal(verdictOf(a, b), 'unsure'));
+    ['a number in words', 'Plan a 3-day trip to Lisbon', 'Plan a three day trip to Lisbon'],
+    ['a unit', 'Plan a 3d trip to Lisbon', 'Plan a 3-day trip to Lisbon'],
+    ['how and explain to me how', 'How do I exit vim?', 'Show me how to quit vim'],
+    ['times', 'Run the backup every night', 'Run the backup nightly'],
+    ['all and every', 'Delete all comments in it', 'Delete every comment in it'],
+    ['find and look for', 'Find unused imports', 'Look for unused imports'],
+    ['a verb in front', 'Regex for a German postcode', 'Write a regex for a German postcode'],
+    ['an article', 'Fix the tests of the parser', 'Fix tests of parser'],
+    ['active and passive', 'Which services does it call?', 'Which services are called by it?'],
+    ['a clause and a question', 'Which files import utils.ts?', 'List files that import utils.ts'],
+    ['capitals in other languages', 'wie nutze ich node', 'Wie nutze ich Node?'],
+  ] as const)('%s', ([, a, b]) => assert.ok(['alike', 'same'].includes(verdictOf(a, b))));
+});
+
+describe('who does what to whom is seen in', () => {
+  test.for([
+    ['questions', 'Which files import utils.ts?', 'Which files does utils.ts import?'],
+    ['the passive', 'Which files import utils.ts?', 'Which files are imported by utils.ts?'],
+    ['objects', 'Who invited Anna?', 'Who did Anna invite?'],
+    ['clauses', 'Find the user that banned root', 'Find the user that root banned'],
+    ['"from" and "to"', 'Move the file from src to lib', 'Move the file from lib to src'],
+    ['"of"', 'What is the parent of the child?', 'What is the child of the parent?'],
+    ['"by"', 'Divide the sum by the count', 'Divide the count by the sum'],
+    ['places', 'Put the key in a on the map in b', 'Put the key in b on the map in a'],
+    ['what an adjective belongs to', 'Use red apples and pears', 'Use red pears and apples'],
+    [
+      'a name before a noun',
+      'Connect a Redis client to a server',
+      'Connect a client to a Redis server',
+    ],
+    ['conditions', 'Stop if it fails and print it', 'Stop and print it if it fails'],
+  ] as const)('%s', ([, a, b]) => assert.equal(verdictOf(a, b), 'different'));
+});
+
+describe('not alike are', () => {
+  test.for([
+    ['one and many', 'Delete the branch of Anna', 'Delete the branches of Anna'],
+    ['another tense', 'Is the server of Anna down?', 'Was the server of Anna down?'],
+    ['doing and being done to', 'Show the calling function', 'Show the called function'],
+    [
+      'another kind of thing',
+      'Write a test for the class Foo_a',
+      'Write a test for the function Foo_a',
+    ],
+    ['to do and how to do', 'Delete a branch', 'How do I delete a branch?'],
+    ['who may', 'Can I delete this branch?', 'Can you delete this branch?'],
+    ['an added word', 'Explain the plan of the trip', 'Explain the plan of the long trip'],
+  ] as const)('%s', ([, a, b]) =>
+    assert.ok(!['alike', 'same'].includes(verdictOf(a, b)), compareGuarded(a, b).why),
+  );
+});
+
+describe('of the prompts of the tuning half', () => {
+  const prompts = [
+    ...new Set(readPairs().flatMap(({ a, b, half }) => (half === 'tuning' ? [a, b] : []))),
+  ];
+  const isHit = (a: string, b: string) => ['same', 'alike'].includes(compareGuarded(a, b).verdict);
+
+  test('each is the same as itself', () => {
+    for (const prompt of prompts)
+      assert.equal(compareGuarded(prompt, `${prompt} `).verdict, 'same');
+  });
+
+  test('none is one with another number', () => {
+    for (const prompt of prompts)
+      for (const { 0: digits, index } of prompt.matchAll(/\d+/g)) {
+        const end = index + digits.length;
+        const other = `${prompt.slice(0, index)}${Number(digits) + 1}${prompt.slice(end)}`;
+        assert.ok(!isHit(prompt, other), other);
+      }
+  });
+
+  test('none is one with a negation more', () => {
+    for (const prompt of prompts) {
+      const words = prompt.split(' ');
+      for (const negation of ['not', 'never', 'without'])
+        words.forEach((_, at) => {
+          const other = words.toSpliced(at, 0, negation).join(' ');
+          assert.ok(!isHit(prompt, other), other);
+        });
+    }
+  });
+
+  test('none is one with two of its names in each other’s place', () => {
+    const isName = (word = '') => /[/_.\d]|^\p{Lu}|\p{Ll}\p{Lu}/u.test(word.replace(/\W+$/, ''));
+    const swapped = new Set(['and', 'or']);
+    // The order of what is compared does not matter.
+    for (const prompt of prompts.filter(text => !text.startsWith('Compare'))) {
+      const words = prompt.split(' ');
+      for (let i = 1; i < words.length; i++)
+        for (let j = i + 1; j < words.length; j++) {
+          const [first = '', second = ''] = [words[i], words[j]];
+          // What "and" joins may change places.
+          const isJoined = j === i + 2 && swapped.has(words[i + 1] ?? '');
+          const isOpener = /[.?!:]$/.test(words[i - 1] ?? '') || /[.?!:]$/.test(words[j - 1] ?? '');
+          if (first === second || isOpener || isJoined || !isName(first) || !isName(second))
+            continue;
+          const other = words.with(i, second).with(j, first).join(' ');
+          assert.ok(!isHit(prompt, other), `${prompt} | ${other}`);
+        }
+    }
+  });
+});
+
+test('reasons quote the words that differ', () => {
+  const whyOf = (a: string, b: string) => compareGuarded(a, b).why;
+  assert.equal(whyOf('wait 10 ms', 'wait 10 s'), 'other numbers: “10ms” and “10s”');
+  assert.equal(
+    whyOf('Wrap this call', 'Encapsulate this request in a promise'),
+    'not explained: “wrap”, “call” and “Encapsulate”, “request”, “promise”',
+  );
 });
 
 test('a prompt is itself, whatever its length, and nothing else above the limit', () => {

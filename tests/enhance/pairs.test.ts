@@ -68,11 +68,11 @@ const percent = (column: Column, row: 'same meaning' | 'traps') => {
 };
 
 describe('the pairs', () => {
-  test('are 400, half of them traps, and half of each half frozen', () => {
+  test('are 700, half of them traps, and half of each half frozen', () => {
     const sizes = Object.groupBy(pairs, ({ same, half }) => `${half} ${same}`);
     assert.deepEqual(
       Object.values(sizes).map(group => group?.length),
-      [100, 100, 100, 100],
+      [175, 175, 175, 175],
     );
   });
 
@@ -82,26 +82,26 @@ describe('the pairs', () => {
     );
     const alike = Map.groupBy(prompts, ({ text }) => canonicalOf(text).sequence.join('\n'));
     const shared = [...alike.values()].filter(
-      group => new Set(group.map(({ pair }) => pair)).size > 1 && group.some(({ same }) => !same),
+      group => new Set(group.map(({ pair }) => pair)).size > 1,
     );
     // Prompts that stand in two pairs, letter by letter, are no mistake.
-    const mistaken = shared.filter(group => new Set(group.map(({ text }) => text)).size > 1);
+    const mistaken = shared
+      .map(group => group.filter(({ same }) => !same))
+      .filter(group => new Set(group.map(({ text }) => text)).size > 1);
     assert.deepEqual(mistaken, []);
   });
 });
 
 describe('of the frozen half', { timeout: 120_000 }, () => {
-  test('guards alone let one trap in a hundred through at the most, and hit 14 of a hundred', async ({
-    annotate,
-  }) => {
+  test('guards alone let no trap through, and hit 65 of a hundred', async ({ annotate }) => {
     const column = guardsAlone(frozen);
     await annotate(tableOf([column]));
-    assert.ok(percent(column, 'traps') <= 1);
-    assert.ok(percent(column, 'same meaning') >= 14);
+    assert.equal(percent(column, 'traps'), 0);
+    assert.ok(percent(column, 'same meaning') >= 65);
   });
 
   test('`verified` serves no more traps than its judge gets wrong', async ({ annotate }) => {
-    const alone = guardsAlone(frozen);
+    const alone = guardsAlone(frozen, ['same']);
     const without = await run(anything, 'verified, no judge');
     answering(truly);
     const right = await run({ ...anything, judge }, 'judge right');
@@ -132,8 +132,8 @@ describe('of the frozen half', { timeout: 120_000 }, () => {
     const absent = createJudge({ model: 'nobody:1b', deadlineMs: 10_000 }, { models, clock });
     const missing = await run({ ...anything, judge: absent }, 'judge missing');
     await annotate(tableOf([slow, missing]));
-    assert.deepEqual(slow.cells, guardsAlone(frozen).cells);
-    assert.deepEqual(missing.cells, guardsAlone(frozen).cells);
+    assert.deepEqual(slow.cells, guardsAlone(frozen, ['same']).cells);
+    assert.deepEqual(missing.cells, guardsAlone(frozen, ['same']).cells);
   });
 
   test('`threshold` serves what no guard objects to', async ({ annotate }) => {

@@ -24,7 +24,7 @@ import {
 import { scriptedJudge } from './scripted-judge.ts';
 
 const first = 'How do I undo my last git commit?';
-const reworded = 'Is there a good way to take back my last git commit?';
+const reworded = 'Is there a good way to step back from my last git commit?';
 const other = 'How do I undo my last git push?';
 
 describe('a prompt', () => {
@@ -47,7 +47,7 @@ describe('a prompt', () => {
     await scene.store(first);
     const found = await scene.find(other);
     assert.ok(found.kind === 'miss');
-    assert.equal(found.why, 'push and commit are two things');
+    assert.equal(found.why, '“push” and “commit” are two things');
     assert.deepEqual(judge.asked, []);
   });
 
@@ -173,14 +173,14 @@ describe('the mode `guarded`', () => {
     await scene.store(long);
     const early = await scene.find(longReworded, guarded);
     assert.ok(early.kind === 'miss');
-    assert.equal(early.why, 'shadow: explained');
+    assert.equal(early.why, 'shadow: the same request in other words');
     assert.equal((await scene.find(`Please, ${long}`, guarded)).kind, 'hit');
     const { hits, shadowHits } = await scene.cache.stats();
     assert.deepEqual([hits, shadowHits], [1, 1]);
     const threshold = await untilCalibrated(scene);
     const found = await scene.find(longReworded, guarded);
     assert.ok(found.kind === 'hit');
-    assert.equal(found.why, 'explained');
+    assert.equal(found.why, 'the same request in other words');
     assert.ok(found.similarity > threshold && threshold > 0.5, `${found.similarity} ${threshold}`);
     await scene.store(first);
     assert.equal((await scene.find(reworded, guarded)).kind, 'miss');
@@ -382,7 +382,7 @@ test('an explanation shows the nearest entries, what the guards say, and what wa
   const pushed = nearby.find(({ prompt }) => prompt === other) ?? assert.fail();
   assert.deepEqual(
     [pushed.verdict, pushed.why, pushed.label],
-    ['different', 'commit and push are two things', undefined],
+    ['different', '“commit” and “push” are two things', undefined],
   );
   assert.ok(nearby.every(({ similarity }) => similarity > -0.05));
 });

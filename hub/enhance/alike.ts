@@ -1,0 +1,194 @@
+import type { Canonical } from './canonical.ts';
+import type { Chunk, Clause, Term } from './clause-types.ts';
+import { type Structure, structureOf } from './clauses.ts';
+import { vocabulary } from './phrases.ts';
+import { sentencesOf } from './terms.ts';
+import { rowsOf } from './words.ts';
+
+/** What the words of two requests have to do with each other. `why` quotes words. */
+export type Explanation = {
+  /** `alike`: all differences are explained. `roles`: the same words do other things to each other. */
+  readonly kind: 'alike' | 'roles' | 'unexplained';
+  readonly why: string;
+};
+
+/** Longer requests, in words, are not explained. */
+const maxWords = 500;
+const maxQuoted = 6;
+
+type Wish = { readonly intent: string; readonly structure: Structure };
+
+/** Looks for an explanation of every difference between two requests. Understands only English. */
+export function explainDifferences(a: Canonical, b: Canonical): Explanation {
+  if (Math.max(a.tokens.length, b.tokens.length) > maxWords)
+    return { kind: 'unexplained', why: `longer than ${maxWords} words` };
+  if (![a, b].every(({ language }) => language === 'en' || language === undefined))
+    return caseless(a) === caseless(b)
+      ? { kind: 'alike', why: 'the same words, apart from capitals' }
+      : { kind: 'unexplained', why: 'other words, and not in English' };
+  const [left, right] = [wishesOf(a), wishesOf(b)];
+  const [mine, theirs] = [unmatched(left, right), unmatched(right, left)];
+  if (mine.length > 0 || theirs.length > 0)
+    return { kind: 'unexplained', why: `not explained: ${quoted(mine)} and ${quoted(theirs)}` };
+  if (a.payloadText !== b.payloadText)
+    return { kind: 'unexplained', why: 'the same request about another text' };
+  return left.length === right.length
+    ? explainWishes(left, right)
+    : { kind: 'unexplained', why: 'another number of sentences' };
+}
+
+const caseless = ({ head, payloadText, language }: Canonical) =>
+  JSON.stringify([
+    language,
+    payloadText,
+    ...head.map(({ kind, text }) => [kind, kind === 'word' ? text.toLowerCase() : text]),
+  ]);
+
+const wishesOf = ({ tokens }: Canonical): readonly Wish[] =>
+  sentencesOf(tokens).map(sentence => ({
+    intent: sentence.intent,
+    structure: structureOf(sentence),
+  }));
+
+const termsIn = (wishes: readonly Wish[]): readonly Term[] =>
+  wishes.flatMap(({ structure: { clauses } }) =>
+    clauses.flatMap(({ chunks }) => chunks.flatMap(({ terms }) => terms)),
+  );
+
+/** At most `maxQuoted` words, each in quotation marks. */
+export const quoted = (items: readonly string[]) =>
+  items
+    .slice(0, maxQuoted)
+    .map(item => `“${item}”`)
+    .join(', ') || 'nothing';
+
+/** Words of the first that are more frequent than in the second. */
+function unmatched(wishes: readonly Wish[], others: readonly Wish[]): readonly string[] {
+  const counts = new Map<string, number>();
+  const add = (stem: string, by: number) => {
+    const count = (counts.get(stem) ?? 0) + by;
+    counts.set(stem, count);
+    return count;
+  };
+  const contexts = (list: readonly Wish[]) => list.flatMap(({ structure }) => structure.context);
+  for (const { stem } of termsIn(others)) add(stem, 1);
+  for (const language of contexts(others)) add(language, 1);
+  const left = termsIn(wishes).filter(({ stem }) => stem !== '&' && add(stem, -1) < 0);
+  return [
+    ...left.map(({ raw }) => raw),
+    ...contexts(wishes).filter(language => add(language, -1) < 0),
+  ];
+}
+
+function explainWishes(left: readonly Wish[], right: readonly Wish[]): Explanation {
+  const pairs = left.flatMap((wish, at) => {
+    const other = right[at];
+    return other ? [[wish, other] as const] : [];
+  });
+  const other = pairs.find(([a, b]) => !isSameIntent(a, b));
+  if (other) {
+    const [mine, theirs] = other.map(({ intent }) => intent || 'do');
+    return { kind: 'unexplained', why: `“${mine}” and “${theirs}”` };
+  }
+  const terms = pairs.map(([a, b]) => pairedTerms(a.structure, b.structure));
+  if (terms.includes(undefined)) {
+    const [mine, theirs] = [left, right].map(list => quoted(termsIn(list).map(({ raw }) => raw)));
+    return { kind: 'roles', why: `the same words in other roles: ${mine} and ${theirs}` };
+  }
+  const form = terms.flatMap(list => list ?? []).find(([a, b]) => !isSameForm(a, b));
+  if (form) return { kind: 'unexplained', why: `“${form[0].raw}” and “${form[1].raw}”` };
+  return pairs.every(([a, b]) => isSameFrame(a.structure, b.structure))
+    ? { kind: 'alike', why: 'the same request in other words' }
+    : { kind: 'unexplained', why: 'another tense or another kind of thing' };
+}
+
+/** Pairs of intents that are the same request. `do`: no verb of asking, and a thing instead of an action. */
+const sameIntents = new Set(
+  rowsOf(
+    `what explain | what list | what do | explain do | list do | write do | summarize do | want howto |
+    whichlist list | which whichlist | which list | which give | explain explainhow | give list | give write |
+    give what | give do | suggest give | suggest write | suggest list | check whether | bywhom who`,
+  ).map(pair => pair.toSorted().join(' ')),
+);
+
+function isSameIntent(a: Wish, b: Wish): boolean {
+  if (a.intent === b.intent) return true;
+  const plain = a.intent === '' ? a : b;
+  const isAction = plain.structure.clauses[0]?.chunks[0]?.terms[0]?.isVerb ?? false;
+  const pair = [a.intent || 'do', b.intent || 'do'].toSorted().join(' ');
+  if (plain.intent !== '') return sameIntents.has(pair);
+  return isAction ? pair === 'do want' : sameIntents.has(pair);
+}
+
+/** The terms of both, each beside its counterpart; undefined if they have other roles. */
+function pairedTerms(a: Structure, b: Structure): readonly (readonly [Term, Term])[] | undefined {
+  for (const variant of [(clause: Clause) => clause, compounded]) {
+    const [left = [], right = []] = [a, b].map(({ clauses }) => ordered(clauses.map(variant)));
+    if (left.length === right.length && left.every(({ stem }, at) => stem === right[at]?.stem))
+      return left.flatMap((term, at) => {
+        const other = right[at];
+        return other ? [[term, other] as const] : [];
+      });
+  }
+  return undefined;
+}
+
+const isPlain = ({ head }: Clause) => head === 'main' || head === 'rel';
+const mark = (stem: string): Term => ({
+  stem,
+  form: 'plain',
+  raw: '',
+  isVerb: false,
+  isDefinite: false,
+});
+const byHead = <T extends { readonly head: string }>(a: T, b: T) =>
+  a.head < b.head ? -1 : Number(a.head > b.head);
+
+/**
+ * All terms, with the chunks of each clause in a fixed order. Chunks of the same head keep theirs. Subordinate clauses
+ * have a fixed order where there is only one clause to which they can belong.
+ */
+function ordered(clauses: readonly Clause[]): readonly Term[] {
+  const isFree = clauses.filter(({ head }) => head === 'main').length <= 1;
+  const sorted = isFree
+    ? [...clauses.filter(isPlain), ...clauses.filter(item => !isPlain(item)).toSorted(byHead)]
+    : clauses;
+  return sorted.flatMap(({ head, chunks }) => [
+    mark(head),
+    ...chunks.toSorted(byHead).flatMap(chunk => [mark(`(${chunk.head}`), ...chunk.terms]),
+  ]);
+}
+
+/** "the size of the bundle" as "the bundle size". */
+function compounded({ head, chunks }: Clause): Clause {
+  const done: Chunk[] = [];
+  for (const chunk of chunks) {
+    const last = done.at(-1);
+    const noun = last?.terms.at(-1);
+    const isCompound = noun && !noun.isVerb && (chunk.head === 'of' || chunk.head === 'in');
+    if (last && isCompound && chunk.terms.length > 0)
+      done[done.length - 1] = {
+        ...last,
+        terms: [...last.terms.slice(0, -1), ...chunk.terms, noun],
+      };
+    else done.push(chunk);
+  }
+  return { head, chunks: done };
+}
+
+function isSameForm(a: Term, b: Term): boolean {
+  // "user" may be a variable and "User" a type.
+  const isWord = a.stem.endsWith('~') && !vocabulary().plain.has(a.stem);
+  if (isWord && a.raw.toLowerCase() === b.raw.toLowerCase() && a.raw !== b.raw) return false;
+  const forms = new Set([a.form, b.form]);
+  if (forms.size === 1) return true;
+  if (forms.has('ing')) return !forms.has('ed') && !forms.has('passive');
+  if (forms.has('passive')) return forms.has('ed');
+  return !(forms.has('s') && forms.has('plain') && a.isDefinite && b.isDefinite);
+}
+
+function isSameFrame(a: Structure, b: Structure): boolean {
+  if (a.tense && b.tense && a.tense !== b.tense) return false;
+  if (a.context.join() !== b.context.join()) return false;
+  return !a.kinds.length || !b.kinds.length || a.kinds.join() === b.kinds.join();
+}

@@ -1,0 +1,282 @@
+import type { Chunk, Clause, Term } from './clause-types.ts';
+import { closed, vocabulary } from './phrases.ts';
+import {
+  type Lexeme,
+  type Sentence,
+  articles,
+  definite,
+  prepositions,
+  subordinators,
+} from './terms.ts';
+import { activeOf, whoOf } from './voice.ts';
+import { wordSet } from './words.ts';
+
+/** The roles of the words of a sentence. */
+export type Structure = {
+  readonly clauses: readonly Clause[];
+  /** The programming language, where the sentence only says in which language. */
+  readonly context: readonly string[];
+  /** Kinds of things beside an identifier or a path: "the function parseUrl". */
+  readonly kinds: readonly string[];
+  readonly tense: 'past' | 'present' | undefined;
+};
+
+type DraftChunk = { readonly head: string; readonly terms: Term[] };
+
+type Draft = {
+  readonly intent: string;
+  readonly clauses: { readonly head: string; readonly chunks: DraftChunk[] }[];
+  readonly kinds: string[];
+  isDefinite: boolean;
+  isPassive: boolean;
+};
+
+/** A word with those around it. */
+type Place = {
+  readonly lexeme: Lexeme;
+  readonly before: Lexeme | undefined;
+  readonly next: Lexeme | undefined;
+  readonly afterNext: Lexeme | undefined;
+};
+
+const be = wordSet('is are was were be been being am');
+const past = wordSet('was were did had');
+const present = wordSet('is are do does am');
+const perfect = wordSet('has have had');
+const relatives = wordSet('that which who');
+const coordinators = wordSet('and but or then');
+const subjects = wordSet('i you we they he she it can will has have should must');
+const languages = wordSet(
+  `javascript typescript python java kotlin scala ruby rust golang php perl haskell erlang elixir clojure bash
+  c++ c# lua julia matlab powershell sql zsh`,
+);
+
+/** Splits a sentence into clauses, and these at prepositions. */
+export function structureOf({ intent, lexemes: all }: Sentence): Structure {
+  const { lexemes, context } = withoutContext(all);
+  const draft: Draft = { intent, clauses: [], kinds: [], isDefinite: false, isPassive: false };
+  openClause(draft, 'main');
+  lexemes.forEach((lexeme, at) => {
+    const [before, next, afterNext] = [lexemes[at - 1], lexemes[at + 1], lexemes[at + 2]];
+    const place = { lexeme, before, next, afterNext };
+    const isRead = (lexeme.kind === 'word' ? readers : [readComma]).some(read =>
+      read(draft, place),
+    );
+    if (!isRead) addTerm(draft, place);
+  });
+  const clauses = draft.clauses
+    .filter(clause => !isBlank(clause))
+    .map(clause => (intent === 'bywhom' ? whoOf(clause) : clause))
+    .flatMap(activeOf)
+    .map(({ head, chunks }) => ({
+      head,
+      chunks: chunks.filter(chunk => chunk.head !== '' || chunk.terms.length > 0).map(sortedPairs),
+    }));
+  return { clauses, context, kinds: draft.kinds.toSorted(), tense: tenseOf(all) };
+}
+
+function tenseOf(lexemes: readonly Lexeme[]): Structure['tense'] {
+  const isPast = lexemes.some(({ text }) => past.has(text));
+  if (isPast === lexemes.some(({ text }) => present.has(text))) return undefined;
+  return isPast ? 'past' : 'present';
+}
+
+export const isVerb = (lexeme: Lexeme | undefined): boolean =>
+  lexeme !== undefined && (lexeme.form === 'ed' || vocabulary().verbs.has(lexeme.stem));
+
+const clauseOf = ({ clauses }: Draft) => clauses.at(-1) ?? { head: 'main', chunks: [] };
+const termsOf = (draft: Draft): Term[] => clauseOf(draft).chunks.at(-1)?.terms ?? [];
+const isBlank = ({ chunks }: Clause) => chunks.every(({ head, terms }) => !head && !terms.length);
+/** Whether a clause has only introductory parts so far, as "in Python,". */
+const isBare = ({ chunks }: Clause) => chunks.every(({ head, terms }) => head || !terms.length);
+
+function openClause(draft: Draft, head: string): true {
+  const last = draft.clauses.at(-1);
+  if (last?.head === 'main' && isBlank(last)) draft.clauses.pop();
+  draft.clauses.push({ head, chunks: [{ head: '', terms: [] }] });
+  draft.isDefinite = false;
+  return true;
+}
+
+function openChunk(draft: Draft, head: string): true {
+  clauseOf(draft).chunks.push({ head, terms: [] });
+  draft.isDefinite = false;
+  return true;
+}
+
+function addTerm(draft: Draft, { lexeme, before }: Place): void {
+  const isAction = isVerb(lexeme);
+  const form = draft.isPassive && lexeme.form === 'ed' ? 'passive' : lexeme.form;
+  const isDefinite = draft.isDefinite && (!isAction || definite.has(before?.text ?? ''));
+  termsOf(draft).push({ stem: lexeme.stem, form, raw: lexeme.raw, isVerb: isAction, isDefinite });
+  if (form === 'passive') draft.isPassive = false;
+  if (isAction && !isDefinite) draft.isDefinite = false;
+}
+
+const linkOf = (stem: string, raw: string): Term => ({
+  stem,
+  form: 'plain',
+  raw,
+  isVerb: false,
+  isDefinite: false,
+});
+
+/** Each returns whether it has dealt with the word. What none deals with is a term. */
+const readers: readonly ((draft: Draft, place: Place) => boolean)[] = [
+  readCoordinator,
+  readAuxiliary,
+  readRelative,
+  readDropped,
+  readPreposition,
+  readQuestion,
+  readTime,
+  readKind,
+];
+
+/** Behind "in Python," a clause only begins; before ", in Python" it goes on. */
+function readComma(draft: Draft, { lexeme: { kind }, next }: Place): boolean {
+  if (kind !== 'stop') return false;
+  const clause = clauseOf(draft);
+  const goesOn = next !== undefined && prepositions.has(next.text);
+  if (clause.head === 'main' && isBare(clause)) return openChunk(draft, '');
+  return clause.head === 'main' && goesOn ? true : openClause(draft, 'main');
+}
+
+/** "and" joins two words, or begins a clause. */
+function readCoordinator(draft: Draft, { lexeme: { text }, next, afterNext }: Place): boolean {
+  if (!coordinators.has(text)) return false;
+  const isPair =
+    (text === 'and' || text === 'or') &&
+    termsOf(draft).length > 0 &&
+    next !== undefined &&
+    !(isVerb(next) && hasObject(afterNext)) &&
+    !subordinators.has(next.text) &&
+    !prepositions.has(next.text);
+  if (!isPair) openClause(draft, 'main');
+  draft.isDefinite = false;
+  if (isPair || text !== 'and') termsOf(draft).push(linkOf(text === 'and' ? '&' : text, text));
+  return true;
+}
+
+/** Whether a word may be, or begin, the object of a verb before it. */
+const hasObject = (lexeme: Lexeme | undefined): boolean =>
+  lexeme !== undefined &&
+  lexeme.kind !== 'stop' &&
+  !be.has(lexeme.text) &&
+  !prepositions.has(lexeme.text);
+
+function readAuxiliary(draft: Draft, { lexeme: { text }, before, next }: Place): boolean {
+  const isWhich = draft.intent.startsWith('which');
+  if (be.has(text)) {
+    // In "which files are imported by X" and "files that are imported by X", the files are no subject.
+    draft.isPassive = !isWhich && !relatives.has(before?.text ?? '');
+    return true;
+  }
+  if (perfect.has(text)) return next?.text === 'been' || next?.form === 'ed';
+  if (/^(?:can|will)$/.test(text))
+    return clauseOf(draft).head === 'rel' && termsOf(draft).length === 0;
+  if (!/^(?:do|does|did)$/.test(text)) return false;
+  return isWhich && termsOf(draft).length > 0 ? openClause(draft, 'rel') : true;
+}
+
+/** "a function that sorts", "to sort" and "for sorting" are one. "files that are in src" are "files in src". */
+function readRelative(draft: Draft, { lexeme: { text }, before, next }: Place): boolean {
+  const isRelative =
+    (relatives.has(text) && beginsClause(before, next)) ||
+    (text === 'to' && isVerb(next)) ||
+    (text === 'for' && next?.form === 'ing' && isVerb(next));
+  if (!isRelative) return false;
+  return next && be.has(next.text) ? true : openClause(draft, 'rel');
+}
+
+function beginsClause(before: Lexeme | undefined, next: Lexeme | undefined): boolean {
+  if (!before || !next || prepositions.has(before.text)) return false;
+  const isSubject = [articles, definite, be, subjects].some(set => set.has(next.text));
+  return isSubject || /^(?:do|does|did)$/.test(next.text) || isVerb(next) || !isVerb(before);
+}
+
+function readDropped(draft: Draft, { lexeme: { text } }: Place): boolean {
+  if (text === 'all' && /^(?:list|which|give|what)/.test(draft.intent))
+    return isBare(clauseOf(draft));
+  if (text !== 'that' && !vocabulary().dropped.has(text)) return false;
+  draft.isDefinite ||= definite.has(text);
+  return true;
+}
+
+function readPreposition(draft: Draft, { lexeme: { text }, before, next }: Place): boolean {
+  if (subordinators.has(text)) return openClause(draft, text === 'whether' ? 'if' : text);
+  if (text === 'for' && /^(?:me|us)$/.test(next?.text ?? '')) return true;
+  const head = prepositions.get(text);
+  // "is using" is a verb.
+  if (head === undefined || (text === 'using' && be.has(before?.text ?? ''))) return false;
+  return openChunk(draft, head);
+}
+
+/** "which files import X" are the "files that import X". */
+function readQuestion(draft: Draft, { lexeme }: Place): boolean {
+  const isPredicate = isVerb(lexeme) && lexeme.form !== 'ed' && !isBare(clauseOf(draft));
+  if (draft.intent.startsWith('which') && draft.clauses.length === 1 && isPredicate)
+    openClause(draft, 'rel');
+  return false;
+}
+
+/** "every month" and "monthly" may stand anywhere in their clause. */
+function readTime(draft: Draft, { lexeme: { text, raw, stem } }: Place): boolean {
+  if (!/^every./.test(text)) return false;
+  clauseOf(draft).chunks.unshift({ head: '~time', terms: [linkOf(stem, raw)] });
+  return true;
+}
+
+function readKind(draft: Draft, { lexeme: { stem }, before, next }: Place): boolean {
+  const isNamed = [before, next].some(
+    other => other?.kind === 'identifier' || other?.kind === 'path',
+  );
+  if (!isNamed || !vocabulary().kinds.has(stem)) return false;
+  draft.kinds.push(stem);
+  return true;
+}
+
+/** Sorts what "and" joins where nothing but the two words belongs to it: "cons and pros" is "pros and cons". */
+function sortedPairs(chunk: Chunk): Chunk {
+  const terms = [...chunk.terms];
+  for (let at = 1; at < terms.length - 1; at++) {
+    const [before, left, link, right] = [terms[at - 2], ...terms.slice(at - 1, at + 2)];
+    if (!left || !right || (link?.stem !== '&' && link?.stem !== 'or')) continue;
+    const isAlone = before === undefined || before.isVerb || before.stem === 'difference';
+    if (isAlone && terms[at + 2]?.stem !== '&' && right.stem < left.stem)
+      terms.splice(at - 1, 3, right, link, left);
+  }
+  return { ...chunk, terms };
+}
+
+/** Takes out the one programming language of a sentence, where it only says in which language. */
+function withoutContext(lexemes: readonly Lexeme[]): {
+  readonly lexemes: readonly Lexeme[];
+  readonly context: readonly string[];
+} {
+  const isLanguage = ({ kind, text, raw }: Lexeme) =>
+    kind === 'name' ? languages.has(text) : /^(?:Go|C|R|Swift)$/.test(raw);
+  const [at = -1, ...others] = lexemes.flatMap((lexeme, index) =>
+    isLanguage(lexeme) ? [index] : [],
+  );
+  const language = lexemes[at];
+  const [before, next] = [lexemes[at - 1], lexemes[at + 1]];
+  const isObject = lexemes.some(({ stem }) => convertingStems.has(stem));
+  if (!language || others.length > 0 || isObject) return { lexemes, context: [] };
+  const context = [language.raw.toLowerCase().replace(/'s$/, '')];
+  const isLast = !next || next.kind === 'stop' || closed.has(next.text);
+  const hasClauses = at > 2 && lexemes.some(({ text }) => text === 'and' || text === 'but');
+  if (/^(?:in|with|using)$/.test(before?.text ?? '') && isLast && !hasClauses)
+    return { lexemes: lexemes.toSpliced(at - 1, 2), context };
+  const isFirst = lexemes
+    .slice(0, at)
+    .every(({ text }) => articles.has(text) || definite.has(text));
+  if (isFirst && next?.kind === 'word' && !isLast)
+    return { lexemes: lexemes.toSpliced(at, 1), context };
+  return { lexemes, context: [] };
+}
+
+/** With these, a language is what something becomes. */
+const convertingStems = wordSet(
+  'translate~ translat~ =convert =translate =rewrite =change changeinto port~ =migrate replaceby',
+);

@@ -1,0 +1,53 @@
+import { numerals, units } from './words.ts';
+
+const zeros: ReadonlyMap<string, string> = new Map([
+  ['hundred', '00'],
+  ['thousand', '000'],
+  ['million', '000000'],
+]);
+
+/**
+ * A number and the word behind it as one number: "10 ms", "one hour", "five hundred", "twenty five", "a dozen".
+ * Undefined if the word belongs to something else.
+ */
+export function amountOf(before: string, word: string): string | undefined {
+  const lower = word.toLowerCase();
+  const isOne = /^(?:an?|one)$/i.test(before);
+  const count = isOne ? '1' : before;
+  const scale = zeros.get(lower);
+  const isWhole = /^\d+$/.test(count);
+  if (scale !== undefined) return isWhole ? count + scale : undefined;
+  if (lower === 'dozen') return isWhole ? String(12 * Number(count)) : undefined;
+  const [tens, ones] = [Number(before), Number(numerals.get(lower))];
+  if (tens >= 20 && tens < 100 && tens % 10 === 0 && ones < 10) return String(tens + ones);
+  const unit = units.get(word);
+  // "a day" may be any day, and "one second" something that comes second.
+  const isUnit = isOne ? before.toLowerCase() === 'one' && lower !== 'second' : /\d$/.test(before);
+  return unit && isUnit ? count + unit : undefined;
+}
+
+/** Splits compounds that begin with a number: "two-page" into 2 and "page", "3-day" is 3d. */
+export function compoundOf(
+  text: string,
+): { readonly amount: string; readonly others: readonly string[] } | undefined {
+  const [, first = '', second = ''] = /^(\d+|\p{L}+)-(\p{L}[\p{L}-]*)$/u.exec(text) ?? [];
+  const isDigits = /^\d/.test(first);
+  const lower = first.toLowerCase();
+  const number = isDigits ? first : lower === 'one' ? '1' : numerals.get(lower);
+  const [head = '', ...rest] = second.split('-');
+  if (!number) return undefined;
+  const amount = amountOf(lower === 'one' ? 'one' : number, head);
+  if (amount) return { amount, others: rest };
+  // "5-rc" is a version.
+  return isDigits ? undefined : { amount: number, others: [head, ...rest] };
+}
+
+/** A number as written in one piece, without separators of thousands, its unit in normalized spelling. */
+export function numberOf(written: string, isEnglish: boolean): string {
+  const [, currency = '', digits = written, unit = ''] =
+    /^([$€]?)(.*?\d)(%|\p{L}+)?$/u.exec(written) ?? [];
+  const isThousands = isEnglish && /^\d{1,3}(?:,\d{3})+$/.test(digits);
+  const amount = isThousands ? digits.replaceAll(',', '') : digits;
+  if (unit === 'k' && /^\d+$/.test(amount)) return `${amount}000`;
+  return amount + (units.get(unit) ?? unit) + (units.get(currency) ?? '');
+}

@@ -1,0 +1,93 @@
+import { amountOf, compoundOf, numberOf } from './numbers.ts';
+import * as words from './words.ts';
+
+/** Kinds of tokens. `sign` is an operator or a bracket, `stop` is punctuation. */
+export type Kind = 'word' | 'name' | 'number' | 'path' | 'identifier' | 'quote' | 'sign' | 'stop';
+
+export type Token = {
+  readonly kind: Kind;
+  /** Normalized spelling. Words keep their case. */
+  readonly text: string;
+};
+
+const pieces = new RegExp(
+  [
+    '(?<quote>`[^`\\n]+`|"[^"\\n]*"|(?<![\\p{L}\\p{N}])\'[^\'\\n]+\'(?![\\p{L}\\p{N}]))',
+    '(?<path>[a-z][a-z+.-]*://\\S+|(?<!\\S)--?[A-Za-z][\\w-]*|[\\w.@*:+~-]{0,200}[\\\\/][\\w.@*:+\\\\/~-]*)',
+    '(?<dotted>\\.?[A-Za-z_$][\\w-]*(?:\\.[A-Za-z_][\\w-]*)+|(?<!\\S)\\.[A-Za-z][\\w-]*)',
+    '(?<call>[A-Za-z_$][\\w$]*\\(\\))',
+    '(?<number>[$€]?v?\\d+(?:[.,:]\\d+)*(?:-[a-z]+(?:\\.\\d+)*)?(?:%|[\\p{L}]+)?)(?![\\p{L}\\p{N}_])',
+    "(?<word>\\p{L}[\\p{L}\\p{M}\\p{N}_$]*(?:['-][\\p{L}\\p{N}]+)*(?:\\+\\+|#)?|_[\\w$]+)",
+    '(?<sign>[=!<>]=+|->|=>|&&|\\|\\||!(?=[\\w(])|[-+*=<>&|^%~@#$()[\\]{}]|\\d+)',
+    '(?<stop>[.?!;:,¿¡]+)',
+    '(?<other>\\S)',
+  ].join('|'),
+  'gu',
+);
+
+const identifier = /_|\d|\p{Ll}\p{Lu}|\p{Lu}\p{Ll}+\p{Lu}/u;
+
+/** Splits a text in plain typography into tokens. `isEnglish`: commas separate thousands. */
+export function tokensOf(text: string, isEnglish: boolean): readonly Token[] {
+  const found = [...text.matchAll(pieces)].map(({ groups = {} }) => groups);
+  const isMixed = mixedNames(found);
+  const tokens: Token[] = [];
+  for (const groups of found) {
+    const token = tokenOf(groups, isEnglish, isMixed);
+    const before = tokens.at(-1);
+    const isCounted = before?.kind === 'number' || /^(?:an?|one)$/i.test(before?.text ?? '');
+    const amount = before && isCounted && amountOf(before.text, groups['word'] ?? token.text);
+    const compound =
+      token.text.includes('-') && !groups['path'] ? compoundOf(token.text) : undefined;
+    if (amount) tokens[tokens.length - 1] = { kind: 'number', text: amount };
+    else if (compound)
+      tokens.push(
+        { kind: 'number', text: compound.amount },
+        ...compound.others.map(text => ({ kind: 'word', text }) as const),
+      );
+    else tokens.push(token);
+  }
+  return tokens;
+}
+
+type Groups = Readonly<Record<string, string | undefined>>;
+
+const wordOf = ({ dotted, word }: Groups): string => dotted ?? word ?? '';
+
+/** Names with two spellings in one text, which is then about the spelling. */
+function mixedNames(found: readonly Groups[]): ReadonlySet<string | undefined> {
+  const written = Map.groupBy(new Set(found.map(wordOf)), word =>
+    words.names.get(word.toLowerCase()),
+  );
+  return new Set(
+    [...written].filter(([, spellings]) => spellings.length > 1).map(([name]) => name),
+  );
+}
+
+function tokenOf(
+  groups: Groups,
+  isEnglish: boolean,
+  isMixed: ReadonlySet<string | undefined>,
+): Token {
+  const { quote, path, dotted, call, number, word, sign, other } = groups;
+  if (quote) return { kind: 'quote', text: quote };
+  if (path) return { kind: 'path', text: path.replace(/(?<=[\w/])[.:]+$/, '') };
+  const name = words.names.get(wordOf(groups).toLowerCase());
+  if (name)
+    return isMixed.has(name)
+      ? { kind: 'identifier', text: wordOf(groups) }
+      : { kind: 'name', text: name };
+  if (dotted ?? call) return { kind: 'identifier', text: dotted ?? call ?? '' };
+  const ordinal = number && words.ordinals.get(number);
+  if (ordinal) return { kind: 'word', text: ordinal };
+  if (number) return { kind: 'number', text: numberOf(number, isEnglish) };
+  if (word) return wordToken(word);
+  if (sign ?? other) return { kind: 'sign', text: sign ?? other ?? '' };
+  return { kind: 'stop', text: groups['stop'] ?? '' };
+}
+
+function wordToken(word: string): Token {
+  const numeral = words.numerals.get(word.toLowerCase());
+  if (numeral) return { kind: 'number', text: numeral };
+  return { kind: identifier.test(word) ? 'identifier' : 'word', text: word };
+}
