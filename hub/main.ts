@@ -30,7 +30,7 @@ import {
   serversFileOf,
   withTags,
 } from '#config';
-import { type Log, HubError, addressOf, messageOf, systemClock } from '#core';
+import { type Log, HubError, addressOf, errorCodeOf, messageOf, systemClock } from '#core';
 import { type Redaction, createKnownSecrets, createRedaction, openLog } from '#telemetry';
 import type { ConfigFiles } from './app/wire-config.ts';
 
@@ -43,7 +43,7 @@ async function readDotenv(): Promise<string> {
   try {
     return await readFile('.env', 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '';
+    if (errorCodeOf(error) === 'ENOENT') return '';
     throw new HubError(
       'HUB_CONFIG_INVALID',
       `.env: the file cannot be read (${messageOf(error)}). Let this user read it, or remove it`,

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { type Event, createEmitter } from '#core';
+import { createEmitter } from '#core';
 import type {
   ActivityFilter,
   Bytes,
@@ -37,9 +37,8 @@ export function createActivity(
   const { redaction } = needs;
   const columns = createCallColumns(maxCalls);
   const payloads = createPayloadRing(maxPayloadBytes, maxKeptBytes);
-  const { event, fire } = createEmitter<undefined>();
+  const { event: changed, fire } = createEmitter<undefined>();
   let lastId = 0;
-  let listeners = 0;
 
   /** An uncut message is valid JSON: the hub checked it when it was relayed. */
   function payloadOf(bytes: Buffer, length: number): Payload {
@@ -54,20 +53,6 @@ export function createActivity(
     return call.name === undefined ? call : { ...call, name: redaction.text(call.name) };
   }
 
-  /** Fires on each call. It runs on the hot path: listeners must only note that something changed. */
-  const changed: Event<undefined> = listener => {
-    const subscription = event(listener);
-    let isSubscribed = true;
-    listeners++;
-    return {
-      [Symbol.dispose]() {
-        subscription[Symbol.dispose]();
-        if (isSubscribed) listeners--;
-        isSubscribed = false;
-      },
-    };
-  };
-
   return {
     /** The id of the newest call; 0 before the first call. */
     get lastId(): number {
@@ -76,7 +61,7 @@ export function createActivity(
     record(call: CallRecord): void {
       lastId++;
       columns.write(lastId % maxCalls, lastId, call, payloads.write(call.request, call.reply));
-      if (listeners > 0) fire(undefined);
+      fire(undefined);
     },
     /** The calls that match the filter, the newest first, at most `limit` of them. */
     list(filter: ActivityFilter, limit: number): readonly CallSummary[] {
@@ -102,6 +87,7 @@ export function createActivity(
         reply: messages && payloadOf(messages.second, call.replyBytes),
       };
     },
+    /** Fires on each call. It runs on the hot path: listeners must only note that something changed. */
     changed,
   };
 }

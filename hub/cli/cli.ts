@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { findClosest } from '#config';
-import { HubError, kindOf } from '#core';
+import { HubError, errorCodeOf, kindOf } from '#core';
 import { type Command, type ExitCode, type Positional, type Run, optionTypes } from './command.ts';
 import * as loaders from './loaders.ts';
 import type { CliNeeds } from './needs.ts';
@@ -66,8 +66,8 @@ function parseArguments(command: Command, args: readonly string[]): Values | str
     const words = namePositionals(expected, positionals);
     return typeof words === 'string' ? words : { ...values, ...words };
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-    if (!(error instanceof Error) || !code.startsWith('ERR_PARSE_ARGS')) throw error;
+    const isUsage = errorCodeOf(error)?.startsWith('ERR_PARSE_ARGS');
+    if (!(error instanceof Error) || !isUsage) throw error;
     const [, given] = /^Unknown option '--([^']+)'/.exec(error.message) ?? [];
     const names = [...Object.keys(command.options), 'help'];
     const meant = given === undefined ? undefined : findClosest(given, names);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { extname, resolve } from 'node:path';
-import { HubError, messageOf } from '#core';
+import { HubError, errorCodeOf, messageOf } from '#core';
 import type { Environment } from './variables.ts';
 
 /** A file that a config was read from, and a digest of its content. */
@@ -22,7 +22,7 @@ export function snapshotOf(path: string, text: string | undefined): FileSnapshot
 
 export const unreadableSnapshot = (path: string, error: unknown): FileSnapshot => ({
   path,
-  digest: isAbsent(error) ? undefined : String(codeOf(error)),
+  digest: isAbsent(error) ? undefined : String(errorCodeOf(error)),
   length: 0,
 });
 
@@ -64,15 +64,12 @@ export function unreadable(file: string, cause: unknown, remedy = missingConfigR
 /** Why a file cannot be read, as the end of a sentence. */
 export function whyUnreadable(error: unknown): string {
   if (isAbsent(error)) return 'there is no such file';
-  return codeOf(error) === 'EISDIR'
+  return errorCodeOf(error) === 'EISDIR'
     ? 'it is a folder. Name a file in it'
     : `it cannot be read (${messageOf(error)})`;
 }
 
-export const codeOf = (error: unknown): unknown =>
-  error instanceof Error && 'code' in error ? error.code : undefined;
-
-const isAbsent = (error: unknown) => ['ENOENT', 'ENOTDIR'].includes(String(codeOf(error)));
+const isAbsent = (error: unknown) => ['ENOENT', 'ENOTDIR'].includes(String(errorCodeOf(error)));
 
 /** Reads a file. Replaced where a shipped file stands in for a missing one. */
 export type ReadBytes = (path: string) => Promise<Buffer>;
@@ -93,7 +90,7 @@ export function createShippedFiles(inPlaceOf: Readonly<Record<string, string>>) 
       return bytes;
     } catch (error) {
       const file = shipped.get(absolute);
-      if (file === undefined || codeOf(error) !== 'ENOENT') throw error;
+      if (file === undefined || errorCodeOf(error) !== 'ENOENT') throw error;
       return await readFile(file);
     }
   };

@@ -16,3 +16,9 @@ export function addressOf(listening: {
   const name = localHosts.includes(host) ? 'localhost' : isIPv6(host) ? `[${host}]` : host;
   return `${isSecure ? 'https' : 'http'}://${name}:${port}`;
 }
+
+/** A URL without user, password, query and fragment, which may contain secrets. */
+export function withoutSecrets(url: string | URL): string {
+  const { origin, pathname } = new URL(url);
+  return `${origin}${pathname}`;
+}

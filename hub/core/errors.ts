@@ -112,6 +112,10 @@ export function kindOf(error: unknown): ErrorKind {
   return error instanceof HubError ? codes[error.code] : 'internal';
 }
 
+/** The code of an error of Node or of the system, such as `ENOENT`. */
+export const errorCodeOf = (error: unknown): string | undefined =>
+  error instanceof Error && 'code' in error ? String(error.code) : undefined;
+
 /** Returns the message of any thrown value, followed by the messages of its causes. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);

@@ -14,6 +14,7 @@ export function createEmitter<T>(onError: (error: unknown) => void = reportLater
       return { [Symbol.dispose]: () => void subscriptions.delete(subscription) };
     },
     fire(event) {
+      if (subscriptions.size === 0) return;
       for (const subscription of Array.from(subscriptions)) {
         // A listener called earlier may have disposed this subscription.
         if (!subscriptions.has(subscription)) continue;

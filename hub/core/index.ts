@@ -8,7 +8,7 @@ export {
   waitAtMost,
   within,
 } from './abort.ts';
-export { addressOf } from './address.ts';
+export { addressOf, withoutSecrets } from './address.ts';
 export { type BackoffOptions, backoffMs } from './backoff.ts';
 export { freeBuffer, moveToPages } from './buffer-memory.ts';
 export { type Clock, type Timer, createTicker, durationText, systemClock } from './clock.ts';
@@ -18,6 +18,7 @@ export {
   type ErrorKind,
   HubError,
   codes,
+  errorCodeOf,
   kindOf,
   messageOf,
   retryable,

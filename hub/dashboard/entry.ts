@@ -1,4 +1,5 @@
 import type { LocalLaunch, RemoteLaunch, ServerConfig } from '#config';
+import { withoutSecrets } from '#core';
 import { planLaunch, runtimeOf } from '#servers';
 
 /** Keys that no page shows, because their values may be secrets. */
@@ -35,7 +36,7 @@ export function entryOf(config: ServerConfig): Readonly<Record<string, unknown>>
 
 const remoteEntry = ({ transport, url, headers }: RemoteLaunch) => ({
   transport,
-  url: addressOf(url),
+  url: withoutSecrets(url),
   headers: hideAll(headers),
 });
 
@@ -68,12 +69,6 @@ function localEntry({ package: wanted, sandbox, ...launch }: LocalLaunch) {
   };
 }
 
-/** A URL without user, password and query, which may contain secrets. */
-function addressOf(url: string): string {
-  const { origin, pathname } = new URL(url);
-  return `${origin}${pathname}`;
-}
-
 /** Isolation of a server, in the words of its page. */
 export type SandboxView = {
   /** False for a process on the hub's machine. */
@@ -89,7 +84,7 @@ export function sandboxOf(config: ServerConfig, backend: 'docker' | 'process'): 
       isThere: true,
       rows: [
         ['Runs', 'elsewhere: the hub only speaks to it'],
-        ['Address', addressOf(launch.url)],
+        ['Address', withoutSecrets(launch.url)],
       ],
     };
   // No plan: the command has no image, so the server cannot run. Paths of data folders are not shown.

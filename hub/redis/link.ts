@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { type Clock, type Log, backoffMs, messageOf } from '#core';
+import { type Clock, type Log, backoffMs, errorCodeOf, messageOf } from '#core';
 
 export type RedisOptions = {
   /** Such as redis://user:password@host:6379/0; no message shows the password. A Redis Cluster is not supported. */
@@ -207,7 +207,7 @@ export function createRedisLink(
 
 /** True if the other end of a socket is gone: reading and writing report that by different codes. */
 const isLoss = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && ['EPIPE', 'ECONNRESET'].includes(String(error.code));
+  ['EPIPE', 'ECONNRESET'].includes(errorCodeOf(error) ?? '');
 
 /**
  * One deadline for each of many waits, all of the same length. They pass in the order in which the waits began, so one

@@ -1,4 +1,4 @@
-import type { JsonObject } from '#core';
+import { type JsonObject, withoutSecrets } from '#core';
 import { leftOutOf } from './listing/listing-cache.ts';
 import type { Server } from './server-types.ts';
 
@@ -69,12 +69,6 @@ export function describeServer(server: Server): JsonObject {
     resource_templates: listing.template.length,
     prompts: listing.prompt.length,
   };
-}
-
-/** The URL without user, password and query, which may hold keys. */
-function withoutSecrets(url: string): string {
-  const { origin, pathname } = new URL(url);
-  return `${origin}${pathname}`;
 }
 
 /** The names of the tools, resources and prompts of a server, for the page of that server. */

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { chmod, lstat, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { HubError, isObject, messageOf, tryParseJson } from '#core';
-import { isCode, readOrMakeKey } from './key-file.ts';
+import { HubError, errorCodeOf, isObject, messageOf, tryParseJson } from '#core';
+import { readOrMakeKey } from './key-file.ts';
 import { removeTempFiles, writeWhole } from './write-whole.ts';
 
 /** The data folder: everything the hub writes to disk. One hub at a time holds it. */
@@ -87,7 +87,7 @@ async function makePrivate(file: string): Promise<void> {
     await (await open(file, 'wx', 0o600)).close();
     return;
   } catch (error) {
-    if (!isCode(error, 'EEXIST')) throw error;
+    if (errorCodeOf(error) !== 'EEXIST') throw error;
   }
   const stats = await lstat(file);
   const uid = process.geteuid?.();
@@ -119,7 +119,7 @@ async function readOrMakeId(file: string, newId: () => string): Promise<string> 
   try {
     id = (await readFile(file, 'utf8')).trim();
   } catch (error) {
-    if (!isCode(error, 'ENOENT')) throw error;
+    if (errorCodeOf(error) !== 'ENOENT') throw error;
     const made = newId();
     await writeWhole(file, `${made}\n`);
     return made;

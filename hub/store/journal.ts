@@ -1,7 +1,6 @@
 import { open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { messageOf } from '#core';
-import { isCode } from './key-file.ts';
+import { errorCodeOf, messageOf } from '#core';
 import { type WriteFailureNeeds, createWriteFailures } from './write-failures.ts';
 import { syncFolder } from './write-whole.ts';
 
@@ -25,7 +24,7 @@ const systemDisk = {
     try {
       return await readFile(path);
     } catch (error) {
-      if (isCode(error, 'ENOENT')) return undefined;
+      if (errorCodeOf(error) === 'ENOENT') return undefined;
       throw error;
     }
   },

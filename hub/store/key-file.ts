@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, link, open, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { errorCodeOf } from '#core';
 import { syncFolder } from './write-whole.ts';
 
 /** File in the data folder with the token for tool calls. The hub creates it where containers can reach its port. */
@@ -45,8 +46,8 @@ async function openIfPresent(file: string): Promise<FileHandle | undefined> {
   try {
     return await open(file, readFlags);
   } catch (error) {
-    if (isCode(error, 'ENOENT')) return undefined;
-    if (!isCode(error, 'ELOOP')) throw error;
+    if (errorCodeOf(error) === 'ENOENT') return undefined;
+    if (errorCodeOf(error) !== 'ELOOP') throw error;
     throw new Error(`${file} is a symbolic link. ${remedy}`, { cause: error });
   }
 }
@@ -73,12 +74,9 @@ async function createKey(file: string): Promise<void> {
     await link(tempFile, file);
   } catch (error) {
     // Another process created the file in the meantime; its key is used.
-    if (!isCode(error, 'EEXIST')) throw error;
+    if (errorCodeOf(error) !== 'EEXIST') throw error;
   } finally {
     await rm(tempFile, { force: true });
   }
   await syncFolder(dirname(file));
 }
-
-export const isCode = (error: unknown, code: string) =>
-  error instanceof Error && 'code' in error && error.code === code;

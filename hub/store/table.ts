@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { type Log, isObject, messageOf, setBounded } from '#core';
-import { isCode } from './key-file.ts';
+import { type Log, errorCodeOf, isObject, messageOf, setBounded } from '#core';
 import { type WriteFailureNeeds, createWriteFailures } from './write-failures.ts';
 import { writeWhole } from './write-whole.ts';
 
@@ -75,7 +74,7 @@ async function read(file: string, log: Log): Promise<Map<string, string>> {
       if (typeof value === 'string') entries.set(key, value);
     return entries;
   } catch (error) {
-    if (!isCode(error, 'ENOENT'))
+    if (errorCodeOf(error) !== 'ENOENT')
       log.warn(
         { file, error: messageOf(error) },
         'a file of the hub could not be read: starting with an empty one',

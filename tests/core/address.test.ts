@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { addressOf } from '#core';
+import { addressOf, withoutSecrets } from '#core';
 
 test.for([
   ['127.0.0.1', false, 'http://localhost:9090'],
@@ -18,3 +18,10 @@ test.for([
     assert.equal(addressOf({ host, port: 9090, isSecure }), address);
   },
 );
+
+test.each([
+  ['https://user:pw@host.test:8443/a/mcp?key=1#x', 'https://host.test:8443/a/mcp'],
+  ['http://host.test', 'http://host.test/'],
+])('%s is shown as %s', (url, text) => {
+  assert.equal(withoutSecrets(url), text);
+});

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { HubError, kindOf, messageOf } from '#core';
+import { HubError, errorCodeOf, kindOf, messageOf } from '#core';
 import { describe, test } from 'vitest';
 
 test('an error keeps its code, message, cause and facts', () => {
@@ -19,6 +19,14 @@ test('the kind follows from the code, and what is not ours is internal', () => {
   assert.equal(kindOf(new HubError('HUB_CALL_TIMEOUT', 'late')), 'timeout');
   for (const thrown of [new Error('x'), 'x', undefined, null, { code: 'HUB_CALL_TIMEOUT' }])
     assert.equal(kindOf(thrown), 'internal');
+});
+
+test.each([
+  [Object.assign(new Error('x'), { code: 'ENOENT' }), 'ENOENT'],
+  [new Error('x'), undefined],
+  [{ code: 'ENOENT' }, undefined],
+])('the code of %o is %s', (error, code) => {
+  assert.equal(errorCodeOf(error), code);
 });
 
 describe('messageOf', () => {

@@ -1,6 +1,6 @@
 import { mkdir, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { HubError } from '#core';
+import { HubError, errorCodeOf } from '#core';
 import { readAsset } from '../assets.ts';
 import { type Command, configOption, jsonOption } from '../command.ts';
 import { textOf, usageError } from '../values.ts';
@@ -48,7 +48,7 @@ async function writeNew(file: string, text: string): Promise<void> {
   try {
     await mkdir(dirname(file), { recursive: true });
     await using handle = await open(file, 'wx').catch(cause => {
-      throw isExisting(cause) ? conflictAt(file, cause) : cause;
+      throw errorCodeOf(cause) === 'EEXIST' ? conflictAt(file, cause) : cause;
     });
     try {
       await handle.writeFile(text);
@@ -61,9 +61,6 @@ async function writeNew(file: string, text: string): Promise<void> {
     throw unwritable(file, error);
   }
 }
-
-const isExisting = (error: unknown) =>
-  error instanceof Error && 'code' in error && error.code === 'EEXIST';
 
 const conflictAt = (file: string, cause: unknown) =>
   new HubError(

@@ -1,7 +1,7 @@
 import { access, mkdir, open, readFile, readdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { unwritable } from '#config';
-import { HubError, messageOf } from '#core';
+import { HubError, errorCodeOf, messageOf } from '#core';
 
 /** Replaces a file atomically, like `writeWhole` of the store. */
 export type WriteWhole = (file: string, text: string, check: () => Promise<void>) => Promise<void>;
@@ -35,7 +35,7 @@ export async function readExactly(file: string): Promise<string | undefined> {
     return text;
   } catch (error) {
     if (error instanceof HubError) throw error;
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const code = errorCodeOf(error);
     if (code === 'ENOENT') return undefined;
     if (code === 'EISDIR') throw unreadable(file, 'it is a folder. Name a file in it', error);
     throw unreadable(file, `it cannot be read (${messageOf(error)}). Let this user read it`, error);

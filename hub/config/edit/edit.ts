@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { HubError, type JsonObject, messageOf } from '#core';
+import { HubError, type JsonObject, errorCodeOf, messageOf } from '#core';
 import type { Config } from '../config.ts';
 import { type Difference, diffConfigs } from '../diff.ts';
 import { parseText } from '../document.ts';
@@ -8,7 +8,6 @@ import { inheritedServer } from '../extends.ts';
 import {
   type ReadBytes,
   type ReadText,
-  codeOf,
   formatOf,
   misnamed,
   readText,
@@ -201,7 +200,8 @@ const remedies = new Map([
 export function unwritable(file: string, error: unknown): HubError {
   if (error instanceof HubError) return error;
   const remedy =
-    remedies.get(String(codeOf(error))) ?? `${messageOf(error)}. Fix that, or name another file`;
+    remedies.get(String(errorCodeOf(error))) ??
+    `${messageOf(error)}. Fix that, or name another file`;
   const message = `${file} cannot be written and is unchanged: ${remedy}`;
   return new HubError('HUB_CONFIG_UNWRITABLE', message, { cause: error });
 }

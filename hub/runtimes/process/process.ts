@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import path from 'node:path';
-import { type Clock, HubError, messageOf } from '#core';
+import { type Clock, HubError, errorCodeOf, messageOf } from '#core';
 import { type LaunchSpec, type ProcessTarget, type Runtime, throwIfCancelled } from '#runtimes';
 import { createInstance } from './instance.ts';
 import { createWatcher } from './watcher.ts';
@@ -72,7 +72,7 @@ async function start(
 }
 
 function startError(server: string, command: string, error: unknown): HubError {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = errorCodeOf(error);
   if (code === 'ENOENT')
     return new HubError('HUB_COMMAND_MISSING', `${server}: ${missing(command)}`, { cause: error });
   const isForbidden = code === 'EACCES' || code === 'EPERM';

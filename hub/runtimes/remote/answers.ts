@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { HubError, isObject, tryParseJson } from '#core';
-import { type RemoteEndpoint, type HttpClient, shown } from './http-client.ts';
+import { HubError, isObject, tryParseJson, withoutSecrets } from '#core';
+import type { RemoteEndpoint, HttpClient } from './http-client.ts';
 
 /** Maximum length of an error body. The rest is not read. */
 export const maxErrorBytes = 65_536;
@@ -56,7 +56,7 @@ export function refusalOf(
   const quoted = shortened(redact(quote(response, body)));
   return new HubError(
     'HUB_REMOTE_UNREACHABLE',
-    `${server} at ${shown(url)} ${redact(explain(url, response))}${quoted && `. It says: ${quoted}`}`,
+    `${server} at ${withoutSecrets(url)} ${redact(explain(url, response))}${quoted && `. It says: ${quoted}`}`,
     { data: { server, status, retryable: status === 429 || status >= 500 } },
   );
 }
@@ -77,7 +77,7 @@ function explain(url: URL, response: IncomingMessage): string {
 
 function locationOf(location: string, base: URL): string {
   const target = URL.parse(location, base.href);
-  return target ? shown(target) : 'an address that is no URL';
+  return target ? withoutSecrets(target) : 'an address that is no URL';
 }
 
 /** The server's own error message: a JSON-RPC error or plain text. HTML is ignored. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { type Clock, type Log, HubError, http, https, messageOf } from '#core';
+import { type Clock, type Log, HubError, http, https, messageOf, withoutSecrets } from '#core';
 import type { Channel } from '#jsonrpc';
 import type { LaunchSpec } from '#runtimes';
 
@@ -100,7 +100,7 @@ export function createHttpClient(
         reject(
           new HubError(
             'HUB_REMOTE_UNREACHABLE',
-            `${options.server} cannot be reached at ${shown(target)}: ${messageOf(cause)}. Check that it runs and that "url" is right`,
+            `${options.server} cannot be reached at ${withoutSecrets(target)}: ${messageOf(cause)}. Check that it runs and that "url" is right`,
             { cause, data: { server: options.server, retryable: true } },
           ),
         );
@@ -115,9 +115,4 @@ export function createHttpClient(
       return promise;
     },
   };
-}
-
-/** A URL for messages: without credentials and query, which may be secrets. */
-export function shown(url: URL): string {
-  return url.origin + url.pathname;
 }

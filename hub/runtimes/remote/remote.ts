@@ -1,5 +1,5 @@
 import { unescape } from 'node:querystring';
-import { type Clock, type Log, HubError, createAbortScope, http } from '#core';
+import { type Clock, type Log, HubError, createAbortScope, http, withoutSecrets } from '#core';
 import {
   type Exit,
   type Instance,
@@ -15,7 +15,6 @@ import {
   type Transport,
   createAgents,
   createHttpClient,
-  shown,
 } from './http-client.ts';
 import { openSse } from './sse.ts';
 import { createStreamable } from './streamable.ts';
@@ -82,7 +81,7 @@ function createInstance(
     return { detail: reason };
   });
   return {
-    about: { url: shown(endpoint.url) },
+    about: { url: withoutSecrets(endpoint.url) },
     channel,
     ...(transport.mayKeepSessions && { mayKeepSessions: transport.mayKeepSessions }),
     exited,

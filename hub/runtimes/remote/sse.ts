@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
-import { HubError, messageOf } from '#core';
+import { HubError, messageOf, withoutSecrets } from '#core';
 import { RpcError, rpcCodes } from '#jsonrpc';
 import { isSuccess, maxErrorBytes, readBody, refusalOf, requestEvents } from './answers.ts';
 import { createHttpChannel } from './http-channel.ts';
 import type { Outgoing } from './outbox.ts';
-import { type RemoteEndpoint, type Transport, type TransportNeeds, shown } from './http-client.ts';
+import type { RemoteEndpoint, Transport, TransportNeeds } from './http-client.ts';
 
 /**
  * HTTP with SSE (MCP 2024-11-05): one stream contains all messages of the server, and its first event the URL for
@@ -72,7 +72,7 @@ export async function openSse(
     const named = URL.parse(address, url.href);
     // Must be the same origin, because the headers of the entry are sent there.
     if (named?.origin === url.origin) return found(named);
-    const where = named ? shown(named) : 'an address that is no URL';
+    const where = named ? withoutSecrets(named) : 'an address that is no URL';
     const problem = `${server} wants its messages at ${where}, which is not on ${url.origin}`;
     refuse(new HubError('HUB_SERVER_PROTOCOL', problem, { data: { server } }));
   }

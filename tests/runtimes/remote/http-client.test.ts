@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import net, { type Socket } from 'node:net';
 import { describe, test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
-import { createAgents, createHttpClient, shown } from '../../../hub/runtimes/remote/http-client.ts';
+import { createAgents, createHttpClient } from '../../../hub/runtimes/remote/http-client.ts';
 import { call, record } from '../../contracts/recorder.ts';
 import { createTestRuntime, launchRemote } from './launch.ts';
 import { json } from './scene.ts';
@@ -140,13 +140,6 @@ test('one connection carries what several instances say one after the other', as
   } finally {
     await server.stop();
   }
-});
-
-test.each([
-  ['https://user:pw@host.test:8443/a/mcp?key=1#x', 'https://host.test:8443/a/mcp'],
-  ['http://host.test', 'http://host.test/'],
-])('%s is shown as %s', (url, text) => {
-  assert.equal(shown(new URL(url)), text);
 });
 
 async function served(handle: Parameters<typeof serve>[0]) {
