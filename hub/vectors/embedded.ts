@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Clock, type Log, messageOf } from '#core';
 import { type Nearest, createMemory, createNearest } from './memory.ts';
+import { type Operation, createOutcomes } from './outcomes.ts';
 import {
   type Collection,
   type Points,
@@ -39,6 +40,7 @@ export function createEmbeddedVectors(
   const { clock, log } = needs;
   const memory = createMemory({ maxBytes: options.maxMemoryBytes ?? defaultMemoryBytes });
   let opened: { readonly points: Points; close(): void } | undefined;
+  const outcomes = createOutcomes(log, 'its file');
   let isStopped = false;
 
   function open(): Points {
@@ -64,14 +66,18 @@ export function createEmbeddedVectors(
   }
 
   /** Runs `work` on the open file. Errors of SQLite become failures, and a damaged file is set aside. */
-  function withPoints<T>(work: (points: Points) => T): T {
+  function withPoints<T>(operation: Operation, work: (points: Points) => T): T {
     try {
-      return work(open());
+      const result = work(open());
+      outcomes.succeeded(operation);
+      return result;
     } catch (error) {
       if (error instanceof VectorsFailure) throw error;
       const kind = isDamage(error) ? 'corrupt' : isFull(error) ? 'full' : 'unreachable';
+      const failure = new VectorsFailure(kind, `${file}: ${messageOf(error)}`);
       if (kind === 'corrupt') replaceDamagedFile(error);
-      throw new VectorsFailure(kind, `${file}: ${messageOf(error)}`);
+      else outcomes.failed(operation, failure);
+      throw failure;
     }
   }
 
@@ -99,7 +105,7 @@ export function createEmbeddedVectors(
   ): Promise<number> {
     let sum = 0;
     for (;;) {
-      const count = removeFromMemory(withPoints(removeSome));
+      const count = removeFromMemory(withPoints('write', removeSome));
       sum += count;
       if (count < removalsPerTurn) return sum;
       await nextTurn();
@@ -129,7 +135,7 @@ export function createEmbeddedVectors(
     }
     let after = inMemory.upTo;
     for (let isEnd = inMemory.isComplete; !isEnd;) {
-      const chunk = withPoints(points => points.read(collection, scope, after));
+      const chunk = withPoints('look-up', points => points.read(collection, scope, after));
       memory.append(key, after, chunk);
       isEnd = !chunk;
       if (!chunk) continue;
@@ -143,9 +149,9 @@ export function createEmbeddedVectors(
     name: 'vectors',
     async start() {
       try {
-        open();
-      } catch (error) {
-        log.warn({ file, error: messageOf(error) }, 'the semantic cache cannot be used');
+        withPoints('count', () => {});
+      } catch {
+        // It is logged, and tried again at the next call.
       }
     },
     async stop() {
@@ -157,7 +163,7 @@ export function createEmbeddedVectors(
       const { expiresAt } = fields;
       const vector = unitOf(point.vector);
       throwIfCancelled(signal);
-      const id = withPoints(points => {
+      const id = withPoints('write', points => {
         const found =
           points.collection(collection) ?? points.addCollection(collection, vector.length);
         checkDimensions(collection, found, vector);
@@ -171,21 +177,21 @@ export function createEmbeddedVectors(
     },
     async near(collection, vector, { scope, limit, minScore }, signal) {
       const query = unitOf(vector);
-      const found = withPoints(points => points.collection(collection));
+      const found = withPoints('look-up', points => points.collection(collection));
       if (!found) return [];
       checkDimensions(collection, found, query);
       const nearest = createNearest(query, { limit, minScore });
       await compareAll(found, scope, nearest, signal);
       return nearest.found.flatMap(({ number, score }) => {
         // Another call may have removed the point in the meantime.
-        const point = withPoints(points => points.find(number));
+        const point = withPoints('look-up', points => points.find(number));
         return point ? [{ ...point, score }] : [];
       });
     },
     async remove(collection, ids) {
       for (let from = 0; from < ids.length; from += removalsPerTurn) {
         if (from > 0) await nextTurn();
-        withPoints(points => {
+        withPoints('write', points => {
           const found = points.collection(collection);
           if (!found) return;
           for (const id of ids.slice(from, from + removalsPerTurn))
@@ -195,11 +201,15 @@ export function createEmbeddedVectors(
     },
     async removeTag(tag) {
       // Points put from now on stay.
-      const upTo = withPoints(points => points.lastNumber());
+      const upTo = withPoints('write', points => points.lastNumber());
       return await removeAll(points => points.removeTag(tag, upTo, removalsPerTurn));
     },
     stats: () =>
-      statsOf('embedded', async () => withPoints(points => points.countLive(clock.now()))),
+      statsOf(
+        'embedded',
+        () => withPoints('count', points => points.countLive(clock.now())),
+        outcomes,
+      ),
   };
 }
 

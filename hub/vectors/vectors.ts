@@ -116,14 +116,19 @@ export function dimensionFailure(
   );
 }
 
-/** The statistics of an index that counts its points, or fails to. */
+/** The statistics of an index that counts its points. It is down if that fails, or the last look-up or write did. */
 export async function statsOf(
   backend: VectorsStats['backend'],
-  count: () => Promise<number>,
+  count: () => number | Promise<number>,
+  outcomes: { readonly failure: string | undefined },
 ): Promise<VectorsStats> {
+  let entries: number | undefined;
+  let error: string | undefined;
   try {
-    return { backend, status: 'up', entries: await count(), error: undefined };
-  } catch (error) {
-    return { backend, status: 'down', entries: undefined, error: messageOf(error) };
+    entries = await count();
+    error = outcomes.failure;
+  } catch (failure) {
+    error = messageOf(failure);
   }
+  return { backend, status: error === undefined ? 'up' : 'down', entries, error };
 }

@@ -210,12 +210,15 @@ test('a full disk refuses points, keeps what was put, and takes more once there 
       for (let name = 0; name < 1_000; name++) await put('late');
     };
     await assert.rejects(fillDisk(), isFailure('full', /vectors\.db/));
+    assert.deepEqual(opened.warnings, ['the semantic cache cannot use its file']);
     const asked = vectorOf(dice, 64);
     const found = await namesIn(vectors, 'docs', {}, asked);
     assert.equal(found.filter(name => name !== 'late').length, 20);
     assert.deepEqual(await asideIn(file), []);
+    assert.equal((await vectors.stats()).status, 'down');
     await rm(filler);
     await put('after');
+    assert.equal((await vectors.stats()).status, 'up');
     assert.ok((await namesIn(vectors, 'docs', {}, asked)).includes('after'));
   } finally {
     execFileSync('umount', ['-l', place]);

@@ -51,14 +51,13 @@ describe('a vector', () => {
   );
 });
 
-test('statistics tell why points cannot be counted', async () => {
-  const counted = await statsOf('embedded', async () => 3);
-  assert.deepEqual(counted, { backend: 'embedded', status: 'up', entries: 3, error: undefined });
-  const failed = await statsOf('qdrant', () => Promise.reject(new Error('gone')));
-  assert.deepEqual(failed, {
-    backend: 'qdrant',
-    status: 'down',
-    entries: undefined,
-    error: 'gone',
-  });
+test('statistics tell why points cannot be counted, looked up or written', async () => {
+  const well = { failure: undefined };
+  const up = { backend: 'embedded', status: 'up', entries: 3, error: undefined };
+  assert.deepEqual(await statsOf('embedded', () => 3, well), up);
+  const failed = await statsOf('qdrant', () => Promise.reject(new Error('gone')), well);
+  const down = { backend: 'qdrant', status: 'down' };
+  assert.deepEqual(failed, { ...down, entries: undefined, error: 'gone' });
+  const full = await statsOf('qdrant', async () => 3, { failure: 'it is full' });
+  assert.deepEqual(full, { ...down, entries: 3, error: 'it is full' });
 });

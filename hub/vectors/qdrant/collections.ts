@@ -40,10 +40,14 @@ export function createCollections(
 ) {
   const prefix = `${deployment}-`;
   const marker = `${markers}${deployment}`;
-  /** Collections that had the marker when they were read. */
-  const ours = new Set<string>();
-  /** Collections of other programs that were logged. */
-  const foreign = new Set<string>();
+  /** Whether a collection had the marker when it was read. One that had none was logged. */
+  const known = new Map<string, boolean>();
+
+  function remember(name: string, isOurs: boolean): boolean {
+    if (known.size >= maxKnown) known.clear();
+    known.set(name, isOurs);
+    return isOurs;
+  }
 
   const read = async (ask: QdrantAsk, name: string): Promise<CollectionSchema | undefined> => {
     const found = await unless(
@@ -53,13 +57,17 @@ export function createCollections(
     return found === undefined ? undefined : schemaIn(found);
   };
 
-  async function addIndexes(ask: QdrantAsk, name: string, indexed: readonly string[]) {
+  async function addIndexes(
+    ask: QdrantAsk,
+    name: string,
+    indexed: readonly string[],
+  ): Promise<boolean> {
     // The marker first: no other hub may take over a collection that is half prepared.
     for (const [field_name, field_schema] of Object.entries({ [marker]: keyword, ...indexes })) {
       const index = { collection_name: name, wait: true, field_name, field_schema };
       if (!indexed.includes(field_name)) await ask(api => api.createFieldIndex, index);
     }
-    remember(ours, name);
+    return remember(name, true);
   }
 
   /** Reads whether a collection is one of ours. Takes over those of earlier versions, which set no marker. */
@@ -67,24 +75,17 @@ export function createCollections(
     const schema = await read(ask, name);
     if (!schema) return false;
     const { indexed } = schema;
-    if (indexed.includes(marker)) {
-      remember(ours, name);
-      return true;
-    }
-    ours.delete(name);
-    if (indexed.some(field => field.startsWith(markers))) return false;
+    if (indexed.includes(marker)) return remember(name, true);
+    const isOfOther = indexed.some(field => field.startsWith(markers));
     const isAlike = fields.every(field => indexed.includes(field)) && !whyForeign(schema);
-    if (isAlike && (await holdsOnlyOurs(ask, name))) {
-      await addIndexes(ask, name, indexed);
-      return true;
-    }
-    if (!foreign.has(name))
+    if (!isOfOther && isAlike && (await holdsOnlyOurs(ask, name)))
+      return await addIndexes(ask, name, indexed);
+    if (!isOfOther && known.get(name) !== false)
       log.warn(
         { collection: name },
         'a collection in Qdrant has a name of the hub, but was not made by it: the hub leaves it alone. Delete it if nothing else uses it',
       );
-    remember(foreign, name);
-    return false;
+    return remember(name, false);
   }
 
   return {
@@ -97,7 +98,7 @@ export function createCollections(
       ),
     /** Whether look-ups may use the collection. */
     isOurs: async (ask: QdrantAsk, name: string): Promise<boolean> =>
-      ours.has(name) || (await claim(ask, name)),
+      known.get(name) || (await claim(ask, name)),
     /** The names of all collections of the deployment. */
     async list(ask: QdrantAsk): Promise<readonly string[]> {
       const names = collectionsIn(await ask(api => api.getCollections, {}));
@@ -137,11 +138,6 @@ export function createCollections(
       );
     },
   };
-}
-
-function remember(names: Set<string>, name: string): void {
-  if (names.size >= maxKnown) names.clear();
-  names.add(name);
 }
 
 /** The number of points, or of those that a filter matches; 0 if there is no such collection. */

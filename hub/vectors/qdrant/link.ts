@@ -1,5 +1,6 @@
 import type { QdrantClient } from '@qdrant/js-client-rest';
 import { type Clock, type Log, createAbortScope, isObject } from '#core';
+import { type Operation, createOutcomes } from '../outcomes.ts';
 import { VectorsFailure } from '../vectors.ts';
 import { versionIn } from './answers.ts';
 import { failureOf, notQdrant, statusOf } from './failures.ts';
@@ -22,9 +23,6 @@ export type QdrantAsk = <Body>(
 
 type QdrantAnswer = { readonly data: unknown };
 
-/** The last one of each kind decides whether Qdrant can be used. */
-type Operation = 'look-up' | 'write' | 'count';
-
 type Limits = {
   /** Undefined: the outcome does not count. */
   readonly operation?: Operation;
@@ -45,7 +43,7 @@ export function createQdrantLink(
   const address = new URL(url);
   const { host } = address;
   const stopping = new AbortController();
-  const outcomes = createOutcomes(log);
+  const outcomes = createOutcomes(log, 'Qdrant');
   let client: Promise<Api> | undefined;
   let restsUntil = -Infinity;
   let hasVersion = false;
@@ -139,36 +137,9 @@ export function createQdrantLink(
     get detail() {
       return detail;
     },
-    /** Why the last look-up, write or count failed; undefined if none did. */
-    get failure() {
-      return outcomes.failure;
-    },
+    outcomes,
     /** Cancels all calls, and refuses later ones. */
     stop: () => stopping.abort(),
-  };
-}
-
-/** The failures of operations that did not succeed since. Logs one line per outage. */
-function createOutcomes(log: Pick<Log, 'info' | 'warn'>) {
-  const failures = new Map<Operation, VectorsFailure>();
-  return {
-    get failure(): string | undefined {
-      return failures.values().next().value?.message;
-    },
-    succeeded(operation: Operation): void {
-      if (failures.size === 0) return;
-      failures.delete(operation);
-      for (const [other, { kind }] of failures)
-        if (kind === 'unreachable' || kind === 'timeout') failures.delete(other);
-      if (failures.size === 0) log.info({}, 'the semantic cache can use Qdrant again');
-    },
-    failed(operation: Operation, failure: VectorsFailure): void {
-      const { kind, message } = failure;
-      if (kind === 'cancelled' || kind === 'stopped') return;
-      const isKnown = [...failures.values()].some(known => known.kind === kind);
-      failures.set(operation, failure);
-      if (!isKnown) log.warn({ error: message }, 'the semantic cache cannot use Qdrant');
-    },
   };
 }
 

@@ -1,5 +1,5 @@
 import { type Clock, type Log, messageOf } from '#core';
-import { type Vectors, type VectorsStats, fieldsOf, statsOf, unitOf } from '../vectors.ts';
+import { type Vectors, fieldsOf, statsOf, unitOf } from '../vectors.ts';
 import { nearIn, pointIdsIn } from './answers.ts';
 import {
   type PointCondition,
@@ -81,14 +81,11 @@ export function createQdrantVectors(
       const points = [{ id: point.id, vector, payload: { ...point.payload, put_at: lastPut } }];
       const upsert = async (ask: QdrantAsk) => {
         await collections.prepare(ask, name, vector.length);
-        return await unless(
-          404,
-          ask(api => api.upsertPoints, { collection_name: name, wait: true, points }),
-        );
+        return await ask(api => api.upsertPoints, { collection_name: name, wait: true, points });
       };
       await link.within({ operation: 'write', withinMs: writeMs, signal }, async ask => {
         // Another hub may drop the collection before the point is in it.
-        if ((await upsert(ask)) === undefined) await upsert(ask);
+        if ((await unless(404, upsert(ask))) === undefined) await upsert(ask);
         await trim(ask, name, scope, maxPerScope);
       });
       try {
@@ -132,13 +129,10 @@ export function createQdrantVectors(
       link.within({ operation: 'write', withinMs: writeMs }, ask =>
         removeMatching(ask, tag === undefined ? any : { key: 'tag', match: { value: tag } }),
       ),
-    async stats(): Promise<VectorsStats> {
-      const stats = await statsOf('qdrant', () =>
-        link.within({ operation: 'count', withinMs: nearMs }, count),
-      );
-      const error = stats.error ?? link.failure;
-      const status = error === undefined ? 'up' : 'down';
-      return { ...stats, status, error, ...(link.detail && { detail: link.detail }) };
+    async stats() {
+      const counted = () => link.within({ operation: 'count', withinMs: nearMs }, count);
+      const stats = await statsOf('qdrant', counted, link.outcomes);
+      return { ...stats, ...(link.detail && { detail: link.detail }) };
     },
   };
 }

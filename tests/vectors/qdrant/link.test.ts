@@ -131,47 +131,25 @@ describe('the version', () => {
   });
 });
 
-describe('an outage', () => {
-  const fails = (kind: VectorsFailure['kind']) => () =>
-    Promise.reject(new VectorsFailure(kind, `it is ${kind}`));
-  const works = async () => {};
+describe('the outcome of a call', () => {
   const lookUp = { ...second, operation: 'look-up' } as const;
-  const write = { ...second, operation: 'write' } as const;
+  const fails = () => Promise.reject(new VectorsFailure('refused', 'it is refused'));
 
-  test('is logged once, for all operations, and so is its end', async () => {
+  test('counts for its operation', async () => {
     const { link, logged } = openLink();
-    const lines = () => logged.map(({ level, message }) => `${level}: ${message}`);
-    for (const operation of [lookUp, write, lookUp])
-      await assert.rejects(link.within(operation, fails('unreachable')));
-    assert.deepEqual(lines(), ['warn: the semantic cache cannot use Qdrant']);
-    assert.deepEqual(logged[0]?.fields, { error: 'it is unreachable' });
-    for (const operation of [lookUp, write]) await link.within(operation, works);
-    assert.deepEqual(lines().slice(1), ['info: the semantic cache can use Qdrant again']);
+    await assert.rejects(link.within(lookUp, fails));
+    assert.equal(link.outcomes.failure, 'it is refused');
+    await link.within(lookUp, async () => {});
+    assert.equal(link.outcomes.failure, undefined);
+    assert.deepEqual(
+      logged.map(({ message }) => message),
+      ['the semantic cache cannot use Qdrant', 'the semantic cache can use Qdrant again'],
+    );
   });
 
-  test('of writes lasts until one succeeds, whatever look-ups do', async () => {
-    const { link, logged } = openLink();
-    await assert.rejects(link.within(write, fails('full')));
-    await link.within(lookUp, works);
-    assert.equal(link.failure, 'it is full');
-    await assert.rejects(link.within(lookUp, fails('refused')));
-    await link.within(write, works);
-    assert.equal(link.failure, 'it is refused');
-    await link.within(lookUp, works);
-    assert.equal(link.failure, undefined);
-    assert.equal(logged.length, 3);
-  });
-
-  test.for(['cancelled', 'stopped'] as const)('is not a call that was %s', async kind => {
-    const { link, logged } = openLink();
-    await assert.rejects(link.within(write, fails(kind)));
-    assert.equal(link.failure, undefined);
-    assert.deepEqual(logged, []);
-  });
-
-  test('is not an operation that does not count', async () => {
+  test('does not count without an operation', async () => {
     const { link } = openLink();
-    await assert.rejects(link.within(second, fails('refused')));
-    assert.equal(link.failure, undefined);
+    await assert.rejects(link.within(second, fails));
+    assert.equal(link.outcomes.failure, undefined);
   });
 });
