@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { cacheKey } from '#cache';
 import { type Clock, type Log, backoffMs, messageOf, sleep, tryParseJson } from '#core';
 import type { Models } from '#models';
@@ -31,6 +32,16 @@ type Needs = {
 
 /** Changes with the rule for the threshold below. */
 const version = '1';
+type State = {
+  readonly digest: string;
+  /** Of the model, the texts and the verdicts of the guards. */
+  key: string;
+  /** Guards decide about the other pairs by themselves. */
+  readonly compared: CalibrationPair[];
+  /** Of the first pairs. */
+  readonly similarities: number[];
+};
+
 /** Pause before each pair, in ms. */
 const pauseMs = 200;
 /** Maximum number of further pauses while models are busy with prompts: one minute. */
@@ -51,28 +62,34 @@ export function createCalibration(options: Options, { models, table, isBusy, clo
   const { pairs = shippedPairs.filter(isPair) } = options;
   const ended = new AbortController();
   const { signal } = ended;
-  let current: Awaited<ReturnType<typeof load>> | undefined;
-  let loading: { readonly digest: string; readonly loaded: ReturnType<typeof load> } | undefined;
+  let current: { readonly state: State; readonly loaded: Promise<void> } | undefined;
 
-  /** The similarities that are known of a model. Guards decide about the other pairs by themselves. */
-  async function load(digest: string) {
-    const compared = pairs.filter(
-      ({ a, b, kind }) => kind === 'unrelated' || compare(a, b).verdict === 'alike',
-    );
-    const texts = compared.flatMap(({ a, b }) =>
+  const isCurrent = (state: State) => current?.state === state && !signal.aborted;
+
+  function begin(digest: string) {
+    const state: State = { digest, key: '', compared: [], similarities: [] };
+    return { state, loaded: load(state) };
+  }
+
+  /** Chooses the pairs that depend on the embeddings, and starts to compare those that were not compared yet. */
+  async function load(state: State): Promise<void> {
+    for (const pair of pairs) {
+      if (pair.kind === 'unrelated' || compare(pair.a, pair.b).verdict === 'alike')
+        state.compared.push(pair);
+      await nextTurn();
+    }
+    const texts = state.compared.flatMap(({ a, b }) =>
       [a, b].map(prompt => embeddedText(embeddingModel, prompt)),
     );
-    const key = cacheKey(['threshold', version, digest, ...texts]);
-    return { digest, key, compared, similarities: parseNumbers(await table.find(key)) };
+    state.key = cacheKey(['threshold', version, state.digest, ...texts]);
+    state.similarities.push(...parseNumbers(await table.find(state.key)));
+    void run(state);
   }
-  type State = Awaited<ReturnType<typeof load>>;
-
-  const isCurrent = (state: State) => current === state && !signal.aborted;
-  const isDone = ({ compared, similarities }: State) => similarities.length >= compared.length;
 
   /** Embeds the pairs that are left. Ends early if the model changes. */
   async function run(state: State): Promise<void> {
     const { compared, similarities, key } = state;
+    if (isDone(state)) return;
     for (let [failures, yields] = [0, 0]; isCurrent(state) && !isDone(state);) {
       const isRetry = failures > 0 && yields === 0;
       const waitMs = isRetry ? backoffMs(backoff, failures, () => 0) : pauseMs;
@@ -83,7 +100,11 @@ export function createCalibration(options: Options, { models, table, isBusy, clo
       yields = 0;
       try {
         const similarity = await similarityOf(pair, state);
-        if (similarity === undefined) return;
+        if (similarity === undefined) {
+          // The next call begins anew, for the model that has the name by then.
+          current = undefined;
+          return;
+        }
         similarities.push(similarity);
         failures = 0;
       } catch (error) {
@@ -119,18 +140,17 @@ export function createCalibration(options: Options, { models, table, isBusy, clo
   return {
     /** The threshold for vectors of a model; undefined until the calibration, which begins with the first call, is done. */
     async thresholdOf(digest: string): Promise<number | undefined> {
-      if (loading?.digest !== digest) loading = { digest, loaded: load(digest) };
-      const state = await loading.loaded;
-      if (loading.digest === digest && current !== state) {
-        current = state;
-        void run(state);
-      }
+      if (current?.state.digest !== digest) current = begin(digest);
+      const { state, loaded } = current;
+      await loaded;
       return isDone(state) ? resultOf(state).threshold : undefined;
     },
     /** `of`: the pairs to compare; 0 before the first use. */
     get stats() {
-      const [compared, of] = [current?.similarities.length ?? 0, current?.compared.length ?? 0];
-      return { compared, of, ...(current && isDone(current) && resultOf(current)) };
+      if (!current) return { compared: 0, of: 0 };
+      const { state } = current;
+      const counts = { compared: state.similarities.length, of: state.compared.length };
+      return { ...counts, ...(isDone(state) && resultOf(state)) };
     },
     stop: () => ended.abort(),
   };
@@ -142,14 +162,11 @@ const isPair = (pair: {
   readonly kind: string;
 }): pair is CalibrationPair => ['same', 'trap', 'unrelated'].includes(pair.kind);
 
+const isDone = ({ compared, similarities }: State): boolean =>
+  compared.length > 0 && similarities.length >= compared.length;
+
 /** The threshold, and how many of the pairs with the same meaning it lets through. */
-function resultOf({
-  compared,
-  similarities,
-}: {
-  readonly compared: readonly CalibrationPair[];
-  readonly similarities: readonly number[];
-}) {
+function resultOf({ compared, similarities }: State) {
   const of = (isSame: boolean) =>
     similarities.filter((_, at) => (compared[at]?.kind === 'same') === isSame);
   const highest = Math.max(0, ...of(false));
