@@ -1,8 +1,10 @@
 import type { ContainerUsages } from '#dashboard';
 import type { CachesStats } from '#enhance';
+import type { Models } from '#models';
 import type { Server, Servers } from '#servers';
 import type { MetricFamily, Metrics, Sample } from '#telemetry';
 import type { HttpNeeds } from './http-needs.ts';
+import { breakerNumbers, modelFamilies } from './model-metrics.ts';
 
 /** The statistics of the prompt caches that are metrics. */
 export type CacheCounts = {
@@ -15,7 +17,10 @@ export type CacheCounts = {
 };
 type SemanticStats = NonNullable<CachesStats['semantic']>;
 
-type LoadedPrompts = { readonly enhancer: { readonly stats: () => Promise<CacheCounts> } };
+type LoadedPrompts = {
+  readonly enhancer: { readonly stats: () => Promise<CacheCounts> };
+  readonly models: Pick<Models, 'metrics'>;
+};
 
 export type MetricFamiliesNeeds = {
   readonly servers: Pick<Servers, 'all'> & {
@@ -39,9 +44,9 @@ export async function readMetricFamilies(
   needs: MetricFamiliesNeeds,
 ): Promise<readonly MetricFamily[]> {
   const { servers, transports, hub } = needs;
-  const [used, caches] = await Promise.all([
+  const [used, prompts] = await Promise.all([
     needs.usages.read(),
-    cacheSamples(needs.prompts?.health),
+    promptFamilies(needs.prompts?.health),
   ]);
   const sessions = transports.streamable.sessionCount + transports.connections.size;
   const each = (read: (server: Server) => number | undefined): readonly Sample[] =>
@@ -84,7 +89,7 @@ export async function readMetricFamilies(
       each(({ restarts }) => restarts),
     ),
     gauge('agenthub_sessions', 'Sessions and connections that are open.', one(sessions)),
-    ...caches,
+    ...prompts,
     gauge(
       'agenthub_container_memory_bytes',
       'Memory of the containers of the server.',
@@ -102,12 +107,6 @@ export async function readMetricFamilies(
   ];
 }
 
-const breakerNumbers: ReadonlyMap<unknown, number> = new Map([
-  ['closed', 0],
-  ['half_open', 1],
-  ['open', 2],
-]);
-
 const seconds = (milliseconds: number | undefined) =>
   milliseconds === undefined ? undefined : milliseconds / 1000;
 
@@ -119,14 +118,17 @@ function counter(name: string, help: string, samples: readonly Sample[]): Metric
   return { name, help, type: 'counter', samples };
 }
 
-/** Metrics of the prompt caches. Empty until the enhancer is loaded. */
-async function cacheSamples(
+/** Metrics of the models and of the prompt caches. Empty until the enhancer is loaded. */
+async function promptFamilies(
   promptHealth: NonNullable<MetricFamiliesNeeds['prompts']>['health'],
 ): Promise<readonly MetricFamily[]> {
   const prompts = await promptHealth?.loaded()?.catch(() => undefined); // The failed start is logged.
-  const stats = await prompts?.enhancer.stats().catch(() => undefined); // Metrics must not fail with the cache.
-  if (!stats) return [];
-  const { exact, semantic } = stats;
+  if (!prompts) return [];
+  const stats = await prompts.enhancer.stats().catch(() => undefined); // Metrics must not fail with the cache.
+  return [...modelFamilies(prompts.models.metrics()), ...(stats ? cacheFamilies(stats) : [])];
+}
+
+function cacheFamilies({ exact, semantic }: CacheCounts): readonly MetricFamily[] {
   const requests = {
     l1: { hit: exact.hits, miss: exact.misses, joined: exact.joined, error: exact.errors },
     l2: semantic && {

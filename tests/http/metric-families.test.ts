@@ -151,7 +151,14 @@ describe('the metric families', () => {
     const exact = { hits: 1, misses: 2, joined: 3, errors: 4, entries: 5 };
     const semantic = { hits: 6, misses: 7, shadowHits: 8, errors: 9, vectors: { entries: 10 } };
     const loading = (stats: () => Promise<CacheCounts>) => ({
-      prompts: { health: { loaded: async () => ({ enhancer: { stats } }) } },
+      prompts: {
+        health: {
+          loaded: async () => ({
+            enhancer: { stats },
+            models: { metrics: () => ({ breaker: undefined, models: [], queues: [] }) },
+          }),
+        },
+      },
     });
 
     test('tell what became of questions to each', async () => {

@@ -11,6 +11,7 @@ import { connect } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
 import { type HubProcess, settled, startHub, until } from '#helpers/hub-process';
 import { freePort } from '#helpers/port';
+import { type OllamaDouble, startOllama } from '../doubles/ollama.ts';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '..', '..');
@@ -156,6 +157,7 @@ function has(program: string): boolean {
 describeWithEngine('what a hub tells Prometheus', () => {
   const hubName = `observed-${process.pid}`;
   let hub: HubProcess;
+  let ollama: OllamaDouble;
   let folder = '';
   const metrics = async () => {
     const answer = await fetch(`${hub.url}/metrics`, {
@@ -174,16 +176,17 @@ describeWithEngine('what a hub tells Prometheus', () => {
       mounts: [{ source: fixtures, target: '/fixtures' }],
       auto_start: true,
     };
+    ollama = await startOllama();
     hub = await startHub({
       config: { servers: { echo } },
-      env: { HUB_NAME: hubName },
+      env: { HUB_NAME: hubName, OLLAMA_HOST: ollama.url, OLLAMA_MODEL: 'llama3.2:3b' },
     });
     await settled(hub, 60_000);
     await using client = await connect(`${hub.url}/mcp`);
     await client.toolNames();
     await client.call('echo_echo', { text: 'once' });
     await assert.rejects(client.call('echo_absent'));
-    // The caches of prompts are there once one was improved.
+    // The caches of prompts and the models are there once one was improved.
     await fetch(`${hub.url}/ollama/enhance`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -193,6 +196,7 @@ describeWithEngine('what a hub tells Prometheus', () => {
 
   afterAll(async () => {
     await hub[Symbol.asyncDispose]();
+    await ollama.stop();
     rmSync(folder, { recursive: true, force: true });
   });
 

@@ -1,0 +1,87 @@
+import type { Models } from '#models';
+import type { MetricFamily, Sample } from '#telemetry';
+
+type ModelsMetrics = ReturnType<Models['metrics']>;
+type Counts = ModelsMetrics['models'][number];
+
+/** States of a circuit breaker as numbers. */
+export const breakerNumbers: ReadonlyMap<unknown, number> = new Map([
+  ['closed', 0],
+  ['half_open', 1],
+  ['open', 2],
+]);
+
+/** Metrics of the models. Their names are bounded: above the bound, the label is empty. */
+export function modelFamilies(metrics: ModelsMetrics): readonly MetricFamily[] {
+  const { models, queues, breaker } = metrics;
+  const named = new Set([...models, ...queues].map(({ model }) => model));
+  const queued = (count: 'waiting' | 'active'): readonly Sample[] =>
+    [...named].map(model => {
+      const queue = queues.find(other => other.model === model);
+      return { labels: { model }, value: queue?.[count] ?? 0 };
+    });
+  const calls = ({ model, succeeded, failures }: Counts): readonly Sample[] =>
+    Object.entries({ ok: succeeded, ...failures }).map(([outcome, value]) => ({
+      labels: { model, outcome },
+      value,
+    }));
+  const tokens = ({ model, promptTokens, outputTokens }: Counts): readonly Sample[] => [
+    { labels: { model, kind: 'prompt' }, value: promptTokens },
+    { labels: { model, kind: 'output' }, value: outputTokens },
+  ];
+  // A histogram of one bucket: only the number and the sum are known.
+  const durations = (durations: 'waits' | 'firstTokens') =>
+    models
+      .filter(({ [durations]: { count } }) => count > 0)
+      .map(({ model, [durations]: { count, totalMs } }) => ({
+        labels: { model },
+        bounds: [],
+        counts: [count],
+        sum: totalMs / 1000,
+      }));
+  const state = breakerNumbers.get(breaker);
+  return [
+    {
+      name: 'agenthub_model_calls_total',
+      help: 'Completions and embeddings by model; the outcome is ok or the kind of the failure.',
+      type: 'counter',
+      samples: models.flatMap(calls),
+    },
+    {
+      name: 'agenthub_model_queue_waiting',
+      help: 'Calls that wait in the hub until Ollama can work on them.',
+      type: 'gauge',
+      samples: queued('waiting'),
+    },
+    {
+      name: 'agenthub_model_calls_in_flight',
+      help: 'Calls that Ollama works on.',
+      type: 'gauge',
+      samples: queued('active'),
+    },
+    {
+      name: 'agenthub_model_queue_wait_seconds',
+      help: 'Time that calls waited in the hub for their turn.',
+      type: 'histogram',
+      series: durations('waits'),
+    },
+    {
+      name: 'agenthub_model_first_token_seconds',
+      help: 'Time from the turn of a completion to its first token.',
+      type: 'histogram',
+      series: durations('firstTokens'),
+    },
+    {
+      name: 'agenthub_model_tokens_total',
+      help: 'Tokens of prompts and of output, as far as Ollama reports them.',
+      type: 'counter',
+      samples: models.flatMap(tokens),
+    },
+    {
+      name: 'agenthub_model_breaker_state',
+      help: 'Whether calls are let through to Ollama: 0 closed, they are; 1 half open, one on trial is; 2 open, none is.',
+      type: 'gauge',
+      samples: state === undefined ? [] : [{ labels: {}, value: state }],
+    },
+  ];
+}
