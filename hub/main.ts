@@ -16,10 +16,12 @@ import {
   type GuardedPlace,
   type LoadOptions,
   type Settings,
+  type ShippedFiles,
   checkTags,
   createConfigEditor,
   createShippedFiles,
   dataDirOf,
+  defaultRules,
   defaultRulesFile,
   defaultServersFile,
   mergeEnvironment,
@@ -139,6 +141,13 @@ async function findShipped({ configFile }: ServeOptions, file: string) {
   );
 }
 
+/** The rules for prompts, or the built-in ones without a file. Throws HubError. */
+async function rulesIn(file: string, shipped?: ShippedFiles) {
+  const { rules, error } = await readRules(file, shipped);
+  if (error && (error.code !== 'HUB_CONFIG_MISSING' || file !== defaultRulesFile)) throw error;
+  return rules ?? defaultRules;
+}
+
 /** The secrets of the servers and of the hub, for redaction. */
 async function secretsOf(files: ConfigFiles, settings: Settings): Promise<() => readonly string[]> {
   return createKnownSecrets(files.servers, {
@@ -169,9 +178,7 @@ const cli = createCli({
     async loadConfig(configFile) {
       const options = configFile === undefined ? {} : { configFile };
       const { rulesFile, serversFile } = await settingsWith(options);
-      const { error } = await readRules(rulesFile);
-      if (error && (error.code !== 'HUB_CONFIG_MISSING' || rulesFile !== defaultRulesFile))
-        throw error;
+      await rulesIn(rulesFile);
       const shipped = await findShipped(options, serversFile);
       const reading = await readConfig(serversFile, { ...(await readOptions()), ...shipped });
       if (reading.error) throw reading.error;
@@ -219,6 +226,12 @@ const cli = createCli({
       ...createSurveyor(settings.dockerHost, { clock: systemClock }),
       hubId: settings.hubId ?? (await findHubId(dataDir)),
       dataDir,
+      async ollama(signal) {
+        const shipped = await findShipped({}, settings.serversFile);
+        const rules = await rulesIn(settings.rulesFile, shipped);
+        const { examineOllama } = await import('./app/examine-ollama.ts');
+        return await examineOllama(settings, { rules, clock: systemClock }, signal);
+      },
       volumesOf: config => volumesOf(config).map(volume => volumeName(settings, volume)),
     };
   },

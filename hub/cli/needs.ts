@@ -47,7 +47,22 @@ export type HubObjects = {
   readonly volumes: readonly { readonly name: string }[];
 };
 
-/** What `doctor` examines. */
+/** Ollama and the models of the rules that it does not have. */
+export type OllamaReport = {
+  /** As in `/health`: `up`, `degraded`, `down`, `off` or `unknown`. */
+  readonly state: string;
+  readonly detail: string;
+  readonly missing: readonly {
+    readonly model: string;
+    /** `rule`, `embedding`, `judge` or `fallback`. */
+    readonly use: string;
+    readonly message: string;
+    /** Whether the hub pulls it, or will. */
+    readonly isPulled: boolean;
+  }[];
+};
+
+/** What `doctor` and `check --live` examine. */
 export type Installation = {
   /** Id of the hub with this data folder; undefined before its first start. */
   readonly hubId: string | undefined;
@@ -59,6 +74,8 @@ export type Installation = {
   remove(hubId: string): Promise<readonly string[]>;
   /** Removes volumes of a hub with their data. Returns a sentence for each that could not be removed. */
   removeVolumes(hubId: string, names: readonly string[]): Promise<readonly string[]>;
+  /** Asks Ollama for the models of the rules, without a running hub. Throws HubError for invalid rules. */
+  ollama(signal: AbortSignal): Promise<OllamaReport>;
   /** Engine names of the volumes that a server of this hub has or will have. */
   volumesOf(config: ServerConfig): readonly string[];
 };

@@ -171,16 +171,19 @@ describe('OLLAMA_PULL', () => {
         model: 'llama3.2:3b',
         use: 'rule',
         message: 'The model llama3.2:3b is missing. It is being pulled: 49 % of 2 GB',
+        is_pulled: true,
       },
       {
         model: 'nomic-embed-text',
         use: 'embedding',
         message: 'The embedding model nomic-embed-text is missing. The hub will pull it',
+        is_pulled: true,
       },
       {
         model: 'phi3:mini',
         use: 'fallback',
         message: 'The fallback model phi3:mini is missing. The hub will pull it',
+        is_pulled: true,
       },
     ]);
     assert.match(

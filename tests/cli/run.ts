@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { type CliNeeds, createCli, createIo } from '#cli';
+import type { Installation, OllamaReport } from '../../hub/cli/needs.ts';
 import { systemClock } from '#core';
 
 export type Outcome = { readonly code: number; readonly out: string; readonly err: string };
@@ -43,6 +44,18 @@ export const createNeeds = (needs: FlatNeeds): CliNeeds => ({
   findBridge: refuse('the bridge'),
   ask: undefined,
   ...needs,
+});
+
+/** An installation without an engine, over this Ollama. */
+export const installationOf = (ollama: OllamaReport): Installation => ({
+  hubId: undefined,
+  dataDir: '/data',
+  engine: async () => 'Docker Engine 1.0',
+  holdings: async () => [],
+  remove: refuse('a removal'),
+  removeVolumes: refuse('a removal'),
+  ollama: async () => ollama,
+  volumesOf: () => [],
 });
 
 /** Runs a command line in this process, and answers with what it wrote, without the last line break. */

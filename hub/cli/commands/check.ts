@@ -1,5 +1,6 @@
 import { type ServerConfig, rulesSchemaJson, schemaJson, warningsOf } from '#config';
 import { type Command, configOption, jsonOption } from '../command.ts';
+import { findingsOf } from '../ollama-report.ts';
 import { columns } from '../table.ts';
 import { count, textOf } from '../values.ts';
 
@@ -7,25 +8,37 @@ import { count, textOf } from '../values.ts';
 export const check: Command = {
   name: 'check',
   summary: 'Check the config and the settings without starting anything.',
-  options: { ...configOption('The file to check.'), ...jsonOption },
+  options: {
+    ...configOption('The file to check.'),
+    live: { help: 'Also ask Ollama whether it has the models of the rules for prompts.' },
+    ...jsonOption,
+  },
   details: [
-    'If something is wrong, names file, line, value and remedy, and exits with 2.',
-    '--json prints {"file", "servers": [{"name", "runs", "starts"}], "warnings": [...]}; if something is wrong, {"error": {"code", "message"}}.',
+    'If something is wrong, names file, line, value and remedy, and exits with 2. With --live exits with 1 if Ollama does not answer or lacks a model.',
+    '--json prints {"file", "servers": [{"name", "runs", "starts"}], "warnings": [...]}, with --live also "ollama"; if something is wrong, {"error": {"code", "message"}}.',
   ],
   examples: [
     ['check', 'Check the config that the hub would read'],
     ['check --config hub.yaml', 'Check another file'],
+    ['check --live', 'Also check that Ollama has all models'],
   ],
-  async run({ values, isJson, needs, out, json, remark, screen }) {
+  async run({ values, isJson, needs, signal, out, json, remark, screen }) {
     const { file, config, insteadOf } = await needs.files.loadConfig(textOf(values, 'config'));
     const warnings = warningsOf(config);
     const servers = config.servers.map(summaryOf);
-    if (isJson)
-      return json({
+    const ollama =
+      values['live'] === true ? await (await needs.examine()).ollama(signal) : undefined;
+    const models = ollama && findingsOf(ollama);
+    const code = models && models.problems.length > 0 ? 1 : 0;
+    if (isJson) {
+      json({
         file,
         servers: servers.map(([name, runs, starts]) => ({ name, runs, starts })),
         warnings,
+        ...(ollama && { ollama }),
       });
+      return code;
+    }
     out(`${file}: ${screen.paint('green', 'fine')}, ${count(servers.length, 'server')}`);
     for (const line of columns(servers)) out(line);
     if (insteadOf !== undefined)
@@ -34,7 +47,10 @@ export const check: Command = {
         `there is no ${insteadOf} here: this one comes with AgentHub, and is in force until there is one. Write it with "agenthub init"`,
       );
     for (const warning of warnings) remark('warning', warning);
-    return 0;
+    if (models) out(`Ollama: ${models.summary}`);
+    for (const note of models?.notes ?? []) remark('note', note);
+    for (const problem of models?.problems ?? []) remark('warning', problem);
+    return code;
   },
 };
 

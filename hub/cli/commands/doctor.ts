@@ -2,7 +2,8 @@ import type { ServerConfig } from '#config';
 import { DeadlineExceeded, HubError, messageOf, within } from '#core';
 import { type Command, type Run, configOption, jsonOption } from '../command.ts';
 import { createHubClient, isAbsent, listServers } from '../hub-client.ts';
-import type { HubObjects, Installation } from '../needs.ts';
+import type { HubObjects, Installation, OllamaReport } from '../needs.ts';
+import { findingsOf, ollamaOfHub } from '../ollama-report.ts';
 import { columns } from '../table.ts';
 import { count, textOf, usageError } from '../values.ts';
 
@@ -23,7 +24,7 @@ export const doctor: Command = {
     ...jsonOption,
   },
   details: [
-    '--json prints {"config", "engine", "hub", "data", "holdings": [{"hubId", "containers", "networks", "volumes"}], "unusedVolumes": [...], "problems"}; with --remove {"hub", "removed": [...], "left": [...]}, or "would_remove" with --dry-run. Exits with 1 if there are problems.',
+    '--json prints {"config", "engine", "hub", "data", "ollama", "holdings": [{"hubId", "containers", "networks", "volumes"}], "unusedVolumes": [...], "problems"}; with --remove {"hub", "removed": [...], "left": [...]}, or "would_remove" with --dry-run. Exits with 1 if there are problems.',
   ],
   examples: [
     ['doctor', 'Find problems'],
@@ -49,16 +50,26 @@ export const doctor: Command = {
 /** Timeout in ms. A running hub answers faster. */
 const maxWaitMs = 5_000;
 
-/** Whether a hub is running, as a sentence. Rejects with HubError if another program answers. */
-async function hubStatus({ needs, signal: ending, clock }: Run): Promise<string> {
+type HubStatus = {
+  /** Whether a hub is running. */
+  readonly text: string;
+  /** Undefined if no hub is running. */
+  readonly ollama?: OllamaReport;
+};
+
+/** Rejects with HubError if another program answers. */
+async function hubStatus({ needs, signal: ending, clock }: Run): Promise<HubStatus> {
   const place = await needs.findHub(undefined);
   try {
-    const { length } = await within(maxWaitMs, { clock, signal: ending }, async signal =>
-      listServers(createHubClient(place, { signal, clock })),
-    );
-    return `answers at ${place.url}, with ${count(length, 'server')}`;
+    return await within(maxWaitMs, { clock, signal: ending }, async signal => {
+      const client = createHubClient(place, { signal, clock });
+      const { length } = await listServers(client);
+      const text = `answers at ${place.url}, with ${count(length, 'server')}`;
+      return { text, ollama: await ollamaOfHub(client) };
+    });
   } catch (error) {
-    if (isAbsent(error)) return `not running at ${place.url}: start it with "agenthub serve"`;
+    if (isAbsent(error))
+      return { text: `not running at ${place.url}: start it with "agenthub serve"` };
     if (error instanceof DeadlineExceeded)
       throw new HubError(
         'HUB_CONNECT_FAILED',
@@ -77,7 +88,7 @@ async function report(installation: Installation, run: Run): Promise<0 | 1> {
       return await work();
     } catch (error) {
       if (!(error instanceof HubError)) throw error;
-      problems.push(messageOf(error));
+      if (!problems.includes(messageOf(error))) problems.push(messageOf(error));
       return 'see below';
     }
   };
@@ -98,7 +109,20 @@ async function report(installation: Installation, run: Run): Promise<0 | 1> {
     holdings = await installation.holdings();
     return found;
   });
-  const hub = await attempt(() => hubStatus(run));
+  let ollama: OllamaReport | undefined;
+  const hub = await attempt(async () => {
+    const status = await hubStatus(run);
+    ({ ollama } = status);
+    return status.text;
+  });
+  let notes: readonly string[] = [];
+  const models = await attempt(async () => {
+    ollama ??= await installation.ollama(run.signal);
+    const found = findingsOf(ollama);
+    ({ notes } = found);
+    problems.push(...found.problems);
+    return found.summary;
+  });
   const id = installation.hubId;
   const own = holdings.find(({ hubId }) => hubId === id);
   // Without a readable config, no volume is known to be unused.
@@ -106,13 +130,23 @@ async function report(installation: Installation, run: Run): Promise<0 | 1> {
   const { dataDir } = installation;
   if (run.isJson) {
     const data = { folder: dataDir, hubId: id ?? null };
-    run.json({ config, engine, hub, data, holdings, unusedVolumes: unused, problems });
+    run.json({
+      config,
+      engine,
+      hub,
+      data,
+      ollama: ollama ?? null,
+      holdings,
+      unusedVolumes: unused,
+      problems,
+    });
     return problems.length === 0 ? 0 : 1;
   }
   const rows = [
     ['config', config],
     ['engine', engine],
     ['hub', hub],
+    ['ollama', models],
     ['data', `${dataDir}: ${id === undefined ? 'no hub has run here yet' : `hub ${id}`}`],
   ];
   for (const line of columns(rows)) out(line);
@@ -128,6 +162,7 @@ async function report(installation: Installation, run: Run): Promise<0 | 1> {
     if (shown.length > 0)
       out(`  If the data in its volumes is not needed: ${command} --volumes --dry-run`);
   }
+  for (const note of notes) run.remark('note', note);
   for (const problem of problems) err(errorScreen.paint('red', problem));
   return problems.length === 0 ? 0 : 1;
 }

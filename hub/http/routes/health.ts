@@ -216,7 +216,7 @@ async function modelsPart({ models, missing, fetching }: Omit<Prompts, 'enhancer
     ...part,
     ...(found.some(({ use }) => use !== 'fallback') && { state: 'degraded' }),
     detail: [part.detail, ...found.map(({ message }) => message)].join('. '),
-    missing_models: found.map(({ model, use, message }) => ({ model, use, message })),
+    missing_models: found.map(({ isPulled, ...one }) => ({ ...one, is_pulled: isPulled })),
     ...(now && {
       fetching: {
         model: now.model,

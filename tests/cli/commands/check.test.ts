@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { test } from 'vitest';
 import { loadConfig } from '#config';
 import { configOf } from '#helpers/hub';
-import { type FlatNeeds, run } from '../run.ts';
+import { type FlatNeeds, installationOf, run } from '../run.ts';
 
 const shipped = fileURLToPath(new URL('../../../configs/mcp-servers.json', import.meta.url));
 const load = async (file: string) => await loadConfig(file, { env: {}, home: '/home/user' });
@@ -79,4 +79,29 @@ test('names what a server runs, without what may be secret', async () => {
     runs: 'http https://far.test:8443',
     starts: 'starts with the hub',
   });
+});
+
+test('with --live tells which models Ollama does not have, and exits with 1 if one is needed', async () => {
+  const embedder = { model: 'e:1', use: 'embedding', message: 'The embedder is missing' };
+  const fallback = { model: 'f:1', use: 'fallback', message: 'The fallback is missing' };
+  const live = async (missing: readonly (typeof embedder)[], ...args: readonly string[]) =>
+    await check(['--live', ...args], {
+      examine: async () =>
+        installationOf({
+          state: 'up',
+          detail: 'Ollama 0.24.0',
+          missing: missing.map(one => ({ ...one, isPulled: false })),
+        }),
+    });
+  const both = await live([embedder, fallback]);
+  assert.equal(both.code, 1);
+  assert.equal(both.out.split('\n').at(-1), 'Ollama: see below');
+  assert.match(both.err, /^warning: The embedder is missing$/m);
+  assert.match(both.err, /^note: The fallback is missing$/m);
+  const json = await live([embedder], '--json');
+  assert.equal(json.code, 1);
+  assert.deepEqual(JSON.parse(json.out).ollama.missing, [{ ...embedder, isPulled: false }]);
+  assert.equal((await live([fallback])).code, 0);
+  const none = await live([]);
+  assert.deepEqual([none.code, none.out.split('\n').at(-1)], [0, 'Ollama: Ollama 0.24.0']);
 });

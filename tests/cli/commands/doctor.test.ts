@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, test } from 'vitest';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { describeWithEngine } from '#helpers/engine';
 import { engineHost } from '#helpers/engine-probe';
+import { freePort } from '#helpers/port';
+import { installationOf, run } from '../run.ts';
 import { createHub, script } from '../../runtimes/docker/hub.ts';
 
 const bin = join(import.meta.dirname, '../../../bin/agenthub.mjs');
@@ -131,5 +134,50 @@ describeWithEngine('doctor', () => {
     assert.equal(wrong.code, 1);
     assert.match(wrong.stderr, /broken\.json/);
     assert.match(wrong.stderr, /no Docker engine answers at unix:\/\/\/no\/engine/);
+  });
+});
+
+describe('the models of the rules', () => {
+  const missing = {
+    model: 'e:1',
+    use: 'embedding',
+    message: 'The embedding model e:1 is missing. Get it with "ollama pull e:1"',
+    isPulled: false,
+  };
+  const needs = {
+    loadConfig: async () => ({
+      file: 'hub.json',
+      config: { servers: [], naming: { separator: '_', maxLength: 46 } as const },
+    }),
+    examine: async () =>
+      installationOf({ state: 'up', detail: 'Ollama 0.24.0', missing: [missing] }),
+  };
+
+  test('are asked for at Ollama itself where no hub runs', async () => {
+    const findHub = async () => ({ url: 'http://127.0.0.1:1', token: undefined });
+    const { code, out, err } = await run(['doctor'], { ...needs, findHub });
+    assert.equal(code, 1);
+    assert.match(out, /ollama +see below/);
+    assert.equal(err, missing.message);
+  });
+
+  test('are as a running hub knows them, which may be pulling them', async () => {
+    const { isPulled: _, ...shown } = { ...missing, message: 'It is being pulled: 48 %' };
+    const ollama = { state: 'degraded', missing_models: [{ ...shown, is_pulled: true }] };
+    const server = createServer((request, response) => {
+      const isHealth = request.url === '/health';
+      response.end(JSON.stringify(isHealth ? { parts: { ollama } } : { servers: [] }));
+    });
+    const { promise: listening, resolve } = Promise.withResolvers<void>();
+    const port = await freePort();
+    server.listen(port, '127.0.0.1', resolve);
+    await listening;
+    const findHub = async () => ({ url: `http://127.0.0.1:${port}`, token: undefined });
+    const { code, out, err } = await run(['doctor'], { ...needs, findHub });
+    const json = await run(['doctor', '--json'], { ...needs, findHub });
+    server.close();
+    assert.deepEqual([code, err], [0, 'note: It is being pulled: 48 %']);
+    assert.match(out, /ollama +see below/);
+    assert.deepEqual(JSON.parse(json.out).ollama.missing, [{ ...shown, isPulled: true }]);
   });
 });
