@@ -85,7 +85,7 @@ const rule = describeKeys(
     enabled: 'false: prompts are returned unchanged. Default: true.',
     model: 'Ollama model. Default: OLLAMA_MODEL.',
     system_prompt:
-      'System prompt of the model. Default: instructions to make the prompt clear and structured.',
+      'How to rewrite prompts. The hub adds that the model rewrites and never answers, and keeps the intent, the language and all details. Default: make it clear, specific and well structured.',
     options: 'Model options.',
     timeouts: 'Time limits.',
     cache: 'Cache of earlier results.',

@@ -1,6 +1,6 @@
 import { type Clock, type Log, DeadlineExceeded, messageOf, within } from '#core';
 import { type ModelCaller, type Models, ModelFailure } from '#models';
-import { checkResult } from './checks/check-result.ts';
+import { checkResult, isOutputFault } from './checks/check-result.ts';
 import { frame } from './frame.ts';
 import { type Attempt, type CachedResult, inWords } from './result.ts';
 import type { ChosenRule } from './rules.ts';
@@ -47,7 +47,8 @@ export function createChain(needs: {
   let isSilent = false;
 
   /** Logs once that no model answers, until one does. */
-  function logSilence(reason: string): void {
+  function logSilence(reason: string, attempts: readonly Attempt[]): void {
+    if (attempts.some(isOutputFault)) return;
     if (!isSilent) log.warn({ reason }, 'no model answers: prompts are returned unchanged');
     isSilent = true;
   }
@@ -119,7 +120,9 @@ export function createChain(needs: {
       const attempt = { model, kind, message, tookMs };
       attempts.push(attempt);
       tell({ step: 'failed', ...attempt });
-      log.info({ ...attempt, client: chosen.client }, 'a model gave no prompt');
+      // What quotes the prompt is not logged.
+      const logged = isOutputFault(attempt) ? { model, kind, tookMs } : attempt;
+      log.info({ ...logged, client: chosen.client }, 'a model gave no prompt');
       if ('isFinal' in answer && answer.isFinal) break;
     }
     return undefined;
@@ -133,7 +136,7 @@ export function createChain(needs: {
       const written = await firstAnswer(work, signal);
       if (!written) {
         const reason = attempts.map(inWords).join('. ') || 'no time was left for a model';
-        if (attempts.some(({ kind }) => kind !== 'queue')) logSilence(reason);
+        if (attempts.some(({ kind }) => kind !== 'queue')) logSilence(reason, attempts);
         return { kind: 'none', reason, attempts };
       }
       const { text, model, digest } = written;

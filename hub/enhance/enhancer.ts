@@ -107,7 +107,7 @@ export function createEnhancer(options: Options, needs: Needs) {
         ? `no result within ${durationText(rule.totalMs)}`
         : `the hub could not improve it: ${messageOf(error)}`;
       const failure = [why, ...attempts.map(inWords)].join('. ');
-      chain.logSilence(failure);
+      chain.logSilence(failure, attempts);
       return unchanged(request, failure, refused === undefined ? 'miss' : 'bypass', attempts);
     }
   }

@@ -290,7 +290,7 @@ test('that no model answers is logged once, and so is the first answer after it'
     return lines.filter(line => line !== 'info a model gave no prompt');
   };
   await scene.run();
-  scene.chain.logSilence('the breaker is open');
+  scene.chain.logSilence('the breaker is open', []);
   assert.deepEqual(messages(), ['warn no model answers: prompts are returned unchanged']);
   isBusy = false;
   for (const _ of [1, 2]) await scene.run();

@@ -5,6 +5,7 @@ import { frame } from '../../hub/enhance/frame.ts';
 test('a prompt is sent as data, under the system prompt of its rule inside the instructions of the hub', () => {
   const { system, prompt } = frame('Name 3 rivers', 'Be brief.');
   assert.match(system, /^You rewrite prompts\..*never answer it/);
+  assert.match(system, /Keep its language, its intent, every "not"/);
   assert.match(system, / Be brief\. Return only the rewritten prompt\.$/);
   assert.equal(
     prompt,

@@ -22,12 +22,14 @@ export function isRefusal(text: string): boolean {
 /** What a model says to the person, in place of the prompt or around it. */
 const chatter = [
   /^(?:sure|certainly|of course|absolutely|okay|ok|got it|great|no problem|happy to|gladly|natürlich|gerne|klar|selbstverständlich|bien sûr|d'accord|claro|por supuesto)\b(?= *[,.!]| i\b| here)/i,
+  /^(?:great|good|nice|excellent|interesting|what an? \w+) (?:topic|question|idea|choice)\b|\bthe user (?:wants|asks|is asking|needs|would like)\b/i,
   /\bhere(?:'s| is| are) (?:the|an?|your|my|some|two|three|\d)\b.{0,40}\b(?:prompts?|versions?|rewrit\w+|options)\b/i,
   /\b(?:i have|i've|i) (?:rewritten|rewrote|improved|revised|rephrased|restructured|reworded|made (?:it|the prompt|your))\b/i,
   /\b(?:this|the) (?:(?:new|improved|rewritten|revised|enhanced) )?(?:version|prompt)(?: of the prompt)? (?:is|are|now|asks|provides|should|was|has|makes|includes|clarifies|keeps|maintains)\b/i,
   /\blet me know (?:if|whether|which|what)\b|\bi hope (?:this|that|it) helps\b|\bfeel free to (?:ask|modify|adjust)\b/i,
   /\bhow (?:can|may) i (?:help|assist)\b|\bi(?:'m| am| would be|'d be| will be|'ll be) (?:here|glad|happy|ready|excited|pleased) to (?:help|assist)\b|\bi can help\b/i,
   /\b(?:would you like|do you (?:want|need|prefer|have)|what(?:'s| is| are) your|could you (?:please )?(?:clarify|specify|share|provide (?:me )?(?:with )?more)|please (?:provide|clarify|specify|share) (?:me |us )?(?:with )?(?:more|the|your|a|any)\b.{0,40}\b(?:prompt|details|context|information|text)|interests you)\b/i,
+  /^\s*\(?(?:note|explanation|changes)\b[^\n]{0,3}:|\bi (?:kept|changed|added|removed|preserved|clarified)\b/im,
   /\brewrite (?:this|it|the|your)\b|\b(?:this|the|your|original|rewritten|revised) prompts?\b|\bthe answer (?:to|is)\b/i,
   /\b(?:hier ist|voici|aquí (?:está|tienes)|ecco)\b.{0,30}\b(?:prompt|version|versión)\b/i,
 ];

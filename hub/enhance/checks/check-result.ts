@@ -4,22 +4,29 @@ import { isChatter, isRefusal } from './chatter.ts';
 import { lostDetails, lostWords } from './kept-details.ts';
 import { clearLanguage, otherLanguage } from './language.ts';
 import { changedNegation } from './negation.ts';
-import { proseOf } from './text.ts';
+import { bounded, longRuns, proseOf } from './text.ts';
 import { unwrap } from './wrapper.ts';
+
+const kinds = [
+  'overgrown',
+  'refusal',
+  'chatter',
+  'answered',
+  'other_language',
+  'lost_detail',
+  'changed_negation',
+] as const;
 
 /** Why the answer of a model is not used. */
 export type OutputFault = {
-  readonly kind:
-    | 'overgrown'
-    | 'refusal'
-    | 'chatter'
-    | 'answered'
-    | 'other_language'
-    | 'lost_detail'
-    | 'changed_negation';
-  /** A sentence about the model. */
+  readonly kind: (typeof kinds)[number];
+  /** A sentence about the model, which may quote the prompt. */
   readonly message: string;
 };
+
+/** Whether a model wrote something, which was not used. */
+export const isOutputFault = ({ kind }: { readonly kind: string }): boolean =>
+  kinds.some(known => known === kind);
 
 /** A result up to this length, in characters, is never too long: a prompt of three words may become a page. */
 const alwaysAllowed = 4000;
@@ -47,9 +54,11 @@ export function checkResult(
   if (text === prompt.trim()) return { text };
   if (isRefusal(text) && !isRefusal(prompt))
     return { kind: 'refusal', message: 'it refused, or spoke of itself' };
-  if (isChatter(text, prompt, frame('', systemPrompt).system))
+  if (isChatter(bounded(text), bounded(prompt), frame('', systemPrompt).system))
     return { kind: 'chatter', message: 'it wrote more than the prompt: talk, or its instructions' };
-  return faultInContent(text, prompt) ?? { text };
+  const lost = longRuns(prompt).filter(run => !text.includes(run));
+  if (lost.length > 0) return { kind: 'lost_detail', message: `it lost ${named(lost)}` };
+  return faultInContent(bounded(text), bounded(prompt)) ?? { text };
 }
 
 function faultInContent(text: string, prompt: string): OutputFault | undefined {
@@ -82,5 +91,5 @@ function named(texts: readonly string[]): string {
 /** Whether the verbs of a language are known, or the texts may be short English. */
 const isKnown = (prompt: string, text: string) => {
   const language = clearLanguage(proseOf(prompt)) ?? clearLanguage(proseOf(text));
-  return language !== undefined || /^[\p{ASCII}\p{Script=Latin}\s]*$/u.test(prompt);
+  return language !== undefined || /^\p{ASCII}*$/u.test(prompt + text);
 };

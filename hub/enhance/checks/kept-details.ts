@@ -1,7 +1,15 @@
 import { type Detail, detailsOf } from '../details.ts';
 import * as words from '../words.ts';
 import { isVerb, openersOf } from './request-form.ts';
-import { contentWords, isAlike, lowerWords, proseOf, sentencesOf, straightQuotes } from './text.ts';
+import {
+  unspaced,
+  contentWords,
+  isAlike,
+  lowerWords,
+  proseOf,
+  sentencesOf,
+  straightQuotes,
+} from './text.ts';
 
 /**
  * The parts of a prompt that a result lacks, as written: code, URLs, paths, quotations, identifiers, numbers with
@@ -14,6 +22,7 @@ export function lostDetails(
 ): readonly string[] {
   const [from, to] = [prepared(prompt, language), prepared(result, language)];
   const has = holder(to);
+  const found = [...new Set(lowerWords(to))];
   const blocks = [...blocksOf(to), to];
   const lost = [
     ...blocksOf(from).filter(code => !blocks.some(block => block.includes(code))),
@@ -21,8 +30,8 @@ export function lostDetails(
       .filter(detail => !has(detail))
       .map(({ text }) => text),
     ...literals(from).filter(text => !isIn(text, to)),
-    ...datesIn(from).filter(word => !lowerWords(to).some(other => isAlike(word, other))),
-    ...properNames(from, language).filter(name => !hasName(name, to)),
+    ...datesIn(from).filter(word => !found.some(other => isAlike(word, other))),
+    ...properNames(from, language).filter(name => !hasName(name, found)),
   ];
   return [...new Set(lost)];
 }
@@ -41,12 +50,8 @@ const maxWordsLength = 2_000;
 const maxLost = 0.5;
 /** A result of the same length has no other words for what it leaves out. */
 const maxLostIfShort = 0.15;
-/** Scripts without blanks between words. */
-const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
-const unspacedEdge = new RegExp(
-  `(?<=${unspaced.source})(?=\\p{ASCII})|(?<=\\p{ASCII})(?=${unspaced.source})`,
-  'gu',
-);
+const joined = `[${unspaced.source.slice(1, -1)}\\p{Script=Hangul}]`;
+const unspacedEdge = new RegExp(`(?<=${joined})(?=\\p{ASCII})|(?<=\\p{ASCII})(?=${joined})`, 'gu');
 
 /** The words that a result lacks if they are most of its prompt: it is about something else, or leaves much out. */
 export function lostWords(prompt: string, result: string): readonly string[] {
@@ -98,6 +103,7 @@ function holder(text: string) {
   const names = new Set(textsOf('name'));
   const numbers = textsOf('number').map(amountOf);
   const blank = collapsed(text);
+  const found = [...new Set(lowerWords(text))];
   return ({ kind, text: wanted }: Detail): boolean => {
     if (kind === 'negation') return true;
     if (kind === 'name') return names.has(wanted);
@@ -105,13 +111,24 @@ function holder(text: string) {
     if (kind === 'quote')
       return blank.includes(collapsed(wanted.slice(1, -1)).replace(/[.,]$/, ''));
     if (kind === 'code') return wanted.includes('\n') || blank.includes(collapsed(wanted));
-    if (kind === 'identifier' && abbreviations.has(wanted.toLowerCase())) return true;
-    return isIn(wanted, text) || (isLoose(wanted) && partsAreIn(wanted, text));
+    if (abbreviations.has(wanted.toLowerCase())) return true;
+    return isIn(wanted, text) || (isLoose(wanted) && partsAreIn(wanted, found));
   };
 }
 
 const collapsed = (text: string) => text.replaceAll(/\s+/g, ' ').trim();
-const abbreviations = new Set(['e.g', 'i.e', 'z.b', 'd.h', 'u.a', 'p.ex', 'p.m', 'a.m']);
+const abbreviations = new Set([
+  'e.g',
+  'i.e',
+  'z.b',
+  'd.h',
+  'u.a',
+  'p.ex',
+  'p.m',
+  'a.m',
+  'w/o',
+  'n/a',
+]);
 
 type Amount = { readonly value: string; readonly unit: string };
 
@@ -160,17 +177,15 @@ function isIn(wanted: string, text: string): boolean {
 const isLoose = (text: string) =>
   /^\p{L}+\/\p{L}+$/u.test(text) || /^\p{Ll}{2,}\.\p{Lu}\p{Ll}+$/u.test(text);
 
-const partsAreIn = (wanted: string, text: string) => {
-  const found = lowerWords(text);
-  return lowerWords(wanted.replaceAll(/[/.]/g, ' ')).every(part =>
+const partsAreIn = (wanted: string, found: readonly string[]) =>
+  lowerWords(wanted.replaceAll(/[/.]/g, ' ')).every(part =>
     found.some(word => isAlike(part, word)),
   );
-};
 
 /** Tags, mentions, links of notes, mail addresses, placeholders, variables and sizes such as 1280x720. */
 const mail = /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g;
 const literal =
-  /[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?<![\w&/#@.])[#@][\p{L}_][\p{L}\p{N}_/-]*|\[\[[^\]\n]+\]\]|\{\{?[\w .-]+\}\}?|\$\{?[A-Za-z_]\w*\}?|(?<!\w)\d+(?:x\d+)+(?!\w)/gu;
+  /[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?<![\w&/#@.])[#@][\p{L}_][\p{L}\p{N}_/-]*|\[\[[^[\]\n]+\]\]|\{\{?[\w .-]{1,60}\}\}?|\$\{?[A-Za-z_]\w*\}?|(?<!\w)\d+(?:x\d+)+(?!\w)/gu;
 
 const literals = (text: string): readonly string[] =>
   text.replaceAll(/```[\s\S]*?(?:```|$)|`[^`\n]*`/g, ' ').match(literal) ?? [];
@@ -187,7 +202,7 @@ function properNames(text: string, language: string | undefined): readonly strin
   const inner = sentencesOf(proseOf(text)).flatMap(sentence =>
     (sentence.match(/(?<![\w@#.$-])\p{L}[\p{L}\p{M}]*(?:['-]\p{L}+)*(?![\w-])/gu) ?? []).slice(1),
   );
-  const names = inner.filter(
+  const names = [...new Set(inner)].filter(
     word =>
       /^\p{Lu}[\p{L}\p{M}]+/u.test(word) &&
       !words.isOpener(word.toLowerCase()) &&
@@ -198,9 +213,8 @@ function properNames(text: string, language: string | undefined): readonly strin
 }
 
 /** Names may be inflected. */
-function hasName(name: string, text: string): boolean {
+function hasName(name: string, found: readonly string[]): boolean {
   const known = words.names.get(name.toLowerCase());
-  const found = lowerWords(text);
   if (known && found.some(word => words.names.get(word) === known)) return true;
   const stem = name.toLowerCase().replace(/'s$/, '');
   const start = stem.slice(0, Math.max(3, stem.length - 2));

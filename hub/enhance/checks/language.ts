@@ -26,6 +26,8 @@ export function clearLanguage(text: string): string | undefined {
 /** The language of the request at the beginning of a text; a text to work on may follow in another one. */
 const requestLanguage = (prose: string) => clearLanguage(prose.split(/:\s|\n/)[0] ?? '');
 
+const maxLength = 2_000;
+
 /** How the language of a result differs from that of its prompt; undefined if they agree or cannot be told. */
 export function otherLanguage(prompt: string, result: string): string | undefined {
   const [from, to] = [proseOf(prompt), proseOf(result)];
@@ -41,10 +43,10 @@ export function otherLanguage(prompt: string, result: string): string | undefine
       ? undefined
       : `it wrote in another language (${other} instead of ${mine})`;
   // A prompt with words of no known language, of which the result has few.
-  const words = lowerWords(from).filter(word => word.length > 2);
+  const words = lowerWords(from.slice(0, maxLength)).filter(word => word.length > 2);
   const foreign = words.filter(word => /[^\p{ASCII}']/u.test(word));
   if (words.length < 4 || foreign.length < 2) return undefined;
-  const found = lowerWords(to);
+  const found = [...new Set(lowerWords(to))];
   const kept = words.filter(word => found.some(other => isAlike(word, other)));
   return kept.length < words.length / 4 ? `it wrote in another language (${other})` : undefined;
 }

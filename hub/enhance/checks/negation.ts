@@ -17,6 +17,8 @@ const idle =
   /\b(?:not? (?:more|less|fewer|later|earlier|longer) than|not only|(?:am|i'm) not sure|not sure|(?:don't|do not|didn't) (?:know|understand|get|remember|care)|no idea|or not|why not|if not|nicht mehr als|nicht nur|pas plus de|non seulement|no más de|no solo)\b/gi;
 
 const wordsAround = 6;
+/** Of more negations only the number is compared. */
+const maxScopes = 50;
 
 /** The scopes of all negations in a text, and the words outside of them. */
 function scopesIn(text: string, isNegator: (word: string) => boolean) {
@@ -44,7 +46,7 @@ function scopesIn(text: string, isNegator: (word: string) => boolean) {
 }
 
 const clausesOf = (text: string) =>
-  proseOf(text)
+  proseOf(text.replaceAll(/\bw\/o\b/gi, 'without'))
     .replaceAll(idle, ' ')
     .split(/[.,;:!?()\n\u2013\u2014]|\s-\s|\b(?:but|aber|mais|pero)\b/i);
 
@@ -59,6 +61,8 @@ export function changedNegation(prompt: string, result: string): string | undefi
   const asked = scopesIn(prompt, isHard);
   const [softly, written] = [scopesIn(prompt, isAny), scopesIn(result, isAny)];
   const hard = scopesIn(result, isHard);
+  if (asked.scopes.length > maxScopes)
+    return written.scopes.length < asked.scopes.length ? 'it lost some negations' : undefined;
   for (const { word, scope } of asked.scopes) {
     if (scope.length === 0) continue;
     const isKept = written.scopes.some(({ near }) => overlap(scope, near) !== undefined);
@@ -69,7 +73,7 @@ export function changedNegation(prompt: string, result: string): string | undefi
       return `it lost "${word}", which is about "${scope.slice(0, 3).join(' ')}"`;
   }
   const negated = softly.scopes.flatMap(({ near }) => near);
-  for (const { scope } of hard.scopes) {
+  for (const { scope } of hard.scopes.slice(0, maxScopes)) {
     const [word] = scope
       .slice(0, 2)
       .filter(

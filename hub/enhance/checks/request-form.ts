@@ -22,7 +22,7 @@ const making =
   formulate group guide highlight imagine implement improve include incorporate insert invent keep limit locate map
   mention modify move offer optimize order organize paint perform pick play port prioritize propose rank rate read
   refactor remove rename replace reply respond restructure return review revise rewrite rephrase search set sketch
-  solve sort split structure study take tailor test think transform turn update use wrap
+  solve sort split structure study take tailor test think transform turn update use wrap send call remind notify announce invite apologize thank congratulate persuade convince
   schreib erstell verfass formulier entwickl plan übersetz überarbeit korrigier verbesser benenn beheb füg lösch
   entwirf mach bau such sortier ersetz sammle wandle entwerf
   rédig écri écriv crée cré propos tradui traduis corrig modifi fai fais prépar planifi développ trouv réécri ajout
@@ -41,6 +41,8 @@ export const isVerb = (word: string) => informing(word) || making(word) || words
 
 const wish =
   /\b(?:i|we|ich|wir|je|nous|yo)\b.{0,20}(?:\b(?:need|want|like to|looking for|trying to|interested in|brauche|möchte|will|suche|voudrais|veux|cherche|souhaite|necesito|quiero|busco|quisiera)\b)|(?:^|\s)(?:necesito|quiero|busco|please|bitte|s'il (?:te|vous) plaît|por favor)(?=\s|[,.!]|$)/i;
+const modal =
+  /\b(?:must|should|shall|has to|have to|needs? to|soll(?:te|en)?|muss|müssen|doi(?:t|vent)|devrait|deben?|debería)\b/i;
 const task =
   /^(?:your |the |my )?(?:task|goal|objective|aim|aufgabe|ziel|tâche|objectif|objetivo|tarea|context|kontext|contexte|contexto)\b/i;
 const document =
@@ -57,7 +59,7 @@ const asking =
 
 /** What a prompt is by its first words. */
 export function formOf(prompt: string): Form {
-  const clauses = sentencesOf(proseOf(withoutFiller(prompt, true)));
+  const clauses = sentencesOf(proseOf(withoutFiller(prompt.slice(0, maxPromptLength), true)));
   const forms = clauses.map(sentenceForm);
   return forms.find(form => form !== 'statement') ?? 'statement';
 }
@@ -98,6 +100,8 @@ function isInquiry(sentence: string): boolean {
   return openersOf(sentence).some(informing);
 }
 
+/** The part of a prompt, in characters, whose words an answer is compared with. */
+const maxPromptLength = 2_000;
 /** Sentences in which the request has to be. */
 const maxOpening = 4;
 
@@ -106,7 +110,7 @@ const maxOpening = 4;
  * are known.
  */
 export function whyAnswer(prompt: string, result: string): string | undefined {
-  const wanted = contentWords(proseOf(prompt));
+  const wanted = contentWords(proseOf(prompt).slice(0, maxPromptLength));
   // It could be about anything.
   if (wanted.length === 0) return undefined;
   const form = formOf(prompt);
@@ -114,30 +118,29 @@ export function whyAnswer(prompt: string, result: string): string | undefined {
   const opening = all.slice(0, maxOpening);
   if (form === 'inquiry') {
     if (!opening.some(isInquiry)) return 'it answered the question';
-    return all.some(sentence => isStatementAbout(sentence, prompt))
+    return all.some(sentence => isStatementAbout(sentence, prompt, wanted))
       ? 'it answered the question'
       : undefined;
   }
+  const isWish = (sentence: string) => modal.test(sentence) && modal.test(prompt);
   const isPrompt = opening.some(
-    (sentence, at) => isRequest(sentence) || (at === 0 && isOffer(sentence, prompt)),
+    (sentence, at) =>
+      isRequest(sentence) || isWish(sentence) || (at === 0 && isOffer(sentence, prompt)),
   );
-  if (isPrompt) return undefined;
-  if (form === 'order') return 'it carried the prompt out';
-  const found = contentWords(proseOf(result));
-  const kept = wanted.filter(word => found.some(other => isAlike(word, other)));
-  return kept.length < wanted.length / 2 ? 'it answered the prompt' : undefined;
+  return form === 'order' && !isPrompt ? 'it carried the prompt out' : undefined;
 }
 
-/** "The capital of Australia is Canberra." after the question. */
-function isStatementAbout(sentence: string, prompt: string): boolean {
+/** "The capital of Australia is Canberra." or "It is 29." after the question. */
+function isStatementAbout(sentence: string, prompt: string, wanted: readonly string[]): boolean {
   if (isInquiry(sentence) || isRequest(sentence)) return false;
   const [subject, rest] =
     /^(.{2,80}?)\b(?:is|are|was|were|means|refers to|ist|sind|war|est|sont|es|son|está)\b(.*)$/is
       .exec(sentence)
       ?.slice(1) ?? [];
   if (subject === undefined || rest === undefined) return false;
-  const mine = contentWords(proseOf(prompt));
-  const isKnown = (word: string) => mine.some(other => isAlike(word, other));
+  const numbers = rest.match(/\d+/g) ?? [];
+  if (numbers.some(number => !prompt.includes(number))) return true;
+  const isKnown = (word: string) => wanted.some(other => isAlike(word, other));
   return contentWords(subject).some(isKnown) && contentWords(rest).some(word => !isKnown(word));
 }
 

@@ -1,5 +1,29 @@
 import * as words from '../words.ts';
 
+/** Longer runs without a blank are data. */
+const maxRun = 500;
+const runs = new RegExp(`\\S{${maxRun},}`, 'g');
+const maxBlanks = 40;
+
+/** Runs of characters that the checks compare as a whole. */
+export const longRuns = (text: string): readonly string[] =>
+  withBreaks(text)
+    .match(runs)
+    ?.filter(run => !unspaced.test(run)) ?? [];
+
+/** A text without them and without long blanks, so that no expression takes longer than its length lets expect. */
+export const bounded = (text: string): string =>
+  withBreaks(text)
+    .replaceAll(runs, ' ')
+    .replaceAll(/[^\S\n]{40,}/g, ' '.repeat(maxBlanks))
+    .replaceAll(/(?:\n[^\S\n]*){9,}/g, '\n\n');
+
+/** Scripts without blanks between words. */
+export const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
+
+const withBreaks = (text: string) =>
+  text.replaceAll(/[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]/g, '$& ');
+
 export const straightQuotes = (text: string): string =>
   text
     .replaceAll(/[\u2018\u2019\u02bc]/g, "'")
@@ -30,9 +54,11 @@ export const lowerWords = (sentence: string): readonly string[] =>
 const free =
   words.wordSet(`please pls plz kindly thanks thank hi hello hey okay sure need want wants like
   would really very quite something one thing things stuff some any more lot good nice well just get got got
-  make about into onto than then there here have has had been being be am me him her them us you your
+  understand learn know max min make about into onto than then there here have has had been being be am me him her them us you your
   yours mine his hers its i'd i'm i've i'll let's what's whats how's hows it's that's can't
   bitte mal danke etwas ich mir mich du dir dich sie wir uns ihr man sich es auch noch schon wäre hätte
+  unter über sowie sehr mehr weniger aber denn mais car donc puis aussi plus moins chez vers
+  pero más menos muy sobre entre bajo per che non con una uno
   moi me te nous vous il elle on y se sa son ses leur
   me mi te tú nos lo le ella él ellos`);
 

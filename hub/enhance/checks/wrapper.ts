@@ -6,10 +6,10 @@ const announcement =
 /** "Improved prompt: ..." on the same line. */
 const label =
   /^[*_#\s]*(?:(?:improved|rewritten|revised|enhanced|refined|better|new|final|clear(?:er)?|verbesserter|überarbeiteter|neuer) )?(?:prompt|version|answer|output|result|rewrite|a(?=: ))(?: (?:amélioré|réécrit|mejorado|reescrito))?\s*[*_]*:[*_]*\s+/iu;
-const tags = /^<prompt_*>\s*|\s*<\/prompt_*>$/g;
+const tags = /^<prompt_*>|<\/prompt_*>$/g;
 const fenced = /^```(?:text|txt|plaintext|markdown|md|prompt)?[ \t]*\n([\s\S]*)\n```$/i;
 const offer =
-  /\n+[ \t]*(?:let me know (?:if|whether)|i hope (?:this|that|it)|feel free to (?:ask|let me|modify|adjust)|would you like me to|is there anything else|lass mich wissen|n'hésitez pas|avísame)[^\n]*$/i;
+  /\n[ \t]*(?:let me know (?:if|whether)|i hope (?:this|that|it)|feel free to (?:ask|let me|modify|adjust)|would you like me to|is there anything else|lass mich wissen|n'hésitez pas|avísame)[^\n]*$/i;
 const pairs = ['""', '\u201c\u201d', '\u201e\u201c', '\u00ab\u00bb', "''", '``'];
 
 /**

@@ -41,7 +41,6 @@ test.each([
   ],
   ['write a poem about cats', 'Cats are soft, cats are sweet.', 'it carried the prompt out'],
   ['make a meal plan', 'How to make a meal plan.', 'it carried the prompt out'],
-  ['login page broken', 'The cookies expired.', 'it answered the prompt'],
 ])('for %j, %j is an answer', (prompt, result, why) => {
   assert.equal(whyAnswer(prompt, result), why);
 });
