@@ -31,8 +31,8 @@ const maxKnown = 1_000;
 
 /**
  * The collections of a deployment. Other programs may have collections with the same prefix, so a collection belongs to
- * the deployment only if it has its marker: an index on the field `agenthub.{deployment}`, which no point has. All
- * versions of Qdrant list indexes, and they are gone where somebody made the collection again.
+ * the deployment only if it has its marker: an index on the field `agenthub.{deployment}`, which no point has
+ * (`decisions/0020`). All versions of Qdrant list indexes, and they are gone where somebody made the collection again.
  */
 export function createCollections(
   deployment: string,

@@ -72,6 +72,13 @@ describe('calls', () => {
     assert.equal(clock.waiting, 0);
   });
 
+  test('have their limit from when the client is loaded', async () => {
+    const { clock, link } = openLink();
+    const call = link.within(second, async () => 'called');
+    assert.equal(clock.waiting, 0);
+    assert.equal(await call, 'called');
+  });
+
   test('that are cancelled cause no rest', async () => {
     const { link } = openLink();
     await assert.rejects(
