@@ -44,11 +44,18 @@ const caseless = ({ head, payloadText, language }: Canonical) =>
     ...head.map(({ kind, text }) => [kind, kind === 'word' ? text.toLowerCase() : text]),
   ]);
 
-const wishesOf = ({ tokens }: Canonical): readonly Wish[] =>
-  sentencesOf(tokens).map(sentence => ({
+const knownWishes = new WeakMap<Canonical, readonly Wish[]>();
+
+function wishesOf(canonical: Canonical): readonly Wish[] {
+  const known = knownWishes.get(canonical);
+  if (known) return known;
+  const wishes = sentencesOf(canonical.tokens).map(sentence => ({
     intent: sentence.intent,
     structure: structureOf(sentence),
   }));
+  knownWishes.set(canonical, wishes);
+  return wishes;
+}
 
 const termsIn = (wishes: readonly Wish[]): readonly Term[] =>
   wishes.flatMap(({ structure: { clauses } }) =>
@@ -107,7 +114,8 @@ const sameIntents = new Set(
   rowsOf(
     `what explain | what list | what do | explain do | list do | write do | summarize do | want howto |
     whichlist list | which whichlist | which list | which give | explain explainhow | give list | give write |
-    give what | give do | suggest give | suggest write | suggest list | check whether | bywhom who`,
+    give what | give do | suggest give | suggest write | suggest list |
+    suggest what | find which | find list | find do | calculate what | check whether | bywhom who`,
   ).map(pair => pair.toSorted().join(' ')),
 );
 

@@ -1,4 +1,5 @@
 import { partsOf, withoutFiller } from './canonical-text.ts';
+import { setBounded } from '#core';
 import { type Token, tokensOf } from './tokens.ts';
 import * as words from './words.ts';
 
@@ -27,17 +28,33 @@ const contractions: ReadonlyMap<string, readonly string[]> = new Map(
     )
     .map(([short = '', ...long]) => [short, long]),
 );
-const endings = { "n't": 'not', "'re": 'are', "'ve": 'have', "'ll": 'will' } as const;
+const endings = [
+  ["n't", 'not'],
+  ["'re", 'are'],
+  ["'ve", 'have'],
+  ["'ll", 'will'],
+] as const;
 
 /** Here 'd means "would"; elsewhere it may mean "had". */
 const wish = /\b(i|we|you)'d (?=like\b|love\b|prefer\b)/gi;
 
+/** A prompt is keyed, embedded and compared with several others: its form is remembered meanwhile. */
+const recent = new Map<string, Canonical>();
+const maxRecent = 16;
+const maxRememberedLength = 8_000;
+
 /** Drops politeness, typography and the case of the first word of each sentence. Keeps everything else. */
 export function canonicalOf(prompt: string): Canonical {
+  const known = recent.get(prompt);
+  if (known) return known;
+  const canonical = readCanonical(prompt);
+  if (prompt.length <= maxRememberedLength) setBounded(recent, prompt, canonical, maxRecent);
+  return canonical;
+}
+
+function readCanonical(prompt: string): Canonical {
   const { head: asked, payload } = partsOf(prompt);
-  const language = words.languageOf(
-    words.wordsOf(asked.toLowerCase().replaceAll(/[^\p{L}'\s-]/gu, ' ')),
-  );
+  const language = words.languageOf(asked.toLowerCase().match(/[\p{L}'-]+/gu) ?? []);
   const isEnglish = language === 'en' || language === undefined;
   const request = withoutFiller(asked, payload === '').replaceAll(wish, '$1 would ');
   const head = expanded(tokensOf(request, isEnglish));
@@ -76,8 +93,10 @@ function expand(word: string, atHead: boolean): readonly string[] {
   const lower = word.toLowerCase();
   const long = contractions.get(lower);
   if (long) return long;
-  for (const [ending, second] of Object.entries(endings))
-    if (lower.endsWith(ending)) return [...expand(word.slice(0, -ending.length), atHead), second];
+  const apostrophe = lower.lastIndexOf("'");
+  const [short, second] =
+    apostrophe < 0 ? [] : (endings.find(([end]) => lower.endsWith(end)) ?? []);
+  if (short && second) return [...expand(word.slice(0, -short.length), atHead), second];
   // "IT" is not "it", and "A" may be a letter of its own.
   return [atHead && words.isOpener(lower) && /\p{Lu}\p{Ll}+$/u.test(word) ? lower : word];
 }

@@ -43,6 +43,7 @@ const be = wordSet('is are was were be been being am');
 const past = wordSet('was were did had');
 const present = wordSet('is are do does am');
 const perfect = wordSet('has have had');
+const doing = wordSet('do does did');
 const relatives = wordSet('that which who');
 const coordinators = wordSet('and but or then');
 const subjects = wordSet('i you we they he she it can will has have should must');
@@ -173,26 +174,37 @@ function readAuxiliary(draft: Draft, { lexeme: { text }, before, next }: Place):
     return true;
   }
   if (perfect.has(text)) return next?.text === 'been' || next?.form === 'ed';
-  if (/^(?:can|will)$/.test(text))
+  if (text === 'can' || text === 'will')
     return clauseOf(draft).head === 'rel' && termsOf(draft).length === 0;
-  if (!/^(?:do|does|did)$/.test(text)) return false;
+  if (!doing.has(text)) return false;
   return isWhich && termsOf(draft).length > 0 ? openClause(draft, 'rel') : true;
 }
 
 /** "a function that sorts", "to sort" and "for sorting" are one. "files that are in src" are "files in src". */
-function readRelative(draft: Draft, { lexeme: { text }, before, next }: Place): boolean {
+function readRelative(draft: Draft, place: Place): boolean {
+  const { lexeme, before, next } = place;
+  const { text } = lexeme;
   const isRelative =
     (relatives.has(text) && beginsClause(before, next)) ||
     (text === 'to' && isVerb(next)) ||
     (text === 'for' && next?.form === 'ing' && isVerb(next));
+  // "a class representing X" is "a class that represents X".
+  const isReduced = lexeme.form === 'ing' && !draft.isPassive && isReducedAt(draft, place);
+  if (isReduced) openClause(draft, 'rel');
   if (!isRelative) return false;
   return next && be.has(next.text) ? true : openClause(draft, 'rel');
+}
+
+function isReducedAt(draft: Draft, { lexeme, before, next }: Place): boolean {
+  const isNoun = before?.kind === 'word' && !isVerb(before) && !closed.has(before.text);
+  const isObject = articles.has(next?.text ?? '') || definite.has(next?.text ?? '');
+  return isNoun && isObject && isVerb(lexeme) && termsOf(draft).length > 0;
 }
 
 function beginsClause(before: Lexeme | undefined, next: Lexeme | undefined): boolean {
   if (!before || !next || prepositions.has(before.text)) return false;
   const isSubject = [articles, definite, be, subjects].some(set => set.has(next.text));
-  return isSubject || /^(?:do|does|did)$/.test(next.text) || isVerb(next) || !isVerb(before);
+  return isSubject || doing.has(next.text) || isVerb(next) || !isVerb(before);
 }
 
 function readDropped(draft: Draft, { lexeme: { text } }: Place): boolean {
@@ -213,8 +225,9 @@ function readPreposition(draft: Draft, { lexeme: { text }, before, next }: Place
 }
 
 /** "which files import X" are the "files that import X". */
-function readQuestion(draft: Draft, { lexeme }: Place): boolean {
-  const isPredicate = isVerb(lexeme) && lexeme.form !== 'ed' && !isBare(clauseOf(draft));
+function readQuestion(draft: Draft, { lexeme, before }: Place): boolean {
+  const isAction = isVerb(lexeme) && lexeme.form !== 'ed' && !be.has(before?.text ?? '');
+  const isPredicate = isAction && !isBare(clauseOf(draft));
   if (draft.intent.startsWith('which') && draft.clauses.length === 1 && isPredicate)
     openClause(draft, 'rel');
   return false;
@@ -222,7 +235,7 @@ function readQuestion(draft: Draft, { lexeme }: Place): boolean {
 
 /** "every month" and "monthly" may stand anywhere in their clause. */
 function readTime(draft: Draft, { lexeme: { text, raw, stem } }: Place): boolean {
-  if (!/^every./.test(text)) return false;
+  if (!text.startsWith('every') || text === 'every') return false;
   clauseOf(draft).chunks.unshift({ head: '~time', terms: [linkOf(stem, raw)] });
   return true;
 }

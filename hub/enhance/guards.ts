@@ -145,17 +145,30 @@ function differingWords(a: Canonical, b: Canonical): string | undefined {
   );
 }
 
-const contrasted = new Set(words.contrasts.flatMap(group => [...group.keys()]));
+/** For each word of a group of contrasts, the group and its meaning there. */
+const meanings = Map.groupBy(
+  words.contrasts.flatMap((group, number) =>
+    [...group].map(([word, meaning]) => ({ word, number, meaning })),
+  ),
+  ({ word }) => word,
+);
 
 /** Both prompts have a word of the same group, with different meanings. */
 function differingContrast(a: readonly string[], b: readonly string[]): string | undefined {
-  const [some, others] = [a, b].map(list => list.filter(word => contrasted.has(word)));
-  for (const group of words.contrasts) {
-    const [left = [], right = []] = [some, others].map(list =>
-      (list ?? []).flatMap(word => group.get(word) ?? []),
-    );
-    const [[mine], [theirs]] = [missingIn(right, left), missingIn(left, right)];
-    if (mine && theirs) return `“${mine}” and “${theirs}” are two things`;
+  const [left, right] = [a, b].map(list =>
+    Map.groupBy(
+      list.flatMap(word => meanings.get(word) ?? []),
+      ({ number }) => number,
+    ),
+  );
+  for (const [number, found] of left ?? []) {
+    const others = right?.get(number) ?? [];
+    const [mine, theirs] = [found, others].map(list => list.map(({ meaning }) => meaning));
+    const [[one], [other]] = [
+      missingIn(theirs ?? [], mine ?? []),
+      missingIn(mine ?? [], theirs ?? []),
+    ];
+    if (one && other) return `“${one}” and “${other}” are two things`;
   }
   return undefined;
 }

@@ -28,6 +28,9 @@ export const closed =
   although though inside within using via through into onto without between against across over under like behind
   beside near among about per whether`);
 
+/** Maximum number of remembered stems, about 1 MB. */
+const maxStems = 10_000;
+
 let loaded: Vocabulary | undefined;
 
 /** Reads `assets/phrases.txt` at its first use. */
@@ -39,15 +42,22 @@ export const vocabulary = (): Vocabulary =>
 export function parseVocabulary(text: string): Vocabulary {
   const sections = sectionsOf(text);
   const lines = (name: string) => sections.get(name) ?? [];
-  const irregular = new Map<string, Stem>();
+  /** Of irregular words, and of those that were asked for. */
+  const stemsByWord = new Map<string, Stem>();
   const learn = (section: string, form: 'ed' | 's') => {
     for (const [base = '', ...others] of rowsOf(lines(section).join(' ')))
-      for (const other of others) irregular.set(other, { stem: stemOf(base).stem, form });
+      for (const other of others) stemsByWord.set(other, { stem: stemOf(base).stem, form });
   };
   learn('forms', 'ed');
   learn('plurals', 's');
-  for (const word of [...closed, '*']) irregular.set(word, { stem: word, form: 'plain' });
-  const stem = (word: string): Stem => irregular.get(word) ?? stemOf(word);
+  for (const word of [...closed, '*']) stemsByWord.set(word, { stem: word, form: 'plain' });
+  const stem = (word: string): Stem => {
+    const known = stemsByWord.get(word);
+    if (known) return known;
+    const found = stemOf(word);
+    if (stemsByWord.size < maxStems) stemsByWord.set(word, found);
+    return found;
+  };
   const phrasesOf = (name: string, row: string): readonly Phrase[] =>
     row
       .split('|')

@@ -79,7 +79,7 @@ function lexemesOf({ kind, text }: Token, next: Token | undefined): readonly Lex
     const name = kind === 'name' ? text : `${kind} ${text}`;
     return [{ kind, text, stem: name, form: 'plain', raw: text }];
   }
-  const written = text.replace(/'s$|(?<=s)'$/, '');
+  const written = text.includes("'") ? text.replace(/'s$|(?<=s)'$/, '') : text;
   const name = words.names.get(written.toLowerCase());
   if (name) return [{ kind: 'name', text: name, stem: name, form: 'plain', raw: text }];
   const parts = written.includes('-') && isSplit(written) ? written.split('-') : [written];
@@ -213,7 +213,8 @@ function politeQuestion(lexemes: readonly Lexeme[]): { readonly end: number } | 
   const isPolite =
     /^(?:can|will|would)$/.test(modal ?? '') &&
     you === 'you' &&
-    rest.some(text => /^(?:this|these|my|our|me|following)$/.test(text));
+    (/^(?:list|suggest|propose|recommend|compare|find|name)$/.test(rest[0] ?? '') ||
+      rest.some(text => /^(?:this|these|my|our|me|following)$/.test(text)));
   return isPolite ? { end: 2 } : undefined;
 }
 

@@ -37,10 +37,19 @@ export const countSmallWords = (words: readonly string[]) =>
     .map(([name, small]) => ({ name, count: words.filter(word => small.has(word)).length }))
     .toSorted((a, b) => b.count - a.count);
 
+const languagesOf = Map.groupBy(
+  [...languages].flatMap(([name, small]) => [...small].map(word => ({ name, word }))),
+  ({ word }) => word,
+);
+
 /** The language with the most small words in a text; undefined for a tie. */
 export function languageOf(words: readonly string[]): string | undefined {
-  const [first, second] = countSmallWords(words);
-  return first && first.count > (second?.count ?? 0) ? first.name : undefined;
+  const counts = new Map<string, number>();
+  for (const word of words)
+    for (const { name } of languagesOf.get(word) ?? [])
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+  const [first, second] = [...counts].toSorted(([, a], [, b]) => b - a);
+  return first && first[1] > (second?.[1] ?? 0) ? first[0] : undefined;
 }
 
 /** Verbs at the beginning of requests. */

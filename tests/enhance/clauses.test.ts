@@ -25,7 +25,7 @@ test.for([
   ['Which files are imported by a.ts?', ['main: files', 'rel: a.ts imported']],
   ['List files in src', ['main: files | in src']],
   ['List files that are in src', ['main: files | in src']],
-  ['Find a tool to sort files', ['main: find tool', 'rel: sort files']],
+  ['Use a tool to sort files', ['main: use tool', 'rel: sort files']],
   ['Make a report of it every month', ['main: ~time every month | report | of it']],
 ] as const)('the clauses of %j are %j', ([text, expected]) =>
   assert.deepEqual(read(text), expected),

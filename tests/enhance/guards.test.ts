@@ -260,6 +260,12 @@ test('no prompt takes long to compare', () => {
     'thanks ',
     ' a=',
     'x-',
+    'make ',
+    'what ',
+    'how to ',
+    'that is ',
+    'difference between ',
+    'by used ',
     '\t',
   ])
     compareGuarded(

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'vitest';
-import { parseVocabulary, vocabulary } from '../../hub/enhance/phrases.ts';
+import { closed, parseVocabulary, vocabulary } from '../../hub/enhance/phrases.ts';
 import { contrasts } from '../../hub/enhance/words.ts';
 
-const { groups, intents, stem } = vocabulary();
+const { groups, intents, dropped, stem } = vocabulary();
 const shippedUrl = new URL('../../hub/enhance/assets/phrases.txt', import.meta.url);
 
 test('no phrase is in two groups', () => {
@@ -13,6 +13,12 @@ test('no phrase is in two groups', () => {
     for (const [phrase, list] of named)
       assert.equal(new Set(list.map(({ name }) => name)).size, 1, phrase);
   }
+});
+
+test('no name of a group is a word that has a function of its own', () => {
+  const used = new Set(['all', 'can', 'must', 'etc']);
+  for (const { name } of [...groups.values()].flat())
+    assert.ok(used.has(name) || (!dropped.has(name) && !closed.has(name)), name);
 });
 
 test('no two words of a group contrast', () => {

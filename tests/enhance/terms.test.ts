@@ -16,7 +16,7 @@ test.for([
   ['What does the parser do with it?', ['explain: the parser~ with it']],
   ['Write a regex', ['write: a regex']],
   ['Build the app', [': =create the =app']],
-  ['Is it safe?', ['whether: is it saf~']],
+  ['Is it real?', ['whether: is it real~']],
   ['Can you fix this?', [': =fix this']],
   ['Can you use await here?', ['whether can: can you =use await~ here']],
   ['Make the query faster', [': speed the query~']],
