@@ -102,6 +102,8 @@ describe('a file that is damaged is set aside and begun anew', () => {
           assert.ok(isFailure('corrupt')(error), String(error));
           refused++;
           assert.equal((await asideIn(copy)).length, 1);
+          // The line that names the file is enough.
+          assert.ok(!opened.warnings.includes('the semantic cache cannot use its file'));
         }
       await opened.vectors.removeTag().catch(() => {});
       await opened.vectors.put('docs', pointOf(asked, { name: 'new' }), roomy).catch(() => {});

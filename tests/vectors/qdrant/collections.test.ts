@@ -204,6 +204,7 @@ describe.each(places)('in %s', (_name, url) => {
     await scene.send('PUT', 'docs/points?wait=true', { points });
     await vectors.stats();
     assert.deepEqual(await namesIn(vectors), []);
+    assert.match(scene.logged[0]?.message ?? '', /was not made by it: the hub leaves it alone/);
   });
 
   test('a collection goes with its last entry, cleared or expired', async () => {
@@ -241,6 +242,13 @@ describe.each(places)('in %s', (_name, url) => {
     );
     assert.deepEqual(await namesIn(vectors, 'docs', { limit: 4 }), ['kept']);
   });
+});
+
+test('the marker is the first index, so that no other deployment takes over what is half prepared', async () => {
+  await using scene = openScene(double.url);
+  await scene.hub().put('docs', pointOf(at(0)), roomy);
+  const [first] = Object.keys((await scene.schema('docs')).fields);
+  assert.equal(first, `agenthub.${scene.deployment}`);
 });
 
 test('a Qdrant before 1.11.1 gets an integer index with all of its parameters', async () => {
