@@ -10,6 +10,8 @@ export function createFairQueue<T>() {
   const turns = createList<Owner<T>>();
   const nodes = createKeyedSlotMap<ListNode<Owner<T>>>();
   let length = 0;
+  /** The owner of the entry taken last: new owners come before its next entry. */
+  let lastKey: string | undefined;
 
   function remove(owner: Owner<T>, entry: ListNode<T>): void {
     if (!owner.entries.remove(entry)) return;
@@ -33,7 +35,11 @@ export function createFairQueue<T>() {
     /** Appends an entry. Returns a function that removes it, and does nothing once it was taken. */
     append(key: string, value: T): () => void {
       let node = nodes.get(key);
-      if (!node) nodes.set(key, (node = turns.append({ key, entries: createList(), length: 0 })));
+      if (!node) {
+        const last = turns.last?.value.key === lastKey ? turns.last : undefined;
+        node = turns.append({ key, entries: createList(), length: 0 }, last);
+        nodes.set(key, node);
+      }
       const owner = node.value;
       const entry = owner.entries.append(value);
       owner.length += 1;
@@ -47,6 +53,7 @@ export function createFairQueue<T>() {
       if (!owner || !entry) return undefined;
       remove(owner, entry);
       if (owner.entries.first) endTurn(owner);
+      lastKey = owner.key;
       return entry.value;
     },
     /**
@@ -83,11 +90,14 @@ function createList<T>() {
     get last() {
       return last;
     },
-    append(value: T): ListNode<T> {
-      const node: ListNode<T> = { value, next: undefined, previous: last, isIn: true };
-      if (last) last.next = node;
+    /** Appends an entry, or inserts it before `next`. */
+    append(value: T, next?: ListNode<T>): ListNode<T> {
+      const previous = next ? next.previous : last;
+      const node: ListNode<T> = { value, next, previous, isIn: true };
+      if (previous) previous.next = node;
       else first = node;
-      last = node;
+      if (next) next.previous = node;
+      else last = node;
       return node;
     },
     /** Removes an entry of this list; false if it was removed before. */

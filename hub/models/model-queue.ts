@@ -19,7 +19,18 @@ export interface QueuePlace extends Disposable {
   waited(): string | undefined;
 }
 
-type Entry = { readonly admit: () => void; readonly refuse: (failure: ModelFailure) => void };
+type QueuedCall = {
+  readonly client: string;
+  readonly isEmbedding?: boolean;
+  /** Monotonic end of its time. */
+  readonly endsMs: number;
+};
+
+type Entry = {
+  /** False if it is too late for a turn: the entry then has left the queue. */
+  readonly admit: () => boolean;
+  readonly refuse: (failure: ModelFailure) => void;
+};
 
 type Lane = {
   readonly model: string;
@@ -53,6 +64,8 @@ export type ModelQueueOptions = {
 type QueueNeeds = {
   readonly clock: Clock;
   readonly counts: ReturnType<typeof createModelCounts>;
+  /** Usual duration of a call of a model. */
+  readonly usualMs: (model: string) => number;
   /** Its abort refuses all calls that wait. */
   readonly life: AbortSignal;
 };
@@ -71,7 +84,7 @@ const maxRunMs = 10_000;
  */
 export function createModelQueue(
   { parallel = 1, maxWaiting = 128 }: ModelQueueOptions,
-  { clock, counts, life }: QueueNeeds,
+  { clock, counts, usualMs, life }: QueueNeeds,
 ) {
   const lanes = new Map<string, Lane>();
   /** The model of the latest turn, and since when its calls have run. */
@@ -108,11 +121,11 @@ export function createModelQueue(
 
   function giveTurns(): void {
     for (let lane = choose(); lane; lane = choose()) {
+      if (!lane.waiting.take()?.admit()) continue;
       if (lane !== current) {
         if (current) current.sinceMs = clock.monotonic();
         runSinceMs = clock.monotonic();
       }
-      lane.waiting.take()?.admit();
       for (const counter of [lane, total]) {
         counter.active++;
         counter.turns++;
@@ -126,10 +139,7 @@ export function createModelQueue(
     return new ModelFailure('queue', message, { model });
   }
 
-  function join(
-    model: string,
-    { client, isEmbedding = false }: { readonly client: string; readonly isEmbedding?: boolean },
-  ): QueuePlace {
+  function join(model: string, { client, isEmbedding = false, endsMs }: QueuedCall): QueuePlace {
     const lane = laneOf(model, isEmbedding);
     if (lane.waiting.length >= maxWaiting) {
       const newest = lane.waiting.newestOfLongest(client);
@@ -152,18 +162,35 @@ export function createModelQueue(
       state = next;
       counts.waited(model, waited.ms);
     };
+    function waitedText(): string | undefined {
+      const { ms, prompts } = state === 'waiting' ? wait() : waited;
+      if (prompts === 0) return undefined;
+      return `it waited ${durationText(ms)} for ${prompts} prompt${prompts === 1 ? '' : 's'} before it`;
+    }
+    function refuse(failure: ModelFailure): void {
+      leave();
+      endWait('over');
+      reject(failure);
+    }
+    /** Whether a call that had to wait can no longer be done in time. Ollama would read its prompt in vain. */
+    function isTooLate(leftMs: number): boolean {
+      return wait().prompts > 0 && leftMs <= usualMs(model) / 2;
+    }
     if (!isBusy(lane)) lane.sinceMs = joinedMs;
     const leave = lane.waiting.append(client, {
       admit() {
+        const leftMs = endsMs - clock.monotonic();
+        if (isTooLate(leftMs)) {
+          const left = leftMs > 0 ? `, and the ${durationText(leftMs)} left were too short` : '';
+          refuse(new ModelFailure('queue', `${waitedText()}${left}`, { model }));
+          return false;
+        }
         isSwitch = !isRoomy && current !== undefined && current !== lane;
         endWait('active');
         resolve();
+        return true;
       },
-      refuse(failure) {
-        leave();
-        endWait('over');
-        reject(failure);
-      },
+      refuse,
     });
     giveTurns();
     return {
@@ -174,11 +201,7 @@ export function createModelQueue(
         return isSwitch;
       },
       turn: signal => unlessAborted(promise, signal),
-      waited() {
-        const { ms, prompts } = state === 'waiting' ? wait() : waited;
-        if (ms === 0) return undefined;
-        return `it waited ${durationText(ms)} for ${prompts} prompt${prompts === 1 ? '' : 's'} before it`;
-      },
+      waited: waitedText,
       [Symbol.dispose]() {
         if (state === 'waiting') {
           leave();

@@ -88,8 +88,8 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
   const absences = createAbsences();
   const modelList = createModelList({ callOllama, clock, absences });
   const counts = createModelCounts();
-  const queue = createModelQueue({ parallel }, { clock, counts, life });
   const paces = createPaces(clock);
+  const queue = createModelQueue({ parallel }, { clock, counts, usualMs: paces.usualMs, life });
   const modelNeeds = { clock, callOllama, modelList, absences, queue, paces, keepAlive, counts };
   const pull = createPull(modelNeeds);
   const warmUp = createWarmUps({ ...modelNeeds, log, life });

@@ -3,7 +3,7 @@ import { ModelFailure } from './failure.ts';
 import type { ModelInfo, ModelNeeds } from './model-list.ts';
 import type { ModelCaller, QueuePlace } from './model-queue.ts';
 
-type QueuedCall = {
+type TimedCall = {
   readonly model: string;
   /** Time limit in ms, including the time in the queue. */
   readonly totalMs: number;
@@ -19,9 +19,9 @@ export type Turn = ModelInfo & {
 
 /** Makes a call of a model at its turn in the queue. Rejects with ModelFailure. */
 export async function atTurn<T>(
-  call: QueuedCall,
+  call: TimedCall,
   signal: AbortSignal,
-  { clock, modelList, queue, paces }: Omit<ModelNeeds, 'keepAlive' | 'counts' | 'callOllama'>,
+  { clock, modelList, queue }: Pick<ModelNeeds, 'clock' | 'modelList' | 'queue'>,
   run: (turn: Turn, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const endsMs = clock.monotonic() + call.totalMs;
@@ -34,14 +34,9 @@ export async function atTurn<T>(
   const info = await modelList.get(call.model, limit.signal, call.caller);
   const { name: model } = info;
   const client = call.caller?.client ?? 'hub';
-  using place = queue.join(model, { client, isEmbedding: isEmbedder(info) });
+  using place = queue.join(model, { client, isEmbedding: isEmbedder(info), endsMs });
   joined.place = place;
   await place.turn(limit.signal);
-  const [waited, leftMs] = [place.waited(), endsMs - clock.monotonic()];
-  if (waited !== undefined && leftMs < paces.usualMs(model) / 2) {
-    const tooShort = `${waited}, and the ${durationText(leftMs)} left were too short`;
-    throw new ModelFailure('queue', tooShort, { model });
-  }
   const result = await run({ ...info, isSwitch: place.isSwitch }, limit.signal);
   modelList.markLoaded(model);
   queue.succeeded(model);
@@ -56,7 +51,7 @@ export const isEmbedder = ({ name, capabilities }: ModelInfo): boolean =>
     : /embed|minilm|bge-/.test(name);
 
 /** The failure of a call whose time is over, with the part of it that the call waited. */
-function lateFailure({ model, totalMs }: QueuedCall, place: QueuePlace | undefined): ModelFailure {
+function lateFailure({ model, totalMs }: TimedCall, place: QueuePlace | undefined): ModelFailure {
   const waited = place?.waited();
   if (place?.isWaiting)
     return new ModelFailure('queue', waited ?? 'it got no turn in the queue', { model });

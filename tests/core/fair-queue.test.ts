@@ -41,3 +41,12 @@ test('the newest entry of the longest owner gives way, up to equal shares', () =
   queue.append('b', 'b2');
   assert.equal(queue.newestOfLongest('b'), undefined);
 });
+
+test('who was served last comes after those who join later', () => {
+  const queue = filled('a1');
+  assert.equal(queue.take(), 'a1');
+  for (const entry of ['a2', 'a3', 'b1', 'c1']) queue.append(entry.slice(0, 1), entry);
+  assert.equal(queue.take(), 'b1');
+  queue.append('d', 'd1');
+  assert.deepEqual(drain(queue), ['c1', 'a2', 'd1', 'a3']);
+});

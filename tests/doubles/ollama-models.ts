@@ -48,6 +48,7 @@ export function createModelShelf(names: readonly string[], pullable: readonly st
     isPullable: (name: string) => pullable.map(fullName).includes(fullName(name)),
     add: (model: DoubleModel) => void models.set(model.name, model),
     remove: (name: string) => models.delete(fullName(name)),
+    unload: (name: string) => loaded.delete(name),
     /** Takes it into memory; true where it was not there. */
     load(model: DoubleModel, keepAlive: unknown): boolean {
       const isNew = !loaded.has(model.name);

@@ -34,6 +34,8 @@ export type World = {
   readonly reply: (asked: Asked) => Reply;
   /** False: only /api/show names the capabilities of a model, as in Ollama 0.24.0. */
   readonly listsCapabilities: boolean;
+  /** Time to read one token of a prompt, as answers report it. */
+  readonly promptTokenMs?: number;
 };
 
 const version = '0.40.1';
@@ -165,7 +167,7 @@ function generate(asked: Asked, world: World): Answer {
 const tooLong = failed(400, 'the input length exceeds the context length');
 
 /** What the model says, cut where num_predict says so; undefined where the prompt does not fit. */
-function tellOf(asked: Asked, model: DoubleModel, prompt: string, { reply }: World) {
+function tellOf(asked: Asked, model: DoubleModel, prompt: string, { reply, promptTokenMs }: World) {
   const options = isObject(asked['options']) ? asked['options'] : {};
   const window = Number(options['num_ctx'] ?? model.contextLength);
   if (asked['truncate'] === false && tokensOf(prompt) > window) return undefined;
@@ -188,7 +190,10 @@ function tellOf(asked: Asked, model: DoubleModel, prompt: string, { reply }: Wor
             total_duration: 174_560_334,
             load_duration: isLoad ? 101_397_084 : 1_397_084,
             prompt_eval_count: tokensOf(prompt),
-            prompt_eval_duration: 13_074_791,
+            prompt_eval_duration:
+              promptTokenMs === undefined
+                ? 13_074_791
+                : Math.round(promptTokenMs * tokensOf(prompt) * 1e6),
             eval_count: tokensOf(kept),
             eval_duration: 52_479_709,
           }

@@ -5,12 +5,14 @@ import { isObject } from '#core';
 import { freePort } from '#helpers/port';
 import { type Fault, send } from './ollama-faults.ts';
 import { type DoubleModel, createModelShelf } from './ollama-models.ts';
+import { type RunnerTimes, createRunners } from './ollama-runners.ts';
 import { type Asked, type Reply, answerOf } from './ollama-wire.ts';
 import type { Exchange } from './openapi.ts';
 
 export { type Fault, busy } from './ollama-faults.ts';
 export { embeddingOf } from './ollama-embedding.ts';
 export { type DoubleModel, modelNamed } from './ollama-models.ts';
+export type { RunnerTimes } from './ollama-runners.ts';
 export type { Asked, Reply } from './ollama-wire.ts';
 
 /** A request as it came in. */
@@ -38,6 +40,9 @@ export type OllamaDouble = AsyncDisposable & {
   add(model: DoubleModel): void;
   remove(name: string): void;
   isLoaded(name: string): boolean;
+  /** How often a model was loaded, and for how many steps its runners have waited. Both 0 without `times`. */
+  readonly loads: number;
+  readonly works: number;
   /** Nobody listens on its port any more; whoever is connected is cut off. */
   stop(): Promise<void>;
   /** Listens again, where it did before. */
@@ -48,6 +53,8 @@ export type OllamaDoubleOptions = {
   readonly models?: readonly string[];
   /** False: only /api/show names the capabilities of a model, as in Ollama 0.24.0. */
   readonly listsCapabilities?: boolean;
+  /** Without it, all models answer at once. */
+  readonly times?: RunnerTimes;
   /** What it could pull. */
   readonly pullable?: readonly string[];
   /** Hears of all requests with a body, and of all answers that are no errors. */
@@ -60,9 +67,11 @@ export async function startOllama(options: OllamaDoubleOptions = {}): Promise<Ol
     models = ['llama3.2:3b', 'nomic-embed-text'],
     pullable = ['phi3:mini'],
     listsCapabilities = true,
+    times,
     observe,
   } = options;
   const shelf = createModelShelf(models, pullable);
+  const runners = times && createRunners(times, shelf);
   const received: (Omit<Received, 'isAbandoned'> & { isAbandoned: boolean })[] = [];
   const faults: { path: string; fault: Fault; left: number }[] = [];
   let reply = (asked: Asked): Reply => ({ text: improvedOf(promptIn(asked)) });
@@ -85,13 +94,23 @@ export async function startOllama(options: OllamaDoubleOptions = {}): Promise<Ol
     response.on('close', () => {
       own.isAbandoned = !response.writableEnded;
     });
-    const answer = answerOf(method, path, body, { shelf, reply, listsCapabilities });
+    if (runners && ['/api/chat', '/api/embed'].includes(path))
+      await runners.run(body, response, before => respond(own, response, before));
+    else await respond(own, response);
+  }
+
+  async function respond(
+    { method, path, body }: Omit<Received, 'isAbandoned'>,
+    response: ServerResponse,
+    before?: (line: number) => Promise<void>,
+  ): Promise<void> {
+    const answer = answerOf(method, path, body, { shelf, reply, listsCapabilities, ...times });
     if (method === 'POST')
       observe?.({ method, path, status: undefined, contentType: 'application/json', body });
     if (answer.status === 200)
       for (const value of answer.values)
         observe?.({ method, path, status: 200, contentType: answer.type, body: value });
-    await send(response, answer, faultOf(path));
+    await send(response, answer, faultOf(path) ?? (before && { kind: 'paced', before }));
   }
 
   const server = createServer((request, response) => {
@@ -112,6 +131,7 @@ export async function startOllama(options: OllamaDoubleOptions = {}): Promise<Ol
     const closed = once(server, 'close');
     server.close();
     server.closeAllConnections();
+    runners?.kill();
     await closed;
   }
 
@@ -129,6 +149,12 @@ export async function startOllama(options: OllamaDoubleOptions = {}): Promise<Ol
     add: model => shelf.add(model),
     remove: name => void shelf.remove(name),
     isLoaded: name => shelf.loaded().some(model => model.name === shelf.find(name)?.name),
+    get loads() {
+      return runners?.loads ?? 0;
+    },
+    get works() {
+      return runners?.works ?? 0;
+    },
     stop,
     start: () => listen(port),
     [Symbol.asyncDispose]: stop,

@@ -1,7 +1,7 @@
 // Loaded at the first call else, for which a test with short waits would wait.
 import 'ollama';
 import { type ExactCache, createMemoryCache } from '#cache';
-import { systemClock } from '#core';
+import { type Clock, systemClock } from '#core';
 import {
   type EnhanceRequest,
   type Enhancement,
@@ -12,7 +12,7 @@ import {
 } from '#enhance';
 import { type Logged, createRecordingLog } from '#helpers/recording-log';
 import { type Models, createModels } from '#models';
-import { createBreaker } from '#resilience';
+import { type Breaker, createBreaker } from '#resilience';
 import { type OllamaDouble, type OllamaDoubleOptions, startOllama } from '../doubles/ollama.ts';
 import { type RulesChanges, rulesOf } from './rules-of.ts';
 
@@ -28,12 +28,14 @@ type SceneOptions = RulesChanges & {
   readonly ollama?: OllamaDoubleOptions;
   readonly semantic?: (models: Models) => SemanticCache;
   readonly failureThreshold?: number;
+  readonly clock?: Clock;
 };
 
 /** An enhancer over an Ollama, until disposed. */
 export type Scene = AsyncDisposable & {
   readonly ollama: OllamaDouble;
   readonly models: Models;
+  readonly breaker: Breaker;
   readonly exact: ExactCache;
   readonly enhancer: Enhancer;
   readonly logged: readonly Logged[];
@@ -56,7 +58,7 @@ export const askedOf = (ollama: OllamaDouble): readonly string[] =>
     .map(({ body }) => String(body['model']));
 
 export async function openScene(options: SceneOptions = {}): Promise<Scene> {
-  const { failureThreshold = 100 } = options;
+  const { failureThreshold = 100, clock = systemClock } = options;
   const stack = new AsyncDisposableStack();
   const ollama = stack.use(
     await startOllama({
@@ -64,7 +66,6 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
       ...options.ollama,
     }),
   );
-  const clock = systemClock;
   const { log, logged } = createRecordingLog();
   const breaker = stack.use(
     createBreaker({ failureThreshold, recoveryMs: 30_000, trialMs: 60_000 }, clock),
@@ -89,6 +90,7 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
   return {
     ollama,
     models,
+    breaker,
     exact,
     enhancer,
     logged,

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { createManualClock } from '#helpers/clock';
+import { until } from '../contracts/recorder.ts';
 import { modelNamed, startOllama } from '../doubles/ollama.ts';
 import { asking, failureOf, kindOf, never, openModels } from './scene.ts';
 import { complete } from '../../hub/models/complete.ts';
@@ -116,4 +118,29 @@ test('a schema is sent as the format of the answer', async () => {
   const format = { type: 'object' };
   await complete(asking({ model: 'chat', format }), never, scene);
   assert.deepEqual(scene.sent.at(-1)?.body['format'], format);
+});
+
+test('a call after one that was given up gets the time in which Ollama reads that one to its end', async () => {
+  const clock = createManualClock();
+  await using ollama = await startOllama({ times: { clock, promptTokenMs: 10 } });
+  await using scene = openModels(ollama.url, clock);
+  // Each prompt takes 20 s to read.
+  const patience = { firstTokenMs: 21_000, totalMs: 120_000 };
+  const long = asking({ system: undefined, prompt: 'a '.repeat(2_000), ...patience });
+  const read = async (works: number) => {
+    await until(() => ollama.works === works, `prompt ${works}`);
+    clock.advance(20_000);
+  };
+  const first = scene.models.complete(long, never);
+  await read(1);
+  await first;
+  const gone = new AbortController();
+  const second = kindOf(scene.models.complete(long, gone.signal));
+  await until(() => ollama.works === 2, 'the second prompt');
+  gone.abort();
+  assert.equal(await second, 'cancelled');
+  const third = scene.models.complete(long, never);
+  await until(() => ollama.received('/api/chat').length === 3, 'the third request');
+  for (const works of [2, 3]) await read(works);
+  assert.equal((await third).promptTokens, 2_000);
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { ModelFailure } from '#models';
 import { type Scene, asking, failureOf, kindOf, never, openModels } from './scene.ts';
 
 /** An Ollama under test: the double or a real one. */
@@ -108,7 +109,12 @@ export function modelsContract(kind: OllamaKind): void {
       );
       controller.abort();
       assert.equal(await kindOf(given), 'cancelled');
-      assert.ok((await other).text.length > 0);
+      // A small model may need more tokens.
+      const ended = await other.then(
+        () => 'done',
+        (error: unknown) => error instanceof ModelFailure && error.kind,
+      );
+      assert.ok(ended === 'done' || ended === 'cut', String(ended));
     });
 
     test('the vector of a text has length 1, and is the same each time', options, async () => {

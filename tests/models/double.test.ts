@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { createManualClock } from '#helpers/clock';
+import { until } from '../contracts/recorder.ts';
 import { type OllamaDouble, embeddingOf, startOllama } from '../doubles/ollama.ts';
 import { type Exchange, findDescription } from '../doubles/openapi.ts';
 
@@ -135,5 +137,63 @@ describe('a double of Ollama', () => {
     await assert.rejects(ask(ollama, ['GET', '/api/version']));
     await ollama.start();
     assert.equal((await ask(ollama, ['GET', '/api/version'])).status, 200);
+  });
+});
+
+describe('the runners of a double', () => {
+  const clock = createManualClock();
+  const chat = async (ollama: OllamaDouble, options: object = {}, signal?: AbortSignal) => {
+    const body = JSON.stringify({ model: chatter, messages, options });
+    const response = await fetch(`${ollama.url}/api/chat`, {
+      method: 'POST',
+      body,
+      ...(signal && { signal }),
+    });
+    return await response.text();
+  };
+  /** Waits for the next step of a runner, and lets it take its time. */
+  const step = async (ollama: OllamaDouble, works: number, milliseconds: number) => {
+    await until(() => ollama.works === works, `step ${works}`);
+    clock.advance(milliseconds);
+  };
+
+  test('work on one call at a time, and let others wait without an answer', async () => {
+    await using ollama = await startOllama({ times: { clock, lineMs: 1_000 } });
+    ollama.says('word');
+    let done = 0;
+    const calls = [1, 2].map(async () => {
+      assert.match(await chat(ollama), /"content":"word"/);
+      done++;
+    });
+    for (const works of [1, 2]) await step(ollama, works, 1_000);
+    await until(() => done === 1, 'the first answer');
+    for (const works of [3, 4]) await step(ollama, works, 1_000);
+    await Promise.all(calls);
+  });
+
+  test('read a prompt to its end although nobody waits any more', async () => {
+    await using ollama = await startOllama({ times: { clock, promptTokenMs: 100 } });
+    const gone = new AbortController();
+    const given = assert.rejects(chat(ollama, {}, gone.signal));
+    await until(() => ollama.works === 1, 'the prompt');
+    gone.abort();
+    await given;
+    await until(() => ollama.received()[0]?.isAbandoned === true, 'the end of the request');
+    const next = chat(ollama);
+    await until(() => ollama.received().length === 2, 'the next request');
+    assert.equal(ollama.works, 1);
+    clock.advance(200);
+    await step(ollama, 2, 200);
+    assert.match(await next, /"prompt_eval_count":2,"prompt_eval_duration":200000000/);
+  });
+
+  test('load a model again with another num_ctx, or after another model where only one fits', async () => {
+    await using ollama = await startOllama({ times: { clock, maxLoaded: 1 } });
+    for (const num_ctx of [8192, 8192, 4096, 8192]) await chat(ollama, { num_ctx });
+    assert.equal(ollama.loads, 3);
+    await ask(ollama, ['POST', '/api/embed', { model: embedder, input: 'text' }]);
+    assert.deepEqual([ollama.loads, ollama.isLoaded(chatter)], [4, false]);
+    await chat(ollama, { num_ctx: 8192 });
+    assert.equal(ollama.loads, 5);
   });
 });

@@ -12,7 +12,8 @@ function openQueue(options: ModelQueueOptions = {}) {
   const clock = createManualClock();
   const counts = createModelCounts();
   const life = new AbortController();
-  const queue = createModelQueue(options, { clock, counts, life: life.signal });
+  const needs = { clock, counts, usualMs: () => 2_000, life: life.signal };
+  const queue = createModelQueue(options, needs);
   /** The calls that had their turn, in order. */
   const turns: string[] = [];
   const places = new Map<string, ReturnType<typeof queue.join>>();
@@ -20,7 +21,7 @@ function openQueue(options: ModelQueueOptions = {}) {
   /** Joins the call `{client}{number}` of a model. */
   const join = (call: string, model = 'chat', signal = never) => {
     const isEmbedding = model === 'embed';
-    const place = queue.join(model, { client: call.slice(0, 1), isEmbedding });
+    const place = queue.join(model, { client: call.slice(0, 1), isEmbedding, endsMs: 30_000 });
     places.set(call, place);
     const turn = place.turn(signal).then(() => void turns.push(call));
     turn.catch(() => failures.push(failureOf(turn)));
@@ -40,9 +41,9 @@ describe('the calls of a model', () => {
     for (const call of ['a1', 'a2', 'a3', 'b1', 'b2', 'c1']) void join(call);
     await nextTurn();
     assert.deepEqual(queue.snapshot(), [{ model: 'chat', active: 1, waiting: 5 }]);
-    for (const call of ['a1', 'a2', 'b1', 'c1', 'a3']) await end(call);
-    assert.deepEqual(turns, ['a1', 'a2', 'b1', 'c1', 'a3', 'b2']);
-    await end('b2');
+    for (const call of ['a1', 'b1', 'c1', 'a2', 'b2']) await end(call);
+    assert.deepEqual(turns, ['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
+    await end('a3');
     assert.deepEqual(queue.snapshot(), []);
   });
 
@@ -88,6 +89,24 @@ describe('the calls of a model', () => {
     assert.equal(failures.length, 1);
   });
 
+  test('that have waited too long to be done in time get no turn, and take none from others', async () => {
+    const { clock, places, failures, turns, join, end } = openQueue();
+    for (const call of ['a1', 'a2', 'b1']) void join(call);
+    clock.advance(29_000);
+    await end('a1');
+    const reasons = (await Promise.all(failures)).map(({ kind, message }) => [kind, message]);
+    const why = 'it waited 29 s for 1 prompt before it, and the 1 s left were too short';
+    assert.deepEqual(reasons, [
+      ['queue', why],
+      ['queue', why],
+    ]);
+    clock.advance(6_000);
+    void join('c1');
+    await nextTurn();
+    assert.deepEqual(turns, ['a1', 'c1'], 'a call that finds a free model is tried in any case');
+    assert.equal(places.get('c1')?.waited(), undefined);
+  });
+
   test('of a full queue give way to those of clients with fewer, or are refused', async () => {
     const { turns, failures, join, end } = openQueue({ maxWaiting: 2 });
     for (const call of ['a1', 'a2', 'a3', 'b1']) void join(call);
@@ -96,8 +115,8 @@ describe('the calls of a model', () => {
     await nextTurn();
     const [refused] = await Promise.all(failures);
     assert.deepEqual([refused?.kind, refused?.message], ['queue', message]);
-    for (const call of ['a1', 'a2', 'b1']) await end(call);
-    assert.deepEqual(turns, ['a1', 'a2', 'b1']);
+    for (const call of ['a1', 'b1', 'a2']) await end(call);
+    assert.deepEqual(turns, ['a1', 'b1', 'a2']);
   });
 
   test('that wait when the hub stops are cancelled', async () => {

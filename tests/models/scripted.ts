@@ -70,7 +70,9 @@ export function openScripted(answer: Answer) {
   const absences = createAbsences();
   const modelList = createModelList({ callOllama, clock, absences });
   const counts = createModelCounts();
-  const queue = createModelQueue({}, { clock, counts, life: life.signal });
-  const modelNeeds = { callOllama, modelList, absences, queue, paces: createPaces(clock), counts };
+  const paces = createPaces(clock);
+  const queueNeeds = { clock, counts, usualMs: paces.usualMs, life: life.signal };
+  const queue = createModelQueue({}, queueNeeds);
+  const modelNeeds = { callOllama, modelList, absences, queue, paces, counts };
   return { clock, sent, told, life, needs, keepAlive: '30m', ...modelNeeds };
 }

@@ -52,7 +52,7 @@ describe('a call', () => {
     const { clock, paces, release, ...scene } = await openTaken();
     paces.answered('chat:latest', 4_000, figures);
     const late = failureOf(
-      atTurn(call, never, { clock, paces, ...scene }, () => assert.fail('it is sent')),
+      atTurn(call, never, { clock, ...scene }, () => assert.fail('it is sent')),
     );
     await nextTurn();
     clock.advance(8_500);

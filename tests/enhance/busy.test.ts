@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { defaultRules } from '#config';
+import { systemClock } from '#core';
+import { type Enhancement, contextSizeOf } from '#enhance';
+import { type ManualClock, createManualClock } from '#helpers/clock';
+import { never } from '#helpers/never';
+import { createJudge } from '../../hub/enhance/judge.ts';
+import { until } from '../contracts/recorder.ts';
+import type { OllamaDouble, RunnerTimes } from '../doubles/ollama.ts';
+import { type Scene, askedOf, openScene } from './enhancer-scene.ts';
+import { type RulesChanges, rulesOf } from './rules-of.ts';
+
+const clients = ['ash', 'birch', 'cedar', 'elm', 'fir', 'hazel', 'larch', 'maple'];
+const subjects = ['the kitchen', 'the garden', 'the cellar', 'the attic'];
+const model = 'llama3.2:3b';
+/** Four steps of 500 ms: an answer takes 2 s. */
+const stepMs = 500;
+const answer = 'Describe it clearly.';
+
+type Done = Enhancement & { readonly client: string };
+
+/** All clients send all their prompts at once. Resolves with the results in the order in which they came. */
+function sendAll({ enhancer }: Pick<Scene, 'enhancer'>) {
+  const done: Done[] = [];
+  const all = clients.flatMap(client =>
+    subjects.map(async subject => {
+      const prompt = `describe ${subject} of ${client}`;
+      done.push({ ...(await enhancer.enhance({ prompt, client }, never)), client });
+    }),
+  );
+  return { done, all: Promise.all(all) };
+}
+
+async function openBusy(
+  changes: RulesChanges['rule'],
+  times: Partial<RunnerTimes> = {},
+  others: RulesChanges['clients'] = {},
+) {
+  const clock = createManualClock();
+  const rule = { firstTokenMs: 10_000, loadMs: 20_000, ...changes };
+  const scene = await openScene({
+    clock,
+    ollama: { times: { clock, lineMs: stepMs, ...times } },
+    rule,
+    clients: others,
+    failureThreshold: 3,
+  });
+  scene.ollama.says(answer);
+  await scene.models.start(never);
+  await until(() => scene.models.status.kind === 'up', 'a sign of life');
+  return { ...scene, clock, rule };
+}
+
+/** Moves the clock whenever the model works, until the condition holds. */
+async function work(
+  { ollama, clock }: { readonly ollama: OllamaDouble; readonly clock: ManualClock },
+  isDone: () => boolean,
+): Promise<void> {
+  for (let seen = 0; !isDone();) {
+    await until(() => isDone() || ollama.works > seen, 'work');
+    seen = ollama.works;
+    // In halves: a prompt that is too late is returned 250 ms before its time is over.
+    for (const _ of [1, 2]) {
+      clock.advance(stepMs / 2);
+      await new Promise(resolve => setImmediate(resolve));
+    }
+  }
+}
+
+const allQueued = ({ models }: Pick<Scene, 'models'>) =>
+  until(() => models.metrics().queues[0]?.waiting === 31, '31 prompts in the queue');
+
+/** Each round has one prompt of each client. */
+function assertFair(order: readonly string[]): void {
+  for (let round = 0; round < order.length; round += clients.length) {
+    const served = order.slice(round, round + clients.length);
+    assert.equal(new Set(served).size, served.length, `unfair: ${order.join(' ')}`);
+  }
+}
+
+describe('8 clients with 4 prompts each, at once, on a model that takes 2 s for each', () => {
+  test('all get improved prompts, in turns, where there is time for all', async () => {
+    const scene = await openBusy({ totalMs: 90_000 });
+    await using _stack = scene;
+    const { done, all } = sendAll(scene);
+    await allQueued(scene);
+    await work(scene, () => done.length === 32);
+    await all;
+    assert.deepEqual([...new Set(done.map(({ source }) => source))], ['model']);
+    assertFair(done.map(({ client }) => client));
+    assert.equal(scene.clock.monotonic(), 64_000);
+    assert.equal(scene.breaker.snapshot().failures, 0);
+    const [counts] = scene.models.metrics().models;
+    assert.deepEqual([counts?.succeeded, counts?.failures], [32, {}]);
+    assert.deepEqual(counts?.waits, { count: 32, totalMs: (31 * 32 * 2_000) / 2 });
+  });
+
+  test('get in time what there is time for, and else their prompt with the true reason', async () => {
+    const scene = await openBusy({ totalMs: 30_000 });
+    await using _stack = scene;
+    const { done, all } = sendAll(scene);
+    await allQueued(scene);
+    await work(scene, () => done.length === 32);
+    await all;
+    const improved = done.filter(({ enhanced }) => enhanced);
+    assert.equal(improved.length, 14);
+    assertFair(improved.map(({ client }) => client));
+    const others = done.filter(({ enhanced }) => !enhanced);
+    for (const { reason, tookMs, attempts } of others) {
+      assert.match(
+        reason ?? '',
+        /^llama3\.2:3b(?:: it waited 29\.8 s for 15 prompts before it| was not done within 29\.8 s: it waited 28 s for 14 prompts before it)$/,
+      );
+      assert.ok(tookMs <= 30_000);
+      assert.equal(attempts.length, 1);
+    }
+    assert.equal(askedOf(scene.ollama).length, 15);
+    assert.deepEqual(scene.models.metrics().queues, []);
+    assert.equal(scene.breaker.snapshot().failures, 0);
+  });
+
+  test('have improved prompts again after Ollama was killed in the middle and started', async () => {
+    const scene = await openBusy({ totalMs: 90_000 });
+    await using _stack = scene;
+    const { done, all } = sendAll(scene);
+    await allQueued(scene);
+    await work(scene, () => done.length === 5);
+    await scene.ollama.stop();
+    // The rest returns at once: three prompts open the breaker, which refuses the others.
+    await all;
+    const lost = done.slice(5);
+    assert.ok(lost.every(({ source }) => source === 'unchanged'));
+    const kinds = lost.map(({ attempts }) => attempts[0]?.kind);
+    assert.ok(kinds.every(kind => kind && ['cut', 'unreachable', 'breaker_open'].includes(kind)));
+    assert.equal(kinds.filter(kind => kind === 'breaker_open').length, 24);
+    const isOpen = () => scene.breaker.state === 'open';
+    assert.ok(isOpen());
+    await scene.ollama.start();
+    const backMs = scene.clock.monotonic();
+    // The first probe may still use its time before Ollama was back.
+    while (isOpen()) {
+      scene.clock.advance(2_000);
+      await new Promise(resolve => setTimeout(resolve, 20));
+    }
+    assert.ok(scene.clock.monotonic() - backMs < 30_000, 'before the pause of the breaker is over');
+    const again = sendAll(scene);
+    await work(scene, () => again.done.length === 32);
+    const counts = Object.groupBy(again.done, ({ source }) => source);
+    assert.deepEqual([counts.l1?.length, counts.model?.length], [5, 27]);
+  });
+});
+
+test('the judge and the rewrite of one model never make Ollama load it again', async () => {
+  const scene = await openBusy({ totalMs: 90_000 });
+  await using _stack = scene;
+  const rules = rulesOf({ rule: scene.rule });
+  const contextSize = (model: string) => contextSizeOf(model, rules, 'usual');
+  const judge = createJudge({ model, contextSize }, scene);
+  await scene.enhancer.start(never);
+  for (const subject of subjects) {
+    const judged = judge.ask(subject, 'the shed', never);
+    const enhanced = scene.enhance(`describe ${subject}`);
+    let isDone = false;
+    const both = Promise.all([judged, enhanced]).finally(() => (isDone = true));
+    await work(scene, () => isDone);
+    await both;
+  }
+  assert.equal(scene.ollama.loads, 1);
+});
+
+test('calls are grouped by model where Ollama holds only one in memory', async () => {
+  const scene = await openBusy(
+    { totalMs: 300_000 },
+    { maxLoaded: 1, loadMs: stepMs },
+    { birch: { model: 'phi3:mini' } },
+  );
+  await using _stack = scene;
+  let done = 0;
+  const all = Promise.all(
+    subjects.flatMap(subject =>
+      ['ash', 'birch'].map(async client => {
+        const { source } = await scene.enhance(`describe ${subject}`, { client });
+        assert.equal(source, 'model');
+        done++;
+      }),
+    ),
+  );
+  await work(scene, () => done === 8);
+  await all;
+  assert.ok(scene.ollama.loads <= 3, `${scene.ollama.loads} loads for 8 prompts`);
+});
+
+const url = process.env['OLLAMA_URL'];
+
+describe.skipIf(url === undefined)('a real Ollama, at OLLAMA_URL', () => {
+  test('gives 8 clients with 4 prompts each their turns, and its breaker stays closed', async () => {
+    const clock = systemClock;
+    await using probe = await openScene({ url, clock });
+    const models = await probe.models.list(never);
+    const infos = await Promise.all(models.map(({ name }) => probe.models.find(name, never)));
+    const chatter = infos.find(info => info?.capabilities?.includes('completion'))?.name;
+    assert.ok(chatter !== undefined, 'it needs a model that completes');
+    await using scene = await openScene({
+      url,
+      clock,
+      failureThreshold: 3,
+      rule: {
+        model: chatter,
+        totalMs: 30_000,
+        firstTokenMs: 10_000,
+        loadMs: 20_000,
+        options: { ...defaultRules.default.options, num_predict: 64 },
+      },
+    });
+    await scene.models.start(never);
+    const { all, done } = sendAll(scene);
+    await all;
+    const kinds = done.flatMap(({ attempts }) => attempts.map(({ kind }) => kind));
+    const bad = ['breaker_open', 'unreachable', 'busy', 'malformed'] as const;
+    assert.deepEqual(
+      kinds.filter(kind => bad.some(other => other === kind)),
+      [],
+    );
+    for (const { enhanced, reason } of done) assert.ok(enhanced || reason);
+    assert.equal(scene.breaker.snapshot().failures, 0);
+    // A prompt that got no turn left the queue: the turns were shared among the clients.
+    const served = clients.map(
+      client =>
+        done.filter(one => one.client === client && one.attempts[0]?.kind !== 'queue').length,
+    );
+    assert.ok(Math.max(...served) - Math.min(...served) <= 1, served.join(' '));
+  }, 120_000);
+});
