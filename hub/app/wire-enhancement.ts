@@ -40,7 +40,7 @@ export async function startEnhancement(
   const breaker = createBreaker({ ...settings.breaker, trialMs }, clock);
   // Node loads its fetch when it is first named.
   const models = createModels(
-    { url: ollama.url },
+    { url: ollama.url, parallel: ollama.parallel },
     { clock, log, fetch: (...request) => fetch(...request), breaker },
   );
   const { maxEntries, maxBytes } = cache;

@@ -41,6 +41,8 @@ export function readBackends({ text, secret, address, number, flag }: Variables)
       model: text('OLLAMA_MODEL', /^\w[\w.:/-]*$/, modelForm) ?? 'deepseek-r1:latest',
       /** True if the hub pulls models that rules name and Ollama does not have. */
       isPulling: flag('OLLAMA_PULL'),
+      /** Calls of one model that Ollama works on at the same time. */
+      parallel: number('OLLAMA_NUM_PARALLEL', 1, 1000) ?? 1,
     },
     /** May contain a password, so it is never logged. Undefined: caches and breaker state are kept in memory. */
     redisUrl: withPassword(

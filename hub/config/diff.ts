@@ -95,7 +95,7 @@ const variables: Readonly<Record<keyof Settings, string>> = {
   hubName: 'HUB_NAME',
   dockerHost: 'DOCKER_HOST',
   build: 'BUILD_MEMORY or BUILD_CPUS',
-  ollama: 'OLLAMA_HOST, OLLAMA_PORT, OLLAMA_MODEL or OLLAMA_PULL',
+  ollama: 'OLLAMA_HOST, OLLAMA_PORT, OLLAMA_MODEL, OLLAMA_PULL or OLLAMA_NUM_PARALLEL',
   redisUrl: 'REDIS_URL',
   deployment: 'DEPLOYMENT_NAME',
   qdrantUrl: 'QDRANT_URL',

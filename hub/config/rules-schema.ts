@@ -46,7 +46,8 @@ const timeouts = describeKeys(
     .partial(),
   {
     total: 'Total time limit in seconds. After it, the prompt is returned unchanged. Default: 30.',
-    first_token: 'Time limit in seconds for the first token of a loaded model. Default: 10.',
+    first_token:
+      'Time limit in seconds for the first token of a loaded model, from its turn in the queue of the hub. Longer for long prompts. Default: 10.',
     load: 'Time limit in seconds for the first token of a model that Ollama has to load. Default: 20.',
   },
 );

@@ -95,6 +95,6 @@ export function createRunners(times: RunnerTimes, shelf: ModelShelf) {
 }
 
 function textOf({ messages, input }: Asked): string {
-  if (!Array.isArray(messages)) return String(input ?? '');
+  if (!Array.isArray(messages)) return typeof input === 'string' ? input : '';
   return messages.map(message => (isObject(message) ? String(message['content']) : '')).join('\n');
 }

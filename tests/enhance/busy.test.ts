@@ -1,22 +1,29 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { defaultRules } from '#config';
-import { systemClock } from '#core';
+import { isObject, systemClock } from '#core';
 import { type Enhancement, contextSizeOf } from '#enhance';
 import { type ManualClock, createManualClock } from '#helpers/clock';
 import { never } from '#helpers/never';
 import { createJudge } from '../../hub/enhance/judge.ts';
 import { until } from '../contracts/recorder.ts';
-import type { OllamaDouble, RunnerTimes } from '../doubles/ollama.ts';
+import type { Asked, OllamaDouble, RunnerTimes } from '../doubles/ollama.ts';
 import { type Scene, askedOf, openScene } from './enhancer-scene.ts';
 import { type RulesChanges, rulesOf } from './rules-of.ts';
 
 const clients = ['ash', 'birch', 'cedar', 'elm', 'fir', 'hazel', 'larch', 'maple'];
 const subjects = ['the kitchen', 'the garden', 'the cellar', 'the attic'];
 const model = 'llama3.2:3b';
-/** Four steps of 500 ms: an answer takes 2 s. */
-const stepMs = 500;
-const answer = 'Describe it clearly.';
+/** An answer to the prompt of a client has eight lines: it takes 2 s. */
+const stepMs = 250;
+const answer = (asked: Asked): string => {
+  const [, subject = ''] = /describe (the [a-z]+(?: of [a-z]+)?)/.exec(promptOf(asked)) ?? [];
+  return `Please describe ${subject} clearly.`;
+};
+const promptOf = ({ messages }: Asked): string => {
+  const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined;
+  return isObject(last) ? String(last['content']) : '';
+};
 
 type Done = Enhancement & { readonly client: string };
 
