@@ -116,12 +116,12 @@ export function kindOf(error: unknown): ErrorKind {
 export const errorCodeOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error ? String(error.code) : undefined;
 
-/** Returns the message of any thrown value, followed by the messages of its causes. */
+/** Returns the message of any thrown value, followed by the messages of its causes unless it quotes them. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // The AggregateError that Node throws for a failed connection has an empty message.
   const own = error.message || ('code' in error ? String(error.code) : error.name);
-  return error.cause === undefined || error instanceof HubError
-    ? own
-    : `${own}: ${messageOf(error.cause)}`;
+  if (error.cause === undefined || error instanceof HubError) return own;
+  const cause = messageOf(error.cause);
+  return own.includes(cause) ? own : `${own}: ${cause}`;
 }

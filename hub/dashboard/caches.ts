@@ -145,7 +145,7 @@ export function explained({ found }: PromptLookup): Html {
     ['Model', found.model],
     ['Not cached, because', found.refused],
     ['Similar prompts', semantic && `${semantic.mode}, threshold ${inWords(semantic)}`],
-  ])}${semantic?.error !== undefined && html`<p class="notice bad">${semantic.error}</p>`}${semantic && near(semantic)}</div>`;
+  ])}${semantic && (semantic.error === undefined ? near(semantic) : html`<p class="notice bad">${semantic.error}</p>`)}</div>`;
 }
 
 type Semantic = NonNullable<CachesStats['semantic']>;

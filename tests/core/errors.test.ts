@@ -36,6 +36,12 @@ describe('messageOf', () => {
     assert.equal(messageOf(new HubError('HUB_USAGE', 'ours', { cause })), 'ours');
   });
 
+  test('tells a cause once that the message quotes', () => {
+    const cause = new Error('inner', { cause: 'deepest' });
+    const outer = new Error('it failed: inner: deepest. Try again', { cause });
+    assert.equal(messageOf(outer), 'it failed: inner: deepest. Try again');
+  });
+
   test('has words for errors without a message and for what is no error', () => {
     const refused = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' });
     assert.equal(messageOf(refused), 'ECONNREFUSED');

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { fastify } from 'fastify';
-import { afterAll, beforeAll, test } from 'vitest';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { silent, systemClock } from '#core';
 import { explained, textOf } from '#dashboard';
+import type { Explanation } from '#enhance';
 import { type TestHub, startHub } from '#helpers/hub';
 import { caller } from '#helpers/principal';
 import { createMetrics, redactText } from '#telemetry';
 import { dashboardRoutes } from '../../hub/http/routes/dashboard.ts';
 import { createLogin } from '../../hub/http/login.ts';
+import { compareGuarded } from '../../hub/enhance/guards.ts';
 import { type Scene, openScene } from '../enhance/enhancer-scene.ts';
 import { leadsTo, owner, visitor } from './scene.ts';
 
@@ -137,6 +139,45 @@ test.each([
   };
   const text = textOf(explained({ prompt: 'p', client: '', found }));
   assert.equal(factOf(text, 'Similar prompts'), expected);
+});
+
+describe('the similar prompts of a prompt', () => {
+  const shown = (semantic: Partial<NonNullable<Explanation['semantic']>>) =>
+    textOf(
+      explained({
+        prompt: 'p',
+        client: '',
+        found: {
+          client: 'codex',
+          rule: 'default',
+          model: 'llama3.2:3b',
+          digest: 'd',
+          refused: undefined,
+          exact: { key: 'k', ageMs: undefined },
+          semantic: {
+            mode: 'guarded',
+            threshold: { value: 0.7, from: 'rule' },
+            entries: [],
+            ...semantic,
+          },
+        },
+      }),
+    );
+
+  test('are shown with the words that the guards compared', () => {
+    const { why } = compareGuarded('parse the file', 'do not parse the file');
+    assert.match(why, /“not”/);
+    const entry = { prompt: 'do not parse', similarity: 0.9, ageMs: 1, label: undefined };
+    const text = shown({ entries: [{ ...entry, verdict: 'different', why }] });
+    assert.ok(text.includes(`different <span class="note">${why}</span>`), text);
+  });
+
+  test('are not known after an error, which is shown', () => {
+    assert.match(shown({}), /No cached prompt is similar/);
+    const text = shown({ error: 'Ollama has no model nomic-embed-text. It is being pulled' });
+    assert.match(text, /notice bad">Ollama has no model nomic-embed-text/);
+    assert.doesNotMatch(text, /No cached prompt is similar/);
+  });
 });
 
 test('clearing forgets all results, and says how many', async () => {

@@ -158,6 +158,7 @@ describe('a prompt that means the same as an earlier one', () => {
     const [entry] = semantic?.entries ?? [];
     assert.equal(entry?.prompt, prompt);
     assert.equal(entry.verdict, 'different');
+    assert.match(entry.why, /“not”/);
   });
 
   test('has nothing any more once that was forgotten', async () => {
