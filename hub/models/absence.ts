@@ -17,21 +17,35 @@ export type Absence = {
   readonly remedy: string;
 };
 
+/** Bound for names: they come from rules, which change, and from requests to pull. */
+const maxUnknown = 1_000;
+
 export type Absences = ReturnType<typeof createAbsences>;
 
 /** Knows which models the hub pulls. Ollama does not report pulls of other programs. */
 export function createAbsences() {
   const running = new Map<string, PullProgress | undefined>();
   let planned: ReadonlySet<string> = new Set();
+  /** Models that no registry had at their last pull. */
+  const unknown = new Set<string>();
   return {
     /** Replaces the models that the hub will pull. */
     plan: (names: readonly string[]) => void (planned = new Set(names.map(fullName))),
-    pulling: (model: string, progress?: PullProgress) => void running.set(model, progress),
+    pulling(model: string, progress?: PullProgress): void {
+      unknown.delete(model);
+      running.set(model, progress);
+    },
     pulled: (model: string) => void running.delete(model),
+    unknown(model: string): void {
+      if (unknown.size >= maxUnknown) unknown.clear();
+      unknown.add(model);
+    },
     of(name: string): Absence {
       const model = fullName(name);
       if (running.has(model)) return { isPulled: true, remedy: progressText(running.get(model)) };
       if (planned.has(model)) return { isPulled: true, remedy: 'The hub will pull it' };
+      if (unknown.has(model))
+        return { isPulled: false, remedy: 'No registry has it: correct its name' };
       const path = `/ollama/models/${name.replaceAll('/', '%2F')}/pull`;
       return { isPulled: false, remedy: `Get it with "ollama pull ${name}" or POST ${path}` };
     },

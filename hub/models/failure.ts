@@ -71,7 +71,7 @@ function kindOf(error: string, status: number | undefined): FailureKind {
 
 const remedies: { readonly [kind in FailureKind]?: string } = {
   busy: '. Lower the load, or raise OLLAMA_MAX_QUEUE',
-  missing: '. Check its name, or pull it',
+  missing: '. Check its name',
   too_long: '. Shorten it, or raise num_ctx',
 };
 

@@ -50,6 +50,7 @@ export function createPull({
     try {
       await flights.join(model, given => callOllama({ ...call, run }, given), signal);
     } catch (error) {
+      if (error instanceof ModelFailure && error.kind === 'missing') absences.unknown(model);
       throw signal.aborted ? failureOfAbort(signal, model) : error;
     } finally {
       if (!flights.has(model)) {

@@ -35,3 +35,17 @@ test('a model that the hub will pull needs no command', () => {
   absences.pulled('m:latest');
   assert.equal(absences.of('m').isPulled, false);
 });
+
+test('a model that no registry has must get another name, until it is pulled again', () => {
+  const absences = createAbsences();
+  absences.unknown('m:latest');
+  const remedy = 'No registry has it: correct its name';
+  assert.deepEqual(absences.of('m'), { isPulled: false, remedy });
+  absences.pulling('m:latest');
+  absences.pulled('m:latest');
+  assert.equal(absences.of('m').remedy, command);
+  for (let number = 0; number <= 1_000; number++) absences.unknown(`m:${number}`);
+  assert.equal(absences.of('m:0').isPulled, false);
+  assert.notEqual(absences.of('m:0').remedy, remedy);
+  assert.equal(absences.of('m:1000').remedy, remedy);
+});

@@ -107,6 +107,7 @@ describe('models that are wanted', () => {
       'no registry has a model that the rules name: correct its name there',
     ]);
     assert.equal(pulled(ollama).filter(model => model === 'nowhere:1').length, 1);
+    assert.match(scene.models.absence('nowhere:1').remedy, /No registry has it/);
   });
 
   test('are given up when the hub stops', async () => {
