@@ -33,8 +33,12 @@ export function lostDetails(
     ...datesIn(from).filter(word => !found.some(other => isAlike(word, other))),
     ...properNames(from, language).filter(name => !hasName(name, found)),
   ];
-  return [...new Set(lost)];
+  // "Why does your laptop ..." talks to the person who asked about "my laptop".
+  const isTurned = own.test(prompt) && !own.test(result) && /\byours?\b/i.test(result);
+  return [...new Set(isTurned ? [...lost, 'my'] : lost)];
 }
+
+const own = /\b(?:i|my|me|mine|we|our|ours|us)\b/i;
 
 /** The words of a sentence without the verbs that ask for something. */
 function nounsIn(sentence: string): readonly string[] {

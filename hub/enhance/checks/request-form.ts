@@ -67,6 +67,7 @@ export function formOf(prompt: string): Form {
 function sentenceForm(sentence: string): Form {
   const [first = ''] = lowerWords(sentence);
   if (/^(?:can|could|would|will) (?:you|u)\b/i.test(sentence)) return 'order';
+  if (/^do not\b/i.test(sentence)) return 'order';
   const isAsked = words.questions.has(first) || asking.test(first);
   if (isAsked || /[?\uff1f]$/.test(sentence)) return 'inquiry';
   if (informing(first)) return 'inquiry';

@@ -57,9 +57,24 @@ describe('a result', () => {
   });
 });
 
-describe('of the results in tests/data, those of the tuning half', () => {
-  test.each(readResults().filter(({ half }) => half === 'tuning'))(
-    '$category, good: $good: $prompt',
-    rated => assert.equal(isAccepted(rated), rated.good),
-  );
+test.each(readResults())('of the results in tests/data, $category, good $good: $prompt', rated => {
+  assert.equal(isAccepted(rated), rated.good);
+});
+
+test.each([
+  ['letters', 'a', ''],
+  ['words', 'ab ', ' '],
+  ['blanks', ' ', 'b'],
+  ['lines', '\n', 'b'],
+  ['brackets', '[[ ', ' {{'],
+  ['quotes', '" ', "' "],
+  ['paths', 'a/b ', 'c.d '],
+  ['negations', 'do not touch it, ', 'never '],
+  ['names', 'the Ab ', 'the Ac '],
+])('24,000 characters of %s are checked at once', (_what, given, more) => {
+  const times = (text: string, length: number) => text.repeat(Math.ceil(length / text.length));
+  const prompt = `x ${times(given, 24_000)}`;
+  const since = performance.now();
+  checkResult(times(given + more, 45_000), prompt, rule);
+  assert.ok(performance.now() - since < 3_000);
 });

@@ -55,6 +55,7 @@ describe('a rewrite loses', () => {
     ['may', 'trip in may', 'trip'],
     ['friday', 'by friday', 'soon'],
     ['4', 'für vier Personen', 'für 5 Personen', 'de'],
+    ['my', 'why does my fan spin', 'Why does your fan spin?'],
     ['1280x720', 'at 1280x720', 'at 1920x720'],
   ])('%j from %j in %j', ([lost, prompt, result, language]) => {
     assert.ok(lostDetails(prompt, result, language).includes(lost));

@@ -15,6 +15,7 @@ test.each([
   ['in app.ts, rename the button', 'order'],
   ['can you build me an app', 'order'],
   ['I need a logo', 'order'],
+  ['do not use tabs', 'order'],
   ['login page broken', 'statement'],
 ])('%j is by its form: %s', (prompt, form) => {
   assert.equal(formOf(prompt), form);
