@@ -11,6 +11,8 @@ export type AnswerFigures = {
 type Pace = {
   /** Prefill in ms per token, the slowest of late: a prompt that begins like the one before is read faster. */
   tokenMs: number | undefined;
+  /** Like `tokenMs`, as far as prompts that were given up since the last answer show: it takes longer than this. */
+  givenUpTokenMs: number;
   /** The longest load. */
   loadMs: number;
   /** Usual duration of a call, in ms. */
@@ -37,13 +39,19 @@ export function createPaces(clock: Pick<Clock, 'monotonic'>) {
   function paceOf(model: string): Pace {
     const known = paces.get(model);
     if (known) return known;
-    const pace: Pace = { tokenMs: undefined, loadMs: 0, usualMs: 0, abandonedUntilMs: -Infinity };
+    const pace: Pace = {
+      tokenMs: undefined,
+      givenUpTokenMs: 0,
+      loadMs: 0,
+      usualMs: 0,
+      abandonedUntilMs: -Infinity,
+    };
     paces.set(model, pace);
     return pace;
   }
 
-  const prefillMs = ({ tokenMs = assumedTokenMs }: Pace, length: number) =>
-    (length / charactersPerToken) * tokenMs;
+  const prefillMs = ({ tokenMs = assumedTokenMs, givenUpTokenMs }: Pace, length: number) =>
+    (length / charactersPerToken) * Math.max(tokenMs, givenUpTokenMs);
 
   return {
     /**
@@ -61,6 +69,7 @@ export function createPaces(clock: Pick<Clock, 'monotonic'>) {
     answered(model: string, tookMs: number, figures: AnswerFigures): void {
       const pace = paceOf(model);
       const { promptTokens = 0, promptMs = 0, loadMs = 0 } = figures;
+      pace.givenUpTokenMs = 0;
       pace.usualMs = pace.usualMs === 0 ? tookMs : mixed(pace.usualMs, tookMs);
       if (promptTokens >= leastTokens && promptMs > 0) {
         const tokenMs = promptMs / promptTokens;
@@ -72,14 +81,19 @@ export function createPaces(clock: Pick<Clock, 'monotonic'>) {
     heard: (model: string): void => void (paceOf(model).abandonedUntilMs = -Infinity),
     /**
      * A call was given up before its first token. Ollama (seen in 0.24) reads the prompt to its end: if it has already
-     * taken longer than expected, possibly as long again.
+     * taken longer than expected, possibly as long again. The next call gets at least twice the time, so that a few
+     * calls find out how slow the machine is, instead of each giving up behind the rest of the one before.
      */
     abandoned(model: string, length: number, afterMs: number): void {
       const pace = paceOf(model);
       const now = clock.monotonic();
       const expectedMs = prefillMs(pace, length);
-      const leftMs = expectedMs > afterMs ? expectedMs - afterMs : afterMs;
+      const beforeMs = Math.max(0, pace.abandonedUntilMs - (now - afterMs));
+      const spentMs = Math.max(0, afterMs - beforeMs);
+      const leftMs = expectedMs > spentMs ? expectedMs - spentMs : spentMs;
       pace.abandonedUntilMs = Math.max(now, pace.abandonedUntilMs) + leftMs;
+      const tokenMs = spentMs / Math.max(length / charactersPerToken, leastTokens);
+      pace.givenUpTokenMs = Math.max(pace.givenUpTokenMs, tokenMs);
     },
   };
 }

@@ -73,20 +73,20 @@ describe('the breaker', () => {
     await using ollama = await startOllama();
     await using scene = openStill(ollama.url);
     await scene.models.list(never);
-    ollama.fails('/api/chat', { kind: 'hang' });
-    const silent = async (firstTokenMs: number) => {
+    // Each silence makes the next call more patient, until an answer. Its time limit ends it.
+    const silent = async (totalMs: number) => {
+      ollama.fails('/api/chat', { kind: 'hang' });
       const before = ollama.received('/api/chat').length;
-      const kind = kindOf(scene.models.complete(asking({ firstTokenMs }), never));
+      const request = asking({ firstTokenMs: totalMs, totalMs });
+      const kind = kindOf(scene.models.complete(request, never));
       await until(() => ollama.received('/api/chat').length > before, 'the request');
-      scene.clock.advance(firstTokenMs);
-      const failed = await kind;
-      // Ollama may read the prompt on for as long: the next call would be patient.
-      scene.clock.advance(firstTokenMs);
-      return failed;
+      scene.clock.advance(totalMs);
+      return await kind;
     };
     for (let call = 1; call <= 5; call++) assert.equal(await silent(600), 'timeout');
     assert.equal(scene.breaker.state, 'closed');
     for (let call = 1; call <= 3; call++) assert.equal(await silent(5_000), 'timeout');
+    scene.clock.advance(5_000);
     assert.equal(scene.breaker.state, 'open');
     const { status } = scene.models;
     assert.ok(status.kind === 'refused', `it is said to be ${status.kind}`);

@@ -49,13 +49,40 @@ test('patience allows for prompts that were given up, until a token comes', () =
   // 1,000 tokens take 10 s, of which 4 s are over.
   paces.abandoned('chat', 3_000, 4_000);
   assert.equal(patience(0), 16_000);
-  // It has taken longer than expected already: maybe as long again.
-  paces.abandoned('chat', 0, 5_000);
-  assert.equal(patience(0), 21_000);
-  clock.advance(8_000);
-  assert.equal(patience(0), 13_000);
+  clock.advance(11_000);
+  assert.equal(patience(0), 10_000);
+  // It has taken 5 s instead of 1 s: maybe as long again.
+  paces.abandoned('chat', 300, 5_000);
+  assert.equal(patience(0), 15_000);
+  clock.advance(3_000);
+  assert.equal(patience(0), 12_000);
   paces.heard('chat');
   assert.equal(patience(0), 10_000);
+});
+
+test('on a slow machine each prompt that was given up makes the next wait longer, until one is answered', () => {
+  const { clock, paces, patience } = openPaces();
+  const giveUp = () => {
+    const afterMs = patience(900);
+    clock.advance(afterMs);
+    paces.abandoned('chat', 900, afterMs);
+    return afterMs;
+  };
+  assert.deepEqual([giveUp(), giveUp(), giveUp()], [11_000, 38_000, 86_000]);
+  clock.advance(100_000);
+  assert.equal(patience(900), 123_000);
+  assert.equal(patience(9_000), 1_185_000);
+  paces.answered('chat', 60_000, { ...figures, promptMs: 10_000 });
+  assert.equal(patience(900), 65_000);
+});
+
+test('a prompt that was read behind others does not make its model slower', () => {
+  const { clock, paces, patience } = openPaces();
+  paces.abandoned('chat', 9_000, 1_000);
+  clock.advance(20_000);
+  paces.abandoned('chat', 900, 20_000);
+  clock.advance(1_000_000);
+  assert.equal(patience(900), 11_000);
 });
 
 test('the usual duration of a call is an average that follows the latest', () => {
