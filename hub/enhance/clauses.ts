@@ -1,13 +1,7 @@
 import type { Chunk, Clause, Term } from './clause-types.ts';
 import { closed, vocabulary } from './phrases.ts';
-import {
-  type Lexeme,
-  type Sentence,
-  articles,
-  definite,
-  prepositions,
-  subordinators,
-} from './terms.ts';
+import { type Lexeme, articles, definite, prepositions, subordinators } from './lexemes.ts';
+import type { Sentence } from './terms.ts';
 import { activeOf, whoOf } from './voice.ts';
 import { wordSet } from './words.ts';
 

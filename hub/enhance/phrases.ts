@@ -44,6 +44,7 @@ export function parseVocabulary(text: string): Vocabulary {
   const lines = (name: string) => sections.get(name) ?? [];
   /** Of irregular words, and of those that were asked for. */
   const stemsByWord = new Map<string, Stem>();
+  const written = new Set([...requests, ...(text.match(/[a-z]+/g) ?? [])]);
   const learn = (section: string, form: 'ed' | 's') => {
     for (const [base = '', ...others] of rowsOf(lines(section).join(' ')))
       for (const other of others) stemsByWord.set(other, { stem: stemOf(base).stem, form });
@@ -54,7 +55,7 @@ export function parseVocabulary(text: string): Vocabulary {
   const stem = (word: string): Stem => {
     const known = stemsByWord.get(word);
     if (known) return known;
-    const found = stemOf(word);
+    const found = stemOf(word, other => written.has(other));
     if (stemsByWord.size < maxStems) stemsByWord.set(word, found);
     return found;
   };

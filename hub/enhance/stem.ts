@@ -1,4 +1,4 @@
-/** A word without its ending. Compared by `stem`; `form` is the ending. */
+/** A word without its ending. `~` tells stems from words that have no forms. */
 export type Stem = { readonly stem: string; readonly form: Form };
 export type Form = 'plain' | 's' | 'ing' | 'ed' | 'passive';
 
@@ -7,31 +7,37 @@ const whole = new Set(
   `string thing bring king ring spring sibling during nothing something everything anything morning evening ceiling
   heading setting padding spacing meaning being missing pending remaining leading trailing building opening mapping
   embed shed bed red led need feed speed seed hundred indeed species series news analysis status bus address access
-  process class pass less always this his its has was is as us alias canvas redis basis css https dns aws news`.split(
+  process class pass less always this his its has was is as us alias canvas redis basis css https dns aws`.split(
     /\s+/,
   ),
 );
 
-/** The stem of a word in lower case. `~` keeps stems apart from words that have no forms ("note", "not"). */
-export function stemOf(word: string): Stem {
-  if (word.length <= 3 || whole.has(word)) return { stem: `${reduced(word)}~`, form: 'plain' };
-  const [base, form] = endingOf(word);
-  return { stem: `${reduced(base)}~`, form };
+/** The stem of a word in lower case. `isKnown` tells words from what is left of them without an ending. */
+export function stemOf(word: string, isKnown: (word: string) => boolean = () => false): Stem {
+  if (word.length <= 3 || whole.has(word)) return { stem: `${word}~`, form: 'plain' };
+  const [bases, form] = basesOf(word);
+  return { stem: `${bases.find(isKnown) ?? bases[0] ?? word}~`, form };
 }
 
-function endingOf(word: string): readonly [string, Form] {
-  if (/[^aeiou]ies$/.test(word)) return [word.replace(/ies$/, 'y'), 's'];
-  if (/(?:ss|sh|ch|x|z)es$/.test(word)) return [word.slice(0, -2), 's'];
-  if (/[^sui]s$/.test(word)) {
-    const singular = word.slice(0, -1);
-    return [singular, 's'];
-  }
-  if (word.endsWith('ied')) return [word.replace(/ied$/, 'y'), 'ed'];
-  if (/[aeiouy].*[^e]ed$/.test(word)) return [word.slice(0, -2), 'ed'];
-  if (/[aeiouy].*ing$/.test(word)) return [word.slice(0, -3), 'ing'];
-  return [word, 'plain'];
+/** The words of which this may be a form, the most probable one first. */
+function basesOf(word: string): readonly [readonly string[], Form] {
+  const [one, two, three] = [word.slice(0, -1), word.slice(0, -2), word.slice(0, -3)];
+  if (/[^aeiou]ies$/.test(word)) return [[`${three}y`, one], 's'];
+  if (/(?:ss|sh|ch|x|zz)es$/.test(word)) return [[two, one], 's'];
+  if (/[^sui]s$/.test(word)) return [[one], 's'];
+  if (word.endsWith('ied')) return [[`${three}y`], 'ed'];
+  if (/[aeiouy].*[^e]ed$/.test(word)) return [verbsOf(two), 'ed'];
+  if (/[aeiouy].*ing$/.test(word)) return [verbsOf(three), 'ing'];
+  return [[word], 'plain'];
 }
 
-/** Without a final "e" and doubled letters, which come and go with the ending. */
-const reduced = (base: string) =>
-  base.length < 3 ? base : base.replace(/e$/, '').replace(/([^aeiou])\1$/, '$1');
+/** "planned" is of "plan", "planed" of "plane", "called" of "call". */
+function verbsOf(base: string): readonly string[] {
+  const single = base.replace(/([^aeiou])\1$/, '$1');
+  if (single !== base) return /(?:ll|ss|ff|zz)$/.test(base) ? [base, single] : [single, base];
+  const endsShort =
+    /(?:^|[^aeiou])[aeiouy][^aeiouwxy]$/.test(base) && /^[^aeiou]*[aeiouy]+[^aeiou]+$/.test(base);
+  return endsShort || /(?:at|iz|bl|dl|tl|gl|pl|rg|rs|ns|v|uc|ac|ic|us)$/.test(base)
+    ? [`${base}e`, base]
+    : [base, `${base}e`];
+}

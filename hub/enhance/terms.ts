@@ -1,17 +1,14 @@
-import type { Kind, Token } from './tokens.ts';
+import {
+  type Lexeme,
+  articles,
+  definite,
+  lexemesOf,
+  prepositions,
+  subordinators,
+  wordLexeme,
+} from './lexemes.ts';
 import { type Phrase, type Phrases, closed, vocabulary } from './phrases.ts';
-import type { Form } from './stem.ts';
-import * as words from './words.ts';
-
-/** A word or another token, as the guards compare it. */
-export type Lexeme = {
-  readonly kind: Kind;
-  /** Lower case for words. */
-  readonly text: string;
-  readonly stem: string;
-  readonly form: Form;
-  readonly raw: string;
-};
+import type { Token } from './tokens.ts';
 
 /** One sentence: what is wanted, and of what. */
 export type Sentence = { readonly intent: string; readonly lexemes: readonly Lexeme[] };
@@ -19,22 +16,8 @@ export type Sentence = { readonly intent: string; readonly lexemes: readonly Lex
 const maxSlot = 8;
 const maxLeads = 5;
 
-export const articles = words.wordSet('a an the some');
-export const definite = words.wordSet('the this these those that it my our');
 /** Verbs of writing that may have a definite object and still mean the same. */
-const writing = /^(?:writ|creat|generat|draft|compos|produc|implement|develop)~$/;
-export const prepositions: ReadonlyMap<string, string> = new Map(
-  words
-    .rowsOf(
-      `in inside within on at | of for | with using via through | to into onto | from | by | without |
-      > | between | against | across | over | under | as | like | behind | beside | near | among | about | per`,
-    )
-    .flatMap(([first = '', ...rest]) => [first, ...rest].map(word => [word, first] as const)),
-);
-export const subordinators = words.wordSet(
-  'if whether when while unless because before after until till since once although though so',
-);
-
+const writing = /^(?:write|create|generate|draft|compose|produce|implement|develop)~$/;
 /** The sentences of a request. */
 export function sentencesOf(tokens: readonly Token[]): readonly Sentence[] {
   const sentences: Sentence[] = [];
@@ -58,50 +41,8 @@ function sentenceOf(tokens: readonly Token[], mark: string): Sentence {
   return { intent: isAsked ? 'whether' : intent, lexemes: grouped(withLateNot(rest)) };
 }
 
-const wordLexeme = (text: string): Lexeme => ({
-  kind: 'word',
-  text,
-  stem: text,
-  form: 'plain',
-  raw: text,
-});
-
 /** Keeps "to yaml" apart in "convert json to yaml", of which a phrase takes the "to". */
 const slotEnd = wordLexeme('>');
-
-const comma = { kind: 'stop', text: ',', stem: ',', form: 'plain', raw: ',' } as const;
-
-function lexemesOf({ kind, text }: Token, next: Token | undefined): readonly Lexeme[] {
-  if (kind === 'stop') return [comma];
-  if (kind === 'sign' && /^(?:-|--|\*|\(|\)|->)$/.test(text))
-    return /^-+$/.test(text) ? [comma] : [];
-  if (kind !== 'word') {
-    const name = kind === 'name' ? text : `${kind} ${text}`;
-    return [{ kind, text, stem: name, form: 'plain', raw: text }];
-  }
-  const written = text.includes("'") ? text.replace(/'s$|(?<=s)'$/, '') : text;
-  const name = words.names.get(written.toLowerCase());
-  if (name) return [{ kind: 'name', text: name, stem: name, form: 'plain', raw: text }];
-  const parts = written.includes('-') && isSplit(written) ? written.split('-') : [written];
-  return parts.filter(Boolean).map(part => {
-    const lower = part.toLowerCase();
-    const { stem, form } = vocabulary().stem(lower);
-    // "an A", "vitamin C"
-    const isArticle =
-      part === 'A' &&
-      next?.kind === 'word' &&
-      !vocabulary().verbs.has(vocabulary().stem(next.text).stem);
-    const isLetter =
-      part.length === 1 && part !== lower && part !== 'I' && next !== undefined && !isArticle;
-    return { kind, text: isLetter ? part : lower, stem: isLetter ? part : stem, form, raw: part };
-  });
-}
-
-/** Whether a compound can be read as separate words. */
-const isSplit = (word: string) =>
-  !word
-    .split('-')
-    .some(part => prepositions.has(part) || part === 'up' || part === 'off' || part === 'out');
 
 /** "isn't the job running" as "is the job not running". */
 function withLateNot(lexemes: readonly Lexeme[]): readonly Lexeme[] {

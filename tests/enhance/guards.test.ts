@@ -170,6 +170,7 @@ describe('not alike are', () => {
       'Write a test for the function Foo_a',
     ],
     ['to do and how to do', 'Delete a branch', 'How do I delete a branch?'],
+    ['a verb and a command', 'Write a GET request', 'Write a fetch request'],
     ['who may', 'Can I delete this branch?', 'Can you delete this branch?'],
     ['an added word', 'Explain the plan of the trip', 'Explain the plan of the long trip'],
   ] as const)('%s', ([, a, b]) =>

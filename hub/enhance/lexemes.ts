@@ -1,0 +1,76 @@
+import { closed, vocabulary } from './phrases.ts';
+import type { Form } from './stem.ts';
+import type { Kind, Token } from './tokens.ts';
+import * as words from './words.ts';
+
+/** A word or another token, as the guards compare it. */
+export type Lexeme = {
+  readonly kind: Kind;
+  /** Lower case for words. */
+  readonly text: string;
+  readonly stem: string;
+  readonly form: Form;
+  readonly raw: string;
+};
+
+export const articles = words.wordSet('a an the some');
+export const definite = words.wordSet('the this these those that it my our');
+export const prepositions: ReadonlyMap<string, string> = new Map(
+  words
+    .rowsOf(
+      `in inside within on at | of for | with using via through | to into onto | from | by | without |
+      > | between | against | across | over | under | as | like | behind | beside | near | among | about | per`,
+    )
+    .flatMap(([first = '', ...rest]) => [first, ...rest].map(word => [word, first] as const)),
+);
+export const subordinators = words.wordSet(
+  'if whether when while unless because before after until till since once although though so',
+);
+
+/** HTTP methods, which are no verbs: a GET request is not fetched. */
+const methods = words.wordSet('GET PUT POST PATCH DELETE');
+
+export const wordLexeme = (text: string): Lexeme => ({
+  kind: 'word',
+  text,
+  stem: text,
+  form: 'plain',
+  raw: text,
+});
+
+const comma = { kind: 'stop', text: ',', stem: ',', form: 'plain', raw: ',' } as const;
+
+/** The words of a token. Compounds are split, punctuation is a comma. */
+export function lexemesOf({ kind, text }: Token, next: Token | undefined): readonly Lexeme[] {
+  if (kind === 'stop') return [comma];
+  if (kind === 'sign' && /^(?:-|--|\*|\(|\)|->)$/.test(text))
+    return /^-+$/.test(text) ? [comma] : [];
+  if (kind !== 'word') {
+    const name = kind === 'name' ? text : `${kind} ${text}`;
+    return [{ kind, text, stem: name, form: 'plain', raw: text }];
+  }
+  const written = text.includes("'") ? text.replace(/'s$|(?<=s)'$/, '') : text;
+  const name = words.names.get(written.toLowerCase());
+  if (name) return [{ kind: 'name', text: name, stem: name, form: 'plain', raw: text }];
+  const parts = written.includes('-') && isSplit(written) ? written.split('-') : [written];
+  return parts.filter(Boolean).map(part => {
+    const lower = part.toLowerCase();
+    const { stem, form } = vocabulary().stem(lower);
+    // "an A", "vitamin C"
+    const isArticle = part === 'A' && next?.kind === 'word' && isNoun(next.text.toLowerCase());
+    const isLetter =
+      part.length === 1 && part !== lower && part !== 'I' && next !== undefined && !isArticle;
+    const isWritten = isLetter || methods.has(part);
+    return { kind, text: isWritten ? part : lower, stem: isWritten ? part : stem, form, raw: part };
+  });
+}
+
+/** Whether a compound can be read as separate words. */
+const isSplit = (word: string) =>
+  !word
+    .split('-')
+    .some(part => prepositions.has(part) || part === 'up' || part === 'off' || part === 'out');
+
+/** Whether an "A" before a word is an article. */
+const isNoun = (word: string) =>
+  !closed.has(word) && !vocabulary().verbs.has(vocabulary().stem(word).stem);
