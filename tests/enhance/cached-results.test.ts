@@ -39,6 +39,8 @@ describe('a result that was asked for without the caches', () => {
   test('is not kept for a prompt with a secret, or if results were forgotten meanwhile', async () => {
     await using scene = await openScene();
     await scene.enhance('password=hunter2-correct-horse', { bypass: true });
+    assert.equal(scene.asked().length, 1);
+    assert.equal((await scene.exact.stats()).entries, 0);
     const held = Promise.withResolvers<void>();
     scene.ollama.fails('/api/chat', { kind: 'slow', until: held.promise }, 1);
     const before = scene.asked().length;

@@ -128,6 +128,8 @@ describe('models that are missing', () => {
     held.resolve();
     await pulled;
     assert.equal((await scene.messages()).length, 1);
+    ollama.remove(embedder.model);
+    assert.equal(scene.models.absence(embedder.model).isPulled, false);
   });
 });
 
