@@ -4,6 +4,7 @@ import type { Models } from '#models';
 import type { Near, Point } from '#vectors';
 import { canonicalOf } from './canonical.ts';
 import type { Comparison } from './guards.ts';
+import { holdsSecret } from './secrets.ts';
 
 /** A prompt as the vector index finds it. */
 export type EmbeddedPrompt = {
@@ -38,6 +39,7 @@ const nomicTask = 'clustering: ';
 /** A miss embeds the same prompt twice, for the look-up and for the entry. 64 vectors of 768 numbers take 200 KB. */
 const maxRecent = 64;
 const recentMs = 60_000;
+const maxValueLength = 64_000;
 
 type Embedding = Awaited<ReturnType<Models['embed']>>;
 
@@ -102,3 +104,18 @@ export function entryOf({ payload }: Near): SemanticEntry | undefined {
 /** A UUID of version 8 (custom content): Qdrant takes no other form of a hash. */
 const uuidOf = (hash: string) =>
   hash.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-8$3-8$4-$5');
+
+/** Why a prompt is not cached by its meaning. */
+export function whyUnfit(prompt: string, maxLength: number): string | undefined {
+  if (prompt.trim() === '') return 'the prompt is blank';
+  if (prompt.length > maxLength) return `the prompt is longer than ${maxLength} characters`;
+  return holdsSecret(prompt) ? 'the prompt seems to hold a secret' : undefined;
+}
+
+/** Why a result is not kept. */
+export function whyNoValue(value: string): string | undefined {
+  if (value.trim() === '') return 'the result is blank';
+  if (value.length > maxValueLength)
+    return `the result is longer than ${maxValueLength} characters`;
+  return holdsSecret(value) ? 'the result seems to hold a secret' : undefined;
+}

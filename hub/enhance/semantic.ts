@@ -6,7 +6,6 @@ import { createCalibration } from './calibration.ts';
 import { type Comparison, compareGuarded } from './guards.ts';
 import type { Judge } from './judge.ts';
 import { type Label, createJudgements } from './judgements.ts';
-import { holdsSecret } from './secrets.ts';
 import {
   type Candidate,
   type EmbeddedPrompt,
@@ -14,6 +13,8 @@ import {
   createPromptEmbedder,
   entryOf,
   pointOf,
+  whyNoValue,
+  whyUnfit,
 } from './semantic-entry.ts';
 
 /**
@@ -83,7 +84,6 @@ type Needs = {
 
 /** Candidates that are compared in one look-up. */
 const maxCandidates = 5;
-const maxValueLength = 64_000;
 /** Threshold of the modes that are not calibrated, and for candidates until the calibration is done. */
 const defaultThreshold = 0.85;
 /** An explanation includes entries this far below the threshold. */
@@ -277,18 +277,4 @@ function hitOf(
   isShadow: boolean,
 ): SemanticFound {
   return { kind: 'hit', value, prompt, similarity, ageMs, why, isShadow };
-}
-
-/** Why a prompt is not cached by its meaning. */
-function whyUnfit(prompt: string, maxLength: number): string | undefined {
-  if (prompt.trim() === '') return 'the prompt is blank';
-  if (prompt.length > maxLength) return `the prompt is longer than ${maxLength} characters`;
-  return holdsSecret(prompt) ? 'the prompt seems to hold a secret' : undefined;
-}
-
-function whyNoValue(value: string): string | undefined {
-  if (value.trim() === '') return 'the result is blank';
-  if (value.length > maxValueLength)
-    return `the result is longer than ${maxValueLength} characters`;
-  return holdsSecret(value) ? 'the result seems to hold a secret' : undefined;
 }

@@ -60,7 +60,7 @@ async function openReal() {
   return { open, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-describe.skipIf(url === undefined)('a real Ollama, at OLLAMA_URL', { timeout: 120_000 }, () => {
+describe.skipIf(url === undefined)('a real Ollama, at OLLAMA_URL', { timeout: 300_000 }, () => {
   test('is calibrated in the background, also by a second hub after the first one was killed', async () => {
     await using real = await openReal();
     const killed = real.open();
