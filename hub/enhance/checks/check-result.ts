@@ -52,6 +52,8 @@ export function checkResult(
       message: `it wrote ${text.length} characters for a prompt of ${prompt.length}: more than the ${Math.floor(maxLength)} that "max_growth" allows`,
     };
   if (text === prompt.trim()) return { text };
+  if (text.includes('\ufffd') && !prompt.includes('\ufffd'))
+    return { kind: 'lost_detail', message: 'it wrote broken characters' };
   if (isRefusal(text) && !isRefusal(prompt))
     return { kind: 'refusal', message: 'it refused, or spoke of itself' };
   if (isChatter(bounded(text), bounded(prompt), frame('', systemPrompt).system))

@@ -39,8 +39,17 @@ function stems(text: string): (word: string) => boolean {
 
 export const isVerb = (word: string) => informing(word) || making(word) || words.requests.has(word);
 
-const wish =
-  /\b(?:i|we|ich|wir|je|nous|yo)\b.{0,20}(?:\b(?:need|want|like to|looking for|trying to|interested in|brauche|möchte|will|suche|voudrais|veux|cherche|souhaite|necesito|quiero|busco|quisiera)\b)|(?:^|\s)(?:necesito|quiero|busco|please|bitte|s'il (?:te|vous) plaît|por favor)(?=\s|[,.!]|$)/i;
+const wish = new RegExp(
+  [
+    /\b(?:i|we)\b.{0,20}\b(?:need|want|like to|looking for|trying to|interested in)\b/,
+    /\b(?:ich|wir)\b.{0,20}\b(?:brauchen?|möchten?|will|wollen|suchen?)\b/,
+    /\b(?:je|nous)\b.{0,20}\b(?:voudrais|veux|cherche|souhaite)\b/,
+    /(?<!\p{L})(?:necesito|quiero|quisiera|busco|please|bitte|s'il (?:te|vous) plaît|por favor)(?!\p{L})/u,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'iu',
+);
 const modal =
   /\b(?:must|should|shall|has to|have to|needs? to|soll(?:te|en)?|muss|müssen|doi(?:t|vent)|devrait|deben?|debería)\b/i;
 const task =
@@ -165,7 +174,7 @@ const letter =
   /^(?:subject|betreff|objet|asunto)\s*:|^(?:dear|sehr geehrte\w*|liebe[rs]?|chère?|estimad[oa]|querid[oa])\s[^\n]{0,60},\s*\n/i;
 const yesNo = /^(?:yes|no|yeah|nope|ja|nein|oui|non|sí)\s*[,.!]/i;
 const advice =
-  /^(?:here(?:'s| is| are)|there (?:is|are)|you (?:can|could|should|may|might)|hier (?:ist|sind)|(?:du kannst|sie können|man kann)|voici|(?:vous pouvez|tu peux|on peut)|aquí (?:está|están|tienes)|(?:puedes|se puede))\b/i;
+  /^(?:[^.?!\n]{3,120}, (?:you|we) (?:can|could|need|should|have|may|must)\b|(?:in order )?to [^.?!\n]{3,120}, (?:you|we|simply|just|first|use)\b|here(?:'s| is| are)|there (?:is|are)|you (?:can|could|should|may|might)|hier (?:ist|sind)|(?:du kannst|sie können|man kann)|voici|(?:vous pouvez|tu peux|on peut)|aquí (?:está|están|tienes)|(?:puedes|se puede))\b/i;
 
 /** Whether a result begins as only answers do. */
 export const beginsAsAnswer = (prompt: string, result: string): boolean =>

@@ -45,6 +45,10 @@ describe('a result', () => {
     assert.notEqual(faultOf(prompt + 'a'.repeat(3000), prompt), 'overgrown');
   });
 
+  test('with broken characters is none', () => {
+    assert.equal(faultOf('Explain ca\ufffds.', 'explain cats'), 'lost_detail');
+  });
+
   test('that is the prompt itself is a prompt', () => {
     assert.equal(faultOf('Canberra is nice.', 'Canberra is nice.'), undefined);
   });

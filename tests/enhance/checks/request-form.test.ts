@@ -49,6 +49,7 @@ test.each([
 test.each([
   ['Dear Anna,\nhello', 'write to Anna', true],
   ['Yes, it is.', 'is it', true],
+  ['To go there, you need a car.', 'go there', true],
   ['Here are 3 tips: rest.', 'tips', true],
   ['Yes, it is. Why?', 'yes, it is. why', false],
   ['Name it', 'name', false],
