@@ -102,7 +102,12 @@ function explainWishes(left: readonly Wish[], right: readonly Wish[]): Explanati
     const [mine, theirs] = [left, right].map(list => quoted(termsIn(list).map(({ raw }) => raw)));
     return { kind: 'roles', why: `the same words in other roles: ${mine} and ${theirs}` };
   }
-  const form = terms.flatMap(list => list ?? []).find(([a, b]) => !isSameForm(a, b));
+  const form = terms
+    .flatMap((list, at) => {
+      const hasPast = pairs[at]?.some(({ structure }) => structure.tense === 'past') ?? false;
+      return list?.filter(([a, b]) => !isSameForm(a, b, hasPast)) ?? [];
+    })
+    .at(0);
   if (form) return { kind: 'unexplained', why: `“${form[0].raw}” and “${form[1].raw}”` };
   return pairs.every(([a, b]) => isSameFrame(a.structure, b.structure))
     ? { kind: 'alike', why: 'the same request in other words' }
@@ -184,7 +189,7 @@ function compounded({ head, chunks }: Clause): Clause {
   return { head, chunks: done };
 }
 
-function isSameForm(a: Term, b: Term): boolean {
+function isSameForm(a: Term, b: Term, hasPast: boolean): boolean {
   // "user" may be a variable and "User" a type.
   const isWord = a.stem.endsWith('~') && !vocabulary().plain.has(a.stem);
   if (isWord && a.raw.toLowerCase() === b.raw.toLowerCase() && a.raw !== b.raw) return false;
@@ -192,6 +197,8 @@ function isSameForm(a: Term, b: Term): boolean {
   if (forms.size === 1) return true;
   if (forms.has('ing')) return !forms.has('ed') && !forms.has('passive');
   if (forms.has('passive')) return forms.has('ed');
+  // "did it fail" and "it failed", but not "fails" and "failed".
+  if (forms.has('ed')) return hasPast;
   return !(forms.has('s') && forms.has('plain') && a.isDefinite && b.isDefinite);
 }
 

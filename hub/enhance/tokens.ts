@@ -35,7 +35,7 @@ export function tokensOf(text: string, isEnglish: boolean): readonly Token[] {
   for (const groups of found) {
     const token = tokenOf(groups, isEnglish, isMixed);
     const before = tokens.at(-1);
-    const isCounted = before?.kind === 'number' || /^(?:an?|one)$/i.test(before?.text ?? '');
+    const isCounted = before?.kind === 'number' || ones.has(before?.text ?? '');
     const amount = before && isCounted && amountOf(before.text, groups['word'] ?? token.text);
     const compound =
       token.text.includes('-') && !groups['path'] ? compoundOf(token.text) : undefined;
@@ -50,25 +50,28 @@ export function tokensOf(text: string, isEnglish: boolean): readonly Token[] {
   return tokens;
 }
 
+/** What counts as 1 before "hundred" and the like. */
+const ones = new Set(['a', 'an', 'one', 'A', 'An', 'One']);
+
 type Groups = Readonly<Record<string, string | undefined>>;
 
 const wordOf = ({ dotted, word }: Groups): string => dotted ?? word ?? '';
 
 /** Names with two spellings in one text, which is then about the spelling. */
-function mixedNames(found: readonly Groups[]): ReadonlySet<string | undefined> {
-  const written = Map.groupBy(new Set(found.map(wordOf)), word =>
-    words.names.get(word.toLowerCase()),
-  );
-  return new Set(
-    [...written].filter(([, spellings]) => spellings.length > 1).map(([name]) => name),
-  );
+function mixedNames(found: readonly Groups[]): ReadonlySet<string> {
+  const spellings = new Map<string, string>();
+  const mixed = new Set<string>();
+  for (const groups of found) {
+    const word = wordOf(groups);
+    const name = words.names.get(word.toLowerCase());
+    if (name === undefined) continue;
+    if ((spellings.get(name) ?? word) !== word) mixed.add(name);
+    spellings.set(name, word);
+  }
+  return mixed;
 }
 
-function tokenOf(
-  groups: Groups,
-  isEnglish: boolean,
-  isMixed: ReadonlySet<string | undefined>,
-): Token {
+function tokenOf(groups: Groups, isEnglish: boolean, isMixed: ReadonlySet<string>): Token {
   const { quote, path, dotted, call, number, word, sign, other } = groups;
   if (quote) return { kind: 'quote', text: quote };
   if (path) return { kind: 'path', text: path.replace(/(?<=[\w/])[.:]+$/, '') };

@@ -163,6 +163,7 @@ describe('not alike are', () => {
   test.for([
     ['one and many', 'Delete the branch of Anna', 'Delete the branches of Anna'],
     ['another tense', 'Is the server of Anna down?', 'Was the server of Anna down?'],
+    ['now and then', 'Explain why the job fails', 'Explain why the job failed'],
     ['doing and being done to', 'Show the calling function', 'Show the called function'],
     [
       'another kind of thing',
