@@ -30,7 +30,7 @@ const chatter = [
   /\bhow (?:can|may) i (?:help|assist)\b|\bi(?:'m| am| would be|'d be| will be|'ll be) (?:here|glad|happy|ready|excited|pleased) to (?:help|assist)\b|\bi(?:'ll| will| can) (?:provide|give|explain|show|help|suggest)\b/i,
   /\b(?:would you like|do you (?:want|need|prefer|have)|what(?:'s| is| are) your|could you (?:please )?(?:clarify|specify|share|provide (?:me )?(?:with )?more)|please (?:provide|clarify|specify|share) (?:me |us )?(?:with )?(?:more|the|your|a|any)\b.{0,40}\b(?:prompt|details|context|information|text)|interests you)\b/i,
   /^\s*\(?(?:note|explanation|changes)\b[^\n]{0,3}:|\bi (?:kept|changed|added|removed|preserved|clarified)\b/im,
-  /\brewrite (?:this|it|the|your)\b|\b(?:this|the|your|original|rewritten|revised) prompts?\b|\bthe answer (?:to|is)\b/i,
+  /\brewrite (?:this|it|the|your)\b|\b(?:this|the|your|original|rewritten|revised) prompts?\b|\bthe answer (?:to|is)\b|<\/?prompt_*>/i,
   /\b(?:hier ist|voici|aquí (?:está|tienes)|ecco)\b.{0,30}\b(?:prompt|version|versión)\b/i,
 ];
 

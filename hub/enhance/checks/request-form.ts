@@ -128,7 +128,7 @@ export function whyAnswer(prompt: string, result: string): string | undefined {
   const opening = all.slice(0, maxOpening);
   if (form === 'inquiry') {
     if (!opening.some(isInquiry)) return 'it answered the question';
-    return all.some(sentence => isStatementAbout(sentence, prompt, wanted))
+    return all.some(sentence => isStatementAbout(sentence, prompt, wanted)) || isGuide(all)
       ? 'it answered the question'
       : undefined;
   }
@@ -139,6 +139,17 @@ export function whyAnswer(prompt: string, result: string): string | undefined {
   );
   return form === 'order' && !isPrompt ? 'it carried the prompt out' : undefined;
 }
+
+const directive =
+  /^(?:include|cover|mention|keep|focus|limit|format|assume|consider|structure|ensure|address|highlight|make sure|use (?:simple|plain|short|an?|bullet|markdown|clear)\b)/i;
+
+/** Whether a question is followed by steps: "How to remove rust: 1. Use a brush." */
+const isGuide = ([first = '', ...rest]: readonly string[]): boolean =>
+  words.questions.has(lowerWords(first)[0] ?? '') &&
+  rest.some(sentence => {
+    const [opener = ''] = lowerWords(sentence);
+    return making(opener) && !isInquiry(sentence) && !directive.test(sentence);
+  });
 
 /** "The capital of Australia is Canberra." or "It is 29." after the question. */
 function isStatementAbout(sentence: string, prompt: string, wanted: readonly string[]): boolean {

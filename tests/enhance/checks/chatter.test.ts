@@ -6,6 +6,7 @@ const system = 'Keep all names and numbers and links exactly as they are.';
 
 test.each([
   'Sure, plan it.',
+  'Plan a trip:\n<prompt>\nplan a trip',
   'I have rewritten it: plan it.',
   'This version is clearer. Plan it.',
   'Plan it. Let me know which one you like.',

@@ -35,6 +35,7 @@ test.each([
 
 test.each([
   ['how do i sort a list', 'Use sort().', 'it answered the question'],
+  ['how to clean a pan', 'How to clean a pan:\n1. Use soap.', 'it answered the question'],
   [
     'what is the capital of france',
     'What is the capital of France? The capital of France is Paris.',
