@@ -90,8 +90,8 @@ export function createModelQueue(
   /** The model of the latest turn, and since when its calls have run. */
   let current: Lane | undefined;
   let runSinceMs = 0;
-  /** Whether Ollama has been seen with several models in memory. Until then it may hold only one. */
-  let isRoomy = false;
+  /** Whether Ollama was seen to hold only one model in memory after two were used; undefined before. */
+  let isSingle: boolean | undefined;
   const total = { turns: 0, active: 0 };
 
   function laneOf(model: string, isEmbedding: boolean): Lane {
@@ -110,7 +110,7 @@ export function createModelQueue(
   /** The lane of the next turn, if there is one now. */
   function choose(): Lane | undefined {
     const all = [...lanes.values()];
-    if (isRoomy) return all.find(hasRoom);
+    if (isSingle !== true) return all.find(hasRoom);
     const others = all.filter(lane => lane !== current && lane.waiting.length > 0);
     const isOver = others.length > 0 && clock.monotonic() - runSinceMs >= maxRunMs;
     if (current && isBusy(current) && !isOver) return hasRoom(current) ? current : undefined;
@@ -147,7 +147,7 @@ export function createModelQueue(
       newest.refuse(fullOf(lane));
     }
     const joinedMs = clock.monotonic();
-    const counter = isRoomy ? lane : total;
+    const counter = isSingle ? total : lane;
     const turnsBefore = counter.turns - counter.active;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     let state: 'waiting' | 'active' | 'over' = 'waiting';
@@ -185,7 +185,7 @@ export function createModelQueue(
           refuse(new ModelFailure('queue', `${waitedText()}${left}`, { model }));
           return false;
         }
-        isSwitch = !isRoomy && current !== undefined && current !== lane;
+        isSwitch = isSingle !== false && current !== undefined && current !== lane;
         endWait('active');
         resolve();
         return true;
@@ -239,7 +239,7 @@ export function createModelQueue(
     },
     /** Takes the models in memory after a switch of the model, from /api/ps. */
     loaded(names: readonly string[]): void {
-      if (names.length > 0) isRoomy = names.length > 1;
+      if (names.length > 0) isSingle = names.length === 1;
       giveTurns();
     },
     snapshot: (): readonly QueueLength[] =>

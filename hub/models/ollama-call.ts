@@ -136,8 +136,8 @@ export function createOllamaCaller(url: string, needs: Needs) {
       if (failure instanceof ModelFailure) {
         health.failed(failure);
         const { idleMs } = idleTimeout;
-        // While another call hears tokens, Ollama is busy with them, not dead.
-        const isBusy = clock.monotonic() - lastTokenMs < idleMs;
+        // Ollama may be busy, not dead: with another call that hears tokens, or because the caller has waited before.
+        const isBusy = idleMs < (silentMs ?? 0) || clock.monotonic() - lastTokenMs < idleMs;
         const silenceMs = !isAlive ? Infinity : isBusy ? 0 : idleMs;
         const verdict = verdictOf(failure, silenceMs);
         if (verdict !== 'failed') permit[verdict]();

@@ -46,6 +46,8 @@ export function createRunners(times: RunnerTimes, shelf: ModelShelf) {
       .loaded()
       .slice(0, Math.max(0, shelf.loaded().length + 1 - maxLoaded)))
       shelf.unload(other);
+    const model = shelf.find(name);
+    if (model) shelf.load(model, undefined);
     await work(loadMs);
   }
 

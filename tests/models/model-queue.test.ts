@@ -144,18 +144,21 @@ describe('the calls of a model', () => {
 });
 
 describe('calls of several models', () => {
-  test('run at the same time where Ollama was seen to hold them, and apart before', async () => {
+  test('run at the same time, until Ollama was seen to hold only one, and then apart', async () => {
     const { queue, turns, places, join, end } = openQueue();
     void join('a1', 'one');
     void join('a2', 'two');
     await nextTurn();
-    assert.deepEqual(turns, ['a1']);
-    await end('a1');
+    assert.deepEqual(turns, ['a1', 'a2']);
     assert.deepEqual(
       ['a1', 'a2'].map(call => places.get(call)?.isSwitch),
       [false, true],
     );
+    queue.loaded(['two']);
+    await end('a1');
     void join('a3', 'one');
+    await nextTurn();
+    assert.equal(turns.length, 2);
     queue.loaded(['one', 'two']);
     await nextTurn();
     assert.deepEqual(turns, ['a1', 'a2', 'a3']);

@@ -300,6 +300,16 @@ describe('time', () => {
     }
   });
 
+  test('that ends before the patience is over does not count against Ollama', async () => {
+    const scene = openHanging();
+    const call = { ...listing, silentMs: 10_000, totalMs: 9_900 };
+    const failure = failureOf(scene.callOllama(call, never));
+    await scene.begun;
+    scene.clock.advance(9_900);
+    assert.equal((await failure).kind, 'timeout');
+    assert.equal(scene.told.at(-1), 'cancelled');
+  });
+
   test('that a probe took counts against Ollama, however short it was', async () => {
     const scene = openScripted(() => undefined);
     const late = () => Promise.reject(new ModelFailure('timeout', 'no version'));

@@ -5,7 +5,7 @@ import { startOllama } from '../doubles/ollama.ts';
 import { openModels } from './scene.ts';
 import { createRecordingLog } from '#helpers/recording-log';
 import { createWarmUps } from '../../hub/models/warm-up.ts';
-import { type Answer, linesOf, openScripted } from './scripted.ts';
+import { type Answer, hang, linesOf, openScripted } from './scripted.ts';
 
 describe('warming up', () => {
   test('has models in memory before they are asked, with the options of the calls to come', async () => {
@@ -83,19 +83,20 @@ describe('a model that is to be loaded', () => {
     assert.deepEqual(await logged, ['the model could not be loaded in advance', fields]);
   });
 
-  test('waits for its turn, and is dropped where eight are to be loaded already', async () => {
+  test('waits for nobody where eight are loaded at a time', async () => {
     const names = Array.from({ length: 9 }, (_, number) => `m${number}:latest`);
+    const { promise: eight, resolve } = Promise.withResolvers<void>();
     const chats: unknown[] = [];
-    const { warmUp, queue } = openWarmUps(({ path, body }) => {
+    const { warmUp, life } = openWarmUps(({ path, body }, signal) => {
       if (path === '/api/tags') return hasModels(...names);
       if (path !== '/api/chat') return undefined;
-      assert.equal(queue.snapshot().filter(({ active }) => active > 0).length, 1);
-      chats.push(body['model']);
-      return linesOf({ done: true });
+      if (chats.push(body['model']) === 8) resolve();
+      return hang(signal);
     });
     for (const name of names) warmUp(name, {});
-    await until(() => chats.length === 8, 'eight loads');
+    await eight;
     await new Promise(next => setImmediate(next));
     assert.deepEqual(chats, names.slice(0, 8));
+    life.abort(new Error('the hub stops'));
   });
 });
