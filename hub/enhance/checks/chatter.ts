@@ -27,7 +27,7 @@ const chatter = [
   /\b(?:i have|i've|i) (?:rewritten|rewrote|improved|revised|rephrased|restructured|reworded|made (?:it|the prompt|your))\b/i,
   /\b(?:this|the) (?:(?:new|improved|rewritten|revised|enhanced) )?(?:version|prompt)(?: of the prompt)? (?:is|are|now|asks|provides|should|was|has|makes|includes|clarifies|keeps|maintains)\b/i,
   /\blet me know (?:if|whether|which|what)\b|\bi hope (?:this|that|it) helps\b|\bfeel free to (?:ask|modify|adjust)\b/i,
-  /\bhow (?:can|may) i (?:help|assist)\b|\bi(?:'m| am| would be|'d be| will be|'ll be) (?:here|glad|happy|ready|excited|pleased) to (?:help|assist)\b|\bi(?:'ll| will| can) (?:provide|give|explain|show|help|suggest)\b/i,
+  /\bhow (?:can|may) i (?:help|assist)\b|\bi(?:'m| am| would be|'d be| will be|'ll be) (?:here|glad|happy|ready|excited|pleased) (?:to (?:help|assist)|you)\b|\bi(?:'ll| will| can) (?:provide|give|explain|show|help|suggest)\b/i,
   /\b(?:would you like|do you (?:want|need|prefer|have)|what(?:'s| is| are) your|could you (?:please )?(?:clarify|specify|share|provide (?:me )?(?:with )?more)|please (?:provide|clarify|specify|share) (?:me |us )?(?:with )?(?:more|the|your|a|any)\b.{0,40}\b(?:prompt|details|context|information|text)|interests you)\b/i,
   /^\s*\(?(?:note|explanation|changes)\b[^\n]{0,3}:|\bi (?:kept|changed|added|removed|preserved|clarified)\b/im,
   /\brewrite (?:this|it|the|your)\b|\b(?:this|the|your|original|rewritten|revised) prompts?\b|\bthe answer (?:to|is)\b|<\/?prompt_*>/i,

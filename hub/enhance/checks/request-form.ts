@@ -23,6 +23,7 @@ const making =
   mention modify move offer optimize order organize paint perform pick play port prioritize propose rank rate read
   refactor remove rename replace reply respond restructure return review revise rewrite rephrase search set sketch
   solve sort split structure study take tailor test think transform turn update use wrap send call remind notify announce invite apologize thank congratulate persuade convince
+  proofread spellcheck paraphrase reword redo critique grade quiz continue finish complete answer
   schreib erstell verfass formulier entwickl plan übersetz überarbeit korrigier verbesser benenn beheb füg lösch
   entwirf mach bau such sortier ersetz sammle wandle entwerf
   rédig écri écriv crée cré propos tradui traduis corrig modifi fai fais prépar planifi développ trouv réécri ajout
@@ -85,6 +86,9 @@ function sentenceForm(sentence: string): Form {
 
 const leading = words.wordSet('then also next first second third finally now just and or');
 
+/** A quotation may be before a sentence. */
+const isFirst = (sentence: string, text: string) => lowerWords(sentence)[0] === lowerWords(text)[0];
+
 /** A question in place of an order, but not how to do it. */
 const isOffer = (sentence: string, prompt: string) =>
   sentenceForm(sentence) === 'inquiry' && (/\bhow\b/i.test(prompt) || !/^how\b/i.test(sentence));
@@ -100,10 +104,16 @@ export const openersOf = (sentence: string): readonly string[] =>
 const isRequest = (sentence: string) =>
   wish.test(sentence) || task.test(sentence) || openersOf(sentence).some(isVerb);
 
+/** Not "What a task!", and not the end of a sentence: ", which is it". */
+const isQuestion = (sentence: string) =>
+  /^[\p{L}\p{M}¿"'(]/u.test(sentence) &&
+  !/!$|^what an?\b/i.test(sentence) &&
+  words.questions.has(lowerWords(sentence)[0] ?? '');
+
 /** A request for information, as a question may become. */
 function isInquiry(sentence: string): boolean {
   const [first = '', ...rest] = lowerWords(sentence);
-  if (/[?\uff1f]$/.test(sentence) || words.questions.has(first)) return true;
+  if (/[?\uff1f]$/.test(sentence) || isQuestion(sentence)) return true;
   if (wish.test(sentence) || task.test(sentence)) return true;
   if (making(first) && document.test(rest.join(' '))) return true;
   if (composing.test(first)) return true;
@@ -120,7 +130,7 @@ const maxOpening = 4;
  * are known.
  */
 export function whyAnswer(prompt: string, result: string): string | undefined {
-  const wanted = contentWords(proseOf(prompt).slice(0, maxPromptLength));
+  const wanted = contentWords(prompt.slice(0, maxPromptLength));
   // It could be about anything.
   if (wanted.length === 0) return undefined;
   const form = formOf(prompt);
@@ -135,7 +145,9 @@ export function whyAnswer(prompt: string, result: string): string | undefined {
   const isWish = (sentence: string) => modal.test(sentence) && modal.test(prompt);
   const isPrompt = opening.some(
     (sentence, at) =>
-      isRequest(sentence) || isWish(sentence) || (at === 0 && isOffer(sentence, prompt)),
+      isRequest(sentence) ||
+      isWish(sentence) ||
+      (at === 0 && isFirst(sentence, result) && isOffer(sentence, prompt)),
   );
   return form === 'order' && !isPrompt ? 'it carried the prompt out' : undefined;
 }
