@@ -77,7 +77,7 @@ function faultInContent(text: string, prompt: string): OutputFault | undefined {
   if (negation !== undefined) return { kind: 'changed_negation', message: negation };
   const missing = lostWords(prompt, text);
   if (missing.length > 0)
-    return { kind: 'lost_detail', message: `it lost most words of the prompt: ${named(missing)}` };
+    return { kind: 'lost_detail', message: `it lost words of the prompt: ${named(missing)}` };
   return undefined;
 }
 

@@ -48,6 +48,10 @@ function nounsIn(sentence: string): readonly string[] {
   );
 }
 
+/** The word after a preposition, which a rewrite keeps: "for pancakes". */
+const topic =
+  /\b(?:for|of|about|from|with|für|über|mit|pour|avec|sobre|para) (?:(?:a|an|the|my|our|ein|eine|einen|einer|die|das|den|mein|meine|un|une|mon|ma|una|mi) )?(\p{L}+)/gu;
+
 /** Longer prompts, in characters, hold texts that a rewrite may shorten. */
 const maxWordsLength = 2_000;
 /** The share of the words of a prompt that a rewrite may replace by others. */
@@ -66,7 +70,9 @@ export function lostWords(prompt: string, result: string): readonly string[] {
   const found = [...new Set(lowerWords(straightQuotes(result)))];
   const lost = wanted.filter(word => !found.some(other => isAlike(word, other)));
   const share = result.length < 1.3 * prompt.length ? maxLostIfShort : maxLost;
-  return lost.length > wanted.length * share ? lost : [];
+  const topics = [...proseOf(prompt).toLowerCase().matchAll(topic)].map(([, word = '']) => word);
+  const isMuch = lost.length > wanted.length * share;
+  return isMuch ? lost : lost.filter(word => topics.includes(word));
 }
 
 /** Number words by language, from the first one that `canonical` does not know. */

@@ -155,11 +155,14 @@ export function whyAnswer(prompt: string, result: string): string | undefined {
 const directive =
   /^(?:include|cover|mention|keep|focus|limit|format|assume|consider|structure|ensure|address|highlight|make sure|use (?:simple|plain|short|an?|bullet|markdown|clear)\b)/i;
 
-/** Whether a question is followed by steps: "How to remove rust: 1. Use a brush." */
+const reason = /^(?:because|since|due to|weil|parce que|car|porque)\b/i;
+
+/** Whether a question is followed by a reason or by steps: "How to remove rust: 1. Use a brush." */
 const isGuide = ([first = '', ...rest]: readonly string[]): boolean =>
   words.questions.has(lowerWords(first)[0] ?? '') &&
   rest.some(sentence => {
     const [opener = ''] = lowerWords(sentence);
+    if (reason.test(sentence)) return true;
     return making(opener) && !isInquiry(sentence) && !directive.test(sentence);
   });
 
