@@ -29,6 +29,7 @@ export function lostDetails(
     ...detailsOf(from.replaceAll(mail, ' '))
       .filter(detail => !has(detail))
       .map(({ text }) => text),
+    ...sharedNumbers(from, to),
     ...literals(from).filter(text => !isIn(text, to)),
     ...datesIn(from).filter(word => !found.some(other => isAlike(word, other))),
     ...properNames(from, language).filter(name => !hasName(name, found)),
@@ -139,6 +140,20 @@ const abbreviations = new Set([
   'w/o',
   'n/a',
 ]);
+
+/** Numbers that count several things, as in "3 tests in 3 lines", and that the result has fewer times. */
+function sharedNumbers(prompt: string, result: string): readonly string[] {
+  const counted = Map.groupBy(
+    prompt.matchAll(/(?<![\w.,:/-])(\d+)\s+(\p{L}{3,})/gu),
+    ([, number = '']) => number,
+  );
+  const values = detailsOf(result).map(({ text }) => amountOf(text).value);
+  return [...counted].flatMap(([number, found]) => {
+    const things = new Map(found.map(([text, , thing = '']) => [thing.toLowerCase(), text]));
+    const kept = values.filter(value => value === number).length;
+    return things.size > kept && kept > 0 ? [...things.values()].slice(kept) : [];
+  });
+}
 
 type Amount = { readonly value: string; readonly unit: string };
 

@@ -28,6 +28,9 @@ describe('a rewrite keeps', () => {
     ['mail a@b.de about #work {name}', 'a@b.de #work {name}'],
     ['e.g. a list', 'for example a list'],
     ['in May', 'in the month of May'],
+    ['3 tests in 3 lines', 'Write 3 tests. Use three lines.'],
+    ['port 8080 is taken, free port 8080', 'Free port 8080.'],
+    ['3 tests, and name the 3 tests', 'Name 3 tests.'],
   ])('all of %j in %j', ([prompt, result, language]) => {
     assert.deepEqual(lostDetails(prompt, result, language), []);
   });
@@ -36,6 +39,8 @@ describe('a rewrite keeps', () => {
 describe('a rewrite loses', () => {
   test.for<readonly [string, string, string, string?]>([
     ['5', 'in 5 steps', 'in 50 steps'],
+    ['3 lines', '3 tests in 3 lines', 'Write three tests.'],
+    ['4 days', '4 cities, 4 museums, 4 days', '4 cities with four museums'],
     ['10MB', 'up to 10 MB', 'up to 10 GB'],
     ['30s', 'wait 30 seconds', 'wait 30 minutes'],
     ['3', '3 ideas', '1. run\n2. eat\n3. rest'],
