@@ -24,7 +24,6 @@ export type EnhancementNeeds = {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: () => number;
-  readonly newId: () => string;
 };
 
 /** A trial may have to load a model first. */
@@ -33,7 +32,7 @@ const trialMs = 60_000;
 /** Creates and starts the enhancer with its models and caches. Does not reject if one of them cannot be reached. */
 export async function startEnhancement(
   { settings, dataFolder }: EnhancementOptions,
-  { rules, clock, log, random, newId }: EnhancementNeeds,
+  { rules, clock, log, random }: EnhancementNeeds,
 ) {
   const { ollama, cache, redisUrl, deployment = 'agenthub', qdrantUrl, qdrantKey } = settings;
   const life = new AbortController();
@@ -50,7 +49,7 @@ export async function startEnhancement(
       ? createMemoryCache(bounds, { clock })
       : (await loadRedisCache())(
           { ...bounds, url: redisUrl, prefix: `${deployment}:cache:` },
-          { clock, log, random, newId },
+          { clock, log, random },
         );
   let vectors: Promise<Vectors> | undefined;
   async function openVectors(): Promise<Vectors> {

@@ -28,7 +28,10 @@ const olderKeys = ['values', 'facts', 'recency', 'expiry', 'tags', 'locks', 'cou
  * A cache that hubs share through Redis; `redis-scripts.ts` has the layout. Each hub fills a key once at a time; two
  * hubs may fill the same key. If Redis does not answer in time, a hub fills and keeps nothing.
  */
-export function createRedisCache(options: RedisCacheOptions, needs: RedisNeeds): ExactCache {
+export function createRedisCache(
+  options: RedisCacheOptions,
+  needs: Omit<RedisNeeds, 'newId'>,
+): ExactCache {
   const { maxEntries, maxBytes, reachMs = defaultReachMs } = options;
   const { log } = needs;
   const prefix = `${options.prefix}${layout}`;

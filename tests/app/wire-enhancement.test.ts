@@ -24,7 +24,7 @@ async function open(rules: object, environment: Readonly<Record<string, string>>
   const dataFolder = join(folder.path, data);
   const enhancement = await startEnhancement(
     { settings: readSettings(environment), dataFolder },
-    { rules: source, clock, log, random: () => 0, newId: () => 'id' },
+    { rules: source, clock, log, random: () => 0 },
   );
   let stopping: Promise<void> | undefined;
   const stop = () => (stopping ??= enhancement[Symbol.asyncDispose]());

@@ -31,7 +31,7 @@ async function open(rules: object, environment: Readonly<Record<string, string>>
   const { log, logged } = createRecordingLog();
   const prompts = await createPrompts(
     { settings, dataFolder: folder },
-    { clock: systemClock, log, random: Math.random, newId: () => 'id' },
+    { clock: systemClock, log, random: Math.random },
   );
   await prompts.start(never);
   opened.push({

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ExactCache, cacheKey, createMemoryCache, loadRedisCache } from '#cache';
 import { silent, systemClock } from '#core';
@@ -62,7 +61,7 @@ export async function measureL1Hit({
   const createRedisCache = await loadRedisCache();
   const shared = createRedisCache(
     { ...bounds, url, prefix: 'bench:', reachMs: 1_000 },
-    { clock: systemClock, log: silent, random: Math.random, newId: () => randomUUID() },
+    { clock: systemClock, log: silent, random: Math.random },
   );
   opened.defer(() => shared.stop());
   await shared.start(never);

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, test } from 'vitest';
 import type { ExactCache } from '#cache';
@@ -158,7 +157,7 @@ describeWithEngine('exact caches of two hubs', () => {
   test('wait 25 ms unless told otherwise', async () => {
     const { url } = redis;
     const options = { ...wide, url, prefix: newPrefix() };
-    const needs = { clock: systemClock, log: silent, random: () => 0, newId: () => randomUUID() };
+    const needs = { clock: systemClock, log: silent, random: () => 0 };
     const cache = createRedisCache(options, needs);
     await using hub = { cache, log: [], [Symbol.asyncDispose]: () => cache.stop() };
     await cache.start(never);

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ExactCache, RedisCacheOptions } from '#cache';
 import { systemClock } from '#core';
@@ -32,7 +31,6 @@ export async function startHub(
       clock: systemClock,
       log: { info: write('info'), warn: write('warn') },
       random: () => 0,
-      newId: () => randomUUID(),
     },
   );
   await cache.start(new AbortController().signal);

@@ -23,7 +23,7 @@ describeWithEngine('enhancers that share a Redis', () => {
     const createRedisCache = await loadRedisCache();
     const cache = createRedisCache(
       { ...roomy, url: redis.url, prefix, reachMs, maxRetryMs: 100 },
-      { clock: systemClock, log: silent, random: () => 0, newId: () => randomUUID() },
+      { clock: systemClock, log: silent, random: () => 0 },
     );
     await cache.start(never);
     return { ...cache, [Symbol.asyncDispose]: () => cache.stop() };
@@ -132,7 +132,7 @@ test('an enhancer whose Redis was never there improves prompts in time', async (
   const createRedisCache = await loadRedisCache();
   const exact = createRedisCache(
     { ...roomy, url: 'redis://127.0.0.1:1', prefix: 'none:' },
-    { clock: systemClock, log: silent, random: () => 0, newId: () => randomUUID() },
+    { clock: systemClock, log: silent, random: () => 0 },
   );
   await exact.start(never);
   await using scene = await openScene({ exact });

@@ -122,7 +122,7 @@ async function improveApart(ollama: OllamaDouble, rules: object) {
     const { createPrompts } = await import(${url('hub/app/wire-prompts.ts')});
     const prompts = await createPrompts(
       { settings: readSettings(${JSON.stringify(settings)}), dataFolder: ${JSON.stringify(folder)} },
-      { clock: systemClock, log: silent, random: Math.random, newId: () => 'id' },
+      { clock: systemClock, log: silent, random: Math.random },
     );
     await prompts.start(new AbortController().signal);
     const { source } = await prompts.source.enhance({ prompt: 'list all files' }, AbortSignal.timeout(20_000));
