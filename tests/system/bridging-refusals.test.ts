@@ -262,12 +262,13 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
   test('that hangs up cancels the call at the server', async () => {
     const hangingUp = new AbortController();
     const lost = refusal(callOf2026(url, 'wait', { args: { label: 'hung-up' } }, hangingUp.signal));
-    await until(() => upstream().inFlight() === 1);
+    await using client = await connectEra('2026', url);
+    // A cancellation that arrives together with its request is heard before the tool begins.
+    while (!JSON.parse(await client.call('cancelled')).waiting.includes('hung-up'));
     hangingUp.abort();
     await lost;
-    await until(() => upstream().inFlight() === 0);
-    await using client = await connectEra('2026', url);
     await toldOfCancelling(client, 'cancelled', 'hung-up');
+    await until(() => upstream().inFlight() === 0);
   });
 
   test('and has not declared that it can answer is told what the server needs', async () => {
