@@ -20,6 +20,7 @@ export const codes = {
   HUB_USAGE: 'invalid',
   HUB_REQUEST_INVALID: 'invalid',
   HUB_OWNER_ONLY: 'forbidden',
+  HUB_POLICY_DENIED: 'forbidden',
   HUB_LISTEN_REFUSED: 'forbidden',
   HUB_PORT_TAKEN: 'conflict',
   HUB_DATA_LOCKED: 'conflict',

@@ -1,1 +1,2 @@
+export type { Decision } from './decision.ts';
 export { type Grants, type Principal, isSamePrincipal, principalKey } from './principal.ts';

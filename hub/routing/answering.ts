@@ -1,6 +1,6 @@
 import { type Clock, type Code, type Log, HubError, kindOf, retryable } from '#core';
 import { type ReplyBytes, RpcError, type Request, errorAnswer, readMessage } from '#jsonrpc';
-import type { Principal } from '#policy';
+import type { Decision, Principal } from '#policy';
 import type { Trace } from '#telemetry';
 import {
   type Answerer,
@@ -37,6 +37,8 @@ export type Observed = {
   readonly request: Buffer;
   /** The whole answer as sent. The buffer is not the observer's, like that of `request`. */
   readonly reply: ReplyBytes;
+  /** The policy's decision about the request; absent if no rule matched it. */
+  readonly decision?: Decision;
   /** The place of the request in a trace; undefined if tracing is off. */
   readonly trace: Trace | undefined;
 };
@@ -122,7 +124,7 @@ export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
       : ids.failed(error, resolved.call.request, resolved);
   }
 
-  function observed({ call, server, name }: ResolvedCall, reply: Reply): ReplyBytes {
+  function observed({ call, server, name, decision }: ResolvedCall, reply: Reply): ReplyBytes {
     const { request, session, principal, meta, arrivedMs, trace } = call;
     const { method } = request;
     if (!observer || method === listenMethod) return reply.bytes;
@@ -138,6 +140,7 @@ export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
       tookMs: nowMs - arrivedMs,
       serverMs: reply.serverMs,
       outcome: reply.outcome,
+      ...(decision && { decision }),
       request: request.bytes,
       reply: reply.bytes,
       trace,

@@ -21,7 +21,7 @@ import {
   modernVersion,
   nameMember,
 } from '#mcp';
-import type { Principal } from '#policy';
+import type { Decision, Principal } from '#policy';
 import type { Server } from '#servers';
 import type { Trace } from '#telemetry';
 import type { ResponseStream } from '#upstream';
@@ -85,6 +85,8 @@ export type ResolvedCall = Relaying & {
   readonly waitedMs: number;
   /** The hub's own answer. Absent: the call is relayed to the server. */
   readonly answer: (() => Reply | Promise<Reply>) | undefined;
+  /** The decision about the call, made before the first step; absent if no rule of the policy matches it. */
+  readonly decision?: Decision;
 };
 
 /** Answers a call, or passes it to the next step. */

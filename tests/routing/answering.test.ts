@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { silent, systemClock } from '#core';
+import { HubError, silent, systemClock } from '#core';
 import { rawText } from '#jsonrpc';
 import { compose, createAnswering } from '../../hub/routing/answering.ts';
 import { type Reply, type Step, hubReply, ownCall } from '../../hub/routing/call.ts';
@@ -81,4 +81,26 @@ test('an answer that needs no wait is never in flight', async () => {
   const answer = answering.answer(pinged);
   assert.equal(answering.inFlight, 0);
   assert.equal(String(await answer), 'own');
+});
+
+test('the observer hears of the decision about a call, also if the call fails', async () => {
+  const heard: unknown[] = [];
+  const answering = createAnswering(({ answer }) => answer?.() ?? assert.fail('no answer'), {
+    log: silent,
+    clock: systemClock,
+    newId: () => '1',
+    observer: ({ outcome, decision }) => heard.push([outcome, decision]),
+  });
+  const decision = { action: 'deny', rule: 'policy[0]', reason: 'read only' } as const;
+  await answering.answer({ ...pinged, decision });
+  const refused = ownCall(callOf('ping'), () => {
+    throw new HubError('HUB_POLICY_DENIED', 'no');
+  });
+  await answering.answer({ ...refused, decision });
+  await answering.answer(pinged);
+  assert.deepEqual(heard, [
+    ['ok', decision],
+    ['HUB_POLICY_DENIED', decision],
+    ['ok', undefined],
+  ]);
 });
