@@ -1,3 +1,4 @@
+import type { ClientConfig } from './clients.ts';
 import type { ServerConfig } from './normalize.ts';
 
 /** The active config: the content of the files, with all defaults filled in. */
@@ -15,6 +16,9 @@ export type Config = {
   readonly administration?: 'on' | 'off';
   /** Whether principals with the administer grant are offered the management tools. */
   readonly managementTools?: boolean;
+  /** `required`: calls need a token. ROUTER_TOKEN requires it too. */
+  readonly tokens?: 'optional' | 'required';
+  readonly clients?: readonly ClientConfig[];
 };
 
 /** How tools and prompts are named on `/mcp` (spec 5.2). */

@@ -38,6 +38,9 @@ const effects: Readonly<Record<keyof Omit<ServerConfig, 'name'>, Effect>> = {
   launch: 'replace',
 };
 
+/** Keys of the hub that a reload applies. The others need a restart (see `settingsToRestartFor`). */
+const hubKeys: readonly (keyof Config)[] = ['managementTools', 'tokens', 'clients'];
+
 export type Difference = ReturnType<typeof diffConfigs>;
 
 /** Difference between two configs. Lists are in the order of the new config, `removed` in that of the old one. */
@@ -59,13 +62,16 @@ export function diffConfigs(before: Config, after: Config) {
     unchanged: pairs.filter(({ keys }) => keys.length === 0).map(pair => pair.after),
     /** Set if the naming changed. No server is restarted, but all public names may differ. */
     naming: isSameNaming ? undefined : { before: before.naming, after: after.naming },
+    /** Keys of the hub that differ and apply to a running hub. */
+    hub: hubKeys.filter(key => !isDeepStrictEqual(before[key], after[key])),
     /** True if servers that are in both configs changed their order, which decides who gets a name that two want. */
     reordered: pairs.some((pair, index) => pair.after.name !== common[index]?.name),
   };
 }
 
-export function isSameConfig({ added, removed, changed, naming, reordered }: Difference): boolean {
-  return added.length + removed.length + changed.length === 0 && !naming && !reordered;
+export function isSameConfig(difference: Difference): boolean {
+  const { added, removed, changed, hub, naming, reordered } = difference;
+  return added.length + removed.length + changed.length + hub.length === 0 && !naming && !reordered;
 }
 
 const keysOf = (before: ServerConfig, after: ServerConfig) =>

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { isObject } from '#core';
 import type { Config } from './config.ts';
+import { readClients } from './clients.ts';
 import { type Document, documentOf } from './document.ts';
 import { expandServer } from './variables.ts';
 import { gatherFiles } from './extends.ts';
@@ -69,7 +70,8 @@ async function configOf(
     ...read.flatMap(each => each.problems),
   ];
   if (!data) return { problems };
-  const { naming, listen, administration, management_tools: managementTools } = data;
+  const { naming, listen, administration, tokens, management_tools: managementTools } = data;
+  const { clients, problems: ofClients } = readClients(data.clients ?? {}, context.env);
   const secret = expandServer({ token: data.token }, [], context.env);
   const { token } = isObject(secret.value) ? secret.value : {};
   return {
@@ -80,8 +82,10 @@ async function configOf(
       ...(typeof token === 'string' && { token }),
       ...(administration && { administration }),
       ...(managementTools && { managementTools }),
+      ...(tokens && { tokens }),
+      ...(clients.length > 0 && { clients }),
     },
-    problems: [...problems, ...secret.problems],
+    problems: [...problems, ...secret.problems, ...ofClients],
   };
 }
 

@@ -52,7 +52,8 @@ export function pathText(path: Path): string {
 /** Formats a value for a message: shortened, and only its type if it may be a secret. */
 function shownValue(value: unknown, path: Path): string {
   const type = typeName(value);
-  if (path[2] === 'env' || path[2] === 'headers') return `${type} (not shown)`;
+  if (path[2] === 'env' || path[2] === 'headers' || path.at(-1) === 'token')
+    return `${type} (not shown)`;
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   if (typeof value !== 'string') return type;
   const text = JSON.stringify(path[2] === 'url' ? withoutCredentials(value) : value);

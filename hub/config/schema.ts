@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { clientName, clientSchema, rate } from './clients-schema.ts';
 import {
   describeKeys,
   entryKeys,
@@ -40,7 +41,7 @@ const filePaths = z.union(
 );
 const version = z.union([z.string(), z.number()], 'write a number or a string');
 
-const fileOf = <T extends z.ZodType>(entry: T, name: z.ZodString) =>
+const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodString, client: C) =>
   describeKeys(
     z.strictObject({
       $schema: z.string().optional(),
@@ -52,6 +53,8 @@ const fileOf = <T extends z.ZodType>(entry: T, name: z.ZodString) =>
       token: text.optional(),
       administration: z.enum(['on', 'off']).optional(),
       management_tools: z.boolean().optional(),
+      tokens: z.enum(['optional', 'required']).optional(),
+      clients: z.record(clientName, client).optional(),
       servers: z.record(name, entry).optional(),
       mcpServers: z.record(name, entry).optional(),
     }),
@@ -70,6 +73,10 @@ const fileOf = <T extends z.ZodType>(entry: T, name: z.ZodString) =>
         '"off": the hub cannot be administered over HTTP. Servers can then only be changed in this file; calls still work. ROUTER_ADMINISTRATION overrides it. Changes take effect after a restart of the hub. Default: "on", which requires the owner\'s key.',
       management_tools:
         "true: MCP clients that present the owner's key are offered tools that list, start, stop and restart servers and read their logs. All other clients are neither listed these tools nor may they call them. Default: false.",
+      tokens:
+        '"required": calls need the token of a client or ROUTER_TOKEN on every transport but stdio. "optional": calls without a token are open to the hub\'s own user on this machine. Default: "optional". ROUTER_TOKEN always makes tokens required.',
+      clients:
+        'Clients by name. `agenthub token create NAME` makes the token of a client, also of one that is not listed here.',
       servers: 'Servers by name. They start at their first call unless "auto_start" is true.',
       mcpServers:
         'Servers by name, in the format of MCP clients. They start with the hub unless "auto_start" is false.',
@@ -79,7 +86,9 @@ const fileOf = <T extends z.ZodType>(entry: T, name: z.ZodString) =>
 /** JSON Schema of the config file, the content of `configs/hub.schema.json`. */
 export function schemaJson(): string {
   const removed = z.null().describe('Removes a server that a file in "extends" defines.');
-  const file = fileOf(z.union([serverSchema, removed]), serverName).meta({
+  const noClient = z.null().describe('Removes a client that a file in "extends" defines.');
+  const client = z.union([clientSchema, noClient]);
+  const file = fileOf(z.union([serverSchema, removed]), serverName, client).meta({
     title: 'AgentHub',
     description:
       'The MCP servers behind the hub. Strings may contain ${NAME} and ${NAME:-default}; $$ is a dollar sign.',
@@ -88,12 +97,13 @@ export function schemaJson(): string {
 }
 
 /** Schema of the file without its servers, which are parsed one by one, so that each reports its own problems. */
-export const envelopeSchema = fileOf(z.unknown(), z.string());
+export const envelopeSchema = fileOf(z.unknown(), z.string(), clientSchema);
 
 /** The known keys of the object at a path, for "did you mean" hints. */
 export function knownKeys(path: readonly (string | number)[]): readonly string[] {
   const [, , part] = path;
   if (path.length === 0) return Object.keys(envelopeSchema.shape);
+  if (path[0] === 'clients') return Object.keys(part === 'rate' ? rate.shape : clientSchema.shape);
   if (path.length === 1) return Object.keys(path[0] === 'listen' ? listen.shape : naming.shape);
   if (part === 'resources') return Object.keys(resources.shape);
   if (part === 'mounts') return Object.keys(mount.shape);

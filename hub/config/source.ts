@@ -45,8 +45,7 @@ export function createConfigSource(
         loadedAt = clock.now();
         const before = current;
         const difference = diffConfigs(before, config);
-        if (isSameConfig(difference) && before.managementTools === config.managementTools)
-          return { kind: 'unchanged' };
+        if (isSameConfig(difference)) return { kind: 'unchanged' };
         current = config;
         const change = { before, after: config, difference };
         changed.fire(change);

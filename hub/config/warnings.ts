@@ -6,10 +6,13 @@ import { instanceDefaults } from './server-schema.ts';
 /** Warnings about settings that are valid but probably not intended, one log sentence each. Pure. */
 export const warningsOf = (config: Config): readonly string[] => [...findWarnings(config)];
 
-function* findWarnings({ servers, naming }: Config): Generator<string> {
+function* findWarnings({ servers, naming, clients = [] }: Config): Generator<string> {
   if (naming.separator === '.')
     yield 'naming.separator is ".": some clients and models refuse such names';
   yield* builtinNameWarnings(servers);
+  for (const { name, hasPlainToken } of clients)
+    if (hasPlainToken)
+      yield `clients.${name}.token: the file contains the token itself. Write "\${NAME}" and set the variable in .env, or run \`agenthub token create ${name}\``;
   const enabled = servers.filter(server => server.enabled);
   for (const { name, launch } of enabled)
     if (launch.kind === 'local' && launch.package && !isPinned(launch.package))

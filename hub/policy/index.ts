@@ -1,2 +1,8 @@
 export type { Decision } from './decision.ts';
-export { type Grants, type Principal, isSamePrincipal, principalKey } from './principal.ts';
+export {
+  type Grants,
+  type Principal,
+  isSamePrincipal,
+  policyNameOf,
+  principalKey,
+} from './principal.ts';

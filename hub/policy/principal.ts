@@ -21,3 +21,7 @@ export const principalKey = ({ kind, name }: Principal): string => `${kind}:${na
 /** Whether two principals are one caller. What it is granted may have changed between the two. */
 export const isSamePrincipal = (one: Principal, other: Principal): boolean =>
   one === other || (one.kind === other.kind && one.name === other.name);
+
+/** The name of a principal in the policy, the audit log and metrics. Names of clients cannot contain ":". */
+export const policyNameOf = ({ kind, name }: Principal): string =>
+  kind === 'local' || kind === 'client' ? name : `${kind}:${name}`;

@@ -8,6 +8,7 @@ import {
   settingsToRestartFor,
 } from '#config';
 import { configOf } from '#helpers/hub';
+import { isSameConfig } from '../../hub/config/diff.ts';
 
 const naming = { separator: '_', maxLength: 46 } as const;
 const config = (...servers: readonly ServerConfig[]): Config => ({ servers, naming });
@@ -91,6 +92,18 @@ test('how tools are named and the order of servers are told by themselves', () =
   const around = config(server('new'), server('one'), server('two'));
   assert.equal(diffConfigs(before, around).reordered, false, 'one before them is no other order');
   assert.equal(diffConfigs(around, before).reordered, false);
+});
+
+test('keys of the hub that a reload applies are named, and make a config another one', () => {
+  const before = config(server('one'));
+  const clients = [{ name: 'cursor', administer: true }];
+  const difference = diffConfigs(before, { ...before, tokens: 'required', clients });
+  assert.deepEqual(difference.hub, ['tokens', 'clients']);
+  assert.equal(isSameConfig(difference), false);
+  assert.equal(
+    isSameConfig(diffConfigs({ ...before, clients }, { ...before, clients: [...clients] })),
+    true,
+  );
 });
 
 test('settings that need a restart are named by their variables, without their values', () => {

@@ -10,7 +10,7 @@ import { HubError } from '#core';
 // code and message of the error. UPDATE_GOLDEN=1 writes the second half anew, for a person to read.
 const folder = join(import.meta.dirname, '../fixtures/configs');
 const rule = '----\n';
-const env = { TOKEN: 's3cret', EMPTY: '', TWO: '2' };
+const env = { TOKEN: 's3cret', EMPTY: '', TWO: '2', CLIENT_TOKEN: 'a-token-of-a-client' };
 
 let scratch = '';
 beforeAll(async () => {

@@ -83,3 +83,12 @@ test.each(['agenthub', 'agents', 'tasks', 'documentation'])(
     ]);
   },
 );
+
+test('a token that stands in the file itself is warned of, a variable and a digest are not', async () => {
+  const digest = `sha256:${'a'.repeat(64)}`;
+  const clients = { plain: { token: 'a-plain-token-of-a-client' }, digest: { token: digest } };
+  const [warning = '', ...rest] = await warnings({ servers: {}, clients });
+  assert.match(warning, /^clients\.plain\.token: the file contains the token itself\./);
+  assert.ok(!warning.includes('a-plain-token'), warning);
+  assert.deepEqual(rest, []);
+});

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { type Principal, isSamePrincipal, principalKey } from '#policy';
+import { type Principal, isSamePrincipal, policyNameOf, principalKey } from '#policy';
 
 const local = { kind: 'local', name: 'owner', grants: { administer: false } } as const;
 
@@ -16,4 +16,13 @@ test.each<readonly [what: string, other: Principal, isSame: boolean]>([
 
 test('the key of a principal names its kind', () => {
   assert.equal(principalKey(local), 'local:owner');
+});
+
+test.each([
+  ['local', 'owner', 'owner'],
+  ['client', 'cursor', 'cursor'],
+  ['agent', 'cursor', 'agent:cursor'],
+  ['job', 'nightly', 'job:nightly'],
+] as const)('the policy calls the %s %s by the name %s', (kind, name, policyName) => {
+  assert.equal(policyNameOf({ kind, name, grants: { administer: false } }), policyName);
 });

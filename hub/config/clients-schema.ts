@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { describeKeys, text } from './server-schema.ts';
+
+/** Names of principals that are not clients by name. */
+const reservedNames: readonly string[] = ['local', 'owner', 'token', 'stdio'];
+
+const namePattern = /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,31}$/;
+const nameRule =
+  'the name of a client has 1 to 32 letters, digits, "_" and "-", and starts with a letter or digit';
+const isReserved = (name: string) => reservedNames.includes(name.toLowerCase());
+
+export const clientName = z
+  .string()
+  .regex(namePattern, nameRule)
+  .refine(name => !isReserved(name), {
+    error: ({ input }) => `${JSON.stringify(input)} is reserved by the hub: choose another name`,
+  });
+
+/** A day in seconds. */
+const maxPeriod = 86_400;
+
+export const rate = describeKeys(
+  z.strictObject({
+    calls: z.int().min(1).max(1_000_000),
+    per: z.number().min(1).max(maxPeriod),
+  }),
+  { calls: 'Maximum number of calls in the period.', per: 'Length of the period in seconds.' },
+);
+
+export const clientSchema = describeKeys(
+  z.strictObject({
+    token: text.exactOptional(),
+    administer: z.boolean().default(false),
+    max_concurrent_calls: z.int().min(1).max(10_000).exactOptional(),
+    rate: rate.exactOptional(),
+  }),
+  {
+    token:
+      'Bearer token of the client: "${NAME}", or "sha256:" and the SHA-256 of the token in hex. Default: the token that `agenthub token create` makes.',
+    administer:
+      "true: the client may administer the hub, as with the owner's key. Default: false, calls only.",
+    max_concurrent_calls:
+      'Maximum number of calls of the client at the same time. Default: no limit.',
+    rate: 'Maximum rate of calls of the client. Default: no limit.',
+  },
+);
+
+export type WrittenClients = Readonly<Record<string, z.output<typeof clientSchema>>>;

@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto';
+import { isObject } from '#core';
+import type { WrittenClients } from './clients-schema.ts';
+import type { Problem } from './problem.ts';
+import { type Environment, expandServer, variablesIn } from './variables.ts';
+
+/** A client that the config names. */
+export type ClientConfig = {
+  readonly name: string;
+  /** SHA-256 of the token in the config, in hex. Undefined: the token is made with `agenthub token create`. */
+  readonly tokenDigest?: string;
+  /** True if the config contains the token itself, neither a variable nor a digest. */
+  readonly hasPlainToken?: boolean;
+  readonly administer: boolean;
+  readonly maxConcurrentCalls?: number;
+  readonly rate?: CallRate;
+};
+
+/** At most `calls` calls in `perMs` ms. */
+export type CallRate = { readonly calls: number; readonly perMs: number };
+
+/** Form of a token: printable characters without spaces, too many to guess. */
+const tokenPattern = /^[\x21-\x7e]{16,}$/;
+const digestPattern = /^sha256:([0-9a-f]{64})$/i;
+const tokenRule =
+  'write "${NAME}", or "sha256:" and the 64 hex digits of its SHA-256. A token has at least 16 printable characters without spaces';
+
+/** Converts the clients of a file to their config, and expands the variables of their tokens. */
+export function readClients(written: WrittenClients, env: Environment) {
+  const problems: Problem[] = [];
+  const clients = Object.entries(written).map(([name, client]): ClientConfig => {
+    const { administer, max_concurrent_calls: maxConcurrentCalls } = client;
+    const token = readToken(name, client.token, env);
+    problems.push(...token.problems);
+    return {
+      name,
+      ...(token.digest !== undefined && { tokenDigest: token.digest }),
+      ...(token.isPlain && { hasPlainToken: true }),
+      administer,
+      ...(maxConcurrentCalls !== undefined && { maxConcurrentCalls }),
+      ...(client.rate && {
+        rate: { calls: client.rate.calls, perMs: client.rate.per * 1000 },
+      }),
+    };
+  });
+  return { clients, problems: [...problems, ...findShared(clients)] };
+}
+
+function readToken(name: string, written: string | undefined, env: Environment) {
+  if (written === undefined) return { problems: [] };
+  const { value, problems } = expandServer({ token: written }, ['clients', name], env);
+  if (problems.length > 0) return { problems };
+  const token = isObject(value) && typeof value['token'] === 'string' ? value['token'] : '';
+  const [, digest] = digestPattern.exec(token) ?? [];
+  if (digest !== undefined) return { problems, digest: digest.toLowerCase() };
+  if (!tokenPattern.test(token) || /^sha256:/i.test(token))
+    return { problems: [{ path: ['clients', name, 'token'], text: tokenRule }] };
+  const isPlain = variablesIn(written).length === 0;
+  return { problems, digest: createHash('sha256').update(token).digest('hex'), isPlain };
+}
+
+/** One token cannot name two clients. */
+function findShared(clients: readonly ClientConfig[]): readonly Problem[] {
+  const owners = new Map<string, string>();
+  return clients.flatMap(({ name, tokenDigest }) => {
+    if (tokenDigest === undefined) return [];
+    const other = owners.get(tokenDigest);
+    owners.set(tokenDigest, other ?? name);
+    const rule = `is also the token of ${other}: give each client its own`;
+    return other === undefined ? [] : [{ path: ['clients', name, 'token'], text: rule }];
+  });
+}
