@@ -36,6 +36,7 @@ const effects: Readonly<Record<keyof Omit<ServerConfig, 'name'>, Effect>> = {
   // The era is negotiated in the handshake.
   era: 'replace',
   launch: 'replace',
+  secretEnv: 'replace',
 };
 
 /** Keys of the hub that a reload applies. The others need a restart (see `settingsToRestartFor`). */

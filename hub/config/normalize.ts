@@ -21,6 +21,8 @@ const localKeys =
 export type ServerConfig = Readonly<NonNullable<Awaited<ReturnType<typeof normalizeServer>>>> & {
   /** Digest of what the entry launches, equal on every machine (see `originOf`). Contains no secrets. */
   readonly origin?: string | undefined;
+  /** Names of variables of `launch.env` whose values contain a secret (`${secret:NAME}`). */
+  readonly secretEnv?: readonly string[] | undefined;
   /**
    * Why a changed entry waits for approval. The other fields are those of the previous entry, or `enabled` is false.
    */
