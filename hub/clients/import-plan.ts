@@ -220,7 +220,8 @@ function withoutLoosenings({ entry, server }: Added, refused: readonly Loosening
   const names = new Set(refused.map(({ name }) => name));
   const kinds = new Set(refused.map(({ kind }) => kind));
   const isRefused = (text: Json | undefined) =>
-    typeof text === 'string' && variablesIn(text).some(name => names.has(`variable:${name}`));
+    typeof text === 'string' &&
+    variablesIn(text).some(name => names.has(name) || names.has(`variable:${name}`));
   const {
     network,
     user,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { isObject } from '#core';
 import type { WrittenClients } from './clients-schema.ts';
 import type { Problem } from './problem.ts';
-import { type Environment, expandServer, variablesIn } from './variables.ts';
+import { type Environment, type Secrets, expandServer, variablesIn } from './variables.ts';
 
 /** A client that the config names. */
 export type ClientConfig = {
@@ -26,11 +26,15 @@ const tokenRule =
   'write "${NAME}", or "sha256:" and the 64 hex digits of its SHA-256. A token has at least 16 printable characters without spaces';
 
 /** Converts the clients of a file to their config, and expands the variables of their tokens. */
-export function readClients(written: WrittenClients, env: Environment) {
+export function readClients(
+  written: WrittenClients,
+  env: Environment,
+  secrets: Secrets = new Map(),
+) {
   const problems: Problem[] = [];
   const clients = Object.entries(written).map(([name, client]): ClientConfig => {
     const { administer, max_concurrent_calls: maxConcurrentCalls } = client;
-    const token = readToken(name, client.token, env);
+    const token = readToken(name, client.token, env, secrets);
     problems.push(...token.problems);
     return {
       name,
@@ -46,9 +50,11 @@ export function readClients(written: WrittenClients, env: Environment) {
   return { clients, problems: [...problems, ...findShared(clients)] };
 }
 
-function readToken(name: string, written: string | undefined, env: Environment) {
+function readToken(name: string, written: string | undefined, env: Environment, secrets: Secrets) {
   if (written === undefined) return { problems: [] };
-  const { value, problems } = expandServer({ token: written }, ['clients', name], env);
+  const expanded = expandServer({ token: written }, ['clients', name], env, secrets);
+  const { value } = expanded;
+  const problems = [...expanded.problems, ...expanded.secretFaults];
   if (problems.length > 0) return { problems };
   const token = isObject(value) && typeof value['token'] === 'string' ? value['token'] : '';
   const [, digest] = digestPattern.exec(token) ?? [];

@@ -15,6 +15,8 @@ const effects: Readonly<Record<keyof Omit<ServerConfig, 'name'>, Effect>> = {
   enabled: 'switch',
   origin: 'apply',
   heldBack: 'apply',
+  // The launch differs too once the secrets can be read.
+  secretFaults: 'apply',
   description: 'apply',
   tags: 'apply',
   autoStart: 'apply',

@@ -4,7 +4,7 @@ import { isObject } from '#core';
 import type { Config } from './config.ts';
 import { readClients } from './clients.ts';
 import { type Document, documentOf } from './document.ts';
-import { expandServer } from './variables.ts';
+import { type Secrets, expandServer, secretsIn, secretsOfEntry } from './variables.ts';
 import { gatherFiles } from './extends.ts';
 import { type FileReading, type ReadText, readText } from './files.ts';
 import { forms } from './merge.ts';
@@ -42,7 +42,9 @@ export async function readConfig(
     files.map(({ path }) => path),
     options,
   );
-  const context = { ...options, extended: files.length > 1, guard };
+  const names = secretsWanted(document.value);
+  const secrets: Secrets = (names.length > 0 && (await options.secrets?.(names))) || new Map();
+  const context = { ...options, extended: files.length > 1, guard, secrets };
   const { config, problems } = await configOf(document, context);
   const all = [...found, ...problems.map(document.locate)];
   return all.length > 0 || !config ? { files, error: invalidFile(all) } : { files, config };
@@ -52,7 +54,17 @@ type Context = Pick<LoadOptions, 'env' | 'home'> & {
   /** True if the config consists of more than one file. */
   readonly extended: boolean;
   readonly guard: MountGuard;
+  readonly secrets: Secrets;
 };
+
+/** Names of the secrets of the hub, its clients and its enabled servers. Those of a disabled server may be missing. */
+function secretsWanted(value: unknown): readonly string[] {
+  if (!isObject(value)) return [];
+  const own = secretsIn([value['token'], value['clients']]);
+  const entries = forms.flatMap(form => Object.values(isObject(value[form]) ? value[form] : {}));
+  const enabled = entries.filter(entry => isObject(entry) && isEnabled(entry));
+  return [...new Set([...own, ...enabled.flatMap(secretsOfEntry)])];
+}
 
 async function configOf(
   document: Document,
@@ -71,9 +83,13 @@ async function configOf(
   ];
   if (!data) return { problems };
   const { naming, listen, administration, tokens, management_tools: managementTools } = data;
-  const { clients, problems: ofClients } = readClients(data.clients ?? {}, context.env);
-  const secret = expandServer({ token: data.token }, [], context.env);
-  const { token } = isObject(secret.value) ? secret.value : {};
+  const { clients, problems: ofClients } = readClients(
+    data.clients ?? {},
+    context.env,
+    context.secrets,
+  );
+  const own = expandServer({ token: data.token }, [], context.env, context.secrets);
+  const { token } = isObject(own.value) ? own.value : {};
   return {
     config: {
       servers: read.flatMap(({ server }) => server ?? []),
@@ -85,7 +101,7 @@ async function configOf(
       ...(tokens && { tokens }),
       ...(clients.length > 0 && { clients }),
     },
-    problems: [...problems, ...secret.problems, ...ofClients],
+    problems: [...problems, ...own.problems, ...own.secretFaults, ...ofClients],
   };
 }
 
@@ -99,7 +115,7 @@ async function readServer(
   document: Document,
   form: (typeof forms)[number],
   name: string,
-  { env, home, extended, guard }: Context,
+  { env, home, extended, guard, secrets }: Context,
 ): Promise<{ readonly problems: readonly Problem[]; readonly server?: ServerConfig | undefined }> {
   const path = [form, name];
   const group = isObject(document.value) ? document.value[form] : undefined;
@@ -108,7 +124,8 @@ async function readServer(
   const issues = serverName.safeParse(name).error?.issues ?? [];
   // The path already contains the name, so the message does not show it again.
   const problems = problemsOf(issues, path).map(({ text }): Problem => ({ path, text }));
-  const { value, unresolved, problems: missing } = expandServer(written, path, env);
+  const expanded = expandServer(written, path, env, secrets);
+  const { value, unresolved, problems: missing, secretFaults } = expanded;
   // Variables of a disabled server may be missing until it is enabled.
   if (!isObject(written) || isEnabled(written)) problems.push(...missing);
   const { data: entry, error } = serverSchema.safeParse(value);
@@ -127,7 +144,24 @@ async function readServer(
       if (!unresolved.has(pathText(at))) problems.push({ path: at, text, showsValue });
     },
   });
-  return { server: server && { ...server, origin: originOf(written) }, problems };
+  const secretEnv = secretEnvOf(written);
+  return {
+    server: server && {
+      ...server,
+      origin: originOf(written),
+      ...(secretEnv.length > 0 && { secretEnv }),
+      ...(secretFaults.length > 0 && server.enabled && { secretFaults: textsOf(secretFaults) }),
+    },
+    problems,
+  };
+}
+
+const textsOf = (problems: readonly Problem[]) => [...new Set(problems.map(({ text }) => text))];
+
+/** Names of the variables of an entry whose values contain a secret. */
+function secretEnvOf(written: unknown): readonly string[] {
+  const env = isObject(written) && isObject(written['env']) ? written['env'] : {};
+  return Object.keys(env).filter(name => secretsIn(env[name]).length > 0);
 }
 
 const nothingToRemove =

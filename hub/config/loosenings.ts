@@ -5,13 +5,22 @@ import { expandedKeys, variablesIn } from './variables.ts';
 import { volumesOfPackage } from './package-spec.ts';
 
 type LooseningKind =
-  'runtime' | 'network' | 'user' | 'mount' | 'volume' | 'variable' | 'header' | 'url' | 'sensitive';
+  | 'runtime'
+  | 'network'
+  | 'user'
+  | 'mount'
+  | 'volume'
+  | 'variable'
+  | 'secret'
+  | 'header'
+  | 'url'
+  | 'sensitive';
 
 /** A setting of an entry that gives its server more permissions than the default sandbox. */
 export type Loosening = {
   /**
    * Identifier that a confirmation repeats, such as `mount:/home/me/notes:/notes:rw`, `network:bridge`, `user:0:0`,
-   * `runtime:process`, `variable:GITHUB_TOKEN`, `volume:memory-data`, `header:Authorization`,
+   * `runtime:process`, `variable:GITHUB_TOKEN`, `secret:GITHUB_TOKEN`, `volume:memory-data`, `header:Authorization`,
    * `url:https://host/${KEY}` or `allow_sensitive`. Unique within an entry, and stable across reads.
    */
   readonly name: string;
@@ -121,7 +130,7 @@ function ofRemote(entry: JsonObject, { url, headers }: RemoteLaunch): readonly L
     return loosening('header', name, message, false);
   });
   if (!hasVariables) return ofHeaders;
-  const message = `Variables of the hub's environment become part of the URL ${written}.`;
+  const message = `Variables of the hub's environment, or secrets, become part of the URL ${written}.`;
   return [loosening('url', written, message, false), ...ofHeaders];
 }
 
@@ -144,6 +153,9 @@ function ofVariables(entry: JsonObject): readonly Loosening[] {
   const uses = expandedKeys.flatMap(key => [...usesIn(entry[key], key)]);
   return [...Map.groupBy(uses, ({ name }) => name)].map(([name, places]) => {
     const paths = places.map(({ path }) => path).join(', ');
+    const secret = /^secret:(.*)/.exec(name)?.[1];
+    if (secret !== undefined)
+      return loosening('secret', secret, `It can read the secret ${secret} (in ${paths}).`);
     const message = `It can read ${name} of the hub's environment or .env (in ${paths}).`;
     return loosening('variable', name, message);
   });

@@ -2,7 +2,7 @@ import { lstat, readlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { type GuardedPlace, placesOfUser } from './guarded-places.ts';
 import { type ResolvedPath, isIn } from './paths.ts';
-import type { Environment } from './variables.ts';
+import type { Environment, ReadSecrets } from './variables.ts';
 
 /**
  * Returns why a source must not be mounted, as the end of a sentence: a server could take over this machine or this
@@ -16,6 +16,8 @@ export type MountGuard = (
 export type LoadOptions = {
   /** Variables for `${NAME}`. */
   readonly env: Environment;
+  /** Secrets for `${secret:NAME}`. Absent: none is set. */
+  readonly secrets?: ReadSecrets;
   /** Home folder, for `~`. Absolute. */
   readonly home: string;
   /** The hub's own files and folders, which no server may write to. */

@@ -23,6 +23,8 @@ export type ServerConfig = Readonly<NonNullable<Awaited<ReturnType<typeof normal
   readonly origin?: string | undefined;
   /** Names of variables of `launch.env` whose values contain a secret (`${secret:NAME}`). */
   readonly secretEnv?: readonly string[] | undefined;
+  /** Why secrets of the entry cannot be read. The server cannot be launched: their places are not expanded. */
+  readonly secretFaults?: readonly string[] | undefined;
   /**
    * Why a changed entry waits for approval. The other fields are those of the previous entry, or `enabled` is false.
    */

@@ -91,7 +91,7 @@ export function schemaJson(): string {
   const file = fileOf(z.union([serverSchema, removed]), serverName, client).meta({
     title: 'AgentHub',
     description:
-      'The MCP servers behind the hub. Strings may contain ${NAME} and ${NAME:-default}; $$ is a dollar sign.',
+      'The MCP servers behind the hub. Strings may contain ${NAME}, ${NAME:-default} and ${secret:NAME}; $$ is a dollar sign.',
   });
   return jsonSchemaText(file);
 }

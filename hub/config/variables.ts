@@ -8,50 +8,94 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Keys of a server, and of the hub, in which variables are expanded. */
 export const expandedKeys = 'token command args env url headers cwd mounts image'.split(' ');
 
+/** A secret's value, or why it cannot be read: a sentence that names it, with the remedy. */
+export type SecretReading = { readonly value: string } | { readonly fault: string };
+
+/** Secrets by name. Those that are not set are absent. */
+export type Secrets = ReadonlyMap<string, SecretReading>;
+
+/** Reads secrets by name. Never rejects because of one of them. */
+export type ReadSecrets = (names: readonly string[]) => Promise<Secrets>;
+
 const marks = /\$\$|\$\{([^{}]*)\}|\$\{/g;
-const reference = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/;
-const malformed = 'write ${NAME} or ${NAME:-default}, and $$ for a dollar sign';
+const reference =
+  /^(?:(?<name>[A-Za-z_][A-Za-z0-9_]*)|secret:(?<secret>[A-Za-z0-9_][\w.-]{0,127}))(?::-(?<fallback>[^]*))?$/;
+const malformed = 'write ${NAME}, ${NAME:-default} or ${secret:NAME}, and $$ for a dollar sign';
+
+const readReference = (inside: string | undefined) => reference.exec(inside ?? '')?.groups ?? {};
 
 /**
- * Expands `${NAME}` and `${NAME:-default}` in the keys that allow it; `$$` is a literal dollar sign. As with the
- * shell's `:-`, an empty variable counts as unset. `unresolved` contains the paths of the strings in which a variable
- * is missing.
+ * Expands `${NAME}`, `${NAME:-default}` and `${secret:NAME}` in the keys that allow it; `$$` is a literal dollar sign.
+ * As with the shell's `:-`, an empty variable counts as unset. `unresolved` contains the paths of the strings in which
+ * a variable or secret is missing, `secretFaults` the secrets that are missing.
  */
-export function expandServer(entry: unknown, path: Path, env: Environment) {
+export function expandServer(entry: unknown, path: Path, env: Environment, secrets: Secrets) {
   const problems: Problem[] = [];
   const unresolved = new Set<string>();
+  const secretFaults: Problem[] = [];
   const expand = (value: unknown, at: Path): unknown => {
     if (typeof value === 'string') {
-      const { text, faults } = expandText(value, env);
+      const expanded = expandText(value, env, secrets);
+      const { text, faults } = expanded;
       problems.push(...faults.map(fault => ({ path: at, text: fault })));
-      if (faults.length > 0) unresolved.add(pathText(at));
-      return faults.length > 0 ? value : text;
+      secretFaults.push(...expanded.secretFaults.map(fault => ({ path: at, text: fault })));
+      const isWhole = faults.length + expanded.secretFaults.length === 0;
+      if (!isWhole) unresolved.add(pathText(at));
+      return isWhole ? text : value;
     }
     if (Array.isArray(value)) return value.map((item, index) => expand(item, [...at, index]));
     if (!isObject(value)) return value;
     const entries = Object.entries(value);
     return Object.fromEntries(entries.map(([key, item]) => [key, expand(item, [...at, key])]));
   };
-  if (!isObject(entry)) return { value: entry, unresolved, problems };
+  if (!isObject(entry)) return { value: entry, unresolved, problems, secretFaults };
   const entries = Object.entries(entry).map(([key, item]) => [
     key,
     expandedKeys.includes(key) ? expand(item, [...path, key]) : item,
   ]);
-  return { value: Object.fromEntries(entries), unresolved, problems };
+  return { value: Object.fromEntries(entries), unresolved, problems, secretFaults };
 }
 
-/** Names of the variables in a text, in order and without duplicates. */
+/** The variables in a text, in order and without duplicates; secrets as `secret:NAME`. */
 export function variablesIn(text: string): readonly string[] {
-  const names = Array.from(text.matchAll(marks), ([, inside]) => reference.exec(inside ?? '')?.[1]);
+  const names = Array.from(text.matchAll(marks), ([, inside]) => {
+    const { name, secret } = readReference(inside);
+    return secret === undefined ? name : `secret:${secret}`;
+  });
   return [...new Set(names.filter(name => name !== undefined))];
 }
 
+/** Names of the secrets in the strings of a value, without duplicates. */
+export function secretsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string')
+    return variablesIn(value).flatMap(name => /^secret:(.*)/.exec(name)?.[1] ?? []);
+  if (typeof value !== 'object' || value === null) return [];
+  return [...new Set(Object.values(value).flatMap(secretsIn))];
+}
+
+/** Names of the secrets that an entry refers to, in the keys that allow it. */
+export const secretsOfEntry = (entry: unknown): readonly string[] =>
+  isObject(entry) ? secretsIn(expandedKeys.map(key => entry[key])) : [];
+
+const notSet = (name: string): SecretReading => ({
+  fault: `secret ${name} is not set. Run agenthub secret set ${name}`,
+});
+
 /** Expands the variables of one string, and returns a sentence for each one that cannot be expanded. */
-function expandText(text: string, env: Environment) {
+function expandText(text: string, env: Environment, secrets: Secrets) {
   const faults: string[] = [];
+  const secretFaults: string[] = [];
+  const expandSecret = (name: string, fallback: string | undefined) => {
+    const reading =
+      secrets.get(name) ?? (fallback === undefined ? notSet(name) : { value: fallback });
+    if ('value' in reading) return reading.value;
+    secretFaults.push(reading.fault);
+    return undefined;
+  };
   const expanded = text.replaceAll(marks, (mark, inside: string | undefined) => {
     if (mark === '$$') return '$';
-    const [, name, fallback] = reference.exec(inside ?? '') ?? [];
+    const { name, secret, fallback } = readReference(inside);
+    if (secret !== undefined) return expandSecret(secret, fallback) ?? mark;
     if (name === undefined) {
       const written = inside === undefined ? '"${" without its "}"' : mark;
       faults.push(`${written} is not a variable: ${malformed}`);
@@ -64,7 +108,7 @@ function expandText(text: string, env: Environment) {
       );
     return value ?? mark;
   });
-  return { text: expanded, faults };
+  return { text: expanded, faults, secretFaults };
 }
 
 type Fits = RegExp | ((value: string) => boolean);

@@ -19,7 +19,11 @@ const maxWaitingBytes = 64 * 1024 * 1024;
 
 /** The launch spec of a config; `instance` tells it from the shared instance. Pure. Throws HUB_LAUNCH_INVALID. */
 export function planLaunch(config: ServerConfig, place: Placement, instance?: string): LaunchSpec {
-  const { launch } = config;
+  const { launch, secretFaults } = config;
+  if (secretFaults)
+    throw new HubError('HUB_LAUNCH_INVALID', `${config.name}: ${secretFaults.join('. ')}`, {
+      data: { server: config.name },
+    });
   const common = {
     server: config.name,
     ...(instance !== undefined && { instance }),
@@ -49,7 +53,8 @@ export function planLaunch(config: ServerConfig, place: Placement, instance?: st
 /** The volumes that a config would have in a container. Pure. */
 export function volumesOf(config: ServerConfig): DockerTarget['volumes'] {
   try {
-    const { target } = planLaunch(config, { auto: 'docker', dataDir: '/' });
+    const readable = { ...config, secretFaults: undefined };
+    const { target } = planLaunch(readable, { auto: 'docker', dataDir: '/' });
     return target.kind === 'docker' ? target.volumes : [];
   } catch {
     return []; // It cannot be launched in a container.

@@ -157,3 +157,66 @@ test('the file that is shipped is right and pins every version', async () => {
     assert.match(launch.package.spec, /@\d+\.\d+\.\d+$/);
   }
 });
+
+describe('secrets', () => {
+  const entry = { command: 'x', args: [] as const };
+  async function loadWith(config: object, values: Readonly<Record<string, string>>) {
+    const file = join(scratch, 'secrets.json');
+    await writeFile(file, JSON.stringify(config));
+    const asked: string[] = [];
+    const loaded = await loadConfig(file, {
+      env,
+      home: '/home/user',
+      async secrets(names) {
+        asked.push(...names);
+        return new Map(Object.entries(values).map(([name, value]) => [name, { value }]));
+      },
+    });
+    return { ...loaded, asked };
+  }
+
+  test('are asked for once and together, and the variables that contain them are named', async () => {
+    const one = { ...entry, env: { A: 'x${secret:KEY}', B: '${TOKEN}', C: '${secret:NOPE:-c}' } };
+    const two = { url: 'https://host', headers: { Authorization: 'Bearer ${secret:KEY}' } };
+    const { servers, asked } = await loadWith({ servers: { one, two } }, { KEY: 'k3y' });
+    assert.deepEqual(asked, ['KEY', 'NOPE']);
+    assert.ok(servers[0]?.launch.kind === 'local' && servers[1]?.launch.kind === 'remote');
+    assert.deepEqual(servers[0].launch.env, { A: 'xk3y', B: env.TOKEN, C: 'c' });
+    assert.deepEqual(servers[0].secretEnv, ['A', 'C']);
+    assert.deepEqual(servers[1].launch.headers, { Authorization: 'Bearer k3y' });
+    assert.equal(servers[1].secretEnv, undefined);
+  });
+
+  test('that are missing fail only the server that uses them', async () => {
+    const one = { url: '${secret:URL}', headers: { A: '${secret:KEY}', B: '${secret:KEY}' } };
+    const { servers } = await loadWith({ servers: { one, two: entry } }, {});
+    assert.deepEqual(servers[0]?.secretFaults, [
+      'secret URL is not set. Run agenthub secret set URL',
+      'secret KEY is not set. Run agenthub secret set KEY',
+    ]);
+    assert.equal(servers[1]?.secretFaults, undefined);
+  });
+
+  test('of a disabled server are not asked for, and may be missing', async () => {
+    const one = { ...entry, disabled: true, env: { A: '${secret:KEY}' } };
+    const { servers, asked } = await loadWith({ servers: { one } }, {});
+    assert.deepEqual(asked, []);
+    assert.equal(servers[0]?.secretFaults, undefined);
+  });
+
+  test('may be the token of a client', async () => {
+    const config = { clients: { cursor: { token: '${secret:CURSOR}' } }, servers: {} };
+    const { clients } = await loadWith(config, { CURSOR: 'x'.repeat(16) });
+    assert.match(clients?.[0]?.tokenDigest ?? '', /^[\da-f]{64}$/);
+    await assert.rejects(loadWith(config, {}), /clients\.cursor\.token: secret CURSOR is not set/);
+  });
+
+  test('may be the token of the hub, which must be set', async () => {
+    const config = { token: '${secret:HUB}', servers: {} };
+    assert.equal((await loadWith(config, { HUB: 'x'.repeat(16) })).token, 'x'.repeat(16));
+    await assert.rejects(loadWith(config, {}), {
+      code: 'HUB_CONFIG_INVALID',
+      message: /secrets\.json:1:2: token: secret HUB is not set\. Run agenthub secret set HUB$/,
+    });
+  });
+});

@@ -62,6 +62,18 @@ describe('loosenings of an entry', () => {
       ['variable:KEY'],
       ['mount:/srv/${KEY}:/a:ro'],
     ],
+    [
+      'secrets, and an address with one',
+      { url: 'https://h/${secret:KEY}', headers: { A: 'Bearer ${secret:KEY}${KEY}' } },
+      ['secret:KEY', 'variable:KEY'],
+      ['url:https://h/${secret:KEY}', 'header:A'],
+    ],
+    [
+      'a secret in a mount',
+      { package: package_, mounts: ['/srv/${secret:KEY}:/a'] },
+      ['secret:KEY'],
+      ['mount:/srv/${secret:KEY}:/a:ro'],
+    ],
     ['a dollar sign that is none', { package: package_, args: ['$${KEY}'] }, [], []],
     ['text that is not filled in', { package: package_, description: '${KEY}' }, [], []],
     [

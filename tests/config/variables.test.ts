@@ -1,12 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { pathText } from '../../hub/config/problem.ts';
-import { createVariables, expandServer, mergeEnvironment } from '../../hub/config/variables.ts';
+import {
+  type Secrets,
+  createVariables,
+  expandServer,
+  mergeEnvironment,
+  secretsOfEntry,
+  variablesIn,
+} from '../../hub/config/variables.ts';
 
 const env = { HOST: 'localhost', EMPTY: '', A_1: 'one', NESTED: '${HOST}', undefined: undefined };
 
+const noSecrets: Secrets = new Map();
+
 /** One string as the command of a server, which is where variables are filled in. */
-const expand = (text: string) => expandServer({ command: text }, [], env);
+const expand = (text: string) => expandServer({ command: text }, [], env, noSecrets);
 
 describe('filled in', () => {
   test.for([
@@ -55,7 +64,7 @@ describe('refused', () => {
 
   test('every variable that is missing is told, with its path', () => {
     const entry = { command: '${A}', args: ['x', '${B}${C}'], env: { KEY: '${D}' } };
-    const { problems, unresolved } = expandServer(entry, ['servers', 'one'], {});
+    const { problems, unresolved } = expandServer(entry, ['servers', 'one'], {}, noSecrets);
     assert.deepEqual(
       problems.map(({ path, text }) => `${pathText(path)} ${/variable (\w)/.exec(text)?.[1]}`),
       [
@@ -85,7 +94,7 @@ test('variables are looked for where a server takes them, and nowhere else', () 
     package: '${HOST}',
     description: '${HOST}',
   };
-  assert.deepEqual(expandServer(every, [], env).value, {
+  assert.deepEqual(expandServer(every, [], env, noSecrets).value, {
     command: 'localhost',
     args: ['localhost'],
     env: { A: 'localhost' },
@@ -96,6 +105,61 @@ test('variables are looked for where a server takes them, and nowhere else', () 
     image: 'localhost',
     package: '${HOST}',
     description: '${HOST}',
+  });
+});
+
+describe('secrets', () => {
+  const secrets: Secrets = new Map([
+    ['KEY', { value: 'hunter2' }],
+    ['db-pass.1', { value: '${HOST}$$' }],
+    ['LOCKED', { fault: 'secret LOCKED cannot be read: the keychain is locked. Unlock it' }],
+  ]);
+  const expandSecret = (text: string) => expandServer({ command: text }, [], env, secrets);
+
+  test.for([
+    ['${secret:KEY}', 'hunter2'],
+    ['Bearer ${secret:KEY}@${HOST}', 'Bearer hunter2@localhost'],
+    ['$${secret:KEY}', '${secret:KEY}'],
+    // A value is not looked through again.
+    ['${secret:db-pass.1}', '${HOST}$$'],
+    ['${secret:NOPE:-fallback}', 'fallback'],
+    ['${secret:KEY:-fallback}', 'hunter2'],
+  ] as const)('%j becomes %j', ([text, expected]) => {
+    const { value, problems, secretFaults } = expandSecret(text);
+    assert.deepEqual(value, { command: expected });
+    assert.deepEqual([...problems, ...secretFaults], []);
+  });
+
+  test.for([
+    ['${secret:HOST}', 'secret HOST is not set. Run agenthub secret set HOST'],
+    ['${secret:LOCKED}', 'secret LOCKED cannot be read: the keychain is locked. Unlock it'],
+    // A default is for a secret that is not set, not for one that cannot be read now.
+    ['${secret:LOCKED:-x}', 'secret LOCKED cannot be read: the keychain is locked. Unlock it'],
+  ] as const)('%j cannot be read, which is no problem of the file', ([text, fault]) => {
+    const { value, problems, secretFaults, unresolved } = expandSecret(text);
+    assert.deepEqual(value, { command: text });
+    assert.deepEqual(problems, []);
+    assert.deepEqual(secretFaults, [{ path: ['command'], text: fault }]);
+    assert.deepEqual([...unresolved], ['command']);
+  });
+
+  test.for(['${secret:}', '${secret:../x}', '${secret:a b}', '${Secret:KEY}', '${secret:.x}'])(
+    '%j is not a reference',
+    text => {
+      assert.match(
+        expandSecret(text).problems[0]?.text ?? '',
+        /is not a variable: write .*secret:/,
+      );
+    },
+  );
+
+  test('their names are found where variables are expanded, and told apart from variables', () => {
+    const entry = {
+      args: ['${secret:A}', '$${secret:B}'],
+      env: { X: '${C}${secret:A:-1}${secret:D}' },
+    };
+    assert.deepEqual(secretsOfEntry({ ...entry, description: '${secret:E}' }), ['A', 'D']);
+    assert.deepEqual(variablesIn(entry.env.X), ['C', 'secret:A', 'secret:D']);
   });
 });
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { loadConfig, warningsOf } from '#config';
-import { planLaunch } from '../../hub/servers/plan.ts';
+import { planLaunch, volumesOf } from '../../hub/servers/plan.ts';
 
 async function configOf(entry: object) {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'agenthub-plan-'));
@@ -73,4 +73,16 @@ test.for([
   ],
 ] as const)('%j is refused', async ([entry, message]) => {
   await assert.rejects(configOf(entry), { code: 'HUB_CONFIG_INVALID', message });
+});
+
+test('a server without its secrets is not launched, and keeps its volumes', async () => {
+  const entry = { package: 'a@1', env: { A: '${secret:KEY}' }, volumes: { data: '/data' } };
+  const { servers } = await configOf(entry);
+  assert.ok(servers[0]);
+  const [server] = servers;
+  assert.throws(() => planLaunch(server, { auto: 'docker', dataDir: '/' }), {
+    code: 'HUB_LAUNCH_INVALID',
+    message: 'one: secret KEY is not set. Run agenthub secret set KEY',
+  });
+  assert.deepEqual(volumesOf(server), [{ name: 'data', target: '/data' }]);
 });
