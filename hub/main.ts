@@ -267,13 +267,14 @@ const cli = createCli({
       // Not from `.env`: files in the folder of the client must not determine who gets the token.
       const settings = readSettings(process.env);
       const log = await openLogOf(settings);
-      const { bridgeStdio, dialHub } = await import('#connector');
+      const { bridgeStdio, dialHub, readOwnCertificate } = await import('#connector');
       const { maxMessageBytes } = await import('#transports');
       const { callTokenFile, readKey } = await import('#store');
       const hub = {
         url: options.url ?? addressOf({ ...settings, isSecure: settings.tls !== undefined }),
         server: options.server,
         token: settings.token ?? (await readKey(join(settings.dataDir, callTokenFile))),
+        certificate: await readOwnCertificate(process.env),
       };
       await bridgeStdio(
         stdio,

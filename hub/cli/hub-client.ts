@@ -57,7 +57,7 @@ export type HubClient = ReturnType<typeof createHubClient>;
 
 /** Creates a client of a hub. The signal aborts all its requests. Throws HUB_USAGE for an invalid address. */
 export function createHubClient(
-  { url, token, ownerAccess }: HubPlace,
+  { url, token, certificate, ownerAccess }: HubPlace,
   { signal: ending, clock }: Pick<Io, 'signal' | 'clock'>,
 ) {
   const base = baseOf(url);
@@ -94,6 +94,7 @@ export function createHubClient(
     const sent = (isSecure ? https : http).request(target, {
       method,
       signal,
+      ...(isSecure && certificate),
       ...(dial && !isSecure && { hostname: dial.host, port: dial.port }),
       headers: {
         host: target.host,

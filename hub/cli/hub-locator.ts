@@ -48,9 +48,11 @@ export function createHubLocator({
           `ROUTER_HOST: a file in this folder says that the hub is at ${url}, but ROUTER_TOKEN is from your environment. A folder must not decide where your token is sent: add --url ${url} if that is your hub`,
         );
       const keyFile = env['AGENTHUB_OWNER_KEY_FILE'] || undefined;
+      const { readOwnCertificate } = await import('#connector');
       return {
         url,
         token: settings.token,
+        certificate: await readOwnCertificate(env),
         async ownerAccess(signal) {
           const { findOwnerAccess } = await import('./owner.ts');
           return await findOwnerAccess(url, { dataDirs, keyFile, isNamed, compose }, signal);

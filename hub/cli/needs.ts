@@ -1,5 +1,6 @@
 import type { Clients, HubAddress } from '#clients';
 import type { Config, ConfigEditor, ServerConfig } from '#config';
+import type { OwnCertificate } from '#connector';
 import type { OwnerAccess } from './owner.ts';
 import type { Ask } from './terminal.ts';
 
@@ -85,6 +86,8 @@ export type HubPlace = {
   /** Such as `http://localhost:9090`. May contain a path, if the hub is behind a proxy. */
   readonly url: string;
   readonly token: string | undefined;
+  /** Absent: this user presents no certificate. */
+  readonly certificate?: OwnCertificate | undefined;
   /**
    * Returns the key that administers this hub. Called when the hub refuses a request without it. Rejects with
    * HubError if this user does not have the key. Undefined: no administration.

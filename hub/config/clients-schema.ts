@@ -16,6 +16,10 @@ export const clientName = z
     error: ({ input }) => `${JSON.stringify(input)} is reserved by the hub: choose another name`,
   });
 
+/** Why a name cannot be that of a client. Undefined: it can. */
+export const whyNoClientName = (name: string): string | undefined =>
+  clientName.safeParse(name).error?.issues[0]?.message;
+
 /** A day in seconds. */
 const maxPeriod = 86_400;
 

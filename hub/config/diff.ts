@@ -92,7 +92,7 @@ const variables: Readonly<Record<keyof Settings, string>> = {
   port: 'ROUTER_PORT',
   token: 'ROUTER_TOKEN',
   administration: 'ROUTER_ADMINISTRATION',
-  tls: 'ROUTER_TLS_CERT and ROUTER_TLS_KEY',
+  tls: 'ROUTER_TLS_CERT, ROUTER_TLS_KEY or another variable that starts with ROUTER_TLS_',
   allowedHosts: 'ROUTER_ALLOWED_HOSTS',
   allowedOrigins: 'ROUTER_ALLOWED_ORIGINS',
   inContainer: 'AGENTHUB_IN_CONTAINER',

@@ -1,4 +1,5 @@
 export type { Config, Naming } from './config.ts';
+export { whyNoClientName } from './clients-schema.ts';
 export type { LocalLaunch, RemoteLaunch, ServerConfig } from './normalize.ts';
 export type { PackageSpec } from './package-spec.ts';
 export type { Sandbox } from './sandbox.ts';

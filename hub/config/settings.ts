@@ -11,6 +11,7 @@ const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
 
 /** A host name or IPv4 address, without scheme, port or path. */
 const hostName = /^[a-z0-9](?:[a-z0-9.-]{0,252}[a-z0-9])?$/i;
+const clientAuths = ['required', 'requested'] as const;
 const hubName = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 const hubNameForm =
   '1 to 32 lowercase letters, digits, "_" and "-", starting with a letter or digit';
@@ -35,6 +36,19 @@ export function readSettings(env: Environment, dotenv = '', manifest: FileSettin
       certFile === undefined ? 'ROUTER_TLS_CERT' : 'ROUTER_TLS_KEY',
       'is not set, but TLS needs a certificate and a key. Set both or neither',
     );
+  const caFile = text('ROUTER_TLS_CLIENT_CA');
+  const clientAuth = choice('ROUTER_TLS_CLIENT_AUTH', clientAuths);
+  if (caFile !== undefined && certFile === undefined && keyFile === undefined)
+    fail(
+      'ROUTER_TLS_CLIENT_CA',
+      'clients can present certificates over TLS only. Set ROUTER_TLS_CERT and ROUTER_TLS_KEY too',
+    );
+  if (caFile === undefined && clientAuth !== undefined)
+    fail(
+      'ROUTER_TLS_CLIENT_AUTH',
+      'without ROUTER_TLS_CLIENT_CA the hub asks no client for a certificate. Set ROUTER_TLS_CLIENT_CA to the file of the authority that signs them',
+    );
+  const clients = caFile !== undefined && { caFile, isRequired: clientAuth !== 'requested' };
   const otlp = readOtlp(variables);
   const deployment = text('DEPLOYMENT_NAME', hubName, hubNameForm);
   const settings = {
@@ -52,7 +66,10 @@ export function readSettings(env: Environment, dotenv = '', manifest: FileSettin
     ),
     /** `off`: the hub cannot be administered over HTTP, even with the owner's key. */
     administration: choice('ROUTER_ADMINISTRATION', ['on', 'off']) ?? 'on',
-    tls: certFile !== undefined && keyFile !== undefined ? { certFile, keyFile } : undefined,
+    tls:
+      certFile !== undefined && keyFile !== undefined
+        ? { certFile, keyFile, ...(clients && { clients }) }
+        : undefined,
     /** Host names of the addresses of a hub in a container on which it listens, besides loopback. If empty: `host`. */
     networks: list('ROUTER_NETWORKS', isHost, 'comma-separated host names of this container'),
     /** Host names, besides localhost, under which clients may reach the hub. */
@@ -132,7 +149,7 @@ function refuseOpenAddress({ host, token, tls, inContainer }: Settings): void {
   if (isLoopback(host)) return;
   if (inContainer && (host === '0.0.0.0' || host === '::')) return;
   const lacking = [
-    ...(token === undefined ? ['ROUTER_TOKEN'] : []),
+    ...(token === undefined && !tls?.clients?.isRequired ? ['ROUTER_TOKEN'] : []),
     ...(tls ? [] : ['ROUTER_TLS_CERT and ROUTER_TLS_KEY']),
   ];
   if (lacking.length === 0) return;

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type BatchSink, type Clock, HubError, isObject, messageOf, tryParseJson } from '#core';
+import type { OwnCertificate } from './own-certificate.ts';
 
 /** The address of a running hub, as its clients specify it. */
 export type DialAddress = {
@@ -10,6 +11,8 @@ export type DialAddress = {
   readonly server: string | undefined;
   /** The hub's bearer token, if the hub requires one. */
   readonly token: string | undefined;
+  /** Absent: this client presents no certificate. */
+  readonly certificate?: OwnCertificate | undefined;
 };
 
 export type LinkHandlers = {
@@ -41,6 +44,7 @@ export async function dialHub(
 ): Promise<Link> {
   const { WebSocket: Socket } = await import('ws');
   const ws = new Socket(endpointOf(address), ['mcp'], {
+    ...address.certificate,
     headers: address.token === undefined ? {} : { authorization: `Bearer ${address.token}` },
     perMessageDeflate: false,
     maxPayload,

@@ -142,15 +142,16 @@ export function createCors(allowedOrigins: readonly string[]) {
 }
 
 /** Longer URLs and messages are cut: both contain what the client sent. */
-const maxChars = 200;
+const maxChars = 400;
 /** Refusals of further addresses in the same second are counted only. */
 const maxAddresses = 100;
 const intervalMs = 1_000;
 
 type RefusedRequest = {
   readonly address: string | undefined;
-  readonly method: string;
-  readonly url: string;
+  /** Absent: the connection was refused before its first request. */
+  readonly method?: string;
+  readonly url?: string;
   readonly refusal: GuardRefusal;
 };
 
@@ -170,8 +171,8 @@ export function createRefusalLog({ log, clock }: Needs['system']) {
     if (seen.has(address) || seen.size >= maxAddresses) return void unlogged++;
     seen.add(address);
     const earlier = unlogged > 0 && { unlogged_before: unlogged };
-    const request = { address, method: cut(method), url: cut(url) };
-    log.warn({ ...request, status: refusal.status, ...earlier }, cut(refusal.message));
+    const request = { method: method && cut(method), url: url && cut(url) };
+    log.warn({ address, ...request, status: refusal.status, ...earlier }, cut(refusal.message));
     unlogged = 0;
   };
 }

@@ -40,6 +40,8 @@ export type GuardNeeds = {
   readonly isLoggedIn: (headers: IncomingHttpHeaders) => boolean;
   /** Read at every request, so that a reload can ask for a token or revoke it. */
   readonly callToken: () => CallToken | undefined;
+  /** The client of this name, whether the config contains it or not. The name is valid. */
+  readonly clientNamed: (name: string) => Principal;
 };
 
 /** A request as the guard sees it, from each reader of requests (plain posts, Node's HTTP, upgrades). */
@@ -66,7 +68,11 @@ export type Guard = ReturnType<typeof createGuard>;
  */
 export function createGuard(
   options: GuardOptions,
-  { isLoggedIn = () => false, callToken = () => undefined }: Partial<GuardNeeds> = {},
+  {
+    isLoggedIn = () => false,
+    callToken = () => undefined,
+    clientNamed = unlistedClient,
+  }: Partial<GuardNeeds> = {},
 ) {
   const refuseOrigin = createOrigins(options);
   const ownerKey = bearerDigest(options.ownerKey);
@@ -78,14 +84,29 @@ export function createGuard(
   let madeToken: string | undefined;
   let madeDigest: Buffer | undefined;
 
-  function decideCall({ credentials, headers, peer }: GuardedRequest): GuardDecision {
+  /** The client that a certificate names. A token beside it must name no other client. */
+  function decideCertified(name: string, { credentials }: GuardedRequest): GuardDecision {
+    if (credentials && !isSame(credentials, token ?? madeDigest))
+      return refused(
+        403,
+        `the certificate of this connection names the client ${JSON.stringify(name)}, and the bearer token is not of that client. Send only one of them, or both of one client`,
+      );
+    return { principal: clientNamed(name), refusal: undefined };
+  }
+
+  function decideCall(request: GuardedRequest): GuardDecision {
+    const { credentials, headers, peer } = request;
     if (isSame(credentials, ownerKey)) return owner;
     const made = token ? undefined : callToken();
+    if (made && made.token !== madeToken) {
+      madeToken = made.token;
+      madeDigest = bearerDigest(made.token);
+    }
+    if (peer.certificate !== undefined)
+      return isLoggedIn(headers) && peer.kind !== 'refused'
+        ? owner
+        : decideCertified(peer.certificate, request);
     if (token || made) {
-      if (made && made.token !== madeToken) {
-        madeToken = made.token;
-        madeDigest = bearerDigest(made.token);
-      }
       if (isSame(credentials, token ?? madeDigest)) return tokenHolder;
       // A login of another user's process makes calls, but administers nothing (see below).
       if (isLoggedIn(headers)) return peer.kind === 'refused' ? tokenHolder : owner;
@@ -106,7 +127,8 @@ export function createGuard(
     return isLoggedIn(headers) ? owner : local;
   }
 
-  function decideAdministration({ credentials, headers, peer }: GuardedRequest): GuardDecision {
+  function decideAdministration(request: GuardedRequest): GuardDecision {
+    const { credentials, headers, peer } = request;
     if (options.administration === 'off')
       return refused(
         403,
@@ -117,6 +139,10 @@ export function createGuard(
       if (peer.kind !== 'refused') return owner;
       // Browsers send cookies to all ports of a host, so a page of another user's process gets them too.
       return refused(403, `${peer.why}, and a login is for browsers of the hub's own user`);
+    }
+    if (peer.certificate !== undefined) {
+      const decision = decideCertified(peer.certificate, request);
+      if (decision.refusal || decision.principal.grants.administer) return decision;
     }
     return refused(
       401,
@@ -163,6 +189,12 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 const admitted = (name: string, administer: boolean): GuardDecision => ({
   principal: { kind: 'local', name, grants: { administer } },
   refusal: undefined,
+});
+
+const unlistedClient = (name: string): Principal => ({
+  kind: 'client',
+  name,
+  grants: { administer: false },
 });
 
 const refused = (status: GuardRefusal['status'], message: string): GuardDecision => ({

@@ -5,10 +5,15 @@ import type { RequestListener, Server } from 'node:http';
 import { isIPv6 } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { HubError, addressOf, messageOf } from '#core';
-import { createRouteAdmission } from './admission.ts';
+import { createRefusalLog, createRouteAdmission } from './admission.ts';
 import { createContainerUsages } from './container-usage.ts';
 import { createFastifyApp } from './fastify-app.ts';
-import { type ListenerNeeds, type ListenerOptions, createListener } from './listener.ts';
+import {
+  type ClientCertificates,
+  type ListenerNeeds,
+  type ListenerOptions,
+  createListener,
+} from './listener.ts';
 import { type GuardOptions, createGuard } from './guard.ts';
 import type { HttpNeeds } from './http-needs.ts';
 import { createLogin } from './login.ts';
@@ -20,7 +25,14 @@ export type HttpOptions = GuardOptions &
     /** Names of this machine whose addresses it listens on, besides loopback, instead of `host`. */
     readonly networks?: readonly string[];
     readonly port: number;
-    readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
+    readonly tls:
+      | {
+          readonly certFile: string;
+          readonly keyFile: string;
+          /** The authorities of the certificates that clients are asked for. */
+          readonly clients?: { readonly caFile: string; readonly isRequired: boolean };
+        }
+      | undefined;
   };
 
 /** The hub's HTTP server. It listens and answers calls after `start`. */
@@ -69,7 +81,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
       listening = await openListener(options, {
         servers,
         ...transports,
-        clock: system.clock,
+        ...system,
         admit: guard.admit,
         peers,
         fallback,
@@ -95,10 +107,15 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
   };
 }
 
-async function openListener(options: HttpOptions, needs: ListenerNeeds) {
+async function openListener(
+  options: HttpOptions,
+  needs: Omit<ListenerNeeds, 'clock'> & HttpNeeds['system'],
+) {
+  const clients = options.tls?.clients && (await openCertificates(options.tls.clients, needs));
   const tls = options.tls && {
     cert: await readPem('ROUTER_TLS_CERT', options.tls.certFile),
     key: await readPem('ROUTER_TLS_KEY', options.tls.keyFile),
+    ...(clients && { clients }),
   };
   const { networks = [] } = options;
   return await listenOn(
@@ -106,6 +123,27 @@ async function openListener(options: HttpOptions, needs: ListenerNeeds) {
     () => createListener({ ...options, tls }, needs),
     networks.length === 0 ? undefined : () => addressesOfNetworks(networks),
   );
+}
+
+/** Reads the authorities of clients. Rejects with HUB_CONFIG_INVALID if the file has none. */
+async function openCertificates(
+  { caFile, isRequired }: NonNullable<NonNullable<HttpOptions['tls']>['clients']>,
+  { clock, log }: HttpNeeds['system'],
+): Promise<ClientCertificates> {
+  const { createClientCertificates, readAuthorities } = await import('./client-certificates.ts');
+  const text = (await readPem('ROUTER_TLS_CLIENT_CA', caFile)).toString();
+  const logRefusal = createRefusalLog({ log, clock });
+  try {
+    return {
+      authorities: readAuthorities(text),
+      of: createClientCertificates({ isRequired }, clock),
+      refused: ({ remoteAddress: address }, message) =>
+        logRefusal({ address, refusal: { status: 403, message } }),
+    };
+  } catch (cause) {
+    const problem = `ROUTER_TLS_CLIENT_CA: ${JSON.stringify(caFile)} ${messageOf(cause)}. Write the PEM file of the authorities that sign the certificates of clients`;
+    throw new HubError('HUB_CONFIG_INVALID', problem, { cause });
+  }
 }
 
 async function readPem(setting: string, file: string): Promise<Buffer> {

@@ -1,11 +1,19 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { http, https } from '#core';
 import type { ByteBudget, ClientConnections, WebSockets } from '#transports';
+import type { PresentedCertificate } from './client-certificates.ts';
 import { guardedRequest } from './guard.ts';
 import type { Peers } from './peers.ts';
 import { type PlainPostsNeeds, createPlainPosts, endpointOf } from './plain-posts.ts';
-import { countBody, isAnswerDue, refuseBusy, refuseUnreadable } from './unreadable.ts';
+import {
+  countBody,
+  isAnswerDue,
+  refuseBusy,
+  refuseConnection,
+  refuseUnreadable,
+} from './unreadable.ts';
 
 export type ListenerOptions = {
   /** Longer bodies are refused with 413. In bytes. */
@@ -16,7 +24,21 @@ export type ListenerOptions = {
   readonly maxConnections?: number;
 };
 
-type Tls = { readonly cert: Buffer; readonly key: Buffer };
+type Tls = {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  /** Absent: clients are not asked for certificates. */
+  readonly clients?: ClientCertificates;
+};
+
+/** How clients are asked for certificates. */
+export type ClientCertificates = {
+  /** In PEM form. */
+  readonly authorities: readonly string[];
+  readonly of: (connection: TLSSocket) => PresentedCertificate;
+  /** Hears of each connection that is refused because of its certificate, or because it has none. */
+  readonly refused: (connection: TLSSocket, why: string) => void;
+};
 
 /** How long the head and the whole of a request may take to arrive, in milliseconds. */
 type Patience = { readonly headMs: number; readonly requestMs: number };
@@ -90,7 +112,7 @@ export function createListener(
     keepAliveTimeout: keepAliveMs,
   };
   const server = options.tls
-    ? https.createServer({ ...options.tls, ...how }, listener)
+    ? https.createServer({ ...tlsOptions(options.tls), ...how }, listener)
     : http.createServer(how, listener);
   server.on('clientError', refuseUnreadable);
   server.on('upgrade', (request, socket, head) => {
@@ -100,14 +122,36 @@ export function createListener(
     else socket.destroy();
   });
   // With TLS, Node reads all connections.
-  if (options.tls) {
-    const accept = takeListeners(server, 'secureConnection');
-    server.on('secureConnection', (socket: Socket) =>
-      needs.peers.identify(socket, () => accept(socket)),
-    );
-  } else answerPlainPosts(server, patience, { ...options, ...needs });
+  if (options.tls) admitSecureConnections(server, patience, options.tls, needs.peers);
+  else answerPlainPosts(server, patience, { ...options, ...needs });
   boundConnections(server, maxConnections, needs.unread);
   return server;
+}
+
+const tlsOptions = ({ cert, key, clients }: Tls) => ({
+  cert,
+  key,
+  // A connection that TLS itself refused could not be told why (`admitSecureConnections`).
+  ...(clients && { ca: [...clients.authorities], requestCert: true, rejectUnauthorized: false }),
+});
+
+/** Refuses connections by their certificates, and finds the peers of the others. */
+function admitSecureConnections(
+  server: Server,
+  { headMs }: Patience,
+  { clients }: Tls,
+  peers: Peers,
+): void {
+  const accept = takeListeners(server, 'secureConnection');
+  server.on('secureConnection', (socket: TLSSocket) => {
+    const presented = clients?.of(socket);
+    const why = presented?.refusal;
+    if (why !== undefined) {
+      clients?.refused(socket, why);
+      return refuseConnection(socket, why, headMs);
+    }
+    peers.identify(socket, () => accept(socket), presented?.name);
+  });
 }
 
 /** Removes the listeners that accept connections, and returns a function that calls them. */

@@ -2,8 +2,14 @@ import { open } from 'node:fs/promises';
 import { type Socket, isIPv4 } from 'node:net';
 import { endianness } from 'node:os';
 
-/** Whose process opened a connection, decided once when the hub accepted it. */
-export type Peer =
+/** Who opened a connection, decided once when the hub accepted it. */
+export type Peer = PeerProcess & {
+  /** The client that its verified certificate names; undefined without a certificate. */
+  readonly certificate?: string;
+};
+
+/** Whose process opened a connection. */
+type PeerProcess =
   | { readonly kind: 'same-user' }
   /** A connection from elsewhere, or a system that does not tell. */
   | { readonly kind: 'unchecked' }
@@ -17,8 +23,8 @@ export type PeersNeeds = {
   readonly uid: number;
 };
 
-const unchecked: Peer = { kind: 'unchecked' };
-const sameUser: Peer = { kind: 'same-user' };
+const unchecked: PeerProcess = { kind: 'unchecked' };
+const sameUser: PeerProcess = { kind: 'same-user' };
 const loopback = /^(?:::ffff:)?127\.|^::1$/;
 
 /**
@@ -29,7 +35,7 @@ export function createPeers({ tables, uid }: PeersNeeds) {
   const peers = new WeakMap<Socket, Peer>();
   const waiting = new Set<Socket>();
 
-  async function find(socket: Socket, from: SocketTables): Promise<Peer> {
+  async function find(socket: Socket, from: SocketTables): Promise<PeerProcess> {
     const { localAddress, localPort, remoteAddress, remotePort } = socket;
     if (!localAddress || !localPort || !remoteAddress || !remotePort) return gone;
     const remote = { address: remoteAddress, port: remotePort };
@@ -42,33 +48,39 @@ export function createPeers({ tables, uid }: PeersNeeds) {
   return {
     /**
      * Finds the user whose process opened a connection, then calls `known` unless the connection is gone. Synchronous if
-     * there is nothing to find. The result holds for the life of the connection.
+     * there is nothing to find. The result holds for the life of the connection. `certificate` is the client that the
+     * certificate of the connection names.
      */
-    identify(socket: Socket, known: () => void): void {
-      if (!tables || !loopback.test(socket.localAddress ?? '')) return known();
+    identify(socket: Socket, known: () => void, certificate?: string): void {
+      const hold = (found: PeerProcess) =>
+        peers.set(socket, certificate === undefined ? found : { ...found, certificate });
+      if (!tables || !loopback.test(socket.localAddress ?? '')) {
+        if (certificate !== undefined) hold(unchecked);
+        return known();
+      }
       waiting.add(socket);
       // The reader of the connection listens for errors later.
       const fail = () => void socket.destroy();
       socket.on('error', fail);
-      const settle = (peer: Peer) => {
+      const settle = (found: PeerProcess) => {
         waiting.delete(socket);
         socket.off('error', fail);
         if (socket.destroyed) return;
-        peers.set(socket, peer);
+        hold(found);
         known();
       };
       find(socket, tables).then(settle, (error: unknown) =>
         settle(refused(`the hub cannot tell which user opened this connection (${String(error)})`)),
       );
     },
-    of: (socket: Socket) => peers.get(socket) ?? unchecked,
+    of: (socket: Socket): Peer => peers.get(socket) ?? unchecked,
     endAll(): void {
       for (const socket of waiting) socket.destroy();
     },
   };
 }
 
-const refused = (why: string): Peer => ({ kind: 'refused', why });
+const refused = (why: string): PeerProcess => ({ kind: 'refused', why });
 const gone = refused('the process that opened this connection is gone');
 
 type TableName = 'tcp' | 'tcp6';

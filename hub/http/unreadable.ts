@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { HubError, http, isObject, moveToPages, retryable } from '#core';
 import type { ByteBudget } from '#transports';
@@ -26,6 +27,16 @@ export function refuseUnreadable(error: Error & { readonly code?: string }, sock
 /** Answers 503 and ends the connection. */
 export function refuseBusy(socket: Duplex, message: string): void {
   refuse(socket, 503, retryable('HUB_SERVER_BUSY', message), ['retry-after: 1']);
+}
+
+/**
+ * Answers 403 to the first bytes that arrive on a connection, which are not read as a request, and ends it. Without
+ * bytes it ends after `waitMs`.
+ */
+export function refuseConnection(socket: Socket, message: string, waitMs: number): void {
+  socket.on('error', () => socket.destroy());
+  socket.setTimeout(waitMs, () => socket.destroy());
+  socket.once('data', () => refuse(socket, 403, new HubError('HUB_REQUEST_INVALID', message)));
 }
 
 /** Answers on a connection without a request that Node could answer, and ends it. */

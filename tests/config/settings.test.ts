@@ -240,6 +240,9 @@ describe('wrong values are told with the variable, the value and what is allowed
     ['DOCKER_HOST', 'u:pa55@machine', /^DOCKER_HOST: the value \(not shown\)/],
     ['ROUTER_TLS_CERT', 'cert.pem', /^ROUTER_TLS_KEY: is not set, but TLS needs/],
     ['ROUTER_TLS_KEY', 'key.pem', /^ROUTER_TLS_CERT: is not set, but TLS needs/],
+    ['ROUTER_TLS_CLIENT_CA', 'ca.pem', /^ROUTER_TLS_CLIENT_CA: .*Set ROUTER_TLS_CERT and/],
+    ['ROUTER_TLS_CLIENT_AUTH', 'required', /^ROUTER_TLS_CLIENT_AUTH: without ROUTER_TLS_CLIENT_CA/],
+    ['ROUTER_TLS_CLIENT_AUTH', 'optional', /"optional" is not allowed. Write required, requested/],
   ] as const)('%s=%s', ([name, value, message]) => {
     const { code, message: told } = refusal({ [name]: value });
     assert.equal(code, 'HUB_CONFIG_INVALID');
@@ -252,6 +255,15 @@ describe('wrong values are told with the variable, the value and what is allowed
     const { message } = refusal({ ROUTER_PORT: 'x', LOG_LEVEL: 'y' }, 'HUB_NAME=Z');
     assert.equal(message.split('\n').length, 3);
   });
+});
+
+test('certificates of clients are required unless they are only requested', () => {
+  const clientsOf = (env: Readonly<Record<string, string>>) =>
+    readSettings({ ...tls, ROUTER_TLS_CLIENT_CA: 'ca.pem', ...env }).tls?.clients;
+  const [required, requested] = [true, false].map(isRequired => ({ caFile: 'ca.pem', isRequired }));
+  assert.deepEqual(clientsOf({}), required);
+  assert.deepEqual(clientsOf({ ROUTER_TLS_CLIENT_AUTH: 'required' }), required);
+  assert.deepEqual(clientsOf({ ROUTER_TLS_CLIENT_AUTH: 'Requested' }), requested);
 });
 
 describe('an address that others can reach needs a token and TLS', () => {
@@ -277,6 +289,10 @@ describe('an address that others can reach needs a token and TLS', () => {
       assert.ok(message.startsWith(`ROUTER_HOST: "${host}"`) && message.includes(lacking), message);
     }
     assert.equal(readSettings({ ROUTER_HOST: host, ROUTER_TOKEN: sixteen, ...tls }).token, sixteen);
+    const certified = { ROUTER_HOST: host, ...tls, ROUTER_TLS_CLIENT_CA: 'ca.pem' };
+    assert.equal(readSettings(certified).token, undefined, 'each client has a certificate');
+    const requested = { ...certified, ROUTER_TLS_CLIENT_AUTH: 'requested' };
+    assert.match(refusal(requested).message, /Set ROUTER_TOKEN, or/);
   });
 
   test("only the unspecified address is free in the hub's own container", () => {

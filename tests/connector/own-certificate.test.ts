@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { afterAll, describe, test } from 'vitest';
+import { readOwnCertificate } from '#connector';
+import { createCertificates } from '#helpers/certificates';
+import { startHub } from '#helpers/hub';
+
+const bin = join(import.meta.dirname, '..', '..', 'bin', 'agenthub.mjs');
+const certificates = createCertificates();
+afterAll(() => certificates[Symbol.dispose]());
+const authority = certificates.createAuthority('home');
+const { certFile: AGENTHUB_CLIENT_CERT, keyFile: AGENTHUB_CLIENT_KEY } = authority.sign({
+  commonName: 'cursor',
+});
+const own = { AGENTHUB_CLIENT_CERT, AGENTHUB_CLIENT_KEY };
+
+async function startSecure() {
+  const clients = { caFile: authority.certFile, isRequired: true };
+  const tls = { ...authority.sign({ alternativeNames: 'DNS:localhost' }), clients };
+  return await startHub([{ name: 'echo' }], { http: { host: 'localhost', tls } });
+}
+
+async function run(words: readonly string[], env: Readonly<Record<string, string>>, input = '') {
+  const child = spawn(process.execPath, [bin, ...words], {
+    cwd: certificates.folder,
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      HOME: certificates.folder,
+      NODE_EXTRA_CA_CERTS: authority.certFile,
+      ...env,
+    },
+  });
+  let out = '';
+  let err = '';
+  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+  child.stdin.on('error', () => {});
+  child.stdin.end(input);
+  await once(child, 'close');
+  return { code: child.exitCode, out, err };
+}
+
+describe('of a hub that requires certificates', () => {
+  const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}\n';
+
+  test('connect-stdio presents its own, and without one says what is missing', async () => {
+    await using hub = await startSecure();
+    const words = ['connect-stdio', '--url', hub.url];
+    const joined = await run(words, own, ping);
+    assert.equal(joined.out, '{"jsonrpc":"2.0","id":1,"result":{}}\n', joined.err);
+    const refused = await run(words, {}, ping);
+    assert.equal(refused.code, 1);
+    assert.match(refused.err, /refuses the connection: this hub requires a certificate of each/);
+  });
+
+  test('commands present their own, and without one say what is missing', async () => {
+    await using hub = await startSecure();
+    const words = ['list', '--url', hub.url];
+    const listed = await run(words, own);
+    assert.match(listed.out, /echo/, listed.err);
+    const refused = await run(words, {});
+    assert.notEqual(refused.code, 0);
+    assert.match(refused.err, /this hub requires a certificate of each client/);
+  });
+});
+
+test('the certificate of a client needs its key, and files that can be read', async () => {
+  assert.equal(await readOwnCertificate({ AGENTHUB_CLIENT_CERT: '' }), undefined);
+  await assert.rejects(readOwnCertificate({ AGENTHUB_CLIENT_CERT }), {
+    code: 'HUB_USAGE',
+    message: /^AGENTHUB_CLIENT_KEY: is not set, but a certificate needs its key/,
+  });
+  await assert.rejects(readOwnCertificate({ ...own, AGENTHUB_CLIENT_KEY: '/none/such' }), {
+    code: 'HUB_USAGE',
+    message: /^AGENTHUB_CLIENT_KEY: "\/none\/such" cannot be read \(ENOENT/,
+  });
+});
