@@ -86,6 +86,8 @@ export type LaunchSpec = {
   readonly target: Target;
   /** Values are secrets: never log, label or display them. */
   readonly env: Readonly<Record<string, string>>;
+  /** Names of the variables of `env` whose values contain a secret (`${secret:NAME}`). Absent: none. */
+  readonly secretEnv?: readonly string[];
   /** Maximum length of a line. A longer line is discarded and fails its call. */
   readonly maxLineBytes: number;
   readonly maxWaitingBytes: number;
@@ -114,6 +116,8 @@ export interface Instance {
   readonly about: JsonObject;
   /** Identity of the program, such as the image id. Absent: unknown. */
   readonly identity?: string;
+  /** How the values of `secretEnv` reached it. `docker inspect` shows the environment of a container. Absent: none. */
+  readonly secrets?: 'stdin' | 'environment' | undefined;
   readonly channel: Channel;
   /** True if a remote server may use sessions (until MCP 2025-11-25). Never rejects. Absent for local servers. */
   readonly mayKeepSessions?: (signal: AbortSignal) => Promise<boolean>;

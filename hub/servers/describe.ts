@@ -37,6 +37,7 @@ export function describeServer(server: Server): JsonObject {
     }),
     ...(running && {
       instance: running.instance.about,
+      ...(running.instance.secrets && { secrets: running.instance.secrets }),
       server_info: running.serverInfo.implementation,
       protocol_version: running.serverInfo.protocolVersion,
       era: running.serverInfo.era,

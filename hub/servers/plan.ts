@@ -47,7 +47,13 @@ export function planLaunch(config: ServerConfig, place: Placement, instance?: st
     runtime === 'docker'
       ? dockerTarget(config.name, launch, known.volumes)
       : processTarget(config.name, launch);
-  return { ...common, target, env: { ...known.env, ...launch.env } };
+  const { secretEnv = [] } = config;
+  return {
+    ...common,
+    target,
+    env: { ...known.env, ...launch.env },
+    ...(secretEnv.length > 0 && { secretEnv }),
+  };
 }
 
 /** The volumes that a config would have in a container. Pure. */

@@ -3,6 +3,7 @@ import { test } from 'vitest';
 import type { DockerTarget, LaunchSpec } from '#runtimes';
 import { rebuildContainer } from '../../hub/broker/container.ts';
 import { createOptions } from '../../hub/runtimes/docker/container/options.ts';
+import { throughShim } from '../../hub/runtimes/docker/secrets/shim.ts';
 import { owner } from './bodies.ts';
 
 const target: DockerTarget = {
@@ -49,6 +50,9 @@ test.each<[string, Partial<DockerTarget>, string]>([
         id: 'sha256:1',
         user,
         volumes: [],
+        entrypoint: [],
+        command: [],
+        env: [],
       }),
     ),
   );
@@ -62,6 +66,9 @@ test('what the driver writes for an instance of a session passes the broker unch
     id: 'sha256:1',
     user: '1000',
     volumes: [],
+    entrypoint: [],
+    command: [],
+    env: [],
   };
   for (const instance of ['1', '9999', 'probe']) {
     const body: unknown = JSON.parse(
@@ -69,4 +76,22 @@ test('what the driver writes for an instance of a session passes the broker unch
     );
     assert.deepEqual(rebuildContainer(JSON.stringify(body), owner), body);
   }
+});
+
+test('a server that receives its secrets by stdin passes the broker unchanged, without them', () => {
+  const image = {
+    reference: 'node:24-bookworm-slim',
+    id: 'sha256:1',
+    user: '1000',
+    volumes: [],
+    entrypoint: ['docker-entrypoint.sh'],
+    command: ['node'],
+    env: ['a.b=c'],
+  };
+  const wrapped = throughShim({ ...spec(target), secretEnv: ['TOKEN'] }, target, image);
+  assert.ok(wrapped);
+  const body = createOptions(owner, wrapped.spec, wrapped.target, image);
+  const text = JSON.stringify(body);
+  assert.deepEqual(rebuildContainer(text, owner), JSON.parse(text));
+  assert.ok(!text.includes('"TOKEN'));
 });

@@ -152,6 +152,16 @@ describe('a server that runs', () => {
     });
   });
 
+  test('is described by how it received its secrets, if it has any', async () => {
+    const { running } = await startOf(createAnswering(legacyReplies));
+    const { instance } = running;
+    assert.deepEqual(only(described({ running }), 'secrets'), {});
+    for (const secrets of ['stdin', 'environment'] as const) {
+      const given = { ...running, instance: { ...instance, secrets } };
+      assert.deepEqual(only(described({ running: given }), 'secrets'), { secrets });
+    }
+  });
+
   test('counts instances of sessions only where there may be some', () => {
     assert.deepEqual(only(described({ instances: 3 }), 'instance_mode', 'instances'), {
       instance_mode: 'shared',

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { loadConfig, warningsOf } from '#config';
+import { digestOf } from '../../hub/servers/adoption/adoption.ts';
 import { planLaunch, volumesOf } from '../../hub/servers/plan.ts';
 
 async function configOf(entry: object) {
@@ -45,6 +46,22 @@ describe('a package as a process', () => {
   ] as const)('%j is %s', async ([entry, line]) => {
     assert.equal(await lineOf(entry), line);
   });
+});
+
+test('variables with secrets are named in the launch, and are part of what it is compared by', async () => {
+  const { servers } = await configOf({ package: 'a@1', env: { TOKEN: 'x', PLAIN: 'y' } });
+  assert.ok(servers[0]);
+  const place = { auto: 'docker', dataDir: '/data' } as const;
+  const plain = planLaunch(servers[0], place);
+  assert.ok(!('secretEnv' in plain));
+  assert.ok(!('secretEnv' in planLaunch({ ...servers[0], secretEnv: [] }, place)));
+  const secret = planLaunch({ ...servers[0], secretEnv: ['TOKEN'] }, place);
+  assert.deepEqual(secret, { ...plain, secretEnv: ['TOKEN'] });
+  const key = Buffer.from('key of the data folder');
+  const changed = { ...secret, env: { ...secret.env, TOKEN: 'z' } };
+  const digests = [plain, secret, changed].map(spec => digestOf(spec, key));
+  assert.equal(new Set(digests).size, 3);
+  assert.notEqual(digestOf(secret, Buffer.from('another key')), digests[1]);
 });
 
 test('a line that cannot become an image says which option and what to do, at the start and as a warning', async () => {

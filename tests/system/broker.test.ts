@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { type IncomingMessage, type RequestOptions, request } from 'node:http';
 import { connect } from 'node:net';
@@ -9,10 +10,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createBroker } from '#broker';
 import { type Service, isObject, silent, systemClock } from '#core';
 import { describeWithEngine } from '#helpers/engine';
+import { createRecordingLog } from '#helpers/recording-log';
 import { createDockerRuntime } from '#runtimes/docker';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { readBuildContext, readLock } from '../../hub/runtimes/docker/image/build-context.ts';
 import { containerBody, owner } from '../broker/bodies.ts';
+import { answering, askerOf, specOf } from '../runtimes/docker/hub.ts';
 
 const enginePath = '/var/run/docker.sock';
 const image = 'node:24-bookworm-slim';
@@ -659,6 +662,36 @@ describeWithEngine('the broker', () => {
     const list = await viaEngine('GET', '/containers/json?all=1');
     assert.ok(!list.text.includes(`${hubName}-driven`), list.text);
     assert.ok(!(await viaEngine('GET', '/networks')).text.includes(`${hubName}-driven`));
+  });
+
+  test("the hub's own driver hands a server its secrets by stdin through it", async () => {
+    const log = createRecordingLog();
+    const driver = createDockerRuntime(
+      { hubId, hubName, dockerHost: `unix://${socketPath}`, imagesDir: 'images' },
+      { clock: systemClock, log: log.log, isAwaited: () => false },
+    );
+    const secret = `kept ${randomUUID()}`;
+    const instance = await driver.launch(
+      {
+        ...specOf('keeper', answering('() => process.env.TOKEN'), { TOKEN: secret }),
+        secretEnv: ['TOKEN'],
+      },
+      { stderr: () => {}, progress: () => {} },
+      AbortSignal.timeout(30_000),
+    );
+    assert.equal(instance.secrets, 'stdin');
+    assert.equal(await askerOf(instance).ask('token'), secret);
+    const found = await viaEngine('GET', `/containers/${hubName}-keeper/json`);
+    assert.equal(found.status, 200);
+    assert.ok(!found.text.includes(secret));
+    assert.deepEqual(
+      log.logged.filter(({ level }) => level !== 'debug' && level !== 'info'),
+      [],
+    );
+    await instance.stop({ graceMs: 1_000 });
+    await driver.stop();
+    const list = await viaEngine('GET', '/containers/json?all=1');
+    assert.ok(!list.text.includes(`${hubName}-keeper`), list.text);
   });
 });
 

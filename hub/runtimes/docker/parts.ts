@@ -12,6 +12,7 @@ import { createExposure } from './exposure.ts';
 import { type ImageNeeds, createImages } from './image/images.ts';
 import { createImageUsers } from './image/users.ts';
 import { type Tidied, createTidying, removeBuildNetwork } from './leftovers/tidying.ts';
+import { createSecretDelivery } from './secrets/delivery.ts';
 import { createVolumeBound, createVolumeWatch } from './volumes/bound.ts';
 import { createImageVolumes } from './volumes/declared.ts';
 
@@ -87,5 +88,6 @@ export function createParts(given: DockerRuntimeOptions, needs: DockerRuntimeNee
     images: createImages(options, { ...needs, engine, users, withNetwork }),
     imageVolumes: createImageVolumes({ engine, log, owner }),
     volumeBound: createVolumeBound(owner, volumeWatch),
+    secretDelivery: createSecretDelivery({ engine, log, owner, names }),
   };
 }

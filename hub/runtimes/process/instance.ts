@@ -99,6 +99,7 @@ export function createInstance(
 
   return {
     about: { pid, command: spec.command },
+    ...(spec.secretEnv && { secrets: 'environment' }),
     channel: line.channel,
     exited,
     stop: ({ graceMs }) => (stopping ??= end(graceMs)),

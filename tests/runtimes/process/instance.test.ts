@@ -42,6 +42,14 @@ describe('what a process writes and how it ends', () => {
     );
   });
 
+  test('has its secrets in its environment, and says so', async () => {
+    const source = `process.exit(process.env.TOKEN === 'hush' ? 3 : 4)`;
+    const instance = await launchSource(source, { env: { TOKEN: 'hush' }, secretEnv: ['TOKEN'] });
+    assert.equal(instance.secrets, 'environment');
+    assert.equal((await instance.exited).code, 3);
+    assert.ok(!('secrets' in (await launchSource('', { env: { TOKEN: 'hush' } }))));
+  });
+
   test('tells the signal that ended it', async () => {
     const instance = await launchSource(`process.kill(process.pid, 'SIGSEGV')`);
     assert.deepEqual(await instance.exited, {

@@ -5,6 +5,7 @@ import { createProcessRuntime } from '#runtimes/process';
 export type LaunchOptions = {
   readonly target?: Partial<ProcessTarget>;
   readonly env?: Readonly<Record<string, string>>;
+  readonly secretEnv?: readonly string[];
   readonly base?: Readonly<Record<string, string>>;
   readonly stderr?: (line: string) => void;
   readonly signal?: AbortSignal;
@@ -33,6 +34,7 @@ export function launchProcess(options: LaunchOptions): Promise<Instance> {
       server: 'tested',
       target: { kind: 'process', command: 'missing', args: [], ...options.target },
       env: options.env ?? {},
+      ...(options.secretEnv && { secretEnv: options.secretEnv }),
       maxLineBytes: 2 ** 20,
       maxWaitingBytes: 2 ** 20,
     },

@@ -34,6 +34,8 @@ export function createAttachment(
   return {
     /** Closing the channel keeps the connection open, so that the rest of stderr is read. */
     channel: line.channel,
+    /** Writes a line that precedes all messages. */
+    preface: (bytes: Buffer): void => void (socket.writable && socket.write(bytes)),
     /** Resolves at the end of the output, with the error if the connection failed. */
     over: over.finally(() => stderr.end()),
     /** Closes the channel and the connection. */

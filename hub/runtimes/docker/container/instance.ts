@@ -31,6 +31,7 @@ type CreatedContainer = {
   /** The target of the spec, with the volumes of the image. */
   readonly target: Pick<DockerTarget, 'limits' | 'volumes'>;
   readonly attachment: Attachment;
+  readonly secrets?: Instance['secrets'];
   /** Removes everything that was created for the container. Resolves when the launch has succeeded. */
   readonly created: Promise<AsyncDisposable>;
 };
@@ -47,7 +48,7 @@ const inspectMs = 5_000;
  * started: otherwise the events of a container that exits immediately are missed.
  */
 export function createInstance(
-  { id, image, spec, target, attachment, created }: CreatedContainer,
+  { id, image, spec, target, attachment, created, secrets }: CreatedContainer,
   report: LaunchEvents,
   needs: Needs,
 ): Instance {
@@ -176,6 +177,7 @@ export function createInstance(
   const instance: Instance = {
     about: { containerId: id.slice(0, 12), containerName: name, image: image.reference },
     identity: image.id,
+    ...(secrets && { secrets }),
     channel: attachment.channel,
     /** The container and its start time: a restarted container has lost its MCP session. */
     async handle() {

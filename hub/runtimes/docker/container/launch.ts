@@ -7,6 +7,7 @@ import {
   throwIfCancelled,
 } from '#runtimes';
 import type { DockerParts } from '../parts.ts';
+import { deliveryOf } from '../secrets/delivery.ts';
 import { declaredVolumes } from '../volumes/declared.ts';
 import { createAttachment } from './attach.ts';
 import { createContainer, createNetwork, toLaunchError } from './create.ts';
@@ -47,7 +48,9 @@ export async function launch(
   const whole = { ...target, volumes: [...target.volumes, ...volumes] };
   await parts.volumeBound.check(spec, whole);
   logReplacedUser(spec, target, image, parts);
-  const body = createOptions(owner, spec, whole, image, scratch);
+  const planned = await parts.secretDelivery.plan(spec, whole, image);
+  throwIfCancelled(spec, signal);
+  const body = createOptions(owner, planned.spec, planned.target, image, scratch);
   const id = await createContainer(name, body, spec, parts);
   made.add(`container ${name}`, () => engine.removeContainer(id));
   throwIfCancelled(spec, signal);
@@ -55,11 +58,13 @@ export async function launch(
   const attachment = createAttachment(await engine.attach(id), spec, line => report.stderr(line));
   // The container may exit before the engine answers the start call.
   const created = Promise.withResolvers<AsyncDisposable>();
-  const container = { id, image, spec, target: whole, attachment, created: created.promise };
-  const instance = createInstance(container, report, parts);
+  const { secrets, line } = planned;
+  const container = { id, image, spec, secrets, target: whole, attachment };
+  const instance = createInstance({ ...container, created: created.promise }, report, parts);
   try {
     await engine.startContainer(id, signal);
     throwIfCancelled(spec, signal);
+    if (line) attachment.preface(line);
   } catch (error) {
     attachment.end({ reason: messageOf(error) });
     created.resolve(new AsyncDisposableStack());
@@ -122,6 +127,16 @@ export async function adopt(
   const attachment = createAttachment(socket, { ...spec, isTakenOver: true }, stderr);
   const volumes = [...target.volumes, ...declaredVolumes(spec, target, image)];
   const created = Promise.resolve(made.move());
-  const container = { id, image, spec, target: { ...target, volumes }, attachment, created };
+  // The process keeps its environment.
+  const secrets = deliveryOf(spec, found.command);
+  const container = {
+    id,
+    image,
+    spec,
+    secrets,
+    target: { ...target, volumes },
+    attachment,
+    created,
+  };
   return createInstance(container, report, parts);
 }

@@ -12,6 +12,11 @@ export type Image = {
   readonly user: string;
   /** Folders that the image declares with `VOLUME`, as written. */
   readonly volumes: readonly string[];
+  readonly entrypoint: readonly string[];
+  /** Arguments of the entrypoint. */
+  readonly command: readonly string[];
+  /** Variables, as `NAME=value`. */
+  readonly env: readonly string[];
 };
 
 const home = '/home/mcp';

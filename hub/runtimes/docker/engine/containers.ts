@@ -21,7 +21,7 @@ export const containerCalls = ({ call, find, list, remove }: EngineCalls) => ({
   /** Resolves with one connection for stdin and the multiplexed stdout and stderr. */
   attach: (id: string) =>
     call(`attach to the container ${id}`, (docker, signal) => hijack(docker, id, signal)),
-  startContainer: (id: string, signal: AbortSignal) =>
+  startContainer: (id: string, signal?: AbortSignal) =>
     call<void>(
       `start the container ${id}`,
       (docker, abortSignal) => docker.getContainer(id).start({ abortSignal }),
@@ -39,6 +39,8 @@ export const containerCalls = ({ call, find, list, remove }: EngineCalls) => ({
           image: config.Image,
           imageId: info.Image,
           labels: config.Labels ?? {},
+          /** The entrypoint and its arguments. */
+          command: [config.Entrypoint ?? [], config.Cmd ?? []].flat(),
           state: {
             isRunning: state.Running,
             /** In the engine's format. Changes with each start. */

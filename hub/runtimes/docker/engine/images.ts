@@ -28,6 +28,11 @@ export const imageCalls = ({ call, find }: EngineCalls) => ({
           user: config.User ?? '',
           /** Folders that the image declares with `VOLUME`, as written. */
           volumes: Object.keys(config.Volumes ?? {}),
+          entrypoint: [config.Entrypoint ?? []].flat(),
+          /** Arguments of the entrypoint. */
+          command: config.Cmd ?? [],
+          /** Variables, as `NAME=value`. */
+          env: config.Env ?? [],
           labels: config.Labels ?? {},
           /** Registry digests, as `name@sha256:...`. Empty for an image that was built on this engine. */
           digests: digests ?? [],

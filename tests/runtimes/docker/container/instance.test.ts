@@ -19,6 +19,7 @@ function scene() {
     image: 'image',
     imageId: 'sha256:0',
     labels: {},
+    command: [],
     state: { isRunning, startedAt: '2026-01-01T00:00:00Z', exitCode: 0, oomKilled: false },
   });
   const attachment = createAttachment(

@@ -9,7 +9,15 @@ import { imagesDir, specOf } from '../hub.ts';
 import { containerInfo, scriptEngine } from '../scripted-engine.ts';
 
 const events = { stderr() {}, progress() {} };
-const image = { reference: 'node:24', id: 'sha256:1', user: '1000', volumes: [] };
+const image = {
+  reference: 'node:24',
+  id: 'sha256:1',
+  user: '1000',
+  volumes: [],
+  entrypoint: [],
+  command: [],
+  env: [],
+};
 const spec: LaunchSpec = {
   ...specOf('memory', { network: 'bridge', image: { reference: 'node:24' } }),
   digest: 'digest',

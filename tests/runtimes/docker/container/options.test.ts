@@ -43,6 +43,9 @@ function body(
     id: 'sha256:1',
     user,
     volumes: [],
+    entrypoint: [],
+    command: [],
+    env: [],
   });
 }
 

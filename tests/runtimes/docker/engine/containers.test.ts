@@ -24,8 +24,9 @@ test('a container is created from its body, none of which is in the address', as
 test('a container is found by id or name, with its state', async () => {
   const body = containerInfo('c', 'name', { a: 'b' }, { Running: false, ExitCode: 137 });
   const { Config } = body;
+  const [Entrypoint, Cmd] = [['sh', '-c'], ['x']];
   await using scene = await scriptEngine({
-    'GET /containers/c/json': { body },
+    'GET /containers/c/json': { body: { ...body, Config: { ...Config, Entrypoint, Cmd } } },
     'GET /containers/bare/json': { body: { ...body, Config: { Image: Config.Image } } },
   });
   const found = {
@@ -34,10 +35,15 @@ test('a container is found by id or name, with its state', async () => {
     image: 'node:24',
     imageId: 'sha256:1',
     labels: { a: 'b' },
+    command: ['sh', '-c', 'x'],
     state: { isRunning: false, startedAt: 'then', exitCode: 137, oomKilled: false },
   };
   assert.deepEqual(await scene.engine.findContainer('c'), found);
-  assert.deepEqual(await scene.engine.findContainer('bare'), { ...found, labels: {} });
+  assert.deepEqual(await scene.engine.findContainer('bare'), {
+    ...found,
+    labels: {},
+    command: [],
+  });
   assert.equal(await scene.engine.findContainer('absent'), undefined);
 });
 

@@ -4,13 +4,31 @@ import type { BuildOptions } from '../../../../hub/runtimes/docker/engine/images
 import { scriptEngine } from '../scripted-engine.ts';
 
 const { signal } = new AbortController();
+const bare = {
+  id: 'sha256:1',
+  user: '',
+  volumes: [],
+  entrypoint: [],
+  command: [],
+  env: [],
+  labels: {},
+  digests: [],
+  tags: [],
+};
 
 test.each<[string, object, object]>([
   [
     'all that it can have',
     {
       Id: 'sha256:1',
-      Config: { User: 'node', Volumes: { '/data/': {}, '/cache': {} }, Labels: { a: 'b' } },
+      Config: {
+        User: 'node',
+        Volumes: { '/data/': {}, '/cache': {} },
+        Entrypoint: ['docker-entrypoint.sh'],
+        Cmd: ['node'],
+        Env: ['PATH=/bin'],
+        Labels: { a: 'b' },
+      },
       RepoDigests: ['node@sha256:2'],
       RepoTags: ['node:24'],
     },
@@ -18,25 +36,24 @@ test.each<[string, object, object]>([
       id: 'sha256:1',
       user: 'node',
       volumes: ['/data/', '/cache'],
+      entrypoint: ['docker-entrypoint.sh'],
+      command: ['node'],
+      env: ['PATH=/bin'],
       labels: { a: 'b' },
       digests: ['node@sha256:2'],
       tags: ['node:24'],
     },
   ],
-  [
-    'nothing but an id, as newer engines omit what is empty',
-    { Id: 'sha256:1', Config: {} },
-    { id: 'sha256:1', user: '', volumes: [], labels: {}, digests: [], tags: [] },
-  ],
+  ['nothing but an id, as newer engines omit what is empty', { Id: 'sha256:1', Config: {} }, bare],
   [
     'nulls, as older engines write',
     {
       Id: 'sha256:1',
-      Config: { User: '', Volumes: null, Labels: null },
+      Config: { User: '', Volumes: null, Entrypoint: null, Cmd: null, Env: null, Labels: null },
       RepoDigests: null,
       RepoTags: null,
     },
-    { id: 'sha256:1', user: '', volumes: [], labels: {}, digests: [], tags: [] },
+    bare,
   ],
 ])('an image with %s is read', async (_, body, image) => {
   await using scene = await scriptEngine({ 'GET /images/org/node:24/json': { body } });

@@ -7,7 +7,16 @@ const reference = 'agenthub/npm-memory:1';
 /** An engine with one image, and the hubs that share it. */
 function open() {
   const tags = new Set([reference]);
-  const image = { id: 'sha256:1', user: '', volumes: [], labels: {}, digests: [] };
+  const image = {
+    id: 'sha256:1',
+    user: '',
+    volumes: [],
+    entrypoint: [],
+    command: [],
+    env: [],
+    labels: {},
+    digests: [],
+  };
   const engine = {
     findImage: async () => ({ ...image, tags: [...tags] }),
     tagImage: async (_: string, name: string, tag: string) => void tags.add(`${name}:${tag}`),

@@ -14,6 +14,9 @@ const imageOf = (...volumes: readonly string[]) => ({
   id: 'sha256:1',
   user: '1000',
   volumes,
+  entrypoint: [],
+  command: [],
+  env: [],
 });
 const spec = specOf('memory', { network: 'bridge' });
 assert.ok(spec.target.kind === 'docker');
