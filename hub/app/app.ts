@@ -14,6 +14,7 @@ import { announceRunning, createJournal, openDataDir } from '#store';
 import type { Redaction } from '#telemetry';
 import { maxMessageBytes, openStdio } from '#transports';
 import { collectGarbage, createIdleGc } from './idle-gc.ts';
+import { wireAudit } from './wire-audit.ts';
 import { type ConfigFiles, createConfiguration } from './wire-config.ts';
 import { wireObservers } from './wire-observers.ts';
 import { createPrompts, withRules } from './wire-prompts.ts';
@@ -80,6 +81,12 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   );
   const applying = { ...system, servers, settings };
   const { source, control, configFile } = createConfiguration(files, applying);
+  const { audit, auditor } = wireAudit(dataDir.path, {
+    ...system,
+    source,
+    redaction,
+    hubVersion: version,
+  });
   const { all, shown } = addBuiltins(servers, {
     clock,
     hubVersion: version,
@@ -87,6 +94,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     management: {
       isOn: () => source.current.managementTools === true,
       changed: source.changed,
+      record: audit.recordChange,
     },
   });
   const { activity, metrics, telemetry, observe } = await wireObservers(settings, version, {
@@ -101,6 +109,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     hubVersion: version,
     prompts: prompts.source,
     observer: observe,
+    audit: auditor,
     ...(telemetry?.tracer && { tracer: telemetry.tracer }),
   });
   const jobs = createJobs({
@@ -162,7 +171,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       installs,
       jobs,
       prompts,
-      telemetry: { activity, metrics, redact },
+      telemetry: { activity, metrics, redact, audit },
       system,
     },
   );
@@ -185,6 +194,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   ];
   const lastCall = () => activity.lastId;
   const services: readonly Service[] = [
+    audit,
     ...(telemetry ? [telemetry] : []),
     jobs,
     transports.saved,

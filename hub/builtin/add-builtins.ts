@@ -1,3 +1,4 @@
+import type { AuditedChange } from '#audit';
 import { builtinNameOf } from '#config';
 import { type Clock, type Event, createEmitter } from '#core';
 import type { PromptSource } from '#routing';
@@ -9,7 +10,12 @@ import { createBuiltin } from './server.ts';
 import { createServersResource } from './servers-resource.ts';
 
 /** Whether the management tools are offered: `"management_tools"` of the config. */
-export type Management = { readonly isOn: () => boolean; readonly changed: Event<unknown> };
+export type Management = {
+  readonly isOn: () => boolean;
+  readonly changed: Event<unknown>;
+  /** Records what a tool changed in the audit log. Absent: nothing is audited. */
+  readonly record?: (change: AuditedChange) => void;
+};
 
 export type AddBuiltinsNeeds = {
   readonly clock: Clock;
@@ -75,7 +81,7 @@ function createAgentHub(
       const enhance = offered();
       return [
         ...(enhance ? [enhance.tool] : []),
-        ...(isManaged ? (managing ??= createManagementTools(shown)) : []),
+        ...(isManaged ? (managing ??= createManagementTools(shown, management?.record)) : []),
       ];
     },
     prompts() {

@@ -1,3 +1,6 @@
+import type { AuditedChange } from '#audit';
+import { errorCodeOf } from '#core';
+import { policyNameOf } from '#policy';
 import { type Server, type Servers, describeServer, restartNow, startNow } from '#servers';
 import { z } from 'zod';
 import { type BuiltinTool, type ToolResult, defineTool } from './builtin-server.ts';
@@ -11,6 +14,7 @@ const readOnly = { readOnlyHint: true, openWorldHint: false };
 /** The tools by which the owner's clients administer servers (spec 5.5). */
 export function createManagementTools(
   servers: () => Pick<Servers, 'all' | 'get'>,
+  record: (change: AuditedChange) => void = () => {},
 ): readonly BuiltinTool[] {
   /** A tool that changes one server and returns its state. */
   const action = (
@@ -30,9 +34,22 @@ export function createManagementTools(
         idempotentHint: verb !== 'restart',
         openWorldHint: false,
       },
-      async handler({ server: name }) {
+      async handler({ server: name }, { principal }) {
+        const recordOutcome = (outcome: string) =>
+          record({
+            action: `server_${verb}`,
+            principal: principal && policyNameOf(principal),
+            target: name,
+            outcome,
+          });
         const found = servers().get(name);
-        await work(found);
+        try {
+          await work(found);
+        } catch (error) {
+          recordOutcome(errorCodeOf(error) ?? 'HUB_INTERNAL');
+          throw error;
+        }
+        recordOutcome('ok');
         return {
           text: `${name} is ${found.status.state}`,
           structured: describeServer(found),

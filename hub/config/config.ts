@@ -1,3 +1,4 @@
+import type { AuditConfig } from './audit-schema.ts';
 import type { ClientConfig } from './clients.ts';
 import type { ServerConfig } from './normalize.ts';
 
@@ -19,6 +20,8 @@ export type Config = {
   /** `required`: calls need a token. ROUTER_TOKEN requires it too. */
   readonly tokens?: 'optional' | 'required';
   readonly clients?: readonly ClientConfig[];
+  /** Absent: the defaults of `readAudit`. */
+  readonly audit?: AuditConfig;
 };
 
 /** How tools and prompts are named on `/mcp` (spec 5.2). */

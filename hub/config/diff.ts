@@ -42,7 +42,7 @@ const effects: Readonly<Record<keyof Omit<ServerConfig, 'name'>, Effect>> = {
 };
 
 /** Keys of the hub that a reload applies. The others need a restart (see `settingsToRestartFor`). */
-const hubKeys: readonly (keyof Config)[] = ['managementTools', 'tokens', 'clients'];
+const hubKeys: readonly (keyof Config)[] = ['managementTools', 'tokens', 'clients', 'audit'];
 
 export type Difference = ReturnType<typeof diffConfigs>;
 

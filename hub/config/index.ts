@@ -1,3 +1,4 @@
+export { readAudit } from './audit-schema.ts';
 export type { Config, Naming } from './config.ts';
 export { whyNoClientName } from './clients-schema.ts';
 export type { LocalLaunch, RemoteLaunch, ServerConfig } from './normalize.ts';

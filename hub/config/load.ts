@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { isObject } from '#core';
+import { readAudit } from './audit-schema.ts';
 import type { Config } from './config.ts';
 import { readClients } from './clients.ts';
 import { type Document, documentOf } from './document.ts';
@@ -100,6 +101,7 @@ async function configOf(
       ...(managementTools && { managementTools }),
       ...(tokens && { tokens }),
       ...(clients.length > 0 && { clients }),
+      ...(data.audit && { audit: readAudit(data.audit) }),
     },
     problems: [...problems, ...own.problems, ...own.secretFaults, ...ofClients],
   };

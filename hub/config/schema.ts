@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { auditSchema } from './audit-schema.ts';
 import { clientName, clientSchema, rate } from './clients-schema.ts';
 import {
   describeKeys,
@@ -55,6 +56,7 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
       management_tools: z.boolean().optional(),
       tokens: z.enum(['optional', 'required']).optional(),
       clients: z.record(clientName, client).optional(),
+      audit: auditSchema.optional(),
       servers: z.record(name, entry).optional(),
       mcpServers: z.record(name, entry).optional(),
     }),
@@ -77,6 +79,8 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
         '"required": calls need the token of a client or ROUTER_TOKEN on every transport but stdio. "optional": calls without a token are open to the hub\'s own user on this machine. Default: "optional". ROUTER_TOKEN always makes tokens required.',
       clients:
         'Clients by name. `agenthub token create NAME` makes the token of a client, also of one that is not listed here.',
+      audit:
+        'The audit log in the data folder: who called what, and every administrative change. `agenthub audit` shows it.',
       servers: 'Servers by name. They start at their first call unless "auto_start" is true.',
       mcpServers:
         'Servers by name, in the format of MCP clients. They start with the hub unless "auto_start" is false.',
@@ -104,6 +108,7 @@ export function knownKeys(path: readonly (string | number)[]): readonly string[]
   const [, , part] = path;
   if (path.length === 0) return Object.keys(envelopeSchema.shape);
   if (path[0] === 'clients') return Object.keys(part === 'rate' ? rate.shape : clientSchema.shape);
+  if (path[0] === 'audit') return Object.keys(auditSchema.shape);
   if (path.length === 1) return Object.keys(path[0] === 'listen' ? listen.shape : naming.shape);
   if (part === 'resources') return Object.keys(resources.shape);
   if (part === 'mounts') return Object.keys(mount.shape);

@@ -21,6 +21,7 @@ export const codes = {
   HUB_REQUEST_INVALID: 'invalid',
   HUB_OWNER_ONLY: 'forbidden',
   HUB_POLICY_DENIED: 'forbidden',
+  HUB_AUDIT_UNAVAILABLE: 'unavailable',
   HUB_LISTEN_REFUSED: 'forbidden',
   HUB_PORT_TAKEN: 'conflict',
   HUB_DATA_LOCKED: 'conflict',

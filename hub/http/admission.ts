@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AuditedRefusal } from '#audit';
 import type { Clock, Code, Log } from '#core';
 import type { Principal } from '#policy';
 import { type Guard, type Scope, guardedRequest } from './guard.ts';
@@ -14,14 +15,17 @@ type Needs = {
   readonly peers: Pick<Peers, 'of'>;
   readonly login: Pick<Login, 'throttle'>;
   readonly system: { readonly clock: Pick<Clock, 'monotonic'>; readonly log: Log };
+  /** Records a refused request in the audit log, at most as often as it is logged. */
+  readonly recordRefusal?: ((refusal: AuditedRefusal) => void) | undefined;
 };
 
 export type RouteAdmission = ReturnType<typeof createRouteAdmission>;
 
 /** Asks the guard about requests to routes, and answers refused ones and preflights. */
-export function createRouteAdmission(options: Options, { guard, peers, login, system }: Needs) {
+export function createRouteAdmission(options: Options, needs: Needs) {
+  const { guard, peers, login, system } = needs;
   const cors = createCors(options.allowedOrigins);
-  const logRefusal = createRefusalLog(system);
+  const logRefusal = createRefusalLog({ ...system, recordRefusal: needs.recordRefusal });
   const check = ({ raw, url }: FastifyRequest, scope: Scope) =>
     guard.check(guardedRequest(raw, peers.of(raw.socket), isOfDashboard(url)), scope);
   /** Principals of the requests that are being answered. */
@@ -155,8 +159,14 @@ type RefusedRequest = {
   readonly refusal: GuardRefusal;
 };
 
+export type RefusalLogNeeds = {
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly log: Log;
+  readonly recordRefusal: Needs['recordRefusal'];
+};
+
 /** Logs refused requests, at most one line for an address in a second: a client can send thousands of them. */
-export function createRefusalLog({ log, clock }: Needs['system']) {
+export function createRefusalLog({ log, clock, recordRefusal }: RefusalLogNeeds) {
   /** The addresses that have a line in this interval. */
   const seen = new Set<string>();
   let endsAt = 0;
@@ -171,8 +181,18 @@ export function createRefusalLog({ log, clock }: Needs['system']) {
     if (seen.has(address) || seen.size >= maxAddresses) return void unlogged++;
     seen.add(address);
     const earlier = unlogged > 0 && { unlogged_before: unlogged };
+    const { status } = refusal;
     const request = { method: method && cut(method), url: url && cut(url) };
-    log.warn({ address, ...request, status: refusal.status, ...earlier }, cut(refusal.message));
+    const reason = cut(refusal.message);
+    log.warn({ address, ...request, status, ...earlier }, reason);
+    recordRefusal?.({
+      address,
+      method: request.method,
+      path: request.url,
+      status,
+      reason,
+      unlogged,
+    });
     unlogged = 0;
   };
 }

@@ -8,6 +8,7 @@ import { type RouteAdmission, isMcp, refusalBody } from './admission.ts';
 import { type HttpSystem, problemOf, reportOf, retryAfter, statusOf } from './errors.ts';
 import type { HttpNeeds } from './http-needs.ts';
 import type { Login } from './login.ts';
+import { auditChanges, auditRoutes } from './routes/audit.ts';
 import { activityRoutes } from './routes/activity.ts';
 import { dashboardRoutes } from './routes/dashboard.ts';
 import { createFollowing } from './routes/events.ts';
@@ -35,7 +36,7 @@ type Parts = {
 const followed = {
   intervalMs: 250,
   maxStreams: 100,
-  full: '100 clients already follow logs, calls or jobs: close some of them',
+  full: '100 clients already follow logs, calls, jobs or the audit log: close some of them',
 } as const;
 
 /** Creates the app that answers all requests but plain calls. */
@@ -103,11 +104,13 @@ function registerRoutes(
 ): void {
   const { installs, ...others } = needs;
   const { hub, jobs, prompts, system, telemetry } = others;
+  if (telemetry.audit) auditChanges(app, telemetry.audit, admission);
   hubRoutes(app, { ...needs, login, usages });
   const health = healthRoutes(app, needs);
   serverRoutes(app, needs);
   const follow = createFollowing(system.clock, followed);
   activityRoutes(app, telemetry.activity, follow);
+  if (telemetry.audit) auditRoutes(app, telemetry.audit, follow);
   logRoutes(app, { ...needs, follow });
   jobRoutes(app, jobs, follow);
   const installJobs = installs && createInstallJobs({ installs, jobs });

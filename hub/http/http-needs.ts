@@ -1,3 +1,4 @@
+import type { Audit } from '#audit';
 import type { RulesStatus } from '#config';
 import type { JsonObject } from '#core';
 import type { DashboardNeeds } from '#dashboard';
@@ -82,6 +83,7 @@ export type HttpNeeds = {
   readonly jobs: Jobs;
   /** Absent: the hub improves no prompts. */
   readonly prompts?: PromptLoader;
-  readonly telemetry: DashboardNeeds['telemetry'];
+  /** Without `audit`, nothing is audited. */
+  readonly telemetry: DashboardNeeds['telemetry'] & { readonly audit?: Audit };
   readonly system: HttpSystem;
 };

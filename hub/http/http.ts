@@ -5,7 +5,7 @@ import type { RequestListener, Server } from 'node:http';
 import { isIPv6 } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { HubError, addressOf, messageOf } from '#core';
-import { createRefusalLog, createRouteAdmission } from './admission.ts';
+import { type RefusalLogNeeds, createRefusalLog, createRouteAdmission } from './admission.ts';
 import { createContainerUsages } from './container-usage.ts';
 import { createFastifyApp } from './fastify-app.ts';
 import {
@@ -15,6 +15,7 @@ import {
   createListener,
 } from './listener.ts';
 import { type GuardOptions, createGuard } from './guard.ts';
+import type { HttpSystem } from './errors.ts';
 import type { HttpNeeds } from './http-needs.ts';
 import { createLogin } from './login.ts';
 import { createPeers } from './peers.ts';
@@ -38,10 +39,17 @@ export type HttpOptions = GuardOptions &
 /** The hub's HTTP server. It listens and answers calls after `start`. */
 export function createHttp(options: HttpOptions, needs: HttpNeeds) {
   const { servers, transports, access = {}, system } = needs;
+  const recordRefusal = needs.telemetry.audit?.recordRefusal;
   const login = createLogin(options, system);
   const guard = createGuard(options, { isLoggedIn: login.isOwner, ...access });
   const peers = createPeers(access.peers ?? { tables: undefined, uid: 0 });
-  const admission = createRouteAdmission(options, { guard, peers, login, system });
+  const admission = createRouteAdmission(options, {
+    guard,
+    peers,
+    login,
+    system,
+    recordRefusal,
+  });
   const usages = createContainerUsages(
     () => servers.all.flatMap(one => [one, ...servers.instances.list(one)]),
     system.clock,
@@ -82,6 +90,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
         servers,
         ...transports,
         ...system,
+        recordRefusal,
         admit: guard.admit,
         peers,
         fallback,
@@ -109,7 +118,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
 
 async function openListener(
   options: HttpOptions,
-  needs: Omit<ListenerNeeds, 'clock'> & HttpNeeds['system'],
+  needs: Omit<ListenerNeeds, 'clock'> & RefusalLogNeeds & Pick<HttpSystem, 'clock'>,
 ) {
   const clients = options.tls?.clients && (await openCertificates(options.tls.clients, needs));
   const tls = options.tls && {
@@ -128,15 +137,15 @@ async function openListener(
 /** Reads the authorities of clients. Rejects with HUB_CONFIG_INVALID if the file has none. */
 async function openCertificates(
   { caFile, isRequired }: NonNullable<NonNullable<HttpOptions['tls']>['clients']>,
-  { clock, log }: HttpNeeds['system'],
+  needs: RefusalLogNeeds & Pick<HttpSystem, 'clock'>,
 ): Promise<ClientCertificates> {
   const { createClientCertificates, readAuthorities } = await import('./client-certificates.ts');
   const text = (await readPem('ROUTER_TLS_CLIENT_CA', caFile)).toString();
-  const logRefusal = createRefusalLog({ log, clock });
+  const logRefusal = createRefusalLog(needs);
   try {
     return {
       authorities: readAuthorities(text),
-      of: createClientCertificates({ isRequired }, clock),
+      of: createClientCertificates({ isRequired }, needs.clock),
       refused: ({ remoteAddress: address }, message) =>
         logRefusal({ address, refusal: { status: 403, message } }),
     };

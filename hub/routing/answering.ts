@@ -5,6 +5,7 @@ import type { Trace } from '#telemetry';
 import {
   type Answerer,
   FailedCall,
+  type MemberSpans,
   type Reply,
   type ResolvedCall,
   type Step,
@@ -33,6 +34,8 @@ export type Observed = {
   readonly serverMs: number;
   /** `ok`; `tool_error` for a result with `isError`; `error` for an error of the server; or a HubError's code. */
   readonly outcome: string;
+  /** The members of the request's params, as spans of `request`. */
+  readonly params: MemberSpans;
   /** The whole message as received. The buffer is not the observer's: its owner may overwrite it later. */
   readonly request: Buffer;
   /** The whole answer as sent. The buffer is not the observer's, like that of `request`. */
@@ -54,9 +57,11 @@ export type AnsweringNeeds = {
   readonly clock: Pick<Clock, 'monotonic' | 'now'>;
   readonly newId: () => string;
   readonly observer?: Observer;
+  /** An observer that also observes `subscriptions/listen`, when the stream ends. */
+  readonly auditor?: Observer | undefined;
 };
 
-/** The method of open subscription streams, which is not observed and does not count as in flight. */
+/** The method of open subscription streams. Only the auditor observes it, and it does not count as in flight. */
 const listenMethod = 'subscriptions/listen';
 
 /** Composes the steps into one function, the first outermost. Absent steps cost nothing. */
@@ -72,7 +77,7 @@ export function compose(steps: readonly (Step | undefined)[], last: Answerer): A
  * and notifies the observer of every reply.
  */
 export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
-  const { clock, observer } = needs;
+  const { clock, observer, auditor } = needs;
   const clientOf = createClientNames();
   const ids = createRequestIds(needs);
   const epochMs = createEpoch(clock);
@@ -127,9 +132,10 @@ export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
   function observed({ call, server, name, decision }: ResolvedCall, reply: Reply): ReplyBytes {
     const { request, session, principal, meta, arrivedMs, trace } = call;
     const { method } = request;
-    if (!observer || method === listenMethod) return reply.bytes;
+    const told = method === listenMethod ? undefined : observer;
+    if (!told && !auditor) return reply.bytes;
     const nowMs = clock.monotonic();
-    observer({
+    const seen: Observed = {
       method,
       name,
       server: server?.config.name,
@@ -142,9 +148,12 @@ export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
       outcome: reply.outcome,
       ...(decision && { decision }),
       request: request.bytes,
+      params: call.params,
       reply: reply.bytes,
       trace,
-    });
+    };
+    auditor?.(seen);
+    told?.(seen);
     return reply.bytes;
   }
 
@@ -185,7 +194,11 @@ export function createEpoch(clock: Pick<Clock, 'monotonic' | 'now'>): (nowMs: nu
 /** Maximum number of errors per second that get an id and a log line: many clients may call a server that is down. */
 const linesPerSecond = 50;
 /** Codes that need no id and no log line. */
-const plain: ReadonlySet<Code> = new Set(['HUB_BREAKER_OPEN', 'HUB_SHUTTING_DOWN']);
+const plain: ReadonlySet<Code> = new Set([
+  'HUB_AUDIT_UNAVAILABLE',
+  'HUB_BREAKER_OPEN',
+  'HUB_SHUTTING_DOWN',
+]);
 
 /** Gives errors that an operator may look up an id: `data.id` for the client, `request` in the log. */
 export function createRequestIds({

@@ -33,6 +33,7 @@ import {
   cancelCall,
   createSessionState,
 } from './session.ts';
+import { type AuditGate, createAuditStep } from './steps/audit.ts';
 import { type PromptSource, createImproveStep } from './steps/improve.ts';
 import { type Permits, createPolicyStep } from './steps/policy.ts';
 import { traced } from './trace.ts';
@@ -56,6 +57,8 @@ export type RouterNeeds = {
   /** Decides which items principals may list and call. Absent: all items. */
   readonly permits?: Permits;
   readonly observer?: Observer;
+  /** The audit log. It also observes `subscriptions/listen`. Absent: calls are not audited. */
+  readonly audit?: AuditGate & { readonly observe: Observer };
   /** Gives each request its place in a trace. Absent: tracing is off. */
   readonly tracer?: Tracer;
 };
@@ -141,10 +144,10 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds) {
   const resumption = createResumption(parts);
   let lastSession = 0;
   const answering = createAnswering(
-    compose([createPolicyStep(needs.permits, catalog)], resolved =>
+    compose([createAuditStep(needs.audit), createPolicyStep(needs.permits, catalog)], resolved =>
       resolved.answer ? resolved.answer() : relay(resolved),
     ),
-    needs,
+    { ...needs, auditor: needs.audit?.observe },
   );
 
   function answer(

@@ -12,4 +12,4 @@ export { type Journal, type JournalDisk, type JournalNeeds, createJournal } from
 export { callTokenFile, readKey, readOrMakeKey } from './key-file.ts';
 export { type Table, createTable } from './table.ts';
 export { type Backlog, type WriteFailure, createBacklog } from './write-failures.ts';
-export { writeWhole } from './write-whole.ts';
+export { syncFolder, writeWhole } from './write-whole.ts';

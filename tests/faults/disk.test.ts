@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, open, readFile, readdir, rename, rm, symlink } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, rename, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -11,49 +11,9 @@ import { describeWithEngine } from '#helpers/engine';
 import { type HubProcess, getJson, states, until } from '#helpers/hub-process';
 import { besideNeighbour } from './neighbour.ts';
 import { becomes, createScene, described, inContainer, recovery } from './scene.ts';
+import { mount, mountProblem } from './small-disk.ts';
 
 const run = promisify(execFile);
-
-type Disk = AsyncDisposable & {
-  /** Writes until there is no room for another byte. */
-  fill(): Promise<void>;
-  free(): Promise<void>;
-};
-
-/** A disk of half a megabyte, in the place of a folder. */
-async function mount(folder: string): Promise<Disk> {
-  await run('mount', ['-t', 'tmpfs', '-o', 'size=512k', 'tmpfs', folder]);
-  const filler = join(folder, 'filler');
-  return {
-    async fill() {
-      const file = await open(filler, 'w');
-      try {
-        for (;;) await file.write(Buffer.alloc(4_096, 'x'));
-      } catch (error) {
-        assert.match(String(error), /ENOSPC/);
-      } finally {
-        await file.close();
-      }
-    },
-    free: async () => await rm(filler),
-    // Also while a hub has files open on it.
-    [Symbol.asyncDispose]: async () => void (await run('umount', ['-l', folder])),
-  };
-}
-
-/** Why no disk can be mounted here; undefined where one can. */
-async function mountProblem(): Promise<string | undefined> {
-  const folder = await mkdtemp(join(tmpdir(), 'agenthub-disk-'));
-  try {
-    const disk = await mount(folder);
-    await disk[Symbol.asyncDispose]();
-    return undefined;
-  } catch {
-    return 'this user may not mount a tmpfs';
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
 
 const servers = { victim: inContainer('stateful.mjs'), steady: inContainer('stateful.mjs') };
 const unwritten = /could not be written/;

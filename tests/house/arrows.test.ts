@@ -11,6 +11,7 @@ const floors: readonly (readonly string[])[] = [
   ['jsonrpc', 'redis'],
   [
     'activity',
+    'audit',
     'broker',
     'cache',
     'config',

@@ -10,6 +10,7 @@ describe('the status of an error', () => {
     ['HUB_REQUEST_INVALID', 400],
     ['HUB_OWNER_ONLY', 403],
     ['HUB_POLICY_DENIED', 403],
+    ['HUB_AUDIT_UNAVAILABLE', 503],
     ['HUB_SERVER_UNKNOWN', 404],
     ['HUB_SERVER_STOPPED', 409],
     ['HUB_BODY_TOO_LARGE', 413],

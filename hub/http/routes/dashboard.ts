@@ -11,6 +11,7 @@ import type { RouteAdmission } from '../admission.ts';
 import { type HttpSystem, reportOf, statusOf } from '../errors.ts';
 import type { Scope } from '../guard.ts';
 import { type Login, cookieName, loginSeconds } from '../login.ts';
+import type { RouteChange } from './audit.ts';
 import { createFollowing, hangUpOf } from './events.ts';
 
 type Options = { readonly token: string | undefined; readonly administration: 'on' | 'off' };
@@ -76,6 +77,19 @@ const routes = [
   keyof Dashboard['handlers'],
   Scope,
 ])[];
+
+/** How the audit log records the actions of pages. `none`: the answer shows something, or is a call with a line of its own. */
+const changes: ReadonlyMap<string, RouteChange | 'none'> = new Map<string, RouteChange | 'none'>([
+  ['callTool', 'none'],
+  ['explain', 'none'],
+  ['beginInstall', { action: 'server_install', members: ['name', 'package'] }],
+  ['clearCache', { action: 'caches_clear', members: ['client'] }],
+  ['start', { action: 'server_start' }],
+  ['stop', { action: 'server_stop' }],
+  ['restart', { action: 'server_restart' }],
+  ['remove', { action: 'server_remove', members: ['purge'] }],
+  ['cancelInstall', { action: 'job_cancel' }],
+]);
 
 /** Routes that are public, because they show no data of the hub. */
 const openRoutes = new Set<string | undefined>([
@@ -161,14 +175,16 @@ export function dashboardRoutes(app: FastifyInstance, options: Options, needs: N
       async (error, request, reply) =>
         await send(request, reply, async () => failureOf(error, request.url, needs)),
     );
-    for (const [method, url, name, needed] of routes)
+    for (const [method, url, name, needed] of routes) {
+      const change = changes.get(name);
       scope.route({
         method,
         url,
-        config: { scope: needed },
+        config: { scope: needed, ...(change && { change }) },
         handler: async (request, reply) =>
           await send(request, reply, (asked, { handlers }) => handlers[name](asked)),
       });
+    }
     scope.get('/dashboard/events', { config: { scope: 'call' } }, async (request, reply) => {
       const { changes } = await load();
       const changed = new Set<Part>();

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { AuditStatus } from '#audit';
 import { type JsonObject, messageOf } from '#core';
 import type { HealthReport, PartHealth } from '#dashboard';
 import type { ModelsStatus } from '#models';
@@ -8,7 +9,10 @@ import type { CallToken } from '../guard.ts';
 import type { ConfigControl, HttpNeeds, PromptHealth, Prompts } from '../http-needs.ts';
 import type { Named } from './input.ts';
 
-type Needs = Pick<HttpNeeds, 'servers' | 'transports' | 'hub' | 'access' | 'prompts' | 'system'>;
+type Needs = Pick<
+  HttpNeeds,
+  'servers' | 'transports' | 'hub' | 'access' | 'prompts' | 'telemetry' | 'system'
+>;
 
 type Engine = HttpNeeds['hub']['engine'];
 
@@ -45,6 +49,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
     const config = hub.config.status();
     const breakers = hub.sharing.status;
     const data = dataPart(await servers.unwritten());
+    const audit = await needs.telemetry.audit?.status();
     const callToken = needs.access?.callToken?.();
     const enabled = servers.all.filter(({ config }) => config.enabled);
     const isNeeded = enabled.some(({ config }) => backendOf(config, engine) === 'docker');
@@ -58,6 +63,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
       breakers.kind !== 'degraded' &&
       prompts?.isWell !== false &&
       data.state === 'up' &&
+      audit?.kind !== 'failing' &&
       !servers.all.some(isDown);
     const answer: HubHealth['answer'] = {
       status: !usable ? 'down' : well ? 'ok' : 'degraded',
@@ -72,6 +78,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
         config: configPart(config),
         breakers: breakersPart(breakers),
         data,
+        ...(audit && { audit: auditPart(audit) }),
         ...(callToken && { calls: callsPart(callToken) }),
         ...prompts?.parts,
       },
@@ -125,6 +132,13 @@ function dataPart([first, ...others]: Awaited<ReturnType<Servers['unwritten']>>)
   const more = others.length > 0 ? `, and ${others.length} more` : '';
   const detail = `${first.file} cannot be written${more}: ${first.reason}. Servers go on; a later run of the hub may not know of them`;
   return partOf('degraded', 'files', detail);
+}
+
+/** Whether each call gets its line in the audit log. */
+function auditPart(status: AuditStatus) {
+  if (status.kind !== 'failing') return partOf(status.kind, 'files');
+  const lost = status.lost > 0 ? `. ${status.lost} lines are lost so far` : '';
+  return partOf('degraded', 'files', `the audit log cannot be written: ${status.reason}${lost}`);
 }
 
 /** Where the state of breakers is stored and shared. */

@@ -4,6 +4,7 @@ import { type GuardNeeds, administered } from '../guard.ts';
 import type { ConfigControl } from '../http-needs.ts';
 import type { Login } from '../login.ts';
 import type { MetricFamiliesNeeds } from '../metric-families.ts';
+import { changing } from './audit.ts';
 import { invalid, refuseBody } from './input.ts';
 
 type Needs = MetricFamiliesNeeds & {
@@ -20,7 +21,7 @@ export function hubRoutes(app: FastifyInstance, needs: Needs): void {
     return { name: 'AgentHub', version: needs.hub.version, paths };
   });
 
-  app.post('/config/reload', administered, async request => {
+  app.post('/config/reload', changing('config_reload', ['allow']), async request => {
     const { allow, ...others } = isObject(request.body) ? request.body : {};
     refuseBody(others, 'POST /config/reload, but for "allow",');
     return await needs.hub.config.reload(namesOf(allow));
@@ -32,7 +33,7 @@ export function hubRoutes(app: FastifyInstance, needs: Needs): void {
     return await reply.header('cache-control', 'no-store').send({ token, why });
   });
 
-  app.post('/login-link', administered, async (request, reply) => {
+  app.post('/login-link', changing('login_link'), async (request, reply) => {
     refuseBody(request.body, 'POST /login-link');
     const { path, lastsMs } = needs.login.createLink();
     const answer = { path, expires_in_seconds: lastsMs / 1000 };

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { JsonObject } from '#core';
 import type { Job, Jobs } from '#jobs';
 import { administered } from '../guard.ts';
+import { changing } from './audit.ts';
 import type { Follow } from './events.ts';
 import { type Identified, refuseBody } from './input.ts';
 
@@ -48,7 +49,7 @@ export function jobRoutes(app: FastifyInstance, jobs: Jobs, follow: Follow): voi
     });
   });
 
-  app.delete<Identified>('/jobs/:id', administered, async request => {
+  app.delete<Identified>('/jobs/:id', changing('job_cancel'), async request => {
     refuseBody(request.body, 'DELETE /jobs/{id}');
     const job = await jobs.cancel(request.params.id);
     return { ...describeJob(job), ...withMessage(job) };

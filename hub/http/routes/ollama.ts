@@ -5,6 +5,7 @@ import type { Enhancement } from '#enhance';
 import { type HttpSystem, reportOf } from '../errors.ts';
 import { administered } from '../guard.ts';
 import type { HttpNeeds } from '../http-needs.ts';
+import { changing } from './audit.ts';
 import { hangUpOf, openEvents, wantsEvents } from './events.ts';
 import { type Named, invalid, readQuery, refuseBody, shown, snakeCased } from './input.ts';
 
@@ -39,7 +40,7 @@ export function ollamaRoutes(app: FastifyInstance, { prompts, system }: Needs): 
     }));
   });
 
-  app.post<Named>('/ollama/models/:name/pull', administered, async (request, reply) => {
+  app.post<Named>('/ollama/models/:name/pull', changing('model_pull'), async (request, reply) => {
     refuseBody(request.body, 'POST /ollama/models/{name}/pull');
     const { name } = request.params;
     if (!modelName.test(name))
@@ -59,7 +60,7 @@ export function ollamaRoutes(app: FastifyInstance, { prompts, system }: Needs): 
     return snakeCased({ l1: exact, l2: semantic ?? null, prompts: counts });
   });
 
-  app.delete('/ollama/cache', administered, async request => {
+  app.delete('/ollama/cache', changing('caches_clear', ['client']), async request => {
     refuseBody(request.body, 'DELETE /ollama/cache');
     const { client } = readQuery(request, ['client']);
     const { enhancer } = await prompts.open();

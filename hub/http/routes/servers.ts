@@ -12,6 +12,7 @@ import type { RouteAdmission } from '../admission.ts';
 import { type HttpSystem, reportOf } from '../errors.ts';
 import { administered } from '../guard.ts';
 import type { HttpNeeds } from '../http-needs.ts';
+import { changing } from './audit.ts';
 import { type EventAnswer, type Follow, hangUpOf, openEvents, wantsEvents } from './events.ts';
 import { type Named, invalid, readFlag, readQuery, refuseBody, snakeCased } from './input.ts';
 
@@ -38,7 +39,7 @@ export function serverRoutes(
   });
 
   const act = (action: string, work: (server: Server) => Promise<unknown>): void => {
-    app.post<Named>(`/servers/:name/${action}`, administered, async request => {
+    app.post<Named>(`/servers/:name/${action}`, changing(`server_${action}`), async request => {
       const server = servers.get(request.params.name);
       refuseBody(request.body, `POST /servers/{name}/${action}`);
       await work(server);
@@ -100,24 +101,34 @@ type InstallNeeds = {
 
 /** `POST /servers/install` and `DELETE /servers/{name}` (spec 1.6). */
 export function installRoutes(app: FastifyInstance, needs: InstallNeeds): void {
-  app.post('/servers/install', administered, async (request, reply) => {
-    const wanted = await readInstallBody(request.body);
-    const signal = hangUpOf(reply);
-    const { name: principal } = needs.admission.principalOf(request);
-    const install = (tell: (progress: InstallProgress) => void) =>
-      needs.installJobs.install(wanted, principal, tell, signal);
-    if (wantsEvents(request)) return await streamInstall(reply, install, needs.system);
-    const installed = await install(() => {});
-    return await reply.code(201).header('location', `/servers/${installed.name}`).send(installed);
-  });
+  app.post(
+    '/servers/install',
+    changing('server_install', ['name', 'package']),
+    async (request, reply) => {
+      const wanted = await readInstallBody(request.body);
+      const signal = hangUpOf(reply);
+      const { name: principal } = needs.admission.principalOf(request);
+      const install = (tell: (progress: InstallProgress) => void) =>
+        needs.installJobs.install(wanted, principal, tell, signal);
+      if (wantsEvents(request)) return await streamInstall(reply, install, needs.system);
+      const installed = await install(() => {});
+      return await reply.code(201).header('location', `/servers/${installed.name}`).send(installed);
+    },
+  );
 
-  app.delete<Named>('/servers/:name', administered, async ({ params, query }) => {
-    const { purge, ...others } = isObject(query) ? query : {};
-    const [other] = Object.keys(others);
-    if (other !== undefined)
-      throw invalid(`${other}: is no parameter of DELETE /servers/{name}; "purge" is the only one`);
-    return await needs.installs.remove(params.name, { purge: readFlag('purge', purge) });
-  });
+  app.delete<Named>(
+    '/servers/:name',
+    changing('server_remove', ['purge']),
+    async ({ params, query }) => {
+      const { purge, ...others } = isObject(query) ? query : {};
+      const [other] = Object.keys(others);
+      if (other !== undefined)
+        throw invalid(
+          `${other}: is no parameter of DELETE /servers/{name}; "purge" is the only one`,
+        );
+      return await needs.installs.remove(params.name, { purge: readFlag('purge', purge) });
+    },
+  );
 }
 
 /**

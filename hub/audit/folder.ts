@@ -1,0 +1,151 @@
+import { type FileHandle, open, readFile, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { errorCodeOf, isObject, tryParseJson } from '#core';
+import { type Position, hashOf, parseLine } from './chain.ts';
+
+/** A file of the log. Its name holds the number of its first line. */
+export type AuditFile = { readonly path: string; readonly firstSeq: number };
+
+const namePattern = /^audit-(\d{12})\.jsonl$/;
+
+export const pathOf = (folder: string, firstSeq: number): string =>
+  join(folder, `audit-${String(firstSeq).padStart(12, '0')}.jsonl`);
+
+/** The files of a folder, oldest first. Empty if there is no folder. */
+export async function listFiles(folder: string): Promise<readonly AuditFile[]> {
+  const names = await unlessMissing(readdir(folder));
+  return (names ?? [])
+    .flatMap(name => {
+      const digits = namePattern.exec(name)?.[1];
+      return digits === undefined ? [] : [{ path: join(folder, name), firstSeq: Number(digits) }];
+    })
+    .sort((one, other) => one.firstSeq - other.firstSeq);
+}
+
+/** The result of reading; undefined if there is no such file. */
+async function unlessMissing<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (errorCodeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * The file with the position of a line that is on the disk, written after each sync. It shows that lines are missing at
+ * the end of the log.
+ */
+export const headFileOf = (folder: string): string => join(folder, 'head');
+
+/** Always of one length, so that it is replaced by one write. */
+export const headText = ({ seq, hash }: Position): string =>
+  `{"seq":"${String(seq).padStart(12, '0')}","hash":"${hash}"}\n`;
+
+/** Undefined if there is no head, or it cannot be read. */
+export async function readHead(folder: string): Promise<Position | undefined> {
+  const text = await unlessMissing(readFile(headFileOf(folder), 'utf8'));
+  const value = text === undefined ? undefined : tryParseJson(text);
+  if (!isObject(value)) return undefined;
+  const { seq, hash } = value;
+  return typeof seq === 'string' && /^\d{12}$/.test(seq) && typeof hash === 'string'
+    ? { seq: Number(seq), hash }
+    : undefined;
+}
+
+const lineFeed = 0x0a;
+/** No line is longer, in bytes. */
+const maxLineBytes = 64 * 1024;
+
+/** The end of a file. */
+export type Tail = {
+  /** The last complete line; undefined if the file has none. */
+  readonly last: Position | undefined;
+  /** Bytes up to the end of the last complete line. */
+  readonly size: number;
+  /** Bytes of a line that was cut off by a crash. */
+  readonly tornBytes: number;
+  /** When the first line was written, in ms since the epoch; undefined if the file has none. */
+  readonly beganAt: number | undefined;
+};
+
+/** Reads the end of a file. A last line that is damaged counts with its hash, after `firstSeq`. */
+export async function readTail(handle: FileHandle, firstSeq: number): Promise<Tail> {
+  const { size: all } = await handle.stat();
+  const from = Math.max(0, all - 2 * maxLineBytes);
+  const bytes = await readAt(handle, from, all - from);
+  const end = bytes.lastIndexOf(lineFeed) + 1;
+  const size = from + end;
+  if (end === 0) return { last: undefined, size, tornBytes: all - size, beganAt: undefined };
+  const start = bytes.subarray(0, end - 1).lastIndexOf(lineFeed) + 1;
+  const text = bytes.subarray(start, end - 1);
+  const head = await readAt(handle, 0, Math.min(all, maxLineBytes));
+  const first = parseLine(head.toString('utf8', 0, head.indexOf(lineFeed)));
+  const beganAt = first && Date.parse(first.at);
+  return {
+    last: { seq: parseLine(text.toString())?.seq ?? firstSeq, hash: hashOf(text) },
+    size,
+    tornBytes: all - size,
+    beganAt: Number.isFinite(beganAt) ? beganAt : undefined,
+  };
+}
+
+export async function readAt(handle: FileHandle, position: number, length: number) {
+  const buffer = Buffer.alloc(length);
+  const { bytesRead } = await handle.read(buffer, 0, length, position);
+  return buffer.subarray(0, bytesRead);
+}
+
+const chunkBytes = 64 * 1024;
+
+/** The complete lines of a file from its end, in groups: other work goes on between two groups. */
+export async function* readBackward(path: string): AsyncGenerator<readonly string[]> {
+  const handle = await unlessMissing(open(path));
+  // A rotation may have removed the file.
+  if (!handle) return;
+  try {
+    let at = (await handle.stat()).size;
+    let rest: Buffer = Buffer.alloc(0);
+    let isTail = true;
+    while (at > 0) {
+      const length = Math.min(chunkBytes, at);
+      at -= length;
+      let bytes: Buffer = Buffer.concat([await readAt(handle, at, length), rest]);
+      if (isTail) bytes = bytes.subarray(0, bytes.lastIndexOf(lineFeed) + 1);
+      isTail &&= bytes.length === 0;
+      const first = at === 0 ? 0 : bytes.indexOf(lineFeed) + 1;
+      rest = bytes.subarray(0, first);
+      yield bytes.toString('utf8', first).split('\n').slice(0, -1).reverse();
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A line as bytes; `isTorn` if the file ends before its line feed. */
+export type RawLine = { readonly bytes: Buffer; readonly isTorn: boolean };
+
+/** The lines of a file from its beginning, in groups. */
+export async function* readForward(path: string): AsyncGenerator<readonly RawLine[]> {
+  const handle = await open(path);
+  try {
+    let rest: Buffer = Buffer.alloc(0);
+    for (let at = 0; ;) {
+      const read = await readAt(handle, at, chunkBytes);
+      if (read.length === 0) break;
+      at += read.length;
+      const bytes: Buffer = Buffer.concat([rest, read]);
+      const lines: RawLine[] = [];
+      let start = 0;
+      for (let end = bytes.indexOf(lineFeed); end >= 0; end = bytes.indexOf(lineFeed, start)) {
+        lines.push({ bytes: bytes.subarray(start, end), isTorn: false });
+        start = end + 1;
+      }
+      rest = bytes.subarray(start);
+      yield lines;
+    }
+    if (rest.length > 0) yield [{ bytes: rest, isTorn: true }];
+  } finally {
+    await handle.close();
+  }
+}

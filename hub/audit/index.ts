@@ -1,0 +1,11 @@
+export {
+  type Audit,
+  type AuditNeeds,
+  type AuditOptions,
+  type AuditStatus,
+  createAudit,
+} from './audit.ts';
+export type { AuditedChange, AuditedRefusal } from './body.ts';
+export { type AuditLine, parseLine } from './chain.ts';
+export { type AuditFilter, createMatcher } from './read.ts';
+export { verifyAudit } from './verify.ts';

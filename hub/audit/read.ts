@@ -1,0 +1,103 @@
+import { type Code, codes } from '#core';
+import { type AuditLine, parseLine } from './chain.ts';
+import { listFiles, readBackward } from './folder.ts';
+
+/** Selects lines. A line must match every field that is set. */
+export type AuditFilter = {
+  /** Policy name of a principal. */
+  readonly client?: string | undefined;
+  readonly server?: string | undefined;
+  /** Name of a tool or prompt, or URI of a resource, with `*` for any characters. */
+  readonly tool?: string | undefined;
+  /** Only refused calls and requests. */
+  readonly isDenied?: boolean;
+  /** Only lines of calls that were answered, and of changes made, since this time, in ms since the epoch. */
+  readonly since?: number | undefined;
+};
+
+export type PageOptions = {
+  readonly limit: number;
+  /** Only lines with smaller numbers. */
+  readonly before?: number | undefined;
+};
+
+export type AuditPage = {
+  /** Newest first. */
+  readonly lines: readonly AuditLine[];
+  /** Continues with older lines as `before`; undefined if there are none. */
+  readonly next: number | undefined;
+};
+
+/** Lines that one page reads at most: it may match few of them. */
+const maxRead = 50_000;
+
+/** Reads lines of the log in a folder, newest first. Lines that cannot be read are left out: `verifyAudit` names them. */
+export async function readPage(
+  folder: string,
+  filter: AuditFilter,
+  { limit, before = Infinity }: PageOptions,
+): Promise<AuditPage> {
+  const matches = createMatcher(filter);
+  const lines: AuditLine[] = [];
+  let read = 0;
+  let last = before;
+  for (const { path, firstSeq } of (await listFiles(folder)).toReversed()) {
+    if (firstSeq >= before) continue;
+    for await (const group of readBackward(path))
+      for (const text of group) {
+        const line = parseLine(text);
+        if (!line || line.seq >= before) continue;
+        if (filter.since !== undefined && endOf(line) < filter.since)
+          return { lines, next: undefined };
+        if (lines.length === limit || read === maxRead) return { lines, next: last };
+        read++;
+        last = line.seq;
+        if (matches(line)) lines.push(line);
+      }
+  }
+  return { lines, next: undefined };
+}
+
+/** When a line was queued, in ms since the epoch. Lines are in this order. */
+const endOf = ({ at, duration_ms: duration }: AuditLine): number =>
+  Date.parse(at) + (typeof duration === 'number' ? duration : 0);
+
+/** Whether an outcome says that a call was refused and not tried: by policy, limits or the hub's state. */
+export function isDenied(outcome: string): boolean {
+  if (!isCode(outcome)) return false;
+  const kind = codes[outcome];
+  return kind === 'forbidden' || kind === 'overloaded' || outcome === 'HUB_AUDIT_UNAVAILABLE';
+}
+
+const isCode = (text: string): text is Code => Object.hasOwn(codes, text);
+
+/** A predicate for all fields of a filter except `since`. */
+export function createMatcher({
+  client,
+  server,
+  tool,
+  isDenied: deniedOnly = false,
+}: AuditFilter): (line: AuditLine) => boolean {
+  const pattern = tool === undefined ? undefined : patternOf(tool);
+  return line =>
+    (client === undefined || line['principal'] === client) &&
+    (server === undefined || serverOf(line) === server) &&
+    (!pattern || namesOf(line).some(name => pattern.test(name))) &&
+    (!deniedOnly || wasDenied(line));
+}
+
+const wasDenied = ({ kind, decision, outcome }: AuditLine): boolean =>
+  kind === 'refusal' || decision === 'deny' || (typeof outcome === 'string' && isDenied(outcome));
+
+/** The server of a call, and that of an administrative change. */
+const serverOf = ({ kind, server, target }: AuditLine): unknown =>
+  kind === 'change' ? target : server;
+
+/** The names of what a call used: as the client wrote it, and with the server before it. */
+function namesOf({ name, server }: AuditLine): readonly string[] {
+  if (typeof name !== 'string') return [];
+  return typeof server === 'string' ? [name, `${server}_${name}`] : [name];
+}
+
+const patternOf = (text: string): RegExp =>
+  new RegExp(`^${text.replaceAll(/[^\w*]/g, String.raw`\$&`).replaceAll('*', '.*')}$`, 's');

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { describeKeys } from './server-schema.ts';
+
+const dayMs = 86_400_000;
+
+export const auditSchema = describeKeys(
+  z.strictObject({
+    enabled: z.boolean().default(true),
+    max_bytes: z
+      .int()
+      .min(64 * 2 ** 10)
+      .max(2 ** 30)
+      .default(8 * 2 ** 20),
+    max_age_days: z.number().positive().max(3_650).default(30),
+    keep: z.int().min(1).max(10_000).default(8),
+    on_failure: z.enum(['refuse', 'continue']).default('continue'),
+  }),
+  {
+    enabled: 'false: no audit log is written. Default: true.',
+    max_bytes:
+      'Maximum size of a file of the audit log in bytes. The log continues in another file then. Default: 8388608.',
+    max_age_days:
+      'Maximum age of the first line of a file in days. The log continues in another file then. Default: 30.',
+    keep: 'Number of files of the audit log. The oldest are removed. Default: 8.',
+    on_failure:
+      'What happens to calls while the audit log cannot be written, as on a full disk. "continue": calls go on, and the log says later how many lines are missing. "refuse": calls are refused with HUB_AUDIT_UNAVAILABLE. Default: "continue".',
+  },
+);
+
+/** `audit` of the config. */
+export type AuditConfig = {
+  readonly enabled: boolean;
+  readonly maxBytes: number;
+  readonly maxAgeMs: number;
+  readonly keep: number;
+  readonly onFailure: 'refuse' | 'continue';
+};
+
+/** Converts the written options. Absent: the defaults. */
+export function readAudit(written: z.output<typeof auditSchema> | undefined): AuditConfig {
+  const {
+    enabled,
+    max_bytes: maxBytes,
+    max_age_days: maxAgeDays,
+    keep,
+    on_failure: onFailure,
+  } = written ?? auditSchema.parse({});
+  return { enabled, maxBytes, maxAgeMs: maxAgeDays * dayMs, keep, onFailure };
+}

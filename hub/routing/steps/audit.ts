@@ -1,0 +1,21 @@
+import { retryable } from '#core';
+import type { Step } from '../call.ts';
+
+/** The audit log, as far as calls depend on it. */
+export type AuditGate = {
+  /** Whether calls of this method must be refused now, because the log cannot be written. */
+  refuses(method: string): boolean;
+};
+
+/** Refuses calls while the audit log cannot be written and the config says so. Undefined without an audit log. */
+export function createAuditStep(audit: AuditGate | undefined): Step | undefined {
+  if (!audit) return undefined;
+  return (resolved, next) => {
+    if (audit.refuses(resolved.call.request.method))
+      throw retryable(
+        'HUB_AUDIT_UNAVAILABLE',
+        'the audit log cannot be written, and "audit.on_failure" is "refuse": calls are refused until there is room on the disk of the data folder. GET /health says more',
+      );
+    return next(resolved);
+  };
+}
