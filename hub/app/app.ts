@@ -15,6 +15,7 @@ import type { Redaction } from '#telemetry';
 import { maxMessageBytes, openStdio } from '#transports';
 import { collectGarbage, createIdleGc } from './idle-gc.ts';
 import { wireAudit } from './wire-audit.ts';
+import { countCalls, findStdioClient, wireClients } from './wire-clients.ts';
 import { type ConfigFiles, createConfiguration } from './wire-config.ts';
 import { wireObservers } from './wire-observers.ts';
 import { createPrompts, withRules } from './wire-prompts.ts';
@@ -87,6 +88,9 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     redaction,
     hubVersion: version,
   });
+  const clients = await wireClients({ ...system, settings, dataDir, source });
+  const stdioClient =
+    options.stdio && findStdioClient(options.environment['AGENTHUB_CLIENT'], clients);
   const { all, shown } = addBuiltins(servers, {
     clock,
     hubVersion: version,
@@ -101,6 +105,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     ...system,
     servers: () => all.all.map(server => server.config.name),
     families: () => http.measure(),
+    count: countCalls(clients),
     redaction,
   });
   const router = createRouter(() => source.current.naming, {
@@ -135,13 +140,18 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     system,
     settings,
     dataDir,
-    backlog,
+    clients,
     router,
     servers,
     source,
     place,
     exposure: docker.exposure,
-    listed: begun.promise.then(() => servers.settled(firstListsMs, signal)).catch(() => undefined), // The start was cancelled, so nothing waits any more.
+    saving: {
+      backlog,
+      listed: begun.promise
+        .then(() => servers.settled(firstListsMs, signal))
+        .catch(() => undefined), // The start was cancelled, so nothing waits any more.
+    },
   });
   const { callToken } = transports;
   const probe = () => docker.probe(AbortSignal.timeout(probeMs));
@@ -164,6 +174,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
         residentBytes: () => process.memoryUsage.rss(),
       },
       access: {
+        clients,
         ...(callToken && { callToken: callToken.current }),
         // With the token every user may call.
         ...(settings.token === undefined && usersOfPeers()),
@@ -224,7 +235,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       options.stdio,
       'all',
       { maxMessageBytes, graceMs: stdioGraceMs },
-      { connections: transports.connections, clock },
+      { connections: transports.connections, clock, principal: stdioClient },
     );
   const started = opened.move();
   const address = listens ? http.url : undefined;

@@ -10,6 +10,8 @@ type Needs = {
   readonly servers: () => readonly string[];
   /** The measured values, for the exporter. */
   readonly families: OtlpNeeds['families'];
+  /** Counts calls by client. */
+  readonly count: Observer;
   readonly redaction: Redaction;
   readonly clock: Clock;
   readonly log: Log;
@@ -26,7 +28,7 @@ const activityBounds = {
 export async function wireObservers(
   { otlp }: Pick<Settings, 'otlp'>,
   version: string,
-  { servers, families, redaction, clock, log }: Needs,
+  { servers, families, count, redaction, clock, log }: Needs,
 ) {
   const activity = createActivity(activityBounds, { redaction });
   const metrics = createMetrics({ clock, servers });
@@ -48,6 +50,7 @@ export async function wireObservers(
   /** Called with each call when it is answered. */
   const observe: Observer = call => {
     metrics.record(call);
+    count(call);
     activity.record(call);
     telemetry?.record(call);
   };

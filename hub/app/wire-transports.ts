@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { NamedClients } from '#access';
 import type { Settings } from '#config';
 import type { Clock, Event, Log } from '#core';
 import type { Endpoint, Router } from '#routing';
@@ -20,13 +21,17 @@ import { collectGarbage, createRelief } from './idle-gc.ts';
 type Needs = Omit<CallTokenNeeds, 'log'> & {
   readonly settings: Pick<Settings, 'token' | 'limits'>;
   readonly dataDir: Pick<DataDir, 'path' | 'secret' | 'hubId' | 'ownerKey'>;
-  readonly backlog: Backlog;
   readonly source: { readonly changed: Event<unknown> };
+  readonly clients: Pick<NamedClients, 'digestOf' | 'ended' | 'regranted'>;
   readonly router: Router;
   /** The servers of the config. */
   readonly servers: Servers;
-  /** Resolves when the servers of the start have come up or failed. Never rejects. */
-  readonly listed: Promise<void>;
+  /** What saved sessions need. */
+  readonly saving: {
+    readonly backlog: Backlog;
+    /** Resolves when the servers of the start have come up or failed. Never rejects. */
+    readonly listed: Promise<void>;
+  };
   readonly system: { readonly clock: Clock; readonly log: Log; readonly newId: () => string };
 };
 
@@ -53,7 +58,8 @@ export async function wireTransports({ listens }: { readonly listens: boolean },
   const ids = createSessionIds({
     secret: dataDir.secret,
     hubId: dataDir.hubId,
-    credentialOf({ name }) {
+    credentialOf({ kind, name }) {
+      if (kind === 'client') return needs.clients.digestOf(name);
       if (name === 'owner') return dataDir.ownerKey;
       return name === 'token' ? (settings.token ?? callToken?.current()?.token) : undefined;
     },
@@ -63,11 +69,11 @@ export async function wireTransports({ listens }: { readonly listens: boolean },
     {
       clock,
       ids,
-      listed: needs.listed,
+      listed: needs.saving.listed,
       openJournal: snapshot =>
         createJournal(
           { file: join(dataDir.path, sessionsFile), maxBytes: maxSessionsBytes, snapshot },
-          { log, backlog: needs.backlog },
+          { log, backlog: needs.saving.backlog },
         ),
     },
   );
@@ -83,6 +89,10 @@ export async function wireTransports({ listens }: { readonly listens: boolean },
   const end = (endpoint: Endpoint, reason: string) => {
     for (const clients of all) clients.end(endpoint, reason);
   };
+  needs.clients.ended(({ principal, reason }) => {
+    for (const clients of all) clients.endOf(principal, reason);
+  });
+  needs.clients.regranted(principal => connections.regrant(principal));
   servers.removed(server => end(server, 'its server was removed'));
   const callToken =
     settings.token === undefined && listens

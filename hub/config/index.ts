@@ -1,5 +1,6 @@
 export { readAudit } from './audit-schema.ts';
 export type { Config, Naming } from './config.ts';
+export type { ClientConfig } from './clients.ts';
 export { whyNoClientName } from './clients-schema.ts';
 export type { LocalLaunch, RemoteLaunch, ServerConfig } from './normalize.ts';
 export type { PackageSpec } from './package-spec.ts';

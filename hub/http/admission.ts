@@ -2,13 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuditedRefusal } from '#audit';
 import type { Clock, Code, Log } from '#core';
-import type { Principal } from '#policy';
+import type { NamedClients } from '#access';
+import { type Principal, isSamePrincipal } from '#policy';
 import { type Guard, type Scope, guardedRequest } from './guard.ts';
-import type { Login } from './login.ts';
+import { type Login, createThrottle } from './login.ts';
 import type { GuardRefusal } from './origins.ts';
 import type { Peers } from './peers.ts';
 
-type Options = { readonly token: string | undefined; readonly allowedOrigins: readonly string[] };
+type Options = { readonly allowedOrigins: readonly string[] };
 
 type Needs = {
   readonly guard: Guard;
@@ -17,6 +18,8 @@ type Needs = {
   readonly system: { readonly clock: Pick<Clock, 'monotonic'>; readonly log: Log };
   /** Records a refused request in the audit log, at most as often as it is logged. */
   readonly recordRefusal?: ((refusal: AuditedRefusal) => void) | undefined;
+  /** Undefined: there are no clients by name. */
+  readonly clients?: Pick<NamedClients, 'ended'> | undefined;
 };
 
 export type RouteAdmission = ReturnType<typeof createRouteAdmission>;
@@ -24,21 +27,28 @@ export type RouteAdmission = ReturnType<typeof createRouteAdmission>;
 /** Asks the guard about requests to routes, and answers refused ones and preflights. */
 export function createRouteAdmission(options: Options, needs: Needs) {
   const { guard, peers, login, system } = needs;
+  const answers = createClientAnswers(needs.clients);
   const cors = createCors(options.allowedOrigins);
   const logRefusal = createRefusalLog({ ...system, recordRefusal: needs.recordRefusal });
+  /** Of its own: a client with an old token must not keep people from logging in. */
+  const callThrottle = createThrottle(system, 'a call with a wrong token was refused');
   const check = ({ raw, url }: FastifyRequest, scope: Scope) =>
     guard.check(guardedRequest(raw, peers.of(raw.socket), isOfDashboard(url)), scope);
   /** Principals of the requests that are being answered. */
   const principals = new WeakMap<IncomingMessage, Principal>();
   const scopeOf = ({ routeOptions }: FastifyRequest) => routeOptions.config.scope ?? 'call';
 
-  /** How long a client that sent a wrong key must wait, in milliseconds. The right key is always admitted. */
-  function waitOf(request: FastifyRequest, isForOwner: boolean): number {
+  /** How long a client that sent a wrong token must wait, in milliseconds. The right one is always admitted. */
+  function waitOf(request: FastifyRequest, scope: Scope, caller: Principal | undefined): number {
     if (request.headers.authorization === undefined) return 0;
-    // A client may send the token for calls everywhere.
-    if (options.token !== undefined && isForOwner) return 0;
-    const waitMs = login.throttle.waitMs(request.ip);
-    login.throttle.failed(request.ip, 'key');
+    // A client may send its token for calls everywhere.
+    if (caller && !(caller.kind === 'local' && caller.name === 'local')) return 0;
+    const { throttle, way } =
+      scope === 'call'
+        ? ({ throttle: callThrottle, way: 'call' } as const)
+        : ({ throttle: login.throttle, way: 'key' } as const);
+    const waitMs = throttle.waitMs(request.ip);
+    throttle.failed(request.ip, way);
     return waitMs;
   }
 
@@ -64,17 +74,21 @@ export function createRouteAdmission(options: Options, needs: Needs) {
     refuse(request: FastifyRequest, reply: FastifyReply): boolean {
       const scope = scopeOf(request);
       const { refusal, principal } = check(request, scope);
-      if (principal) principals.set(request.raw, principal);
+      if (principal) {
+        principals.set(request.raw, principal);
+        if (principal.kind === 'client') answers.add(reply.raw, principal);
+      }
       // Browsers send no token with a preflight.
       if (!refusal || (refusal.status === 401 && cors.isPreflight(request.raw))) return false;
-      const isForOwner = scope === 'administer' && check(request, 'call').refusal === undefined;
+      const caller = scope === 'administer' ? check(request, 'call').principal : undefined;
+      const isForOwner = caller !== undefined;
       // The dashboard says how to log in.
       if ((refusal.status === 401 || isForOwner) && isOfDashboard(request.url)) return false;
       // The query may hold the secret of a login link.
       const path = request.url.split('?')[0] ?? '';
       logRefusal({ address: request.ip, method: request.method, url: path, refusal });
       const isUnauthorized = refusal.status === 401;
-      const waitMs = isUnauthorized && scope === 'administer' ? waitOf(request, isForOwner) : 0;
+      const waitMs = isUnauthorized ? waitOf(request, scope, caller) : 0;
       if (isUnauthorized)
         reply.header('www-authenticate', scope === 'call' ? 'Bearer' : 'Bearer scope="administer"');
       if (waitMs > 0) reply.header('retry-after', String(Math.ceil(waitMs / 1000)));
@@ -82,6 +96,25 @@ export function createRouteAdmission(options: Options, needs: Needs) {
       const body = refusalBody(request.url, refusal.message, code);
       reply.code(waitMs > 0 ? 429 : refusal.status).send(body);
       return true;
+    },
+  };
+}
+
+/** The answers to clients by name that are being sent. Streams end with the token of their client. */
+function createClientAnswers(clients: Needs['clients']) {
+  const open = new Map<ServerResponse, Principal>();
+  clients?.ended(({ principal }) => {
+    const ended = Array.from(open).filter(([, other]) => isSamePrincipal(other, principal));
+    // The transports send their last messages in this turn. An answer that has not begun ends by itself.
+    setImmediate(() => {
+      for (const [response] of ended) if (response.headersSent) response.destroy();
+    });
+  });
+  return {
+    add(response: ServerResponse, principal: Principal): void {
+      if (open.has(response)) return;
+      open.set(response, principal);
+      response.once('close', () => open.delete(response));
     },
   };
 }

@@ -9,6 +9,7 @@ import { type HttpSystem, problemOf, reportOf, retryAfter, statusOf } from './er
 import type { HttpNeeds } from './http-needs.ts';
 import type { Login } from './login.ts';
 import { auditChanges, auditRoutes } from './routes/audit.ts';
+import { clientRoutes } from './routes/clients.ts';
 import { activityRoutes } from './routes/activity.ts';
 import { dashboardRoutes } from './routes/dashboard.ts';
 import { createFollowing } from './routes/events.ts';
@@ -63,6 +64,10 @@ export async function createFastifyApp(options: Options, needs: HttpNeeds, parts
     admission.mark(request, reply);
     if (admission.refuse(request, reply) || admission.answerPreflight(request, reply)) return reply;
   });
+  // A body may have taken minutes, in which a token can be revoked.
+  app.addHook('preHandler', async (request, reply) => {
+    if (request.body !== undefined && admission.refuse(request, reply)) return reply;
+  });
   app.setErrorHandler(sendError);
   refuseUnknown(app);
   registerRoutes(app, options, needs, parts);
@@ -106,6 +111,10 @@ function registerRoutes(
   const { hub, jobs, prompts, system, telemetry } = others;
   if (telemetry.audit) auditChanges(app, telemetry.audit, admission);
   hubRoutes(app, { ...needs, login, usages });
+  const { clients, callToken } = needs.access ?? {};
+  const needsToken = () =>
+    options.token !== undefined || clients?.isRequired === true || callToken?.() !== undefined;
+  if (clients) clientRoutes(app, { clients, needsToken });
   const health = healthRoutes(app, needs);
   serverRoutes(app, needs);
   const follow = createFollowing(system.clock, followed);

@@ -1,5 +1,6 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { NamedClients } from '#access';
 import type { Principal } from '#policy';
 import {
   type GuardRefusal,
@@ -40,13 +41,13 @@ export type GuardNeeds = {
   readonly isLoggedIn: (headers: IncomingHttpHeaders) => boolean;
   /** Read at every request, so that a reload can ask for a token or revoke it. */
   readonly callToken: () => CallToken | undefined;
-  /** The client of this name, whether the config contains it or not. The name is valid. */
-  readonly clientNamed: (name: string) => Principal;
+  /** Undefined: there are no clients by name. Read at every request. */
+  readonly clients: Pick<NamedClients, 'find' | 'isRequired' | 'principalOf'> | undefined;
 };
 
 /** A request as the guard sees it, from each reader of requests (plain posts, Node's HTTP, upgrades). */
 export type GuardedRequest = RequestOrigin & {
-  /** The digest of the Authorization header. It depends on the head alone, so it may be kept with a parsed head. */
+  /** The digest of the bearer token. It depends on the head alone, so it may be kept with a parsed head. */
   readonly credentials: Buffer | undefined;
   readonly peer: Peer;
 };
@@ -63,16 +64,13 @@ export type Guard = ReturnType<typeof createGuard>;
  * 127.0.0.1 (DNS rebinding), so Host and Origin are checked first (MCP 2025-11-25, transports, security
  * warning); then the credentials that the scope needs.
  *
- * Without a token, calls are open to the hub's own user on loopback, and a bearer token that a client
- * sends all the same is ignored: clients keep a token in their files after the setting is gone.
+ * The token of a client by name makes it that client. Without a token, calls are open to the hub's own user on loopback,
+ * and an unknown bearer token is ignored: clients keep a token in their files after the setting is gone. The token of a
+ * client that was revoked is refused, because its owner must not go on under another name.
  */
 export function createGuard(
   options: GuardOptions,
-  {
-    isLoggedIn = () => false,
-    callToken = () => undefined,
-    clientNamed = unlistedClient,
-  }: Partial<GuardNeeds> = {},
+  { isLoggedIn = () => false, callToken = () => undefined, clients }: Partial<GuardNeeds> = {},
 ) {
   const refuseOrigin = createOrigins(options);
   const ownerKey = bearerDigest(options.ownerKey);
@@ -81,22 +79,35 @@ export function createGuard(
   const owner = admitted('owner', options.administration === 'on');
   const tokenHolder = admitted('token', false);
   const local = admitted('local', false);
+  const ofClients = new WeakMap<Principal, GuardDecision>();
   let madeToken: string | undefined;
   let madeDigest: Buffer | undefined;
 
+  function decisionOf(principal: Principal): GuardDecision {
+    const known = ofClients.get(principal);
+    if (known) return known;
+    const decision = { principal, refusal: undefined };
+    ofClients.set(principal, decision);
+    return decision;
+  }
+
   /** The client that a certificate names. A token beside it must name no other client. */
   function decideCertified(name: string, { credentials }: GuardedRequest): GuardDecision {
-    if (credentials && !isSame(credentials, token ?? madeDigest))
+    const known = credentials && clients?.find(credentials);
+    const isOwn = known ? known.principal?.name === name : isSame(credentials, token ?? madeDigest);
+    if (credentials && !isOwn)
       return refused(
         403,
         `the certificate of this connection names the client ${JSON.stringify(name)}, and the bearer token is not of that client. Send only one of them, or both of one client`,
       );
-    return { principal: clientNamed(name), refusal: undefined };
+    return decisionOf(clients?.principalOf(name) ?? unlistedClient(name));
   }
 
   function decideCall(request: GuardedRequest): GuardDecision {
     const { credentials, headers, peer } = request;
     if (isSame(credentials, ownerKey)) return owner;
+    const known = credentials && clients?.find(credentials);
+    if (known && !known.principal) return revoked(known.name);
     const made = token ? undefined : callToken();
     if (made && made.token !== madeToken) {
       madeToken = made.token;
@@ -106,16 +117,12 @@ export function createGuard(
       return isLoggedIn(headers) && peer.kind !== 'refused'
         ? owner
         : decideCertified(peer.certificate, request);
-    if (token || made) {
-      if (isSame(credentials, token ?? madeDigest)) return tokenHolder;
+    if (known?.principal) return decisionOf(known.principal);
+    if (token || made || clients?.isRequired === true) {
+      if (isSame(credentials, token ?? (made && madeDigest))) return tokenHolder;
       // A login of another user's process makes calls, but administers nothing (see below).
       if (isLoggedIn(headers)) return peer.kind === 'refused' ? tokenHolder : owner;
-      return refused(
-        401,
-        made
-          ? `Authorization must be "Bearer" and the hub's token for calls: ${made.why}. Run \`agenthub connect\` again, which writes the token into the files of clients`
-          : 'Authorization must be "Bearer" and the hub\'s token',
-      );
+      return refused(401, whyUnauthorized(made));
     }
     if (peer.kind === 'refused')
       return refused(
@@ -135,6 +142,10 @@ export function createGuard(
         'administration is "off" in this hub\'s settings: change its files instead',
       );
     if (isSame(credentials, ownerKey)) return owner;
+    const known = credentials && clients?.find(credentials);
+    const isOwnToken = known?.name === (peer.certificate ?? known?.name);
+    if (isOwnToken && known?.principal?.grants.administer === true)
+      return decisionOf(known.principal);
     if (isLoggedIn(headers)) {
       if (peer.kind !== 'refused') return owner;
       // Browsers send cookies to all ports of a host, so a page of another user's process gets them too.
@@ -148,6 +159,14 @@ export function createGuard(
       401,
       "this needs the owner's key as bearer token, or a login to the dashboard. The `agenthub` command reads the key by itself; `agenthub open` logs a browser in",
     );
+  }
+
+  function whyUnauthorized(made: CallToken | undefined): string {
+    if (made)
+      return `Authorization must be "Bearer" and the hub's token for calls: ${made.why}. Run \`agenthub connect\` again, which writes the token into the files of clients`;
+    return token
+      ? 'Authorization must be "Bearer" and the hub\'s token'
+      : 'Authorization must be "Bearer" and the token of a client: the config requires tokens. Run `agenthub connect` again, which writes one into the file of the client, or make one with `agenthub token create NAME`';
   }
 
   /** Called for every request, immediately before it is executed. The decision must not be kept. */
@@ -179,9 +198,15 @@ export function guardedRequest(
   return { method, target: url, headers, hostCount, credentials, peer, takesForms };
 }
 
-/** The digest of an Authorization header, whose scheme may be written in any case (RFC 9110, section 11.1). */
-export const credentialsOf = ({ authorization }: IncomingHttpHeaders): Buffer | undefined =>
-  authorization === undefined ? undefined : digest(authorization.replace(/^bearer +/i, 'Bearer '));
+/** Of another scheme than Bearer: no token has this digest. */
+const noBearer = randomBytes(32);
+
+/** The digest of the token in an Authorization header, whose scheme may be in any case (RFC 9110, section 11.1). */
+export function credentialsOf({ authorization }: IncomingHttpHeaders): Buffer | undefined {
+  if (authorization === undefined) return undefined;
+  const [, token] = /^bearer +(.+)$/i.exec(authorization) ?? [];
+  return token === undefined ? noBearer : digest(token);
+}
 
 /** Digests have equal lengths, so the time of a comparison reveals nothing about the token. */
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
@@ -202,8 +227,14 @@ const refused = (status: GuardRefusal['status'], message: string): GuardDecision
   refusal: { status, message },
 });
 
+const revoked = (name: string) =>
+  refused(
+    401,
+    `the token of ${name} was revoked or replaced. Run \`agenthub connect\` again, or make another one with \`agenthub token create ${name}\``,
+  );
+
 const bearerDigest = (token: string | undefined) =>
-  token === undefined ? undefined : digest(`Bearer ${token}`);
+  token === undefined ? undefined : digest(token);
 
 const isSame = (presented: Buffer | undefined, expected: Buffer | undefined): boolean =>
   presented !== undefined && expected !== undefined && timingSafeEqual(presented, expected);

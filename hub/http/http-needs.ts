@@ -1,4 +1,5 @@
 import type { Audit } from '#audit';
+import type { NamedClients } from '#access';
 import type { RulesStatus } from '#config';
 import type { JsonObject } from '#core';
 import type { DashboardNeeds } from '#dashboard';
@@ -76,8 +77,11 @@ export type HttpNeeds = {
   readonly router: Router;
   readonly transports: HttpTransports;
   readonly hub: HubParts;
-  /** Logins and the made token, if there are any; without `peers`, the users of connections are not checked. */
-  readonly access?: Partial<GuardNeeds> & { readonly peers?: PeersNeeds };
+  /** Logins, clients and the made token, if there are any; without `peers`, the users of connections are not checked. */
+  readonly access?: Partial<Omit<GuardNeeds, 'clients'>> & {
+    readonly clients?: NamedClients;
+    readonly peers?: PeersNeeds;
+  };
   /** Absent: servers can be installed and removed in the config file only. */
   readonly installs?: Pick<Installs, 'install' | 'remove' | 'review'>;
   readonly jobs: Jobs;

@@ -49,6 +49,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
     login,
     system,
     recordRefusal,
+    clients: access.clients,
   });
   const usages = createContainerUsages(
     () => servers.all.flatMap(one => [one, ...servers.instances.list(one)]),

@@ -82,9 +82,12 @@ export function createListener(
     const principal = endpoint === undefined ? undefined : admit(request);
     if (endpoint === undefined || !principal) needs.fallback(request, response);
     else
-      readBody(request, length, body =>
-        needs.streamable.handle(request, response, body, endpoint, principal),
-      );
+      readBody(request, length, body => {
+        // The body may have taken minutes, in which a token can be revoked.
+        const now = admit(request);
+        if (now) needs.streamable.handle(request, response, body, endpoint, now);
+        else needs.fallback(request, response);
+      });
   };
   /**
    * The endpoint and the principal of an upgrade to WebSocket. Undefined if the guard refuses it, if it offers another
@@ -118,7 +121,7 @@ export function createListener(
   server.on('upgrade', (request, socket, head) => {
     const upgrade = upgradeOf(request);
     if (upgrade)
-      needs.webSockets.accept(request, socket, head, upgrade.endpoint, upgrade.principal);
+      needs.webSockets.accept(request, socket, head, upgrade.endpoint, () => admit(request));
     else socket.destroy();
   });
   // With TLS, Node reads all connections.

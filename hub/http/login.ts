@@ -25,7 +25,7 @@ export function createLogin(options: Options, needs: Needs) {
   const { token } = options;
   const cookies = createCookies(options, needs);
   const links = createLinks(needs);
-  const throttle = createThrottle(needs);
+  const throttle = createThrottle(needs, 'a login failed');
 
   return {
     scopeOf: cookies.scopeOf,
@@ -121,11 +121,13 @@ function createLinks({ clock }: Needs) {
   };
 }
 
+type ThrottleNeeds = { readonly clock: Pick<Clock, 'monotonic'>; readonly log: Log };
+
 /**
  * Counts failed logins by address. Each is logged until the address must wait, so that an address adds at most
  * `maxFailures` lines in a minute to the log.
  */
-function createThrottle({ clock, log }: Needs) {
+export function createThrottle({ clock, log }: ThrottleNeeds, message: string) {
   const failures = new Map<string, { count: number; readonly until: number }>();
 
   function recent(address: string) {
@@ -141,13 +143,13 @@ function createThrottle({ clock, log }: Needs) {
       const found = recent(address);
       return found && found.count >= maxFailures ? found.until - clock.monotonic() : 0;
     },
-    failed(address: string, way: 'link' | 'token' | 'key'): void {
+    failed(address: string, way: 'link' | 'token' | 'key' | 'call'): void {
       const found = recent(address) ?? { count: 0, until: clock.monotonic() + windowMs };
       found.count++;
       setBounded(failures, address, found, maxAddresses);
       if (found.count > maxFailures) return;
       const mustWait = found.count === maxFailures ? ': this address must wait for a minute' : '';
-      log.warn({ address, way, failures: found.count }, `a login failed${mustWait}`);
+      log.warn({ address, way, failures: found.count }, `${message}${mustWait}`);
     },
   };
 }

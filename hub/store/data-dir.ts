@@ -13,15 +13,15 @@ export type DataDir = Awaited<ReturnType<typeof openDataDir>>;
  * Opens the data folder, creating it if needed, and locks it until disposed. Also removes temporary files that a killed
  * hub left behind. The lock is a SQLite transaction: the system releases it however the process ends. Throws
  * HUB_DATA_LOCKED while another hub holds the lock, because two hubs with one id would remove each other's containers,
- * and HUB_CONFIG_INVALID if the folder cannot be used.
+ * and HUB_CONFIG_INVALID if the folder cannot be used. `waitMs`: how long this thread waits for the lock.
  */
-export async function openDataDir(path: string, newId: () => string) {
+export async function openDataDir(path: string, newId: () => string, waitMs = 0) {
   const lockFile = join(path, 'hub.lock');
   using undo = new DisposableStack();
   try {
     await mkdir(path, { recursive: true, mode: 0o700 });
     await makePrivate(lockFile);
-    const lock = undo.use(new DatabaseSync(lockFile));
+    const lock = undo.use(new DatabaseSync(lockFile, { timeout: waitMs }));
     lock.exec('BEGIN EXCLUSIVE');
     await removeTempFiles(path);
     await withdrawRunning(path);

@@ -10,6 +10,7 @@ export {
 export { type Folder, createFolder } from './folder.ts';
 export { type Journal, type JournalDisk, type JournalNeeds, createJournal } from './journal.ts';
 export { callTokenFile, readKey, readOrMakeKey } from './key-file.ts';
+export { readPrivate } from './private-file.ts';
 export { type Table, createTable } from './table.ts';
 export { type Backlog, type WriteFailure, createBacklog } from './write-failures.ts';
 export { syncFolder, writeWhole } from './write-whole.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { constants } from 'node:fs';
-import { type FileHandle, link, open, rm, writeFile } from 'node:fs/promises';
+import { link, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { errorCodeOf } from '#core';
+import { readPrivate } from './private-file.ts';
 import { syncFolder } from './write-whole.ts';
 
 /** File in the data folder with the token for tool calls. The hub creates it where containers can reach its port. */
@@ -30,39 +30,10 @@ export async function readOrMakeKey(file: string): Promise<string> {
  * here, the permissions of the folder protect the file.
  */
 export async function readKey(file: string): Promise<string | undefined> {
-  await using handle = await openIfPresent(file);
-  if (!handle) return undefined;
-  await protect(file, handle);
-  const { buffer, bytesRead } = await handle.read(Buffer.alloc(maxFileBytes));
-  const key = buffer.toString('latin1', 0, bytesRead).trim();
+  const key = (await readPrivate(file, { maxBytes: maxFileBytes, remedy }))?.trim();
+  if (key === undefined) return undefined;
   if (!keyPattern.test(key)) throw new Error(`${file} does not hold a key. ${remedy}`);
   return key;
-}
-
-/** Follows no symbolic link and does not block on a pipe. Windows lacks both flags. */
-const readFlags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
-
-async function openIfPresent(file: string): Promise<FileHandle | undefined> {
-  try {
-    return await open(file, readFlags);
-  } catch (error) {
-    if (errorCodeOf(error) === 'ENOENT') return undefined;
-    if (errorCodeOf(error) !== 'ELOOP') throw error;
-    throw new Error(`${file} is a symbolic link. ${remedy}`, { cause: error });
-  }
-}
-
-/** Throws for a file of another user or a special file; removes the permissions of group and others. */
-async function protect(file: string, handle: FileHandle): Promise<void> {
-  const stats = await handle.stat();
-  if (!stats.isFile()) throw new Error(`${file} is not a regular file. ${remedy}`);
-  const uid = process.geteuid?.();
-  if (uid === undefined) return;
-  if (stats.uid !== uid)
-    throw new Error(
-      `${file} belongs to user ${stats.uid}, and this process runs as ${uid}. Run it as the user of the hub, or delete the file and restart the hub`,
-    );
-  if ((stats.mode & 0o077) !== 0) await handle.chmod(0o600);
 }
 
 /** Hard-links a complete file into place: readers never see half a key, and the first writer wins. */

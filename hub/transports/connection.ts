@@ -22,7 +22,7 @@ import {
   whole,
 } from '#jsonrpc';
 import { allowsBatches } from '#mcp';
-import type { Principal } from '#policy';
+import { type Principal, isSamePrincipal } from '#policy';
 import type { Endpoint, Over, Router, Session } from '#routing';
 import type { ResponseStream } from '#upstream';
 import type { ByteBudget } from './byte-budget.ts';
@@ -72,7 +72,7 @@ export function createConnection(
   let inFlight = 0;
   let listening = 0;
   const session = open(send);
-  const { principal } = session;
+  let { principal } = session;
   // The wire has one stream for all messages.
   const responseStream: ResponseStream = { send };
 
@@ -165,8 +165,13 @@ export function createConnection(
   }
 
   return {
-    /** The principal of all its messages. */
-    principal,
+    /** The principal of all its messages, with its current grants. */
+    get principal() {
+      return principal;
+    },
+    set principal(changed: Principal) {
+      principal = changed;
+    },
     /** Sends one message. Messages keep their order. */
     send,
     /** Receives a message or a batch, and takes ownership of the buffer. */
@@ -265,6 +270,16 @@ export function createConnections(
     end(endpoint: Endpoint, reason: string): void {
       for (const [connection, one] of Array.from(open))
         if (one.endpoint === endpoint) connection.close(reason);
+    },
+    /** Closes the connections of a principal. */
+    endOf(principal: Principal, reason: string): void {
+      for (const connection of Array.from(open.keys()))
+        if (isSamePrincipal(connection.principal, principal)) connection.close(reason);
+    },
+    /** Gives the open connections of a principal its new grants. */
+    regrant(principal: Principal): void {
+      for (const connection of open.keys())
+        if (isSamePrincipal(connection.principal, principal)) connection.principal = principal;
     },
     /** Refuses new requests, waits at most `graceMs` for those in flight, then closes all connections. */
     async drain(graceMs: number): Promise<void> {

@@ -21,6 +21,7 @@ import {
   mcpHeaders,
   readParamHeaders,
 } from '#mcp';
+import { type Principal, isSamePrincipal } from '#policy';
 import type { Endpoint, Router, Session } from '#routing';
 import type { ResponseStream } from '#upstream';
 import {
@@ -153,6 +154,11 @@ export function createModern(maxRequests: number, { router, clock, log }: Modern
     get isBusy() {
       for (const one of active) if (!one.listens) return true;
       return false;
+    },
+    /** Cancels the requests of a principal. */
+    endOf(principal: Principal, reason: string): void {
+      for (const { post, session } of Array.from(active))
+        if (isSamePrincipal(post.principal, principal)) session.close(reason);
     },
     /** Cancels all requests and stops the ticker. */
     endAll(reason: string): void {

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { retryable } from '#core';
 import type { Clock } from '#core';
 import { membersOf, stringAt } from '#jsonrpc';
+import { type Principal, isSamePrincipal } from '#policy';
 import type { EarlierSession, Endpoint, Router } from '#routing';
 import { createReplayBudget } from './event-stream.ts';
 import { type EndpointRequest } from './http-message.ts';
@@ -142,6 +143,11 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
       for (const http of Array.from(sessions.values()))
         if (endpoint === undefined || http.endpoint === endpoint) void end(http, reason);
       if (endpoint !== undefined && endpoint !== 'all') saved?.forgetServer(endpoint.config.name);
+    },
+    /** Ends the sessions of a principal. */
+    endOf(principal: Principal, reason: string): void {
+      for (const http of Array.from(sessions.values()))
+        if (isSamePrincipal(http.session.principal, principal)) void end(http, reason);
     },
     /** Counts a request or an open stream, until `release`. */
     use(http: HttpSession): void {

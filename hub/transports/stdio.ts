@@ -12,10 +12,12 @@ export type StdioOptions = FramesOptions & {
 export type StdioNeeds = {
   readonly connections: Pick<ClientConnections, 'open'>;
   readonly clock: Clock;
+  /** The client by name on stdin. Absent: a client without a name. */
+  readonly principal?: Principal | undefined;
 };
 
 /** The client on stdin, which presents no key. */
-const principal: Principal = { kind: 'local', name: 'stdio', grants: { administer: false } };
+const stdioPrincipal: Principal = { kind: 'local', name: 'stdio', grants: { administer: false } };
 
 /**
  * Connects the client on stdin and stdout. Throws if the hub refuses new connections. `over` resolves with the reason when
@@ -25,7 +27,7 @@ export function openStdio(
   streams: StdioStreams,
   endpoint: Endpoint,
   options: StdioOptions,
-  { connections, clock }: StdioNeeds,
+  { connections, clock, principal = stdioPrincipal }: StdioNeeds,
 ): { readonly over: Promise<string> } {
   const { promise: over, resolve: settle } = Promise.withResolvers<string>();
   const finish = (reason: string): void => void frames.close().then(() => settle(reason));

@@ -216,6 +216,11 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     },
     /** Ends the sessions of an endpoint. */
     end: (endpoint: Endpoint, reason: string) => sessions.endAll(reason, endpoint),
+    /** Ends the sessions of a principal, and cancels its requests without a session. */
+    endOf(principal: Principal, reason: string): void {
+      sessions.endOf(principal, reason);
+      modern.endOf(principal, reason);
+    },
     /**
      * Refuses new requests, waits at most `graceMs` for calls in flight, then ends all sessions. It does not wait for
      * requests to listen, which the router ends.

@@ -28,6 +28,7 @@ const asText = { binary: false, compress: false } as const;
 /** Close codes (RFC 6455, section 7.4.1, and IANA's registry). */
 const goingAway = 1001;
 const unsupportedData = 1003;
+const policyViolation = 1008;
 const tryAgainLater = 1013;
 /** The longest reason of a close frame, in bytes. */
 const maxReasonBytes = 123;
@@ -131,20 +132,27 @@ export function createWebSockets(
   }
 
   return {
-    /** Takes over a connection whose upgrade the guard admitted for this principal. */
+    /**
+     * Takes over a connection whose upgrade the guard admitted. `admit` asks it again for the principal, because loading
+     * the package takes a moment.
+     */
     accept(
       request: IncomingMessage,
       socket: Duplex,
       head: Buffer,
       endpoint: Endpoint,
-      principal: Principal,
+      admit: () => Principal | undefined,
     ): void {
       // The client may leave while the package is being loaded.
       socket.on('error', () => {});
       loading ??= load();
       loading.then(
         server =>
-          server.handleUpgrade(request, socket, head, ws => adopt(ws, socket, endpoint, principal)),
+          server.handleUpgrade(request, socket, head, ws => {
+            const principal = admit();
+            if (principal) adopt(ws, socket, endpoint, principal);
+            else close(ws, policyViolation, 'the token was revoked');
+          }),
         (error: unknown) => {
           log.error({ error: messageOf(error) }, 'WebSockets cannot be served');
           socket.destroy();

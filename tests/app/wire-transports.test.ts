@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'vitest';
-import { type ServerConfig, readSettings } from '#config';
+import { clientTokensFile, openNamedClients } from '#access';
+import { type ClientConfig, type ServerConfig, readSettings } from '#config';
 import { createEmitter, silent } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { configOf, createFixtureServers } from '#helpers/hub';
@@ -13,12 +14,13 @@ import { createBacklog } from '#store';
 import { wireTransports } from '../../hub/app/wire-transports.ts';
 import { createReplayBudget } from '../../hub/transports/event-stream.ts';
 import { createHttpSession } from '../../hub/transports/http-session.ts';
+import { plainClient } from '../access/scratch.ts';
 import { createScriptedSession } from '../transports/scripted-session.ts';
 
 const clock = createManualClock();
 const naming = { separator: '_', maxLength: 46 } as const;
 const principal = (name: string): Principal => ({
-  kind: 'local',
+  kind: name === 'cursor' ? 'client' : 'local',
   name,
   grants: { administer: false },
 });
@@ -45,10 +47,17 @@ type Run = {
   readonly listens?: boolean;
   /** The servers of the config, behind an engine that forwards connections to this machine. */
   readonly exposed?: readonly ServerConfig[];
+  readonly clients?: readonly ClientConfig[];
 };
 
 /** One run of a hub over the folder. */
-async function start({ token, ownerKey = 'owner-key', listens = true, exposed = [] }: Run = {}) {
+async function start({
+  token,
+  ownerKey = 'owner-key',
+  listens = true,
+  exposed = [],
+  clients = [],
+}: Run = {}) {
   const servers = createFixtureServers([{ name: 'echo' }, { name: 'notes' }], { log: silent });
   const current = { servers: exposed };
   const changed = createEmitter<void>();
@@ -61,12 +70,18 @@ async function start({ token, ownerKey = 'owner-key', listens = true, exposed = 
     hubVersion: '0',
     newId,
   });
+  let configured = clients;
+  let refreshed = Promise.resolve();
+  const named = await openNamedClients(
+    { file: join(path, clientTokensFile), administration: 'on' },
+    { config: () => ({ clients: configured }), clock, log: silent },
+  );
   const transports = await wireTransports(
     { listens },
     {
       settings: readSettings(token === undefined ? {} : { ROUTER_TOKEN: token }),
       dataDir: { path, secret: Buffer.alloc(32), hubId: 'hub', ownerKey },
-      backlog: createBacklog(),
+      clients: named,
       router,
       servers,
       source: { current, changed: changed.event },
@@ -76,7 +91,7 @@ async function start({ token, ownerKey = 'owner-key', listens = true, exposed = 
         networked: undefined,
         changed: createEmitter<void>().event,
       },
-      listed: Promise.resolve(),
+      saving: { backlog: createBacklog(), listed: Promise.resolve() },
       system: { clock, log: silent, newId },
     },
   );
@@ -88,7 +103,13 @@ async function start({ token, ownerKey = 'owner-key', listens = true, exposed = 
       current.servers = configs;
       changed.fire();
     },
+    /** The config has these clients from now on. */
+    configure(now: readonly ClientConfig[]): void {
+      configured = now;
+      refreshed = named.refresh();
+    },
     async [Symbol.asyncDispose]() {
+      await refreshed;
       await transports.drain();
       await transports.saved.stop();
       await servers.stopAll();
@@ -111,6 +132,7 @@ async function outlives(name: string, before: Run, after: Run): Promise<boolean>
   return next.saved.find(id, 'all', principal(name)) !== undefined;
 }
 
+const withToken = (digit: string) => plainClient('cursor', { tokenDigest: digit.repeat(64) });
 const [a, b] = ['a'.repeat(16), 'b'.repeat(16)];
 
 describe('a session outlives a restart of the hub', () => {
@@ -128,6 +150,20 @@ describe('a session outlives a restart of the hub', () => {
       { exposed: [networked] },
       { exposed: [networked] },
       true,
+    ],
+    [
+      'that keeps the token of the client',
+      'cursor',
+      { clients: [withToken('a')] },
+      { clients: [withToken('a')] },
+      true,
+    ],
+    [
+      'with another token of the client',
+      'cursor',
+      { clients: [withToken('a')] },
+      { clients: [withToken('b')] },
+      false,
     ],
     ['that needs no made token any more', 'token', { exposed: [networked] }, {}, false],
   ])('%s (%s)', async (_what, name, before, after, expected) => {
@@ -172,6 +208,45 @@ describe('the connections', () => {
     const ended = connectAll(hub);
     await hub.servers.apply({ servers: [configOf({ name: 'notes' })], naming });
     assert.deepEqual(await ended(), ['echo']);
+  });
+
+  test('of a client end with its token, at every endpoint, and no others', async () => {
+    await using hub = await start({ clients: [withToken('a'), plainClient('vscode')] });
+    const ended: string[] = [];
+    const open = (endpoint: 'all' | 'echo', name: string) =>
+      hub.connections.open(
+        endpoint === 'all' ? 'all' : hub.servers.get(endpoint),
+        { kind: name === 'local' ? 'local' : 'client', name, grants: { administer: false } },
+        {
+          write() {},
+          unsentBytes: () => 0,
+          close: reason => void ended.push(`${name} ${endpoint}: ${reason}`),
+          drop() {},
+          keepAlive() {},
+        },
+      );
+    for (const name of ['cursor', 'vscode', 'local'])
+      for (const endpoint of ['all', 'echo'] as const) open(endpoint, name);
+    hub.configure([withToken('b'), plainClient('vscode')]);
+    await new Promise(setImmediate);
+    assert.deepEqual(ended, [
+      'cursor all: the token of cursor was revoked',
+      'cursor echo: the token of cursor was revoked',
+    ]);
+  });
+
+  test('of a client have its new grants at once', async () => {
+    await using hub = await start({ clients: [withToken('a')] });
+    const client: Principal = { kind: 'client', name: 'cursor', grants: { administer: false } };
+    const connection = hub.connections.open('all', client, {
+      write() {},
+      unsentBytes: () => 0,
+      close() {},
+      drop() {},
+      keepAlive() {},
+    });
+    hub.configure([{ ...withToken('a'), administer: true }]);
+    assert.equal(connection.principal.grants.administer, true);
   });
 
   test('all end when a new config makes calls need a token', async () => {

@@ -240,6 +240,12 @@ export async function startHub(
     { maxConnections: 100, ...options.connections },
     { router, clock, log, unread: noBudget },
   );
+  const clients = options.guard?.clients;
+  clients?.ended(({ principal, reason }) => {
+    streamable.endOf(principal, reason);
+    connections.endOf(principal, reason);
+  });
+  clients?.regranted(principal => connections.regrant(principal));
   const maxBodyBytes = options.http?.maxBodyBytes ?? 64 * 1024 * 1024;
   const webSockets = createWebSockets(
     { maxMessageBytes: maxBodyBytes },

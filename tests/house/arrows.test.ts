@@ -24,7 +24,7 @@ const floors: readonly (readonly string[])[] = [
     'telemetry',
     'vectors',
   ],
-  ['clients', 'runtimes', 'upstream'],
+  ['access', 'clients', 'runtimes', 'upstream'],
   ['runtimes/docker', 'runtimes/process', 'runtimes/remote', 'servers'],
   ['installs'],
   ['enhance', 'documentation', 'routing'],

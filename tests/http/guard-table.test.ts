@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, test } from 'vitest';
+import { digestOf } from '#access';
 import { type HubOptions, type TestHub, startHub, until } from '#helpers/hub';
 import type { Principal } from '#policy';
 import type { Observer } from '#routing';
 import { createSocketTables } from '../../hub/http/peers.ts';
+import { openScratchClients, plainClient } from '../access/scratch.ts';
 import { openSession, send } from '../transports/raw.ts';
 
 const initialize = JSON.stringify({
@@ -110,11 +112,42 @@ type Row = {
   /** Done between the good and the refused request. */
   readonly between?: () => void;
   readonly reset?: () => void;
+  /** `between` ends the sessions of the principal. */
+  readonly endsSessions?: boolean;
+  /** It sends wrong tokens, which the hub slows down: each reader has a hub of its own. */
+  readonly isSlowed?: boolean;
 };
 
 const token: HubOptions = { http: { token: 'secret', ownerKey: 'key' } };
 const login: HubOptions['guard'] = { isLoggedIn: ({ cookie }) => cookie === 'in' };
 let callToken: string | undefined;
+
+const digestIn = (text: string) => digestOf(text).toString('hex');
+const scratch = await openScratchClients();
+afterAll(() => scratch[Symbol.asyncDispose]());
+const configured = {
+  clients: [
+    plainClient('cursor', { tokenDigest: digestIn('cursor-token') }),
+    plainClient('admin', { tokenDigest: digestIn('admin-token'), administer: true }),
+  ],
+};
+scratch.set(configured);
+const clients = await scratch.open();
+/** The config says this from now on; the tokens that are gone from it are revoked at once. */
+function configure(config: Parameters<typeof scratch.set>[0]): void {
+  scratch.set(config);
+  void clients.refresh();
+}
+const byName: HubOptions = { guard: { clients }, http: { ownerKey: 'key' } };
+const asCursor: Said = { ...own, headers: ['authorization: Bearer cursor-token'] };
+const asAdmin: Said = { ...own, headers: ['authorization: Bearer admin-token'] };
+const withWrong: Said = { ...own, headers: ['authorization: Bearer other'] };
+const named = (name: string, administer = false): Principal => ({
+  kind: 'client',
+  name,
+  grants: { administer },
+});
+const required = { ...configured, tokens: 'required' } as const;
 
 const rows: Readonly<Record<string, Row>> = {
   'the token': {
@@ -158,7 +191,8 @@ const rows: Readonly<Record<string, Row>> = {
     principal: tokenHolder,
     hub: token,
     good: withToken,
-    bad: { ...own, headers: ['authorization: Bearer other'] },
+    bad: withWrong,
+    isSlowed: true,
   },
   'a foreign Host': {
     status: 403,
@@ -225,6 +259,92 @@ const rows: Readonly<Record<string, Row>> = {
     bad: withToken,
     reset: () => (callToken = 'secret'),
     between: () => (callToken = 'another'),
+    isSlowed: true,
+  },
+  'the token of a client': {
+    status: undefined,
+    principal: named('cursor'),
+    hub: byName,
+    good: asCursor,
+    bad: asCursor,
+    reset: () => configure(configured),
+  },
+  'the token of a client beside ROUTER_TOKEN': {
+    status: undefined,
+    principal: named('cursor'),
+    hub: { guard: { clients }, http: { token: 'secret' } },
+    good: asCursor,
+    bad: asCursor,
+    reset: () => configure(configured),
+  },
+  'the token of a client that administers': {
+    status: undefined,
+    principal: named('admin', true),
+    hub: byName,
+    good: asAdmin,
+    bad: asAdmin,
+    reset: () => configure(configured),
+  },
+  'the token of a client where tokens are required': {
+    status: undefined,
+    principal: named('cursor'),
+    hub: byName,
+    good: asCursor,
+    bad: asCursor,
+    reset: () => configure(required),
+  },
+  'no token where there are clients': {
+    status: undefined,
+    principal: local,
+    hub: byName,
+    good: own,
+    bad: own,
+    reset: () => configure(configured),
+  },
+  'an unknown token where calls are open': {
+    status: undefined,
+    principal: local,
+    hub: byName,
+    good: withWrong,
+    bad: withWrong,
+    reset: () => configure(configured),
+  },
+  'no token where tokens are required': {
+    status: 401,
+    principal: named('cursor'),
+    hub: byName,
+    good: asCursor,
+    bad: own,
+    reset: () => configure(required),
+  },
+  'an unknown token where tokens are required': {
+    status: 401,
+    principal: named('cursor'),
+    hub: byName,
+    good: asCursor,
+    bad: withWrong,
+    reset: () => configure(required),
+    isSlowed: true,
+  },
+  'administration by a client that may not': {
+    status: 401,
+    principal: named('cursor'),
+    hub: byName,
+    good: asCursor,
+    bad: asCursor,
+    path: { POST: '/config/reload', GET: '/servers/echo/logs' },
+    reset: () => configure(configured),
+  },
+  'the token of a client, revoked meanwhile,': {
+    status: 401,
+    principal: named('cursor'),
+    hub: byName,
+    good: asCursor,
+    bad: asCursor,
+    reset: () => configure(configured),
+    between: () => configure({ clients: [] }),
+    endsSessions: true,
+    isSlowed: true,
   },
 };
 
@@ -279,12 +399,13 @@ for (const [what, row] of Object.entries(rows))
     let hub: TestHub;
     /** The principals of the requests that were answered. */
     const served: Principal[] = [];
-    beforeAll(async () => {
+    const [before, after] = row.isSlowed ? [beforeEach, afterEach] : [beforeAll, afterAll];
+    before(async () => {
       row.reset?.();
       const observer: Observer = ({ principal }) => void served.push(principal);
       hub = await startHub([{ name: 'echo' }], { ...row.hub, observer });
     });
-    afterAll(() => hub[Symbol.asyncDispose]());
+    after(() => hub[Symbol.asyncDispose]());
 
     for (const [name, reader] of Object.entries(readers)) {
       const { first, status } = reader;
@@ -301,8 +422,10 @@ for (const [what, row] of Object.entries(rows))
           return await open(hub);
         };
         /** Nothing but the good request may have left a session. */
-        const settled = (sessions: number, before: number) =>
-          assert.equal(hub.streamable.sessionCount + hub.connections.size - before, sessions);
+        const settled = (sessions: number, before: number) => {
+          const open = hub.streamable.sessionCount + hub.connections.size;
+          assert.equal(open, row.endsSessions ? 0 : before + sessions);
+        };
         /** All that was served is of the row's principal, and as much as was to be. */
         const servedOnly = async (requests: number, how: string) => {
           await until(() => served.length >= requests);

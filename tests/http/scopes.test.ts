@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { isObject } from '#core';
 import { type TestHub, startHub } from '#helpers/hub';
+import { openScratchClients } from '../access/scratch.ts';
 import { createInstallHub } from '../installs/hub.ts';
 import { send } from '../transports/raw.ts';
 
@@ -59,11 +60,13 @@ const expected = {
     'POST /ollama/enhance',
   ],
   administer: [
+    'DELETE /clients/:name/token',
     'DELETE /jobs/:id',
     'DELETE /ollama/cache',
     'DELETE /servers/:name',
     'GET /activity/:id',
     'GET /call-token',
+    'GET /clients',
     'GET /dashboard/install',
     'GET /dashboard/install/:id',
     'GET /dashboard/install/:id/partial',
@@ -73,6 +76,7 @@ const expected = {
     'GET /jobs/:id',
     'GET /ollama/cache/explain',
     'GET /servers/:name/logs',
+    'POST /clients/:name/token',
     'POST /config/reload',
     'POST /dashboard/actions/cancel-install/:id',
     'POST /dashboard/actions/clear-cache',
@@ -107,7 +111,9 @@ async function openHub(http: Parameters<typeof startHub>[1]) {
       for (const one of [method].flat()) found[scope]?.push(`${one} ${url}`);
     });
   };
+  const scratch = await openScratchClients();
   const hub = await startHub([{ name: 'echo' }], {
+    guard: { clients: await scratch.open() },
     installs: config.installs,
     ollama: () => Promise.reject(new Error('this hub improves no prompts')),
     ...http,
@@ -122,6 +128,7 @@ async function openHub(http: Parameters<typeof startHub>[1]) {
     async [Symbol.asyncDispose]() {
       await hub[Symbol.asyncDispose]();
       await config[Symbol.asyncDispose]();
+      await scratch[Symbol.asyncDispose]();
     },
   };
 }

@@ -1,0 +1,280 @@
+import { randomBytes } from 'node:crypto';
+import { type ClientConfig, type Config, whyNoClientName } from '#config';
+import { type Clock, HubError, type Log, createEmitter, messageOf } from '#core';
+import type { Principal } from '#policy';
+import { type KnownToken, type TokenTable, createTokenTable, digestOf } from './token-table.ts';
+import { type StoredTokens, noTokens, readTokens, withRevoked, writeTokens } from './token-file.ts';
+
+/** A client by name, as shown to people. Times are in milliseconds since the epoch. */
+export type NamedClient = {
+  readonly name: string;
+  readonly administer: boolean;
+  /** Where its token comes from; undefined if it has none. */
+  readonly source: 'config' | 'made' | undefined;
+  /** Undefined for a token of the config. */
+  readonly createdAt: number | undefined;
+  /** The last time it was admitted or called in this run of the hub. */
+  readonly seenAt: number | undefined;
+  readonly calls: number;
+  /** Calls that the policy or its limits refused. */
+  readonly refused: number;
+};
+
+export type CreatedToken = {
+  readonly name: string;
+  /** Undefined if the caller made it. */
+  readonly token: string | undefined;
+  readonly createdAt: number;
+  /** True if it replaces a token that worked until now. */
+  readonly replaced: boolean;
+};
+
+/** The session of a client must end, because its token is not valid any more. */
+export type EndedClient = { readonly principal: Principal; readonly reason: string };
+
+export type NamedClientsOptions = {
+  /** File of the tokens. */
+  readonly file: string;
+  /** `off`: no client administers. */
+  readonly administration: 'on' | 'off';
+};
+
+export type NamedClientsNeeds = {
+  /** The active config. */
+  readonly config: () => Pick<Config, 'clients' | 'tokens'>;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly log: Log;
+};
+
+export type NamedClients = Awaited<ReturnType<typeof openNamedClients>>;
+
+type Entry = Omit<NamedClient, 'seenAt' | 'calls' | 'refused'> & {
+  readonly digest: string | undefined;
+  readonly principal: Principal;
+  readonly usage: Usage;
+};
+
+type Usage = { seenAt: number | undefined; calls: number; refused: number };
+
+/** Maximum number of clients with a made token. */
+const maxMade = 1_000;
+
+/**
+ * The clients by name: those of the config, and those whose token was made. Only this process changes the file: it must
+ * hold the lock of the data folder. Rejects with HUB_CONFIG_INVALID if the file cannot be used.
+ */
+export async function openNamedClients(options: NamedClientsOptions, needs: NamedClientsNeeds) {
+  const { file } = options;
+  const { clock, log, config } = needs;
+  const ended = createEmitter<EndedClient>();
+  const regranted = createEmitter<Principal>();
+  let stored = noTokens;
+  let entries: ReadonlyMap<string, Entry> = new Map();
+  let table: TokenTable | undefined;
+  /** The last change, which the next one waits for. */
+  let last: Promise<unknown> = Promise.resolve();
+
+  const configured = (): readonly ClientConfig[] => config().clients ?? [];
+
+  function entryOf(name: string, client: ClientConfig | undefined): Entry {
+    const before = entries.get(name);
+    const made = stored.made.get(name);
+    const digest = client?.tokenDigest ?? made?.digest;
+    const isMade = client?.tokenDigest === undefined && made !== undefined;
+    const administer = client?.administer === true && options.administration === 'on';
+    const isSame = before?.digest === digest && before?.administer === administer;
+    return {
+      name,
+      administer,
+      source: isMade ? 'made' : digest === undefined ? undefined : 'config',
+      createdAt: isMade ? made.createdAt : undefined,
+      digest,
+      // One constant for each client, so that to admit a request allocates nothing.
+      principal:
+        isSame && before ? before.principal : { kind: 'client', name, grants: { administer } },
+      usage: before?.usage ?? { seenAt: undefined, calls: 0, refused: 0 },
+    };
+  }
+
+  /** Puts the config and the stored tokens in force. */
+  function apply(): void {
+    const before = entries;
+    const clients = new Map(configured().map(client => [client.name, client]));
+    const names = new Set([...clients.keys(), ...stored.made.keys()]);
+    entries = new Map(Array.from(names, name => [name, entryOf(name, clients.get(name))]));
+    table = createTokenTable([...entries.values()], revokedOf(stored, entries));
+    for (const old of before.values()) {
+      const now = entries.get(old.name);
+      const { principal, digest } = old;
+      if (!now) ended.fire({ principal, reason: `the client ${old.name} was removed` });
+      else if (digest !== undefined && now.digest !== digest)
+        ended.fire({ principal, reason: `the token of ${old.name} was revoked` });
+      else if (now.administer !== old.administer) regranted.fire(now.principal);
+    }
+  }
+
+  /** Remembers the digests of the config, and those that are gone from it as revoked. */
+  function withConfig(tokens: StoredTokens): StoredTokens {
+    const now = new Map(
+      configured().flatMap(({ name, tokenDigest: digest }) =>
+        digest === undefined ? [] : [[name, digest] as const],
+      ),
+    );
+    const isSame =
+      now.size === tokens.configured.size &&
+      Array.from(now).every(([name, digest]) => tokens.configured.get(name) === digest);
+    if (isSame) return tokens;
+    const gone = Array.from(tokens.configured, ([name, digest]) => ({ name, digest }));
+    return withRevoked({ ...tokens, configured: now }, gone, validIn(now, tokens.made));
+  }
+
+  /** Changes the file, then what is in force. Changes do not overlap. */
+  function change<T>(edit: (tokens: StoredTokens) => StoredTokens, result: () => T): Promise<T> {
+    const done = last.then(async () => {
+      // Another program may have damaged or removed the file. The state in force then stays.
+      const before = await readTokens(file);
+      const after = withConfig(edit(before));
+      if (after !== before) await writeTokens(file, after);
+      stored = after;
+      apply();
+      return result();
+    });
+    last = done.catch(() => undefined); // The caller reports it.
+    return done;
+  }
+
+  /** Puts a changed config in force, and remembers its tokens. */
+  async function refresh(): Promise<void> {
+    apply();
+    try {
+      await change(
+        tokens => tokens,
+        () => undefined,
+      );
+    } catch (error) {
+      log.error({ error: messageOf(error) }, 'the tokens of clients cannot be kept');
+    }
+  }
+
+  stored = await readTokens(file);
+  apply();
+  await change(
+    tokens => tokens,
+    () => undefined,
+  );
+
+  return {
+    /** Whether the config requires a token for calls. */
+    get isRequired() {
+      return config().tokens === 'required';
+    },
+    /** Whose token this is, by its SHA-256; undefined for an unknown one. */
+    find(digest: Buffer): KnownToken | undefined {
+      const known = table?.find(digest);
+      const usage = known && entries.get(known.name)?.usage;
+      if (usage && known.principal) usage.seenAt = clock.now();
+      return known;
+    },
+    /** The principal of a client; undefined if there is none of that name. */
+    principalOf: (name: string): Principal | undefined => entries.get(name)?.principal,
+    /** Digest of the current token of a client. */
+    digestOf: (name: string): string | undefined => entries.get(name)?.digest,
+    list: (): readonly NamedClient[] =>
+      Array.from(entries.values(), ({ name, administer, source, createdAt, usage }) => ({
+        name,
+        administer,
+        source,
+        createdAt,
+        ...usage,
+      })),
+    /** Counts an answered call of a client. */
+    record({ kind, name }: Principal, isRefused: boolean): void {
+      const usage = kind === 'client' ? entries.get(name)?.usage : undefined;
+      if (!usage) return;
+      usage.seenAt = clock.now();
+      if (isRefused) usage.refused++;
+      else usage.calls++;
+    },
+    /**
+     * Makes the token of a client, or takes the digest of one that the caller made. Replaces the token that the client
+     * has. Rejects with HubError, without a change.
+     */
+    async create(name: string, given?: string): Promise<CreatedToken> {
+      const why = whyNoClientName(name);
+      if (why !== undefined) throw invalid(why);
+      const token = given === undefined ? randomBytes(32).toString('base64url') : undefined;
+      const digest = given ?? digestOf(token ?? '').toString('hex');
+      const createdAt = clock.now();
+      let replaced = false;
+      return await change(
+        tokens => {
+          refuseConfigured(name, configured());
+          const taken = table?.find(Buffer.from(digest, 'hex'));
+          if (taken) throw invalid(`sha256: this token was made before, for ${taken.name}`);
+          const old = tokens.made.get(name);
+          if (!old && tokens.made.size >= maxMade)
+            throw invalid(`${maxMade} clients have a token. Revoke those that are not used`);
+          replaced = old !== undefined;
+          const made = new Map(tokens.made).set(name, { digest, createdAt });
+          const gone = old ? [{ name, digest: old.digest }] : [];
+          return withRevoked({ ...tokens, made }, gone, validIn(tokens.configured, made));
+        },
+        () => ({ name, token, createdAt, replaced }),
+      );
+    },
+    /** Revokes the token of a client; with a digest, only that one. Rejects with HubError, without a change. */
+    async revoke(name: string, given?: string): Promise<void> {
+      await change(
+        tokens => {
+          const old = tokens.made.get(name);
+          if (!old) {
+            refuseConfigured(name, configured());
+            throw new HubError('HUB_NAME_UNKNOWN', `no client ${JSON.stringify(name)} has a token`);
+          }
+          if (given !== undefined && given !== old.digest)
+            throw new HubError('HUB_NAME_UNKNOWN', `${name} has another token than this one`);
+          const made = new Map(tokens.made);
+          made.delete(name);
+          const gone = [{ name, digest: old.digest }];
+          return withRevoked({ ...tokens, made }, gone, validIn(tokens.configured, made));
+        },
+        () => undefined,
+      );
+    },
+    refresh,
+    ended: ended.event,
+    /** Fires with the new principal of a client whose grants have changed. */
+    regranted: regranted.event,
+  };
+}
+
+function refuseConfigured(name: string, clients: readonly ClientConfig[]): void {
+  const isConfigured = clients.some(one => one.name === name && one.tokenDigest !== undefined);
+  if (isConfigured)
+    throw new HubError(
+      'HUB_CONFIG_CONFLICT',
+      `clients.${name}.token: the config has the token of this client. Change it there`,
+    );
+}
+
+/** The revoked tokens, those that are gone from the config, and made ones in whose place the config has another. */
+const revokedOf = (
+  { revoked, configured, made }: StoredTokens,
+  entries: ReadonlyMap<string, Entry>,
+) => [
+  ...revoked,
+  ...Array.from(configured, ([name, digest]) => ({ name, digest })),
+  ...Array.from(made, ([name, { digest }]) => ({ name, digest })).filter(
+    ({ name, digest }) => entries.get(name)?.digest !== digest,
+  ),
+];
+
+const validIn = (
+  configured: StoredTokens['configured'],
+  made: StoredTokens['made'],
+): ((digest: string) => boolean) => {
+  const valid = new Set([...configured.values(), ...Array.from(made.values(), one => one.digest)]);
+  return digest => valid.has(digest);
+};
+
+const invalid = (message: string) => new HubError('HUB_REQUEST_INVALID', message);

@@ -1,0 +1,113 @@
+import { HubError, isObject, messageOf, tryParseJson } from '#core';
+import { readPrivate, writeWhole } from '#store';
+
+/** The tokens of clients, of which only digests are kept. Digests are SHA-256 in hex. */
+export type StoredTokens = {
+  /** Tokens that were made for clients, by name. */
+  readonly made: ReadonlyMap<string, MadeToken>;
+  /** The digests of the tokens in the config, by name: those that are gone from it count as revoked. */
+  readonly configured: ReadonlyMap<string, string>;
+  /** The oldest first. */
+  readonly revoked: readonly RevokedToken[];
+};
+
+export type MadeToken = {
+  readonly digest: string;
+  /** In milliseconds since the epoch. */
+  readonly createdAt: number;
+};
+
+/** A token that was valid once. The hub refuses it although calls without a token may be open. */
+export type RevokedToken = { readonly name: string; readonly digest: string };
+
+/** File of the tokens, in the data folder. */
+export const clientTokensFile = 'client-tokens.json';
+
+export const noTokens: StoredTokens = { made: new Map(), configured: new Map(), revoked: [] };
+
+/** Twice as long as the longest file that the hub writes. */
+const maxFileBytes = 2 ** 20;
+/** Older ones are forgotten. */
+const maxRevoked = 1_000;
+const digestPattern = /^[0-9a-f]{64}$/;
+const remedy =
+  'Restore it from a backup, or delete it and make the tokens again with "agenthub token create NAME"';
+
+/** Reads the file. A missing file has no tokens. Rejects with HUB_CONFIG_INVALID for a file that is not whole. */
+export async function readTokens(file: string): Promise<StoredTokens> {
+  let text: string | undefined;
+  try {
+    text = await readPrivate(file, { maxBytes: maxFileBytes, remedy });
+  } catch (cause) {
+    throw unusable(messageOf(cause), cause);
+  }
+  if (text === undefined) return noTokens;
+  const stored = parseTokens(tryParseJson(text));
+  if (!stored) throw unusable(`${file} does not hold the tokens of clients. ${remedy}`);
+  return stored;
+}
+
+export async function writeTokens(file: string, stored: StoredTokens): Promise<void> {
+  const made = Object.fromEntries(
+    Array.from(stored.made, ([name, { digest, createdAt }]) => [
+      name,
+      { sha256: digest, created_at: new Date(createdAt).toISOString() },
+    ]),
+  );
+  const configured = Object.fromEntries(stored.configured);
+  const revoked = stored.revoked.map(({ name, digest }) => ({ name, sha256: digest }));
+  const text = JSON.stringify({ made, configured, revoked }, undefined, 1);
+  try {
+    await writeWhole(file, `${text}\n`);
+  } catch (cause) {
+    const message = `${file} cannot be written (${messageOf(cause)}), so no token was changed. Make room, or let the hub write it`;
+    throw new HubError('HUB_CONFIG_UNWRITABLE', message, { cause });
+  }
+}
+
+/** Adds revoked tokens, without those that are valid. */
+export function withRevoked(
+  stored: StoredTokens,
+  revoked: readonly RevokedToken[],
+  isValid: (digest: string) => boolean,
+): StoredTokens {
+  const all = [...stored.revoked, ...revoked].filter(({ digest }) => !isValid(digest));
+  const unique = new Map(all.map(one => [one.digest, one]));
+  return { ...stored, revoked: [...unique.values()].slice(-maxRevoked) };
+}
+
+const unusable = (message: string, cause?: unknown) =>
+  new HubError('HUB_CONFIG_INVALID', `DATA_DIR: ${message}`, { cause });
+
+function parseTokens(value: unknown): StoredTokens | undefined {
+  if (!isObject(value)) return undefined;
+  const { made, configured, revoked } = value;
+  if (!isObject(made) || !isObject(configured) || !Array.isArray(revoked)) return undefined;
+  const tokens = Object.entries(made).map(([name, token]) => [name, parseMade(token)] as const);
+  const digests = Object.entries(configured).flatMap(([name, digest]) =>
+    isDigest(digest) ? [[name, digest] as const] : [],
+  );
+  const gone = revoked.flatMap(one => parseRevoked(one) ?? []);
+  const known = tokens.flatMap(([name, token]) => (token ? [[name, token] as const] : []));
+  const isWhole =
+    known.length === tokens.length &&
+    digests.length === Object.keys(configured).length &&
+    gone.length === revoked.length;
+  return isWhole
+    ? { made: new Map(known), configured: new Map(digests), revoked: gone }
+    : undefined;
+}
+
+function parseMade(value: unknown): MadeToken | undefined {
+  const { sha256: digest, created_at: created } = isObject(value) ? value : {};
+  const createdAt = typeof created === 'string' ? Date.parse(created) : NaN;
+  return isDigest(digest) && !Number.isNaN(createdAt) ? { digest, createdAt } : undefined;
+}
+
+function parseRevoked(value: unknown): RevokedToken | undefined {
+  const { name, sha256: digest } = isObject(value) ? value : {};
+  return typeof name === 'string' && isDigest(digest) ? { name, digest } : undefined;
+}
+
+const isDigest = (value: unknown): value is string =>
+  typeof value === 'string' && digestPattern.test(value);

@@ -1,0 +1,62 @@
+import type { FastifyInstance } from 'fastify';
+import type { NamedClient, NamedClients } from '#access';
+import { isObject } from '#core';
+import { administered } from '../guard.ts';
+import { changing } from './audit.ts';
+import { type Named, invalid, refuseBody } from './input.ts';
+
+type Needs = {
+  readonly clients: Pick<NamedClients, 'list' | 'create' | 'revoke' | 'isRequired'>;
+  /** Whether calls need a token, by the config or for another reason. */
+  readonly needsToken: () => boolean;
+};
+
+/** The routes of clients by name: `/clients` and `/clients/{name}/token`. They never show a token again, nor its digest. */
+export function clientRoutes(app: FastifyInstance, { clients, needsToken }: Needs): void {
+  app.get('/clients', administered, async (_request, reply) => {
+    const body = {
+      tokens: clients.isRequired ? 'required' : 'optional',
+      calls_need_token: needsToken(),
+      clients: clients.list().map(shown),
+    };
+    return await reply.header('cache-control', 'no-store').send(body);
+  });
+
+  app.post<Named>('/clients/:name/token', changing('token_created'), async (request, reply) => {
+    const digest = digestIn(request.body, 'POST /clients/{name}/token');
+    const { name, token, createdAt, replaced } = await clients.create(request.params.name, digest);
+    const made = { name, ...(token !== undefined && { token }) };
+    const body = { ...made, created_at: timeOf(createdAt), replaced };
+    return await reply.code(201).header('cache-control', 'no-store').send(body);
+  });
+
+  app.delete<Named>('/clients/:name/token', changing('token_revoked'), async (request, reply) => {
+    const digest = digestIn(request.body, 'DELETE /clients/{name}/token');
+    await clients.revoke(request.params.name, digest);
+    return await reply.code(204).send();
+  });
+}
+
+const digestPattern = /^[0-9a-f]{64}$/;
+
+/** The SHA-256 of a token in hex, if the body has one. */
+function digestIn(body: unknown, route: string): string | undefined {
+  const { sha256, ...others } = isObject(body) ? body : {};
+  refuseBody(others, `${route}, but for "sha256",`);
+  if (sha256 === undefined) return undefined;
+  if (typeof sha256 === 'string' && digestPattern.test(sha256)) return sha256;
+  throw invalid('sha256: write the SHA-256 of the token, as 64 hex digits in lower case');
+}
+
+const timeOf = (ms: number) => new Date(ms).toISOString();
+
+const shown = ({ name, administer, source, createdAt, seenAt, calls, refused }: NamedClient) => ({
+  name,
+  administer,
+  /** Where its token comes from. */
+  token: source ?? null,
+  created_at: createdAt === undefined ? null : timeOf(createdAt),
+  last_seen: seenAt === undefined ? null : timeOf(seenAt),
+  calls,
+  refused,
+});

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { digestOf } from '#access';
+import { createTokenTable } from '../../hub/access/token-table.ts';
+
+const hex = (token: string) => digestOf(token).toString('hex');
+const owner = (name: string, token: string | undefined) => ({
+  name,
+  digest: token === undefined ? undefined : hex(token),
+  principal: { kind: 'client', name, grants: { administer: false } } as const,
+});
+
+test('a token is found by its digest, with its owner or as revoked', () => {
+  const cursor = owner('cursor', 'one');
+  const table = createTokenTable([cursor], [{ name: 'old', digest: hex('two') }]);
+  assert.equal(table?.find(digestOf('one'))?.principal, cursor.principal);
+  assert.equal(table.find(digestOf('two'))?.principal, undefined);
+  assert.equal(table.find(digestOf('two'))?.name, 'old');
+  assert.equal(table.find(digestOf('three')), undefined);
+  assert.equal(table.find(Buffer.alloc(32)), undefined);
+});
+
+test('a revoked token that is valid again is that of its client', () => {
+  const table = createTokenTable(
+    [owner('cursor', 'one')],
+    [{ name: 'cursor', digest: hex('one') }],
+  );
+  assert.equal(table?.find(digestOf('one'))?.principal?.name, 'cursor');
+});
+
+test('there is no table without a token', () => {
+  assert.equal(createTokenTable([owner('cursor', undefined)], []), undefined);
+});
+
+test('how long a look-up takes says nothing about how much of a token is right', () => {
+  const token = 'a-token-of-43-characters-as-the-hub-makes-it';
+  const table = createTokenTable([owner('cursor', token)], []);
+  const almost = `${token.slice(0, -1)}x`;
+  const guesses = [almost, 'x'.repeat(token.length)].map(digestOf);
+  const times: [number[], number[]] = [[], []];
+  for (let round = 0; round < 400; round++)
+    for (const [index, guess] of guesses.entries()) {
+      const start = process.hrtime.bigint();
+      for (let count = 0; count < 200; count++) table?.find(guess);
+      times[index]?.push(Number(process.hrtime.bigint() - start));
+    }
+  const [near = 0, far = 0] = times.map(all => all.toSorted((a, b) => a - b)[all.length >> 1]);
+  // Noise of the machine is less than this; a comparison byte by byte of equal prefixes is not part of it.
+  assert.ok(Math.abs(near - far) / Math.max(near, far) < 0.5, `${near} ns and ${far} ns`);
+});

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { test } from 'vitest';
+import { digestOf } from '#access';
+import { startHub } from '#helpers/hub';
+import { openScratchClients, plainClient } from '../../access/scratch.ts';
+import { openSession, send } from '../../transports/raw.ts';
+
+const json = { 'content-type': 'application/json' };
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+const hex = (token: string) => digestOf(token).toString('hex');
+const ping = { jsonrpc: '2.0', id: 7, method: 'ping' };
+
+async function open(config: Parameters<typeof openScratchClients>[0] = {}) {
+  const scratch = await openScratchClients(config);
+  const clients = await scratch.open();
+  const hub = await startHub([{ name: 'echo' }], { guard: { clients } });
+  const ask = async (
+    method: string,
+    path: string,
+    { body, as = hub.ownerHeaders }: { body?: object; as?: Record<string, string> } = {},
+  ) => {
+    const headers = { ...as, ...(body && json) };
+    const answer = await send(`${hub.url}${path}`, { method, headers, ...(body && { body }) });
+    const text = await answer.body();
+    return { status: answer.status, headers: answer.headers, text };
+  };
+  return {
+    scratch,
+    clients,
+    hub,
+    ask,
+    async [Symbol.asyncDispose]() {
+      await hub[Symbol.asyncDispose]();
+      await scratch[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test('a token is made, shown once, listed without it, and revoked', async () => {
+  await using opened = await open({ clients: [plainClient('vscode', { administer: true })] });
+  const { ask } = opened;
+  const made = await ask('POST', '/clients/cursor/token');
+  assert.equal(made.status, 201);
+  assert.equal(made.headers['cache-control'], 'no-store');
+  const { token, created_at, ...rest } = JSON.parse(made.text);
+  assert.deepEqual(
+    [rest, created_at],
+    [{ name: 'cursor', replaced: false }, '2026-11-23T12:00:00.000Z'],
+  );
+  assert.equal((await ask('GET', '/servers', { as: bearer(token) })).status, 200);
+  const listed = await ask('GET', '/clients');
+  assert.deepEqual(JSON.parse(listed.text), {
+    tokens: 'optional',
+    calls_need_token: false,
+    clients: [
+      {
+        name: 'vscode',
+        administer: true,
+        token: null,
+        created_at: null,
+        last_seen: null,
+        calls: 0,
+        refused: 0,
+      },
+      {
+        name: 'cursor',
+        administer: false,
+        token: 'made',
+        created_at,
+        last_seen: created_at,
+        calls: 0,
+        refused: 0,
+      },
+    ],
+  });
+  assert.ok(!listed.text.includes(token) && !listed.text.includes(hex(token)));
+  assert.equal((await ask('DELETE', '/clients/cursor/token')).status, 204);
+  const refused = await ask('GET', '/servers', { as: bearer(token) });
+  assert.equal(refused.status, 401);
+  assert.match(
+    refused.text,
+    /the token of cursor was revoked or replaced.*agenthub token create cursor/,
+  );
+});
+
+test('a digest is taken instead, and only the token with that digest revoked', async () => {
+  await using opened = await open();
+  const { ask, clients } = opened;
+  const token = 'a-token-that-the-command-made';
+  const made = await ask('POST', '/clients/cursor/token', { body: { sha256: hex(token) } });
+  assert.deepEqual(JSON.parse(made.text).token, undefined);
+  assert.equal(clients.find(digestOf(token))?.name, 'cursor');
+  const other = await ask('DELETE', '/clients/cursor/token', { body: { sha256: hex('other') } });
+  assert.equal(other.status, 404);
+  const gone = await ask('DELETE', '/clients/cursor/token', { body: { sha256: hex(token) } });
+  assert.equal(gone.status, 204);
+});
+
+test.each([
+  ['POST', '/clients/owner/token', undefined, 400, /reserved/],
+  ['POST', '/clients/a%2Fb/token', undefined, 400, /name of a client/],
+  ['POST', '/clients/cursor/token', { sha256: 'ABC' }, 400, /^.*sha256: write the SHA-256/],
+  ['POST', '/clients/cursor/token', { token: 'x' }, 400, /takes no body; it had token/],
+  ['DELETE', '/clients/nobody/token', undefined, 404, /no client .*nobody.* has a token/],
+  ['POST', '/clients/fixed/token', undefined, 409, /clients\.fixed\.token: the config has/],
+  ['DELETE', '/clients/fixed/token', undefined, 409, /clients\.fixed\.token: the config has/],
+] as const)('%s %s with %j is %i', async (method, path, body, status, text) => {
+  await using opened = await open({
+    clients: [plainClient('fixed', { tokenDigest: hex('fixed') })],
+  });
+  const answer = await opened.ask(method, path, { ...(body && { body }) });
+  assert.equal(answer.status, status, answer.text);
+  assert.match(answer.text, text);
+});
+
+test('a damaged file is named, and what is in force stays', async () => {
+  await using opened = await open();
+  const { ask, scratch } = opened;
+  const { token } = JSON.parse((await ask('POST', '/clients/cursor/token')).text);
+  await writeFile(scratch.file, 'damaged');
+  const answer = await ask('POST', '/clients/vscode/token');
+  assert.equal(answer.status, 400);
+  assert.ok(answer.text.includes(scratch.file));
+  assert.equal((await ask('GET', '/servers', { as: bearer(token) })).status, 200);
+});
+
+test('a client administers only where its config says so, and counts its calls', async () => {
+  await using opened = await open({
+    clients: [
+      plainClient('admin', { tokenDigest: hex('admin-token'), administer: true }),
+      plainClient('cursor', { tokenDigest: hex('cursor-token') }),
+    ],
+  });
+  const { ask, hub } = opened;
+  assert.equal((await ask('GET', '/clients', { as: bearer('admin-token') })).status, 200);
+  const refused = await ask('GET', '/clients', { as: bearer('cursor-token') });
+  assert.equal(refused.status, 401);
+  assert.match(refused.text, /HUB_OWNER_ONLY/);
+  const session = await openSession(
+    `${hub.url}/mcp/echo`,
+    '2025-11-25',
+    {},
+    bearer('cursor-token'),
+  );
+  assert.equal((await session.post(ping, bearer('cursor-token'))).status, 200);
+  assert.equal((await session.post(ping, bearer('admin-token'))).status, 404, 'of another client');
+  assert.equal((await session.post(ping)).status, 404, 'of nobody');
+});
+
+test('the streams of a client that follow calls end with its token', async () => {
+  await using opened = await open();
+  const { ask, hub } = opened;
+  const { token } = JSON.parse((await ask('POST', '/clients/cursor/token')).text);
+  const accept = 'text/event-stream';
+  const [own, other] = await Promise.all(
+    [bearer(token), {}].map(
+      async as => await send(`${hub.url}/activity/events`, { headers: { accept, ...as } }),
+    ),
+  );
+  assert.deepEqual([own?.status, other?.status], [200, 200]);
+  await ask('DELETE', '/clients/cursor/token');
+  await own?.body();
+  assert.equal(other?.ended(), false);
+  other?.cut();
+});
