@@ -1,0 +1,132 @@
+// Connections to the outside, each checked against the list of its server.
+import { Resolver } from 'node:dns/promises';
+import { readFileSync } from 'node:fs';
+import { connect, isIPv6 } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { findEntry, nameOf, problemOf } from './rules.mjs';
+
+const dnsMs = 3_000;
+const connectMs = 10_000;
+const maxAddresses = 4;
+/** Names that engines give to the machine they run on. */
+const hostNames = ['host.docker.internal', 'gateway.docker.internal'];
+
+/** A target that must not be reached, or could not be. `status` is that of HTTP. */
+export class Refused extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export function createOutside(state, reports) {
+  // Not the system's resolver: that uses one of few threads per name, which one server could hold.
+  const resolver = new Resolver({ timeout: dnsMs, tries: 2 });
+  let hostAddresses = new Set();
+  /** The open connections, each with what it was allowed as. */
+  const opened = new Set();
+
+  const addressesOf = async name => {
+    const own = Object.values(networkInterfaces()).flat();
+    const hasV6 = own.some(
+      ({ family, address, internal }) => family === 'IPv6' && !internal && !/^f[de]/.test(address),
+    );
+    const found = await Promise.allSettled([
+      resolver.resolve4(name),
+      ...(hasV6 ? [resolver.resolve6(name)] : []),
+    ]);
+    return found.flatMap(one => one.value ?? []);
+  };
+
+  /** Opens a connection for a server. Throws Refused, after it was reported. */
+  async function open(server, host, port) {
+    const name = nameOf(host);
+    const target = `${host}:${port}`;
+    const block = why => {
+      reports.blocked(server.name, target, why);
+      throw new Refused(403, `${target} ${why}`);
+    };
+    if (name === undefined) block('is not a name: addresses are never allowed');
+    const entry = findEntry(server.allow, name, port);
+    if (!entry) block(`is not in "network.allow" of the server ${server.name}`);
+    const addresses = await addressesOf(name);
+    if (addresses.length === 0) throw new Refused(502, `${target} cannot be resolved`);
+    const about = {
+      ...state,
+      isInternal: entry.internal,
+      own: ownAddresses(),
+      host: new Set([...gateways(), ...hostAddresses, ...state.hub.addresses]),
+    };
+    const problems = addresses.map(address => problemOf(address, port, about));
+    const good = addresses.filter((_, index) => problems[index] === undefined);
+    if (good.length === 0) block(`leads to ${addresses[0]}, which ${problems[0]}`);
+    const socket = await dialFirst(good.slice(0, maxAddresses), port, target);
+    reports.allowed(server.name);
+    const one = { peer: server.peer, name, port, socket };
+    opened.add(one);
+    socket.once('close', () => opened.delete(one));
+    return socket;
+  }
+
+  return {
+    open,
+    /** Ends the connections that the current lists do not allow any more. */
+    recheck() {
+      for (const { peer, name, port, socket } of opened) {
+        const server = state.servers.get(peer);
+        if (!server || !findEntry(server.allow, name, port)) socket.destroy();
+      }
+    },
+    /** Finds out under which addresses the machine is known here. */
+    async learnHost() {
+      hostAddresses = new Set((await Promise.all(hostNames.map(addressesOf))).flat());
+    },
+  };
+}
+
+async function dialFirst(addresses, port, target) {
+  let problem;
+  for (const address of addresses) {
+    try {
+      return await dial(address, port);
+    } catch (error) {
+      problem = error;
+    }
+  }
+  throw new Refused(502, `${target} does not answer: ${problem.message}`);
+}
+
+function dial(host, port) {
+  const { promise, resolve, reject } = Promise.withResolvers();
+  const socket = connect({
+    host,
+    port,
+    family: isIPv6(host) ? 6 : 4,
+    allowHalfOpen: true,
+    noDelay: true,
+    timeout: connectMs,
+  });
+  socket.on('timeout', () => socket.destroy(new Error('no answer in time')));
+  socket.on('connect', () => {
+    socket.removeAllListeners('timeout').setTimeout(0);
+    resolve(socket);
+  });
+  socket.on('error', reject);
+  return promise;
+}
+
+const ownAddresses = () =>
+  new Set(
+    Object.values(networkInterfaces())
+      .flat()
+      .map(one => one.address),
+  );
+
+/** The gateways of the routes, which are addresses of the engine's machine. The kernel writes them in its byte order. */
+function gateways() {
+  const lines = readFileSync('/proc/net/route', 'utf8').split('\n').slice(1);
+  const hex = lines
+    .map(line => line.split('\t')[2] ?? '00000000')
+    .filter(one => /[1-9A-F]/.test(one));
+  return hex.map(one => Buffer.from(one, 'hex').reverse().join('.'));
+}

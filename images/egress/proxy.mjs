@@ -1,0 +1,230 @@
+// The three ways to the outside: CONNECT, plain HTTP, and TCP to targets that a list names exactly.
+import { createServer as createHttp, request as requestHttp } from 'node:http';
+import { createServer as createTcp } from 'node:net';
+import { Refused } from './outside.mjs';
+import { nameInside } from './rules.mjs';
+
+/** A connection without a byte in either direction ends after this time. */
+const idleMs = 15 * 60_000;
+const totalMs = 24 * 60 * 60_000;
+/** Time for the head of a request, or for the first bytes that tell the target. */
+const headMs = 20_000;
+/** Maximum number of connections of all servers, and of one. The first is divided evenly among the servers. */
+const maxConnections = 2048;
+const maxPerServer = 128;
+const minPerServer = 8;
+const maxHelloBytes = 16 * 1024;
+/** Small, because thousands of connections may each hold this much. */
+const highWaterMark = 16 * 1024;
+const hops = new Set(['connection', 'keep-alive', 'expect', 'host', 'te', 'trailer', 'upgrade']);
+
+export function createProxy({ findServer, countServers, outside, reports }) {
+  const connections = new Map();
+
+  /** Counts a connection of a server until it closes. False if there are too many. */
+  function take(socket, server) {
+    const most = Math.max(
+      minPerServer,
+      Math.min(maxPerServer, Math.floor(maxConnections / countServers())),
+    );
+    const count = connections.get(server.name) ?? 0;
+    if (count >= most) {
+      reports.blocked(server.name, 'more connections', `has ${most} connections open, the maximum`);
+      return false;
+    }
+    connections.set(server.name, count + 1);
+    socket.once('close', () => {
+      const left = connections.get(server.name) - 1;
+      if (left === 0) connections.delete(server.name);
+      else connections.set(server.name, left);
+    });
+    return true;
+  }
+
+  /** The server of an accepted connection. Undefined, and the connection is closed, if there is none or it has too many. */
+  function admit(socket) {
+    socket.on('error', () => {});
+    const server = findServer(socket.remoteAddress, socket.localAddress);
+    if (server && take(socket, server)) return server;
+    socket.destroy();
+    return undefined;
+  }
+
+  function joinStreams(client, target) {
+    const timer = setTimeout(() => client.destroy(), totalMs);
+    timer.unref();
+    for (const [one, other] of [
+      [client, target],
+      [target, client],
+    ]) {
+      one.setTimeout(idleMs, () => one.destroy());
+      one.on('error', () => {});
+      one.on('close', () => {
+        clearTimeout(timer);
+        other.destroySoon();
+      });
+      one.pipe(other);
+    }
+  }
+
+  const http = createHttp({
+    highWaterMark,
+    headersTimeout: headMs,
+    requestTimeout: 0,
+    keepAliveTimeout: 60_000,
+  });
+  http.on('connection', socket => void admit(socket));
+  // Found again for each request: a list may have changed.
+  http.on('connect', async (request, client, head) => {
+    try {
+      const server = serverOf(client);
+      const { host, port } = authorityOf(request.url);
+      const target = await outside.open(server, host, port);
+      if (client.destroyed) return void target.destroy();
+      client.write('HTTP/1.1 200 Connection established\r\n\r\n');
+      if (head.length > 0) target.write(head);
+      joinStreams(client, target);
+    } catch (error) {
+      client.on('error', () => {});
+      const { status, message } = told(error);
+      client.end(`HTTP/1.1 ${status} Refused\r\n${headersOf(message)}\r\n${message}\n`, () =>
+        client.destroy(),
+      );
+    }
+  });
+  http.on('request', async (request, response) => {
+    try {
+      await forward(serverOf(request.socket), request, response);
+    } catch (error) {
+      const { status, message } = told(error);
+      if (response.headersSent) return void response.destroy();
+      response.writeHead(status, { 'Content-Type': 'text/plain', Connection: 'close' });
+      response.end(`${message}\n`);
+    }
+  });
+
+  const serverOf = ({ remoteAddress, localAddress }) => {
+    const server = findServer(remoteAddress, localAddress);
+    if (server) return server;
+    throw new Refused(403, 'the server has no list any more');
+  };
+
+  async function forward(server, request, response) {
+    const url = URL.parse(request.url);
+    if (url?.protocol !== 'http:')
+      throw new Refused(400, 'this is a proxy: send CONNECT, or a request with an http:// URL');
+    const target = await outside.open(server, url.hostname, Number(url.port || 80));
+    if (response.destroyed || !take(target, server)) {
+      target.destroy();
+      throw new Refused(503, 'too many connections');
+    }
+    target.setTimeout(idleMs, () => target.destroy());
+    const { promise, resolve, reject } = Promise.withResolvers();
+    const path = request.url.replace(/^[a-z]+:\/\/[^/?#]*/i, '');
+    const sent = requestHttp({
+      createConnection: () => target,
+      method: request.method,
+      path: path.startsWith('/') ? path : `/${path}`,
+      setHost: false,
+      headers: ['Host', url.host, ...passed(request), 'Connection', 'close'],
+    });
+    sent.on('error', error => reject(new Refused(502, `${url.host}: ${error.message}`)));
+    sent.on('response', answer => {
+      response.writeHead(answer.statusCode, answer.statusMessage, passed(answer));
+      answer.on('error', () => response.destroy());
+      answer.pipe(response);
+    });
+    response.on('close', () => {
+      target.destroy();
+      resolve();
+    });
+    request.pipe(sent);
+    await promise;
+  }
+
+  /** Listens for targets that are reached under their own names, on the port of the target. */
+  const createTargetServer = port =>
+    createTcp({ allowHalfOpen: true, noDelay: true, highWaterMark }, async client => {
+      const server = admit(client);
+      if (!server) return;
+      try {
+        const { name, head } = await targetOf(server, client, port);
+        const target = await outside.open(server, name, port);
+        if (client.destroyed) return void target.destroy();
+        if (head) target.write(head);
+        joinStreams(client, target);
+      } catch (error) {
+        told(error);
+        client.destroy();
+      }
+    });
+
+  async function targetOf(server, client, port) {
+    const exact = server.allow.filter(one => one.internal && one.ports.includes(port));
+    if (exact.length === 1) return { name: exact[0].name };
+    try {
+      if (exact.length > 1) return await readName(client);
+    } catch (error) {
+      reports.blocked(
+        server.name,
+        `:${port}`,
+        'is the port of several targets, and the connection names none',
+      );
+      throw error;
+    }
+    reports.blocked(server.name, `:${port}`, `is the port of no target in "network.allow"`);
+    throw new Refused(403, 'not in the list');
+  }
+
+  return { http, createTargetServer };
+}
+
+/** The name at the start of a connection, and what was read for it. Rejects if there is none in time. */
+function readName(client) {
+  const { promise, resolve, reject } = Promise.withResolvers();
+  let head = Buffer.alloc(0);
+  const refuse = () => reject(new Refused(400, 'the connection names no target'));
+  const read = chunk => {
+    head = Buffer.concat([head, chunk]);
+    const name = nameInside(head);
+    if (name === undefined && head.length < maxHelloBytes) return;
+    client.pause().off('data', read).off('close', refuse).setTimeout(0);
+    if (name === undefined) refuse();
+    else resolve({ name, head });
+  };
+  client.setTimeout(headMs, refuse);
+  client.on('close', refuse);
+  client.on('data', read);
+  return promise;
+}
+
+function authorityOf(text) {
+  const [, host, port] = /^(.+):(\d{1,5})$/.exec(text) ?? [];
+  if (host === undefined) throw new Refused(400, 'CONNECT needs name:port');
+  return { host, port: Number(port) };
+}
+
+/** Header fields without those of a single connection. */
+function passed({ rawHeaders, headers }) {
+  const named = new Set((headers.connection ?? '').toLowerCase().split(/\s*,\s*/));
+  const fields = [];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at].toLowerCase();
+    if (!hops.has(name) && !named.has(name) && !name.startsWith('proxy-'))
+      fields.push(rawHeaders[at], rawHeaders[at + 1]);
+  }
+  return fields;
+}
+
+const headersOf = message =>
+  `Content-Type: text/plain\r\nContent-Length: ${Buffer.byteLength(message) + 1}\r\nConnection: close\r\n`;
+
+/** What a client is told. A bug ends the forwarder, which the hub starts again. */
+function told(error) {
+  if (error instanceof Refused)
+    return { status: error.status, message: `AgentHub: ${error.message}` };
+  process.nextTick(() => {
+    throw error;
+  });
+  return { status: 500, message: 'AgentHub: internal error' };
+}
