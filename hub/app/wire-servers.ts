@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ServerConfig, Settings } from '#config';
-import type { Clock, Log } from '#core';
+import { type ServerConfig, type Settings, fixedNetwork } from '#config';
+import { type Clock, type Log, messageOf } from '#core';
 import {
   createFolderUpkeep,
   createPins,
@@ -10,7 +10,7 @@ import {
   tryServerLazily,
 } from '#installs';
 import type { SharedBreaker } from '#resilience';
-import type { LaunchEvents, LaunchSpec, Runtime } from '#runtimes';
+import type { LaunchEvents, LaunchSpec, Runtime, Target } from '#runtimes';
 import { createDockerRuntime } from '#runtimes/docker';
 import {
   createEras,
@@ -27,6 +27,7 @@ import {
 } from '#servers';
 import { type DataDir, createBacklog, createFolder, createTable } from '#store';
 import { findPlace } from './find-place.ts';
+import { createHubPlaces } from './hub-places.ts';
 
 export type ServersOptions = {
   readonly settings: Settings;
@@ -81,6 +82,7 @@ export async function wireServers(
       isExpected: () => place.auto === 'docker',
       locks: folderIn('locks'),
       findElsewhere: (source, signal) => pins.findElsewhere(source, signal),
+      hubPlaces: createHubPlaces(settings),
     },
   );
   const inherited = { environment, alsoInherited: trustSettings, platform: process.platform };
@@ -103,7 +105,8 @@ export async function wireServers(
   const specOf = (wanted: ServerConfig, instance?: string): LaunchSpec => {
     const spec = planLaunch(wanted, place, instance);
     if (instance !== undefined && instance !== successorVariant) return spec;
-    return { ...spec, digest: digestOf({ ...spec, instance: '' }, dataDir.secret) };
+    const fixed = { ...spec, instance: '', target: withFixedNetwork(spec.target) };
+    return { ...spec, digest: digestOf(fixed, dataDir.secret) };
   };
 
   async function launch(
@@ -121,6 +124,16 @@ export async function wireServers(
 
   const eras = createEras({ kept: tableIn('eras.json', maxEras), log });
   const listings = createKeptListings(folderIn('listings'));
+  /** A list of targets applies to running servers. */
+  async function applyNetwork({ name, launch: wanted }: ServerConfig): Promise<void> {
+    if (wanted.kind === 'remote') return;
+    try {
+      await docker.egress.allow(name, wanted.sandbox.network);
+    } catch (error) {
+      const fields = { server: name, problem: messageOf(error) };
+      log.warn(fields, 'its list of targets is not applied yet');
+    }
+  }
   const starting = { clock, log, redact, random: Math.random, hubVersion: version, eras, launch };
   const servers = createServers(configs, {
     ...starting,
@@ -146,6 +159,7 @@ export async function wireServers(
         return await runtimes[spec.target.kind].identify?.(spec);
       },
       keptListings: listings,
+      egress: { report: server => docker.egress.report(server), apply: applyNetwork },
     },
   });
   await servers.recall();
@@ -173,6 +187,10 @@ function createLazyRuntime(load: () => Promise<Pick<Runtime, 'launch'>>): Pick<R
   let loaded: ReturnType<typeof load> | undefined;
   return { launch: async (...about) => await (await (loaded ??= load())).launch(...about) };
 }
+
+/** Without the targets that can change while the container runs. */
+const withFixedNetwork = (target: Target): Target =>
+  target.kind === 'docker' ? { ...target, network: fixedNetwork(target.network) } : target;
 
 /** Fields that are not part of the digest of a spec: changing them does not restart a server. */
 const inTime = (spec: LaunchSpec, { startTimeoutMs }: ServerConfig): LaunchSpec => ({

@@ -5,7 +5,7 @@ import { parseObject } from './target.ts';
 /** A build of an image: a package installed on one of the hub's base images. */
 export type Build = {
   /** The folder below images/ that is the build context. */
-  readonly base: 'npm' | 'python';
+  readonly base: 'npm' | 'python' | 'egress';
   /** Name of the network for the build steps. The caller checks that this hub owns it. */
   readonly network: string;
   readonly query: URLSearchParams;
@@ -41,6 +41,7 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
   if (parameter !== undefined) throw refusal(`the parameter ${show(parameter)} of a build`);
   const labels = parseObject(given.get('labels') ?? '{}', 'labels');
   const base = labels[baseLabel];
+  if (base === 'egress') return rebuildForwarderBuild(given, labels);
   if (base !== 'npm' && base !== 'python')
     throw refusal(
       `a build whose label ${baseLabel} is ${show(base)}: it must be "npm" or "python"`,
@@ -78,6 +79,28 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
   return { base, network: given.get('networkmode') ?? 'none', query };
 }
 
+/** The image of the forwarder: nothing can be chosen but the hash in its tag. */
+function rebuildForwarderBuild(
+  given: ReadonlyMap<string, string>,
+  labels: Readonly<Record<string, unknown>>,
+): Build {
+  const tag = given.get('t') ?? '';
+  if (!/^agenthub\/egress:[0-9a-f]{12}$/.test(tag))
+    throw refusal(`the tag ${show(tag)} of a build of the forwarder`);
+  const argument = Object.keys(parseObject(given.get('buildargs') ?? '{}', 'buildargs'))[0];
+  if (argument !== undefined) throw refusal(`the build argument ${show(argument)}`);
+  const label = otherThan(Object.keys(labels), [baseLabel, managedLabel]);
+  if (label !== undefined) throw refusal(`the label ${show(label)} of a build`);
+  const query = new URLSearchParams({
+    t: tag,
+    labels: JSON.stringify({ [managedLabel]: 'true', [baseLabel]: 'egress' }),
+    rm: '1',
+    forcerm: '1',
+    ...limits(given),
+  });
+  return { base: 'egress', network: 'none', query };
+}
+
 /** Resource limits. They need the classic builder, because BuildKit ignores them. */
 function limits(given: ReadonlyMap<string, string>) {
   const version = given.get('version') ?? '1';
@@ -102,7 +125,7 @@ function limits(given: ReadonlyMap<string, string>) {
 const otherThan = (names: Iterable<string>, allowed: readonly string[]) =>
   Array.from(names).find(name => !allowed.includes(name));
 
-const areExtras = (text: unknown, base: Build['base']) =>
+const areExtras = (text: unknown, base: keyof typeof specs) =>
   typeof text === 'string' &&
   text.split(' ').length <= maxExtras &&
   text.split(' ').every(extra => specs[base].test(extra));

@@ -11,12 +11,12 @@ import {
   words,
 } from './schema.ts';
 
-const mebibyte = 1024 * 1024;
+export const mebibyte = 1024 * 1024;
 /** Upper bounds for every server, whatever its config says. */
 const maxResources = { memoryBytes: 32 * 1024 * mebibyte, cpus: 64, pids: 4096 };
 const nanoCpusPerCpu = 1_000_000_000;
 
-const integer = (from: number, to: number) => z.int().min(from).max(to);
+export const integer = (from: number, to: number) => z.int().min(from).max(to);
 
 /**
  * Rebuilds the body of a container creation from checked fields, with all hardening options set. Throws
@@ -59,9 +59,11 @@ function containerSchema(owner: HubIdentity) {
   });
 }
 
+/** A name that leads to the forwarder in the server's own network. */
+const extraHost = /^[a-z0-9_][a-z0-9_.-]{0,252}:10\.213\.\d{1,3}\.\d{1,3}$/;
 const tmpfsOptions =
   /^rw,nosuid,nodev,noexec,size=\d{1,12},mode=[01]?[0-7]{3}(,uid=\d{1,9})?(,gid=\d{1,9})?$/;
-const localLog = z.strictObject({
+export const localLog = z.strictObject({
   Type: z.literal('local'),
   Config: z.strictObject({
     'max-size': matching(/^([1-9]\d?)m$/),
@@ -93,6 +95,10 @@ function hostSchema(owner: HubIdentity) {
           error: 'must be "none" or the name of a network of this hub',
         })
         .default('none'),
+      ExtraHosts: z
+        .array(matching(extraHost, 'must be a name and an address in 10.213.0.0/16'))
+        .max(200)
+        .optional(),
       Tmpfs: z.record(containerPath, matching(tmpfsOptions)).optional(),
       LogConfig: z
         .discriminatedUnion('Type', [localLog, noLog])
@@ -123,14 +129,4 @@ function mountSchema(owner: HubIdentity) {
       VolumeOptions: z.strictObject({ Labels: volumeLabels(owner) }).prefault({}),
     }),
   ]);
-}
-
-/** Rebuilds the body of a network creation: a bridge of this hub without options. Throws HUB_BROKER_REFUSED. */
-export function rebuildNetwork(body: string, owner: HubIdentity) {
-  const schema = z.strictObject({
-    Name: ownName(owner),
-    Driver: z.literal('bridge').default('bridge'),
-    Labels: ownLabels(owner),
-  });
-  return rebuildBody(body, schema, 'a network');
 }

@@ -1,14 +1,16 @@
 import { join } from 'node:path';
 import { rebuildBuild } from './build.ts';
 import { bindsOf, createContainerRegistry } from './container-registry.ts';
-import {
-  type CheckedContainer,
-  containerName,
-  rebuildContainer,
-  rebuildNetwork,
-} from './container.ts';
+import { type CheckedContainer, containerName, rebuildContainer } from './container.ts';
 import type { EngineSocket } from './engine-socket.ts';
 import { checkSource, resolveSource } from './mounts.ts';
+import {
+  forwarderName,
+  rebuildConnection,
+  rebuildDisconnection,
+  rebuildForwarder,
+  rebuildNetwork,
+} from './network.ts';
 import { checkBuilt, checkVolume, findOwned, ownVolumes } from './ownership.ts';
 import { checkLock } from './package-lock.ts';
 import { refusal } from './refusal.ts';
@@ -117,6 +119,10 @@ export function createGate(
         const wanted = parsed.query.get('name');
         const query = queryOf({ name: { test: each => containerName(each, options) } });
         if (wanted === undefined) throw refusal('a container without a name');
+        if (wanted === forwarderName(options)) {
+          const done = await containers.reserve(wanted, []);
+          return { ...finish(route.path, query, json(await forwarder(await readBody()))), done };
+        }
         const container = await resolveHostConfig(rebuildContainer(await readBody(), options));
         const done = await containers.reserve(wanted, bindsIn(container));
         return { ...finish(route.path, query, json(container)), done };
@@ -125,11 +131,22 @@ export function createGate(
         const query = queryOf({});
         return finish(route.path, query, json(rebuildNetwork(await readBody(), options)));
       }
+      case 'connect_network':
+      case 'disconnect_network': {
+        const query = queryOf({});
+        const id = await findOwned(engine, 'network', name, hubId);
+        const rebuild =
+          handling.kind === 'connect_network' ? rebuildConnection : rebuildDisconnection;
+        const body = rebuild(await readBody(), options);
+        const Container = await findOwned(engine, 'container', body.Container, hubId);
+        return finish(route.path.replace('{id}', id), query, json({ ...body, Container }));
+      }
       case 'build': {
         const { base, network, query } = rebuildBuild(parsed.query);
         // The id, because names would also match the default network and the host's.
         query.set('networkmode', await networkId(network));
-        const lock = checkLock(base, readLock(Buffer.from(await readBody(maxContextBytes))));
+        const context = Buffer.from(await readBody(maxContextBytes));
+        const lock = base === 'egress' ? undefined : checkLock(base, readLock(context));
         const content = await readBuildContext(join(options.imagesDir, base), lock);
         return finish(route.path, query, { type: 'application/x-tar', content });
       }
@@ -138,6 +155,12 @@ export function createGate(
 
   async function networkId(name: string): Promise<string> {
     return name === 'none' ? name : await findOwned(engine, 'network', name, hubId);
+  }
+
+  async function forwarder(body: string) {
+    const { HostConfig, ...rest } = rebuildForwarder(body, options);
+    const NetworkMode = await networkId(HostConfig.NetworkMode);
+    return { ...rest, HostConfig: { ...HostConfig, NetworkMode } };
   }
 
   /** Resolves volumes, mounts and the network of a container, which needs the engine and the file system. */

@@ -17,6 +17,9 @@ type Handling =
         | 'own_volumes'
         | 'create_container'
         | 'create_network'
+        /** The forwarder joins or leaves a network of this hub. */
+        | 'connect_network'
+        | 'disconnect_network'
         /** Pulls an image from an allowed registry. */
         | 'pull'
         | 'build';
@@ -89,6 +92,8 @@ const rows: readonly (readonly [Method, path: string, Handling, QueryRules?])[] 
   ['GET', `${container}/stats`, own('container'), { stream: flag, 'one-shot': flag }],
   ['DELETE', container, own('container'), { force: flag, v: flag }],
   ['POST', '/networks/create', { kind: 'create_network' }],
+  ['POST', `${network}/connect`, { kind: 'connect_network' }],
+  ['POST', `${network}/disconnect`, { kind: 'disconnect_network' }],
   ['GET', network, own('network')],
   ['DELETE', network, own('network')],
   ['GET', '/system/df', { kind: 'own_volumes' }, { type: /^volume$/ }],

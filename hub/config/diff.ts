@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from './config.ts';
+import { fixedNetwork } from './network.ts';
 import type { ServerConfig } from './normalize.ts';
 import type { Settings } from './settings.ts';
 
@@ -44,6 +45,12 @@ const effects: Readonly<Record<keyof Omit<ServerConfig, 'name'>, Effect>> = {
 /** Keys of the hub that a reload applies. The others need a restart (see `settingsToRestartFor`). */
 const hubKeys: readonly (keyof Config)[] = ['managementTools', 'tokens', 'clients', 'audit'];
 
+type Change = {
+  readonly before: ServerConfig;
+  readonly after: ServerConfig;
+  readonly keys: readonly (keyof typeof effects)[];
+};
+
 export type Difference = ReturnType<typeof diffConfigs>;
 
 /** Difference between two configs. Lists are in the order of the new config, `removed` in that of the old one. */
@@ -61,7 +68,7 @@ export function diffConfigs(before: Config, after: Config) {
     removed: before.servers.filter(({ name }) => !names.has(name)),
     changed: pairs
       .filter(({ keys }) => keys.length > 0)
-      .map(pair => ({ ...pair, effect: effectOf(pair.after, pair.keys) })),
+      .map(pair => ({ ...pair, effect: effectOf(pair) })),
     unchanged: pairs.filter(({ keys }) => keys.length === 0).map(pair => pair.after),
     /** Set if the naming changed. No server is restarted, but all public names may differ. */
     naming: isSameNaming ? undefined : { before: before.naming, after: after.naming },
@@ -80,11 +87,23 @@ export function isSameConfig(difference: Difference): boolean {
 const keysOf = (before: ServerConfig, after: ServerConfig) =>
   keysIn(effects).filter(key => !isDeepStrictEqual(before[key], after[key]));
 
-function effectOf(after: ServerConfig, keys: readonly (keyof typeof effects)[]): Effect {
+function effectOf({ before, after, keys }: Change): Effect {
   if (keys.includes('enabled')) return 'switch';
   // A disabled server has no running instance to replace.
-  return after.enabled && keys.some(key => effects[key] === 'replace') ? 'replace' : 'apply';
+  const isReplaced = (key: keyof typeof effects) =>
+    effects[key] === 'replace' && !(key === 'launch' && isSameContainer(before, after));
+  return after.enabled && keys.some(isReplaced) ? 'replace' : 'apply';
 }
+
+/** True if the launches differ only in what a running container may reach, which changes without a new one. */
+function isSameContainer(before: ServerConfig, after: ServerConfig): boolean {
+  return isDeepStrictEqual(fixedLaunch(before), fixedLaunch(after));
+}
+
+const fixedLaunch = ({ launch }: ServerConfig) =>
+  launch.kind === 'remote'
+    ? launch
+    : { ...launch, sandbox: { ...launch.sandbox, network: fixedNetwork(launch.sandbox.network) } };
 
 /** Environment variables of each setting. Changes take effect only after a restart of the hub. */
 const variables: Readonly<Record<keyof Settings, string>> = {

@@ -9,6 +9,7 @@ export { diffConfigs, settingsToRestartFor } from './diff.ts';
 export { type ConfigEditor, createConfigEditor, unwritable } from './edit/edit.ts';
 export { type Environment, mergeEnvironment, variablesIn } from './variables.ts';
 export { type Loosening, findLoosenings } from './loosenings.ts';
+export { type Network, fixedNetwork, proxyPort, targetsOf } from './network.ts';
 export { pathsOfKnownPackage } from './package-spec.ts';
 export { type ShippedFiles, createShippedFiles, readSecretFiles, snapshotOf } from './files.ts';
 export { plainLine } from './package-line.ts';

@@ -68,10 +68,14 @@ function ofLocal(entry: JsonObject, launch: LocalLaunch): readonly Loosening[] {
     const message = `It runs ${JSON.stringify(commandOf(entry))} on this machine with your permissions and without a sandbox.`;
     found.push(loosening('runtime', 'process', message));
   }
-  if (network !== 'none') {
+  if (network === 'bridge') {
     const message = 'It can reach the network, and send everything it can read.';
     found.push(loosening('network', network, message));
-  }
+  } else if (network !== 'none')
+    for (const target of network.allow) {
+      const message = `It can reach ${target}, and send there everything it can read.`;
+      found.push(loosening('network', target, message));
+    }
   if (user !== undefined) found.push(ofUser(user));
   for (const { source, target, readOnly } of mountsOf(entry, launch)) {
     const message = readOnly

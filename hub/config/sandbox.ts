@@ -1,4 +1,5 @@
 import type { MountGuard } from './mount-guard.ts';
+import { type Network, findNetworkTarget } from './network.ts';
 import { type Resolved, findTarget, resolveInside } from './paths.ts';
 import { type ServerEntry, bytesOf } from './server-schema.ts';
 import type { Path } from './source-map.ts';
@@ -46,7 +47,7 @@ export async function sandboxOf(draft: EntryDraft) {
   if (memoryBytes < minMemoryBytes || memoryBytes > Number.MAX_SAFE_INTEGER)
     report(['resources', 'memory'], 'write a size of at least 6m, the minimum of Docker', true);
   return {
-    network: entry.network,
+    network: networkOf(draft),
     mounts: mounts.map(({ source, target, readOnly }) => ({ source, target, readOnly })),
     volumes: volumes.map(({ name, target }) => ({ name, target })),
     limits: {
@@ -59,6 +60,20 @@ export async function sandboxOf(draft: EntryDraft) {
     logs: entry.logs,
     user: entry.user === undefined ? undefined : String(entry.user),
   };
+}
+
+function networkOf({ entry: { network, runtime }, report }: EntryDraft): Network {
+  if (typeof network === 'string') return network;
+  for (const [index, target] of network.allow.entries()) {
+    const found = findNetworkTarget(target);
+    if ('problem' in found) report(['network', 'allow', index], found.problem, true);
+  }
+  if (runtime === 'process')
+    report(
+      ['network', 'allow'],
+      'cannot be enforced for a process: write "runtime": "docker", or remove it',
+    );
+  return { allow: network.allow.map(target => target.toLowerCase()) };
 }
 
 async function mountOf(written: ServerEntry['mounts'][number], index: number, draft: EntryDraft) {

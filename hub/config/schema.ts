@@ -6,6 +6,7 @@ import {
   entryKeys,
   jsonSchemaText,
   mount,
+  networkList,
   resources,
   serverName,
   serverSchema,
@@ -111,6 +112,7 @@ export function knownKeys(path: readonly (string | number)[]): readonly string[]
   if (path[0] === 'audit') return Object.keys(auditSchema.shape);
   if (path.length === 1) return Object.keys(path[0] === 'listen' ? listen.shape : naming.shape);
   if (part === 'resources') return Object.keys(resources.shape);
+  if (part === 'network') return Object.keys(networkList.shape);
   if (part === 'mounts') return Object.keys(mount.shape);
   if (part === 'volumes') return Object.keys(volume.shape);
   return entryKeys;

@@ -97,6 +97,16 @@ const volumesInAnyForm = z.union(
   [z.record(volumeName, text), z.array(volume)],
   'write {"name": "/path"} or a list of {"name", "target"}',
 );
+/** What a server may reach. */
+export const networkList = z.strictObject({
+  allow: z
+    .array(text)
+    .max(200)
+    .describe(
+      'Targets: "api.example.com" (ports 80 and 443), "*.example.com:443" (all names below it), "db.internal:5432" (any TCP service, also on a private address), or "*".',
+    ),
+});
+const network = z.union([networkList, z.enum(['none', 'bridge'])]);
 const pythonVersion = matching(/^3\.\d{1,2}(?:\.\d{1,2})?$/, 'write a version such as "3.12"');
 const userForm = 'write a user such as "1000" or "1000:1000"';
 const user = z.union(
@@ -144,7 +154,7 @@ export const serverSchema = describeKeys(
     url: text.optional(),
     headers: z.record(headerName, text).default({}),
     runtime: z.enum(['auto', 'docker', 'process']).default('auto'),
-    network: z.enum(['none', 'bridge']).default('none'),
+    network: network.default('none'),
     mounts: z.array(mountInAnyForm).default([]),
     allow_sensitive: z.boolean().default(false),
     volumes: volumesInAnyForm.default([]),
@@ -191,7 +201,8 @@ export const serverSchema = describeKeys(
     headers: 'HTTP headers sent to "url". Values are secret: never logged or shown.',
     runtime:
       '"docker": in a container. "process": as a process on this machine, not isolated. "auto": in a container if a Docker engine is reachable, else as a process.',
-    network: '"bridge": the container can reach the network, through a bridge network of its own.',
+    network:
+      'What the container can reach. {"allow": ["api.example.com"]}: these targets, through a proxy. "bridge": the network, through a bridge network of its own. "none": nothing.',
     mounts:
       'Files and folders of this machine to mount in the container: "source:target[:ro|rw]". Default: read-only.',
     allow_sensitive:

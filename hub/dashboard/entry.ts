@@ -69,6 +69,13 @@ function localEntry({ package: wanted, sandbox, ...launch }: LocalLaunch) {
   };
 }
 
+function networkText(network: LocalLaunch['sandbox']['network']): string {
+  if (network === 'none') return 'none';
+  return network === 'bridge'
+    ? 'bridge: the internet, and no other server'
+    : `only ${network.allow.join(', ') || 'nothing yet'}`;
+}
+
 /** Isolation of a server, in the words of its page. */
 export type SandboxView = {
   /** False for a process on the hub's machine. */
@@ -101,7 +108,7 @@ export function sandboxOf(config: ServerConfig, backend: 'docker' | 'process'): 
   return {
     isThere: true,
     rows: [
-      ['Network', network === 'none' ? 'none' : 'bridge: the internet, and no other server'],
+      ['Network', networkText(network)],
       ['User', user ?? 'unprivileged: that of the image unless it is root, else 65532'],
       ['Memory', `${Math.round(limits.memoryBytes / 2 ** 20)} MiB, no swap`],
       ['CPUs', String(limits.cpus)],

@@ -100,6 +100,16 @@ export async function readMetricFamilies(
       'Processor time of the containers of the server that run, since each was started.',
       each(({ config }) => seconds(used.get(config.name)?.cpuMs)),
     ),
+    counter(
+      'agenthub_egress_allowed_total',
+      'Connections of the server to the network.',
+      each(({ egress }) => egress?.allowed),
+    ),
+    counter(
+      'agenthub_egress_blocked_total',
+      'Connections that the server was refused, because its list does not have them or they lead to private places.',
+      each(({ egress }) => egress?.blockedCount),
+    ),
     gauge('process_resident_memory_bytes', 'Resident memory of the hub.', one(hub.residentBytes())),
     gauge('agenthub_build_info', 'Always 1; the version of the hub is its label.', [
       { labels: { version: hub.version }, value: 1 },

@@ -1,6 +1,8 @@
 export {
   type Belonging,
+  type BlockedTarget,
   type DockerTarget,
+  type EgressReport,
   type Exit,
   type Instance,
   type LaunchEvents,

@@ -50,7 +50,8 @@ export type DockerTarget = {
   readonly workingDirectory?: string;
   /** Replaces the user of the image. Absent: the user of the image, or an unprivileged user instead of root. */
   readonly user?: string;
-  readonly network: 'none' | 'bridge';
+  /** `allow`: targets as in config entries. */
+  readonly network: 'none' | 'bridge' | { readonly allow: readonly string[] };
   readonly mounts: readonly Mount[];
   /** Named volumes, which outlive the container. */
   readonly volumes: readonly Volume[];
@@ -109,6 +110,23 @@ export type Usage = {
   readonly pids: number;
   readonly pidsLimit: number;
   readonly cpuMs: number;
+};
+
+/** What a server has reached, and what it was refused. */
+export type EgressReport = {
+  readonly allowed: number;
+  /** All refusals. */
+  readonly blockedCount: number;
+  /** The targets that were refused last, the latest first. */
+  readonly blocked: readonly BlockedTarget[];
+};
+
+export type BlockedTarget = {
+  readonly target: string;
+  readonly why: string;
+  readonly count: number;
+  /** Milliseconds since the epoch. */
+  readonly lastAt: number;
 };
 
 export interface Instance {

@@ -1,4 +1,5 @@
 import { type JsonObject, withoutSecrets } from '#core';
+import type { EgressReport } from '#runtimes';
 import { leftOutOf } from './listing/listing-cache.ts';
 import type { Server } from './server-types.ts';
 
@@ -6,7 +7,7 @@ const timeOf = (ms: number) => new Date(ms).toISOString();
 
 /** A server as of the API and `hub://servers`, without any value of its environment or headers. */
 export function describeServer(server: Server): JsonObject {
-  const { config, status, running, health, listing, lastError, refusedEntry } = server;
+  const { config, status, running, health, listing, lastError, refusedEntry, egress } = server;
   const { breaker, queued } = server.admission.snapshot();
   const { launch } = config;
   const misfits = server.misfits();
@@ -55,6 +56,7 @@ export function describeServer(server: Server): JsonObject {
     ...(breaker && { breaker }),
     instance_mode: config.instance,
     ...(config.instance === 'session' && { instances: server.instances }),
+    ...(egress && { egress: describeEgress(egress) }),
     ...(server.advice.length > 0 && { advice: server.advice }),
     ...(misfits.length > 0 && leftOutOf(misfits)),
     source:
@@ -71,6 +73,17 @@ export function describeServer(server: Server): JsonObject {
     prompts: listing.prompt.length,
   };
 }
+
+const describeEgress = ({ allowed, blockedCount, blocked }: EgressReport) => ({
+  allowed,
+  blocked_count: blockedCount,
+  blocked: blocked.map(({ target, why, count, lastAt }) => ({
+    target,
+    why,
+    count,
+    last_at: timeOf(lastAt),
+  })),
+});
 
 /** The names of the tools, resources and prompts of a server, for the page of that server. */
 export function describeListing(server: Server): JsonObject {

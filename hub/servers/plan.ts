@@ -117,6 +117,12 @@ function dockerTarget(
 }
 
 function processTarget(server: string, launch: LocalLaunch): Target {
+  if (typeof launch.sandbox.network === 'object')
+    throw new HubError(
+      'HUB_LAUNCH_INVALID',
+      `${server} would run as a process, for which "network.allow" cannot be enforced. Start Docker, or remove "network"`,
+      { data: { server } },
+    );
   const { command, args, workingDirectory, written } = launch;
   const place = workingDirectory === undefined ? {} : { workingDirectory };
   if (written) return { kind: 'process', ...written, ...place };

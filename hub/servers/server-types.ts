@@ -2,7 +2,7 @@ import type { ServerConfig } from '#config';
 import type { Clock, Event, HubError, Log } from '#core';
 import type { Era } from '#mcp';
 import type { SharedBreaker } from '#resilience';
-import type { Instance, LaunchEvents } from '#runtimes';
+import type { EgressReport, Instance, LaunchEvents } from '#runtimes';
 import type { ServerRequest, ServerNotification, Upstream } from '#upstream';
 import type { Continuity } from './adoption/adoption.ts';
 import type { Eras } from './handshake/eras.ts';
@@ -70,6 +70,8 @@ export interface Server {
   readonly restarts: number;
   readonly admission: ServerAdmission;
   readonly instances: number;
+  /** What it has reached through the forwarder, and what it was refused. Undefined if it has tried nothing. */
+  readonly egress?: EgressReport | undefined;
   /** Advice to the operator on the server's entry, as sentences. */
   readonly advice: readonly string[];
   /** `stderr` is the end of its stderr at that time. */
@@ -147,6 +149,11 @@ export type Launches = {
   /** Identity of the program that would be launched now, if known. Rejects with HubError if the engine is unreachable. */
   readonly identityOf?: (config: ServerConfig) => Promise<string | undefined>;
   readonly keptListings?: KeptListings;
+  readonly egress?: {
+    report(server: string): EgressReport | undefined;
+    /** Applies a changed config to running instances. Never rejects. */
+    apply(config: ServerConfig): Promise<void>;
+  };
 };
 
 /** Makes a server an instance of another, which belongs to a session or to the clients of one era. */

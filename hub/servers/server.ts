@@ -162,6 +162,9 @@ function serverOf(parts: Parts): Server {
     get instances() {
       return needs.instances.count(server);
     },
+    get egress() {
+      return needs.launches?.egress?.report(record.config.name);
+    },
     get lastError() {
       return record.lastError;
     },

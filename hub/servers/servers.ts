@@ -71,6 +71,7 @@ export function createServers(
         try {
           await server.reconfigure(after, effect !== 'apply');
           await instances.configure(server, effect !== 'apply');
+          await needs.launches?.egress?.apply(after);
         } catch (error) {
           if (!(error instanceof HubError)) throw error;
           failed.push({ server: after.name, error });

@@ -57,9 +57,9 @@ export function createOutside(state, reports) {
       own: ownAddresses(),
       host: new Set([...gateways(), ...hostAddresses, ...state.hub.addresses]),
     };
-    const problems = addresses.map(address => problemOf(address, port, about));
-    const good = addresses.filter((_, index) => problems[index] === undefined);
-    if (good.length === 0) block(`leads to ${addresses[0]}, which ${problems[0]}`);
+    const good = addresses.filter(address => problemOf(address, port, about) === undefined);
+    const [first] = addresses;
+    if (good.length === 0) block(`leads to ${first}, which ${problemOf(first, port, about)}`);
     const socket = await dialFirst(good.slice(0, maxAddresses), port, target);
     reports.allowed(server.name);
     const one = { peer: server.peer, name, port, socket };

@@ -75,7 +75,7 @@ export function createProxy({ findServer, countServers, outside, reports }) {
   });
   http.on('connection', socket => void admit(socket));
   // Found again for each request: a list may have changed.
-  http.on('connect', async (request, client, head) => {
+  const tunnel = async (request, client, head) => {
     try {
       const server = serverOf(client);
       const { host, port } = authorityOf(request.url);
@@ -91,8 +91,8 @@ export function createProxy({ findServer, countServers, outside, reports }) {
         client.destroy(),
       );
     }
-  });
-  http.on('request', async (request, response) => {
+  };
+  const answer = async (request, response) => {
     try {
       await forward(serverOf(request.socket), request, response);
     } catch (error) {
@@ -101,7 +101,9 @@ export function createProxy({ findServer, countServers, outside, reports }) {
       response.writeHead(status, { 'Content-Type': 'text/plain', Connection: 'close' });
       response.end(`${message}\n`);
     }
-  });
+  };
+  http.on('connect', (request, client, head) => void tunnel(request, client, head));
+  http.on('request', (request, response) => void answer(request, response));
 
   const serverOf = ({ remoteAddress, localAddress }) => {
     const server = findServer(remoteAddress, localAddress);
@@ -144,20 +146,25 @@ export function createProxy({ findServer, countServers, outside, reports }) {
 
   /** Listens for targets that are reached under their own names, on the port of the target. */
   const createTargetServer = port =>
-    createTcp({ allowHalfOpen: true, noDelay: true, highWaterMark }, async client => {
-      const server = admit(client);
-      if (!server) return;
-      try {
-        const { name, head } = await targetOf(server, client, port);
-        const target = await outside.open(server, name, port);
-        if (client.destroyed) return void target.destroy();
-        if (head) target.write(head);
-        joinStreams(client, target);
-      } catch (error) {
-        told(error);
-        client.destroy();
-      }
-    });
+    createTcp(
+      { allowHalfOpen: true, noDelay: true, highWaterMark },
+      client => void toTarget(client, port),
+    );
+
+  async function toTarget(client, port) {
+    const server = admit(client);
+    if (!server) return;
+    try {
+      const { name, head } = await targetOf(server, client, port);
+      const target = await outside.open(server, name, port);
+      if (client.destroyed) return void target.destroy();
+      if (head) target.write(head);
+      joinStreams(client, target);
+    } catch (error) {
+      told(error);
+      client.destroy();
+    }
+  }
 
   async function targetOf(server, client, port) {
     const exact = server.allow.filter(one => one.internal && one.ports.includes(port));

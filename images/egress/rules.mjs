@@ -34,13 +34,13 @@ function listOf(type, texts) {
 
 /** Addresses that no server reaches, each with its reason. The two single ones are metadata services of clouds. */
 const never = [
-  ['is a loopback address', listOf('ipv4', '127.0.0.0/8')],
-  [
-    'is a link-local or metadata address',
-    listOf('ipv4', '169.254.0.0/16 192.0.0.0/24 100.100.100.200/32 168.63.129.16/32'),
-  ],
-  ['is a multicast address', listOf('ipv4', '224.0.0.0/4')],
-  ['is a reserved address', listOf('ipv4', '0.0.0.0/8 240.0.0.0/4')],
+  { why: 'is a loopback address', list: listOf('ipv4', '127.0.0.0/8') },
+  {
+    why: 'is a link-local or metadata address',
+    list: listOf('ipv4', '169.254.0.0/16 192.0.0.0/24 100.100.100.200/32 168.63.129.16/32'),
+  },
+  { why: 'is a multicast address', list: listOf('ipv4', '224.0.0.0/4') },
+  { why: 'is a reserved address', list: listOf('ipv4', '0.0.0.0/8 240.0.0.0/4') },
 ];
 const privateV4 = listOf(
   'ipv4',
@@ -71,8 +71,8 @@ export function problemOf(address, port, { isInternal, pool, own, host, hub }) {
 
 function problemOfV4(address, isInternal, pool) {
   if (pool.check(address, 'ipv4')) return 'is an address of servers';
-  const found = never.find(([, list]) => list.check(address, 'ipv4'));
-  if (found) return found[0];
+  const found = never.find(({ list }) => list.check(address, 'ipv4'));
+  if (found) return found.why;
   return !isInternal && privateV4.check(address, 'ipv4') ? 'is a private address' : undefined;
 }
 

@@ -60,6 +60,22 @@ test.each<[string, Partial<DockerTarget>, string]>([
   assert.deepEqual(rebuilt, body);
 });
 
+test('what the driver writes for a server with a list passes the broker unchanged', () => {
+  const way = { env: { HTTP_PROXY: 'x' }, extraHosts: ['db.internal:10.213.0.1'] };
+  const image = {
+    reference: 'node:24',
+    id: 'sha256:1',
+    user: '1000',
+    volumes: [],
+    entrypoint: [],
+    command: [],
+    env: [],
+  };
+  const options = createOptions(owner, spec(target), target, image, [], way);
+  const body: unknown = JSON.parse(JSON.stringify(options));
+  assert.deepEqual(rebuildContainer(JSON.stringify(body), owner), body);
+});
+
 test('what the driver writes for an instance of a session passes the broker unchanged', () => {
   const image = {
     reference: 'node:24-bookworm-slim',

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createGate } from '../../hub/broker/gate.ts';
+import { bodyOf } from '../../hub/runtimes/docker/egress/container.ts';
 import { containerBody, owner } from './bodies.ts';
 
 const { hubId, hubName } = owner;
@@ -283,6 +284,48 @@ test('a network is created as a bridge of this hub', async () => {
     Labels: ours,
   });
   await assert.rejects(admit('POST', '/networks/create?x=1', call), refused(/parameter "x"/));
+});
+
+describe('the forwarder', () => {
+  const forwarder = `${hubName}-.egress`;
+  const more = {
+    [`/containers/${forwarder}/json`]: { Id: 'f1', Config: { Labels: ours } },
+    [`/networks/${forwarder}`]: { Id: 'fn1', Labels: ours },
+  };
+
+  test('is created in its own network, with a body of its own', async () => {
+    const body = bodyOf(owner, 'agenthub/egress:0123456789ab');
+    const call = { body, more };
+    const admitted = await create(call, '.egress');
+    assert.equal(hostOf(admitted).NetworkMode, 'fn1');
+    await assert.rejects(create(call, 'other'), refused(/./));
+    await assert.rejects(
+      create({ ...call, body: containerBody() }, '.egress'),
+      refused(/of the forwarder/),
+    );
+  });
+
+  test('joins and leaves networks of this hub only', async () => {
+    const joining = {
+      Container: forwarder,
+      EndpointConfig: { IPAMConfig: { IPv4Address: '10.213.0.1' } },
+    };
+    const { path, body } = await admit('POST', `/networks/${hubName}-net/connect`, {
+      body: joining,
+      more,
+    });
+    assert.equal(path, '/networks/n1/connect');
+    assert.deepEqual(JSON.parse(String(body?.content)), { ...joining, Container: 'f1' });
+    const leaving = { body: { Container: forwarder, Force: true }, more };
+    const left = await admit('POST', `/networks/${hubName}-net/disconnect`, leaving);
+    assert.equal(left.path, '/networks/n1/disconnect');
+    for (const call of ['connect', 'disconnect'])
+      await assert.rejects(admit('POST', `/networks/${hubName}-theirs/${call}`, leaving), unknown);
+    await assert.rejects(
+      admit('POST', `/networks/${hubName}-net/disconnect`, { body: leaving.body }),
+      unknown,
+    );
+  });
 });
 
 describe('a build', () => {

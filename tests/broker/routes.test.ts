@@ -84,7 +84,7 @@ describe('a call that the hub does not make is refused', () => {
     ['DELETE', '/images/prune'],
     ['POST', '/volumes/prune'],
     ['GET', '/images/get'],
-    ['POST', '/networks/abc/connect'],
+    ['POST', '/networks/prune'],
     ['POST', '/volumes/create'],
     ['GET', '/volumes'],
     ['HEAD', '/_ping'],

@@ -83,6 +83,23 @@ describe('what becomes of the process when this changes', () => {
   });
 });
 
+test.for([
+  ['another name', ['api.com'], ['api.com', 'b.com'], 'apply'],
+  ['a pattern fewer', ['api.com', '*.c:1'], ['api.com'], 'apply'],
+  ['another exact target', ['api.com'], ['api.com', 'db:1'], 'replace'],
+  ['an exact target fewer', ['db:1'], [], 'replace'],
+] as const)('a list of targets with %s changes by: %j', ([, before, after, effect]) => {
+  const { launch } = configOf({ name: 'one' });
+  assert.ok(launch.kind === 'local');
+  const withList = (allow: readonly string[]) =>
+    server('one', { launch: { ...launch, sandbox: { ...launch.sandbox, network: { allow } } } });
+  const { changed } = diffConfigs(config(withList(before)), config(withList(after)));
+  assert.deepEqual(
+    changed.map(one => one.effect),
+    [effect],
+  );
+});
+
 test('how tools are named and the order of servers are told by themselves', () => {
   const before = config(server('one'), server('two'));
   const renamed = diffConfigs(before, { ...before, naming: { ...naming, separator: '__' } });

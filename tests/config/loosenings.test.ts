@@ -31,6 +31,12 @@ describe('loosenings of an entry', () => {
     ['none', { package: package_, args: ['x'], env: { A: '1' } }, [], []],
     ['a process', { package: package_, runtime: 'process' }, ['runtime:process'], []],
     ['a network', { package: package_, network: 'bridge' }, ['network:bridge'], []],
+    [
+      'a list of targets',
+      { package: package_, network: { allow: ['api.com', 'db:1'] } },
+      ['network:api.com', 'network:db:1'],
+      [],
+    ],
     ['a mount', { package: package_, mounts: ['./a:/a'] }, [], ['mount:FOLDER/a:/a:ro']],
     [
       'writable mounts in both forms',

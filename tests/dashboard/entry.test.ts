@@ -53,6 +53,13 @@ describe('the sandbox of a server', () => {
     });
   });
 
+  test('names the targets that it reaches', () => {
+    const network = (allow: readonly string[]) =>
+      shown(contained({ network: { allow } })).rows['Network'];
+    assert.equal(network(['api.com', 'db:1']), 'only api.com, db:1');
+    assert.equal(network([]), 'only nothing yet');
+  });
+
   test('shows what its entry loosens, and the volumes that come with a package', () => {
     const loose = contained({
       network: 'bridge',

@@ -12,6 +12,11 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'cli/main': ['main'],
   'faults/audit-disk': ['routing/steps/audit'],
   'system/audit': ['app/wire-audit', 'http/routes/audit'],
+  'system/egress-forwarder': [
+    'runtimes/docker/egress/container',
+    'runtimes/docker/egress/egress',
+    'runtimes/docker/egress/forwarder',
+  ],
   'system/fleet': ['app/wire-servers'],
   'system/lifecycle': ['app/app'],
   'system/observability': ['app/wire-observers'],

@@ -97,6 +97,16 @@ describe('an entry that is not applied', () => {
   });
 });
 
+test('what a server reached and was refused is described', () => {
+  const blocked = [{ target: 'b.com:80', why: 'is not in it', count: 2, lastAt: at }];
+  assert.equal(described({ egress: undefined })['egress'], undefined);
+  assert.deepEqual(described({ egress: { allowed: 3, blockedCount: 4, blocked } })['egress'], {
+    allowed: 3,
+    blocked_count: 4,
+    blocked: [{ target: 'b.com:80', why: 'is not in it', count: 2, last_at: time }],
+  });
+});
+
 describe('the health', () => {
   test.each([
     [

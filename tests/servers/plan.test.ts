@@ -22,6 +22,14 @@ async function lineOf(entry: object): Promise<string> {
   return [target.command, ...target.args].join(' ');
 }
 
+test('a list of targets is not given up where no engine could enforce it', async () => {
+  const entry = { package: 'a@1', network: { allow: ['api.com'] } };
+  await assert.rejects(lineOf(entry), {
+    code: 'HUB_LAUNCH_INVALID',
+    message: /one would run as a process, for which "network.allow" cannot be enforced/,
+  });
+});
+
 describe('a package as a process', () => {
   test.for([
     [{ package: 'a@1' }, 'npx -y a@1'],

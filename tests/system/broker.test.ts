@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { type IncomingMessage, type RequestOptions, request } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -618,6 +618,7 @@ describeWithEngine('the broker', () => {
   });
 
   test("the hub's own driver runs a server through it", { timeout: 60_000 }, async () => {
+    await cp('images/egress', join(folder, 'images/egress'), { recursive: true });
     const driver = createDockerRuntime(
       { hubId, hubName, dockerHost: `unix://${socketPath}`, imagesDir: 'images' },
       { clock: systemClock, log: silent, isAwaited: () => false },
@@ -634,7 +635,7 @@ describeWithEngine('the broker', () => {
           image: { reference: image },
           command: 'node',
           args: ['-e', 'process.stdin.pipe(process.stdout)'],
-          network: 'bridge',
+          network: { allow: ['api.test', 'db.internal:5432'] },
           mounts: [{ source: join(root, 'inner'), target: '/inner', readOnly: true }],
           volumes: [{ name: 'driven', target: '/notes' }],
           limits: {

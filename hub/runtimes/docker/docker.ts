@@ -9,6 +9,7 @@ import {
 import { hubLabel, managedLabel } from './container/labels.ts';
 import { adopt, launch, targetOf } from './container/launch.ts';
 import { nameOf, volumeName } from './container/options.ts';
+import type { Egress } from './egress/egress.ts';
 import { isRefusal, isUnheard, toHubError } from './engine/errors.ts';
 import type { Exposure } from './exposure.ts';
 import {
@@ -32,7 +33,12 @@ const stopGraceMs = 5_000;
 export function createDockerRuntime(
   options: DockerRuntimeOptions,
   needs: DockerRuntimeNeeds,
-): Runtime & Service & { readonly upkeep: Upkeep; readonly exposure: Exposure } {
+): Runtime &
+  Service & {
+    readonly upkeep: Upkeep;
+    readonly exposure: Exposure;
+    readonly egress: Pick<Egress, 'allow' | 'report'>;
+  } {
   const parts = createParts(options, needs);
   const { engine, events, exposure, images, instances, tidying, turns, owner } = parts;
 
@@ -63,6 +69,7 @@ export function createDockerRuntime(
     kind: 'docker',
     upkeep: createUpkeep(parts),
     exposure,
+    egress: parts.egress,
     async start(signal) {
       if (!(needs.isExpected?.() ?? true)) return;
       // Leftovers must be gone before new servers take their names.
@@ -71,6 +78,7 @@ export function createDockerRuntime(
     },
     async stop() {
       await Promise.all(Array.from(instances, one => one.stop({ graceMs: stopGraceMs })));
+      await parts.egress.stop();
       events.stop();
       tidying.stop();
     },

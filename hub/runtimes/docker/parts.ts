@@ -8,6 +8,8 @@ import { parseAddress } from './engine/address.ts';
 import { createEngine } from './engine/engine.ts';
 import { createEngineEvents } from './engine/events.ts';
 import type { BuildLimits } from './engine/images.ts';
+import { createEgress } from './egress/egress.ts';
+import type { HubPlaces } from './egress/protocol.ts';
 import { createExposure } from './exposure.ts';
 import { type ImageNeeds, createImages } from './image/images.ts';
 import { createImageUsers } from './image/users.ts';
@@ -33,6 +35,8 @@ export type DockerRuntimeNeeds = Pick<ImageNeeds, 'locks' | 'findElsewhere'> & {
   readonly isAwaited: (containerId: string) => boolean;
   /** As in `process.platform`. */
   readonly platform?: string;
+  /** Where the hub and its services are, which no server may reach. Default: nowhere. */
+  readonly hubPlaces?: () => Promise<HubPlaces>;
   /** True if the hub needs an engine, so `start` connects to it. Default: true. */
   readonly isExpected?: () => boolean;
 };
@@ -54,8 +58,12 @@ export function createParts(given: DockerRuntimeOptions, needs: DockerRuntimeNee
   const address = parseAddress(options.dockerHost);
   const engine = createEngine(address, clock);
   const names = createNames({ log, owe: () => tidying.owe() });
-  const isHeld = names.has;
-  const tidying = createTidying(label, { ...needs, engine, log, isHeld });
+  const nowhere: HubPlaces = { addresses: [], ports: [], backends: [] };
+  const egress = createEgress(
+    { owner, imagesDir: options.imagesDir, buildLimits: options.buildLimits },
+    { engine, clock, log, hubPlaces: needs.hubPlaces ?? (async () => nowhere) },
+  );
+  const tidying = createTidying(label, { ...needs, engine, log, egress, isHeld: names.has });
   let tidied: Promise<Tidied> | undefined;
   const onConnected = () => void (tidied = tidying.now());
   const volumeWatch = createVolumeWatch(options.volumeCheckMs, { engine, clock, log });
@@ -80,6 +88,7 @@ export function createParts(given: DockerRuntimeOptions, needs: DockerRuntimeNee
     instances: new Set<Instance>(),
     events: createEngineEvents(label, { engine, clock, log, onConnected }),
     tidying,
+    egress,
     /** The cleanup since the last connect. */
     tidied: () => tidied,
     exposure: createExposure(address, needs.platform ?? process.platform),

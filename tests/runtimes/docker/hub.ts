@@ -6,7 +6,7 @@ import { type Log, systemClock, silent } from '#core';
 import { engineHost } from '#helpers/engine-probe';
 import type { Message } from '#jsonrpc';
 import type { DockerTarget, Instance, LaunchSpec } from '#runtimes';
-import { createDockerRuntime } from '#runtimes/docker';
+import { type HubPlaces, createDockerRuntime } from '#runtimes/docker';
 
 export const imagesDir = join(import.meta.dirname, '../../../images');
 export const nodeImage = 'node:24-bookworm-slim';
@@ -27,6 +27,7 @@ export function createHub(
     readonly log?: Log;
     readonly volumeCheckMs?: number;
     readonly isAwaited?: (id: string) => boolean;
+    readonly hubPlaces?: () => Promise<HubPlaces>;
     /** What packages were resolved to, by the names of their images. */
     readonly locks?: Map<string, string>;
   } = {},
@@ -46,6 +47,7 @@ export function createHub(
       clock: systemClock,
       log: options.log ?? silent,
       isAwaited: options.isAwaited ?? (() => false),
+      ...(options.hubPlaces && { hubPlaces: options.hubPlaces }),
       locks: {
         read: async name => locks.get(name),
         write: async (name, text) => void locks.set(name, text),
@@ -150,6 +152,7 @@ export const answering = (work: string): Partial<DockerTarget> =>
   script(`
     const work = ${work};
     require('node:readline').createInterface({ input: process.stdin }).on('line', async line => {
+      if (line === '') return;
       const { id, params } = JSON.parse(line);
       let result;
       try { result = await work(params); } catch (error) { result = 'failed: ' + (error.code ?? error.message); }

@@ -42,11 +42,15 @@ export async function createContainer(
 }
 
 /** Creates the network of a server. Replaces a leftover of an earlier run of this hub. */
-export async function createNetwork(spec: LaunchSpec, needs: Needs): Promise<string> {
+export async function createNetwork(
+  spec: LaunchSpec,
+  needs: Needs,
+  isolated?: Parameters<Engine['createNetwork']>[2],
+): Promise<string> {
   const { engine, owner } = needs;
   const name = nameOf(owner, spec);
   await createOver(
-    () => engine.createNetwork(name, labelsOf(owner, spec)),
+    () => engine.createNetwork(name, labelsOf(owner, spec), isolated),
     async () => {
       const other = await findOwn('network', name, spec, needs);
       // The engine refuses to remove a network with a container.

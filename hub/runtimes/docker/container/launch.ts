@@ -9,6 +9,8 @@ import {
 import type { DockerParts } from '../parts.ts';
 import { deliveryOf } from '../secrets/delivery.ts';
 import { declaredVolumes } from '../volumes/declared.ts';
+import { withProxyHint } from '../egress/hint.ts';
+import type { Way } from '../egress/way.ts';
 import { createAttachment } from './attach.ts';
 import { createContainer, createNetwork, toLaunchError } from './create.ts';
 import { createInstance } from './instance.ts';
@@ -37,9 +39,18 @@ export async function launch(
     throw new HubError('HUB_CONTAINER_NAME_TAKEN', `${name} runs already. Stop it first`);
 
   await using made = names.hold(name);
-  if (target.network === 'bridge') {
-    const network = await createNetwork(spec, parts);
-    made.add(`network ${network}`, () => engine.removeNetwork(network));
+  const { network } = target;
+  if (network === 'bridge') {
+    await createNetwork(spec, parts);
+    made.add(`network ${name}`, () => engine.removeNetwork(name));
+    throwIfCancelled(spec, signal);
+  }
+  let way: Way | undefined;
+  if (isProxied(network)) {
+    const member = await parts.egress.createNetwork(spec, network);
+    made.add(`network ${name}`, () => parts.egress.leave(name));
+    throwIfCancelled(spec, signal);
+    way = await parts.egress.join(name, member);
     throwIfCancelled(spec, signal);
   }
   // Without the signal: an aborted call may still create a container, whose id would be unknown.
@@ -50,12 +61,12 @@ export async function launch(
   logReplacedUser(spec, target, image, parts);
   const planned = await parts.secretDelivery.plan(spec, whole, image);
   throwIfCancelled(spec, signal);
-  const body = createOptions(owner, planned.spec, planned.target, image, scratch);
+  const body = createOptions(owner, planned.spec, planned.target, image, scratch, way);
   const id = await createContainer(name, body, spec, parts);
   made.add(`container ${name}`, () => engine.removeContainer(id));
   throwIfCancelled(spec, signal);
 
-  const attachment = createAttachment(await engine.attach(id), spec, line => report.stderr(line));
+  const attachment = createAttachment(await engine.attach(id), spec, stderrOf(spec, report));
   // The container may exit before the engine answers the start call.
   const created = Promise.withResolvers<AsyncDisposable>();
   const { secrets, line } = planned;
@@ -73,6 +84,13 @@ export async function launch(
   created.resolve(made.move());
   return instance;
 }
+
+function stderrOf(spec: LaunchSpec, report: LaunchEvents): (line: string) => void {
+  const stderr = (line: string) => report.stderr(line);
+  return isProxied(targetOf(spec).network) ? withProxyHint(spec, stderr) : stderr;
+}
+
+const isProxied = (network: DockerTarget['network']) => typeof network === 'object';
 
 function logReplacedUser(
   spec: LaunchSpec,
@@ -108,7 +126,11 @@ export async function adopt(
   if (found?.labels[hubLabel] !== owner.hubId || names.has(name)) return undefined;
   await using made = names.hold(name);
   const image = await images.find(target.image);
+  const { network } = target;
+  const member = isProxied(network) ? await parts.egress.findNetwork(spec, network) : undefined;
   const isSame =
+    // A network of an earlier version of the hub may lead to the outside.
+    (member !== undefined || !isProxied(network)) &&
     found.name === name &&
     found.state.isRunning &&
     found.state.startedAt === startedAt &&
@@ -116,15 +138,18 @@ export async function adopt(
     found.labels[digestLabel] === spec.digest &&
     found.imageId === image?.id;
   late.throwIfAborted();
+  if (isSame && member && !signal.aborted) await parts.egress.join(name, member);
+  late.throwIfAborted();
   const socket = isSame && !signal.aborted ? await engine.attach(id) : undefined;
   if (late.aborted) socket?.destroy();
   late.throwIfAborted();
-  if (target.network === 'bridge') made.add(`network ${name}`, () => engine.removeNetwork(name));
+  if (network === 'bridge') made.add(`network ${name}`, () => engine.removeNetwork(name));
+  if (isProxied(network)) made.add(`network ${name}`, () => parts.egress.leave(name));
   made.add(`container ${name}`, () => engine.removeContainer(id));
   throwIfCancelled(spec, signal);
   if (!image || !socket) return undefined;
-  const stderr = (line: string) => report.stderr(line);
-  const attachment = createAttachment(socket, { ...spec, isTakenOver: true }, stderr);
+  const options = { ...spec, isTakenOver: true };
+  const attachment = createAttachment(socket, options, stderrOf(spec, report));
   const volumes = [...target.volumes, ...declaredVolumes(spec, target, image)];
   const created = Promise.resolve(made.move());
   // The process keeps its environment.

@@ -1,4 +1,5 @@
 import type { DockerTarget, LaunchSpec } from '#runtimes';
+import type { Way } from '../egress/way.ts';
 import { type ContainerOwner, composeLabelsOf, labelsOf, nameLabel, ownLabels } from './labels.ts';
 
 type Launched = Pick<LaunchSpec, 'server' | 'instance'>;
@@ -40,12 +41,15 @@ export function createOptions(
   target: DockerTarget,
   image: Image,
   scratch: readonly string[] = [],
+  way?: Way,
 ) {
   const { command, args, workingDirectory } = target;
   return {
     Image: image.reference,
     User: userOf(target, image),
-    Env: Object.entries({ HOME: home, ...spec.env }).map(([key, value]) => `${key}=${value}`),
+    Env: Object.entries({ HOME: home, ...way?.env, ...spec.env }).map(
+      ([key, value]) => `${key}=${value}`,
+    ),
     // A command in the spec replaces the entrypoint of the image together with its arguments.
     ...(command !== undefined && { Entrypoint: [command] }),
     ...((command !== undefined || args.length > 0) && { Cmd: [...args] }),
@@ -60,7 +64,10 @@ export function createOptions(
     // The hub checks the server itself.
     Healthcheck: { Test: ['NONE'] },
     Labels: { ...labelsOf(owner, spec), ...composeLabelsOf(owner, spec) },
-    HostConfig: hostConfig(owner, spec, target, tmpfs(target, image, scratch)),
+    HostConfig: {
+      ...hostConfig(owner, spec, target, tmpfs(target, image, scratch)),
+      ...(way && way.extraHosts.length > 0 && { ExtraHosts: way.extraHosts }),
+    },
   };
 }
 

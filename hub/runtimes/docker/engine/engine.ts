@@ -100,10 +100,37 @@ function sizesIn(body: unknown): ReadonlyMap<string, number> {
 }
 
 const networkCalls = ({ call, find, list, remove }: EngineCalls) => ({
-  createNetwork: (name: string, labels: Readonly<Record<string, string>>) =>
+  /** `isolated`: the subnet, and the only address in it that the engine assigns by itself. */
+  createNetwork: (
+    name: string,
+    labels: Readonly<Record<string, string>>,
+    isolated?: { readonly subnet: string; readonly assigned: string },
+  ) =>
     call(`create the network ${name}`, async (docker, signal) => {
-      const body = { Name: name, Driver: 'bridge', Labels: { ...labels } };
+      const body = {
+        Name: name,
+        Driver: 'bridge',
+        Labels: { ...labels },
+        ...(isolated && {
+          Internal: true,
+          EnableIPv6: false,
+          IPAM: { Config: [{ Subnet: isolated.subnet, IPRange: `${isolated.assigned}/32` }] },
+          // Without an address of the engine's machine in it. Since engine 28.
+          Options: { 'com.docker.network.bridge.gateway_mode_ipv4': 'isolated' },
+        }),
+      };
       await docker.createNetwork({ ...body, ...wire(signal, {}, body) });
+    }),
+  connectNetwork: (name: string, container: string, address: string) =>
+    call(`connect ${container} to the network ${name}`, async (docker, signal) => {
+      const EndpointConfig = { IPAMConfig: { IPv4Address: address } };
+      const body = { Container: container, EndpointConfig };
+      await docker.getNetwork(name).connect({ ...body, ...wire(signal, {}, body) });
+    }),
+  disconnectNetwork: (name: string, container: string) =>
+    call(`disconnect ${container} from the network ${name}`, async (docker, signal) => {
+      const body = { Container: container, Force: true };
+      await docker.getNetwork(name).disconnect({ ...body, ...wire(signal, {}, body) });
     }),
   findNetwork: (name: string) =>
     find(`network ${name}`, async docker => networkInfo(await docker.getNetwork(name).inspect())),
@@ -117,8 +144,12 @@ const networkCalls = ({ call, find, list, remove }: EngineCalls) => ({
     ),
 });
 
-const networkInfo = ({ Id: id, Name: name, Labels: labels }: NetworkInspectInfo) => ({
+const networkInfo = ({ Id: id, Name: name, Labels: labels, ...rest }: NetworkInspectInfo) => ({
   id,
   name,
   labels: labels ?? {},
+  /** Of a network that leads neither to the machine nor to the outside. */
+  ...(rest.Options?.['com.docker.network.bridge.gateway_mode_ipv4'] === 'isolated' && {
+    isolatedSubnet: rest.IPAM?.Config?.[0]?.['Subnet'],
+  }),
 });

@@ -3,7 +3,8 @@ import { type CallBound, type EngineCalls, wire } from './call.ts';
 
 export type BuildOptions = {
   readonly tag: string;
-  readonly package: string;
+  /** Absent for an image that is not of a package. */
+  readonly package?: string;
   readonly with?: readonly string[];
   /** Replaces the base image of the context. */
   readonly base?: string;
@@ -71,7 +72,7 @@ export const imageCalls = ({ call, find }: EngineCalls) => ({
         const query = {
           t: options.tag,
           buildargs: {
-            PACKAGE: options.package,
+            ...(options.package !== undefined && { PACKAGE: options.package }),
             ...(options.with && { EXTRAS: options.with.join(' ') }),
             ...(options.base !== undefined && { BASE: options.base }),
           },

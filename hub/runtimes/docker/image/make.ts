@@ -56,7 +56,7 @@ function textOf(line: string): readonly string[] {
 }
 
 function failed(
-  { package: name }: BuildOptions,
+  { tag, package: name = tag }: BuildOptions,
   output: readonly string[],
   words: string,
   cause?: unknown,

@@ -1,8 +1,10 @@
 import { type Clock, type Log, messageOf, sleep } from '#core';
+import type { Egress } from '../egress/egress.ts';
 import type { Engine } from '../engine/engine.ts';
 
 type Needs = {
   readonly engine: Engine;
+  readonly egress: Pick<Egress, 'isForwarder' | 'isNeeded' | 'removeNetwork'>;
   readonly clock: Clock;
   readonly log: Log;
   /** True if this run of the hub is starting or running a container of this name. */
@@ -24,7 +26,7 @@ export type Tidying = ReturnType<typeof createTidying>;
 
 /** Removes leftover containers and networks with a label, such as those of a killed hub, but no volumes. */
 export function createTidying(label: string, needs: Needs) {
-  const { engine, clock, log, isHeld, isAwaited } = needs;
+  const { engine, egress, clock, log, isHeld, isAwaited } = needs;
   const stopping = new AbortController();
   let isGoing = false;
   let retryMs = firstRetryMs;
@@ -55,7 +57,11 @@ export function createTidying(label: string, needs: Needs) {
   /** Resolves with true if everything that remains is held. Rejects if the engine does not answer. */
   async function reap(): Promise<boolean> {
     const found = await engine.listContainers(label);
-    const kept = found.filter(({ id, name }) => isHeld(name) || isAwaited(id));
+    const servers = found.filter(({ id, name }) => isHeld(name) || isAwaited(id));
+    // A server that is going to be adopted may have open connections through the forwarder.
+    const needsForwarder = egress.isNeeded() || servers.some(({ name }) => !isHeld(name));
+    const forwarder = needsForwarder ? found.filter(({ name }) => egress.isForwarder(name)) : [];
+    const kept = [...servers, ...forwarder];
     const containers = found.filter(one => !kept.includes(one));
     const areContainersGone = await removeAll('container', containers, engine.removeContainer);
     /** A network has the same name as its container. */
@@ -63,8 +69,8 @@ export function createTidying(label: string, needs: Needs) {
     const networks = (await engine.listNetworks(label)).filter(
       ({ name }) => !names.has(name) && !isHeld(name),
     );
-    const areNetworksGone = await removeAll('network', networks, engine.removeNetwork);
-    const areHeld = kept.map(({ name }) => isHeld(name));
+    const areNetworksGone = await removeAll('network', networks, egress.removeNetwork);
+    const areHeld = kept.map(({ name }) => isHeld(name) || egress.isNeeded());
     return [...areContainersGone, ...areNetworksGone, ...areHeld].every(Boolean);
   }
 

@@ -56,6 +56,18 @@ test('only a spec for a container has a Docker target', () => {
   });
 });
 
+test('an engine that cannot separate a network from its machine starts no server with one', async () => {
+  await using scene = await open({
+    'GET /version': { body: { Version: '27.5.1', Os: 'linux' } },
+  });
+  const given = specOf('fetcher', { network: { allow: ['api.com'] } });
+  await assert.rejects(launch(given, image, events, signal, scene.parts), {
+    code: 'HUB_LAUNCH_INVALID',
+    message: /needs Docker Engine 28 or newer.* is 27\.5\.1\. Update it, or remove "network"/,
+  });
+  assert.deepEqual(scene.changes(), []);
+});
+
 describe('a launch that fails removes what it made,', () => {
   const refusal = { status: 400, body: { message: 'bad mount' } };
 

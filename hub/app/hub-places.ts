@@ -1,0 +1,54 @@
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import type { Settings } from '#config';
+import type { HubPlaces } from '#runtimes/docker';
+
+type Addresses = Pick<Settings, 'port' | 'redisUrl' | 'qdrantUrl'> & {
+  readonly ollama: Pick<Settings['ollama'], 'url'>;
+};
+type Lookup = (host: string) => Promise<readonly string[]>;
+
+const defaultPorts: Readonly<Record<string, number>> = {
+  'redis:': 6379,
+  'rediss:': 6379,
+  'http:': 80,
+  'https:': 443,
+};
+
+/** Finds where the hub and its services are, which no server may reach through the forwarder. Read for each use. */
+export function createHubPlaces(
+  { port, redisUrl, qdrantUrl, ollama }: Addresses,
+  find: Lookup = addressesOf,
+): () => Promise<HubPlaces> {
+  const backends = [redisUrl, qdrantUrl, ollama.url].flatMap(text => {
+    const url = text === undefined ? null : URL.parse(text);
+    const own = url ? Number(url.port) || defaultPorts[url.protocol] : undefined;
+    return url && own !== undefined
+      ? [{ host: url.hostname.replace(/^\[|\]$/g, ''), port: own }]
+      : [];
+  });
+  return async () => {
+    const found = await Promise.all(
+      backends.map(async ({ host, port: own }) =>
+        (await find(host)).map(address => ({ address, port: own })),
+      ),
+    );
+    const all = Object.values(networkInterfaces()).flatMap(addresses => addresses ?? []);
+    return {
+      addresses: all.filter(({ internal }) => !internal).map(({ address }) => address),
+      // On the machine itself they may listen on an address that containers reach.
+      ports: [port, ...backends.map(backend => backend.port)],
+      backends: found.flat(),
+    };
+  };
+}
+
+async function addressesOf(host: string): Promise<readonly string[]> {
+  if (isIP(host) !== 0) return [host];
+  try {
+    return (await lookup(host, { all: true })).map(({ address }) => address);
+  } catch {
+    return []; // Nobody reaches a service without an address.
+  }
+}

@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { isObject, tryParseJson } from '#core';
+import { integer, localLog, mebibyte } from './container.ts';
+import { type HubIdentity, matching, ownLabels, ownName, rebuildBody } from './schema.ts';
+
+const poolRule = 'must be in 10.213.0.0/16, the pool for networks of servers';
+/** The hub's driver uses the same pool. */
+const inPool = (bits: string) =>
+  matching(new RegExp(`^10\\.213\\.\\d{1,3}\\.\\d{1,3}${bits}$`), poolRule);
+
+/**
+ * Rebuilds the body of a network creation: a bridge of this hub, without options or isolated: from that, neither the
+ * machine nor the outside can be reached. Throws HUB_BROKER_REFUSED.
+ */
+export function rebuildNetwork(body: string, owner: HubIdentity) {
+  const plain = z.strictObject({
+    Name: ownName(owner),
+    Driver: z.literal('bridge').default('bridge'),
+    Labels: ownLabels(owner),
+  });
+  const isolated = plain.extend({
+    Internal: z.literal(true),
+    EnableIPv6: z.literal(false),
+    IPAM: z.strictObject({
+      Config: z.tuple([z.strictObject({ Subnet: inPool('/30'), IPRange: inPool('/32') })]),
+    }),
+    Options: z.strictObject({
+      'com.docker.network.bridge.gateway_mode_ipv4': z.literal('isolated'),
+    }),
+  });
+  const given = tryParseJson(body);
+  const schema = isObject(given) && 'Internal' in given ? isolated : plain;
+  return rebuildBody<object>(body, schema, 'a network');
+}
+
+/** Name of the container through which servers reach the network. The hub's driver uses the same. */
+export const forwarderName = ({ hubName }: HubIdentity) => `${hubName}-.egress`;
+
+/** Rebuilds the body of a call that connects the forwarder to the network of a server. Throws HUB_BROKER_REFUSED. */
+export function rebuildConnection(body: string, owner: HubIdentity) {
+  const schema = z.strictObject({
+    Container: z.literal(forwarderName(owner)),
+    EndpointConfig: z.strictObject({
+      IPAMConfig: z.strictObject({ IPv4Address: inPool('') }),
+    }),
+  });
+  return rebuildBody(body, schema, 'a connection to a network');
+}
+
+/** As `rebuildConnection`, for a call that disconnects it. */
+export function rebuildDisconnection(body: string, owner: HubIdentity) {
+  const schema = z.strictObject({
+    Container: z.literal(forwarderName(owner)),
+    Force: z.literal(true),
+  });
+  return rebuildBody(body, schema, 'a disconnection from a network');
+}
+
+/**
+ * Rebuilds the body of the creation of the forwarder, whose image the broker builds of its own files. It has a way to the
+ * outside, and nothing else: no mount, no variable, no command. Throws HUB_BROKER_REFUSED.
+ */
+export function rebuildForwarder(body: string, owner: HubIdentity) {
+  const memory = integer(64 * mebibyte, 1024 * mebibyte);
+  const schema = z.strictObject({
+    Image: matching(/^agenthub\/egress:[0-9a-f]{12}$/),
+    User: z.literal('65532:65532'),
+    AttachStdin: z.literal(true),
+    AttachStdout: z.literal(true),
+    AttachStderr: z.literal(true),
+    OpenStdin: z.literal(true),
+    StdinOnce: z.literal(false),
+    Tty: z.literal(false),
+    Labels: ownLabels(owner),
+    HostConfig: z
+      .strictObject({
+        Init: z.literal(true),
+        AutoRemove: z.literal(false),
+        RestartPolicy: z.strictObject({ Name: z.literal('no') }),
+        Privileged: z.literal(false),
+        CapDrop: z.tuple([z.literal('ALL')]),
+        SecurityOpt: z.tuple([z.literal('no-new-privileges')]),
+        ReadonlyRootfs: z.literal(true),
+        IpcMode: z.literal('private'),
+        Memory: memory,
+        MemorySwap: memory,
+        PidsLimit: integer(16, 256),
+        NetworkMode: z.literal(forwarderName(owner)),
+        // It is in the networks of all servers, between which it must route nothing.
+        Sysctls: z.strictObject({ 'net.ipv4.ip_forward': z.literal('0') }),
+        LogConfig: localLog,
+      })
+      .refine(host => host.MemorySwap === host.Memory, {
+        error: 'must be the same as Memory',
+        path: ['MemorySwap'],
+      }),
+  });
+  return rebuildBody(body, schema, 'the forwarder');
+}

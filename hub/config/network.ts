@@ -1,0 +1,80 @@
+import { isIP } from 'node:net';
+
+/** What a server may reach. `allow` has targets in the form of `findNetworkTarget`, in lower case. */
+export type Network = 'none' | 'bridge' | { readonly allow: readonly string[] };
+
+/** A target of an allow list. */
+export type NetworkTarget = {
+  /** A name, `*.name` for all names below it, or `*` for all names. */
+  readonly name: string;
+  readonly ports: readonly number[];
+  /** It has a name and a port, so it may lead to a private address and is also reached without a proxy. */
+  readonly isExact: boolean;
+};
+
+/** The port of the proxy, which the same container has that forwards to exact targets. */
+export const proxyPort = 3128;
+
+const defaultPorts: readonly number[] = [80, 443];
+const label = '[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?';
+const names = new RegExp(`^(?:\\*|(?:\\*\\.)?${label}(?:\\.${label})*)$`);
+/** Programs read a host that ends like this as an address. */
+const numbers = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/;
+
+/** Parses a target of an allow list: `name`, `*.name` or `*`, with an optional port. Otherwise returns what is wrong. */
+export function findNetworkTarget(written: string): NetworkTarget | { readonly problem: string } {
+  const target = written.toLowerCase();
+  const [, scheme] = /^([a-z][a-z0-9+.-]*):\/\//.exec(target) ?? [];
+  if (scheme !== undefined)
+    return { problem: `write the name of the host, without "${scheme}://"` };
+  const [host = '', rest] = target.split('/', 2);
+  if (rest !== undefined)
+    return {
+      problem: isAddress(host)
+        ? 'write names instead of a range of addresses, such as "api.example.com"'
+        : 'write the name of the host, without a path',
+    };
+  if (isAddress(target) || isAddress(host.replace(/:\d+$/, '')))
+    return { problem: 'write a name instead of an address, such as "api.example.com"' };
+  const [, name = host, digits] = /^(.*):(.*)$/.exec(host) ?? [];
+  if (!names.test(name) || name.length > 253)
+    return {
+      problem:
+        'write a name such as "api.example.com", or "*.example.com" for all names below it, and a port if it needs another than 80 and 443: "db.internal:5432"',
+    };
+  if (name === 'localhost' || name.endsWith('.localhost'))
+    return {
+      problem: 'remove it: this is the container of the server itself, which it always reaches',
+    };
+  if (digits === undefined) return { name, ports: defaultPorts, isExact: false };
+  const port = /^\d{1,5}$/.test(digits) ? Number(digits) : 0;
+  if (port < 1 || port > 65_535) return { problem: 'write a port from 1 to 65535' };
+  const isExact = !name.startsWith('*');
+  if (isExact && port === proxyPort)
+    return {
+      problem: `use another port than ${proxyPort}, which is that of the server's proxy`,
+    };
+  return { name, ports: [port], isExact };
+}
+
+const isAddress = (host: string) =>
+  isIP(host.replace(/^\[|\]$/g, '')) !== 0 || numbers.test(host) || /^\[.*\]/.test(host);
+
+/** The valid targets of a network. Empty for other networks than a list. */
+export const targetsOf = (network: Network): readonly NetworkTarget[] =>
+  typeof network === 'string'
+    ? []
+    : network.allow.map(findNetworkTarget).filter(target => 'name' in target);
+
+/** The part of a network that needs a new container when it changes: its kind, and the exact targets of a list. */
+export const fixedNetwork = (network: Network): Network =>
+  typeof network === 'string'
+    ? network
+    : {
+        allow: network.allow
+          .filter(target => {
+            const found = findNetworkTarget(target);
+            return 'name' in found && found.isExact;
+          })
+          .toSorted(),
+      };

@@ -1,0 +1,149 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type Network, fixedNetwork } from '#config';
+import { type Clock, HubError, type Log, messageOf } from '#core';
+import type { EgressReport, LaunchSpec } from '#runtimes';
+import { createNetwork } from '../container/create.ts';
+import type { ContainerOwner } from '../container/labels.ts';
+import { nameOf } from '../container/options.ts';
+import type { Engine } from '../engine/engine.ts';
+import { EngineError } from '../engine/errors.ts';
+import type { BuildLimits } from '../engine/images.ts';
+import { forwarderName, provideForwarder } from './container.ts';
+import { createEgressCounts } from './counts.ts';
+import { createForwarder } from './forwarder.ts';
+import type { HubPlaces, Member } from './protocol.ts';
+import { findSubnet, randomSubnet } from './subnets.ts';
+import { type Way, wayOf } from './way.ts';
+
+type Options = {
+  readonly owner: ContainerOwner;
+  readonly imagesDir: string;
+  readonly buildLimits: BuildLimits;
+};
+
+type Needs = {
+  readonly engine: Engine;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly hubPlaces: () => Promise<HubPlaces>;
+};
+
+/** The first engine with networks in which its own machine cannot be reached. */
+const firstVersion = 28;
+/** Attempts to find a subnet that no other network of the engine overlaps. */
+const maxAttempts = 50;
+
+export type Egress = ReturnType<typeof createEgress>;
+
+/** The networks of servers that reach something, and the forwarder in all of them. */
+export function createEgress(options: Options, needs: Needs) {
+  const { engine, log } = needs;
+  const { owner } = options;
+  const members = new Map<string, Member>();
+  const counts = createEgressCounts(needs);
+  const own = forwarderName(owner);
+  /** True once the forwarder may exist, so that it must be removed. */
+  let isUsed = false;
+  const forwarder = createForwarder({
+    ...needs,
+    name: own,
+    members,
+    provide: () => provideForwarder(options, engine),
+    heard: traffic => counts.add(traffic),
+  });
+
+  async function join(name: string, member: Member): Promise<Way> {
+    isUsed = true;
+    members.set(name, member);
+    try {
+      await forwarder.join(name, member);
+    } catch (error) {
+      members.delete(name);
+      throw error;
+    }
+    return wayOf(member);
+  }
+
+  /** Removes a network that may have the forwarder in it. */
+  async function removeNetwork(idOrName: string): Promise<void> {
+    try {
+      return await engine.removeNetwork(idOrName);
+    } catch (error) {
+      if (!(error instanceof EngineError) || !/active endpoints/.test(error.words)) throw error;
+    }
+    await engine.disconnectNetwork(idOrName, own);
+    await engine.removeNetwork(idOrName);
+  }
+
+  return {
+    /** True for the name of the forwarder. */
+    isForwarder: (name: string): boolean => name === own,
+    /** True while a server needs the forwarder. */
+    isNeeded: (): boolean => members.size > 0,
+    /** Creates the network of a server, without a way out of it. Throws HUB_LAUNCH_INVALID for an engine that is too old. */
+    async createNetwork(spec: LaunchSpec, network: Network): Promise<Member> {
+      await requireIsolation(spec, engine);
+      for (let attempt = 1; ; attempt++) {
+        const subnet = randomSubnet();
+        try {
+          const isolated = { subnet: subnet.subnet, assigned: subnet.server };
+          await createNetwork(spec, { engine, log, owner }, isolated);
+          return { server: spec.server, subnet, network };
+        } catch (error) {
+          const isTaken = error instanceof EngineError && /overlaps/.test(error.words);
+          if (!isTaken || attempt === maxAttempts) throw error;
+        }
+      }
+    },
+    /** The member in a network of an earlier run. Undefined if the network leads anywhere else. */
+    async findNetwork(spec: LaunchSpec, network: Network): Promise<Member | undefined> {
+      const subnet = findSubnet((await engine.findNetwork(nameOf(owner, spec)))?.isolatedSubnet);
+      return subnet && { server: spec.server, subnet, network };
+    },
+    join,
+    /** Removes the network of a server. */
+    async leave(name: string): Promise<void> {
+      members.delete(name);
+      await removeNetwork(name);
+      void forwarder.refresh().catch((error: unknown) => {
+        log.debug({ problem: messageOf(error) }, 'the forwarder did not apply that a server left');
+      });
+    },
+    removeNetwork,
+    /** Changes what the running instances of a server may reach, if that needs no new container. */
+    async allow(server: string, network: Network): Promise<void> {
+      let isChanged = false;
+      for (const [name, member] of members) {
+        const isSame = isDeepStrictEqual(fixedNetwork(member.network), fixedNetwork(network));
+        if (member.server !== server || !isSame || isDeepStrictEqual(member.network, network))
+          continue;
+        members.set(name, { ...member, network });
+        isChanged = true;
+      }
+      if (isChanged) await forwarder.refresh();
+    },
+    report: (server: string): EgressReport | undefined => counts.find(server),
+    async stop(): Promise<void> {
+      if (!isUsed) return;
+      members.clear();
+      try {
+        await forwarder.stop();
+        await engine.removeNetwork(own);
+      } catch (error) {
+        log.warn({ problem: messageOf(error) }, 'the forwarder of the network was not removed');
+      }
+    },
+  };
+}
+
+/** Older engines give every network an address of their machine: from there, its services can be reached. */
+async function requireIsolation({ server }: LaunchSpec, engine: Engine): Promise<void> {
+  const { version } = await engine.version();
+  if (Number.parseInt(version, 10) >= firstVersion) return;
+  throw new HubError(
+    'HUB_LAUNCH_INVALID',
+    `${server} has a "network", which needs Docker Engine ${firstVersion} or newer: older ones cannot separate it from this machine. ` +
+      `The engine at ${engine.address} is ${version}. Update it, or remove "network"`,
+    { data: { server } },
+  );
+}

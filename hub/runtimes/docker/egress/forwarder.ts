@@ -1,0 +1,155 @@
+import type { Duplex } from 'node:stream';
+import { type Clock, HubError, type Log, messageOf, sleep, within } from '#core';
+import { createDemux } from '../container/attach.ts';
+import type { Engine } from '../engine/engine.ts';
+import { EngineError } from '../engine/errors.ts';
+import {
+  type HubPlaces,
+  type Member,
+  type Traffic,
+  createReportReader,
+  stateLine,
+} from './protocol.ts';
+
+type Needs = {
+  readonly engine: Pick<
+    Engine,
+    'attach' | 'startContainer' | 'connectNetwork' | 'disconnectNetwork' | 'removeContainer'
+  >;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Name of the container. */
+  readonly name: string;
+  /** The container, which may run already. */
+  readonly provide: () => Promise<{ readonly id: string; readonly isRunning: boolean }>;
+  /** The servers, by the names of their networks. */
+  readonly members: ReadonlyMap<string, Member>;
+  readonly hubPlaces: () => Promise<HubPlaces>;
+  readonly heard: (traffic: Traffic) => void;
+};
+
+/** Time in ms in which the forwarder applies a state. */
+const applyMs = 10_000;
+const firstRetryMs = 200;
+const lastRetryMs = 5_000;
+
+/** The container that forwards, which is started again when it ends. */
+type Running = { readonly id: string; readonly socket: Duplex };
+
+export function createForwarder(needs: Needs) {
+  const { engine, clock, log, members } = needs;
+  const stopping = new AbortController();
+  let opening: Promise<Running> | undefined;
+  let number = 0;
+  /** Who waits for a state to be applied, by its number. */
+  const waiting = new Map<number, PromiseWithResolvers<void>>();
+
+  function open(): Promise<Running> {
+    opening ??= openNow().catch((error: unknown) => {
+      opening = undefined;
+      throw error;
+    });
+    return opening;
+  }
+
+  async function openNow(): Promise<Running> {
+    const { id, isRunning } = await needs.provide();
+    const socket = await engine.attach(id);
+    const running = { id, socket };
+    const reader = createReportReader(report => {
+      if ('traffic' in report) needs.heard(report.traffic);
+      else waiting.get(report.applied)?.resolve();
+    });
+    const demux = createDemux({
+      stdout: chunk => reader.push(chunk),
+      stderr: chunk => log.warn({ stderr: chunk.toString() }, 'the forwarder of the network wrote'),
+      broken: detail => void socket.destroy(new Error(detail)),
+    });
+    socket.on('data', (chunk: Buffer) => demux.push(chunk));
+    socket.on('error', () => {});
+    socket.on('close', () => void ended(running));
+    socket.on('end', () => socket.destroy());
+    try {
+      if (!isRunning) await engine.startContainer(id, stopping.signal);
+      // Ends a line that an earlier run may have left incomplete.
+      else socket.write('\n');
+      await Promise.all(Array.from(members, ([network, member]) => connect(network, member)));
+      await apply(running);
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    }
+    log.info({ isRunning, networks: members.size }, 'servers reach the network by a forwarder');
+    return running;
+  }
+
+  /** Starts it again, or connects to it again if only the connection has ended. */
+  async function ended(running: Running): Promise<void> {
+    for (const { reject } of waiting.values()) reject(gone());
+    const current = await opening?.catch(() => undefined); // Whoever opens it reports the error.
+    if (stopping.signal.aborted || current !== running) return;
+    opening = undefined;
+    log.warn({}, 'the forwarder of the network ended or cannot be heard; starting it again');
+    let retryMs = firstRetryMs;
+    while (members.size > 0 && !stopping.signal.aborted) {
+      try {
+        await open();
+        return;
+      } catch (error) {
+        log.warn({ problem: messageOf(error) }, 'the forwarder of the network did not start');
+      }
+      await sleep(retryMs, { clock, signal: stopping.signal });
+      retryMs = Math.min(retryMs * 2, lastRetryMs);
+    }
+  }
+
+  async function connect(network: string, { subnet }: Member): Promise<void> {
+    try {
+      await engine.connectNetwork(network, needs.name, subnet.forwarder);
+    } catch (error) {
+      // It is connected already.
+      if (!(error instanceof EngineError) || !/already exists/.test(error.words)) throw error;
+    }
+  }
+
+  /** Sends the whole state, and resolves when it is applied. */
+  async function apply({ socket }: Running): Promise<void> {
+    const places = await needs.hubPlaces();
+    if (socket.destroyed) throw gone();
+    const own = ++number;
+    const applied = Promise.withResolvers<void>();
+    waiting.set(own, applied);
+    try {
+      socket.write(stateLine(own, members.values(), places));
+      await within(applyMs, { clock }, () => applied.promise);
+    } finally {
+      waiting.delete(own);
+    }
+  }
+
+  return {
+    /** Connects a member, which is in `members` already. Starts the forwarder if it does not run. */
+    async join(network: string, member: Member): Promise<void> {
+      const running = await open();
+      await connect(network, member);
+      await apply(running);
+    },
+    /** Applies the members again, if the forwarder runs. Otherwise they are applied when it does. */
+    async refresh(): Promise<void> {
+      const running = await opening?.catch(() => undefined); // Whoever opens it reports the error.
+      if (running) await apply(running);
+    },
+    /** Removes the container. It is not started again. */
+    async stop(): Promise<void> {
+      stopping.abort();
+      const running = await opening?.catch(() => undefined); // It does not run.
+      running?.socket.destroy();
+      if (running) await engine.removeContainer(running.id);
+    },
+  };
+}
+
+const gone = () =>
+  new HubError('HUB_ENGINE_REFUSED', 'the forwarder of the network ended', {
+    data: { retryable: true },
+  });

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { silent } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { createRecordingLog } from '#helpers/recording-log';
+import { createEgressCounts } from '../../../../hub/runtimes/docker/egress/counts.ts';
+
+test('the last 20 targets that were refused are kept, the latest first, and all are counted', () => {
+  const clock = createManualClock();
+  const { log, logged } = createRecordingLog();
+  const counts = createEgressCounts({ clock, log });
+  assert.equal(counts.find('a'), undefined);
+  const blockedOf = (target: string, count = 1) => ({
+    server: 'a',
+    allowed: 1,
+    blocked: [{ target, why: 'is not in it', count }],
+  });
+  for (let index = 1; index <= 25; index++) counts.add(blockedOf(`${index}.com:80`));
+  const first = clock.now();
+  clock.advance(1000);
+  counts.add(blockedOf('10.com:80', 5));
+  const found = counts.find('a');
+  assert.equal(found?.allowed, 26);
+  assert.equal(found?.blockedCount, 30);
+  assert.equal(found?.blocked.length, 20);
+  assert.deepEqual(found?.blocked.slice(0, 2), [
+    { target: '10.com:80', why: 'is not in it', count: 6, lastAt: first + 1000 },
+    { target: '25.com:80', why: 'is not in it', count: 1, lastAt: first },
+  ]);
+  assert.equal(logged.length, 25, 'a target is logged once in a while');
+  clock.advance(60_000);
+  counts.add(blockedOf('10.com:80'));
+  assert.equal(logged.length, 26);
+});
+
+test('the counts of a thousand servers are kept', () => {
+  const counts = createEgressCounts({ clock: createManualClock(), log: silent });
+  for (let index = 0; index <= 1000; index++)
+    counts.add({ server: `s${index}`, allowed: 1, blocked: [] });
+  assert.equal(counts.find('s0'), undefined);
+  assert.equal(counts.find('s1')?.allowed, 1);
+});
