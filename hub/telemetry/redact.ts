@@ -27,6 +27,11 @@ const tooDeep = '[too deep]';
 
 /** Shorter values are not redacted, in characters: they would match in ordinary text. */
 export const minKnownLength = 8;
+/**
+ * Longer forms are searched for one by one, in characters: V8 compiles regular expressions of long texts slowly, and
+ * refuses one of some hundred KB with an error that quotes it.
+ */
+const maxPatternLength = 1_000;
 /** Maximum nesting depth that is inspected; messages of servers have the same limit. */
 const maxDepth = 64;
 
@@ -63,10 +68,20 @@ function prepare(values: readonly string[]) {
   // Longest first: of two forms with the same beginning the longer must match.
   const ordered = [...forms].sort((a, b) => b.length - a.length);
   if (ordered.length === 0) return { values, remove: (text: string) => text };
-  const any = new RegExp(ordered.map(escapeForm).join('|'), 'g');
-  const remove = (text: string) => redactCutEnd(text.replace(any, redacted), ordered);
+  const long = ordered.filter(form => form.length > maxPatternLength).flatMap(withLowerCase);
+  const short = ordered.filter(form => form.length <= maxPatternLength);
+  const any = short.length > 0 && new RegExp(short.map(escapeForm).join('|'), 'g');
+  const remove = (text: string) => {
+    const rest = long.reduce((left, form) => left.replaceAll(form, redacted), text);
+    return redactCutEnd(any ? rest.replace(any, redacted) : rest, ordered);
+  };
   return { values, remove };
 }
+
+/** A form, and the same with percent-encoded digits in lower case. */
+const withLowerCase = (form: string): readonly string[] => [
+  ...new Set([form, form.replaceAll(/%[A-F\d]{2}/g, code => code.toLowerCase())]),
+];
 
 /** Escapes a form for a regular expression. Percent-encoded digits match in either case. */
 const escapeForm = (form: string) =>

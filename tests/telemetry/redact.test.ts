@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { describe, test } from 'vitest';
 import { createKnownSecrets, createLog, createRedaction, redactJson, redactText } from '#telemetry';
 
@@ -174,6 +175,27 @@ describe('values that are known to be secret', () => {
     const began = performance.now();
     assert.match(known(`${'A text of 16 by. '.repeat(60_000)} value-7-of-a-server/7`), /redacted/);
     assert.ok(performance.now() - began < 2_000);
+  });
+
+  test('are taken out where they are far longer than a regular expression may be', () => {
+    const long = randomBytes(75_000).toString('base64');
+    const lines = `${'a/b+c '.repeat(20_000)}"\nend of it`;
+    const known = createRedaction(() => [long, lines, 'hunter2-hunter2']).text;
+    const small = encodeURIComponent(long).replaceAll(/%../g, code => code.toLowerCase());
+    for (const form of [
+      long,
+      encodeURIComponent(long),
+      small,
+      Buffer.from(long).toString('base64'),
+      lines,
+      JSON.stringify(lines).slice(1, -1),
+      encodeURIComponent(lines),
+    ])
+      assert.ok(known(`x ${form} y`) === `x ${gone} y`, form.slice(0, 40));
+    assert.ok(known(`cut at ${long.slice(0, 50_000)}`) === `cut at ${gone}`);
+    assert.equal(known('x hunter2-hunter2 y'), `x ${gone} y`);
+    const alone = createRedaction(() => [long]).text;
+    assert.equal(alone('plain'), 'plain');
   });
 
   test('are taken out of strings in values', () => {
