@@ -8,7 +8,7 @@ import { createLazyInstalls } from '#installs';
 import { createJobs } from '#jobs';
 import type { StdioStreams } from '#jsonrpc';
 import { createMemorySharing, createSharedBreaker, loadRedisSharing } from '#resilience';
-import { createRouter } from '#routing';
+import { createAccessSource, createRouter } from '#routing';
 import { breakerKeyOf } from '#servers';
 import { announceRunning, createJournal, openDataDir } from '#store';
 import type { Redaction } from '#telemetry';
@@ -108,9 +108,11 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     count: countCalls(clients),
     redaction,
   });
+  const access = createAccessSource(source);
   const router = createRouter(() => source.current.naming, {
     ...system,
     servers: all,
+    access,
     hubVersion: version,
     prompts: prompts.source,
     observer: observe,

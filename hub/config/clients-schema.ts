@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { describeKeys, text } from './server-schema.ts';
 
 /** Names of principals that are not clients by name. */
-const reservedNames: readonly string[] = ['local', 'owner', 'token', 'stdio'];
+export const reservedClientNames: readonly string[] = ['local', 'owner', 'token', 'stdio'];
 
 const namePattern = /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,31}$/;
 const nameRule =
   'the name of a client has 1 to 32 letters, digits, "_" and "-", and starts with a letter or digit';
-const isReserved = (name: string) => reservedNames.includes(name.toLowerCase());
+const isReserved = (name: string) => reservedClientNames.includes(name.toLowerCase());
 
 export const clientName = z
   .string()

@@ -1,5 +1,6 @@
 import type { AuditConfig } from './audit-schema.ts';
 import type { ClientConfig } from './clients.ts';
+import type { PolicyRule } from './policy-schema.ts';
 import type { ServerConfig } from './normalize.ts';
 
 /** The active config: the content of the files, with all defaults filled in. */
@@ -22,6 +23,8 @@ export type Config = {
   readonly clients?: readonly ClientConfig[];
   /** Absent: the defaults of `readAudit`. */
   readonly audit?: AuditConfig;
+  /** The first rule that matches decides. Default: everything is allowed. */
+  readonly policy?: readonly PolicyRule[];
 };
 
 /** How tools and prompts are named on `/mcp` (spec 5.2). */

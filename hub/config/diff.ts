@@ -32,6 +32,7 @@ const effects: Readonly<Record<keyof Omit<ServerConfig, 'name'>, Effect>> = {
   maxNotifications: 'apply',
   idleStopMs: 'apply',
   maxInstances: 'apply',
+  tools: 'apply',
   instanceIdleMs: 'apply',
   // The limit is passed to the reader of the server's output when that is created.
   maxLineBytes: 'replace',
@@ -43,7 +44,13 @@ const effects: Readonly<Record<keyof Omit<ServerConfig, 'name'>, Effect>> = {
 };
 
 /** Keys of the hub that a reload applies. The others need a restart (see `settingsToRestartFor`). */
-const hubKeys: readonly (keyof Config)[] = ['managementTools', 'tokens', 'clients', 'audit'];
+const hubKeys: readonly (keyof Config)[] = [
+  'managementTools',
+  'tokens',
+  'clients',
+  'audit',
+  'policy',
+];
 
 type Change = {
   readonly before: ServerConfig;

@@ -1,8 +1,10 @@
 export { readAudit } from './audit-schema.ts';
+export type { PolicyRule } from './policy-schema.ts';
 export type { Config, Naming } from './config.ts';
 export type { ClientConfig } from './clients.ts';
 export { whyNoClientName } from './clients-schema.ts';
 export type { LocalLaunch, RemoteLaunch, ServerConfig } from './normalize.ts';
+export type { ToolSettings } from './policy.ts';
 export type { PackageSpec } from './package-spec.ts';
 export type { Sandbox } from './sandbox.ts';
 export { diffConfigs, settingsToRestartFor } from './diff.ts';

@@ -11,6 +11,7 @@ import { type FileReading, type ReadText, readText } from './files.ts';
 import { forms } from './merge.ts';
 import { type LoadOptions, type MountGuard, createMountGuard } from './mount-guard.ts';
 import { type ServerConfig, isEnabled, normalizeServer } from './normalize.ts';
+import { readPolicy } from './policy.ts';
 import { type Problem, invalidFile, pathText, problemsOf } from './problem.ts';
 import { envelopeSchema } from './schema.ts';
 import { serverName, serverSchema } from './server-schema.ts';
@@ -91,6 +92,7 @@ async function configOf(
   );
   const own = expandServer({ token: data.token }, [], context.env, context.secrets);
   const { token } = isObject(own.value) ? own.value : {};
+  const { policy, problems: ofPolicy } = readPolicy(data.policy ?? []);
   return {
     config: {
       servers: read.flatMap(({ server }) => server ?? []),
@@ -101,9 +103,10 @@ async function configOf(
       ...(managementTools && { managementTools }),
       ...(tokens && { tokens }),
       ...(clients.length > 0 && { clients }),
+      ...(policy.length > 0 && { policy }),
       ...(data.audit && { audit: readAudit(data.audit) }),
     },
-    problems: [...problems, ...own.problems, ...own.secretFaults, ...ofClients],
+    problems: [...problems, ...own.problems, ...own.secretFaults, ...ofClients, ...ofPolicy],
   };
 }
 

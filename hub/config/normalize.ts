@@ -6,6 +6,7 @@ import {
   isImage,
   nameOfPackage,
 } from './package-spec.ts';
+import { toolSettings } from './policy.ts';
 import { resolveInside } from './paths.ts';
 import { type EntryDraft, type Sandbox, sandboxOf } from './sandbox.ts';
 import { type ServerEntry, bytesOf } from './server-schema.ts';
@@ -66,6 +67,7 @@ export async function normalizeServer(draft: EntryDraft) {
   const maxLineBytes = bytesOf(entry.max_line);
   if (maxLineBytes < kib || maxLineBytes > longestLineBytes)
     report(['max_line'], 'write a size from 1k to 512m', true);
+  const tools = toolSettings(draft);
   const launch = isRemote(draft) ? remoteLaunch(draft) : await localLaunch(draft);
   return (
     launch && {
@@ -92,6 +94,7 @@ export async function normalizeServer(draft: EntryDraft) {
       maxInstances: entry.max_instances,
       instanceIdleMs: entry.instance_idle * 1000,
       launch,
+      ...(tools && { tools }),
     }
   );
 }

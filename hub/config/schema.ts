@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { auditSchema } from './audit-schema.ts';
 import { clientName, clientSchema, rate } from './clients-schema.ts';
+import { annotationsSchema, policySchema, ruleSchema } from './policy-schema.ts';
 import {
   describeKeys,
   entryKeys,
@@ -11,6 +12,7 @@ import {
   serverName,
   serverSchema,
   text,
+  tools,
   volume,
 } from './server-schema.ts';
 
@@ -58,6 +60,7 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
       tokens: z.enum(['optional', 'required']).optional(),
       clients: z.record(clientName, client).optional(),
       audit: auditSchema.optional(),
+      policy: policySchema.optional(),
       servers: z.record(name, entry).optional(),
       mcpServers: z.record(name, entry).optional(),
     }),
@@ -82,6 +85,8 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
         'Clients by name. `agenthub token create NAME` makes the token of a client, also of one that is not listed here.',
       audit:
         'The audit log in the data folder: who called what, and every administrative change. `agenthub audit` shows it.',
+      policy:
+        'Rules about what clients may use. The first rule that matches decides; what no rule matches is allowed. Names and URIs are those on /mcp, also for /mcp/{server}. What is denied is not listed and cannot be called.',
       servers: 'Servers by name. They start at their first call unless "auto_start" is true.',
       mcpServers:
         'Servers by name, in the format of MCP clients. They start with the hub unless "auto_start" is false.',
@@ -108,12 +113,15 @@ export const envelopeSchema = fileOf(z.unknown(), z.string(), clientSchema);
 export function knownKeys(path: readonly (string | number)[]): readonly string[] {
   const [, , part] = path;
   if (path.length === 0) return Object.keys(envelopeSchema.shape);
+  if (path[0] === 'policy')
+    return Object.keys(part === 'annotations' ? annotationsSchema.shape : ruleSchema.shape);
   if (path[0] === 'clients') return Object.keys(part === 'rate' ? rate.shape : clientSchema.shape);
   if (path[0] === 'audit') return Object.keys(auditSchema.shape);
   if (path.length === 1) return Object.keys(path[0] === 'listen' ? listen.shape : naming.shape);
   if (part === 'resources') return Object.keys(resources.shape);
   if (part === 'network') return Object.keys(networkList.shape);
   if (part === 'mounts') return Object.keys(mount.shape);
+  if (part === 'tools') return Object.keys(tools.shape);
   if (part === 'volumes') return Object.keys(volume.shape);
   return entryKeys;
 }

@@ -133,11 +133,38 @@ export const resources = describeKeys(
   },
 );
 
+/** Name that clients and model APIs accept. */
+const toolName = matching(
+  /^[\w.-]{1,128}$/,
+  'the name of a tool has 1 to 128 letters, digits, "_", "-" and "."',
+);
+
+/** Maximum number of names in each list. */
+const maxToolNames = 10_000;
+
+export const tools = describeKeys(
+  z.strictObject({
+    allow: z.array(text.min(1)).max(maxToolNames).exactOptional(),
+    deny: z.array(text.min(1)).max(maxToolNames).exactOptional(),
+    rename: z.record(text.min(1), toolName).exactOptional(),
+    describe: z.record(text.min(1), text.min(1)).exactOptional(),
+  }),
+  {
+    allow:
+      'The only tools that are offered, or patterns with "*". All others are hidden and refused. Default: all tools.',
+    deny: 'Tools that are hidden and refused, or patterns. Wins over "allow".',
+    rename:
+      'New names of tools: {"old": "new"}. The old name is unknown then. On /mcp the name of the server comes before it.',
+    describe: 'New descriptions of tools: {"name": "text"}.',
+  },
+);
+
 /** Schema of a server entry, with the defaults that do not depend on other keys. */
 export const serverSchema = describeKeys(
   z.strictObject({
     description: text.optional(),
     tags: z.array(text.min(1)).default([]),
+    tools: tools.exactOptional(),
     disabled: z.boolean().optional(),
     enabled: z.boolean().optional(),
     auto_start: z.boolean().optional(),
@@ -181,6 +208,7 @@ export const serverSchema = describeKeys(
   {
     description: 'What the server is for.',
     tags: 'Tags to select servers with, as in "--tags".',
+    tools: 'Which tools of the server are offered, under which names and descriptions.',
     disabled: 'true: the server is never started, and its variables need not be set.',
     enabled: 'false is the same as "disabled": true.',
     auto_start:

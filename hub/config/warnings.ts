@@ -1,18 +1,21 @@
 import type { Config } from './config.ts';
 import type { LocalLaunch, ServerConfig } from './normalize.ts';
 import { type PackageSpec, volumesOfPackage } from './package-spec.ts';
+import { policyWarnings } from './policy-warnings.ts';
 import { instanceDefaults } from './server-schema.ts';
 
 /** Warnings about settings that are valid but probably not intended, one log sentence each. Pure. */
 export const warningsOf = (config: Config): readonly string[] => [...findWarnings(config)];
 
-function* findWarnings({ servers, naming, clients = [] }: Config): Generator<string> {
+function* findWarnings(config: Config): Generator<string> {
+  const { servers, naming, clients = [] } = config;
   if (naming.separator === '.')
     yield 'naming.separator is ".": some clients and models refuse such names';
   yield* builtinNameWarnings(servers);
   for (const { name, hasPlainToken } of clients)
     if (hasPlainToken)
       yield `clients.${name}.token: the file contains the token itself. Write "\${NAME}" and set the variable in .env, or run \`agenthub token create ${name}\``;
+  yield* policyWarnings(config, [...builtinNames]);
   const enabled = servers.filter(server => server.enabled);
   for (const { name, launch } of enabled)
     if (launch.kind === 'local' && launch.package && !isPinned(launch.package))

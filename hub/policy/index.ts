@@ -1,4 +1,14 @@
 export type { Decision } from './decision.ts';
+export { hintsOf } from './hints.ts';
+export {
+  type Policy,
+  type PolicyConfig,
+  type Use,
+  type UsedItem,
+  createPolicy,
+  hasPolicy,
+  unmatched,
+} from './policy.ts';
 export {
   type Grants,
   type Principal,

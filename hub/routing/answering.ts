@@ -129,12 +129,14 @@ export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
       : ids.failed(error, resolved.call.request, resolved);
   }
 
-  function observed({ call, server, name, decision }: ResolvedCall, reply: Reply): ReplyBytes {
+  function observed(resolved: ResolvedCall, reply: Reply): ReplyBytes {
+    const { call, server, name } = resolved;
     const { request, session, principal, meta, arrivedMs, trace } = call;
     const { method } = request;
     const told = method === listenMethod ? undefined : observer;
     if (!told && !auditor) return reply.bytes;
     const nowMs = clock.monotonic();
+    const decision = resolved.decision ?? reply.decision;
     const seen: Observed = {
       method,
       name,

@@ -237,6 +237,8 @@ export type Reply = {
   readonly outcome: 'ok' | 'tool_error' | 'error' | Code;
   /** Time that servers worked on the request, in milliseconds. */
   readonly serverMs: number;
+  /** The decision about the call, if it was made only after the steps began. */
+  readonly decision?: Decision;
 };
 
 export type ServerReply = Reply & { readonly bytes: Buffer };

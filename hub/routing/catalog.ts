@@ -1,5 +1,5 @@
-import type { Naming } from '#config';
-import { createEmitter } from '#core';
+import type { Naming, ToolSettings } from '#config';
+import { type Event, createEmitter } from '#core';
 import { membersOf, splice } from '#jsonrpc';
 import {
   type Fault,
@@ -10,6 +10,7 @@ import {
   listMethods,
 } from '#servers';
 import { type Collision, assignNames, assignUris, reservedNames } from './names.ts';
+import { renameTools, renamedTool } from './tool-names.ts';
 import { type Budget, type Matcher, matcherOf } from './uri-template.ts';
 
 /** A tool, resource, template or prompt on the endpoint of all servers. */
@@ -17,6 +18,8 @@ export type CatalogEntry = {
   readonly server: Server;
   /** The server's own name for it. */
   readonly name: string;
+  /** The name on the endpoint of its server, which the config may change for a tool. */
+  readonly shownName: string;
   readonly publicName: string;
   /** The description as the server wrote it, but with the public name. */
   readonly bytes: Buffer;
@@ -26,6 +29,12 @@ export type CatalogEntry = {
   readonly faults?: readonly Fault[];
   /** Only principals with the administer grant see the item in lists. The server refuses calls of all others. */
   readonly isAdministrative?: boolean;
+};
+
+/** How the config names and describes tools. */
+export type ToolSource = {
+  readonly toolsOf: (server: string) => ToolSettings | undefined;
+  readonly changed: Event<{ readonly servers: readonly string[] }>;
 };
 
 /** The items of all servers, under unique names. */
@@ -38,7 +47,14 @@ type Section = {
   readonly entries: readonly CatalogEntry[];
   readonly byName: ReadonlyMap<string, CatalogEntry>;
   readonly collisions: readonly Collision[];
+  /** The items of each server by their names on its own endpoint, and by its own names. Made at first use. */
+  byShownName: ByServer | undefined;
+  byOwnName: ByServer | undefined;
 };
+
+type ByServer = ReadonlyMap<Server, ReadonlyMap<string, CatalogEntry>>;
+
+const noSettings: ToolSettings = { path: '' };
 
 /**
  * Creates a catalog of the servers' current lists, until it is disposed.
@@ -48,6 +64,7 @@ export function createCatalog(
   servers: Pick<Servers, 'all' | 'changed'>,
   naming: () => Naming,
   offersOf: (server: Server) => Pick<Server, 'listing' | 'listed'> = server => server,
+  tools?: ToolSource,
 ) {
   const changed = createEmitter<ListKind>();
   const sections = new Map<ListKind, Section>();
@@ -55,12 +72,27 @@ export function createCatalog(
 
   function build(kind: ListKind): void {
     // Uses the order of the config, so that the names are the same after every restart.
-    const offers = servers.all.flatMap(server =>
-      offersOf(server).listing[kind].map(item => ({ server, item })),
-    );
-    const wishes = offers.map(({ server, item: { key, publicName } }) => ({
+    const collisions: Collision[] = [];
+    const offers = servers.all.flatMap(server => {
+      const { name } = server.config;
+      const items = offersOf(server).listing[kind];
+      const settings = kind === 'tool' ? tools?.toolsOf(name) : undefined;
+      const renamed =
+        settings &&
+        renameTools(
+          items.map(({ key }) => key),
+          settings,
+        );
+      for (const { name: own, wanted } of renamed?.taken ?? [])
+        collisions.push({ server: name, name: own, wanted, publicName: own });
+      return items.map(item => {
+        const shownName = renamed?.names.get(item.key) ?? item.key;
+        return { server, item, shownName, settings: settings ?? noSettings };
+      });
+    });
+    const wishes = offers.map(({ server, shownName, item: { publicName } }) => ({
       server: server.config.name,
-      name: key,
+      name: shownName,
       publicName,
     }));
     const serverNames = servers.all.map(({ config }) => config.name);
@@ -68,13 +100,17 @@ export function createCatalog(
       kind === 'tool' || kind === 'prompt'
         ? assignNames(wishes, serverNames, naming(), reservedNames[kind])
         : assignUris(wishes);
-    const entries = offers.map(({ server, item }, index): CatalogEntry => {
+    const entries = offers.map(({ server, item, shownName, settings }, index): CatalogEntry => {
       const publicName = named.names[index] ?? item.key;
       const { key, bytes, legacyBytes, faults, isAdministrative } = item;
-      const publicly = (one: Buffer) => renamed(kind, key, one, publicName);
+      const publicly = (one: Buffer) =>
+        kind === 'tool'
+          ? renamedTool(one, key, publicName, settings)
+          : renamed(kind, key, one, publicName);
       return {
         server,
         name: key,
+        shownName,
         publicName,
         bytes: publicly(bytes),
         ...(legacyBytes && { legacyBytes: publicly(legacyBytes) }),
@@ -85,7 +121,9 @@ export function createCatalog(
     sections.set(kind, {
       entries,
       byName: new Map(entries.map(entry => [entry.publicName, entry])),
-      collisions: named.collisions,
+      collisions: [...collisions, ...named.collisions],
+      byShownName: undefined,
+      byOwnName: undefined,
     });
     if (kind === 'template')
       matchers = entries.map(entry => ({ entry, matches: matcherOf(entry.publicName) }));
@@ -104,12 +142,17 @@ export function createCatalog(
   const serversHeard = servers.changed(() => {
     for (const one of heard) one[Symbol.dispose]();
     heard = hear();
-    for (const kind of listKinds) {
-      const before = sections.get(kind)?.entries ?? [];
-      build(kind);
-      if (!sameEntries(before, sections.get(kind)?.entries ?? [])) changed.fire(kind);
-    }
+    for (const kind of listKinds) rebuild(kind);
   });
+  const toolsHeard = tools?.changed(change => {
+    if (change.servers.length > 0) rebuild('tool');
+  });
+
+  function rebuild(kind: ListKind): void {
+    const before = sections.get(kind)?.entries ?? [];
+    build(kind);
+    if (!sameEntries(before, sections.get(kind)?.entries ?? [])) changed.fire(kind);
+  }
 
   /** Each server has its own budget: the templates of one cannot exhaust that of another. */
   function findTemplate(uri: string): CatalogEntry | undefined {
@@ -128,14 +171,44 @@ export function createCatalog(
     changed: changed.event,
     list: (kind: ListKind) => sections.get(kind)?.entries ?? [],
     find,
-    /** The server of a resource: the server that lists it, else the first with a template that matches. */
-    findResource(uri: string): { readonly server: Server; readonly uri: string } | undefined {
+    /** The item of a server by its name on the server's own endpoint. */
+    findAt(server: Server, kind: ListKind, shownName: string): CatalogEntry | undefined {
+      const section = sections.get(kind);
+      if (!section) return undefined;
+      section.byShownName ??= byServerOf(section.entries, 'shownName');
+      return section.byShownName.get(server)?.get(shownName);
+    },
+    /** The item of a server by the server's own name. */
+    findOwn(server: Server, kind: ListKind, name: string): CatalogEntry | undefined {
+      const section = sections.get(kind);
+      if (!section) return undefined;
+      section.byOwnName ??= byServerOf(section.entries, 'name');
+      return section.byOwnName.get(server)?.get(name);
+    },
+    /** The first template of a server that matches the server's own URI. */
+    findTemplateAt(server: Server, uri: string): CatalogEntry | undefined {
+      const budget: Budget = { stepsLeft: stepsPerServer };
+      return matchers.find(
+        ({ entry, matches }) =>
+          entry.server === server && matches(`${prefixOf(entry)}${uri}`, budget),
+      )?.entry;
+    },
+    /**
+     * The server of a resource: the server that lists it, else the first with a template that matches. `entry`: the
+     * resource, or that template.
+     */
+    findResource(
+      uri: string,
+    ): { readonly server: Server; readonly uri: string; readonly entry: CatalogEntry } | undefined {
       const listed = find('resource', uri);
-      if (listed) return { server: listed.server, uri: listed.name };
+      if (listed) return { server: listed.server, uri: listed.name, entry: listed };
       const templated = findTemplate(uri);
       if (!templated) return undefined;
-      const prefixLength = templated.publicName.length - templated.name.length;
-      return { server: templated.server, uri: uri.slice(prefixLength) };
+      return {
+        server: templated.server,
+        uri: uri.slice(prefixOf(templated).length),
+        entry: templated,
+      };
     },
     /** The public URI of a resource that a server lists under `uri`; undefined if the server does not list it. */
     publicUriOf({ config }: Server, uri: string): string | undefined {
@@ -150,6 +223,7 @@ export function createCatalog(
     collisions: (): readonly Collision[] => [...sections.values()].flatMap(one => one.collisions),
     [Symbol.dispose]() {
       serversHeard[Symbol.dispose]();
+      toolsHeard?.[Symbol.dispose]();
       for (const one of heard) one[Symbol.dispose]();
     },
   };
@@ -167,6 +241,21 @@ function sameEntries(before: readonly CatalogEntry[], after: readonly CatalogEnt
     })
   );
 }
+
+/** The items of each server by one of their names. If a name is listed twice, the first item has it. */
+function byServerOf(entries: readonly CatalogEntry[], key: 'name' | 'shownName'): ByServer {
+  const found = new Map<Server, Map<string, CatalogEntry>>();
+  for (const entry of entries) {
+    const ofServer = found.get(entry.server) ?? new Map<string, CatalogEntry>();
+    found.set(entry.server, ofServer);
+    if (!ofServer.has(entry[key])) ofServer.set(entry[key], entry);
+  }
+  return found;
+}
+
+/** The part of a public URI that is not the server's own. */
+export const prefixOf = ({ publicName, name }: CatalogEntry): string =>
+  publicName.slice(0, publicName.length - name.length);
 
 /** The description with the public name in it. */
 function renamed(kind: ListKind, key: string, bytes: Buffer, publicName: string): Buffer {

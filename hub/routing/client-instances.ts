@@ -3,6 +3,7 @@ import { type Clock, HubError, retryable } from '#core';
 import { isStateless, keepsSessions } from '#mcp';
 import { type Instances, type Server, type Servers, maySpeakBoth } from '#servers';
 import type { Call } from './call.ts';
+import type { ToolSource } from './catalog.ts';
 import { instanceKeyOf } from './client-identity.ts';
 import { type Offering, createOffering } from './lists.ts';
 import type { InstanceHolder, SessionState } from './session.ts';
@@ -16,14 +17,16 @@ export function createClientInstances(
     servers,
     clock,
     sessions,
+    tools,
   }: {
+    readonly tools?: ToolSource;
     readonly servers: Servers;
     readonly clock: Pick<Clock, 'after' | 'monotonic'>;
     readonly sessions: () => readonly SessionState[];
   },
 ) {
   const { instances } = servers;
-  const shared = createOffering(naming, { servers, clock });
+  const shared = createOffering(naming, { servers, clock }, undefined, tools);
   const bases = new WeakMap<Server, Server>();
   const baseOf = (server: Server) => bases.get(server) ?? server;
   /** A session with a connected client keeps its instances. A client that reconnects may find them stopped. */
@@ -37,7 +40,7 @@ export function createClientInstances(
     const isOlder = stateless.find(holder) === undefined;
     const instanceOf = (server: Server) =>
       holder.instances.get(server) ?? (isOlder ? older.find(server) : undefined);
-    holder.own = createOffering(naming, { servers, clock }, instanceOf);
+    holder.own = createOffering(naming, { servers, clock }, instanceOf, tools);
   }
 
   /** Called when another instance starts to serve clients of 2025-11-25 and older. */

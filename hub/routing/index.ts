@@ -1,3 +1,4 @@
+export { type AccessSource, createAccessSource } from './access-source.ts';
 export type { Observed, Observer } from './answering.ts';
 export { reservedNames } from './names.ts';
 export { type Router, createRouter } from './router.ts';

@@ -1,10 +1,10 @@
 import type { Naming } from '#config';
-import { type Clock, HubError, waitAtMost } from '#core';
+import { type Clock, HubError, setBounded, waitAtMost } from '#core';
 import type { ReplyBytes } from '#jsonrpc';
 import { isStateless, modernVersion } from '#mcp';
-import type { Grants } from '#policy';
+import type { Grants, Policy } from '#policy';
 import { type ListKind, type Server, type Servers, isRefusedBy, listMethods } from '#servers';
-import { type Catalog, type CatalogEntry, createCatalog } from './catalog.ts';
+import { type Catalog, type CatalogEntry, type ToolSource, createCatalog } from './catalog.ts';
 
 /** The lists of all servers as prepared answers, made at the first request after a change. */
 export type Lists = ReturnType<typeof createLists>;
@@ -15,8 +15,20 @@ const pageSize = 1_000;
 /** Maximum wait for lists that are refreshed, in milliseconds. */
 const freshenMs = 1_000;
 
+/** Maximum number of prepared lists of each kind. Clients that see other items each have their own. */
+const maxPrepared = 64;
+
+/** The part of the lists that one client sees under a policy. */
+export type ListView = {
+  readonly policy: Policy;
+  readonly client: string;
+  shows(kind: ListKind, entry: CatalogEntry): boolean;
+};
+
 type Pages = {
-  /** Pages by revision and grants; under one key if the list is the same for all clients, which is the usual case. */
+  /** The policy by which these pages were made; undefined if there is none. */
+  readonly policy: Policy | undefined;
+  /** Pages by revision, grants and client; under one key if the list is the same for all clients, which is the usual case. */
   readonly fresh: Map<string, readonly Buffer[]>;
   readonly isForEveryRevision: boolean;
   readonly isForEveryone: boolean;
@@ -55,22 +67,31 @@ export function createLists({
     return wait;
   }
 
-  function pagesOf(kind: ListKind, revision: string, { administer }: Grants): readonly Buffer[] {
+  function pagesOf(
+    kind: ListKind,
+    revision: string,
+    { administer }: Grants,
+    view: ListView | undefined,
+  ): readonly Buffer[] {
     const entries = catalog.list(kind);
-    const kept = pages.get(kind) ?? {
+    const before = pages.get(kind);
+    const kept = (before?.policy === view?.policy ? before : undefined) ?? {
+      policy: view?.policy,
       fresh: new Map<string, readonly Buffer[]>(),
       isForEveryRevision: entries.every(isForEveryRevision),
       isForEveryone: !entries.some(({ isAdministrative }) => isAdministrative),
     };
     pages.set(kind, kept);
-    const variant = `${kept.isForEveryRevision ? '' : revision}${administer && !kept.isForEveryone ? ' administer' : ''}`;
+    const variant = `${kept.isForEveryRevision ? '' : revision}${administer && !kept.isForEveryone ? ' administer' : ''}${view ? ` ${view.client}` : ''}`;
     const made = kept.fresh.get(variant);
     if (made) return made;
     const { member } = listMethods[kind];
     const items = entries
       .filter(
-        ({ faults, isAdministrative }) =>
-          (!faults || !isRefusedBy(revision, faults)) && (!isAdministrative || administer),
+        entry =>
+          (!entry.faults || !isRefusedBy(revision, entry.faults)) &&
+          (!entry.isAdministrative || administer) &&
+          (view?.shows(kind, entry) ?? true),
       )
       .map(entry => bytesFor(entry, revision).toString());
     const count = Math.max(1, Math.ceil(items.length / pageSize));
@@ -79,14 +100,14 @@ export function createLists({
       const next = index + 1 < count ? `,"nextCursor":"${cursorOf(index + 1)}"` : '';
       return Buffer.from(`,"result":{"${member}":[${some}]${next}`);
     });
-    kept.fresh.set(variant, fresh);
+    setBounded(kept.fresh, variant, fresh, maxPrepared);
     return fresh;
   }
 
   /** The time to live and cache scope of a list: the strictest of those of its servers. */
-  function caching(kind: ListKind): string {
+  function caching(kind: ListKind, view: ListView | undefined): string {
     let until = Infinity;
-    let cacheScope = isOwn ? 'private' : 'public';
+    let cacheScope = isOwn || view ? 'private' : 'public';
     for (const server of servers.all) {
       if (server.listing[kind].length === 0) continue;
       until = Math.min(until, server.freshUntil(kind));
@@ -98,8 +119,8 @@ export function createLists({
 
   return {
     /**
-     * The answer to a list request, without the items that the schema of the revision refuses or the grants do not
-     * allow. `id` is JSON text. Throws HUB_REQUEST_INVALID for an unknown cursor.
+     * The answer to a list request, without the items that the schema of the revision refuses, the grants do not
+     * allow or the view does not show. `id` is JSON text. Throws HUB_REQUEST_INVALID for an unknown cursor.
      */
     answer(
       kind: ListKind,
@@ -107,8 +128,9 @@ export function createLists({
       id: string,
       revision: string,
       grants: Grants,
+      view?: ListView,
     ): ReplyBytes {
-      const all = pagesOf(kind, revision, grants);
+      const all = pagesOf(kind, revision, grants, view);
       const index = cursor === undefined ? 0 : all.findIndex((_, at) => cursorOf(at) === cursor);
       const page = all[index];
       if (page === undefined)
@@ -120,7 +142,7 @@ export function createLists({
       return [
         Buffer.from(`${answerStart}${id}`),
         page,
-        revision === modernVersion ? Buffer.from(`${caching(kind)}${answerEnd}`) : wholeEnd,
+        revision === modernVersion ? Buffer.from(`${caching(kind, view)}${answerEnd}`) : wholeEnd,
       ];
     },
     /**
@@ -176,9 +198,10 @@ export function createOffering(
     readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   },
   instanceOf?: (server: Server) => Server | undefined,
+  tools?: ToolSource,
 ): Offering {
   const offersOf = (server: Server) => instanceOf?.(server) ?? server;
-  const catalog = createCatalog(servers, naming, offersOf);
+  const catalog = createCatalog(servers, naming, offersOf, tools);
   const offering = {
     get all() {
       return servers.all.map(offersOf);

@@ -32,6 +32,7 @@ import {
   setLevel,
 } from './methods/hub.ts';
 import { type Method, type MethodNeeds, own, serverOf } from './methods/method.ts';
+import { itemMethodsOfOne, pass, unknownName } from './methods/one-server.ts';
 import {
   type Resource,
   listenAll,
@@ -77,13 +78,6 @@ function methodOf(call: Call): Method {
 const unknownMethod = (method: string) =>
   methodNotFound(`the hub knows no method ${JSON.stringify(method)} that is answered`);
 
-/** The error for an unknown tool or prompt. MCP requires "invalid params". */
-const unknownName = (kind: ListKind, name: string) =>
-  new HubError(
-    'HUB_NAME_UNKNOWN',
-    `no ${kind} is called ${JSON.stringify(name)}. Its server may not have been started yet: GET /servers shows their states`,
-  );
-
 /** The revision in which lists are sent to the client of a call. */
 export const revisionOf = (
   call: Pick<Call, 'era'> & { readonly session: Pick<SessionState, 'protocolVersion'> },
@@ -95,8 +89,16 @@ const list = (kind: ListKind): Method =>
     const cursor = call.params.has('cursor')
       ? requireString(call, call.params, 'cursor', 'params.cursor').text
       : undefined;
+    const { principal } = call;
     const answer = () =>
-      lists.answer(kind, cursor, call.id, revisionOf(call), call.principal.grants);
+      lists.answer(
+        kind,
+        cursor,
+        call.id,
+        revisionOf(call),
+        principal.grants,
+        needs.access.viewOf(principal),
+      );
     return lists.freshen(kind)?.then(answer) ?? answer();
   });
 
@@ -213,16 +215,6 @@ function withUri(bytes: Buffer, from: string, to: string): Buffer {
   return edits.length === 0 ? bytes : splice(bytes, edits);
 }
 
-/** Forwards a call to the server, also if the hub does not know the method. */
-const pass: Method = call => {
-  const makesTask = call.params.has('task');
-  if (makesTask && call.session.isSessionless)
-    throw invalidRequest(
-      '"params.task": a task outlives its request, and this request has no session to ask for it. Leave "task" out, or open a session at the server',
-    );
-  return callTo(serverOf(call), call, { remembered: makesTask ? { kind: 'task' } : undefined });
-};
-
 /** The resource in a request; undefined if its URI is not a string, which the server refuses. */
 function resourceOfOne(call: Call): Resource | undefined {
   const uri = stringAt(call.request.bytes, call.params.get('uri'));
@@ -249,10 +241,15 @@ const sessionMethods: readonly (readonly [string, Method])[] = [
 ];
 
 /** Methods that the endpoint of one server does not simply forward, for clients with a session. */
-const methodsOfOne = new Map<string, Method>([...sessionMethods, ...tasksOfOne]);
+const methodsOfOne = new Map<string, Method>([
+  ...itemMethodsOfOne,
+  ...sessionMethods,
+  ...tasksOfOne,
+]);
 
 /** The same for clients without a session (MCP 2026-07-28). Methods that it removed are refused at every server. */
 const modernMethodsOfOne = new Map<string, Method>([
+  ...itemMethodsOfOne,
   ['server/discover', discoverOne],
   ['subscriptions/listen', listenOne],
   ...modernTasksOfOne,

@@ -6,6 +6,8 @@ import type { Principal } from '#policy';
 import type { Server, Servers } from '#servers';
 import type { Tracer } from '#telemetry';
 import type { ResponseStream } from '#upstream';
+import { createAccess } from './access.ts';
+import { type AccessSource, openAccess } from './access-source.ts';
 import { type Observer, compose, createAnswering } from './answering.ts';
 import { createAdmissionStep, createBridge, createResumeStep } from './bridge/bridge.ts';
 import { createSuspendedCalls } from './bridge/input-required.ts';
@@ -13,6 +15,7 @@ import { createRequestStates } from './bridge/request-state.ts';
 import { callTo, readCall } from './call.ts';
 import { named } from './client-identity.ts';
 import { createClientInstances } from './client-instances.ts';
+import { announceAccessChanges } from './events/access-changes.ts';
 import { createClientRequests } from './events/client-requests.ts';
 import { createLogLevels } from './events/log-levels.ts';
 import { createFromClients, createFromServers } from './events/messages.ts';
@@ -35,7 +38,6 @@ import {
 } from './session.ts';
 import { type AuditGate, createAuditStep } from './steps/audit.ts';
 import { type PromptSource, createImproveStep } from './steps/improve.ts';
-import { type Permits, createPolicyStep } from './steps/policy.ts';
 import { traced } from './trace.ts';
 import { createTasks } from './tasks/tasks.ts';
 
@@ -54,8 +56,8 @@ export type RouterNeeds = {
   readonly hubVersion: string;
   readonly newId: () => string;
   readonly prompts?: PromptSource;
-  /** Decides which items principals may list and call. Absent: all items. */
-  readonly permits?: Permits;
+  /** Who may use what, and under which names. Absent: everybody everything. */
+  readonly access?: AccessSource;
   readonly observer?: Observer;
   /** The audit log. It also observes `subscriptions/listen`. Absent: calls are not audited. */
   readonly audit?: AuditGate & { readonly observe: Observer };
@@ -68,7 +70,8 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds) {
   const { servers, log, clock } = needs;
   const open = createSlotMap<SessionState>();
   const sessions = () => open.entries().map(([, session]) => session);
-  const clients = createClientInstances(naming, { servers, clock, sessions });
+  const source = needs.access ?? openAccess;
+  const clients = createClientInstances(naming, { servers, clock, sessions, tools: source });
   const { catalog } = clients.shared;
   /** The servers of an endpoint, and their instances. */
   const allOf = (endpoint: Endpoint): readonly Server[] =>
@@ -78,6 +81,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds) {
     ]);
   const levels = createLogLevels(sessions, needs);
   const tasks = createTasks();
+  const access = createAccess({ source, clients, servers, tasks, naming });
   const urlElicitations = createUrlElicitations();
   const clientRequests = createClientRequests({ clock, tasks, urlElicitations });
   const streams = createSubscriptionStreams({
@@ -90,6 +94,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds) {
   const subscriptions = createSubscriptions({
     log,
     publicUriOf: (server, uri) => catalog.publicUriOf(server, uri),
+    mayHear: (...about) => access.mayHear(...about),
     changed: watch,
   });
   const suspendedCalls = createSuspendedCalls({
@@ -102,6 +107,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds) {
   const parts = {
     servers,
     clients,
+    access,
     clock,
     log,
     clientRequests,
@@ -122,11 +128,12 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds) {
     ],
     bridge,
   );
-  const methodNeeds = { ...parts, hubVersion: needs.hubVersion, relay, bridge };
+  const methodNeeds = { ...parts, hub: { version: needs.hubVersion, servers }, relay, bridge };
   const notified = createFromClients(parts);
 
   const logCollisions = createCollisionLog(log);
   catalog.changed(() => logCollisions(catalog.collisions()));
+  announceAccessChanges({ ...parts, source, sessions });
   listenToServers({
     ...parts,
     sessions,
@@ -144,7 +151,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds) {
   const resumption = createResumption(parts);
   let lastSession = 0;
   const answering = createAnswering(
-    compose([createAuditStep(needs.audit), createPolicyStep(needs.permits, catalog)], resolved =>
+    compose([createAuditStep(needs.audit)], resolved =>
       resolved.answer ? resolved.answer() : relay(resolved),
     ),
     { ...needs, auditor: needs.audit?.observe },
@@ -161,11 +168,19 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds) {
       const call = readCall(request, session, responseStream, principal, arrivedMs);
       if (call.logLevel !== undefined) session.requestLevel = call.logLevel;
       const { tracer } = needs;
-      return answering.answer(resolveCall(tracer ? traced(call, tracer) : call, methodNeeds));
+      const resolved = resolveCall(tracer ? traced(call, tracer) : call, methodNeeds);
+      return answering.answer(access.guard(resolved, relay));
     } catch (error) {
       const unread = readCall(request, session, responseStream, principal, arrivedMs, true);
       return Promise.resolve(answering.failed(callTo(undefined, unread), error));
     }
+  }
+
+  function toolAt(server: Server, shown: string): Buffer | undefined {
+    const own = source.toolsOf(server.config.name)?.rename
+      ? catalog.findAt(server, 'tool', shown)?.name
+      : shown;
+    return server.listing.tool.find(({ key }) => key === own)?.bytes;
   }
 
   return {
@@ -178,9 +193,7 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds) {
     },
     /** The description of a tool, as a client of the endpoint sees it; undefined if the endpoint does not list it. */
     describeTool: (endpoint: Endpoint, publicName: string): Buffer | undefined =>
-      endpoint === 'all'
-        ? catalog.find('tool', publicName)?.bytes
-        : endpoint.listing.tool.find(({ key }) => key === publicName)?.bytes,
+      endpoint === 'all' ? catalog.find('tool', publicName)?.bytes : toolAt(endpoint, publicName),
     /** Ends the requests that only end with the hub: subscription streams, and calls that wait for clients. */
     close(): void {
       answering.stop();

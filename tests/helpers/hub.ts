@@ -7,7 +7,7 @@ import type { Naming, ServerConfig } from '#config';
 import { type Clock, type Log, type Service, systemClock } from '#core';
 import { type HttpNeeds, type HttpOptions, createHttp } from '#http';
 import { type Jobs, createJobs } from '#jobs';
-import { type Observer, type PromptSource, createRouter } from '#routing';
+import { type AccessSource, type Observer, type PromptSource, createRouter } from '#routing';
 import { createProcessRuntime } from '#runtimes/process';
 import { createRemoteRuntime } from '#runtimes/remote';
 import { createTable } from '#store';
@@ -66,6 +66,8 @@ export type HubOptions = {
   readonly guard?: HttpNeeds['access'];
   /** Absent: the users of connections are not told apart. */
   readonly peers?: NonNullable<HttpNeeds['access']>['peers'];
+  /** Who may use what. Absent: everybody everything. */
+  readonly access?: AccessSource;
   /** Hears of each request that was answered. */
   readonly observer?: Observer;
   /** False: servers are started by the test. */
@@ -226,6 +228,7 @@ export async function startHub(
     hubVersion,
     newId,
     ...(options.prompts && { prompts: options.prompts }),
+    ...(options.access && { access: options.access }),
     observer(call) {
       metrics.record(call);
       activity.record(call);

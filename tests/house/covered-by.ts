@@ -17,6 +17,12 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'runtimes/docker/egress/egress',
     'runtimes/docker/egress/forwarder',
   ],
+  'routing/access': [
+    'routing/access-source',
+    'routing/item-decisions',
+    'routing/methods/one-server',
+    'routing/events/access-changes',
+  ],
   'system/fleet': ['app/wire-servers'],
   'system/lifecycle': ['app/app'],
   'system/observability': ['app/wire-observers'],

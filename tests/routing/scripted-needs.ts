@@ -4,6 +4,8 @@ import { createFixtureServers } from '#helpers/hub';
 import { encodeResult } from '#jsonrpc';
 import type { Server, Servers } from '#servers';
 import { type ResolvedCall, hubReply } from '../../hub/routing/call.ts';
+import { createAccess } from '../../hub/routing/access.ts';
+import { openAccess } from '../../hub/routing/access-source.ts';
 import { createClientInstances } from '../../hub/routing/client-instances.ts';
 import { createSubscriptionStreams } from '../../hub/routing/events/subscription-streams.ts';
 import { createSubscriptions } from '../../hub/routing/events/subscriptions.ts';
@@ -21,7 +23,8 @@ export function createScriptedNeeds(scripted: readonly { readonly server: Server
     ...createFixtureServers([], { log: silent, clock }),
     all: scripted.map(({ server }) => server),
   };
-  const clients = createClientInstances(() => ({ separator: '_', maxLength: 46 }), {
+  const naming = () => ({ separator: '_', maxLength: 46 }) as const;
+  const clients = createClientInstances(naming, {
     servers,
     clock,
     sessions: () => sessions,
@@ -42,16 +45,16 @@ export function createScriptedNeeds(scripted: readonly { readonly server: Server
     return hubReply(encodeResult(resolved.call.id, '"relayed"'));
   };
   const needs: MethodNeeds = {
-    servers,
+    hub: { version: '0', servers },
     clients,
+    access: createAccess({ source: openAccess, clients, servers, tasks, naming }),
     subscriptions,
     streams,
     tasks,
     log: silent,
-    hubVersion: '0',
     logLevelChanged: () => void levels.changes++,
     relay,
     bridge: relay,
   };
-  return { ...needs, needs, clock, sessions, relayed, levels };
+  return { ...needs, servers, needs, clock, sessions, relayed, levels };
 }

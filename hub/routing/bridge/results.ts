@@ -161,7 +161,7 @@ function withLegacyContent(
 }
 
 /** The server's own name for the tool of a call. */
-function ownName({ request, params }: Call, edits: readonly Edit[]): string | undefined {
+export function ownName({ request, params }: Call, edits: readonly Edit[]): string | undefined {
   const name = params.get('name');
   const edit = edits.find(({ span }) => span.start === name?.start);
   const text: unknown = edit ? JSON.parse(edit.text) : stringAt(request.bytes, name);

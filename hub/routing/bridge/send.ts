@@ -18,6 +18,7 @@ import type { Subscriptions } from '../events/subscriptions.ts';
 import { setWork, throwIfCancelled } from '../session.ts';
 import { type Tasks, inPayload } from '../tasks/tasks.ts';
 import { noteError } from '../trace.ts';
+import { ownName } from './results.ts';
 
 export type SendNeeds = {
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -111,7 +112,7 @@ export function outcomeOf(call: Call, answer: Answer): Reply['outcome'] {
 
 /** Runs before the answer is delivered: messages about the task or resource may follow immediately. */
 function remember(
-  { call, server: base, remembered }: ResolvedCall,
+  { call, server: base, edits, remembered }: ResolvedCall,
   answer: Answer,
   instance: Server,
   { tasks, subscriptions }: SendNeeds,
@@ -119,9 +120,9 @@ function remember(
   const { session, cancellation } = call;
   switch (remembered?.kind) {
     case 'task':
-      return tasks.made(base ?? instance, instance, answer, session);
+      return tasks.made(base ?? instance, instance, answer, session, ownName(call, edits));
     case 'public_task':
-      return tasks.route(base ?? instance, answer);
+      return tasks.route(base ?? instance, answer, ownName(call, edits));
     case 'subscription':
       // A client that disconnected meanwhile would otherwise stay subscribed forever.
       if (!answer.failed && !cancellation.isCancelled)

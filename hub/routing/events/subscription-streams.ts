@@ -9,6 +9,7 @@ import {
   valueOf,
 } from '#jsonrpc';
 import { metaKeys } from '#mcp';
+import type { Principal } from '#policy';
 import { type ListKind, type Server, listKinds, listMethods } from '#servers';
 import { type Call, invalidRequest, metaEdits } from '../call.ts';
 import { type Endpoint, setWork } from '../session.ts';
@@ -100,6 +101,7 @@ export function createSubscriptionStreams(needs: {
       const listen: SubscriptionStream = {
         isAcknowledged: false,
         endpoint: session.endpoint,
+        principal: call.principal,
         source,
         filter,
         isOwn,
@@ -135,10 +137,16 @@ export function createSubscriptionStreams(needs: {
         },
       };
     },
-    listChanged(source: Endpoint, kind: ListKind): void {
+    /** Announces a changed list, to all clients or to those for which `concerns` returns true. */
+    listChanged(
+      source: Endpoint,
+      kind: ListKind,
+      concerns: (principal: Principal) => boolean = () => true,
+    ): void {
       const bytes = encodeCall(undefined, changeMethodOf(kind));
       const member = listMemberOf(kind);
-      for (const listen of streams) if (isTold(listen, member, source)) listen.send(bytes);
+      for (const listen of streams)
+        if (isTold(listen, member, source) && concerns(listen.principal)) listen.send(bytes);
     },
     /** Forwards a task notification of the server to the streams that asked for the task. */
     task(server: Server, { bytes, params }: Notification): void {

@@ -1,11 +1,13 @@
 import { type Log, HubError, messageOf } from '#core';
 import { isStateless } from '#mcp';
+import type { Principal } from '#policy';
 import type { Server } from '#servers';
 import type { Endpoint } from '../session.ts';
 
 /** A subscriber to changes: a client's session, or one `subscriptions/listen` request. */
 export interface Subscriber {
   readonly endpoint: Endpoint;
+  readonly principal: Principal;
   /** Sends to the client. Must not throw, and must bound its buffer. */
   send(bytes: Buffer): void;
   isConnected(): boolean;
@@ -28,6 +30,8 @@ export function createSubscriptions(needs: {
   readonly log: Log;
   /** The URI of a server's resource on the endpoint of all servers; undefined if the endpoint does not list it. */
   readonly publicUriOf: (server: Server, uri: string) => string | undefined;
+  /** False if a principal may not hear of a resource, by its URI on the endpoint. Absent: all may. */
+  readonly mayHear?: (principal: Principal, endpoint: Endpoint, uri: string) => boolean;
   /** Called when the set of URIs changes for a server that the hub listens to with `subscriptions/listen`. */
   readonly changed: (server: Server) => void;
 }) {
@@ -71,6 +75,14 @@ export function createSubscriptions(needs: {
         void tell(server, 'resources/unsubscribe', uri);
     }
   }
+
+  /** Those that may hear of the resource, by the URI that each knows. */
+  const permitted = (concerned: ReadonlyMap<Subscriber, string>) =>
+    new Map(
+      [...concerned].filter(
+        ([{ principal, endpoint }, uri]) => needs.mayHear?.(principal, endpoint, uri) ?? true,
+      ),
+    );
 
   const subscribersOf = (server: Server, uri: string): ReadonlyMap<Subscriber, string> =>
     topicOf(server, uri)?.subscribers ?? none;
@@ -129,14 +141,14 @@ export function createSubscriptions(needs: {
     },
     of: subscribersOf,
     /**
-     * The subscribers to notify of an updated resource, with the URI that each knows: those of the resource itself, and
-     * those of a resource that contains it (MCP, resources: a server may send updates for sub-resources).
+     * The subscribers to notify of an updated resource, if they may hear of it, with the URI that each knows: those
+     * of the resource itself, and those of a resource that contains it (MCP, resources: a server may send updates for sub-resources).
      */
     concernedBy(server: Server, uri: string): ReadonlyMap<Subscriber, string> {
       const exact = subscribersOf(server, uri);
       const topics = byServer.get(server);
       const parents = topics ? wholesOf(uri).flatMap(whole => topics.get(whole) ?? []) : [];
-      if (parents.length === 0) return exact;
+      if (parents.length === 0) return permitted(exact);
       const listed = needs.publicUriOf(server, uri);
       const concerned = new Map<Subscriber, string>();
       for (const { uri: whole, subscribers } of parents)
@@ -146,7 +158,7 @@ export function createSubscriptions(needs: {
         }
       // A subscriber to the resource itself gets its own URI.
       for (const [subscriber, publicUri] of exact) concerned.set(subscriber, publicUri);
-      return concerned;
+      return permitted(concerned);
     },
     urisOf: (server: Server): readonly string[] => [...(byServer.get(server)?.keys() ?? [])],
     /** True if a connected subscriber has subscribed to a resource of the server. */

@@ -61,7 +61,7 @@ export const initializeAll = own((call, needs) => {
         ...capabilitiesOfAll,
         tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
       },
-      serverInfo: { ...hubInfo, version: needs.hubVersion },
+      serverInfo: { ...hubInfo, version: needs.hub.version },
     }),
   );
 });
@@ -73,8 +73,8 @@ const discoverTtlMs = 60_000;
 export const discoverAll = own(({ id }, needs) => {
   const result = {
     supportedVersions: modernVersions,
-    capabilities: { ...capabilitiesOfAll, ...extensionsOf(needs.servers.all) },
-    _meta: { [metaKeys.serverInfo]: { ...hubInfo, version: needs.hubVersion } },
+    capabilities: { ...capabilitiesOfAll, ...extensionsOf(needs.hub.servers.all) },
+    _meta: { [metaKeys.serverInfo]: { ...hubInfo, version: needs.hub.version } },
   };
   const cache = { ttlMs: discoverTtlMs, cacheScope: 'public' } as const;
   return encodeResult(id, completeResult(result, cache));

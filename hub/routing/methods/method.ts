@@ -2,19 +2,21 @@ import type { Log } from '#core';
 import type { ReplyBytes } from '#jsonrpc';
 import type { Server, Servers } from '#servers';
 import { type Answerer, type Call, type ResolvedCall, hubReply, ownCall } from '../call.ts';
+import type { Access } from '../access.ts';
 import type { ClientInstances } from '../client-instances.ts';
 import type { SubscriptionStreams } from '../events/subscription-streams.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 
 export type MethodNeeds = {
-  readonly servers: Servers;
+  /** What the hub says of itself. */
+  readonly hub: { readonly version: string; readonly servers: Pick<Servers, 'all'> };
   readonly clients: ClientInstances;
+  readonly access: Access;
   readonly subscriptions: Subscriptions;
   readonly streams: SubscriptionStreams;
   readonly tasks: Tasks;
   readonly log: Log;
-  readonly hubVersion: string;
   /** Called when a session sets another log level. */
   readonly logLevelChanged: () => void;
   readonly relay: Answerer;

@@ -90,14 +90,17 @@ const listen = (
   find: (uri: string, call: Call, needs: MethodNeeds) => Omit<Resource, 'edits'> | undefined,
 ): Method =>
   own(async (call, needs) => {
-    const { clients, streams, subscriptions } = needs;
+    const { access, clients, streams, subscriptions } = needs;
     const filter = readFilter(call);
     const source = await sourceOf(call, needs);
     throwIfCancelled(call);
     const client = instanceKeyOf(call);
     const isOwn = (instance: Server) => clients.isOf(client, instance);
     const opened = streams.open(call, source, filter, isOwn, subscriptions.removeAll);
-    const wanted = filter.uris.flatMap(uri => find(uri, call, needs) ?? []);
+    const { endpoint } = call.session;
+    const wanted = filter.uris
+      .filter(uri => access.mayHear(call.principal, endpoint, uri))
+      .flatMap(uri => find(uri, call, needs) ?? []);
     const uris: string[] = [];
     try {
       for (const { server: base, uri, publicUri } of wanted) {

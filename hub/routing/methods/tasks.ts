@@ -11,7 +11,7 @@ import {
   requireString,
 } from '../call.ts';
 import { type Task, inPayload, tasksIn } from '../tasks/tasks.ts';
-import { type Method, own, serverOf } from './method.ts';
+import { type Method, type MethodNeeds, own, serverOf } from './method.ts';
 
 const taskIdOf = (call: Call) => requireString(call, call.params, 'taskId', 'params.taskId');
 
@@ -30,13 +30,17 @@ function reach(call: Call, { server, taskId, publicId }: Task): ResolvedCall {
 const reachTask: Method = (call, needs) =>
   reach(call, needs.tasks.get(call.session, taskIdOf(call).text));
 
+/** The tasks of a session that its client may see. */
+const listable = (call: Call, { access, tasks }: Pick<MethodNeeds, 'access' | 'tasks'>) =>
+  tasks.of(call.session).filter(task => access.mayListTask(call, task));
+
 /** Lists the session's tasks at one server, out of those of all clients that the server returns. */
 const listOne: Method = (call, needs) =>
   callTo(serverOf(call), call, {
     restored(bytes) {
       const answer = readAnswer(bytes);
       if (answer.failed) return bytes;
-      const known = new Set(needs.tasks.of(call.session).map(({ taskId }) => taskId));
+      const known = new Set(listable(call, needs).map(({ taskId }) => taskId));
       const tasks = tasksIn(answer, taskId => known.has(taskId)).join(',');
       const next = membersOf(bytes, answer.payload)?.get('nextCursor');
       const tail = next ? `,"nextCursor":${rawText(bytes, next)}` : '';
@@ -49,8 +53,8 @@ const maxListed = 100;
 
 /** Asks each server for the session's tasks. A server that is gone has none. */
 const listAll = own(async (call, needs) => {
-  const { id, session } = call;
-  const known = needs.tasks.of(session).slice(-maxListed);
+  const { id } = call;
+  const known = listable(call, needs).slice(-maxListed);
   const told = await Promise.all(
     known.map(async ({ server, taskId, publicId }) => {
       try {

@@ -24,6 +24,8 @@ export type Task = {
   readonly taskId: string;
   /** The client's id: `taskId`, unless the client already has a task with that id at another server. */
   readonly publicId: string;
+  /** The tool that works on it, by the server's own name; undefined if no tool does. */
+  readonly tool?: string | undefined;
 };
 
 export type Tasks = ReturnType<typeof createTasks>;
@@ -61,6 +63,7 @@ export function createTasks() {
       instance: Server,
       answer: Answer,
       session: SessionState,
+      tool?: string,
     ): Task | undefined {
       const taskId = idMade(answer);
       if (taskId === undefined) return undefined;
@@ -68,7 +71,7 @@ export function createTasks() {
       if (known) return known.about;
       const isTaken = (id: string) =>
         ofServers.of(session).some(({ about }) => about.publicId === id);
-      const about = { server, taskId, publicId: freeId(server, taskId, isTaken) };
+      const about = { server, taskId, publicId: freeId(server, taskId, isTaken), tool };
       ofServers.add(session, { source: instance, id: taskId, about });
       return about;
     },
@@ -81,6 +84,9 @@ export function createTasks() {
         `"params.taskId": this session has no task ${JSON.stringify(publicId)}`,
       );
     },
+    /** The task that a client asks for by its id, if the hub knows it. */
+    find: (session: SessionState, publicId: string): Task | undefined =>
+      tasksOf(session).find(task => task.publicId === publicId) ?? routes.get(publicId),
     /** The tasks of a session, oldest first. */
     of: tasksOf,
     /** True if a session has a task at a server, or a server has a task at the session's client. */
@@ -102,7 +108,7 @@ export function createTasks() {
     /** The client that has the task a server asks about; undefined also if two clients have the same id. */
     clientOf: (instance: Server, taskId: string) => ofClients.ownerOf(instance, taskId),
     /** Records the server of a task if the answer created one for a client without a session. */
-    route(server: Server, { bytes, payload, failed }: Answer): Task | undefined {
+    route(server: Server, { bytes, payload, failed }: Answer, tool?: string): Task | undefined {
       const members = failed ? undefined : membersOf(bytes, payload);
       const taskId = stringAt(bytes, members?.get('taskId'));
       if (taskId === undefined || stringAt(bytes, members?.get('resultType')) !== 'task')
@@ -111,7 +117,7 @@ export function createTasks() {
         const known = routes.get(id);
         return known !== undefined && (known.server !== server || known.taskId !== taskId);
       };
-      const task = { server, taskId, publicId: freeId(server, taskId, isOfAnother) };
+      const task = { server, taskId, publicId: freeId(server, taskId, isOfAnother), tool };
       setBounded(routes, task.publicId, task, maxRoutes);
       return task;
     },

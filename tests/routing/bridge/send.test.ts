@@ -206,6 +206,7 @@ describe('what an answer makes is remembered:', () => {
     assert.deepEqual(one.tasks.get(call.session, 'own+t'), {
       server: one.server,
       taskId: 't',
+      tool: 'x',
       publicId: 'own+t',
     });
   });

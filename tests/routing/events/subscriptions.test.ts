@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { silent } from '#core';
+import { caller } from '#helpers/principal';
 import { startHub, until } from '#helpers/hub';
 import type { Server } from '#servers';
 import { type Subscriber, createSubscriptions } from '../../../hub/routing/events/subscriptions.ts';
@@ -56,6 +57,7 @@ describe('whom an update concerns', () => {
     const server: Server = Object.assign(Object.create(null), at);
     const subscriber = (endpoint: Subscriber['endpoint']): Subscriber => ({
       endpoint,
+      principal: caller,
       isConnected: () => true,
       send() {},
     });

@@ -1,0 +1,36 @@
+import { reservedClientNames } from './clients-schema.ts';
+import type { Config } from './config.ts';
+import type { PolicyRule } from './policy-schema.ts';
+import { matchesEverything } from './policy.ts';
+import { findClosest } from './suggest.ts';
+
+/** Rules that are valid but can never match, one sentence each. `builtins`: names of the hub's own servers. */
+export function* policyWarnings(
+  { policy = [], servers, naming, clients = [] }: Config,
+  builtins: readonly string[],
+): Generator<string> {
+  const serverNames = [...servers.map(({ name }) => name), ...builtins];
+  const clientNames = [...clients.map(({ name }) => name), ...reservedClientNames];
+  for (const [index, rule] of policy.entries()) {
+    for (const name of literals(rule.servers))
+      if (!serverNames.includes(name))
+        yield `policy[${index}].servers: no server is called ${JSON.stringify(name)}${hint(name, serverNames)}`;
+    for (const name of literals(rule.clients))
+      // Agents and jobs have names with ":", and come and go.
+      if (!clientNames.includes(name) && !name.includes(':'))
+        yield `policy[${index}].clients: ${JSON.stringify(name)} is not in "clients"${hint(name, clientNames)}. The rule only matches if a token of \`agenthub token create\` or a certificate has that name`;
+    for (const name of literals(rule.tools))
+      if (!serverNames.some(server => name.startsWith(`${server}${naming.separator}`)))
+        yield `policy[${index}].tools: ${JSON.stringify(name)} is a tool of no server. On /mcp tools are called "<server>${naming.separator}<tool>"`;
+  }
+  const last = policy.findIndex(matchesEverything);
+  if (last >= 0 && last < policy.length - 1)
+    yield `policy[${last}] matches everything, so that the rules after it have no effect: move it to the end, or remove them`;
+}
+
+const literals = (names: PolicyRule['servers'] = []) => names.filter(name => !name.includes('*'));
+
+function hint(name: string, known: readonly string[]): string {
+  const closest = findClosest(name, known);
+  return closest === undefined ? '' : `. Did you mean ${JSON.stringify(closest)}?`;
+}

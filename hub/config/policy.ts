@@ -1,0 +1,82 @@
+import type { PolicyRule, WrittenRule } from './policy-schema.ts';
+import type { Problem } from './problem.ts';
+import type { EntryDraft } from './sandbox.ts';
+
+/** Which tools a server offers, under which names and descriptions. All keys are the server's own names. */
+export type ToolSettings = {
+  /** Where the config says so, such as `servers.files.tools`. */
+  readonly path: string;
+  readonly allow?: readonly string[];
+  readonly deny?: readonly string[];
+  /** New names by old ones. */
+  readonly rename?: Readonly<Record<string, string>>;
+  readonly describe?: Readonly<Record<string, string>>;
+};
+
+/** Converts the rules of a file to one form, and refuses a policy that allows nothing to anybody. */
+export function readPolicy(written: readonly WrittenRule[]): {
+  readonly policy: readonly PolicyRule[];
+  readonly problems: readonly Problem[];
+} {
+  const policy = written.map(ruleOf);
+  const problems = policy.flatMap(({ annotations }, index): readonly Problem[] =>
+    annotations && Object.keys(annotations).length === 0
+      ? [{ path: ['policy', index, 'annotations'], text: emptyAnnotations }]
+      : [],
+  );
+  const last = policy.findIndex(matchesEverything);
+  const before = policy.slice(0, last);
+  if (policy[last]?.action !== 'deny' || before.some(({ action }) => action === 'allow'))
+    return { policy, problems };
+  const text =
+    'denies everything to everybody, as no rule before it allows anything: add rules with "action": "allow" before it, or say what it denies with "clients", "servers" or "tools"';
+  return { policy, problems: [...problems, { path: ['policy', last], text }] };
+}
+
+const emptyAnnotations =
+  'is empty, which says nothing: write a hint such as {"readOnlyHint": false}, or remove the key';
+
+const listOf = (names: string | readonly string[]) => (typeof names === 'string' ? [names] : names);
+
+function ruleOf({ annotations, action, reason, ...lists }: WrittenRule): PolicyRule {
+  const named = Object.entries(lists).map(([key, names]) => [key, listOf(names)] as const);
+  return {
+    ...Object.fromEntries(named),
+    ...(annotations && { annotations }),
+    action,
+    ...(reason !== undefined && { reason }),
+  };
+}
+
+/** True if no later rule can match anything. */
+export function matchesEverything(rule: PolicyRule): boolean {
+  const isAny = (names: readonly string[] | undefined) => names?.includes('*') ?? true;
+  const items = [rule.tools, rule.resources, rule.prompts];
+  const isAnyItem =
+    items.every(names => names === undefined) ||
+    items.every(names => names?.includes('*') === true);
+  return (
+    isAny(rule.clients) &&
+    isAny(rule.servers) &&
+    isAny(rule.methods) &&
+    rule.annotations === undefined &&
+    isAnyItem
+  );
+}
+
+/** The tool settings of an entry. Reports names that two tools would get. */
+export function toolSettings({ name, form, entry, report }: EntryDraft): ToolSettings | undefined {
+  const { tools } = entry;
+  if (!tools) return undefined;
+  const owners = new Map<string, string>();
+  for (const [old, wanted] of Object.entries(tools.rename ?? {})) {
+    const other = owners.get(wanted);
+    if (other !== undefined)
+      report(
+        ['tools', 'rename', old],
+        `${JSON.stringify(wanted)} is also the new name of ${JSON.stringify(other)}: choose another`,
+      );
+    owners.set(wanted, old);
+  }
+  return { path: `${form}.${name}.tools`, ...tools };
+}

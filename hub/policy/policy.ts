@@ -1,0 +1,183 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Decision } from './decision.ts';
+import { type Hints, hintNames } from './hints.ts';
+import { type Matches, compilePatterns } from './patterns.ts';
+
+/** A rule of the config. Absent keys match everything; each list holds names and patterns. */
+export type AccessRule = {
+  readonly clients?: readonly string[];
+  readonly servers?: readonly string[];
+  readonly tools?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly prompts?: readonly string[];
+  readonly methods?: readonly string[];
+  readonly annotations?: Readonly<Partial<Hints>>;
+  readonly action: 'allow' | 'deny';
+  readonly reason?: string;
+};
+
+/** The tools that a server offers, by its own names. `path`: where the config says so. */
+export type ServerTools = {
+  readonly path: string;
+  readonly allow?: readonly string[];
+  readonly deny?: readonly string[];
+};
+
+export type PolicyConfig = {
+  readonly policy?: readonly AccessRule[];
+  readonly servers: readonly { readonly name: string; readonly tools?: ServerTools }[];
+};
+
+/** What a method is used on. */
+export type UsedItem = {
+  readonly kind: 'tool' | 'resource' | 'template' | 'prompt';
+  /** The name on `/mcp`; the URI of a resource, the URI template of a template. */
+  readonly name: string;
+  /** The server's own name. */
+  readonly ownName: string;
+  /** Read only if a rule asks for it. */
+  readonly hints: () => Hints;
+};
+
+/** What somebody asks for. */
+export type Use = {
+  readonly method: string;
+  /** Undefined for a method that the hub itself answers. */
+  readonly server?: string | undefined;
+  readonly item?: UsedItem | undefined;
+  /** True for a method that uses nothing by itself, such as `logging/setLevel`: only rules with `methods` match it. */
+  readonly isHousekeeping?: boolean;
+};
+
+/** A rule in force, and its decision. */
+export type RuleInForce = {
+  readonly path: string;
+  readonly rule:
+    AccessRule | { readonly tools: readonly string[]; readonly action: 'allow' | 'deny' };
+  readonly decision: Decision;
+};
+
+/** The decision where no rule matches. */
+export const unmatched: Decision = { action: 'allow', rule: undefined };
+
+type Compiled = RuleInForce & { readonly matches: (use: Use, client: string) => boolean };
+
+/** The rules of one config. */
+export interface Policy {
+  readonly rules: readonly RuleInForce[];
+  /** Decides by the rules alone, without a cache. */
+  decide(use: Use, client: string): Decision;
+  ruleOf(decision: Decision): RuleInForce | undefined;
+  /** Counts a call that was decided. */
+  count(decision: Decision): void;
+  countOf(decision: Decision): number;
+}
+
+/** True if a config decides anything. */
+export const hasPolicy = ({ policy = [], servers }: PolicyConfig): boolean =>
+  policy.length > 0 ||
+  servers.some(({ tools }) => tools?.allow !== undefined || tools?.deny !== undefined);
+
+/**
+ * Compiles the rules of a config. The first rule that matches decides; `tools` of the servers come before `policy`, as
+ * they hold for everybody. `before`: the policy that this one replaces, whose equal rules keep their counts.
+ */
+export function createPolicy(config: PolicyConfig, before?: Policy): Policy {
+  const ofServers = new Map(
+    config.servers.flatMap(({ name, tools }) => {
+      const rules = tools ? compileTools(tools) : [];
+      return rules.length > 0 ? [[name, rules] as const] : [];
+    }),
+  );
+  const rules = (config.policy ?? []).map(compileRule);
+  const inForce: readonly RuleInForce[] = [...[...ofServers.values()].flat(), ...rules];
+  const byDecision = new Map(inForce.map(each => [each.decision, each]));
+  const counts = new Map<Decision, number>();
+  for (const each of inForce) {
+    const same = before?.rules.find(
+      one => one.decision.action === each.decision.action && isDeepStrictEqual(one.rule, each.rule),
+    );
+    if (before && same) counts.set(each.decision, before.countOf(same.decision));
+  }
+
+  return {
+    rules: inForce,
+    decide(use, client) {
+      const own = use.server === undefined ? undefined : ofServers.get(use.server);
+      if (own && use.item?.kind === 'tool')
+        for (const rule of own) if (rule.matches(use, client)) return rule.decision;
+      for (const rule of rules) if (rule.matches(use, client)) return rule.decision;
+      return unmatched;
+    },
+    ruleOf: decision => byDecision.get(decision),
+    count: decision => void counts.set(decision, (counts.get(decision) ?? 0) + 1),
+    countOf: decision => counts.get(decision) ?? 0,
+  };
+}
+
+function compileTools({ path, allow, deny }: ServerTools): readonly Compiled[] {
+  const compile = (key: 'allow' | 'deny', tools: readonly string[]): Compiled => {
+    const isNamed = compilePatterns(tools);
+    const wanted = key === 'deny';
+    return {
+      path: `${path}.${key}`,
+      rule: { tools, action: key },
+      decision: { action: 'deny', rule: `${path}.${key}` },
+      matches: ({ item }) => item !== undefined && isNamed(item.ownName) === wanted,
+    };
+  };
+  return [...(deny ? [compile('deny', deny)] : []), ...(allow ? [compile('allow', allow)] : [])];
+}
+
+function compileRule(rule: AccessRule, index: number): Compiled {
+  const { action, reason } = rule;
+  const path = `policy[${index}]`;
+  return {
+    path,
+    rule,
+    decision: { action, rule: path, ...(reason !== undefined && { reason }) },
+    matches: compileMatchers(rule),
+  };
+}
+
+const compiled = (patterns: readonly string[] | undefined): Matches | undefined =>
+  patterns && compilePatterns(patterns);
+
+function compileMatchers(rule: AccessRule): Compiled['matches'] {
+  const isClient = compiled(rule.clients);
+  const isServer = compiled(rule.servers);
+  const isMethod = compiled(rule.methods);
+  const isResource = compiled(rule.resources);
+  const kinds: Readonly<Record<UsedItem['kind'], Matches | undefined>> = {
+    tool: compiled(rule.tools),
+    resource: isResource,
+    template: isResource,
+    prompt: compiled(rule.prompts),
+  };
+  const namesItems = Object.values(kinds).some(matches => matches !== undefined);
+  const hints = hintNames.flatMap(name => {
+    const wanted = rule.annotations?.[name];
+    return wanted === undefined ? [] : [{ name, wanted }];
+  });
+
+  function isNamed({ kind, name, ownName }: UsedItem): boolean {
+    const matches = kinds[kind];
+    if (!matches) return false;
+    // A prefix that makes a URI unique on /mcp must not hide it from a rule.
+    return matches(name) || (matches === isResource && matches(ownName));
+  }
+
+  function isItem(item: UsedItem | undefined): boolean {
+    if (namesItems && !(item && isNamed(item))) return false;
+    if (hints.length === 0) return true;
+    if (item?.kind !== 'tool') return false;
+    const own = item.hints();
+    return hints.every(({ name, wanted }) => own[name] === wanted);
+  }
+
+  return ({ method, server, item, isHousekeeping = false }, client) =>
+    (!isClient || isClient(client)) &&
+    (!isServer || (server !== undefined && isServer(server))) &&
+    (isMethod ? isMethod(method) : !isHousekeeping) &&
+    isItem(item);
+}

@@ -1,0 +1,220 @@
+import type { Naming } from '#config';
+import { HubError } from '#core';
+import { errorAnswer, membersOf, readMessage, stringAt } from '#jsonrpc';
+import {
+  type Decision,
+  type Policy,
+  type Principal,
+  type UsedItem,
+  policyNameOf,
+  unmatched,
+} from '#policy';
+import { type ListKind, type Server, type Servers, listKinds, listMethods } from '#servers';
+import type { AccessSource } from './access-source.ts';
+import { workerFor } from './bridge/bridge.ts';
+import { type Answerer, type Call, type Reply, type ResolvedCall, invalidRequest } from './call.ts';
+import type { Catalog, CatalogEntry } from './catalog.ts';
+import type { ClientInstances } from './client-instances.ts';
+import { type Decided, createItemDecisions } from './item-decisions.ts';
+import type { ListView } from './lists.ts';
+import type { Endpoint } from './session.ts';
+import type { Task, Tasks } from './tasks/tasks.ts';
+import { noteError } from './trace.ts';
+
+/** Who may list and use what. */
+export type Access = ReturnType<typeof createAccess>;
+
+export type AccessNeeds = {
+  readonly source: AccessSource;
+  readonly clients: Pick<ClientInstances, 'offeringFor' | 'instanceFor' | 'shared'>;
+  readonly servers: Pick<Servers, 'all'>;
+  readonly tasks: Pick<Tasks, 'find'>;
+  readonly naming: () => Naming;
+};
+
+/** Methods that every client may use: they open and close what other methods use. */
+const openMethods: ReadonlySet<string> = new Set([
+  'initialize',
+  'ping',
+  'server/discover',
+  'resources/unsubscribe',
+  // Lists are not refused, but contain only what is allowed: clients give up on an error.
+  ...listKinds.map(kind => listMethods[kind].method),
+]);
+
+/** Methods that use no item. A rule without `methods` would break clients by refusing them. */
+const isHousekeeping = (method: string) =>
+  method === 'logging/setLevel' || method === 'subscriptions/listen' || method.startsWith('tasks/');
+
+const kindOfMethod: ReadonlyMap<string, ListKind> = new Map<string, ListKind>([
+  ['tools/call', 'tool'],
+  ['prompts/get', 'prompt'],
+  ['resources/read', 'resource'],
+  ['resources/subscribe', 'resource'],
+]);
+
+export function createAccess({ source, clients, servers, tasks, naming }: AccessNeeds) {
+  const decisions = createItemDecisions({ source, servers, naming });
+
+  function taskOf({ request, params, session }: Call): Task | undefined {
+    const isOfTask = request.method.startsWith('tasks/');
+    const taskId = isOfTask ? stringAt(request.bytes, params.get('taskId')) : undefined;
+    return taskId === undefined ? undefined : tasks.find(session, taskId);
+  }
+
+  /** Undefined if the call is open to everybody, or uses an item that does not exist. */
+  function decide(policy: Policy, resolved: ResolvedCall): Decided | undefined {
+    const { call } = resolved;
+    const { method } = call.request;
+    const { endpoint } = call.session;
+    if (openMethods.has(method)) return undefined;
+    const asked = { policy, client: policyNameOf(call.principal), method };
+    const { catalog } = clients.offeringFor(call);
+    const task = taskOf(call);
+    if (task) return decisions.decideTask(asked, task, catalog);
+    const named = namedIn(call, catalog);
+    if (!named) {
+      const server = (endpoint === 'all' ? resolved.server : endpoint)?.config.name;
+      const use = { method, server, isHousekeeping: isHousekeeping(method) };
+      return { decision: policy.decide(use, asked.client) };
+    }
+    if (named.name !== undefined)
+      return decisions.decideNamed(asked, endpoint, named.kind, named.name, catalog);
+    if (endpoint === 'all') return undefined;
+    throw invalidRequest(`the params of ${method} must say by a string what it is for`);
+  }
+
+  /** The call with its decision. If it is denied, the answer is the refusal. */
+  function decided(policy: Policy, resolved: ResolvedCall): ResolvedCall {
+    const found = decide(policy, resolved);
+    if (!found || found.decision === unmatched) return resolved;
+    const { decision } = found;
+    policy.count(decision);
+    if (decision.action === 'allow') return { ...resolved, decision };
+    return { ...resolved, decision, answer: () => refusal(resolved.call, found, policy) };
+  }
+
+  /** True if the items of a server are unknown, because it was never started. */
+  const isUnknown = (server: Server, call: Call): boolean =>
+    listKinds.every(kind => server.listing[kind].length === 0) &&
+    kindOfMethod.has(call.request.method) &&
+    !clients.instanceFor(server, call).running;
+
+  return {
+    /** Decides about a call. `relay` passes it to its server. Throws HubError if it cannot be decided about. */
+    guard(resolved: ResolvedCall, relay: Answerer): ResolvedCall {
+      const { policy } = source;
+      if (!policy) return resolved;
+      const { call } = resolved;
+      const { endpoint } = call.session;
+      if (endpoint === 'all' || !isUnknown(endpoint, call)) return decided(policy, resolved);
+      return {
+        ...resolved,
+        async answer() {
+          await workerFor(endpoint, call, clients);
+          const later = decided(source.policy ?? policy, resolved);
+          const reply = await (later.answer ? later.answer() : relay(later));
+          return later.decision ? { ...reply, decision: later.decision } : reply;
+        },
+      };
+    },
+    /** The view of the lists for a principal; undefined if it shows everything. */
+    viewOf(principal: Principal): ListView | undefined {
+      const { policy } = source;
+      if (!policy) return undefined;
+      const client = policyNameOf(principal);
+      const shows = (kind: ListKind, entry: CatalogEntry) =>
+        decisions.isListed(policy, client, kind, entry);
+      return { policy, client, shows };
+    },
+    /** True if the lists show an item to a client under a policy. */
+    isListedUnder: (
+      policy: Policy | undefined,
+      client: string,
+      kind: ListKind,
+      entry: CatalogEntry,
+    ): boolean => !policy || decisions.isListed(policy, client, kind, entry),
+    /** True if a client may hear of a resource. `uri` is the client's. */
+    mayHear(principal: Principal, endpoint: Endpoint, uri: string): boolean {
+      const { policy } = source;
+      if (!policy) return true;
+      const asked = { policy, client: policyNameOf(principal), method: 'resources/subscribe' };
+      const { catalog } = clients.shared;
+      const found = decisions.decideNamed(asked, endpoint, 'resource', uri, catalog);
+      return found?.decision.action !== 'deny';
+    },
+    /** True if a client may see a task in its list. */
+    mayListTask(call: Call, task: Task): boolean {
+      const { policy } = source;
+      if (!policy) return true;
+      const asked = { policy, client: policyNameOf(call.principal), method: 'tasks/get' };
+      const { catalog } = clients.offeringFor(call);
+      return decisions.decideTask(asked, task, catalog).decision.action === 'allow';
+    },
+    /** True if the list of a server shows a client an item, given by the server's own name and description. */
+    showsAt(call: Call, server: Server, kind: ListKind, own: string, description: Buffer): boolean {
+      const { policy } = source;
+      if (!policy) return true;
+      const client = policyNameOf(call.principal);
+      const entry = clients.offeringFor(call).catalog.findOwn(server, kind, own);
+      return entry
+        ? decisions.isListed(policy, client, kind, entry)
+        : decisions.isShown(policy, client, server, kind, own, description);
+    },
+    /**
+     * The server's own name of the tool that the server's endpoint offers under a name; undefined if the config gives
+     * that tool another name.
+     */
+    ownToolName: (server: Server, shown: string, catalog: Catalog): string | undefined =>
+      decisions.ownToolName(server, shown, catalog.findAt(server, 'tool', shown)),
+    toolsOf: source.toolsOf,
+    get hasPolicy() {
+      return source.policy !== undefined;
+    },
+  };
+}
+
+/** What a call uses by the name that its client knows; undefined if its method uses no item. */
+function namedIn({ request, params }: Call, catalog: Catalog) {
+  const { bytes, method } = request;
+  const kind = kindOfMethod.get(method);
+  const nameKey = kind === 'resource' ? 'uri' : 'name';
+  if (kind) return { kind, name: stringAt(bytes, params.get(nameKey)) } as const;
+  if (method !== 'completion/complete') return undefined;
+  const ref = membersOf(bytes, params.get('ref'));
+  if (stringAt(bytes, ref?.get('type')) === 'ref/prompt')
+    return { kind: 'prompt', name: stringAt(bytes, ref?.get('name')) } as const;
+  const name = stringAt(bytes, ref?.get('uri'));
+  // The reference is a template or a resource.
+  const isListed = name !== undefined && catalog.find('resource', name) !== undefined;
+  return { kind: isListed ? 'resource' : 'template', name } as const;
+}
+
+function refusal(call: Call, { decision, item }: Decided, policy: Policy): Reply {
+  const error = denied(call, decision, item, policy);
+  const bytes = errorAnswer(call.id, error);
+  const written = call.trace && readMessage(bytes);
+  if (written?.kind === 'answer') noteError(call, written);
+  return { bytes, outcome: error.code, serverMs: 0 };
+}
+
+/** The one error for everything that is denied. */
+function denied(
+  { principal, request }: Call,
+  decision: Decision,
+  item: UsedItem | undefined,
+  policy: Policy,
+): HubError {
+  const { rule, reason } = decision;
+  const written = policy.ruleOf(decision)?.rule;
+  const isByMethod = written !== undefined && 'methods' in written;
+  const what =
+    item && !isByMethod
+      ? `the ${item.kind} ${JSON.stringify(item.name)}`
+      : `the method ${JSON.stringify(request.method)}`;
+  const why = reason === undefined ? '' : `: ${reason}`;
+  const message = `policy denies ${what} to ${policyNameOf(principal)}${why}`;
+  return new HubError('HUB_POLICY_DENIED', message, {
+    data: { rule, ...(reason !== undefined && { reason }) },
+  });
+}

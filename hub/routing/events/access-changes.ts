@@ -1,0 +1,75 @@
+import { encodeCall } from '#jsonrpc';
+import { type Policy, type Principal, policyNameOf } from '#policy';
+import { type ListKind, type Server, type Servers, listKinds } from '#servers';
+import type { Access } from '../access.ts';
+import type { AccessSource } from '../access-source.ts';
+import type { Catalog } from '../catalog.ts';
+import type { ClientInstances } from '../client-instances.ts';
+import type { Endpoint, SessionState } from '../session.ts';
+import { type SubscriptionStreams, changeMethodOf } from './subscription-streams.ts';
+
+/** Announces changed lists to the clients that see other items under a new policy. */
+export function announceAccessChanges(needs: {
+  readonly source: AccessSource;
+  readonly access: Pick<Access, 'isListedUnder'>;
+  readonly servers: Pick<Servers, 'all'>;
+  readonly clients: Pick<ClientInstances, 'shared'>;
+  readonly sessions: () => readonly SessionState[];
+  readonly streams: Pick<SubscriptionStreams, 'listChanged'>;
+}): void {
+  const { source, access, servers, clients, sessions, streams } = needs;
+
+  /** The servers of which a client sees other items of a kind. */
+  function changedFor(
+    client: string,
+    kind: ListKind,
+    before: Policy | undefined,
+    catalog: Catalog,
+  ) {
+    const changed = new Set<Server>();
+    for (const entry of catalog.list(kind)) {
+      if (changed.has(entry.server)) continue;
+      const was = access.isListedUnder(before, client, kind, entry);
+      if (was !== access.isListedUnder(source.policy, client, kind, entry))
+        changed.add(entry.server);
+    }
+    return changed;
+  }
+
+  source.changed(({ before, servers: edited }) => {
+    /** By client and kind; sessions of one client mostly see the same catalog. */
+    const known = new Map<string, ReadonlySet<Server>>();
+    const changesOf = (principal: Principal, kind: ListKind, catalog: Catalog) => {
+      const client = policyNameOf(principal);
+      if (catalog !== clients.shared.catalog) return changedFor(client, kind, before, catalog);
+      const key = `${kind} ${client}`;
+      const found = known.get(key) ?? changedFor(client, kind, before, catalog);
+      known.set(key, found);
+      return found;
+    };
+    const isEdited = (endpoint: Endpoint, kind: ListKind) =>
+      kind === 'tool' && endpoint !== 'all' && edited.includes(endpoint.config.name);
+    const concerns = (
+      endpoint: Endpoint,
+      principal: Principal,
+      kind: ListKind,
+      catalog: Catalog,
+    ) => {
+      const changed = changesOf(principal, kind, catalog);
+      return endpoint === 'all'
+        ? changed.size > 0
+        : isEdited(endpoint, kind) || changed.has(endpoint);
+    };
+    const { catalog } = clients.shared;
+    for (const kind of listKinds) {
+      for (const { endpoint, principal, protocolVersion, own, send } of sessions())
+        if (protocolVersion !== undefined)
+          if (concerns(endpoint, principal, kind, own?.catalog ?? catalog))
+            send(encodeCall(undefined, changeMethodOf(kind)));
+      for (const endpoint of ['all', ...servers.all] as const)
+        streams.listChanged(endpoint, kind, principal =>
+          concerns(endpoint, principal, kind, catalog),
+        );
+    }
+  });
+}

@@ -1,0 +1,191 @@
+import type { Naming } from '#config';
+import { setBounded } from '#core';
+import { membersOf, valueOf } from '#jsonrpc';
+import { type Decision, type Policy, type UsedItem, hintsOf, unmatched } from '#policy';
+import { type ListKind, type Server, type Servers, listMethods } from '#servers';
+import type { AccessSource } from './access-source.ts';
+import { type Catalog, type CatalogEntry, prefixOf } from './catalog.ts';
+import { assignNames } from './names.ts';
+import type { Endpoint } from './session.ts';
+import type { Task } from './tasks/tasks.ts';
+import { spellingsOf } from './uri-spellings.ts';
+
+/** A decision, and the item that it is about. */
+export type Decided = { readonly decision: Decision; readonly item?: UsedItem };
+
+/** Who asks for what, under which policy. */
+export type Asked = {
+  readonly policy: Policy;
+  /** The policy name of the principal. */
+  readonly client: string;
+  readonly method: string;
+};
+
+/** The method that uses the items of a list. */
+const useMethods: Readonly<Record<ListKind, string>> = {
+  tool: 'tools/call',
+  resource: 'resources/read',
+  template: 'resources/read',
+  prompt: 'prompts/get',
+};
+
+/** Maximum number of clients with cached decisions about one item. */
+const maxClients = 1_000;
+
+/** Decides about items: those of the catalog, and those that their servers do not list. */
+export function createItemDecisions({
+  source,
+  servers,
+  naming,
+}: {
+  readonly source: Pick<AccessSource, 'toolsOf'>;
+  readonly servers: Pick<Servers, 'all'>;
+  readonly naming: () => Naming;
+}) {
+  /** Decisions by policy, item, client and method. An entry of the catalog is replaced when its list changes. */
+  const caches = new WeakMap<Policy, WeakMap<CatalogEntry, Map<string, Map<string, Decision>>>>();
+
+  function decideEntry({ policy, client, method }: Asked, kind: ListKind, entry: CatalogEntry) {
+    let cache = caches.get(policy);
+    if (!cache) caches.set(policy, (cache = new WeakMap()));
+    let ofEntry = cache.get(entry);
+    if (!ofEntry) cache.set(entry, (ofEntry = new Map()));
+    let ofClient = ofEntry.get(client);
+    if (!ofClient) setBounded(ofEntry, client, (ofClient = new Map()), maxClients);
+    const known = ofClient.get(method);
+    if (known) return known;
+    const server = entry.server.config.name;
+    const decision = policy.decide({ method, server, item: itemOf(kind, entry) }, client);
+    ofClient.set(method, decision);
+    return decision;
+  }
+
+  const byEntry = (asked: Asked, kind: ListKind, entry: CatalogEntry): Decided => ({
+    decision: decideEntry(asked, kind, entry),
+    item: itemOf(kind, entry),
+  });
+
+  /** An item that its server does not list. A tool without a description has the hints that MCP assumes. */
+  function unlisted(server: Server, kind: ListKind, name: string, description?: Buffer): UsedItem {
+    const isNamed = kind === 'tool' || kind === 'prompt';
+    const wishes = [{ server: server.config.name, name }];
+    const names = servers.all.map(({ config }) => config.name);
+    const publicName = isNamed ? assignNames(wishes, names, naming()).names[0] : undefined;
+    return {
+      kind,
+      name: publicName ?? name,
+      ownName: (kind === 'tool' && ownToolName(server, name, undefined)) || name,
+      hints: () => hintsIn(description),
+    };
+  }
+
+  /** The server's own name of a tool on its endpoint; undefined if the config gives the tool another name. */
+  function ownToolName(server: Server, shown: string, entry: CatalogEntry | undefined) {
+    if (entry) return entry.name;
+    const rename = source.toolsOf(server.config.name)?.rename ?? {};
+    const [own] = Object.entries(rename).find(([, wanted]) => wanted === shown) ?? [];
+    return own ?? (Object.hasOwn(rename, shown) ? undefined : shown);
+  }
+
+  /** Decides about a URI that no server lists: by each way to write it, then by the template that it belongs to. */
+  function decideUri(
+    asked: Asked,
+    server: Server,
+    uri: string,
+    template: CatalogEntry | undefined,
+  ): Decided {
+    const { policy, client, method } = asked;
+    const item = unlisted(server, 'resource', uri);
+    const prefix = template ? prefixOf(template) : '';
+    const decisions = spellingsOf(uri).map(ownName => {
+      const spelled = { ...item, name: `${prefix}${ownName}`, ownName };
+      return policy.decide({ method, server: server.config.name, item: spelled }, client);
+    });
+    const decision =
+      decisions.find(({ action }) => action === 'deny') ??
+      decisions.find(one => one !== unmatched) ??
+      (template ? decideEntry(asked, 'template', template) : unmatched);
+    return { decision, item: { ...item, name: `${prefix}${uri}` } };
+  }
+
+  /** Decides about a URI by the names of an endpoint. Undefined if no server has such a resource. */
+  function decideResource(
+    asked: Asked,
+    endpoint: Endpoint,
+    uri: string,
+    catalog: Catalog,
+  ): Decided | undefined {
+    if (endpoint !== 'all')
+      return decideUri(asked, endpoint, uri, catalog.findTemplateAt(endpoint, uri));
+    const found = catalog.findResource(uri);
+    return found && decideUri(asked, found.server, found.uri, found.entry);
+  }
+
+  return {
+    /** True if the lists contain an item. */
+    isListed: (policy: Policy, client: string, kind: ListKind, entry: CatalogEntry): boolean =>
+      listingMethods(kind).every(
+        method => decideEntry({ policy, client, method }, kind, entry).action === 'allow',
+      ),
+    /** True if the lists contain an item that the catalog does not have. */
+    isShown(
+      policy: Policy,
+      client: string,
+      server: Server,
+      kind: ListKind,
+      own: string,
+      description: Buffer,
+    ): boolean {
+      const use = { server: server.config.name, item: unlisted(server, kind, own, description) };
+      return listingMethods(kind).every(
+        method => policy.decide({ ...use, method }, client).action === 'allow',
+      );
+    },
+    ownToolName,
+    /**
+     * Decides about an item by its name on an endpoint. Undefined if no server has such an item. The server of an
+     * endpoint may have items that it does not list.
+     */
+    decideNamed(
+      asked: Asked,
+      endpoint: Endpoint,
+      kind: ListKind,
+      name: string,
+      catalog: Catalog,
+    ): Decided | undefined {
+      const isAll = endpoint === 'all';
+      const entry = isAll ? catalog.find(kind, name) : catalog.findAt(endpoint, kind, name);
+      if (entry) return byEntry(asked, kind, entry);
+      if (kind === 'resource') return decideResource(asked, endpoint, name, catalog);
+      if (isAll) return undefined;
+      const item = unlisted(endpoint, kind, name);
+      const use = { method: asked.method, server: endpoint.config.name, item };
+      return { decision: asked.policy.decide(use, asked.client), item };
+    },
+    /** Decides about a task by the tool that works on it. */
+    decideTask(asked: Asked, { server, tool }: Task, catalog: Catalog): Decided {
+      const entry = tool === undefined ? undefined : catalog.findOwn(server, 'tool', tool);
+      if (entry) return byEntry(asked, 'tool', entry);
+      const item = tool === undefined ? undefined : unlisted(server, 'tool', tool);
+      const { method, policy, client } = asked;
+      const use = { method, server: server.config.name, item, isHousekeeping: !item };
+      return { decision: policy.decide(use, client), ...(item && { item }) };
+    },
+  };
+}
+
+/** A list contains what its own method and the method that uses the item allow. */
+const listingMethods = (kind: ListKind) => [listMethods[kind].method, useMethods[kind]];
+
+const itemOf = (kind: ListKind, { publicName, name, bytes }: CatalogEntry): UsedItem => ({
+  kind,
+  name: publicName,
+  ownName: name,
+  hints: () => hintsIn(bytes),
+});
+
+function hintsIn(description: Buffer | undefined) {
+  if (!description) return hintsOf(undefined);
+  const members = membersOf(description, { start: 0, end: description.length });
+  return hintsOf(valueOf(description, members?.get('annotations')));
+}

@@ -1,0 +1,91 @@
+import { HubError } from '#core';
+import {
+  type Edit,
+  elementsOf,
+  membersOf,
+  rawText,
+  readAnswer,
+  setMembers,
+  splice,
+  stringAt,
+} from '#jsonrpc';
+import { type ListKind, listMethods } from '#servers';
+import { type Call, callTo, invalidRequest, requireString } from '../call.ts';
+import { renamedTool } from '../tool-names.ts';
+import { type Method, type MethodNeeds, serverOf } from './method.ts';
+
+/** The error for an unknown tool or prompt. MCP requires "invalid params". */
+export const unknownName = (kind: ListKind, name: string) =>
+  new HubError(
+    'HUB_NAME_UNKNOWN',
+    `no ${kind} is called ${JSON.stringify(name)}. Its server may not have been started yet: GET /servers shows their states`,
+  );
+
+/** Forwards a call to the server, also if the hub does not know the method. */
+export const pass: Method = call => {
+  const makesTask = call.params.has('task');
+  if (makesTask && call.session.isSessionless)
+    throw invalidRequest(
+      '"params.task": a task outlives its request, and this request has no session to ask for it. Leave "task" out, or open a session at the server',
+    );
+  return callTo(serverOf(call), call, { remembered: makesTask ? { kind: 'task' } : undefined });
+};
+
+/** Forwards a tool call. If the config renames tools of the server, the server gets its own name. */
+const callToolOfOne: Method = (call, needs) => {
+  const resolved = pass(call, needs);
+  const server = serverOf(call);
+  if (!needs.access.toolsOf(server.config.name)?.rename) return resolved;
+  const { span, text } = requireString(call, call.params, 'name', 'params.name');
+  const { catalog } = needs.clients.offeringFor(call);
+  const own = needs.access.ownToolName(server, text, catalog);
+  if (own === undefined) throw unknownName('tool', text);
+  return own === text
+    ? resolved
+    : { ...resolved, name: text, edits: [{ span, text: JSON.stringify(own) }] };
+};
+
+/** Forwards a list request. The answer contains what the client may use, as the config names and describes it. */
+const listOfOne =
+  (kind: ListKind): Method =>
+  (call, needs) => {
+    const resolved = pass(call, needs);
+    const isEdited =
+      kind === 'tool' && needs.access.toolsOf(serverOf(call).config.name) !== undefined;
+    if (!isEdited && !needs.access.hasPolicy) return resolved;
+    return { ...resolved, restored: bytes => editList(bytes, kind, call, needs) };
+  };
+
+function editList(bytes: Buffer, kind: ListKind, call: Call, needs: MethodNeeds): Buffer {
+  const { access, clients } = needs;
+  const server = serverOf(call);
+  const { payload, failed } = readAnswer(bytes);
+  const members = failed ? undefined : membersOf(bytes, payload);
+  const { member, key } = listMethods[kind];
+  const span = members?.get(member);
+  if (!members || !span) return bytes;
+  const { catalog } = clients.offeringFor(call);
+  const settings = kind === 'tool' ? access.toolsOf(server.config.name) : undefined;
+  const items = elementsOf(bytes, span).flatMap(item => {
+    const own = stringAt(bytes, membersOf(bytes, item)?.get(key));
+    const text = bytes.subarray(item.start, item.end);
+    // An item without a name cannot be used.
+    if (own === undefined || !access.showsAt(call, server, kind, own, text)) return [];
+    if (!settings) return [rawText(bytes, item)];
+    const shown = catalog.findOwn(server, kind, own)?.shownName ?? own;
+    return [renamedTool(text, own, shown, settings).toString()];
+  });
+  const list: Edit = { span, text: `[${items.join(',')}]` };
+  const isShared = access.hasPolicy && members.has('cacheScope');
+  const scope = isShared ? setMembers(payload, members, { cacheScope: '"private"' }) : [];
+  return splice(bytes, [list, ...scope]);
+}
+
+/** Methods that are forwarded with other names, and their answers without what is denied. */
+export const itemMethodsOfOne: readonly (readonly [string, Method])[] = [
+  ['tools/call', callToolOfOne],
+  ['tools/list', listOfOne('tool')],
+  ['resources/list', listOfOne('resource')],
+  ['resources/templates/list', listOfOne('template')],
+  ['prompts/list', listOfOne('prompt')],
+];

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import type { PolicyRule } from '#config';
+import { configOf } from '#helpers/hub';
+import { policyWarnings } from '../../hub/config/policy-warnings.ts';
+
+const warnings = (...policy: readonly PolicyRule[]) => [
+  ...policyWarnings(
+    {
+      servers: [configOf({ name: 'files' })],
+      naming: { separator: '_', maxLength: 46 },
+      clients: [{ name: 'cursor', administer: false }],
+      policy,
+    },
+    ['agenthub'],
+  ),
+];
+
+test('rules that can match are not warned of', () => {
+  assert.deepEqual(
+    warnings(
+      { clients: ['cursor', 'owner', 'agent:ada', 'c*'], action: 'deny' },
+      { servers: ['files', 'agenthub', 'x*'], action: 'deny' },
+      { tools: ['files_read', 'agenthub_list_servers', '*_write'], action: 'deny' },
+      { resources: ['x:y'], prompts: ['z'], methods: ['tools/call'], action: 'allow' },
+    ),
+    [],
+  );
+});
+
+test('names that nothing has are warned of, with the place and the name that was probably meant', () => {
+  const [server, client, tool, ...rest] = warnings(
+    { servers: ['file'], action: 'deny' },
+    { clients: ['cursr'], action: 'deny' },
+    { tools: ['write_file'], action: 'deny' },
+  );
+  assert.equal(server, 'policy[0].servers: no server is called "file". Did you mean "files"?');
+  assert.match(
+    client ?? '',
+    /^policy\[1\]\.clients: "cursr" is not in "clients"\. Did you mean "cursor"\?/,
+  );
+  assert.match(tool ?? '', /^policy\[2\]\.tools: "write_file" is a tool of no server\./);
+  assert.deepEqual(rest, []);
+});
+
+test('rules after one that matches everything are warned of', () => {
+  const [warning, ...rest] = warnings(
+    { servers: ['files'], action: 'allow' },
+    { clients: ['*'], action: 'deny' },
+    { tools: ['files_x'], action: 'allow' },
+  );
+  assert.match(warning ?? '', /^policy\[1\] matches everything/);
+  assert.deepEqual(rest, []);
+});

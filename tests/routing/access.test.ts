@@ -1,0 +1,406 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import type { PolicyRule } from '#config';
+import { isObject } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { type TestHub, startHub, until } from '#helpers/hub';
+import type { Principal } from '#policy';
+import type { Endpoint } from '#routing';
+import { openAsked } from './asking.ts';
+import { openModern } from './modern.ts';
+import { createTestAccess } from './test-access.ts';
+
+const files = { name: 'files' };
+const cursor: Principal = { kind: 'client', name: 'cursor', grants: { administer: false } };
+const other: Principal = { kind: 'local', name: 'owner', grants: { administer: true } };
+
+type Ask = (method: string, params?: object) => Promise<{ readonly [name: string]: unknown }>;
+type Opened = { readonly ask: Ask; readonly told: readonly { readonly [name: string]: unknown }[] };
+type Era = 'legacy' | 'modern';
+
+async function open(
+  hub: TestHub,
+  era: Era,
+  endpoint: Endpoint,
+  principal = cursor,
+): Promise<Opened> {
+  if (era === 'modern') return openModern(hub, endpoint, {}, undefined, principal);
+  const client = openAsked(hub, endpoint, undefined, principal);
+  await client.initialize({});
+  return client;
+}
+
+const lists = {
+  tools: ['tools/list', 'name'],
+  resources: ['resources/list', 'uri'],
+  resourceTemplates: ['resources/templates/list', 'uriTemplate'],
+  prompts: ['prompts/list', 'name'],
+} as const;
+
+async function listed({ ask }: Opened, member: keyof typeof lists): Promise<readonly unknown[]> {
+  const [method, key] = lists[member];
+  const { result, error } = await ask(method);
+  const items = isObject(result) ? result[member] : undefined;
+  return Array.isArray(items)
+    ? items
+        .map((item: unknown) => (isObject(item) ? item[key] : undefined))
+        .filter(name => name !== 'hub://servers')
+    : assert.fail(JSON.stringify(error));
+}
+
+/** The message and data of a refusal; undefined if the request was answered. */
+async function refusalOf({ ask }: Opened, method: string, params: object) {
+  const { error } = await ask(method, params);
+  return isObject(error) ? { message: error['message'], data: error['data'] } : undefined;
+}
+
+const denied = (what: string, reason?: string, rule = 'policy[0]') => ({
+  message: `policy denies ${what} to cursor${reason === undefined ? '' : `: ${reason}`}`,
+  data: { code: 'HUB_POLICY_DENIED', rule, ...(reason !== undefined && { reason }) },
+});
+
+const combinations = (['legacy', 'modern'] as const).flatMap(era =>
+  (['all', 'files'] as const).map(endpoint => [era, endpoint] as const),
+);
+
+const tools = ['read_file', 'write_file', 'move_file', 'search'];
+const uris = ['file:///public/a', 'file:///secret/b'];
+const template = 'file:///{folder}/{name}';
+
+describe.each(combinations)('a client of the %s era at the endpoint of %s', (era, where) => {
+  const at = (hub: TestHub) => (where === 'all' ? where : hub.server(where));
+  const named = (name: string) => (where === 'all' ? `files_${name}` : name);
+
+  /** One rule for this client, with everything that it hides and refuses. */
+  async function check(
+    rule: Omit<PolicyRule, 'action' | 'clients'>,
+    expected: {
+      readonly tools?: readonly string[];
+      readonly uris?: readonly string[];
+      readonly templates?: readonly string[];
+      readonly prompts?: readonly string[];
+      readonly by?: string;
+    },
+  ) {
+    const { access } = createTestAccess([files], {
+      policy: [{ ...rule, clients: ['cursor'], action: 'deny' }],
+    });
+    await using hub = await startHub([files], { access });
+    const client = await open(hub, era, at(hub));
+    const free = await open(hub, era, at(hub), other);
+    const hidden = { tools: [], uris: [], templates: [], prompts: [], ...expected };
+    const rest = (all: readonly string[], gone: readonly string[]) =>
+      all.filter(name => !gone.includes(name));
+    assert.deepEqual(await listed(client, 'tools'), rest(tools, hidden.tools).map(named));
+    assert.deepEqual(await listed(client, 'resources'), rest(uris, hidden.uris));
+    assert.deepEqual(await listed(client, 'resourceTemplates'), rest([template], hidden.templates));
+    assert.deepEqual(
+      await listed(client, 'prompts'),
+      rest(['plan', 'review'], hidden.prompts).map(named),
+    );
+    const { by } = expected;
+    const use = async (method: string, params: object, what: string, isDenied: boolean) => {
+      assert.deepEqual(
+        await refusalOf(client, method, params),
+        isDenied ? denied(by ?? what) : undefined,
+        `${method} ${JSON.stringify(params)}`,
+      );
+      assert.equal(await refusalOf(free, method, params), undefined);
+    };
+    for (const name of tools)
+      await use(
+        'tools/call',
+        { name: named(name) },
+        `the tool "files_${name}"`,
+        hidden.tools.includes(name),
+      );
+    for (const uri of uris)
+      await use('resources/read', { uri }, `the resource "${uri}"`, hidden.uris.includes(uri));
+    for (const name of ['plan', 'review'])
+      await use(
+        'prompts/get',
+        { name: named(name) },
+        `the prompt "files_${name}"`,
+        hidden.prompts.includes(name),
+      );
+  }
+
+  test('is refused a tool', () => check({ tools: ['files_write*'] }, { tools: ['write_file'] }));
+  test('is refused a server', () =>
+    check(
+      { servers: ['files'] },
+      { tools, uris, templates: [template], prompts: ['plan', 'review'] },
+    ));
+  test('is refused resources', () =>
+    check({ resources: ['file:///secret/*'] }, { uris: ['file:///secret/b'] }));
+  test('is refused a prompt', () => check({ prompts: ['files_plan'] }, { prompts: ['plan'] }));
+  test('is refused a method, whose list is empty', () =>
+    check(
+      { methods: ['resources/*'] },
+      { uris, templates: [template], by: 'the method "resources/read"' },
+    ));
+  test('is refused tools that write', () =>
+    check({ annotations: { readOnlyHint: false } }, { tools: ['write_file', 'move_file'] }));
+  test('is refused tools that destroy, which is assumed of those that do not say', () =>
+    check({ annotations: { destructiveHint: true } }, { tools: ['write_file'] }));
+
+  test('reads nothing that is denied by a template, however the URI is written', async () => {
+    const { access } = createTestAccess([files], {
+      policy: [{ resources: ['file:///secret/*'], action: 'deny', reason: 'private' }],
+    });
+    await using hub = await startHub([files], { access });
+    const client = await open(hub, era, at(hub));
+    const read = async (uri: string) => await refusalOf(client, 'resources/read', { uri });
+    assert.equal(await read('file:///public/c'), undefined);
+    for (const uri of ['file:///secret/c', 'file:///%73ecret/c', 'file:///SECRET/../secret/c'])
+      if (where === 'files' || !uri.includes('..'))
+        assert.deepEqual(await read(uri), denied(`the resource "${uri}"`, 'private'), uri);
+    const ref = { type: 'ref/resource', uri: 'file:///secret/b' };
+    const argument = { name: 'name', value: '' };
+    assert.deepEqual(
+      await refusalOf(client, 'completion/complete', { ref, argument }),
+      denied('the resource "file:///secret/b"', 'private'),
+    );
+  });
+
+  test('reads no URI of a template that is denied, unless a rule allows the URI', async () => {
+    const { access } = createTestAccess([files], {
+      policy: [
+        { resources: ['file:///public/*'], action: 'allow' },
+        { resources: [template], action: 'deny' },
+      ],
+    });
+    await using hub = await startHub([files], { access });
+    const client = await open(hub, era, at(hub));
+    const read = async (uri: string) => await refusalOf(client, 'resources/read', { uri });
+    assert.equal(await read('file:///public/c'), undefined);
+    const refused = denied('the resource "file:///other/c"', undefined, 'policy[1]');
+    assert.deepEqual(await read('file:///other/c'), refused);
+    assert.deepEqual(await listed(client, 'resourceTemplates'), []);
+  });
+
+  test('completes no argument of a prompt that is denied', async () => {
+    const { access } = createTestAccess([files], {
+      policy: [{ prompts: ['files_plan'], action: 'deny' }],
+    });
+    await using hub = await startHub([files], { access });
+    const client = await open(hub, era, at(hub));
+    const complete = async (name: string) =>
+      await refusalOf(client, 'completion/complete', {
+        ref: { type: 'ref/prompt', name: named(name) },
+        argument: { name: 'x', value: '' },
+      });
+    assert.deepEqual(await complete('plan'), denied('the prompt "files_plan"'));
+    assert.equal(await complete('review'), undefined);
+  });
+
+  test('keeps the methods that open a session if everything else is denied', async () => {
+    const { access } = createTestAccess([files], {
+      policy: [{ clients: ['cursor'], action: 'deny' }],
+    });
+    await using hub = await startHub([files], { access });
+    const client = await open(hub, era, at(hub));
+    const opening = era === 'modern' ? 'server/discover' : 'ping';
+    assert.equal(await refusalOf(client, opening, {}), undefined);
+    for (const member of ['tools', 'resources', 'resourceTemplates', 'prompts'] as const)
+      assert.deepEqual(await listed(client, member), []);
+  });
+
+  test('sees tools renamed and described as the config says, and not the denied ones', async () => {
+    const { access } = createTestAccess([files], {
+      tools: {
+        files: {
+          deny: ['move*'],
+          rename: { read_file: 'read', write_file: 'read_file' },
+          describe: { read_file: 'Reads.' },
+        },
+      },
+    });
+    await using hub = await startHub([files], { access });
+    const client = await open(hub, era, at(hub), other);
+    assert.deepEqual(await listed(client, 'tools'), ['read', 'read_file', 'search'].map(named));
+    const { result } = await client.ask('tools/list');
+    assert.match(JSON.stringify(result), /"description":"Reads\."/);
+    const call = async (name: string) => {
+      const answer = await client.ask('tools/call', { name: named(name) });
+      return JSON.stringify(answer['result'] ?? answer['error']);
+    };
+    assert.match(await call('read'), /did read_file/);
+    assert.match(await call('read_file'), /did write_file/);
+    assert.match(await call('search'), /did search/);
+    assert.match(await call('write_file'), /no tool is called/);
+    assert.deepEqual(await refusalOf(client, 'tools/call', { name: named('move_file') }), {
+      message: 'policy denies the tool "files_move_file" to owner',
+      data: { code: 'HUB_POLICY_DENIED', rule: 'servers.files.tools.deny' },
+    });
+  });
+});
+
+test('a tool keeps its name if another tool of its server has the new one', async () => {
+  const { access } = createTestAccess([files], {
+    tools: { files: { rename: { read_file: 'search' } } },
+  });
+  await using hub = await startHub([files], { access });
+  for (const where of ['all', hub.server('files')] as const) {
+    const client = await open(hub, 'legacy', where);
+    const own = (await listed(client, 'tools')).map(name => String(name).replace('files_', ''));
+    assert.deepEqual(own, tools);
+    const { result } = await client.ask('tools/call', {
+      name: where === 'all' ? 'files_search' : 'search',
+    });
+    assert.match(JSON.stringify(result), /did search/);
+  }
+  assert.deepEqual(hub.router.collisions(), [
+    { server: 'files', name: 'read_file', wanted: 'search', publicName: 'read_file' },
+  ]);
+});
+
+test('a tool that its server does not list is decided about by its name', async () => {
+  const { access } = createTestAccess([files], {
+    policy: [{ tools: ['files_unlisted'], action: 'deny' }],
+  });
+  await using hub = await startHub([files], { access });
+  const client = await open(hub, 'legacy', hub.server('files'));
+  assert.deepEqual(
+    await refusalOf(client, 'tools/call', { name: 'unlisted' }),
+    denied('the tool "files_unlisted"'),
+  );
+  const { error } = await client.ask('tools/call', { name: ['unlisted'] });
+  assert.match(JSON.stringify(error), /must say by a string/);
+});
+
+test('an unknown tool stays unknown', async () => {
+  const { access } = createTestAccess([files], { policy: [{ tools: ['*'], action: 'deny' }] });
+  await using hub = await startHub([files], { access });
+  const client = await open(hub, 'legacy', 'all');
+  const { error } = await client.ask('tools/call', { name: 'files_nothing' });
+  assert.match(JSON.stringify(error), /HUB_NAME_UNKNOWN/);
+});
+
+test('a call to a server that was never started waits for its lists, which say what tools do', async () => {
+  const { access } = createTestAccess([files], {
+    policy: [{ annotations: { readOnlyHint: false }, action: 'deny' }],
+  });
+  const decided: unknown[] = [];
+  await using hub = await startHub([{ ...files, autoStart: false }], {
+    access,
+    observer: ({ decision }) => void decided.push(decision?.rule),
+  });
+  const client = await open(hub, 'modern', hub.server('files'));
+  assert.equal(hub.server('files').running, undefined);
+  const [read, write] = await Promise.all(
+    ['read_file', 'write_file'].map(name => refusalOf(client, 'tools/call', { name })),
+  );
+  assert.equal(read, undefined);
+  assert.deepEqual(write, denied('the tool "files_write_file"'));
+  assert.deepEqual(new Set(decided), new Set(['policy[0]', undefined]));
+});
+
+test('a rule that allows before a rule that denies everything leaves logs and streams to the client', async () => {
+  const { access } = createTestAccess([files], {
+    policy: [{ tools: ['files_read_file'], action: 'allow' }, { action: 'deny' }],
+  });
+  await using hub = await startHub([files], { access });
+  const client = await open(hub, 'legacy', 'all');
+  assert.deepEqual(await listed(client, 'tools'), ['files_read_file']);
+  assert.equal(await refusalOf(client, 'logging/setLevel', { level: 'error' }), undefined);
+  const { error } = await client.ask('tools/call', { name: 'files_search' });
+  assert.match(JSON.stringify(error), /HUB_POLICY_DENIED/);
+});
+
+describe('a reload', () => {
+  const changedLists = ({ told }: Opened) =>
+    told.map(({ method }) => String(method)).filter(method => method.endsWith('list_changed'));
+
+  test('applies to open sessions, and tells those whose lists changed', async () => {
+    const { access, change } = createTestAccess([files]);
+    // The announcements of the start never come.
+    const clock = createManualClock();
+    await using hub = await startHub([files], { access, clock });
+    const all = await open(hub, 'legacy', 'all');
+    const one = await open(hub, 'legacy', hub.server('files'));
+    const free = await open(hub, 'legacy', 'all', other);
+    assert.deepEqual(
+      await listed(all, 'tools'),
+      tools.map(name => `files_${name}`),
+    );
+    change({ policy: [{ clients: ['cursor'], tools: ['files_search'], action: 'deny' }] });
+    assert.deepEqual(changedLists(all), ['notifications/tools/list_changed']);
+    assert.deepEqual(changedLists(one), ['notifications/tools/list_changed']);
+    assert.deepEqual(changedLists(free), []);
+    assert.equal((await listed(all, 'tools')).length, 3);
+    assert.equal((await listed(one, 'tools')).length, 3);
+    assert.equal((await listed(free, 'tools')).length, 4);
+    assert.deepEqual(
+      await refusalOf(one, 'tools/call', { name: 'search' }),
+      denied('the tool "files_search"'),
+    );
+    change({});
+    assert.equal(changedLists(all).length, 2);
+    assert.equal((await listed(all, 'tools')).length, 4);
+    assert.equal(await refusalOf(one, 'tools/call', { name: 'search' }), undefined);
+  });
+
+  test('tells of new names', async () => {
+    const { access, change } = createTestAccess([files]);
+    // The announcements of the start never come.
+    const clock = createManualClock();
+    await using hub = await startHub([files], { access, clock });
+    const all = await open(hub, 'legacy', 'all');
+    const one = await open(hub, 'legacy', hub.server('files'));
+    await listed(one, 'tools');
+    change({ tools: { files: { rename: { search: 'find' } } } });
+    assert.deepEqual(changedLists(one), ['notifications/tools/list_changed']);
+    clock.advance(100);
+    assert.ok(changedLists(all).includes('notifications/tools/list_changed'));
+    assert.ok((await listed(one, 'tools')).includes('find'));
+    assert.ok((await listed(all, 'tools')).includes('files_find'));
+  });
+
+  test('ends the updates of a resource that is denied now', async () => {
+    const echo = { name: 'echo' };
+    const { access, change } = createTestAccess([echo]);
+    await using hub = await startHub([echo], { access });
+    const uri = 'echo://greeting';
+    const legacy = await open(hub, 'legacy', 'all');
+    await legacy.ask('resources/subscribe', { uri });
+    const modern = openModern(hub, 'all', {}, undefined, cursor);
+    void modern.ask('subscriptions/listen', { notifications: { resourceSubscriptions: [uri] } });
+    await until(() => modern.told.length === 1);
+    const updates = ({ told }: Opened) =>
+      told.filter(({ method }) => method === 'notifications/resources/updated').length;
+    const touch = async () =>
+      await legacy.ask('tools/call', { name: 'echo_touch', arguments: { uri } });
+    await touch();
+    await until(() => updates(legacy) === 1 && updates(modern) === 1);
+    change({ policy: [{ resources: [uri], action: 'deny' }] });
+    await touch();
+    await legacy.ask('ping');
+    assert.deepEqual([updates(legacy), updates(modern)], [1, 1]);
+    assert.deepEqual(
+      await refusalOf(legacy, 'resources/subscribe', { uri }),
+      denied(`the resource "${uri}"`),
+    );
+    const late = openModern(hub, 'all', {}, undefined, cursor);
+    void late.ask('subscriptions/listen', { notifications: { resourceSubscriptions: [uri] } });
+    await until(() => late.told.length === 1);
+    assert.match(JSON.stringify(late.told[0]), /"resourceSubscriptions":\[\]/);
+    hub.router.close();
+  });
+
+  test('closes the tasks of a tool that is denied now', async () => {
+    const stateless = { name: 'stateless' };
+    const { access, change } = createTestAccess([stateless]);
+    await using hub = await startHub([stateless], { access });
+    const capabilities = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
+    const client = openModern(hub, 'all', capabilities, undefined, cursor);
+    const { result } = await client.call('stateless_make');
+    const { taskId } = result;
+    assert.equal(await refusalOf(client, 'tasks/get', { taskId: String(taskId) }), undefined);
+    change({ policy: [{ tools: ['stateless_make'], action: 'deny' }] });
+    assert.deepEqual(
+      await refusalOf(client, 'tasks/get', { taskId: String(taskId) }),
+      denied('the tool "stateless_make"'),
+    );
+  });
+});
