@@ -191,6 +191,16 @@ const cli = createCli({
       const { writeWhole } = await import('#store');
       return createConfigEditor({ readOptions, writeWhole });
     },
+    async openTokens() {
+      const { openStoredClients } = await import('./app/wire-clients.ts');
+      const { serversFile } = await settingsWith({});
+      const shipped = await findShipped({}, serversFile);
+      // The whole config: tokens that are not in it count as revoked.
+      const reading = await readConfig(serversFile, { ...(await readOptions()), ...shipped });
+      if (reading.error) throw reading.error;
+      const settings = await settingsWith({}, reading.config);
+      return await openStoredClients(reading.config, { settings, clock: systemClock });
+    },
   },
   ...createHubLocator({ env: process.env, root, readDotenv, readOptions }),
   async openBrowser(url) {

@@ -1,3 +1,3 @@
 export { type NamedClient, type NamedClients, openNamedClients } from './named-clients.ts';
 export { clientTokensFile } from './token-file.ts';
-export { digestOf } from './token-table.ts';
+export { createToken, digestOf } from './token-table.ts';

@@ -1,8 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import { type ClientConfig, type Config, whyNoClientName } from '#config';
 import { type Clock, HubError, type Log, createEmitter, messageOf } from '#core';
 import type { Principal } from '#policy';
-import { type KnownToken, type TokenTable, createTokenTable, digestOf } from './token-table.ts';
+import { type KnownToken, type TokenTable, createToken, createTokenTable } from './token-table.ts';
 import { type StoredTokens, noTokens, readTokens, withRevoked, writeTokens } from './token-file.ts';
 
 /** A client by name, as shown to people. Times are in milliseconds since the epoch. */
@@ -202,8 +201,8 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
     async create(name: string, given?: string): Promise<CreatedToken> {
       const why = whyNoClientName(name);
       if (why !== undefined) throw invalid(why);
-      const token = given === undefined ? randomBytes(32).toString('base64url') : undefined;
-      const digest = given ?? digestOf(token ?? '').toString('hex');
+      const { token, digest } =
+        given === undefined ? createToken() : { token: undefined, digest: given };
       const createdAt = clock.now();
       let replaced = false;
       return await change(

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Principal } from '#policy';
 
 /** A token that the hub knows. */
@@ -44,6 +44,12 @@ export function createTokenTable(
 
 /** Digest of a token. */
 export const digestOf = (token: string): Buffer => createHash('sha256').update(token).digest();
+
+/** A new token, and its digest in hex. */
+export function createToken(): { readonly token: string; readonly digest: string } {
+  const token = randomBytes(32).toString('base64url');
+  return { token, digest: digestOf(token).toString('hex') };
+}
 
 /** One character for each byte. */
 const keyOf = (digest: Buffer): string => digest.toString('latin1');

@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { type NamedClients, clientTokensFile, openNamedClients } from '#access';
 import type { Config, Settings } from '#config';
-import { type Clock, type Event, HubError, type Log } from '#core';
+import { type Clock, type Event, HubError, type Log, silent } from '#core';
 import type { Principal } from '#policy';
 import type { Observer } from '#routing';
-import type { DataDir } from '#store';
+import { type DataDir, openDataDir } from '#store';
 
 type Needs = {
   readonly settings: Pick<Settings, 'administration'>;
@@ -25,6 +26,25 @@ export async function wireClients({ settings, dataDir, source, clock, log }: Nee
   );
   source.changed(() => void clients.refresh());
   return clients;
+}
+
+/** How long a command waits for another one that has the data folder, in milliseconds. */
+const lockWaitMs = 5_000;
+
+/** Opens the clients of a hub that does not run. Its data folder is locked until they are disposed. */
+export async function openStoredClients(
+  config: Config,
+  { settings, clock }: { readonly settings: Settings; readonly clock: Clock },
+) {
+  await using opened = new AsyncDisposableStack();
+  const newId = () => randomUUID().replaceAll('-', '').slice(0, 16);
+  const dataDir = opened.use(await openDataDir(settings.dataDir, newId, lockWaitMs));
+  const clients = await openNamedClients(
+    { file: join(dataDir.path, clientTokensFile), administration: settings.administration },
+    { config: () => config, clock, log: silent },
+  );
+  const held = opened.move();
+  return Object.assign(clients, { [Symbol.asyncDispose]: () => held.disposeAsync() });
 }
 
 /** Outcomes of calls that the hub refused because of who called. */

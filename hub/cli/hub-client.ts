@@ -99,7 +99,11 @@ export function createHubClient(
       headers: {
         host: target.host,
         accept: 'application/json',
-        ...(text !== undefined && { 'content-type': 'application/json' }),
+        ...(text !== undefined && {
+          'content-type': 'application/json',
+          // Node sends the body of a DELETE without its length.
+          'content-length': Buffer.byteLength(text),
+        }),
         ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
         ...headers,
       },

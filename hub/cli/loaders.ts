@@ -31,6 +31,7 @@ const groups: Readonly<Record<string, Loading>> = {
   'Its clients': {
     connect: async () => (await loadConnect()).connect,
     disconnect: async () => (await loadConnect()).disconnect,
+    token: async () => (await import('./commands/token.ts')).token,
     import: async () => (await import('./commands/import.ts')).importServers,
     'connect-stdio': async () => (await loadServe()).connectStdio,
   },

@@ -1,3 +1,4 @@
+import type { NamedClients } from '#access';
 import type { Clients, HubAddress } from '#clients';
 import type { Config, ConfigEditor, ServerConfig } from '#config';
 import type { OwnCertificate } from '#connector';
@@ -109,6 +110,10 @@ type Services = {
   ) => Promise<void>;
 };
 
+/** The clients in a data folder, which is locked until this is disposed. */
+export type StoredClients = AsyncDisposable &
+  Pick<NamedClients, 'isRequired' | 'find' | 'list' | 'create' | 'revoke'>;
+
 /** The config files of a hub that need not run. All throw HubError. */
 type EditableConfig = {
   /** Reads settings and config without starting anything. */
@@ -117,6 +122,8 @@ type EditableConfig = {
   readonly findConfigFile: () => Promise<string>;
   /** Creates an editor for config files, used if no hub runs that could make the change. */
   readonly editConfig: () => Promise<ConfigEditor>;
+  /** Opens the tokens of clients in the data folder, used if no hub runs that could change them. */
+  readonly openTokens: () => Promise<StoredClients>;
 };
 
 /** Everything that the commands need from the app. */

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type ConfigEditor, type LoadOptions, createConfigEditor, loadConfig } from '#config';
 import { HubError } from '#core';
 import { type ClientMachine, allConfigFiles } from './client/client.ts';
+import { tokenNameOf, tokensOfHub } from './client-token.ts';
 import {
   type FileChange,
   type WriteWhole,
@@ -153,6 +154,10 @@ export function createClients({
       await planConnect(target, hub, machine),
     planDisconnect: async (target: ConnectTarget, hub: HubUrl) =>
       await planDisconnect(target, hub, machine),
+    /** The tokens of the hub in the file, by entry. */
+    tokens: async (target: ConnectTarget, hub: HubUrl) => await tokensOfHub(target, hub, machine),
+    /** The name by which the hub knows the client of a file. */
+    tokenName: (target: ConnectTarget) => tokenNameOf(target, machine.folder),
     find: async (selection: ImportSelection) => await findServers(selection, machine),
     newestImport: records.newest,
     undoImport: records.undo,

@@ -153,7 +153,7 @@ export function refused(
 ): HubError {
   if (status === 401)
     return failed(
-      `the hub at ${url} wants its token: set ROUTER_TOKEN to the one it was started with`,
+      `the hub at ${url} wants its token: set ROUTER_TOKEN to the one it was started with, or to the token of a client (agenthub token create NAME)`,
     );
   if (status === 404 && server !== undefined && message !== undefined)
     return failed(`the hub at ${url} does not know --server ${JSON.stringify(server)}: ${message}`);

@@ -34,6 +34,7 @@ export const createNeeds = (needs: FlatNeeds): CliNeeds => ({
     loadConfig: refuse('the config'),
     findConfigFile: refuse('a config file'),
     editConfig: refuse('a change of the config'),
+    openTokens: refuse('tokens'),
     ...needs,
   },
   examine: refuse('the engine'),

@@ -16,6 +16,7 @@ import { clientOf, clientPositional, targetOf, targetOptions } from '../client-c
 import { type Command, type ExitCode, type Run, hubOptions, serverOption } from '../command.ts';
 import { changeOptions, isAgreed } from '../confirm.ts';
 import { createHubClient } from '../hub-client.ts';
+import { type OwnToken, findOwnToken, revokeRemoved } from '../own-token.ts';
 import type { HubPlace } from '../needs.ts';
 import { fieldsOf } from '../responses.ts';
 import { columns } from '../table.ts';
@@ -31,9 +32,11 @@ export const connect: Command = {
     ...targetOptions,
     ...serverOption('Only this server of the hub, without name prefixes. Default: all servers.'),
     url: hubOptions.url,
+    token: { help: 'Give the client a token of its own, also where calls need none.' },
     ...changeOptions,
   },
   details: [
+    'If the hub requires tokens, the client gets one of its own, which "disconnect" revokes.',
     'Without a client: lists the files of all clients and whether they contain the hub. Shows the change before it is written. Nothing else in the file changes, and "disconnect" reverts it.',
     '--json prints {"client", "file", "name", "state": "connected" | "unchanged" | "planned", "backup", "notes"}, for Raycast {"client", "paste", "notes"}, and without a client a list of {"client", "scope", "file", "state"}.',
   ],
@@ -51,18 +54,29 @@ export const connect: Command = {
     const place = await needs.findHub(textOf(values, 'url'));
     if (word === undefined) return await showAll(place, run);
     const client = clientOf(word);
+    const own =
+      client === 'raycast'
+        ? undefined
+        : await findOwnToken(targetOf(client, values), place, await needs.openClients(), run);
     const hub: HubAddress = {
       ...place,
       url: reachable(place.url),
       server: textOf(values, 'server'),
       bridge: await needs.findBridge(),
-      ...(place.token === undefined && (await madeToken(place, run))),
+      ...(own
+        ? { token: own.token, isTokenMade: true }
+        : place.token === undefined && (await madeToken(place, run))),
     };
-    return client === 'raycast' ? showPaste(hub, run) : await connectClient(client, hub, run);
+    return client === 'raycast' ? showPaste(hub, run) : await connectClient(client, hub, own, run);
   },
 };
 
-async function connectClient(client: ClientName, hub: HubAddress, run: Run): Promise<ExitCode> {
+async function connectClient(
+  client: ClientName,
+  hub: HubAddress,
+  own: OwnToken | undefined,
+  run: Run,
+): Promise<ExitCode> {
   const { isJson, json, out, remark } = run;
   const { title, next } = clients[client];
   const all = await run.needs.openClients();
@@ -75,8 +89,13 @@ async function connectClient(client: ClientName, hub: HubAddress, run: Run): Pro
   }
   const change = plan.before === undefined ? ' (new)' : '';
   if (!isJson) showPlan(plan, change, client, hub, run);
-  const { isWritten, backup } = await write(plan, all, run);
-  const notes = notesFor(client, hub);
+  if (own?.replaces)
+    remark(
+      'warning',
+      `the hub knows a client ${own.name} already. This replaces its token: other files with that token stop working.`,
+    );
+  const { isWritten, backup } = await write(plan, all, run, own);
+  const notes = notesFor(client, hub, own);
   if (isJson) {
     const state = isWritten ? 'connected' : 'planned';
     return json({ client, file, name, state, backup, notes });
@@ -123,7 +142,9 @@ export const disconnect: Command = {
     }
     const change = after === undefined ? ' (goes, as "connect" has made it)' : '';
     if (!isJson) showPlan(plan, change, client, { ...hub, bridge: await needs.findBridge() }, run);
+    const tokens = await all.tokens(targetOf(client, values), hub);
     const { isWritten, backup } = await write(plan, all, run);
+    if (isWritten) await revokeRemoved(plan, tokens, hub, run);
     const restored = after === undefined || plan.restores.length > 0;
     if (isJson) {
       const state = isWritten ? 'disconnected' : 'planned';
@@ -156,9 +177,10 @@ function showPlan(
 
 const styles = { '-': 'red', '+': 'green', '@': 'dim', ' ': undefined } as const;
 
-/** Carries out a plan if the user agrees. */
-async function write(plan: ConnectPlan, all: Clients, run: Run) {
+/** Carries out a plan if the user agrees. The hub knows the token before the client reads it. */
+async function write(plan: ConnectPlan, all: Clients, run: Run, own?: OwnToken) {
   const isWritten = await isAgreed(`Write ${plan.file}?`, run);
+  if (isWritten) await own?.register();
   if (!isWritten && !run.isJson) run.out('Nothing was written.');
   return { isWritten, backup: isWritten ? await all.carryOut(plan) : undefined };
 }
@@ -196,7 +218,7 @@ function textsIn(value: unknown): readonly string[] {
   return isObject(value) ? Object.values(value).flatMap(textsIn) : [];
 }
 
-function notesFor(client: ClientName, hub: HubAddress): readonly string[] {
+function notesFor(client: ClientName, hub: HubAddress, own?: OwnToken): readonly string[] {
   const { token, url, isTokenMade } = hub;
   const { title } = clients[client];
   const where = token === undefined ? 'nowhere' : tokenIn(client, hub);
@@ -208,9 +230,11 @@ function notesFor(client: ClientName, hub: HubAddress): readonly string[] {
       : []),
     ...(where === 'value'
       ? [
-          isTokenMade === true
-            ? 'the hub requires a token for calls, which is in that file now: keep the file out of repositories, and do not let others read it.'
-            : `the token is in that file now, because ${title} reads no variables: do not let others read it.`,
+          own
+            ? `the token of ${own.name} is in that file now: keep the file out of repositories, and do not let others read it.`
+            : isTokenMade === true
+              ? 'the hub requires a token for calls, which is in that file now: keep the file out of repositories, and do not let others read it.'
+              : `the token is in that file now, because ${title} reads no variables: do not let others read it.`,
         ]
       : []),
     ...(token !== undefined && client === 'raycast'

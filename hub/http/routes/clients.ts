@@ -3,21 +3,28 @@ import type { NamedClient, NamedClients } from '#access';
 import { isObject } from '#core';
 import { administered } from '../guard.ts';
 import { changing } from './audit.ts';
-import { type Named, invalid, refuseBody } from './input.ts';
+import { type Named, invalid, readQuery, refuseBody } from './input.ts';
 
 type Needs = {
-  readonly clients: Pick<NamedClients, 'list' | 'create' | 'revoke' | 'isRequired'>;
+  readonly clients: Pick<NamedClients, 'list' | 'find' | 'create' | 'revoke' | 'isRequired'>;
   /** Whether calls need a token, by the config or for another reason. */
   readonly needsToken: () => boolean;
 };
 
-/** The routes of clients by name: `/clients` and `/clients/{name}/token`. They never show a token again, nor its digest. */
+/**
+ * The routes of clients by name: `/clients`, with `sha256` only the client whose token has that digest, and
+ * `/clients/{name}/token`. They never show a token again, nor its digest.
+ */
 export function clientRoutes(app: FastifyInstance, { clients, needsToken }: Needs): void {
-  app.get('/clients', administered, async (_request, reply) => {
+  app.get('/clients', administered, async (request, reply) => {
+    const { sha256 } = readQuery(request, ['sha256']);
+    const owner = sha256 === undefined ? undefined : clients.find(readDigest(sha256));
+    const isWanted = ({ name }: NamedClient) =>
+      sha256 === undefined || (owner?.principal !== undefined && owner.name === name);
     const body = {
       tokens: clients.isRequired ? 'required' : 'optional',
       calls_need_token: needsToken(),
-      clients: clients.list().map(shown),
+      clients: clients.list().filter(isWanted).map(shownClient),
     };
     return await reply.header('cache-control', 'no-store').send(body);
   });
@@ -43,14 +50,25 @@ const digestPattern = /^[0-9a-f]{64}$/;
 function digestIn(body: unknown, route: string): string | undefined {
   const { sha256, ...others } = isObject(body) ? body : {};
   refuseBody(others, `${route}, but for "sha256",`);
-  if (sha256 === undefined) return undefined;
-  if (typeof sha256 === 'string' && digestPattern.test(sha256)) return sha256;
+  return sha256 === undefined ? undefined : readDigest(sha256).toString('hex');
+}
+
+function readDigest(value: unknown): Buffer {
+  if (typeof value === 'string' && digestPattern.test(value)) return Buffer.from(value, 'hex');
   throw invalid('sha256: write the SHA-256 of the token, as 64 hex digits in lower case');
 }
 
 const timeOf = (ms: number) => new Date(ms).toISOString();
 
-const shown = ({ name, administer, source, createdAt, seenAt, calls, refused }: NamedClient) => ({
+const shownClient = ({
+  name,
+  administer,
+  source,
+  createdAt,
+  seenAt,
+  calls,
+  refused,
+}: NamedClient) => ({
   name,
   administer,
   /** Where its token comes from. */

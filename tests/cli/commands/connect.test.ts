@@ -140,7 +140,7 @@ describe('connect', () => {
       assert.ok(!`${out}${err}`.includes(made));
       assert.ok((await readFile(join(scratch.home, file), 'utf8')).includes(made));
     }
-    assert.deepEqual(asked, ['/call-token', '/call-token']);
+    assert.deepEqual(asked, ['/clients', '/call-token', '/clients', '/call-token']);
   });
 
   test('--json prints one document', async () => {

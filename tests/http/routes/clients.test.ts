@@ -114,6 +114,21 @@ test.each([
   assert.match(answer.text, text);
 });
 
+test('the owner of a token is found by its digest', async () => {
+  await using opened = await open({ clients: [plainClient('vscode')] });
+  const { ask } = opened;
+  const { token } = JSON.parse((await ask('POST', '/clients/cursor/token')).text);
+  const names = async (query: string) => {
+    const { clients } = JSON.parse((await ask('GET', `/clients?${query}`)).text);
+    return clients.map((client: { name: string }) => client.name);
+  };
+  assert.deepEqual(await names(`sha256=${hex(token)}`), ['cursor']);
+  assert.deepEqual(await names(`sha256=${hex('other')}`), []);
+  await ask('DELETE', '/clients/cursor/token');
+  assert.deepEqual(await names(`sha256=${hex(token)}`), []);
+  assert.equal((await ask('GET', '/clients?sha256=x')).status, 400);
+});
+
 test('a damaged file is named, and what is in force stays', async () => {
   await using opened = await open();
   const { ask, scratch } = opened;

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, test } from 'vitest';
+import { digestOf } from '#access';
+import { type Config, readSettings } from '#config';
+import { systemClock } from '#core';
+import { type HubOptions, startHub } from '#helpers/hub';
+import { openStoredClients } from '../../hub/app/wire-clients.ts';
+import { openScratchClients, plainClient } from '../access/scratch.ts';
+import { hub as address, openScratch } from '../clients/machine.ts';
+import { type FlatNeeds, run } from './run.ts';
+
+const files = {
+  cursor: '.cursor/mcp.json',
+  'claude-code': '.claude.json',
+  'claude-desktop': '.config/Claude/claude_desktop_config.json',
+  codex: '.codex/config.toml',
+} as const;
+
+/** A hub with clients, the files of a scratch machine, and the command line over both. */
+async function open(
+  configured: Parameters<typeof openScratchClients>[0] = { tokens: 'required' },
+  guard: HubOptions['guard'] = {},
+) {
+  const scratch = await openScratchClients(configured);
+  const machine = await openScratch();
+  const clients = await scratch.open();
+  const hub = await startHub([{ name: 'echo' }], { guard: { ...guard, clients } });
+  const needs: FlatNeeds = {
+    openClients: async () => machine.clients,
+    findBridge: async () => address.bridge,
+    findHub: async () => hub.place,
+  };
+  return {
+    clients,
+    needs,
+    textOf: async (file: string) => await readFile(join(machine.home, file), 'utf8'),
+    run: async (...args: readonly string[]) => await run([...args, '--yes'], needs),
+    /** Whose tokens are in a text: name, or `revoked`. */
+    owners(text: string): readonly string[] {
+      return Array.from(text.matchAll(/[\w-]{43}/g), ([token]) => {
+        const known = clients.find(digestOf(token));
+        return known?.principal?.name ?? (known ? 'revoked' : 'unknown');
+      });
+    },
+    async [Symbol.asyncDispose]() {
+      await hub[Symbol.asyncDispose]();
+      await machine[Symbol.asyncDispose]();
+      await scratch[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe('where tokens are required, connect', () => {
+  test.each(Object.entries(files))(
+    'writes a token of its own for %s, shows it nowhere, and disconnect revokes it',
+    async (client, file) => {
+      await using opened = await open();
+      const { code, out, err } = await opened.run('connect', client);
+      assert.equal(code, 0, err);
+      const text = await opened.textOf(file);
+      assert.deepEqual(opened.owners(text), [client]);
+      const [[token] = assert.fail()] = [...text.matchAll(/[\w-]{43}/g)];
+      assert.ok(!`${out}${err}`.includes(token));
+      assert.match(err, new RegExp(`the token of ${client} is in that file now`));
+      const again = await opened.run('connect', client);
+      assert.match(again.out, /already has the hub/, again.err);
+      assert.equal(await opened.textOf(file), text);
+      const gone = await opened.run('disconnect', client);
+      assert.equal(gone.code, 0, gone.err);
+      assert.match(gone.out, new RegExp(`The token of ${client} is revoked\\.`));
+      assert.deepEqual(opened.owners(text), ['revoked']);
+    },
+  );
+
+  test('gives the file of a folder another name, so that both tokens work', async () => {
+    await using opened = await open();
+    await opened.run('connect', 'cursor');
+    assert.equal((await opened.run('connect', 'cursor', '--workspace')).code, 0);
+    const names = opened.clients.list().map(({ name }) => name);
+    assert.deepEqual(names, ['cursor', 'cursor-work']);
+  });
+
+  test('uses one token for all entries of a file, which lasts as long as one of them', async () => {
+    await using opened = await open();
+    await opened.run('connect', 'cursor');
+    await opened.run('connect', 'cursor', '--server', 'echo', '--name', 'echo');
+    assert.deepEqual(opened.owners(await opened.textOf(files.cursor)), ['cursor', 'cursor']);
+    await opened.run('disconnect', 'cursor', '--name', 'echo');
+    assert.deepEqual(opened.owners(await opened.textOf(files.cursor)), ['cursor']);
+  });
+
+  test('replaces the token of a client whose file has none, and says so before', async () => {
+    await using opened = await open();
+    await opened.clients.create('cursor');
+    const dry = await run(['connect', 'cursor', '--dry-run'], opened.needs);
+    assert.match(
+      dry.err,
+      /warning: the hub knows a client cursor already\. This replaces its token/,
+    );
+    const before = opened.clients.digestOf('cursor');
+    assert.equal((await opened.run('connect', 'cursor')).code, 0);
+    assert.notEqual(opened.clients.digestOf('cursor'), before);
+  });
+
+  test('makes no token for a client whose token is in the config', async () => {
+    const tokenDigest = digestOf('a-token-in-the-config').toString('hex');
+    await using opened = await open({
+      tokens: 'required',
+      clients: [plainClient('cursor', { tokenDigest })],
+    });
+    const { code, err } = await opened.run('connect', 'cursor');
+    assert.equal(code, 1);
+    assert.match(err, /^clients\.cursor\.token: the config has the token of this client/);
+  });
+});
+
+test('where containers reach the hub, a client gets its own token instead of the common one', async () => {
+  const common = 'c'.repeat(43);
+  await using opened = await open({}, { callToken: () => ({ token: common, why: 'so' }) });
+  assert.equal((await opened.run('connect', 'cursor')).code, 0);
+  const text = await opened.textOf(files.cursor);
+  assert.deepEqual(opened.owners(text), ['cursor']);
+  assert.ok(!text.includes(common));
+});
+
+test('where calls need no token, only --token writes one', async () => {
+  await using opened = await open({});
+  await opened.run('connect', 'cursor');
+  assert.deepEqual(opened.owners(await opened.textOf(files.cursor)), []);
+  assert.equal((await opened.run('connect', 'cursor', '--token')).code, 0);
+  assert.deepEqual(opened.owners(await opened.textOf(files.cursor)), ['cursor']);
+});
+
+test('--token makes the token in the data folder where no hub runs, and disconnect revokes it there', async () => {
+  await using machine = await openScratch();
+  await using scratch = await openScratchClients();
+  const config: Config = { servers: [], naming: { separator: '_', maxLength: 46 } };
+  const needs: FlatNeeds = {
+    openClients: async () => machine.clients,
+    findBridge: async () => address.bridge,
+    findHub: async () => ({ url: 'http://127.0.0.1:9', token: undefined }),
+    openTokens: async () =>
+      await openStoredClients(config, {
+        settings: readSettings({ DATA_DIR: scratch.folder }),
+        clock: systemClock,
+      }),
+  };
+  const { code, err } = await run(['connect', 'cursor', '--token', '--yes'], needs);
+  assert.equal(code, 0, err);
+  const [token = ''] =
+    /[\w-]{43}/.exec(await readFile(join(machine.home, files.cursor), 'utf8')) ?? [];
+  assert.equal((await scratch.open()).find(digestOf(token))?.principal?.name, 'cursor');
+  assert.equal((await run(['disconnect', 'cursor', '--yes'], needs)).code, 0);
+  const known = (await scratch.open()).find(digestOf(token));
+  assert.deepEqual([known?.name, known?.principal], ['cursor', undefined]);
+});
