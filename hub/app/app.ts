@@ -17,6 +17,7 @@ import { collectGarbage, createIdleGc } from './idle-gc.ts';
 import { wireAudit } from './wire-audit.ts';
 import { countCalls, findStdioClient, wireClients } from './wire-clients.ts';
 import { type ConfigFiles, createConfiguration } from './wire-config.ts';
+import { wireLimits } from './wire-limits.ts';
 import { wireObservers } from './wire-observers.ts';
 import { createPrompts, withRules } from './wire-prompts.ts';
 import { type ServersOptions, wireServers } from './wire-servers.ts';
@@ -109,16 +110,20 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     redaction,
   });
   const access = createAccessSource(source);
-  const router = createRouter(() => source.current.naming, {
-    ...system,
-    servers: all,
-    access,
-    hubVersion: version,
-    prompts: prompts.source,
-    observer: observe,
-    audit: auditor,
-    ...(telemetry?.tracer && { tracer: telemetry.tracer }),
-  });
+  const limits = await wireLimits(settings, { ...system, source });
+  const router = createRouter(
+    { naming: () => source.current.naming, hubVersion: version },
+    {
+      ...system,
+      servers: all,
+      access,
+      prompts: prompts.source,
+      limits: limits.forCalls,
+      observer: observe,
+      audit: auditor,
+      ...(telemetry?.tracer && { tracer: telemetry.tracer }),
+    },
+  );
   const jobs = createJobs({
     ...system,
     redaction,
@@ -173,6 +178,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
         engine: { backend: place.auto, probe },
         config: withRules(control, prompts.rules),
         sharing,
+        limits: limits.status,
         residentBytes: () => process.memoryUsage.rss(),
       },
       access: {
@@ -212,6 +218,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     jobs,
     transports.saved,
     { name: 'redis', start: () => sharing.start(), stop: () => sharing.stop() },
+    limits.service,
     docker,
     ...(listens ? listening : []),
     {

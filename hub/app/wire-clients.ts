@@ -48,7 +48,7 @@ export async function openStoredClients(
 }
 
 /** Outcomes of calls that the hub refused because of who called. */
-const refusals: ReadonlySet<string> = new Set(['HUB_POLICY_DENIED']);
+const refusals: ReadonlySet<string> = new Set(['HUB_POLICY_DENIED', 'HUB_LIMIT_REACHED']);
 
 /** Counts the calls of clients by name. */
 export const countCalls =

@@ -23,6 +23,8 @@ export const whyNoClientName = (name: string): string | undefined =>
 /** A day in seconds. */
 const maxPeriod = 86_400;
 
+export const maxConcurrentCalls = z.int().min(1).max(10_000);
+
 export const rate = describeKeys(
   z.strictObject({
     calls: z.int().min(1).max(1_000_000),
@@ -35,7 +37,7 @@ export const clientSchema = describeKeys(
   z.strictObject({
     token: text.exactOptional(),
     administer: z.boolean().default(false),
-    max_concurrent_calls: z.int().min(1).max(10_000).exactOptional(),
+    max_concurrent_calls: maxConcurrentCalls.exactOptional(),
     rate: rate.exactOptional(),
   }),
   {

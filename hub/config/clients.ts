@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
+import type { z } from 'zod';
 import { isObject } from '#core';
 import type { WrittenClients } from './clients-schema.ts';
+import type { perSession } from './limits-schema.ts';
 import type { Problem } from './problem.ts';
 import { type Environment, type Secrets, expandServer, variablesIn } from './variables.ts';
 
@@ -15,6 +17,9 @@ export type ClientConfig = {
   readonly maxConcurrentCalls?: number;
   readonly rate?: CallRate;
 };
+
+/** Limits on the calls of a client, or of a session. */
+export type CallLimitsConfig = Pick<ClientConfig, 'maxConcurrentCalls' | 'rate'>;
 
 /** At most `calls` calls in `perMs` ms. */
 export type CallRate = { readonly calls: number; readonly perMs: number };
@@ -33,22 +38,26 @@ export function readClients(
 ) {
   const problems: Problem[] = [];
   const clients = Object.entries(written).map(([name, client]): ClientConfig => {
-    const { administer, max_concurrent_calls: maxConcurrentCalls } = client;
     const token = readToken(name, client.token, env, secrets);
     problems.push(...token.problems);
     return {
       name,
       ...(token.digest !== undefined && { tokenDigest: token.digest }),
       ...(token.isPlain && { hasPlainToken: true }),
-      administer,
-      ...(maxConcurrentCalls !== undefined && { maxConcurrentCalls }),
-      ...(client.rate && {
-        rate: { calls: client.rate.calls, perMs: client.rate.per * 1000 },
-      }),
+      administer: client.administer,
+      ...readLimits(client),
     };
   });
   return { clients, problems: [...problems, ...findShared(clients)] };
 }
+
+export const readLimits = ({
+  max_concurrent_calls: maxConcurrentCalls,
+  rate,
+}: z.output<typeof perSession>): CallLimitsConfig => ({
+  ...(maxConcurrentCalls !== undefined && { maxConcurrentCalls }),
+  ...(rate && { rate: { calls: rate.calls, perMs: rate.per * 1000 } }),
+});
 
 function readToken(name: string, written: string | undefined, env: Environment, secrets: Secrets) {
   if (written === undefined) return { problems: [] };

@@ -1,5 +1,5 @@
 import type { AuditConfig } from './audit-schema.ts';
-import type { ClientConfig } from './clients.ts';
+import type { CallLimitsConfig, ClientConfig } from './clients.ts';
 import type { PolicyRule } from './policy-schema.ts';
 import type { ServerConfig } from './normalize.ts';
 
@@ -25,6 +25,8 @@ export type Config = {
   readonly audit?: AuditConfig;
   /** The first rule that matches decides. Default: everything is allowed. */
   readonly policy?: readonly PolicyRule[];
+  /** Limits of each session of a caller that is not a client by name. */
+  readonly perSession?: CallLimitsConfig;
 };
 
 /** How tools and prompts are named on `/mcp` (spec 5.2). */

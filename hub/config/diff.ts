@@ -48,6 +48,7 @@ const hubKeys: readonly (keyof Config)[] = [
   'managementTools',
   'tokens',
   'clients',
+  'perSession',
   'audit',
   'policy',
 ];

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { isObject } from '#core';
 import { readAudit } from './audit-schema.ts';
 import type { Config } from './config.ts';
-import { readClients } from './clients.ts';
+import { readClients, readLimits } from './clients.ts';
 import { type Document, documentOf } from './document.ts';
 import { type Secrets, expandServer, secretsIn, secretsOfEntry } from './variables.ts';
 import { gatherFiles } from './extends.ts';
@@ -105,6 +105,7 @@ async function configOf(
       ...(clients.length > 0 && { clients }),
       ...(policy.length > 0 && { policy }),
       ...(data.audit && { audit: readAudit(data.audit) }),
+      ...(data.limits?.per_session && { perSession: readLimits(data.limits.per_session) }),
     },
     problems: [...problems, ...own.problems, ...own.secretFaults, ...ofClients, ...ofPolicy],
   };

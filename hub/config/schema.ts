@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { auditSchema } from './audit-schema.ts';
 import { clientName, clientSchema, rate } from './clients-schema.ts';
 import { annotationsSchema, policySchema, ruleSchema } from './policy-schema.ts';
+import { limits, perSession } from './limits-schema.ts';
 import {
   describeKeys,
   entryKeys,
@@ -61,6 +62,7 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
       clients: z.record(clientName, client).optional(),
       audit: auditSchema.optional(),
       policy: policySchema.optional(),
+      limits: limits.optional(),
       servers: z.record(name, entry).optional(),
       mcpServers: z.record(name, entry).optional(),
     }),
@@ -87,6 +89,7 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
         'The audit log in the data folder: who called what, and every administrative change. `agenthub audit` shows it.',
       policy:
         'Rules about what clients may use. The first rule that matches decides; what no rule matches is allowed. Names and URIs are those on /mcp, also for /mcp/{server}. What is denied is not listed and cannot be called.',
+      limits: 'Limits on the calls of callers that are not clients by name.',
       servers: 'Servers by name. They start at their first call unless "auto_start" is true.',
       mcpServers:
         'Servers by name, in the format of MCP clients. They start with the hub unless "auto_start" is false.',
@@ -115,6 +118,10 @@ export function knownKeys(path: readonly (string | number)[]): readonly string[]
   if (path.length === 0) return Object.keys(envelopeSchema.shape);
   if (path[0] === 'policy')
     return Object.keys(part === 'annotations' ? annotationsSchema.shape : ruleSchema.shape);
+  if (path[0] === 'limits') {
+    const shape = path.at(-1) === 'rate' ? rate.shape : perSession.shape;
+    return Object.keys(path.length === 1 ? limits.shape : shape);
+  }
   if (path[0] === 'clients') return Object.keys(part === 'rate' ? rate.shape : clientSchema.shape);
   if (path[0] === 'audit') return Object.keys(auditSchema.shape);
   if (path.length === 1) return Object.keys(path[0] === 'listen' ? listen.shape : naming.shape);

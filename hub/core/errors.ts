@@ -35,6 +35,7 @@ export const codes = {
   HUB_SERVER_DOWN: 'unavailable',
   HUB_SERVER_PROTOCOL: 'unavailable',
   HUB_SERVER_BUSY: 'overloaded',
+  HUB_LIMIT_REACHED: 'overloaded',
   HUB_BREAKER_OPEN: 'unavailable',
   HUB_LINE_TOO_LONG: 'too_large',
   HUB_BODY_TOO_LARGE: 'too_large',

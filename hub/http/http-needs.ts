@@ -7,7 +7,7 @@ import type { Enhancer } from '#enhance';
 import type { Installs } from '#installs';
 import type { Jobs } from '#jobs';
 import type { Fetching, MissingModels, Models } from '#models';
-import type { Sharing } from '#resilience';
+import type { Sharing, SharingStatus } from '#resilience';
 import type { Router } from '#routing';
 import type { Servers } from '#servers';
 import type { ByteBudget, ClientConnections, Sse, Streamable, WebSockets } from '#transports';
@@ -68,6 +68,8 @@ type HubParts = {
   readonly config: ConfigControl;
   /** Whether breakers are shared with other hubs. */
   readonly sharing: Pick<Sharing, 'status'>;
+  /** Whether the limits of clients are shared with other hubs; undefined if no client has limits. */
+  readonly limits?: () => SharingStatus | undefined;
   readonly residentBytes: () => number;
 };
 

@@ -6,8 +6,14 @@ export {
   createBreaker,
 } from './breaker.ts';
 export { type Bulkhead, createBulkhead } from './bulkhead.ts';
+export {
+  type CallAdmission,
+  type CallLimiter,
+  type CallLimits,
+  createMemoryCallLimiter,
+} from './call-limits.ts';
 export { type RestartLimit, recordRestart } from './intensity.ts';
-export { loadRedisSharing } from './redis.ts';
+export { loadRedisCallLimiter, loadRedisSharing } from './redis.ts';
 export type { RedisSharingOptions } from './redis-sharing.ts';
 export {
   type SharedBreaker,

@@ -10,4 +10,5 @@ export {
   type SessionSettings,
   clientIn,
 } from './session.ts';
+export type { LimitNeeds, LimitRules } from './steps/limits.ts';
 export type { ImprovedPrompt, NamedByRules, PromptSource, PromptStep } from './steps/improve.ts';

@@ -38,6 +38,7 @@ import {
 } from './session.ts';
 import { type AuditGate, createAuditStep } from './steps/audit.ts';
 import { type PromptSource, createImproveStep } from './steps/improve.ts';
+import { type LimitNeeds, createLimitStep } from './steps/limits.ts';
 import { traced } from './trace.ts';
 import { createTasks } from './tasks/tasks.ts';
 
@@ -49,15 +50,18 @@ export type OpenOptions = Pick<SessionOptions, 'isConnected' | 'over' | 'clientR
   readonly earlier?: EarlierSession | undefined;
 };
 
+export type RouterOptions = { readonly naming: () => Naming; readonly hubVersion: string };
+
 export type RouterNeeds = {
   readonly servers: Servers;
   readonly log: Log;
   readonly clock: Pick<Clock, 'after' | 'monotonic' | 'now'>;
-  readonly hubVersion: string;
   readonly newId: () => string;
   readonly prompts?: PromptSource;
   /** Who may use what, and under which names. Absent: everybody everything. */
   readonly access?: AccessSource;
+  /** Absent: callers have no limits. */
+  readonly limits?: LimitNeeds;
   readonly observer?: Observer;
   /** The audit log. It also observes `subscriptions/listen`. Absent: calls are not audited. */
   readonly audit?: AuditGate & { readonly observe: Observer };
@@ -66,7 +70,7 @@ export type RouterNeeds = {
 };
 
 /** Creates the router, which holds every open session and sends each the messages that concern it. */
-export function createRouter(naming: () => Naming, needs: RouterNeeds) {
+export function createRouter({ naming, hubVersion }: RouterOptions, needs: RouterNeeds) {
   const { servers, log, clock } = needs;
   const open = createSlotMap<SessionState>();
   const sessions = () => open.entries().map(([, session]) => session);
@@ -123,12 +127,13 @@ export function createRouter(naming: () => Naming, needs: RouterNeeds) {
   const relay = compose(
     [
       createImproveStep({ source: needs.prompts, catalog }),
+      createLimitStep(needs.limits),
       createResumeStep(suspendedCalls),
       createAdmissionStep(clients.instanceFor),
     ],
     bridge,
   );
-  const methodNeeds = { ...parts, hub: { version: needs.hubVersion, servers }, relay, bridge };
+  const methodNeeds = { ...parts, hub: { version: hubVersion, servers }, relay, bridge };
   const notified = createFromClients(parts);
 
   const logCollisions = createCollisionLog(log);

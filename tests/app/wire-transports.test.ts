@@ -63,13 +63,15 @@ async function start({
   const changed = createEmitter<void>();
   let ids = 0;
   const newId = () => `id-${++ids}`;
-  const router = createRouter(() => naming, {
-    servers,
-    log: silent,
-    clock,
-    hubVersion: '0',
-    newId,
-  });
+  const router = createRouter(
+    { naming: () => naming, hubVersion: '0' },
+    {
+      servers,
+      log: silent,
+      clock,
+      newId,
+    },
+  );
   let configured = clients;
   let refreshed = Promise.resolve();
   const named = await openNamedClients(

@@ -41,13 +41,15 @@ export async function openHub(lies?: { readonly seed: number; readonly count: nu
   const clock = createManualClock({ passingMs: 10 });
   let lastId = 0;
   const { all } = addBuiltins(servers, { clock, hubVersion: '0' });
-  const router = createRouter(() => ({ separator: '_', maxLength: 46 }), {
-    servers: all,
-    log,
-    clock,
-    hubVersion: '0',
-    newId: () => `id-${++lastId}`,
-  });
+  const router = createRouter(
+    { naming: () => ({ separator: '_', maxLength: 46 }), hubVersion: '0' },
+    {
+      servers: all,
+      log,
+      clock,
+      newId: () => `id-${++lastId}`,
+    },
+  );
   servers.startAll();
   await until(() => servers.all.every(server => server.running));
   return { servers, router, clock, logged };

@@ -7,7 +7,13 @@ import type { Naming, ServerConfig } from '#config';
 import { type Clock, type Log, type Service, systemClock } from '#core';
 import { type HttpNeeds, type HttpOptions, createHttp } from '#http';
 import { type Jobs, createJobs } from '#jobs';
-import { type AccessSource, type Observer, type PromptSource, createRouter } from '#routing';
+import {
+  type AccessSource,
+  type LimitNeeds,
+  type Observer,
+  type PromptSource,
+  createRouter,
+} from '#routing';
 import { createProcessRuntime } from '#runtimes/process';
 import { createRemoteRuntime } from '#runtimes/remote';
 import { createTable } from '#store';
@@ -68,6 +74,8 @@ export type HubOptions = {
   readonly peers?: NonNullable<HttpNeeds['access']>['peers'];
   /** Who may use what. Absent: everybody everything. */
   readonly access?: AccessSource;
+  /** Absent: callers have no limits. */
+  readonly limits?: LimitNeeds;
   /** Hears of each request that was answered. */
   readonly observer?: Observer;
   /** False: servers are started by the test. */
@@ -221,20 +229,23 @@ export async function startHub(
     clock,
     servers: () => all.all.map(({ config }) => config.name),
   });
-  const router = createRouter(() => naming, {
-    servers: all,
-    log,
-    clock,
-    hubVersion,
-    newId,
-    ...(options.prompts && { prompts: options.prompts }),
-    ...(options.access && { access: options.access }),
-    observer(call) {
-      metrics.record(call);
-      activity.record(call);
-      options.observer?.(call);
+  const router = createRouter(
+    { naming: () => naming, hubVersion },
+    {
+      servers: all,
+      log,
+      clock,
+      newId,
+      ...(options.prompts && { prompts: options.prompts }),
+      ...(options.access && { access: options.access }),
+      ...(options.limits && { limits: options.limits }),
+      observer(call) {
+        metrics.record(call);
+        activity.record(call);
+        options.observer?.(call);
+      },
     },
-  });
+  );
   const streamable = createStreamable(
     { idleMs: 60_000, maxSessions: 100, ...options.streamable },
     { router, clock, log, newId },

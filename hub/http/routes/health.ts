@@ -48,6 +48,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
     const prompts = health && (await promptParts(health));
     const config = hub.config.status();
     const breakers = hub.sharing.status;
+    const limits = hub.limits?.();
     const data = dataPart(await servers.unwritten());
     const audit = await needs.telemetry.audit?.status();
     const callToken = needs.access?.callToken?.();
@@ -61,6 +62,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
       (engine.healthy || !isNeeded) &&
       config.error === undefined &&
       breakers.kind !== 'degraded' &&
+      limits?.kind !== 'degraded' &&
       prompts?.isWell !== false &&
       data.state === 'up' &&
       audit?.kind !== 'failing' &&
@@ -76,7 +78,8 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
           latency_ms: round(latencyMs),
         },
         config: configPart(config),
-        breakers: breakersPart(breakers),
+        breakers: sharingPart(breakers),
+        ...(limits && { limits: sharingPart(limits) }),
         data,
         ...(audit && { audit: auditPart(audit) }),
         ...(callToken && { calls: callsPart(callToken) }),
@@ -141,8 +144,8 @@ function auditPart(status: AuditStatus) {
   return partOf('degraded', 'files', `the audit log cannot be written: ${status.reason}${lost}`);
 }
 
-/** Where the state of breakers is stored and shared. */
-function breakersPart(status: SharingStatus) {
+/** Where the state of breakers, or the counts of limits, are stored and shared. */
+function sharingPart(status: SharingStatus) {
   if (status.kind === 'alone') return partOf('up', 'memory');
   const since = new Date(status.since).toISOString();
   return status.kind === 'shared'

@@ -1,0 +1,53 @@
+import type { Config, Settings } from '#config';
+import type { Clock, Event, Log } from '#core';
+import { createMemoryCallLimiter, loadRedisCallLimiter } from '#resilience';
+import type { LimitRules } from '#routing';
+
+type Needs = {
+  readonly source: {
+    readonly current: Config;
+    readonly changed: Event<{ readonly after: Config }>;
+  };
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: () => number;
+  readonly newId: () => string;
+};
+
+/** Creates the limits on calls, which follow the config. Those of clients are shared through Redis if there is one. */
+export async function wireLimits(
+  { redisUrl, deployment }: Pick<Settings, 'redisUrl' | 'deployment'>,
+  { source, ...system }: Needs,
+) {
+  const { clock, log } = system;
+  const clients =
+    redisUrl === undefined
+      ? createMemoryCallLimiter(clock)
+      : (await loadRedisCallLimiter())(
+          { url: redisUrl, deployment },
+          { ...system, log: log.child({ part: 'redis' }) },
+        );
+  let rules = limitsIn(source.current);
+  const isShared = () => rules !== undefined && rules.clients.size > 0;
+  async function start(): Promise<void> {
+    if (isShared()) await clients.start();
+  }
+  source.changed(({ after }) => {
+    rules = limitsIn(after);
+    void start();
+  });
+  return {
+    forCalls: { rules: () => rules, clients, sessions: createMemoryCallLimiter(clock) },
+    /** Whether the limits of clients are shared with other hubs; undefined if no client has limits. */
+    status: () => (isShared() ? clients.status : undefined),
+    service: { name: 'limits', start, stop: () => clients.stop() },
+  };
+}
+
+/** The limits in a config; undefined if it has none. */
+export function limitsIn({ clients = [], perSession }: Config): LimitRules | undefined {
+  const limited = clients.filter(one => one.maxConcurrentCalls !== undefined || one.rate);
+  return limited.length > 0 || perSession
+    ? { clients: new Map(limited.map(one => [one.name, one])), perSession }
+    : undefined;
+}

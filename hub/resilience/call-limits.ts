@@ -1,0 +1,113 @@
+import type { Clock } from '#core';
+import type { SharingStatus } from './shared-breakers.ts';
+
+/** Limits on the calls of one caller. */
+export type CallLimits = {
+  /** Maximum number of calls at the same time. */
+  readonly maxConcurrentCalls?: number;
+  /** At most `calls` at once, and as many again in `perMs`: a token bucket. */
+  readonly rate?: { readonly calls: number; readonly perMs: number };
+};
+
+/** Permission for one call. */
+export type CallAdmission =
+  | {
+      readonly kind: 'admitted';
+      /** Ends the call, once. */
+      leave(): void;
+    }
+  | {
+      readonly kind: 'refused';
+      readonly by: keyof CallLimits;
+      /** For the concurrency a hint: the duration of the current calls is not known. */
+      readonly retryAfterMs: number;
+    };
+
+/** Counts the calls of callers against their limits. Never waits for a place. */
+export interface CallLimiter {
+  readonly status: SharingStatus;
+  /** Connects, if the callers are shared with other hubs. Idempotent; never rejects. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** Admits a call of the caller with this key, or refuses it. Never rejects. */
+  enter(key: string, limits: CallLimits): CallAdmission | Promise<CallAdmission>;
+}
+
+/** Calls in this process. */
+export type MemoryCallLimiter = Omit<CallLimiter, 'enter'> & {
+  enter(key: string, limits: CallLimits): CallAdmission;
+  /** Returns the token of a call that was not made after all. */
+  giveBack(key: string): void;
+};
+
+export const concurrencyRetryMs = 1_000;
+/** Callers without a call in progress, and with a full bucket, are forgotten when there are more. */
+const maxAccounts = 10_000;
+/** Sums of fractions of a token differ from whole ones by less than this. */
+const epsilon = 1e-9;
+
+type Account = { active: number; tokens: number; at: number; rate: CallLimits['rate'] };
+
+/** Limits calls within this process. */
+export function createMemoryCallLimiter(clock: Pick<Clock, 'monotonic'>): MemoryCallLimiter {
+  const accounts = new Map<string, Account>();
+
+  function accountOf(key: string, { rate }: CallLimits, now: number): Account {
+    const known = accounts.get(key);
+    if (known) {
+      if (!known.rate) known.tokens = rate?.calls ?? 0;
+      known.rate = rate;
+      refill(known, now);
+      return known;
+    }
+    if (accounts.size >= maxAccounts) forgetIdle(now);
+    const account = { active: 0, tokens: rate?.calls ?? 0, at: now, rate };
+    accounts.set(key, account);
+    return account;
+  }
+
+  function forgetIdle(now: number): void {
+    for (const [key, account] of accounts) {
+      refill(account, now);
+      if (isIdle(account)) accounts.delete(key);
+    }
+  }
+
+  return {
+    status: { kind: 'alone' },
+    async start() {},
+    async stop() {},
+    enter(key, limits) {
+      const account = accountOf(key, limits, clock.monotonic());
+      const { maxConcurrentCalls = Infinity, rate } = limits;
+      if (account.active >= maxConcurrentCalls)
+        return { kind: 'refused', by: 'maxConcurrentCalls', retryAfterMs: concurrencyRetryMs };
+      if (rate && account.tokens < 1 - epsilon) {
+        const retryAfterMs = Math.ceil(((1 - account.tokens) * rate.perMs) / rate.calls);
+        return { kind: 'refused', by: 'rate', retryAfterMs };
+      }
+      if (rate) account.tokens -= 1;
+      account.active += 1;
+      return {
+        kind: 'admitted',
+        leave() {
+          account.active -= 1;
+          if (isIdle(account)) accounts.delete(key);
+        },
+      };
+    },
+    giveBack(key) {
+      const account = accounts.get(key);
+      if (account?.rate) account.tokens = Math.min(account.rate.calls, account.tokens + 1);
+    },
+  };
+}
+
+function refill(account: Account, now: number): void {
+  const { rate, at, tokens } = account;
+  account.at = now;
+  if (rate) account.tokens = Math.min(rate.calls, tokens + ((now - at) * rate.calls) / rate.perMs);
+}
+
+const isIdle = ({ active, tokens, rate }: Account): boolean =>
+  active === 0 && (!rate || tokens >= rate.calls);

@@ -1,0 +1,113 @@
+import { HubError } from '#core';
+import { type Principal, policyNameOf } from '#policy';
+import type { CallAdmission, CallLimiter, CallLimits } from '#resilience';
+import type { ResolvedCall, Step } from '../call.ts';
+import { type SessionState, throwIfCancelled } from '../session.ts';
+
+/** The limits of callers, by the config. */
+export type LimitRules = {
+  /** The limits of clients, by name. Those of a client apply to all its sessions together. */
+  readonly clients: ReadonlyMap<string, CallLimits>;
+  /** The limits of each session of a caller that is no client by name. */
+  readonly perSession: CallLimits | undefined;
+};
+
+export type LimitNeeds = {
+  /** Undefined: no caller has limits. Read at each call, so that a reload applies at once. */
+  readonly rules: () => LimitRules | undefined;
+  /** Counts the calls of clients, possibly together with other hubs. */
+  readonly clients: Pick<CallLimiter, 'enter'>;
+  /** Counts the calls of sessions, which are at one hub only. */
+  readonly sessions: Pick<CallLimiter, 'enter'>;
+};
+
+/** The methods that are calls to servers, and count. */
+const counted = new Set(['tools/call', 'resources/read', 'prompts/get', 'completion/complete']);
+
+type Limited = {
+  readonly limiter: Pick<CallLimiter, 'enter'>;
+  readonly key: string;
+  readonly limits: CallLimits;
+  /** Path of the limits in the config. */
+  readonly place: string;
+};
+
+/**
+ * Refuses calls that exceed the limits of their caller, and never queues them: the queues of the servers are shared.
+ * Undefined without limits.
+ */
+export function createLimitStep(needs: LimitNeeds | undefined): Step | undefined {
+  if (!needs) return undefined;
+  return (resolved, next) => {
+    const rules = needs.rules();
+    if (!rules || !resolved.server || !counted.has(resolved.call.request.method))
+      return next(resolved);
+    const limited = limitsOf(resolved, rules, needs);
+    if (!limited) return next(resolved);
+    const { limiter, key, limits } = limited;
+    const entered = limiter.enter(key, limits);
+    return entered instanceof Promise
+      ? entered.then(admission => proceed(resolved, next, admission, limited))
+      : proceed(resolved, next, entered, limited);
+  };
+}
+
+function limitsOf(
+  { call: { principal, session } }: ResolvedCall,
+  rules: LimitRules,
+  { clients, sessions }: LimitNeeds,
+): Limited | undefined {
+  if (principal.kind === 'client') {
+    const limits = rules.clients.get(principal.name);
+    const place = `clients.${principal.name}`;
+    return limits && { limiter: clients, key: principal.name, limits, place };
+  }
+  const limits = rules.perSession;
+  if (!limits) return undefined;
+  const key = isOfOneRequest(session) ? policyNameOf(principal) : `:${session.key}`;
+  return { limiter: sessions, key, limits, place: 'limits.per_session' };
+}
+
+/** Requests without a session have one each. They count as one session of their caller. */
+const isOfOneRequest = ({ isSessionless, over, client }: SessionState): boolean =>
+  isSessionless || (over === 'http' && client === undefined);
+
+/** Continues with an admitted call, and ends it at its limiter without delaying the reply. */
+function proceed(
+  resolved: ResolvedCall,
+  next: Parameters<Step>[1],
+  admission: CallAdmission,
+  limited: Limited,
+): ReturnType<Step> {
+  if (admission.kind === 'refused') throw refusal(resolved.call.principal, admission, limited);
+  const leave = () => admission.leave();
+  try {
+    throwIfCancelled(resolved.call);
+    const reply = next(resolved);
+    if (reply instanceof Promise) void reply.then(leave, leave);
+    else leave();
+    return reply;
+  } catch (error) {
+    leave();
+    throw error;
+  }
+}
+
+function refusal(
+  principal: Principal,
+  { by, retryAfterMs }: Extract<CallAdmission, { kind: 'refused' }>,
+  { limits: { maxConcurrentCalls, rate }, place }: Limited,
+): HubError {
+  const caller =
+    principal.kind === 'client' ? `the client ${JSON.stringify(principal.name)}` : 'this session';
+  const [why, key] =
+    by === 'rate'
+      ? [`makes more than ${rate?.calls} calls in ${(rate?.perMs ?? 0) / 1000} s`, 'rate']
+      : [`has ${maxConcurrentCalls} calls in progress, its maximum`, 'max_concurrent_calls'];
+  const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
+  return new HubError(
+    'HUB_LIMIT_REACHED',
+    `${caller} ${why}. Try again in ${seconds} s, or raise ${place}.${key} in the config`,
+    { data: { retryable: true, retryAfterMs, limit: `${place}.${key}` } },
+  );
+}
