@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { digestOf } from '#access';
+import type { Principal } from '#policy';
 import {
   type GuardNeeds,
   type GuardOptions,
@@ -350,5 +352,83 @@ describe('the principal of', () => {
   test('a refused request is undefined', () => {
     const { principal, refusal } = deciding(locked)({ host });
     assert.deepEqual([principal, refusal?.status], [undefined, 401]);
+  });
+
+  describe('a client by name', () => {
+    const ofName = (name: string, administer = false): Principal => ({
+      kind: 'client',
+      name,
+      grants: { administer },
+    });
+    const [cursor, admin] = [ofName('cursor'), ofName('admin', true)];
+    const tokens = new Map([
+      ['cursor-token', { name: 'cursor', principal: cursor }],
+      ['admin-token', { name: 'admin', principal: admin }],
+      ['old-token', { name: 'cursor', principal: undefined }],
+    ]);
+    const clients: NonNullable<GuardNeeds['clients']> = {
+      isRequired: false,
+      find: digest => [...tokens].find(([token]) => digestOf(token).equals(digest))?.[1],
+      principalOf: name => [cursor, admin].find(one => one.name === name),
+    };
+    const certificate = (name: string) =>
+      ({ peer: { kind: 'unchecked', certificate: name } }) as const;
+    type ByName = readonly [
+      what: string,
+      token: string | undefined,
+      asked: Asked,
+      expected: Principal['name'] | number,
+    ];
+    const byName: readonly ByName[] = [
+      ['its token', 'cursor-token', {}, 'cursor'],
+      ['its token, of another user', 'cursor-token', { peer: otherUser }, 'cursor'],
+      ['a revoked token', 'old-token', {}, 401],
+      ['a revoked token, for administration', 'old-token', administer, 401],
+      ['its token, for administration', 'cursor-token', administer, 401],
+      ['the token of one that administers', 'admin-token', administer, 'admin'],
+      ['its certificate', undefined, certificate('cursor'), 'cursor'],
+      ['a certificate of no client in the config', undefined, certificate('ci'), 'ci'],
+      ['its certificate and its token', 'cursor-token', certificate('cursor'), 'cursor'],
+      ['its certificate and the token of another', 'admin-token', certificate('cursor'), 403],
+      ['its certificate and a revoked token', 'old-token', certificate('cursor'), 401],
+      [
+        'its certificate and the token of one that administers, for administration',
+        'admin-token',
+        { ...administer, ...certificate('cursor') },
+        403,
+      ],
+      [
+        'the certificate of one that administers',
+        undefined,
+        { ...administer, ...certificate('admin') },
+        'admin',
+      ],
+    ];
+    test.each(byName)('by %s', (_what, token, asked, expected) => {
+      const decide = deciding(open, { clients });
+      const headers = { host, ...(token !== undefined && { authorization: `Bearer ${token}` }) };
+      const { principal, refusal } = decide(headers, asked);
+      assert.equal(principal?.name ?? refusal?.status, expected);
+      if (principal && principal.name !== 'ci')
+        assert.equal(decide(headers, asked).principal, principal);
+    });
+
+    test('administers nothing where administration is off', () => {
+      const decide = deciding({ ...open, administration: 'off' }, { clients });
+      assert.equal(
+        decide({ host, authorization: 'Bearer admin-token' }, administer).refusal?.status,
+        403,
+      );
+    });
+
+    test('is told how to get a token where tokens are required', () => {
+      const decide = deciding(open, { clients: { ...clients, isRequired: true } });
+      for (const headers of [{ host }, { host, authorization: 'Bearer other' }]) {
+        const { refusal } = decide(headers);
+        assert.equal(refusal?.status, 401);
+        assert.match(refusal.message, /agenthub connect.*agenthub token create NAME/);
+      }
+      assert.equal(decide({ host, authorization: key }).principal?.name, 'owner');
+    });
   });
 });
