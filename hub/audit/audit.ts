@@ -6,6 +6,7 @@ import {
   type BodyNeeds,
   createBodies,
 } from './body.ts';
+import { type Pages, createPages } from './pages.ts';
 import { type AuditFilesNeeds, type FileLimits, createAuditFiles } from './files.ts';
 import { type AuditFilter, type AuditPage, type PageOptions, isDenied, readPage } from './read.ts';
 import { type AuditReport, verifyAudit } from './verify.ts';
@@ -39,10 +40,10 @@ const gatherMs = 100;
 const syncMs = 1_000;
 /** Interval between attempts to write again, in milliseconds. */
 const retryMs = 1_000;
-/** Bound for lines that wait, in characters. Further lines are counted only. */
-const maxWaiting = 4 * 2 ** 20;
-/** Bound for the lines of one write, in characters. */
-const maxWrite = 64 * 1024;
+/** Bound for lines that wait, in pages of 64 KiB. Further lines are counted only. */
+const maxPages = 64;
+/** Bound for lines that wait until the folder can be opened. */
+const maxUnchained = 4_096;
 
 /** Methods that get a line only if they are refused: they use nothing of a server, and clients repeat them. */
 const unaudited: ReadonlySet<string> = new Set(
@@ -57,16 +58,16 @@ const unaudited: ReadonlySet<string> = new Set(
 export function createAudit(folder: string, options: () => AuditOptions, needs: AuditNeeds) {
   const { clock, log } = needs;
   const bodies = createBodies(needs);
-  const written = createEmitter<readonly string[]>(error =>
+  const written = createEmitter<Buffer>(error =>
     log.error({ error: messageOf(error) }, 'lines of the audit log could not be sent to a client'),
   );
   const files = createAuditFiles(folder, {
     ...needs,
     limits: options,
-    bodyOf: (action, details) => bodies.log(action, clock.now(), details),
   });
-  const queue: string[] = [];
-  let waiting = 0;
+  /** Undefined until the folder was opened: only then the end of the chain is known. */
+  let pages: Pages | undefined;
+  let unchained: string[] = [];
   /** Lines that are not in the log, and are not mentioned in it yet. */
   let lost = 0;
   let failure: string | undefined;
@@ -77,18 +78,18 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
   let working: Promise<void> = Promise.resolve();
 
   function add(body: string): void {
-    if (waiting + body.length > maxWaiting) return void lost++;
-    if (lost > 0) addLost();
-    queue.push(body);
-    waiting += body.length;
+    if (!queue(body)) lost++;
     if (isRunning) writeDue ??= clock.after(failure === undefined ? gatherMs : retryMs, flushSoon);
   }
 
-  function addLost(): void {
-    const body = bodies.log('lines_lost', clock.now(), { lines: lost });
-    lost = 0;
-    queue.push(body);
-    waiting += body.length;
+  /** Queues a line, and before it one about lost lines. Returns false if there is no room. */
+  function queue(body: string): boolean {
+    if (!pages) return unchained.length < maxUnchained && unchained.push(body) > 0;
+    if (lost > 0) {
+      if (!pages.add(bodies.log('lines_lost', clock.now(), { lines: lost }))) return false;
+      lost = 0;
+    }
+    return pages.add(body);
   }
 
   function flushSoon(): void {
@@ -99,15 +100,15 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
   const flush = () => (working = working.then(writeAll));
 
   async function writeAll(): Promise<void> {
+    if (!pages && unchained.length === 0) return;
     try {
-      while (queue.length > 0 || lost > 0) {
-        if (lost > 0) addLost();
-        const batch = nextBatch();
-        const lines = await files.append(batch);
-        queue.splice(0, batch.length);
-        waiting -= lengthOf(batch);
-        written.fire(lines);
+      const opened = pages ?? (await openPages());
+      for (let page = opened.seal(); page; page = opened.seal()) {
+        const isNew = await files.append(page);
+        written.fire(page.bytes.subarray(0, page.length));
+        opened.drop();
         recovered();
+        if (isNew) await removeSurplus(opened);
         if (isRunning) syncDue ??= clock.after(syncMs, syncSoon);
       }
     } catch (error) {
@@ -115,10 +116,30 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
     }
   }
 
-  function nextBatch(): readonly string[] {
-    let length = 0;
-    const end = queue.findIndex((body, index) => (length += body.length) > maxWrite && index > 0);
-    return queue.slice(0, end < 0 ? undefined : end);
+  async function openPages(): Promise<Pages> {
+    const { end, tornBytes, missing } = await files.open();
+    const opened = createPages(end, maxPages);
+    pages = opened;
+    const note = (action: string, details: object) =>
+      opened.add(bodies.log(action, clock.now(), details));
+    if (tornBytes > 0) note('torn_line_removed', { bytes: tornBytes });
+    if (missing) note('lines_missing', { from_seq: missing.from, through_seq: missing.through });
+    for (const body of unchained) if (!opened.add(body)) lost++;
+    unchained = [];
+    return opened;
+  }
+
+  /** Removes the oldest files. The line that says so is written first, with a page that waits. */
+  async function removeSurplus(opened: Pages): Promise<void> {
+    const { paths, through } = await files.surplus();
+    if (paths.length === 0) return;
+    if (!opened.add(bodies.log('files_removed', clock.now(), { through_seq: through }))) return;
+    for (let page = opened.seal(); page; page = opened.seal()) {
+      await files.append(page);
+      written.fire(page.bytes.subarray(0, page.length));
+      opened.drop();
+    }
+    await files.remove(paths);
   }
 
   function syncSoon(): void {
@@ -166,7 +187,7 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
     recordRefusal: (refusal: AuditedRefusal): void => {
       if (isOn()) add(bodies.refusal(refusal, clock.now()));
     },
-    /** Fires with the text of new lines, once they are written. */
+    /** Fires with new lines, once they are written. The buffer is overwritten later. */
     written: written.event,
     /** Lines that match a filter, newest first. */
     async list(filter: AuditFilter, page: PageOptions): Promise<AuditPage> {
@@ -191,13 +212,10 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
       writeDue?.[Symbol.dispose]();
       syncDue?.[Symbol.dispose]();
       await flush();
-      const unwritten = queue.length + lost;
+      const unwritten = (pages?.lines ?? 0) + unchained.length + lost;
       if (unwritten > 0)
         log.error({ folder, lines: unwritten }, 'the last lines of the audit log are lost');
       await files.close().catch(failed);
     },
   };
 }
-
-const lengthOf = (bodies: readonly string[]): number =>
-  bodies.reduce((sum, { length }) => sum + length, 0);

@@ -70,14 +70,40 @@ export function createBodies({ redaction }: BodyNeeds) {
 
   const member = (name: string, text: string | undefined) =>
     text === undefined ? '' : `,"${name}":${quoted(text)}`;
-  const timeOf = (at: number) => `"at":"${new Date(at).toISOString()}"`;
+
+  let lastSecond = -1;
+  let secondText = '';
+  /** The time in UTC. Formats only the milliseconds if the second is that of the last line. */
+  function timeOf(at: number): string {
+    const whole = Math.floor(at);
+    const second = Math.floor(whole / 1000);
+    if (second !== lastSecond) {
+      secondText = `"at":"${new Date(second * 1000).toISOString().slice(0, -4)}`;
+      lastSecond = second;
+    }
+    return `${secondText}${String(whole - second * 1000).padStart(3, '0')}Z"`;
+  }
+
+  let last:
+    { readonly call: AuditedCall; readonly principal: string; readonly text: string } | undefined;
+  /** The members that consecutive calls of a client mostly share. */
+  function whatOf(call: AuditedCall, principal: string): string {
+    if (last && last.principal === principal && isSame(last.call, call)) return last.text;
+    const { name, server, client, session, method } = call;
+    const text =
+      `,"kind":"call"${member('principal', principal)},"session":${JSON.stringify(session)}` +
+      `${member('client', client)}${member('server', server)}${member('method', method)}` +
+      member('name', name);
+    // A copy, because the call refers to the buffers of its messages.
+    last = { call: { ...noCall, name, server, client, session, method }, principal, text };
+    return text;
+  }
 
   return {
     /** `principal` is a policy name; `args` the text of the arguments as the client sent it. */
     call: (call: AuditedCall, principal: string, args: Buffer | undefined): string =>
-      `${timeOf(call.at)},"kind":"call"${member('principal', principal)}` +
-      `,"session":${JSON.stringify(call.session)}${member('client', call.client)}` +
-      `${member('server', call.server)}${member('method', call.method)}${member('name', call.name)}` +
+      timeOf(call.at) +
+      whatOf(call, principal) +
       (call.decision
         ? `${member('decision', call.decision.action)}${member('rule', call.decision.rule)}`
         : '') +
@@ -101,8 +127,20 @@ export function createBodies({ redaction }: BodyNeeds) {
     log: (action: string, at: number, details: object): string =>
       `${timeOf(at)},"kind":"log",${JSON.stringify({ action, ...details }).slice(1, -1)}`,
     /** Drops the cache, because other secrets are known now. */
-    forget: () => known.clear(),
+    forget() {
+      known.clear();
+      last = undefined;
+    },
   };
 }
+
+const noCall = { at: 0, tookMs: 0, outcome: '' } as const;
+
+const isSame = (one: AuditedCall, other: AuditedCall): boolean =>
+  one.name === other.name &&
+  one.session === other.session &&
+  one.client === other.client &&
+  one.server === other.server &&
+  one.method === other.method;
 
 export type Bodies = ReturnType<typeof createBodies>;

@@ -1,15 +1,8 @@
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import type { Clock } from '#core';
-import { type Position, beginning, hashOf, lineOf } from './chain.ts';
-import {
-  type Tail,
-  headFileOf,
-  headText,
-  listFiles,
-  pathOf,
-  readHead,
-  readTail,
-} from './folder.ts';
+import { type Position, beginning } from './chain.ts';
+import { headFileOf, headText, listFiles, pathOf, readHead, readTail } from './folder.ts';
+import type { Page } from './pages.ts';
 
 export type FileLimits = {
   /** A file that would grow beyond it is followed by another, in bytes. */
@@ -25,8 +18,15 @@ export type AuditFilesNeeds = {
   readonly limits: () => FileLimits;
   /** Makes the names of new files survive a power failure. Never rejects. */
   readonly syncFolder: (path: string) => Promise<void>;
-  /** Makes the body of a line about the log itself. */
-  readonly bodyOf: (action: string, details: Readonly<Record<string, number>>) => string;
+};
+
+/** What was found in the folder, for a line that says so. */
+export type Found = {
+  /** The last line, which the next one continues. */
+  readonly end: Position;
+  readonly tornBytes: number;
+  /** Lines that were on the disk and are missing now. Their numbers are not used again. */
+  readonly missing: { readonly from: number; readonly through: number } | undefined;
 };
 
 type Current = { readonly handle: FileHandle; size: number; readonly beganAt: number };
@@ -36,47 +36,43 @@ type Current = { readonly handle: FileHandle; size: number; readonly beganAt: nu
  * opens the last file again and cuts off what a failed write left.
  */
 export function createAuditFiles(folder: string, needs: AuditFilesNeeds) {
-  const { clock, limits, bodyOf } = needs;
+  const { clock, limits } = needs;
   let end: Position = beginning;
   let current: Current | undefined;
   let head: FileHandle | undefined;
-  /** Bodies that explain what was found or removed, for the next lines. */
-  let notes: string[] = [];
-  let tooMany: readonly string[] = [];
   let isDirty = false;
 
-  /** Finds the end of the log, and cuts off a torn line. */
-  async function openEnd(): Promise<Current> {
+  /** Opens the last file, and cuts off a torn line. */
+  async function openEnd(): Promise<Found> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    head ??= await open(headFileOf(folder), 'a+', 0o600).then(async created => {
-      // A file opened for appending cannot be written at a position.
-      await created.close();
-      return await open(headFileOf(folder), 'r+');
-    });
-    const { last, file } = await openLast();
+    head ??= await openHead();
+    const { last = beginning, file, tornBytes } = await openLast();
     const stored = await readHead(folder);
-    end = last ?? beginning;
-    if (stored && stored.seq > end.seq)
-      notes.push(bodyOf('lines_missing', { from_seq: end.seq + 1, through_seq: stored.seq }));
-    // The numbers of missing lines are not used again, and a changed last line does not match the next one.
-    if (stored && stored.seq >= end.seq) end = stored;
-    current = file ?? (await openFile());
-    return current;
+    // A changed last line does not match the next line.
+    end = stored && stored.seq >= last.seq ? stored : last;
+    current = file ?? (await openFile(end.seq + 1));
+    const missing = end.seq > last.seq ? { from: last.seq + 1, through: end.seq } : undefined;
+    return { end, tornBytes, missing };
+  }
+
+  async function openHead(): Promise<FileHandle> {
+    // A file opened for appending cannot be written at a position.
+    await (await open(headFileOf(folder), 'a', 0o600)).close();
+    return await open(headFileOf(folder), 'r+');
   }
 
   /** Opens the last file, and finds the last line. A crash may leave files without one. */
-  async function openLast(): Promise<{
-    readonly last?: Position | undefined;
-    readonly file?: Current;
-  }> {
+  async function openLast() {
     let file: Current | undefined;
+    let tornBytes = 0;
     for (const { path, firstSeq } of (await listFiles(folder)).toReversed()) {
       const handle = await open(path, 'a+', 0o600);
       try {
         const tail = await readTail(handle, firstSeq);
-        if (tail.tornBytes > 0) await cutTornLine(handle, tail);
+        if (tail.tornBytes > 0) await handle.truncate(tail.size);
+        tornBytes += tail.tornBytes;
         file ??= { handle, size: tail.size, beganAt: tail.beganAt ?? clock.now() };
-        if (tail.last) return { file, last: tail.last };
+        if (tail.last) return { file, last: tail.last, tornBytes };
       } catch (error) {
         await file?.handle.close();
         throw error;
@@ -84,31 +80,21 @@ export function createAuditFiles(folder: string, needs: AuditFilesNeeds) {
         if (file?.handle !== handle) await handle.close();
       }
     }
-    return file ? { file } : {};
+    return { file, last: undefined, tornBytes };
   }
 
-  async function cutTornLine(handle: FileHandle, { size, tornBytes }: Tail): Promise<void> {
-    await handle.truncate(size);
-    notes.push(bodyOf('torn_line_removed', { bytes: tornBytes }));
-  }
-
-  async function openFile(): Promise<Current> {
-    const handle = await open(pathOf(folder, end.seq + 1), 'a', 0o600);
+  async function openFile(firstSeq: number): Promise<Current> {
+    const handle = await open(pathOf(folder, firstSeq), 'a', 0o600);
     await needs.syncFolder(folder);
     return { handle, size: 0, beganAt: clock.now() };
   }
 
-  /** Closes the file and opens the next one. Files that are too many are removed once a line says so. */
+  /** Closes the file and opens the next one. */
   async function rotate(file: Current): Promise<Current> {
     await sync();
     current = undefined;
     await file.handle.close();
-    const files = await listFiles(folder);
-    tooMany = files.slice(0, Math.max(0, files.length + 1 - limits().keep)).map(({ path }) => path);
-    const next = files[tooMany.length];
-    if (tooMany.length > 0)
-      notes.push(bodyOf('files_removed', { through_seq: (next?.firstSeq ?? end.seq + 1) - 1 }));
-    current = await openFile();
+    current = await openFile(end.seq + 1);
     return current;
   }
 
@@ -124,24 +110,20 @@ export function createAuditFiles(folder: string, needs: AuditFilesNeeds) {
     return size > 0 && (size + bytes > maxBytes || clock.now() - beganAt > maxAgeMs);
   };
 
+  async function openAgain(): Promise<Current> {
+    await openEnd();
+    return current ?? (await openFile(end.seq + 1));
+  }
+
   return {
-    /** The last line. */
-    get end(): Position {
-      return end;
-    },
-    /** Writes a line for each body, and returns the lines. If it rejects, none of them is in the log. */
-    async append(bodies: readonly string[]): Promise<readonly string[]> {
-      let file = current ?? (await openEnd());
-      const bytes = bodies.reduce((sum, body) => sum + Buffer.byteLength(body), 0);
-      if (isFull(file, bytes)) file = await rotate(file);
-      const lines: string[] = [];
-      let last = end;
-      for (const body of [...notes, ...bodies]) {
-        const line = lineOf(body, last);
-        lines.push(line);
-        last = { seq: last.seq + 1, hash: hashOf(line) };
-      }
-      const text = Buffer.from(`${lines.join('\n')}\n`);
+    /** Finds the end of the log. Call it first, until it succeeds. */
+    open: openEnd,
+    /** Writes lines that continue the log. If it rejects, none of them is in the log. Returns whether it began a file. */
+    async append(page: Pick<Page, 'bytes' | 'length' | 'last'>): Promise<boolean> {
+      const text = page.bytes.subarray(0, page.length);
+      let file = current ?? (await openAgain());
+      const isNew = isFull(file, text.length);
+      if (isNew) file = await rotate(file);
       try {
         await file.handle.writeFile(text);
       } catch (error) {
@@ -151,12 +133,18 @@ export function createAuditFiles(folder: string, needs: AuditFilesNeeds) {
         throw error;
       }
       file.size += text.length;
-      end = last;
-      notes = [];
+      end = page.last;
       isDirty = true;
-      for (const path of tooMany) await rm(path, { force: true });
-      tooMany = [];
-      return lines;
+      return isNew;
+    },
+    /** The files that are too many, and the number of their last line. Remove them once a line says so. */
+    async surplus(): Promise<{ readonly paths: readonly string[]; readonly through: number }> {
+      const files = await listFiles(folder);
+      const paths = files.slice(0, Math.max(0, files.length - limits().keep)).map(one => one.path);
+      return { paths, through: (files[paths.length]?.firstSeq ?? 1) - 1 };
+    },
+    async remove(paths: readonly string[]): Promise<void> {
+      for (const path of paths) await rm(path, { force: true });
     },
     /** Resolves when all lines survive a power failure. */
     sync,

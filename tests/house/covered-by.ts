@@ -5,6 +5,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'audit/chain',
     'audit/files',
     'audit/folder',
+    'audit/pages',
     'audit/read',
     'audit/verify',
   ],

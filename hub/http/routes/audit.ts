@@ -53,8 +53,8 @@ export function auditRoutes(app: FastifyInstance, audit: Audit, follow: Follow):
     let dropped = 0;
     return follow(reply, {
       listen: changed =>
-        audit.written(texts => {
-          for (const text of texts) {
+        audit.written(bytes => {
+          for (const text of bytes.toString().split('\n')) {
             const line = parseLine(text);
             if (line && matches(line)) waiting.push(line);
           }
