@@ -172,9 +172,17 @@ async function openLogOf({ logLevel, logFormat }: Settings, redaction?: Redactio
   return opened.log;
 }
 
+const { findDataFolders, ...locator } = createHubLocator({
+  env: process.env,
+  root,
+  readDotenv,
+  readOptions,
+});
+
 const cli = createCli({
   version,
   files: {
+    findDataFolders,
     async loadConfig(configFile) {
       const options = configFile === undefined ? {} : { configFile };
       const { rulesFile, serversFile } = await settingsWith(options);
@@ -202,7 +210,7 @@ const cli = createCli({
       return await openStoredClients(reading.config, { settings, clock: systemClock });
     },
   },
-  ...createHubLocator({ env: process.env, root, readDotenv, readOptions }),
+  ...locator,
   async openBrowser(url) {
     const { writeWhole } = await import('#store');
     const { platform, env } = process;

@@ -199,7 +199,7 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
       return await verifyAudit(folder);
     },
     /** Drops redacted texts, because other secrets are known now. */
-    forgetTexts: bodies.forget,
+    forgetTexts: () => bodies.forget(),
     async start(): Promise<void> {
       isRunning = true;
       if (isOn()) add(bodies.log('hub_started', clock.now(), { version: needs.hubVersion }));

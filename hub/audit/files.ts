@@ -2,7 +2,7 @@ import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import type { Clock } from '#core';
 import { type Position, beginning } from './chain.ts';
 import { headFileOf, headText, listFiles, pathOf, readHead, readTail } from './folder.ts';
-import type { Page } from './pages.ts';
+import type { LinePage } from './pages.ts';
 
 export type FileLimits = {
   /** A file that would grow beyond it is followed by another, in bytes. */
@@ -21,7 +21,7 @@ export type AuditFilesNeeds = {
 };
 
 /** What was found in the folder, for a line that says so. */
-export type Found = {
+export type LogEnd = {
   /** The last line, which the next one continues. */
   readonly end: Position;
   readonly tornBytes: number;
@@ -43,7 +43,7 @@ export function createAuditFiles(folder: string, needs: AuditFilesNeeds) {
   let isDirty = false;
 
   /** Opens the last file, and cuts off a torn line. */
-  async function openEnd(): Promise<Found> {
+  async function openEnd(): Promise<LogEnd> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     head ??= await openHead();
     const { last = beginning, file, tornBytes } = await openLast();
@@ -119,7 +119,7 @@ export function createAuditFiles(folder: string, needs: AuditFilesNeeds) {
     /** Finds the end of the log. Call it first, until it succeeds. */
     open: openEnd,
     /** Writes lines that continue the log. If it rejects, none of them is in the log. Returns whether it began a file. */
-    async append(page: Pick<Page, 'bytes' | 'length' | 'last'>): Promise<boolean> {
+    async append(page: Pick<LinePage, 'bytes' | 'length' | 'last'>): Promise<boolean> {
       const text = page.bytes.subarray(0, page.length);
       let file = current ?? (await openAgain());
       const isNew = isFull(file, text.length);

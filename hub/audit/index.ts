@@ -7,5 +7,5 @@ export {
 } from './audit.ts';
 export type { AuditedChange, AuditedRefusal } from './body.ts';
 export { type AuditLine, parseLine } from './chain.ts';
-export { type AuditFilter, createMatcher } from './read.ts';
-export { verifyAudit } from './verify.ts';
+export { type AuditFilter, createMatcher, readPage } from './read.ts';
+export { type AuditReport, verifyAudit } from './verify.ts';

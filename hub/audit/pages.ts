@@ -1,7 +1,7 @@
 import { type Position, hashOf, lineOf } from './chain.ts';
 
 /** Lines that wait to be written together. */
-export type Page = {
+export type LinePage = {
   readonly bytes: Buffer;
   length: number;
   /** Number of its first line. */
@@ -21,15 +21,15 @@ const maxUnitBytes = 3;
  * the garbage collector.
  */
 export function createPages(end: Position, maxPages: number) {
-  const pages: Page[] = [];
+  const pages: LinePage[] = [];
   let spare: Buffer | undefined;
   let last = end;
 
-  function pageFor(bytes: number): Page | undefined {
+  function pageFor(bytes: number): LinePage | undefined {
     const page = pages.at(-1);
     if (page && !page.isSealed && page.length + bytes <= pageBytes) return page;
     if (pages.length >= maxPages) return undefined;
-    const made: Page = {
+    const made: LinePage = {
       bytes: spare ?? Buffer.allocUnsafeSlow(pageBytes),
       length: 0,
       firstSeq: last.seq + 1,
@@ -52,7 +52,7 @@ export function createPages(end: Position, maxPages: number) {
       return true;
     },
     /** The oldest page, which gets no more lines. */
-    seal(): Page | undefined {
+    seal(): LinePage | undefined {
       const [page] = pages;
       if (page) page.isSealed = true;
       return page;

@@ -21,7 +21,8 @@ export function createHubLocator({
   root,
   readDotenv,
   readOptions,
-}: HubLocatorOptions): Pick<CliNeeds, 'findHub' | 'findOwnerKey'> {
+}: HubLocatorOptions): Pick<CliNeeds, 'findHub' | 'findOwnerKey'> &
+  Pick<CliNeeds['files'], 'findDataFolders'> {
   async function readSetup() {
     const dotenv = await readDotenv();
     const reading = await readConfig(serversFileOf(env, dotenv), await readOptions());
@@ -58,6 +59,9 @@ export function createHubLocator({
           return await findOwnerAccess(url, { dataDirs, keyFile, isNamed, compose }, signal);
         },
       };
+    },
+    async findDataFolders() {
+      return (await readSetup()).dataDirs;
     },
     async findOwnerKey(signal) {
       const { dataDirs, compose } = await readSetup();

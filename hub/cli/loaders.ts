@@ -25,6 +25,7 @@ const groups: Readonly<Record<string, Loading>> = {
     restart: async () => (await loadActions()).serverAction('restart'),
     reload: async () => (await loadActions()).reload,
     jobs: async () => (await import('./commands/jobs.ts')).jobs,
+    audit: async () => (await import('./commands/audit.ts')).audit,
     logs: async () => (await import('./commands/logs.ts')).logs,
     call: async () => (await import('./commands/call.ts')).call,
   },

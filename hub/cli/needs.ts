@@ -114,8 +114,8 @@ type Services = {
 export type StoredClients = AsyncDisposable &
   Pick<NamedClients, 'isRequired' | 'find' | 'list' | 'create' | 'revoke'>;
 
-/** The config files of a hub that need not run. All throw HubError. */
-type EditableConfig = {
+/** The files of a hub that need not run. All throw HubError. */
+type HubFiles = {
   /** Reads settings and config without starting anything. */
   readonly loadConfig: (configFile: string | undefined) => Promise<LoadedConfig>;
   /** Path of the config file from the settings. The file may not exist. */
@@ -124,13 +124,15 @@ type EditableConfig = {
   readonly editConfig: () => Promise<ConfigEditor>;
   /** Opens the tokens of clients in the data folder, used if no hub runs that could change them. */
   readonly openTokens: () => Promise<StoredClients>;
+  /** The data folders that a hub of this user may have. */
+  readonly findDataFolders: () => Promise<readonly string[]>;
 };
 
 /** Everything that the commands need from the app. */
 export type CliNeeds = {
   readonly version: string;
   readonly services: Services;
-  readonly files: EditableConfig;
+  readonly files: HubFiles;
   /** Throws HubError. */
   readonly examine: () => Promise<Installation>;
   /** The hub at this URL, or the hub of the settings. Throws HubError for invalid settings. */

@@ -35,6 +35,7 @@ export const createNeeds = (needs: FlatNeeds): CliNeeds => ({
     findConfigFile: refuse('a config file'),
     editConfig: refuse('a change of the config'),
     openTokens: refuse('tokens'),
+    findDataFolders: refuse('the data folders'),
     ...needs,
   },
   examine: refuse('the engine'),

@@ -48,20 +48,33 @@ export function auditRoutes(app: FastifyInstance, audit: Audit, follow: Follow):
   app.get('/audit/verify', administered, async () => describeReport(await audit.verify()));
 
   app.get('/audit/events', administered, async (request, reply) => {
-    const matches = createMatcher(readFilter(readQuery(request, filters)));
+    const { last, ...rest } = readQuery(request, [...filters, 'last']);
+    const limit = readWhole('last', last, { least: 0, most: maxLimit }) ?? 0;
+    const filter = readFilter(rest);
+    const matches = createMatcher(filter);
     let waiting: AuditLine[] = [];
     let dropped = 0;
-    return follow(reply, {
-      listen: changed =>
-        audit.written(bytes => {
-          for (const text of bytes.toString().split('\n')) {
-            const line = parseLine(text);
-            if (line && matches(line)) waiting.push(line);
-          }
-          dropped += Math.max(0, waiting.length - maxWaiting);
-          waiting = waiting.slice(-maxWaiting);
-          if (waiting.length > 0) changed();
-        }),
+    let changed = () => {};
+    using stack = new DisposableStack();
+    // Before the last lines are read, so that none is missing between them and the new ones.
+    const heard = audit.written(bytes => {
+      for (const text of bytes.toString().split('\n')) {
+        const line = parseLine(text);
+        if (line && matches(line)) waiting.push(line);
+      }
+      dropped += Math.max(0, waiting.length - maxWaiting);
+      waiting = waiting.slice(-maxWaiting);
+      if (waiting.length > 0) changed();
+    });
+    stack.use(heard);
+    const { lines } = limit > 0 ? await audit.list(filter, { limit }) : { lines: [] };
+    const lastSeq = lines[0]?.seq ?? 0;
+    waiting = [...lines.toReversed(), ...waiting.filter(({ seq }) => seq > lastSeq)];
+    const followed = follow(reply, {
+      listen(notify) {
+        changed = notify;
+        return heard;
+      },
       tell(events) {
         if (waiting.length > 0)
           events.send('lines', { lines: waiting, ...(dropped > 0 && { dropped }) });
@@ -69,6 +82,8 @@ export function auditRoutes(app: FastifyInstance, audit: Audit, follow: Follow):
         dropped = 0;
       },
     });
+    stack.move();
+    return followed;
   });
 }
 
