@@ -230,7 +230,7 @@ export const serverSchema = describeKeys(
     runtime:
       '"docker": in a container. "process": as a process on this machine, not isolated. "auto": in a container if a Docker engine is reachable, else as a process.',
     network:
-      'What the container can reach. {"allow": ["api.example.com"]}: these targets, through a proxy. "bridge": the network, through a bridge network of its own. "none": nothing.',
+      'What the container can reach. {"allow": ["api.example.com"]}: these targets, through a proxy. "bridge": every name on the network, through a proxy. "none": nothing.',
     mounts:
       'Files and folders of this machine to mount in the container: "source:target[:ro|rw]". Default: read-only.',
     allow_sensitive:

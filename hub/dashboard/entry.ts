@@ -72,7 +72,7 @@ function localEntry({ package: wanted, sandbox, ...launch }: LocalLaunch) {
 function networkText(network: LocalLaunch['sandbox']['network']): string {
   if (network === 'none') return 'none';
   return network === 'bridge'
-    ? 'bridge: the internet, and no other server'
+    ? 'bridge: the internet through a proxy, and no other server'
     : `only ${network.allow.join(', ') || 'nothing yet'}`;
 }
 

@@ -74,7 +74,7 @@ describe('the sandbox of a server', () => {
     assert.deepEqual(
       ['Network', 'User', 'Mounts', 'Volumes'].map(name => rows[name]),
       [
-        'bridge: the internet, and no other server',
+        'bridge: the internet through a proxy, and no other server',
         '1000:1000',
         '/home/me/a at /a, read-only\n/home/me/b at /b, writable',
         'kept at /data',

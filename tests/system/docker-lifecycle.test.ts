@@ -143,8 +143,9 @@ describeWithEngine('the life of containers', () => {
         failures++;
       }
     }
-    // The image is inspected, the network and the container created, attached to and started.
-    assert.equal(failures, 5);
+    // The image is inspected, the network and the container created, attached to and started; and the same for the
+    // forwarder, which a failed start may have left for the next one.
+    assert.ok(failures > 10, String(failures));
   });
 
   test('a folder is mounted read-only or writable, as the entry says', async () => {
@@ -205,10 +206,10 @@ describeWithEngine('the life of containers', () => {
         'services: { redis: { image: "node:24-bookworm-slim", command: sleep 60, init: true } }',
       );
       const name = `${hub.hubName}-redis`;
-      assert.match(compose('ls'), new RegExp(`${hub.hubName}\\s+running\\(1\\)`));
+      assert.match(compose('ls'), new RegExp(`${hub.hubName}\\s+running\\(2\\)`));
       compose('up', '-d');
       const names = compose('ps', '--format', '{{.Name}}').trim().split('\n').toSorted();
-      assert.deepEqual(names, [name, `${hub.hubName}-redis-1`]);
+      assert.deepEqual(names, [`${hub.hubName}-.egress`, name, `${hub.hubName}-redis-1`]);
       assert.equal(await askerOf(instance).ask('echo', 'untouched'), 'untouched');
       compose('down', '--remove-orphans', '-t', '1');
       assert.ok((await instance.exited).detail.length > 0);

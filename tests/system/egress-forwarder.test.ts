@@ -20,7 +20,7 @@ const url = 'http://api.test/';
 describeWithEngine('the forwarder', () => {
   test('runs unprivileged and bounded, and is removed with the hub', async () => {
     await using hub = createHub();
-    assert.deepEqual(await hub.leftovers(), []);
+    assert.deepEqual(await hub.allLeftovers(), []);
     const instance = await hub.launch(hub.spec('fetcher', { ...fetching, network }));
     const { Config, HostConfig, NetworkSettings } = await forwarderOf(hub).inspect();
     assert.equal(Config.User, '65532:65532');
@@ -35,9 +35,12 @@ describeWithEngine('the forwarder', () => {
       `${hub.hubName}-fetcher`,
     ]);
     await instance.stop({ graceMs: 500 });
-    assert.deepEqual(await hub.leftovers(), [`/${hub.hubName}-.egress`, `${hub.hubName}-.egress`]);
+    assert.deepEqual(await hub.allLeftovers(), [
+      `/${hub.hubName}-.egress`,
+      `${hub.hubName}-.egress`,
+    ]);
     await hub.runtime.stop();
-    assert.deepEqual(await hub.leftovers(), []);
+    assert.deepEqual(await hub.allLeftovers(), []);
   });
 
   test('that is killed during a download ends it, and is started again', async () => {
@@ -98,7 +101,7 @@ describeWithEngine('the forwarder', () => {
     await until('it is reported', () => next.runtime.egress.report('fetcher')?.blockedCount === 1);
     await adopted.stop({ graceMs: 500 });
     await next.runtime.stop();
-    assert.deepEqual(await next.leftovers(), []);
+    assert.deepEqual(await next.allLeftovers(), []);
     await proxy.back();
   });
 
@@ -109,7 +112,7 @@ describeWithEngine('the forwarder', () => {
     await proxy.away();
     await using next = createHub({ hubId: killed.id });
     await next.runtime.start(signal);
-    await until('all of it is removed', async () => (await next.leftovers()).length === 0);
+    await until('all of it is removed', async () => (await next.allLeftovers()).length === 0);
     await proxy.back();
   });
 

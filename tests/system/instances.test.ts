@@ -113,35 +113,35 @@ describeWithEngine('servers in containers', () => {
       for (const answer of answers)
         assert.ok(isObject(answer) && isObject(answer['clientInfo']), 'initialised by its client');
       const containers = await containersOf(hubName);
-      assert.deepEqual([...containers.keys()].toSorted(), ['who', 'who.1', 'who.2']);
+      assert.deepEqual([...containers.keys()].toSorted(), ['.egress', 'who', 'who.1', 'who.2']);
       assert.equal(containers.get('who.2')?.['io.agenthub.instance'], '2');
       assert.deepEqual(
         [...containers.values()]
           .map(labels => labels['com.docker.compose.container-number'] ?? '')
           .toSorted(),
-        ['1', '2', '3'],
+        ['1', '1', '2', '3'],
       );
       assert.equal((await serverOf(hub, 'who'))['instances'], 2);
 
       await clients[0]?.end();
       await until(
         () => containersOf(hubName),
-        left => left.size === 2,
+        left => left.size === 3,
         20_000,
       );
       await clients[1]?.end();
       await until(
         () => containersOf(hubName),
-        left => left.size === 1,
+        left => left.size === 2,
         20_000,
       );
       // The network of an instance goes after its container.
       const networks = await until(
         () => networksOf(hubName),
-        left => left.length === 1,
+        left => left.length === 2,
         20_000,
       );
-      assert.deepEqual(networks, [`${hubName}-who`]);
+      assert.deepEqual(networks.toSorted(), [`${hubName}-.egress`, `${hubName}-who`]);
       await docker.getVolume(`${hubName}-notes`).inspect();
       await hub.stop();
       await docker.getVolume(`${hubName}-notes`).remove();

@@ -59,13 +59,16 @@ describeWithEngine('doctor', () => {
     assert.match(seen.stdout, /engine +Docker Engine \d+/);
     assert.match(seen.stdout, /hub +not running at \S+: start it with "agenthub serve"/);
     assert.match(seen.stdout, /data +.*: no hub has run here yet/);
-    assert.match(seen.stdout, new RegExp(`hub ${other.id}: 1 container, 1 network`));
+    assert.match(seen.stdout, new RegExp(`hub ${other.id}: 2 containers, 2 networks`));
     assert.match(seen.stdout, new RegExp(`${other.hubName}-left +left +runs`));
 
     const dry = await doctor('--remove', other.id, '--dry-run');
+    const objects = ['container', 'network'].flatMap(kind =>
+      ['left', '.egress'].map(name => `${kind} ${other.hubName}-${name}`),
+    );
     assert.deepEqual(
-      dry.stdout.trim().split('\n'),
-      ['container', 'network'].map(kind => `would remove ${kind} ${other.hubName}-left`),
+      dry.stdout.trim().split('\n').toSorted(),
+      objects.map(one => `would remove ${one}`).toSorted(),
     );
     assert.equal((await other.leftovers()).length, 2);
     const nothing = await doctor('--dry-run');
@@ -75,14 +78,12 @@ describeWithEngine('doctor', () => {
     const wrong = await doctor('--config', join(folder, 'wrong.json'));
     assert.equal(wrong.code, 1);
     assert.match(wrong.stderr, /wrong\.json/);
-    assert.match(wrong.stdout, new RegExp(`hub ${other.id}: 1 container, 1 network`));
+    assert.match(wrong.stdout, new RegExp(`hub ${other.id}: 2 containers, 2 networks`));
 
     const dryJson = await doctor('--remove', other.id, '--dry-run', '--json');
-    assert.deepEqual(JSON.parse(dryJson.stdout), {
-      hub: other.id,
-      would_remove: ['container', 'network'].map(kind => `${kind} ${other.hubName}-left`),
-      left: [],
-    });
+    const { would_remove: wouldRemove, ...rest } = JSON.parse(dryJson.stdout);
+    assert.deepEqual(rest, { hub: other.id, left: [] });
+    assert.deepEqual(wouldRemove.toSorted(), objects.toSorted());
 
     const done = await doctor('--remove', other.id);
     assert.equal(done.code, 0, done.stderr);

@@ -58,11 +58,14 @@ export function createHub(
   const filters = JSON.stringify({ label: [`io.agenthub.hub=${id}`] });
   const lines: Lines = { stderr: [], progress: [] };
 
-  async function leftovers(): Promise<readonly string[]> {
+  async function allLeftovers(): Promise<readonly string[]> {
     const containers = await docker.listContainers({ all: true, filters });
     const networks = await docker.listNetworks({ filters });
     return [...containers.flatMap(one => one.Names), ...networks.map(one => one.Name)];
   }
+
+  const leftovers = async () =>
+    (await allLeftovers()).filter(name => !name.endsWith(`${hubName}-.egress`));
 
   return {
     id,
@@ -90,8 +93,10 @@ export function createHub(
         { stderr: () => {}, progress: text => lines.progress.push(text) },
         new AbortController().signal,
       ),
-    /** Names of the containers and networks of this hub, in whatever state. */
+    /** Names of the containers and networks of this hub, in whatever state, without the forwarder. */
     leftovers,
+    /** The same, with the forwarder, which is there until the hub stops. */
+    allLeftovers,
     async [Symbol.asyncDispose]() {
       await runtime.stop();
       // The runtime may be removing some of it itself just now.
@@ -100,7 +105,7 @@ export function createHub(
           await docker.getContainer(Id).remove({ force: true, v: true }).catch(ignore);
         for (const { Id } of await docker.listNetworks({ filters }))
           await docker.getNetwork(Id).remove().catch(ignore);
-        return (await leftovers()).length === 0;
+        return (await allLeftovers()).length === 0;
       });
       const { Volumes } = await docker.listVolumes({ filters });
       for (const { Name } of Volumes) await docker.getVolume(Name).remove();

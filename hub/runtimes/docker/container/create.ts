@@ -44,8 +44,8 @@ export async function createContainer(
 /** Creates the network of a server. Replaces a leftover of an earlier run of this hub. */
 export async function createNetwork(
   spec: LaunchSpec,
-  needs: Needs,
-  isolated?: Parameters<Engine['createNetwork']>[2],
+  needs: Needs & { readonly removeNetwork: (id: string) => Promise<void> },
+  isolated: Parameters<Engine['createNetwork']>[2],
 ): Promise<string> {
   const { engine, owner } = needs;
   const name = nameOf(owner, spec);
@@ -55,7 +55,7 @@ export async function createNetwork(
       const other = await findOwn('network', name, spec, needs);
       // The engine refuses to remove a network with a container.
       await removeStale(name, spec, needs);
-      if (other) await engine.removeNetwork(other.id);
+      if (other) await needs.removeNetwork(other.id);
     },
   );
   return name;

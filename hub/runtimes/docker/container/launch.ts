@@ -12,7 +12,7 @@ import { declaredVolumes } from '../volumes/declared.ts';
 import { withProxyHint } from '../egress/hint.ts';
 import type { Way } from '../egress/way.ts';
 import { createAttachment } from './attach.ts';
-import { createContainer, createNetwork, toLaunchError } from './create.ts';
+import { createContainer, toLaunchError } from './create.ts';
 import { createInstance } from './instance.ts';
 import { digestLabel, hubLabel } from './labels.ts';
 import { type Image, createOptions, nameOf, userOf } from './options.ts';
@@ -40,13 +40,8 @@ export async function launch(
 
   await using made = names.hold(name);
   const { network } = target;
-  if (network === 'bridge') {
-    await createNetwork(spec, parts);
-    made.add(`network ${name}`, () => engine.removeNetwork(name));
-    throwIfCancelled(spec, signal);
-  }
   let way: Way | undefined;
-  if (isProxied(network)) {
+  if (network !== 'none') {
     const member = await parts.egress.createNetwork(spec, network);
     made.add(`network ${name}`, () => parts.egress.leave(name));
     throwIfCancelled(spec, signal);
@@ -87,10 +82,8 @@ export async function launch(
 
 function stderrOf(spec: LaunchSpec, report: LaunchEvents): (line: string) => void {
   const stderr = (line: string) => report.stderr(line);
-  return isProxied(targetOf(spec).network) ? withProxyHint(spec, stderr) : stderr;
+  return targetOf(spec).network === 'none' ? stderr : withProxyHint(spec, stderr);
 }
-
-const isProxied = (network: DockerTarget['network']) => typeof network === 'object';
 
 function logReplacedUser(
   spec: LaunchSpec,
@@ -127,10 +120,10 @@ export async function adopt(
   await using made = names.hold(name);
   const image = await images.find(target.image);
   const { network } = target;
-  const member = isProxied(network) ? await parts.egress.findNetwork(spec, network) : undefined;
+  const member = network === 'none' ? undefined : await parts.egress.findNetwork(spec, network);
   const isSame =
     // A network of an earlier version of the hub may lead to the outside.
-    (member !== undefined || !isProxied(network)) &&
+    (member !== undefined || network === 'none') &&
     found.name === name &&
     found.state.isRunning &&
     found.state.startedAt === startedAt &&
@@ -143,8 +136,7 @@ export async function adopt(
   const socket = isSame && !signal.aborted ? await engine.attach(id) : undefined;
   if (late.aborted) socket?.destroy();
   late.throwIfAborted();
-  if (network === 'bridge') made.add(`network ${name}`, () => engine.removeNetwork(name));
-  if (isProxied(network)) made.add(`network ${name}`, () => parts.egress.leave(name));
+  if (network !== 'none') made.add(`network ${name}`, () => parts.egress.leave(name));
   made.add(`container ${name}`, () => engine.removeContainer(id));
   throwIfCancelled(spec, signal);
   if (!image || !socket) return undefined;

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Network, fixedNetwork } from '#config';
-import { type Clock, HubError, type Log, messageOf } from '#core';
+import { type Clock, HubError, type Log, messageOf, sleep } from '#core';
 import type { EgressReport, LaunchSpec } from '#runtimes';
 import { createNetwork } from '../container/create.ts';
-import type { ContainerOwner } from '../container/labels.ts';
+import { type ContainerOwner, hubLabel } from '../container/labels.ts';
 import { nameOf } from '../container/options.ts';
 import type { Engine } from '../engine/engine.ts';
 import { EngineError } from '../engine/errors.ts';
@@ -32,12 +32,15 @@ type Needs = {
 const firstVersion = 28;
 /** Attempts to find a subnet that no other network of the engine overlaps. */
 const maxAttempts = 50;
+/** Time in ms in which the engine removes a container. */
+const removalMs = 5_000;
+const removalRetryMs = 100;
 
 export type Egress = ReturnType<typeof createEgress>;
 
 /** The networks of servers that reach something, and the forwarder in all of them. */
 export function createEgress(options: Options, needs: Needs) {
-  const { engine, log } = needs;
+  const { engine, log, clock } = needs;
   const { owner } = options;
   const members = new Map<string, Member>();
   const counts = createEgressCounts(needs);
@@ -64,15 +67,23 @@ export function createEgress(options: Options, needs: Needs) {
     return wayOf(member);
   }
 
-  /** Removes a network that may have the forwarder in it. */
+  /** Removes a network that may have the forwarder in it. Retries while the engine is removing a container in it. */
   async function removeNetwork(idOrName: string): Promise<void> {
-    try {
-      return await engine.removeNetwork(idOrName);
-    } catch (error) {
-      if (!(error instanceof EngineError) || !/active endpoints/.test(error.words)) throw error;
+    const deadlineMs = clock.monotonic() + removalMs;
+    for (;;) {
+      try {
+        return await engine.removeNetwork(idOrName);
+      } catch (error) {
+        const isInUse = error instanceof EngineError && /active endpoints/.test(error.words);
+        if (!isInUse || clock.monotonic() >= deadlineMs) throw error;
+      }
+      try {
+        await engine.disconnectNetwork(idOrName, own);
+      } catch {
+        // It is not in the network, or is being removed.
+        await sleep(removalRetryMs, { clock });
+      }
     }
-    await engine.disconnectNetwork(idOrName, own);
-    await engine.removeNetwork(idOrName);
   }
 
   return {
@@ -87,7 +98,7 @@ export function createEgress(options: Options, needs: Needs) {
         const subnet = randomSubnet();
         try {
           const isolated = { subnet: subnet.subnet, assigned: subnet.server };
-          await createNetwork(spec, { engine, log, owner }, isolated);
+          await createNetwork(spec, { engine, log, owner, removeNetwork }, isolated);
           return { server: spec.server, subnet, network };
         } catch (error) {
           const isTaken = error instanceof EngineError && /overlaps/.test(error.words);
@@ -128,6 +139,9 @@ export function createEgress(options: Options, needs: Needs) {
       members.clear();
       try {
         await forwarder.stop();
+        // Also one that an unanswered call has created.
+        const left = await engine.findContainer(own);
+        if (left?.labels[hubLabel] === owner.hubId) await engine.removeContainer(left.id);
         await engine.removeNetwork(own);
       } catch (error) {
         log.warn({ problem: messageOf(error) }, 'the forwarder of the network was not removed');

@@ -12,10 +12,7 @@ import {
 } from './protocol.ts';
 
 type Needs = {
-  readonly engine: Pick<
-    Engine,
-    'attach' | 'startContainer' | 'connectNetwork' | 'disconnectNetwork' | 'removeContainer'
-  >;
+  readonly engine: Pick<Engine, 'attach' | 'startContainer' | 'connectNetwork'>;
   readonly clock: Clock;
   readonly log: Log;
   /** Name of the container. */
@@ -30,6 +27,7 @@ type Needs = {
 
 /** Time in ms in which the forwarder applies a state. */
 const applyMs = 10_000;
+const maxAttempts = 5;
 const firstRetryMs = 200;
 const lastRetryMs = 5_000;
 
@@ -130,21 +128,29 @@ export function createForwarder(needs: Needs) {
   return {
     /** Connects a member, which is in `members` already. Starts the forwarder if it does not run. */
     async join(network: string, member: Member): Promise<void> {
-      const running = await open();
-      await connect(network, member);
-      await apply(running);
+      for (let attempt = 1; ; attempt++) {
+        try {
+          const running = await open();
+          await connect(network, member);
+          return await apply(running);
+        } catch (error) {
+          // A container of an earlier run may be removed while it is taken over.
+          if (attempt === maxAttempts || !isGone(error)) throw error;
+          opening = undefined;
+          await sleep(firstRetryMs * attempt, { clock, signal: stopping.signal });
+        }
+      }
     },
     /** Applies the members again, if the forwarder runs. Otherwise they are applied when it does. */
     async refresh(): Promise<void> {
       const running = await opening?.catch(() => undefined); // Whoever opens it reports the error.
       if (running) await apply(running);
     },
-    /** Removes the container. It is not started again. */
+    /** Disconnects from the container, which the caller removes. It is not started again. */
     async stop(): Promise<void> {
       stopping.abort();
       const running = await opening?.catch(() => undefined); // It does not run.
       running?.socket.destroy();
-      if (running) await engine.removeContainer(running.id);
     },
   };
 }
@@ -153,3 +159,7 @@ const gone = () =>
   new HubError('HUB_ENGINE_REFUSED', 'the forwarder of the network ended', {
     data: { retryable: true },
   });
+
+const isGone = (error: unknown): boolean =>
+  error instanceof EngineError &&
+  /marked for removal|no such container|is not running/i.test(error.words);

@@ -28,14 +28,16 @@ function inTurn(...answers: readonly Scripted[]) {
 type Script = Parameters<typeof scriptEngine>[0];
 const containerOf = (script: Script) =>
   made(script, needs => createContainer(name, {}, spec, needs));
-const networkOf = (script: Script) => made(script, needs => createNetwork(spec, needs));
+const networkOf = (script: Script) => made(script, needs => createNetwork(spec, needs, undefined));
 
 async function made(
   script: Script,
   create: (needs: Parameters<typeof createNetwork>[1]) => Promise<string>,
 ) {
   await using scene = await scriptEngine(script, systemClock);
-  const result = await create({ engine: scene.engine, log: silent, owner });
+  const { engine } = scene;
+  const removeNetwork = (id: string) => engine.removeNetwork(id);
+  const result = await create({ engine, log: silent, owner, removeNetwork });
   return { result, lines: scene.lines() };
 }
 

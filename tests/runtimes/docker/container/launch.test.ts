@@ -4,6 +4,7 @@ import { silent } from '#core';
 import { createManualClock } from '#helpers/clock';
 import type { LaunchSpec } from '#runtimes';
 import { adopt, launch, targetOf } from '../../../../hub/runtimes/docker/container/launch.ts';
+import { subnetAt } from '../../../../hub/runtimes/docker/egress/subnets.ts';
 import { createParts } from '../../../../hub/runtimes/docker/parts.ts';
 import { imagesDir, specOf } from '../hub.ts';
 import { containerInfo, scriptEngine } from '../scripted-engine.ts';
@@ -23,6 +24,7 @@ const spec: LaunchSpec = {
   digest: 'digest',
 };
 const name = 'hub-memory';
+const member = { server: 'memory', subnet: subnetAt(0), network: 'bridge' } as const;
 const ours = { 'io.agenthub.hub': 'id', 'io.agenthub.digest': 'digest' };
 const { signal } = new AbortController();
 
@@ -39,9 +41,23 @@ async function open(script: Parameters<typeof scriptEngine>[0]) {
     { hubId: 'id', hubName: 'hub', dockerHost: scene.host, imagesDir },
     { clock: createManualClock(), log: silent, isAwaited: () => false },
   );
+  const { engine } = parts;
+  /** Networks without a forwarder in them. */
+  const egress: typeof parts.egress = {
+    ...parts.egress,
+    async createNetwork() {
+      await engine.createNetwork(name, {});
+      return member;
+    },
+    findNetwork: async () => member,
+    join: async () => ({ env: {}, extraHosts: [] }),
+    leave: networkName => engine.removeNetwork(networkName),
+  };
   return {
     ...scene,
-    parts,
+    parts: { ...parts, egress },
+    /** With the forwarder. */
+    whole: parts,
     changes: () => scene.lines().filter(line => !line.startsWith('GET')),
     [Symbol.asyncDispose]: () => scene[Symbol.asyncDispose](),
   };
@@ -61,7 +77,7 @@ test('an engine that cannot separate a network from its machine starts no server
     'GET /version': { body: { Version: '27.5.1', Os: 'linux' } },
   });
   const given = specOf('fetcher', { network: { allow: ['api.com'] } });
-  await assert.rejects(launch(given, image, events, signal, scene.parts), {
+  await assert.rejects(launch(given, image, events, signal, scene.whole), {
     code: 'HUB_LAUNCH_INVALID',
     message: /needs Docker Engine 28 or newer.* is 27\.5\.1\. Update it, or remove "network"/,
   });
