@@ -28,7 +28,7 @@ export type CreatedToken = {
   readonly replaced: boolean;
 };
 
-/** The session of a client must end, because its token is not valid any more. */
+/** What a principal opened must end: its token is not valid any more, or calls without a token are not open any more. */
 export type EndedClient = { readonly principal: Principal; readonly reason: string };
 
 export type NamedClientsOptions = {
@@ -55,6 +55,9 @@ type Entry = Omit<NamedClient, 'seenAt' | 'calls' | 'refused'> & {
 
 type Usage = { seenAt: number | undefined; calls: number; refused: number };
 
+/** The caller without a token, where calls are open. */
+const openCaller: Principal = { kind: 'local', name: 'local', grants: { administer: false } };
+
 /** Maximum number of clients with a made token. */
 const maxMade = 1_000;
 
@@ -70,6 +73,7 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
   let stored = noTokens;
   let entries: ReadonlyMap<string, Entry> = new Map();
   let table: TokenTable | undefined;
+  let wasRequired: boolean | undefined;
   /** The last change, which the next one waits for. */
   let last: Promise<unknown> = Promise.resolve();
 
@@ -110,6 +114,10 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
         ended.fire({ principal, reason: `the token of ${old.name} was revoked` });
       else if (now.administer !== old.administer) regranted.fire(now.principal);
     }
+    const isRequired = config().tokens === 'required';
+    if (isRequired && wasRequired === false)
+      ended.fire({ principal: openCaller, reason: 'calls need a token from now on' });
+    wasRequired = isRequired;
   }
 
   /** Remembers the digests of the config, and those that are gone from it as revoked. */

@@ -76,7 +76,7 @@ export function createRouteAdmission(options: Options, needs: Needs) {
       const { refusal, principal } = check(request, scope);
       if (principal) {
         principals.set(request.raw, principal);
-        if (principal.kind === 'client') answers.add(reply.raw, principal);
+        if (mayEnd(principal)) answers.add(reply.raw, principal);
       }
       // Browsers send no token with a preflight.
       if (!refusal || (refusal.status === 401 && cors.isPreflight(request.raw))) return false;
@@ -100,7 +100,11 @@ export function createRouteAdmission(options: Options, needs: Needs) {
   };
 }
 
-/** The answers to clients by name that are being sent. Streams end with the token of their client. */
+/** Principals whose access can end while the hub runs: clients by name, and callers without a token. */
+const mayEnd = ({ kind, name }: Principal): boolean =>
+  kind === 'client' || (kind === 'local' && name === 'local');
+
+/** The answers to these principals that are being sent. Streams end with the access. */
 function createClientAnswers(clients: Needs['clients']) {
   const open = new Map<ServerResponse, Principal>();
   clients?.ended(({ principal }) => {

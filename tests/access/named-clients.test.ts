@@ -270,6 +270,20 @@ describe('a client of the config', () => {
   });
 });
 
+test('the caller without a token ends when the config begins to require tokens, and only then', async () => {
+  await using scratch = await openScratchClients({ tokens: 'required' });
+  const clients = await scratch.open();
+  const ended: string[] = [];
+  clients.ended(({ principal, reason }) => ended.push(`${principal.name}: ${reason}`));
+  await clients.refresh();
+  scratch.set({ tokens: 'optional' });
+  await clients.refresh();
+  assert.deepEqual(ended, []);
+  scratch.set({ tokens: 'required' });
+  await clients.refresh();
+  assert.deepEqual(ended, ['local: calls need a token from now on']);
+});
+
 test('calls and refusals of a client are counted, and of nobody else', async () => {
   await using scratch = await openScratchClients();
   const clients = await scratch.open();

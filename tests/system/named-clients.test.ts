@@ -13,9 +13,10 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as Http } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { describe, test } from 'vitest';
-import { type HubProcess, startHub } from '#helpers/hub-process';
+import { type HubProcess, startHub, until } from '#helpers/hub-process';
 import { send } from '../transports/raw.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -31,6 +32,14 @@ const servers = {
 const run = promisify(execFile);
 const hello = { name: 'echo_echo', arguments: { text: 'hello' } };
 const clientInfo = { name: 'named', version: '1.0.0' };
+
+/** Resolves when the server can be called. */
+const isReady = async ({ url, ownerHeaders }: HubProcess) =>
+  await until(
+    async () => await (await send(`${url}/servers/echo`, { headers: ownerHeaders })).body(),
+    text => text.includes('"running"'),
+    20_000,
+  );
 
 /** Runs `agenthub` with the data folder of a hub. */
 async function agenthub(
@@ -112,6 +121,7 @@ const answer = [{ type: 'text', text: 'hello' }];
 describe('a client by name', () => {
   test('is cut off on every transport and in both eras when its token is revoked', async () => {
     await using hub = await startHub({ config: { servers, tokens: 'required' } });
+    await isReady(hub);
     const [token, other] = [
       await agenthub(hub, 'token', 'create', 'cursor'),
       await agenthub(hub, 'token', 'create', 'vscode'),
@@ -218,16 +228,25 @@ describe('a client by name', () => {
     await rm(dataDir, { recursive: true });
   });
 
-  test('that the config stops to require tokens of is local again, with the reload', async () => {
+  test('is asked for its token from the reload on that requires one, also where a connection is open', async () => {
     await using hub = await startHub({ config: { servers } });
     const status = async () => {
       const response = await send(`${hub.url}/servers`);
       response.cut();
       return response.status;
     };
+    await isReady(hub);
     assert.equal(await status(), 200);
+    const transport = new WebSocketClientTransport(new URL(`${hub.url.replace('http', 'ws')}/mcp`));
+    await using open = await over(transport);
+    await using stream = await over(new SSEClientTransport(new URL(`${hub.url}/sse`)));
+    assert.deepEqual(await open.call(), answer);
+    const followed = await send(`${hub.url}/activity/events`, {
+      headers: { accept: 'text/event-stream' },
+    });
     await writeFile(hub.configFile, JSON.stringify({ servers, tokens: 'required' }));
     await agenthub(hub, 'reload');
+    await Promise.all([open.ended, stream.ended, followed.body()]);
     assert.equal(await status(), 401);
     await writeFile(hub.configFile, JSON.stringify({ servers }));
     await agenthub(hub, 'reload');
