@@ -1,20 +1,15 @@
 import type { Canonical } from './canonical.ts';
 import type { Chunk, Clause, Term } from './clause-types.ts';
+import { alignSpots } from './alignment.ts';
 import { type Structure, structureOf } from './clauses.ts';
-import { vocabulary } from './phrases.ts';
+import { type Explanation, quoted } from './explanation.ts';
+import { type Spots, isContinued, spotsOf } from './spots.ts';
 import { sentencesOf } from './terms.ts';
+import { isSameForm } from './term-forms.ts';
 import { rowsOf } from './words.ts';
-
-/** What the words of two requests have to do with each other. `why` quotes words. */
-export type Explanation = {
-  /** `alike`: all differences are explained. `roles`: the same words do other things to each other. */
-  readonly kind: 'alike' | 'roles' | 'unexplained';
-  readonly why: string;
-};
 
 /** Longer requests, in words, are not explained. */
 const maxWords = 500;
-const maxQuoted = 6;
 
 type Wish = { readonly intent: string; readonly structure: Structure };
 
@@ -26,6 +21,25 @@ export function explainDifferences(a: Canonical, b: Canonical): Explanation {
     return caseless(a) === caseless(b)
       ? { kind: 'alike', why: 'the same words, apart from capitals' }
       : { kind: 'unexplained', why: 'other words, and not in English' };
+  const explained = explainInOrder(a, b);
+  if (explained.kind === 'alike') return explained;
+  const isWhole = isContinued(a) && isContinued(b);
+  if (!isWhole && a.payloadText !== b.payloadText) return explained;
+  const aligned = alignSpots(spotsIn(a, isWhole), spotsIn(b, isWhole));
+  return aligned.kind === 'alike' ? aligned : explained;
+}
+
+const knownSpots = [new WeakMap<Canonical, Spots>(), new WeakMap<Canonical, Spots>()] as const;
+
+function spotsIn(canonical: Canonical, isWhole: boolean): Spots {
+  const known = knownSpots[isWhole ? 1 : 0];
+  const spots = known.get(canonical) ?? spotsOf(canonical, isWhole);
+  known.set(canonical, spots);
+  return spots;
+}
+
+/** Explains differences where sentence by sentence the same words stand in the same roles. */
+function explainInOrder(a: Canonical, b: Canonical): Explanation {
   const [left, right] = [wishesOf(a), wishesOf(b)];
   const [mine, theirs] = [unmatched(left, right), unmatched(right, left)];
   if (mine.length > 0 || theirs.length > 0)
@@ -51,7 +65,7 @@ function wishesOf(canonical: Canonical): readonly Wish[] {
   if (known) return known;
   const wishes = sentencesOf(canonical.tokens).map(sentence => ({
     intent: sentence.intent,
-    structure: structureOf(sentence),
+    structure: structureOf(sentence, true),
   }));
   knownWishes.set(canonical, wishes);
   return wishes;
@@ -61,13 +75,6 @@ const termsIn = (wishes: readonly Wish[]): readonly Term[] =>
   wishes.flatMap(({ structure: { clauses } }) =>
     clauses.flatMap(({ chunks }) => chunks.flatMap(({ terms }) => terms)),
   );
-
-/** At most `maxQuoted` words, each in quotation marks. */
-export const quoted = (items: readonly string[]) =>
-  items
-    .slice(0, maxQuoted)
-    .map(item => `“${item}”`)
-    .join(', ') || 'nothing';
 
 /** Words of the first that are more frequent than in the second. */
 function unmatched(wishes: readonly Wish[], others: readonly Wish[]): readonly string[] {
@@ -187,19 +194,6 @@ function compounded({ head, chunks }: Clause): Clause {
     else done.push(chunk);
   }
   return { head, chunks: done };
-}
-
-function isSameForm(a: Term, b: Term, hasPast: boolean): boolean {
-  // "user" may be a variable and "User" a type.
-  const isWord = a.stem.endsWith('~') && !vocabulary().plain.has(a.stem);
-  if (isWord && a.raw.toLowerCase() === b.raw.toLowerCase() && a.raw !== b.raw) return false;
-  const forms = new Set([a.form, b.form]);
-  if (forms.size === 1) return true;
-  if (forms.has('ing')) return !forms.has('ed') && !forms.has('passive');
-  if (forms.has('passive')) return forms.has('ed');
-  // "did it fail" and "it failed", but not "fails" and "failed".
-  if (forms.has('ed')) return hasPast;
-  return !(forms.has('s') && forms.has('plain') && a.isDefinite && b.isDefinite);
 }
 
 function isSameFrame(a: Structure, b: Structure): boolean {

@@ -13,7 +13,7 @@ const code = /```|^(?:\t| {2,})\S|[{};][ \t]*$/m;
 
 /** Announces a request before a colon. */
 const announcement =
-  /^(?:(?:hi|hello|hey)(?: there)?\s*[,.!]\s*)?(?:(?:i have a )?(?:quick|short|small) question|i need (?:your|some) help|what i(?:'d|’d| would) like)\s*:\s*/i;
+  /^(?:(?:hi|hello|hey)(?: there)?\s*[,.!]\s*)?(?:(?:i have (?:a|one|another) |just |a |one |another |my |your )?(?:more )?(?:quick|short|small|simple|silly|stupid|little|brief)? ?(?:question|task|favou?r|one|thing)|(?:i have a|my)(?: \p{L}+)? request|(?:i need (?:your|some) )?help|what i(?:'d|’d| would) like|(?:please )?do me a favou?r)\s*:\s*/iu;
 
 /** Splits a prompt at the end of the request. */
 export function partsOf(text: string): Parts {
@@ -34,7 +34,7 @@ function collapsed(payload: string, asWritten: string): string {
 }
 
 /** Replaces typographic characters by those of a keyboard, and collapses blanks. */
-function plain(text: string): string {
+export function plain(text: string): string {
   return text
     .normalize('NFC')
     .replaceAll(/[\u200b\u2060\ufeff\u00ad]/g, '')
@@ -44,6 +44,11 @@ function plain(text: string): string {
     .replaceAll(/[\u2010\u2011\u2212]|(?<=\d)\u2013(?=\d)/g, '-')
     .replaceAll(/(?<=\d) ?\u00d7 ?(?=\d)/g, 'x')
     .replaceAll(/ ?[\u2013\u2014] ?/g, ' - ')
+    .replaceAll(/(?<![\d-])(\d{1,3})-(\d{1,3})(?![\d.-])/g, '$1 to $2')
+    .replaceAll(/(?<=\S) & (?=\S)/g, ' and ')
+    .replaceAll('\u2264', '<=')
+    .replaceAll('\u2265', '>=')
+    .replaceAll('\u2260', '!=')
     .replaceAll('\u2026', '...')
     .replaceAll(/[\u2192\u27f6]/g, '->')
     .trim();
@@ -58,21 +63,43 @@ const leads = [
   /^(?:please|pls|plz|kindly|bitte|por favor|s'il (?:te|vous) plaît)[,!]?\s+/i,
   /^i(?:'d| would) like you to /i,
   /^i (?:want|need) you to /i,
-  /^i was wondering (?:if|whether) you could (?:please |kindly )?/i,
+  /^(?:i was |i'm |i am |just )?wondering (?:if|whether) you (?:could|can|would) (?:please |kindly )?/i,
+  /^(?:dear|hi|hey|hello|good (?:morning|afternoon|evening)) (?:ai|assistant|bot|chatgpt|claude|copilot|team|folks|friend)\s*[,.!:-]+\s*/i,
+  /^if you (?:have|get|find) (?:a |some |any )?(?:minute|moment|second|sec|chance|time), /i,
+  /^when(?:ever)? you (?:have|get|find) (?:a |some |any )?(?:minute|moment|second|sec|chance|time), /i,
+  /^i(?:'d| would) (?:really |very much )?(?:appreciate it|be (?:glad|happy|grateful|thankful|delighted)|love it|like it) if you (?:could |would |can )?(?:please )?/i,
+  /^(?:it|that)(?:'d| would) be (?:really |very |so )?(?:great|nice|helpful|good|lovely|awesome|wonderful|amazing|kind|cool|fantastic|useful) if you (?:could |would |can )?(?:please )?/i,
+  /^(?:would|is|might) it be possible (?:for you )?to /i,
+  /^(?:can|could|may|might) i ask you to (?:please )?/i,
+  /^(?:please )?do me a favou?r,? (?:and )?/i,
+  /^(?:is there )?any chance (?:that )?you (?:could|can|would) /i,
+  /^(?:do you think|i was hoping|i'm hoping|i am hoping|i hope|maybe|perhaps)(?: that)? you (?:could|can|would|might) /i,
+  /^i(?:'d| would) (?:really )?(?:love|like|prefer|need) for you to /i,
+  /^i think (?:that )?you should /i,
+  /^thanks(?: (?:a lot|in advance))?(?: for (?:your help|helping)(?: me)?)?[!.,]+\s+/i,
+  /^(?:sorry (?:to bother you|for bothering you|to disturb you)|excuse me|pardon me)(?: again)?(?:,| but)+ /i,
+  /^(?:just (?:wondering|curious)|i(?:'m| am) (?:just )?curious|out of curiosity|may i ask|can i ask|could i ask|let me ask)[,:]? /i,
+  /^might you (?=\p{L}+ )/iu,
   /^(?:can|could|would|will) you (?:please|pls|kindly) /i,
 ];
 
 /** After "please", "can you" is a request with any verb. */
 const politeQuestion = /^(?:please|pls),? (?:can|could|would|will) you /i;
 const help = /^(?:help me|i need (?:your )?help) (?:to )?(\p{L}+)/iu;
-const question = /^(can|could|would) you (\p{L}+)/iu;
+const question = /^(can|could|would|will) you (\p{L}+)/iu;
 
 /** Thanks at the end. Most need punctuation before them, because a prompt may be about such words. */
 const trails = [
   /\s*[,.!?;-]\s*(?:many thanks|thanks|thank you|thx|ty|cheers|merci|gracias|danke)(?: (?:a lot|so much|very much|in advance|again|beaucoup|schön|im voraus))*[\s.!]*$/i,
-  /\s*[,.!?;]\s*i(?: would|'d)? (?:really )?appreciate (?:it|that)[\s.!]*$/i,
+  /\s*[,.!?;]\s*i(?: would|'d)? (?:really )?appreciate (?:it|that|your (?:help|time))[\s.!]*$/i,
+  /\s*[,.!?;-]\s*(?:many thanks|thanks|thank you)(?: so much| very much| a lot)? (?:for|in advance for) (?:your (?:help|time|support)|helping(?: me)?)[\s.!]*$/i,
+  /\s*,?\s*(?:please and thank you|pretty please)[\s.!]*$/i,
+  /\s*,?\s*(?:if it(?:'s| is) not too much (?:trouble|to ask|work)|at your earliest convenience)[\s.!?]*$/i,
+  /\s*,\s*(?:would|could|can|will) you\s*\?*$/i,
+  /(?<=[\p{L}.!?])\s*[\p{Extended_Pictographic}\ufe0f\u200d]+\s*$/u,
+  /\s+[:;]-?\)$/,
   /\s*,\s*if you (?:don't|do not) mind[\s.!?]*$/i,
-  /\s*[,.!;-]\s*(?:(?:that|it) would be (?:great|nice|helpful|awesome)|much appreciated|appreciate it|if (?:that's|that is) (?:ok|okay|possible)|if possible|if you can|when you (?:have time|get a chance))[\s.!]*$/i,
+  /\s*[,.!;-]\s*(?:(?:that|it) would be (?:great|nice|helpful|awesome)|much appreciated|appreciate it|if (?:that's|that is) (?:ok|okay|possible)|if possible|if you can|when(?:ever)? you (?:have|get|find) (?:a |some |any )?(?:minute|moment|time|chance))[\s.!]*$/i,
   /\s*,\s*(?:please|pls|plz|bitte|s'il (?:te|vous) plaît|svp|stp|por favor)[\s.!?]*$/i,
 ];
 const bareTrail = /\s+(?:please|pls|plz|s'il (?:te|vous) plaît|svp|stp|por favor)[\s.!?]*$/i;

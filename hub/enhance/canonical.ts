@@ -1,4 +1,4 @@
-import { partsOf, withoutFiller } from './canonical-text.ts';
+import { partsOf, plain, withoutFiller } from './canonical-text.ts';
 import { setBounded } from '#core';
 import { type Token, tokensOf } from './tokens.ts';
 import * as words from './words.ts';
@@ -36,7 +36,7 @@ const endings = [
 ] as const;
 
 /** Here 'd means "would"; elsewhere it may mean "had". */
-const wish = /\b(i|we|you)'d (?=like\b|love\b|prefer\b)/gi;
+const wish = /\b(i|we|you)'d (?=like\b|love\b|prefer\b|rather\b)/gi;
 
 /** A prompt is keyed, embedded and compared with several others: its form is remembered meanwhile. */
 const recent = new Map<string, Canonical>();
@@ -67,6 +67,9 @@ function readCanonical(prompt: string): Canonical {
     language,
   };
 }
+
+/** The tokens of an English text, with contractions expanded. */
+export const readTokens = (text: string): readonly Token[] => expanded(tokensOf(plain(text), true));
 
 /** Expands contractions and lowers the capitals at the beginning of sentences. */
 function expanded(tokens: readonly Token[]): readonly Token[] {

@@ -21,6 +21,7 @@ type Draft = {
   readonly intent: string;
   readonly clauses: { readonly head: string; readonly chunks: DraftChunk[] }[];
   readonly kinds: string[];
+  readonly isSorted: boolean;
   isDefinite: boolean;
   isPassive: boolean;
 };
@@ -46,10 +47,14 @@ const languages = wordSet(
   c++ c# lua julia matlab powershell sql zsh`,
 );
 
-/** Splits a sentence into clauses, and these at prepositions. */
-export function structureOf({ intent, lexemes: all }: Sentence): Structure {
+/**
+ * Splits a sentence into clauses, and these at prepositions. `isSorted`: what "and" joins has a fixed order,
+ * and "for" is "of".
+ */
+export function structureOf({ intent, lexemes: all }: Sentence, isSorted: boolean): Structure {
   const { lexemes, context } = withoutContext(all);
-  const draft: Draft = { intent, clauses: [], kinds: [], isDefinite: false, isPassive: false };
+  const flags = { isSorted, isDefinite: false, isPassive: false };
+  const draft: Draft = { intent, clauses: [], kinds: [], ...flags };
   openClause(draft, 'main');
   lexemes.forEach((lexeme, at) => {
     const [before, next, afterNext] = [lexemes[at - 1], lexemes[at + 1], lexemes[at + 2]];
@@ -65,7 +70,9 @@ export function structureOf({ intent, lexemes: all }: Sentence): Structure {
     .flatMap(activeOf)
     .map(({ head, chunks }) => ({
       head,
-      chunks: chunks.filter(chunk => chunk.head !== '' || chunk.terms.length > 0).map(sortedPairs),
+      chunks: chunks
+        .filter(chunk => chunk.head !== '' || chunk.terms.length > 0)
+        .map(chunk => (isSorted ? sortedPairs(chunk) : chunk)),
     }));
   return { clauses, context, kinds: draft.kinds.toSorted(), tense: tenseOf(all) };
 }
@@ -99,9 +106,13 @@ function openChunk(draft: Draft, head: string): true {
   return true;
 }
 
-function addTerm(draft: Draft, { lexeme, before }: Place): void {
+const unchanged = wordSet('run set put cut read split shut reset hit cast rerun overrun');
+
+function addTerm(draft: Draft, { lexeme, before, next }: Place): void {
   const isAction = isVerb(lexeme);
-  const form = draft.isPassive && lexeme.form === 'ed' ? 'passive' : lexeme.form;
+  const isPast = unchanged.has(lexeme.text) && (be.has(before?.text ?? '') || next?.text === 'by');
+  const written = isPast ? 'ed' : lexeme.form;
+  const form = draft.isPassive && written === 'ed' ? 'passive' : written;
   const isDefinite = draft.isDefinite && (!isAction || definite.has(before?.text ?? ''));
   termsOf(draft).push({ stem: lexeme.stem, form, raw: lexeme.raw, isVerb: isAction, isDefinite });
   if (form === 'passive') draft.isPassive = false;
@@ -212,7 +223,7 @@ function readDropped(draft: Draft, { lexeme: { text } }: Place): boolean {
 function readPreposition(draft: Draft, { lexeme: { text }, before, next }: Place): boolean {
   if (subordinators.has(text)) return openClause(draft, text === 'whether' ? 'if' : text);
   if (text === 'for' && /^(?:me|us)$/.test(next?.text ?? '')) return true;
-  const head = prepositions.get(text);
+  const head = text === 'for' && !draft.isSorted ? text : prepositions.get(text);
   // "is using" is a verb.
   if (head === undefined || (text === 'using' && be.has(before?.text ?? ''))) return false;
   return openChunk(draft, head);

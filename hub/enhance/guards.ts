@@ -1,5 +1,6 @@
-import { explainDifferences, quoted } from './alike.ts';
+import { explainDifferences } from './alike.ts';
 import { type Canonical, canonicalOf } from './canonical.ts';
+import { quoted } from './explanation.ts';
 import type { Kind, Token } from './tokens.ts';
 import * as words from './words.ts';
 

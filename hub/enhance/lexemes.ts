@@ -58,8 +58,7 @@ export function lexemesOf({ kind, text }: Token, next: Token | undefined): reado
     const { stem, form } = vocabulary().stem(lower);
     // "an A", "vitamin C"
     const isArticle = part === 'A' && next?.kind === 'word' && isNoun(next.text.toLowerCase());
-    const isLetter =
-      part.length === 1 && part !== lower && part !== 'I' && next !== undefined && !isArticle;
+    const isLetter = part.length === 1 && part !== lower && part !== 'I' && !isArticle;
     const isWritten = isLetter || methods.has(part);
     return { kind, text: isWritten ? part : lower, stem: isWritten ? part : stem, form, raw: part };
   });

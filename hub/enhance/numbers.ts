@@ -1,4 +1,4 @@
-import { numerals, units } from './words.ts';
+import { numerals, units, wordSet } from './words.ts';
 
 const zeros: ReadonlyMap<string, string> = new Map([
   ['hundred', '00'],
@@ -26,6 +26,10 @@ export function amountOf(before: string, word: string): string | undefined {
   return unit && isUnit ? count + unit : undefined;
 }
 
+const versionSuffixes = wordSet(
+  'alpha beta preview canary nightly snapshot final next stable alpine slim bullseye bookworm jammy focal',
+);
+
 /** Splits compounds that begin with a number: "two-page" into 2 and "page", "3-day" is 3d. */
 export function compoundOf(
   text: string,
@@ -38,8 +42,9 @@ export function compoundOf(
   if (!number) return undefined;
   const amount = amountOf(lower === 'one' ? 'one' : number, head);
   if (amount) return { amount, others: rest };
-  // "5-rc" is a version.
-  return isDigits ? undefined : { amount: number, others: [head, ...rest] };
+  // "5-rc" and "18-alpine" are versions.
+  const isVersion = isDigits && (head.length < 4 || versionSuffixes.has(head));
+  return isVersion ? undefined : { amount: number, others: [head, ...rest] };
 }
 
 /** A number as written in one piece, without separators of thousands, its unit in normalized spelling. */

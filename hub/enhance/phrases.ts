@@ -17,6 +17,12 @@ export type Vocabulary = {
   /** Stems of words whose case does not matter. */
   readonly plain: ReadonlySet<string>;
   readonly stem: (word: string) => Stem;
+  /** Stems of words that add nothing. */
+  readonly neutral: ReadonlySet<string>;
+  /** Words that only one of two prompts may have. */
+  readonly light: ReadonlySet<string>;
+  /** Numbers of the rows of words that are nearly synonyms, by stem. */
+  readonly near: ReadonlyMap<string, readonly number[]>;
 };
 
 /** Words without forms. */
@@ -80,7 +86,25 @@ export function parseVocabulary(text: string): Vocabulary {
   ]);
   const rewrites = lines('rewrites').flatMap(named);
   const groups = [...rewrites, ...lines('words').flatMap(grouped), ...verbGroups];
+  const called = new Map(
+    groups.flatMap(({ name, stems: [first = '', ...others] }) =>
+      others.length === 0 ? [[first, name] as const] : [],
+    ),
+  );
+  /** The name of a word's group, else its stem. */
+  const names = new Set(groups.map(({ name }) => name));
+  const nameOf = (word: string) =>
+    names.has(word) ? word : (called.get(stem(word).stem) ?? stem(word).stem);
+  const near = Map.groupBy(
+    lines('near')
+      .flatMap(line => line.split('|'))
+      .flatMap((row, number) => wordsOf(row).map(word => ({ name: nameOf(word), number }))),
+    ({ name }) => name,
+  );
   return {
+    neutral: new Set(lines('neutral').flatMap(row => wordsOf(row).map(nameOf))),
+    light: new Set(lines('light').flatMap(wordsOf)),
+    near: new Map([...near].map(([name, rows]) => [name, rows.map(({ number }) => number)])),
     leads: byFirst(lines('leads').flatMap(line => phrasesOf('lead', line))),
     intents: byFirst(lines('intents').flatMap(named)),
     groups: byFirst(groups),

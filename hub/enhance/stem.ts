@@ -34,7 +34,7 @@ function basesOf(word: string): readonly [readonly string[], Form] {
 /** "planned" is of "plan", "planed" of "plane", "called" of "call". */
 function verbsOf(base: string): readonly string[] {
   const single = base.replace(/([^aeiou])\1$/, '$1');
-  if (single !== base) return /(?:ll|ss|ff|zz)$/.test(base) ? [base, single] : [single, base];
+  if (single !== base) return /(?:ll|ss|ff|zz|dd)$/.test(base) ? [base, single] : [single, base];
   const endsShort =
     /(?:^|[^aeiou])[aeiouy][^aeiouwxy]$/.test(base) && /^[^aeiou]*[aeiouy]+[^aeiou]+$/.test(base);
   return endsShort || /(?:at|iz|bl|dl|tl|gl|pl|rg|rs|ns|v|uc|ac|ic|us)$/.test(base)

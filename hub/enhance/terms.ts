@@ -33,11 +33,26 @@ export function sentencesOf(tokens: readonly Token[]): readonly Sentence[] {
   return sentences;
 }
 
-function sentenceOf(tokens: readonly Token[], mark: string): Sentence {
-  const lexemes = activeVoice(tokens.flatMap((token, at) => lexemesOf(token, tokens[at + 1])));
-  const { intent, rest } = withoutIntent(withoutLeads(lexemes));
+/** What one sentence asks for. `mark`: the punctuation behind it. */
+export function sentenceOf(tokens: readonly Token[], mark: string): Sentence {
+  const lexemes = activeVoice(
+    withRelative(tokens.flatMap((token, at) => lexemesOf(token, tokens[at + 1]))),
+  );
+  const request = withoutLeads(lexemes);
+  const { intent, rest } = withoutIntent(request);
+  const [first, second, ...others] = rest;
+  // "on which port does it listen"
+  if (
+    intent === '' &&
+    first &&
+    prepositions.has(first.text) &&
+    /^(?:which|what)$/.test(second?.text ?? '')
+  )
+    return { intent: 'which', lexemes: grouped([first, ...others]) };
+  // "can you tell me the size"
+  const isThing = request.length < lexemes.length && articles.has(first?.text ?? '');
   const isAsked =
-    intent === '' && mark.includes('?') && !vocabulary().verbs.has(rest[0]?.stem ?? '');
+    intent === '' && mark.includes('?') && !isThing && !vocabulary().verbs.has(first?.stem ?? '');
   return { intent: isAsked ? 'whether' : intent, lexemes: grouped(withLateNot(rest)) };
 }
 
@@ -49,10 +64,39 @@ function withLateNot(lexemes: readonly Lexeme[]): readonly Lexeme[] {
   if (lexemes[1]?.text !== 'not' || !auxiliary.test(lexemes[0]?.text ?? '')) return lexemes;
   const { verbs } = vocabulary();
   const isVerb = ({ form, stem }: Lexeme) => form === 'ing' || form === 'ed' || verbs.has(stem);
-  const verb = lexemes.findIndex((lexeme, at) => at > 2 && isVerb(lexeme));
+  const participle = lexemes.findIndex(
+    ({ form }, at) => at > 2 && (form === 'ing' || form === 'ed'),
+  );
+  const verb =
+    participle > 0 ? participle : lexemes.findIndex((lexeme, at) => at > 2 && isVerb(lexeme));
   const [auxiliaryVerb, not, ...rest] = lexemes;
   if (verb < 0 || !auxiliaryVerb || !not) return lexemes;
   return [auxiliaryVerb, ...rest.toSpliced(verb - 2, 0, not)];
+}
+
+/** "the process the file was locked by" and "by which the file was locked" as "the process that locked the file". */
+function withRelative(lexemes: readonly Lexeme[]): readonly Lexeme[] {
+  const isWhom = (lexeme: Lexeme | undefined) => /^(?:which|whom)$/.test(lexeme?.text ?? '');
+  const by = lexemes.findLastIndex(
+    ({ text }, at) =>
+      text === 'by' && at > 0 && (at === lexemes.length - 1 || isWhom(lexemes[at + 1])),
+  );
+  if (by < 0) return lexemes;
+  const isLate = by === lexemes.length - 1;
+  const verb = isLate ? by - 1 : lexemes.length - 1;
+  const action = lexemes[verb];
+  const be = verb - 1;
+  const begin = isLate
+    ? lexemes.findLastIndex(({ text }, at) => at < be && (articles.has(text) || definite.has(text)))
+    : by + 2;
+  const isPassive = action?.form === 'ed' && /^(?:is|are|was|were)$/.test(lexemes[be]?.text ?? '');
+  if (!isPassive || begin < 2 || begin >= be) return lexemes;
+  return [
+    ...lexemes.slice(0, isLate ? begin : by),
+    wordLexeme('that'),
+    action,
+    ...lexemes.slice(begin, be),
+  ];
 }
 
 /** "how should passwords be stored" as "how should i store passwords". */
@@ -211,6 +255,10 @@ function withoutIntent(lexemes: readonly Lexeme[]): {
   return { intent: phrase.name, rest: [...before, ...slot, ...compared] };
 }
 
+/** "about 5", but not "about us". */
+const isAmount = (lexemes: readonly Lexeme[], { phrase, end }: Match): boolean =>
+  phrase.name !== 'approximately' || lexemes[end]?.kind === 'number';
+
 /** Replaces phrases by the names of their groups. What a slot holds follows the name. */
 function grouped(lexemes: readonly Lexeme[]): readonly Lexeme[] {
   const { groups } = vocabulary();
@@ -219,7 +267,10 @@ function grouped(lexemes: readonly Lexeme[]): readonly Lexeme[] {
   for (let at = 0; at < left.length; at++) {
     const lexeme = left[at];
     if (!lexeme) break;
-    const found = lexeme.kind === 'stop' ? undefined : phraseAt(left, at, groups);
+    const found =
+      lexeme.kind === 'stop'
+        ? undefined
+        : phraseAt(left, at, groups, match => isAmount(left, match));
     if (!found) {
       done.push(lexeme);
       continue;

@@ -32,20 +32,26 @@ export function tokensOf(text: string, isEnglish: boolean): readonly Token[] {
   const found = [...text.matchAll(pieces)].map(({ groups = {} }) => groups);
   const isMixed = mixedNames(found);
   const tokens: Token[] = [];
-  for (const groups of found) {
+  for (const [at, groups] of found.entries()) {
     const token = tokenOf(groups, isEnglish, isMixed);
     const before = tokens.at(-1);
     const isCounted = before?.kind === 'number' || ones.has(before?.text ?? '');
     const amount = before && isCounted && amountOf(before.text, groups['word'] ?? token.text);
     const compound =
       token.text.includes('-') && !groups['path'] ? compoundOf(token.text) : undefined;
-    if (amount) tokens[tokens.length - 1] = { kind: 'number', text: amount };
+    const [, times] = /^(\d+)x$/.exec(token.text) ?? [];
+    const count = token.text.toLowerCase() === 'twice' ? '2' : times;
+    if (count !== undefined)
+      tokens.push({ kind: 'number', text: count }, { kind: 'word', text: 'times' });
+    else if (amount) tokens[tokens.length - 1] = { kind: 'number', text: amount };
     else if (compound)
       tokens.push(
         { kind: 'number', text: compound.amount },
         ...compound.others.map(text => ({ kind: 'word', text }) as const),
       );
     else tokens.push(token);
+    if (/[\w/]\.$/.test(groups['path'] ?? '') && at < found.length - 1)
+      tokens.push({ kind: 'stop', text: '.' });
   }
   return tokens;
 }

@@ -65,6 +65,17 @@ export const requests =
   rename reorder rephrase replace reply review rewrite run save scan schedule search set shorten show
   simplify solve sort speed split start stop style suggest summarise summarize support test tidy trace
   translate turn undo update upgrade use validate verify walk wrap write
+  adapt adjust allow announce append ask assign attach avoid bring brainstorm capture categorize center check
+  choose close collect come compile compose condense connect cover cut decide deduplicate demonstrate detail diagnose
+  disconnect dockerize download edit embed enable encode encrypt ensure enter escape examine expand explore expose
+  filter flatten follow gather guide hide highlight illustrate increase initialize inform instrument introduce invite
+  join label launch leave limit link load lock look lower make map mark match mention minify mount normalize notify
+  number order outline override pack paraphrase patch pick plot point polish prefer prevent profile proofread protect
+  publish quit raise rank rate recap reconnect record redirect refine refresh register reject remind render repeat
+  report request require reset resize resolve respond restart restore restrict retry return reuse revert revise rotate
+  round sample scaffold scale scan secure select send serialize serve share sign sketch skip specify spell spot squash
+  stash state store strip structure submit swap switch teach test throttle throw tighten toggle transform trigger trim
+  troubleshoot truncate unify upload visualize wait warn watch work
   erkläre schreibe erstelle zeige übersetze füge behebe prüfe fasse liste lösche baue benenne
   explique écris corrige crée montre traduis convertis ajoute supprime génère
   explica escribe corrige crea muestra traduce convierte añade genera`);
@@ -72,7 +83,8 @@ export const requests =
 /** "Can you explain" is a request, while "can you rename a column" may be a question. */
 export const talk =
   wordSet(`explain describe show give help review summarize summarise tell walk rewrite
-  refactor simplify improve debug clean fix check look optimize optimise`);
+  refactor simplify improve debug clean fix check look optimize optimise generate draft compose
+  proofread rephrase reword paraphrase translate brainstorm suggest recommend propose outline shorten`);
 
 /** Verbs with which "could you" is a request. */
 export const asked = new Set([

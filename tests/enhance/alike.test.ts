@@ -10,7 +10,7 @@ test.for([
   ['wie nutze ich node', 'Wie nutze ich Node', 'alike', 'the same words, apart from capitals'],
   ['Fix it', 'Wrap it', 'unexplained', 'not explained: “fix” and “wrap”'],
   ['Delete a branch', 'How do I delete a branch?', 'unexplained', '“do” and “howto”'],
-  ['Fix it. Run it', 'Fix it, run it', 'unexplained', 'another number of sentences'],
+  ['Fix it. Run it', 'Fix it, run it', 'alike', 'the same request in other words'],
   ['Explain this: a', 'Explain this: b', 'unexplained', 'the same request about another text'],
   ['Rename the tag', 'Rename the tags', 'unexplained', '“tag” and “tags”'],
   ['Is the app up?', 'Was the app up?', 'unexplained', 'another tense or another kind of thing'],

@@ -4,7 +4,8 @@ import { canonicalOf } from '../../hub/enhance/canonical.ts';
 import { structureOf } from '../../hub/enhance/clauses.ts';
 import { sentencesOf } from '../../hub/enhance/terms.ts';
 
-const structures = (text: string) => sentencesOf(canonicalOf(text).tokens).map(structureOf);
+const structures = (text: string) =>
+  sentencesOf(canonicalOf(text).tokens).map(sentence => structureOf(sentence, true));
 const read = (text: string) =>
   structures(text).flatMap(({ clauses }) =>
     clauses.map(({ head, chunks }) => {

@@ -1,0 +1,54 @@
+import { type Explanation, quoted } from './explanation.ts';
+import { leftOver, repeatedNouns } from './left-over.ts';
+import { compoundsOf, moved } from './moves.ts';
+import { misplaced } from './placement.ts';
+import { type Side, pairsOf } from './spot-pairs.ts';
+import type { Spot, Spots } from './spots.ts';
+import { isSameForm } from './term-forms.ts';
+
+/**
+ * Explains differences as far as every word has a counterpart or adds nothing, and only whole parts stand elsewhere:
+ * clauses, items of a list, words with their preposition.
+ */
+export function alignSpots(a: Spots, b: Spots): Explanation {
+  const pairs = pairsOf(a.spots, b.spots);
+  const left: Side = { spots: a.spots, others: b.spots, pairs };
+  const inverse = new Map([...pairs].map(([one, other]) => [other, one]));
+  const right: Side = { spots: b.spots, others: a.spots, pairs: inverse };
+  const [mine, theirs] = [leftOver(left), leftOver(right)];
+  if (mine.length > 0 || theirs.length > 0)
+    return unexplained(`not explained: ${listed(mine)} and ${listed(theirs)}`);
+  const [repeated, others] = [repeatedNouns(left), repeatedNouns(right)];
+  if (repeated.length > 0 && others.length > 0)
+    return unexplained(`only one of them repeats ${listed([...repeated, ...others])}`);
+  if (!isSameFrame(a, b)) return unexplained('another tense, kind of thing or choice');
+  const form = [...pairs].find(([one, other]) => !fits(a, b, a.spots[one], b.spots[other]));
+  if (form)
+    return unexplained(`“${a.spots[form[0]]?.raw}” and “${b.spots[form[1]]?.raw}” in other forms`);
+  const isSequence = a.isSequence || b.isSequence;
+  const compounds = compoundsOf(left, right, isSequence);
+  const counterparts = new Set([...compounds.words].map(at => pairs.get(at) ?? -1));
+  const word =
+    misplaced(left, compounds.words) ??
+    misplaced(right, counterparts) ??
+    moved(left, right, compounds, isSequence) ??
+    moved(right, left, compoundsOf(right, left, isSequence), isSequence);
+  return word
+    ? { kind: 'unexplained', why: `“${word.raw}” stands elsewhere` }
+    : { kind: 'alike', why: 'the same request in other words' };
+}
+
+const listed = (spots: readonly Spot[]) => quoted(spots.map(({ raw }) => raw));
+const unexplained = (why: string): Explanation => ({ kind: 'unexplained', why });
+
+function isSameFrame(a: Spots, b: Spots): boolean {
+  if (a.tense && b.tense && a.tense !== b.tense) return false;
+  if (a.negations !== b.negations || a.conjunctions.join() !== b.conjunctions.join()) return false;
+  if (a.alternatives !== b.alternatives || a.context.join() !== b.context.join()) return false;
+  return !a.kinds.length || !b.kinds.length || a.kinds.join() === b.kinds.join();
+}
+
+function fits(a: Spots, b: Spots, one: Spot | undefined, other: Spot | undefined): boolean {
+  if (!one || !other || one.stem !== other.stem) return true;
+  return isSameForm(one, other, a.tense === 'past' || b.tense === 'past');
+}

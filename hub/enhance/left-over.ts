@@ -1,0 +1,97 @@
+import { vocabulary } from './phrases.ts';
+import type { Side } from './spot-pairs.ts';
+import type { Spot } from './spots.ts';
+import { wordSet } from './words.ts';
+
+/** Spots without a counterpart that add something to the request. */
+export function leftOver(side: Side): readonly Spot[] {
+  return side.spots.filter(
+    (spot, at) => !side.pairs.has(at) && !isNeutral(side, spot, at) && !isRepeated(side, spot),
+  );
+}
+
+export const repeatedNouns = (side: Side): readonly Spot[] =>
+  side.spots.filter(
+    (spot, at) => !side.pairs.has(at) && !isNeutral(side, spot, at) && isRepeated(side, spot),
+  );
+
+/** Whether the other prompt has a noun at another place: it may have a pronoun here. */
+function isRepeated({ spots, pairs }: Side, { stem, isVerb, isNegated }: Spot): boolean {
+  if (isVerb || isNegated || /^(?:number|sign) /.test(stem)) return false;
+  return spots.some((item, at) => item.stem === stem && !item.isNegated && pairs.has(at));
+}
+
+/** Whether a word without a counterpart adds nothing. */
+function isNeutral({ spots, others, pairs }: Side, spot: Spot, at: number): boolean {
+  if (spot.isNegated) return false;
+  // "in 1 sentence" and "in one sentence"
+  if (singles.has(spot.stem) && others.some(({ stem }) => singles.has(stem))) return true;
+  if (spot.isAsk && isPlainAsk({ spots, others, pairs }, spot)) return true;
+  if (vocabulary().neutral.has(spot.stem) || vocabulary().light.has(spot.raw.toLowerCase()))
+    return true;
+  if (isLightVerb({ spots, others, pairs }, at)) return true;
+  const next = spots[at + 1];
+  const other = others[pairs.get(at + 1) ?? -1];
+  // "any mistakes" and "mistakes"
+  if (spot.stem === 'any') return next?.form === 's' && other?.form === 's';
+  const isNamed = [next, spots[at + 2]].some(item =>
+    /^(?:path|identifier) /.test(item?.stem ?? ''),
+  );
+  if (isNamed && namedKinds.has(spot.stem)) return true;
+  // "suggest a title" and "what would be a good title"
+  const isWished = spots.findLast(({ isAsk, part }) => isAsk && part === spot.part)?.stem ?? '';
+  if (spot.stem === 'good~' && wishes.has(isWished)) return true;
+  // "a PDF file" and "a PDF"
+  return spots[at - 1]?.stem === spots[at - 1]?.raw.toLowerCase() && formatKinds.has(spot.stem);
+}
+
+const makers = wordSet('=create addto write~ =setup add~ perform~ =do do =run give~');
+
+/** "add validation to the form" and "validate the form" */
+function isLightVerb(side: Side, at: number): boolean {
+  return makers.has(side.spots[at]?.stem ?? '') && isDerived(side, at + 1);
+}
+
+/** Whether a noun has a verb as its counterpart, or the other way round. */
+export function isDerived({ spots, others, pairs }: Side, at: number): boolean {
+  const [spot, other] = [spots[at], others[pairs.get(at) ?? -1]];
+  return (
+    spot !== undefined &&
+    other !== undefined &&
+    spot.stem !== other.stem &&
+    !spot.isVerb &&
+    other.isVerb
+  );
+}
+
+const namedKinds = wordSet('endpoint~ =endpoint route~ =route page~ file~ function module~');
+const formatKinds = new Set([
+  'file~',
+  'language~',
+  'library~',
+  'framework~',
+  'database',
+  'tool~',
+  'format~',
+  '=format',
+  '=library',
+  '=tool',
+]);
+
+/** "Write a cover letter" and "Cover letter": a verb of writing or showing, and no verb in the other prompt. */
+function isPlainAsk({ spots, others, pairs }: Side, { stem, part }: Spot): boolean {
+  if (!plainAsks.has(stem)) return false;
+  const found = [...pairs].filter(([one]) => spots[one]?.part === part);
+  const parts = new Set(found.map(([, other]) => others[other]?.part));
+  return (
+    found.length > 0 &&
+    !others.some(({ part: other, isAsk }) => isAsk && parts.has(other)) &&
+    !others.some(
+      ({ part: other, isVerb }, at) => isVerb && parts.has(other) && others[at - 1]?.part !== other,
+    )
+  );
+}
+
+const wishes = wordSet('?what =suggest');
+const singles = new Set(['number 1', 'one', 'single~']);
+const plainAsks = wordSet('=create =show ?what =suggest ?want');

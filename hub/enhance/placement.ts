@@ -1,0 +1,75 @@
+import { isDerived } from './left-over.ts';
+import type { Side } from './spot-pairs.ts';
+import type { Spot } from './spots.ts';
+import { rowsOf, wordSet } from './words.ts';
+
+/** Prepositions of words that may also stand before their noun. */
+export const compoundPrepositions = wordSet('of for in with about');
+
+/** Prepositions that may stand for each other where only one differs. */
+const samePrepositions = new Set(
+  rowsOf(
+    `in of | of with | for in | for with | about for | for to | in about | about of | in with | as to | by with | of to | in to | from of | from in`,
+  ).map(pair => pair.toSorted().join(' ')),
+);
+const maxOtherPrepositions = 1;
+
+/** A word with another preposition or conjunction before it than its counterpart. */
+export function misplaced(
+  { spots, others, pairs }: Side,
+  compounds: ReadonlySet<number>,
+): Spot | undefined {
+  const differing = new Set<string>();
+  return spots.find((spot, at) => {
+    const other = others[pairs.get(at) ?? -1];
+    if (!other) return false;
+    const begins = beginning({ spots, others, pairs }, at);
+    if (begins === 'clause' && !isSameClause(spot, other)) return true;
+    const isFirst = begins !== undefined && begins !== 'item';
+    if (!isFirst || spot.preposition === other.preposition) return false;
+    if (spot.preposition === '' || compounds.has(at)) return false;
+    if (isDerived({ spots, others, pairs }, at - 1) && /^(?:of|for|to|in)$/.test(spot.preposition))
+      return false;
+    if (isBesideHave(others, pairs.get(at) ?? -1) && compoundPrepositions.has(spot.preposition))
+      return false;
+    const pair = [spot.preposition, other.preposition];
+    // "from in to of" and "from of to in" are no synonyms.
+    const isTurned = differing.has(pair.toReversed().join(' '));
+    differing.add(pair.join(' '));
+    const sorted = pair.toSorted().join(' ');
+    const count = [...differing].filter(item => !/^(?:for of|of for)$/.test(item)).length;
+    if (isTurned || count > maxOtherPrepositions) return true;
+    return sorted !== 'for of' && !samePrepositions.has(sorted);
+  });
+}
+
+/** "the project has issues" as "issues of the project", "use zod" as "with zod". */
+export const isBesideHave = (spots: readonly Spot[], at: number): boolean =>
+  [spots[at - 1], spots[at + 1]].some(spot => spot !== undefined && isHave(spot));
+const isHave = ({ stem }: Spot): boolean => /^(?:ha(?:ve|s|d)~?|having~|=use)$/.test(stem);
+
+export const freeClauses = wordSet('main rel so');
+
+export const isSameClause = (a: Spot, b: Spot): boolean =>
+  a.clauseHead === b.clauseHead || freeClauses.has(a.clauseHead);
+
+/** What begins at a spot, or between it and the last matched spot before it. */
+export function beginning({ spots, pairs }: Side, at: number): Spot['begins'] {
+  let begins: Spot['begins'];
+  for (let place = at; place >= 0; place--) {
+    const spot = spots[place];
+    if (!spot || (place < at && pairs.has(place))) break;
+    if (spot.begins === 'clause' || (place < at && isHave(spot))) return 'clause';
+    begins ??= spot.begins;
+  }
+  return begins;
+}
+
+/** What begins at a spot; `object`: something behind a verb. */
+export function placeOf(side: Side, at: number): Spot['begins'] | 'object' {
+  const begins = beginning(side, at);
+  if (begins) return begins;
+  const last = side.spots.findLastIndex((_, place) => place < at && side.pairs.has(place));
+  if (last < 0) return 'clause';
+  return side.spots[last]?.isVerb ? 'object' : undefined;
+}

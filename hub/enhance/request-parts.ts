@@ -1,0 +1,151 @@
+import { type Lexeme, prepositions, subordinators, wordLexeme } from './lexemes.ts';
+import { closed, vocabulary } from './phrases.ts';
+import { type Sentence, sentenceOf } from './terms.ts';
+import type { Token } from './tokens.ts';
+import { requests, wordSet } from './words.ts';
+
+/** Splits a prompt into sentences, and these at commas and "and" before the verb of another request. */
+export function requestsOf(tokens: readonly Token[]): readonly Sentence[] {
+  const sentences: Sentence[] = [];
+  let part: Token[] = [];
+  let isRequest = false;
+  const close = (mark: string) => {
+    if (part.some(({ kind }) => kind !== 'stop')) sentences.push(readRequest(part, mark));
+    part = [];
+  };
+  tokens.forEach((token, at) => {
+    // "A: reads, B: writes"
+    const isLabel = token.text === ':' && part.length <= 3 && !isRequest;
+    if (token.kind === 'stop' && /[.?!;:]/.test(token.text))
+      return isLabel ? undefined : close(token.text);
+    if (part.length === 0) isRequest = beginsRequest(tokens, at);
+    const isJoint = token.text === ',' || token.text === 'and' || token.text === '-';
+    if (isJoint && !isIntroduction(part) && (isRequest || token.text === ','))
+      if (beginsRequest(tokens, at + 1)) return close(',');
+    if (isJoint && !isRequest && beginsStatement(tokens, at + 1)) return close(',');
+    part.push(token);
+  });
+  close('');
+  return sentences;
+}
+
+const readRequest = (tokens: readonly Token[], mark: string): Sentence =>
+  asFinding(withEarlyAdjective(asCommand(sentenceOf(withLateParts(tokens), mark), mark)));
+
+const be = wordSet('is are was were');
+
+/** "containers that are running" and "which containers are running" as "running containers". */
+function withEarlyAdjective(sentence: Sentence): Sentence {
+  const { intent, lexemes } = sentence;
+  const at = lexemes.length - 2;
+  const adjective = lexemes.at(-1);
+  const isRelative = /^(?:that|which)$/.test(lexemes[at - 1]?.text ?? '');
+  const isShort = intent === 'whichlist' && at >= 0;
+  if (isShort && adjective && isSubject(lexemes.slice(0, -1)))
+    return { intent, lexemes: [adjective, ...lexemes.slice(0, -1)] };
+  const isPredicate =
+    intent === 'which' && lexemes.slice(0, at).every(({ kind }) => kind !== 'stop');
+  if (!adjective || !be.has(lexemes[at]?.text ?? '') || !(isRelative || isPredicate))
+    return sentence;
+  const end = isRelative ? at - 1 : at;
+  const isOutside = ({ kind, text, stem, form }: Lexeme) =>
+    kind === 'stop' || closed.has(text) || (form === 'plain' && vocabulary().verbs.has(stem));
+  const begin = lexemes.findLastIndex((lexeme, place) => place < end && isOutside(lexeme)) + 1;
+  if (begin >= end || adjective.kind !== 'word' || closed.has(adjective.text)) return sentence;
+  return {
+    intent,
+    lexemes: [...lexemes.slice(0, begin), adjective, ...lexemes.slice(begin, end)],
+  };
+}
+
+const isSubject = (lexemes: readonly Lexeme[]): boolean =>
+  lexemes.every(({ kind, text }) => kind !== 'stop' && !closed.has(text));
+
+/** "do not use tabs" is no question. */
+function asCommand(sentence: Sentence, mark: string): Sentence {
+  const [first, second] = sentence.lexemes;
+  const isCommand = first?.text === 'do' && second?.text === 'not' && !mark.includes('?');
+  if (isCommand) return { ...sentence, intent: '' };
+  const isThere = be.has(first?.text ?? '') && second?.text === 'there';
+  return isThere && sentence.intent === 'whether' ? { ...sentence, intent: 'there' } : sentence;
+}
+
+const objects = wordSet('a an the this these my our all every what how why');
+const movable = wordSet('to in by from as with using');
+
+/** "sort by date the list" as "sort the list by date". */
+function withLateParts(tokens: readonly Token[]): readonly Token[] {
+  const [verb, ...others] = tokens
+    .filter(({ kind }) => kind !== 'stop')
+    .map(({ text }) => text.toLowerCase());
+  const isMe = others[0] === 'me' || others[0] === 'us';
+  const begin = isMe ? 2 : 1;
+  const words = tokens.filter(({ kind, text }) => kind !== 'stop' || text !== ',');
+  const object = words.findIndex(
+    ({ text }, at) => at > begin + 1 && objects.has(text.toLowerCase()),
+  );
+  const last = words[object - 1]?.text ?? '';
+  const isLate =
+    requests.has(verb ?? '') &&
+    movable.has(words[begin]?.text ?? '') &&
+    object > 0 &&
+    !prepositions.has(last) &&
+    last !== 'and' &&
+    last !== 'or';
+  return isLate
+    ? [...words.slice(0, begin), ...words.slice(object), ...words.slice(begin, object)]
+    : tokens;
+}
+
+const searching = /^(?:search|check|scan|review|inspect|examine)$/;
+
+/** "check this code for bugs" as "find bugs in this code". */
+function asFinding(sentence: Sentence): Sentence {
+  const { intent, lexemes } = sentence;
+  const at = lexemes.findIndex(({ text }) => text === 'for');
+  const [verb, ...place] = lexemes.slice(0, Math.max(at, 0));
+  const isSearch = intent === '' && verb !== undefined && searching.test(verb.raw.toLowerCase());
+  const [found, rest] = [lexemes.slice(at + 1), place.some(({ kind }) => kind === 'stop')];
+  if (!isSearch || rest || place.length === 0 || found.length === 0) return sentence;
+  return { intent: 'find', lexemes: [...found, wordLexeme('in'), ...place] };
+}
+
+/** "In Python", before the comma. */
+function isIntroduction([first, ...others]: readonly Token[]): boolean {
+  const text = first?.text.toLowerCase() ?? '';
+  return (
+    (prepositions.has(text) || subordinators.has(text)) &&
+    !others.some(({ text: mark }) => mark === ',')
+  );
+}
+
+const openers = wordSet('please then also kindly and but now');
+const maxIntroduction = 7;
+const askers = wordSet('how what why where can could');
+
+/** Whether a verb of a request stands here. */
+function beginsRequest(tokens: readonly Token[], start: number): boolean {
+  let at = start;
+  while (openers.has(tokens[at]?.text.toLowerCase() ?? '')) at++;
+  const [token, next] = [tokens[at], tokens[at + 1]];
+  if (token?.kind !== 'word' || !next || next.kind === 'stop' || next.text === 'and') return false;
+  const word = token.text.toLowerCase();
+  const comma = tokens.slice(at, at + maxIntroduction).findIndex(({ text }) => text === ',');
+  if (prepositions.has(word) && comma > 0) return beginsRequest(tokens, at + comma + 1);
+  return requests.has(word) || (tokens[start - 1]?.text === ',' && askers.has(word));
+}
+
+const predicates = wordSet('is are was were has have had should must will can does do');
+const maxSubject = 5;
+
+/** Whether a subject with an auxiliary verb stands here. */
+function beginsStatement(tokens: readonly Token[], start: number): boolean {
+  const words = tokens.slice(start, start + maxSubject);
+  const at = words.findIndex(({ text }) => predicates.has(text));
+  return (
+    at > 0 &&
+    words
+      .slice(0, at)
+      .every(({ kind, text }) => kind !== 'stop' && !prepositions.has(text) && text !== 'and')
+  );
+}

@@ -1,0 +1,117 @@
+import { vocabulary } from './phrases.ts';
+import type { Spot } from './spots.ts';
+import { rowsOf } from './words.ts';
+
+/** Index of the counterpart in the other prompt, for each matched spot. */
+export type Pairs = ReadonlyMap<number, number>;
+
+/** One of two prompts, with what it has in common with the other one. */
+export type Side = {
+  readonly spots: readonly Spot[];
+  readonly others: readonly Spot[];
+  readonly pairs: Pairs;
+};
+
+const keyOf = ({ stem, isNegated }: Spot) => (isNegated ? `not ${stem}` : stem);
+
+/** Gives each spot its counterpart: the one with the most similar neighbours. */
+export function pairsOf(spots: readonly Spot[], others: readonly Spot[]): Pairs {
+  const pairs = new Map<number, number>();
+  const taken = new Set<number>();
+  const { neutral } = vocabulary();
+  const isHeavy = ({ stem, isNegated }: Spot) => isNegated || !neutral.has(stem);
+  const placesOf = (list: readonly Spot[]) =>
+    Map.groupBy(
+      [...list.keys()].filter(at => isHeavy(list[at] ?? missing)),
+      at => keyOf(list[at] ?? missing),
+    );
+  const places = placesOf(others);
+  for (const [key, mine] of placesOf(spots)) {
+    const theirs = places.get(key) ?? [];
+    const choices = mine
+      .flatMap(one =>
+        theirs.map(other => ({ one, other, score: similarity(spots, one, others, other) })),
+      )
+      .toSorted((x, y) => y.score - x.score);
+    for (const { one, other } of choices) {
+      if (pairs.has(one) || taken.has(other)) continue;
+      pairs.set(one, other);
+      taken.add(other);
+    }
+  }
+  for (const [one, spot] of spots.entries()) {
+    if (pairs.has(one)) continue;
+    if (!isHeavy(spot)) continue;
+    const other = others.findIndex(
+      (item, at) => !taken.has(at) && isHeavy(item) && isNear(spot, item),
+    );
+    if (other < 0) continue;
+    pairs.set(one, other);
+    taken.add(other);
+  }
+  return pairs;
+}
+
+const missing: Spot = {
+  stem: '',
+  form: 'plain',
+  raw: '',
+  isVerb: false,
+  isDefinite: false,
+  isAsk: false,
+  isNegated: false,
+  preposition: '',
+  begins: undefined,
+  clauseHead: '',
+  clause: -1,
+  part: -1,
+};
+
+const verbBefore = (spots: readonly Spot[], at: number): Spot | undefined =>
+  spots.findLast(({ isVerb, part }, place) => place < at && isVerb && part === spots[at]?.part);
+
+/** How much the surroundings of two equal words have in common. */
+function similarity(spots: readonly Spot[], one: number, others: readonly Spot[], other: number) {
+  const isSame = (x: Spot | undefined, y: Spot | undefined) =>
+    x !== undefined && x.stem === y?.stem;
+  const [mine, theirs] = [spots[one], others[other]];
+  return (
+    Number(isSame(spots[one - 1], others[other - 1])) * 2 +
+    Number(isSame(spots[one + 1], others[other + 1])) * 2 +
+    Number(isSame(verbBefore(spots, one), verbBefore(others, other))) +
+    Number(mine?.preposition === theirs?.preposition)
+  );
+}
+
+/** Pairs of words that say what is wanted, and are one request. */
+const sameAsks = new Set(
+  rowsOf(
+    `?what =explain | ?what =show | ?what =find | ?what =suggest | ?what =calculate | =show =create | =show =explain |
+    =suggest =create | =suggest =show | =find =show | how =explain | ?who =show | ?who =find | ?howto ?want | ?there =find | ?there =show | ?there ?whether | ?there ?what | ?whether =verify | =summarize =show`,
+  ).map(pair => pair.toSorted().join(' ')),
+);
+
+/** Whether two different words may mean the same here. */
+function isNear(a: Spot, b: Spot): boolean {
+  if (a.isNegated !== b.isNegated) return false;
+  const isAsking = ({ isAsk, isVerb, begins }: Spot) => isAsk || (isVerb && begins === 'clause');
+  if ((a.isAsk || b.isAsk) && isAsking(a) && isAsking(b))
+    return sameAsks.has([a.stem, b.stem].toSorted().join(' '));
+  if (isOneUnit(a, b) || isOneUnit(b, a)) return true;
+  const { near } = vocabulary();
+  const rows = near.get(b.stem);
+  return near.get(a.stem)?.some(row => rows?.includes(row)) ?? false;
+}
+
+const unitWords: ReadonlyMap<string, string> = new Map([
+  ['number 1min', 'minute~'],
+  ['number 1h', 'hour~'],
+  ['number 1d', 'day~'],
+  ['number 1wk', 'week~'],
+  ['number 1mo', 'month~'],
+  ['number 1y', 'year~'],
+]);
+
+/** "one week" and "a week", but not "the week". */
+const isOneUnit = (amount: Spot, { stem, form, isDefinite }: Spot): boolean =>
+  unitWords.get(amount.stem) === stem && form === 'plain' && !isDefinite;

@@ -1,0 +1,196 @@
+import { type Canonical, readTokens } from './canonical.ts';
+import type { Chunk, Clause, Term } from './clause-types.ts';
+import { structureOf } from './clauses.ts';
+import { vocabulary } from './phrases.ts';
+import { requestsOf } from './request-parts.ts';
+import type { Token } from './tokens.ts';
+import { negators, wordSet } from './words.ts';
+
+/** A word that carries meaning, with its place in a prompt. */
+export type Spot = Term & {
+  /** Says what is wanted: the verb of a request or the word of a question. */
+  readonly isAsk: boolean;
+  readonly isNegated: boolean;
+  /** Class of the preposition before it; "" if there is none. */
+  readonly preposition: string;
+  /** What begins here, and can stand elsewhere as a whole. */
+  readonly begins: 'clause' | 'chunk' | 'item' | undefined;
+  /** The conjunction of its clause, or `main` or `rel`. */
+  readonly clauseHead: string;
+  readonly clause: number;
+  /** Number of its sentence or of one of the requests in a sentence. */
+  readonly part: number;
+};
+
+/** A prompt as a list of its meaningful words. */
+export type Spots = {
+  readonly spots: readonly Spot[];
+  /** Programming languages where a sentence only says in which language. */
+  readonly context: readonly string[];
+  readonly kinds: readonly string[];
+  /** The conjunctions of all subordinate clauses. */
+  readonly conjunctions: readonly string[];
+  readonly tense: 'past' | 'present' | undefined;
+  readonly negations: number;
+  /** How often alternatives are given. */
+  readonly alternatives: number;
+  /** Whether words give the order of steps. */
+  readonly isSequence: boolean;
+};
+
+const sequenceWords = wordSet(
+  'then first firstly second secondly third next finally afterwards afterward lastly',
+);
+const freeHeads = wordSet('main rel so');
+/** Conjunctions with the same meaning. "unless" is "if not". */
+const conjunctions: ReadonlyMap<string, string> = new Map([
+  ['unless', 'if'],
+  ['when', 'if'],
+  ['once', 'after'],
+  ['till', 'until'],
+]);
+const conjunctionOf = (head: string): string => conjunctions.get(head) ?? head;
+const negations = wordSet('not no never without nor neither');
+
+/** Verbs of requests, as they are called elsewhere in a sentence. */
+const asks: ReadonlyMap<string, string> = new Map([
+  ['write', '=create'],
+  ['list', '=show'],
+  ['give', '=show'],
+  ['find', '=find'],
+  ['calculate', '=calculate'],
+  ['suggest', '=suggest'],
+  ['compare', '=compare'],
+  ['translate', '=translate'],
+  ['summarize', '=summarize'],
+  ['explain', '=explain'],
+  ['check', '?whether'],
+  ['explainhow', 'how'],
+  ['bywhom', '?who'],
+  ['which', '?what'],
+  ['whichlist', '?what'],
+]);
+
+/** Requests with a text of another person behind the colon, which must be equal letter by letter. */
+const carrying =
+  /\b(?:translat\w*|grammar|proofread|spell\w*|rewrit\w*|rephras\w*|paraphras\w*|reword|summar\w*|classif\w*|sentiment|complete|continue|text|sentences?|paragraphs?|following|below|messages?|error|code|words?|phrase|docstring|json|regex|quer(?:y|ies)|question|answer|say|print|echo|diff|strings?|output|input|title|quote|convert|format|parse|count|correct|shorten|improve)\b/i;
+
+/** Whether the words behind the colon continue the request, and are no text that it is about. */
+export function isContinued({ head, payload, payloadText }: Canonical): boolean {
+  if (payloadText === '') return true;
+  const hasCode = payload.some(({ kind }) => kind === 'sign' || kind === 'quote');
+  const asked = head.map(({ text }) => text).join(' ');
+  return !hasCode && !payloadText.includes('\n') && !carrying.test(asked);
+}
+
+/** Reads a prompt in English. `isWhole`: with the words behind the colon. */
+export function spotsOf({ tokens, payloadText }: Canonical, isWhole: boolean): Spots {
+  const all = [
+    ...tokens,
+    ...(isWhole && payloadText !== '' ? [colon, ...readTokens(payloadText)] : []),
+  ];
+  const sentences = requestsOf(all);
+  const structures = sentences.map(sentence => structureOf(sentence, false));
+  const spots: Spot[] = [];
+  sentences.forEach(({ intent }, part) => {
+    const place: Place = { spots, part };
+    const ask = asks.get(intent) ?? (intent === '' ? undefined : `?${intent}`);
+    if (ask !== undefined) addAsk(place, ask, intent);
+    for (const clause of structures[part]?.clauses ?? []) addClause(place, clause);
+  });
+  const tenses = new Set(structures.map(({ tense }) => tense));
+  const texts = all.map(({ text }) => text.toLowerCase());
+  return {
+    spots,
+    context: structures.flatMap(({ context }) => context).toSorted(),
+    kinds: structures.flatMap(({ kinds }) => kinds).toSorted(),
+    conjunctions: structures
+      .flatMap(({ clauses }) => clauses.map(({ head }) => conjunctionOf(head)))
+      .filter(head => !freeHeads.has(head))
+      .toSorted(),
+    tense: tenses.has('past') ? 'past' : tenses.has('present') ? 'present' : undefined,
+    negations: texts.filter(text => negators.has(text)).length,
+    alternatives: texts.filter(text => text === 'or').length,
+    isSequence: texts.some(text => sequenceWords.has(text)),
+  };
+}
+
+const colon: Token = { kind: 'stop', text: ':' };
+
+type Place = { readonly spots: Spot[]; readonly part: number };
+
+function addAsk({ spots, part }: Place, stem: string, intent: string): void {
+  const clause = (spots.at(-1)?.clause ?? 0) + 1;
+  spots.push({
+    stem,
+    form: 'plain',
+    raw: intent,
+    isVerb: true,
+    isDefinite: false,
+    isAsk: true,
+    isNegated: false,
+    preposition: '',
+    begins: 'clause',
+    clauseHead: 'main',
+    clause,
+    part,
+  });
+}
+
+function addClause({ spots, part }: Place, { head, chunks }: Clause): void {
+  const clause = (spots.at(-1)?.clause ?? 0) + 1;
+  const { neutral, light } = vocabulary();
+  let begins: Spot['begins'] = 'clause';
+  let isNegated = head === 'unless';
+  const add = (term: Term, preposition: string, negated: boolean) => {
+    const clauseHead = conjunctionOf(head);
+    const place = { preposition, begins, clauseHead, clause, part };
+    spots.push({ ...term, ...place, isAsk: false, isNegated: negated });
+    begins = undefined;
+  };
+  for (const chunk of chunks) {
+    if (begins === undefined && chunk.head !== '') begins = 'chunk';
+    isNegated ||= chunk.head === 'without';
+    let preposition = chunk.head === 'without' ? '' : chunk.head;
+    for (const term of withLateOnly(withPassiveFirst(chunk))) {
+      if (negations.has(term.stem)) isNegated = true;
+      else if (term.stem === '&' || term.stem === 'or') begins ??= 'item';
+      // "a story in which a keeper finds a letter"
+      else if (term.stem === 'which' && preposition !== '') [preposition, begins] = ['', 'clause'];
+      else if (term.stem !== 'then') {
+        // "has no key" and "without a key"
+        const isPassedOn =
+          isNegated &&
+          (neutral.has(term.stem) || light.has(term.raw.toLowerCase()) || term.stem === 'any');
+        add(term, preposition, isNegated && !isPassedOn);
+        isNegated &&= isPassedOn;
+      }
+    }
+  }
+  if (isNegated) add(notTerm, '', true);
+}
+
+const notTerm: Term = { stem: 'not', form: 'plain', raw: 'not', isVerb: false, isDefinite: false };
+
+/** "sessions are handled" as "handle sessions". */
+function withPassiveFirst({ head, terms }: Chunk): readonly Term[] {
+  const at = head === '' ? terms.findIndex(({ form }) => form === 'passive') : -1;
+  const verb = terms[at];
+  const isNot = negations.has(terms[at - 1]?.stem ?? '');
+  const begin = isNot ? at - 1 : at;
+  const subject = terms.slice(0, Math.max(begin, 0));
+  if (!verb || subject.some(({ stem }) => stem === '&' || negations.has(stem))) return terms;
+  return [
+    ...terms.slice(begin, at),
+    { ...verb, form: 'plain' },
+    ...subject,
+    ...terms.slice(at + 1),
+  ];
+}
+
+/** "only use tabs" as "use only tabs". */
+function withLateOnly(terms: readonly Term[]): readonly Term[] {
+  const at = terms.findIndex(({ stem }, place) => stem === 'only~' && terms[place + 1]?.isVerb);
+  const [only, verb] = [terms[at], terms[at + 1]];
+  return only && verb && terms.length > at + 2 ? terms.toSpliced(at, 2, verb, only) : terms;
+}

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { compareGuarded } from '../../hub/enhance/guards.ts';
+
+const verdictOf = (a: string, b: string) => {
+  const { verdict } = compareGuarded(a, b);
+  assert.equal(compareGuarded(b, a).verdict, verdict, 'the order of the two prompts matters');
+  return verdict;
+};
+
+describe('alike are', () => {
+  test.for([
+    [
+      'requests in another order',
+      'Fix the typo and sort the imports',
+      'Sort the imports and fix the typo',
+    ],
+    [
+      'requirements in sentences of their own',
+      'Write a page for a bakery. It needs a menu and a map.',
+      'I need a page for a bakery. It should have a map and a menu.',
+    ],
+    ['a verb and its noun', 'Add validation to the form', 'Validate the form'],
+    [
+      'a noun with a preposition and before another noun',
+      'Build a chat app with React',
+      'Build a React chat app',
+    ],
+    ['an adjective before and behind its noun', 'Which tests are slow?', 'List the slow tests'],
+    ['what is looked for and where', 'Check this code for bugs', 'Find bugs in this code'],
+    ['one week and a week', 'Delete logs older than a week', 'Delete logs older than one week'],
+    ['a noun again and a pronoun', 'Open the file and read it', 'Open the file and read the file'],
+    [
+      'a part of a request behind a colon',
+      'Fix the login: it rejects spaces',
+      'Fix the login, it rejects spaces',
+    ],
+    [
+      'a relative clause without a pronoun',
+      'Find the job that locked the row',
+      'Find the job the row was locked by',
+    ],
+    ['"no" and "without"', 'List users that have no email', 'List users without an email'],
+  ] as const)('%s', ([, a, b]) => assert.equal(verdictOf(a, b), 'alike'));
+});
+
+describe('not alike are', () => {
+  test.for([
+    ['steps in another order', 'First build, then test', 'First test, then build'],
+    [
+      'other conditions',
+      'If it rains, stay in; if it snows, go out',
+      'If it snows, stay in; if it rains, go out',
+    ],
+    [
+      'other places',
+      'In the header, add a link; in the footer, add a logo',
+      'In the footer, add a link; in the header, add a logo',
+    ],
+    [
+      'other objects',
+      'Update the table and delete the index',
+      'Update the index and delete the table',
+    ],
+    [
+      'other subjects',
+      'Users can read posts, admins can write posts',
+      'Admins can read posts, users can write posts',
+    ],
+    [
+      'other prepositions',
+      'Write tests for the server of the client',
+      'Write tests for the client of the server',
+    ],
+    [
+      'prepositions that changed places',
+      'Add a link in the header to the footer',
+      'Add a link in the footer to the header',
+    ],
+    [
+      'owners that changed places',
+      'The app has a cache and the server has a queue. Draw it.',
+      'The app has a queue and the server has a cache. Draw it.',
+    ],
+    [
+      'labels that changed places',
+      'A: reads, B: writes. Draw this',
+      'B: reads, A: writes. Draw this',
+    ],
+    ['"and" and "or"', 'Check the digit and the symbol', 'Check the digit or the symbol'],
+    ['one more negation', 'You can not change the API', 'You can not not change the API'],
+    [
+      'another conjunction of nothing but a pronoun',
+      'Wash it before using it',
+      'Wash it after using it',
+    ],
+    ['another choice of what is asked', 'Which tests are slow?', 'Fix the slow tests'],
+    ['a quality more', 'Is Anna a pilot?', 'Is Anna a good pilot?'],
+    ['one request less', 'Explain the bug and fix it', 'Explain the bug'],
+  ] as const)('%s', ([, a, b]) => assert.ok(['unsure', 'different'].includes(verdictOf(a, b))));
+});
