@@ -30,6 +30,7 @@ const groups: Readonly<Record<string, Loading>> = {
     call: async () => (await import('./commands/call.ts')).call,
   },
   'Its clients': {
+    policy: async () => (await import('./commands/policy.ts')).policy,
     connect: async () => (await loadConnect()).connect,
     disconnect: async () => (await loadConnect()).disconnect,
     token: async () => (await import('./commands/token.ts')).token,

@@ -18,6 +18,7 @@ import { hubRoutes } from './routes/hub.ts';
 import { jobRoutes } from './routes/jobs.ts';
 import { mcpRoutes } from './routes/mcp.ts';
 import { ollamaRoutes } from './routes/ollama.ts';
+import { policyRoutes } from './routes/policy.ts';
 import { installRoutes, logRoutes, serverRoutes } from './routes/servers.ts';
 
 type Options = {
@@ -117,6 +118,7 @@ function registerRoutes(
   if (clients) clientRoutes(app, { clients, needsToken });
   const health = healthRoutes(app, needs);
   serverRoutes(app, needs);
+  policyRoutes(app, needs);
   const follow = createFollowing(system.clock, followed);
   activityRoutes(app, telemetry.activity, follow);
   if (telemetry.audit) auditRoutes(app, telemetry.audit, follow);

@@ -1,8 +1,9 @@
 export type { Decision } from './decision.ts';
-export { hintsOf } from './hints.ts';
+export { type Hints, hintsOf } from './hints.ts';
 export {
   type Policy,
   type PolicyConfig,
+  type RuleInForce,
   type Use,
   type UsedItem,
   createPolicy,

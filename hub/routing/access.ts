@@ -5,6 +5,7 @@ import {
   type Decision,
   type Policy,
   type Principal,
+  type RuleInForce,
   type UsedItem,
   policyNameOf,
   unmatched,
@@ -15,6 +16,7 @@ import { workerFor } from './bridge/bridge.ts';
 import { type Answerer, type Call, type Reply, type ResolvedCall, invalidRequest } from './call.ts';
 import type { Catalog, CatalogEntry } from './catalog.ts';
 import type { ClientInstances } from './client-instances.ts';
+import { type PolicyExplanation, type PolicyQuestion, explain } from './explain.ts';
 import { type Decided, createItemDecisions } from './item-decisions.ts';
 import type { ListView } from './lists.ts';
 import type { Endpoint } from './session.ts';
@@ -23,6 +25,15 @@ import { noteError } from './trace.ts';
 
 /** Who may list and use what. */
 export type Access = ReturnType<typeof createAccess>;
+
+/** A rule as operators see it. */
+export type PolicyRuleView = {
+  readonly path: string;
+  readonly rule: RuleInForce['rule'];
+  readonly calls: number;
+  /** Names of tools that no server lists now, of which some may be misspelt. */
+  readonly unknownTools: readonly string[];
+};
 
 export type AccessNeeds = {
   readonly source: AccessSource;
@@ -168,11 +179,26 @@ export function createAccess({ source, clients, servers, tasks, naming }: Access
     ownToolName: (server: Server, shown: string, catalog: Catalog): string | undefined =>
       decisions.ownToolName(server, shown, catalog.findAt(server, 'tool', shown)),
     toolsOf: source.toolsOf,
+    /** The rules in force, with the number of calls that each decided since the start of the hub. */
+    rules: (): readonly PolicyRuleView[] =>
+      (source.policy?.rules ?? []).map(({ path, rule, decision }) => ({
+        path,
+        rule,
+        calls: source.policy?.countOf(decision) ?? 0,
+        unknownTools: path.startsWith('policy[')
+          ? unknownIn(rule.tools, clients.shared.catalog)
+          : [],
+      })),
+    explain: (question: PolicyQuestion): PolicyExplanation =>
+      explain(question, source.policy, clients.shared.catalog, decisions),
     get hasPolicy() {
       return source.policy !== undefined;
     },
   };
 }
+
+const unknownIn = (names: readonly string[] = [], catalog: Catalog) =>
+  names.filter(name => !name.includes('*') && !catalog.find('tool', name));
 
 /** What a call uses by the name that its client knows; undefined if its method uses no item. */
 function namedIn({ request, params }: Call, catalog: Catalog) {

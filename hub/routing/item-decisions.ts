@@ -22,7 +22,7 @@ export type Asked = {
 };
 
 /** The method that uses the items of a list. */
-const useMethods: Readonly<Record<ListKind, string>> = {
+export const useMethods: Readonly<Record<ListKind, string>> = {
   tool: 'tools/call',
   resource: 'resources/read',
   template: 'resources/read',
@@ -31,6 +31,8 @@ const useMethods: Readonly<Record<ListKind, string>> = {
 
 /** Maximum number of clients with cached decisions about one item. */
 const maxClients = 1_000;
+
+export type ItemDecisions = ReturnType<typeof createItemDecisions>;
 
 /** Decides about items: those of the catalog, and those that their servers do not list. */
 export function createItemDecisions({

@@ -39,6 +39,7 @@ import {
 import { type AuditGate, createAuditStep } from './steps/audit.ts';
 import { type PromptSource, createImproveStep } from './steps/improve.ts';
 import { type LimitNeeds, createLimitStep } from './steps/limits.ts';
+import { createUnknownToolLog } from './unknown-tools.ts';
 import { traced } from './trace.ts';
 import { createTasks } from './tasks/tasks.ts';
 
@@ -137,7 +138,11 @@ export function createRouter({ naming, hubVersion }: RouterOptions, needs: Route
   const notified = createFromClients(parts);
 
   const logCollisions = createCollisionLog(log);
-  catalog.changed(() => logCollisions(catalog.collisions()));
+  const logUnknownTools = createUnknownToolLog(log);
+  catalog.changed(() => {
+    logCollisions(catalog.collisions());
+    logUnknownTools(servers.all);
+  });
   announceAccessChanges({ ...parts, source, sessions });
   listenToServers({
     ...parts,
@@ -206,6 +211,7 @@ export function createRouter({ naming, hubVersion }: RouterOptions, needs: Route
       suspendedCalls.close();
     },
     collisions: () => catalog.collisions(),
+    policy: { rules: access.rules, explain: access.explain },
     /** The initialized sessions, newest first. */
     sessions: (): readonly OpenSession[] =>
       sessions()

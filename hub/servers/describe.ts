@@ -11,6 +11,7 @@ export function describeServer(server: Server): JsonObject {
   const { breaker, queued } = server.admission.snapshot();
   const { launch } = config;
   const misfits = server.misfits();
+  const unknownTools = unknownToolsOf(server);
   return {
     name: config.name,
     ...(config.description !== undefined && { description: config.description }),
@@ -59,6 +60,7 @@ export function describeServer(server: Server): JsonObject {
     ...(egress && { egress: describeEgress(egress) }),
     ...(server.advice.length > 0 && { advice: server.advice }),
     ...(misfits.length > 0 && leftOutOf(misfits)),
+    ...(unknownTools.length > 0 && { unknown_tools: unknownTools }),
     source:
       launch.kind === 'remote'
         ? { url: withoutSecrets(launch.url), transport: launch.transport }
@@ -94,4 +96,14 @@ export function describeListing(server: Server): JsonObject {
     resource_template_uris: listing.template.map(item => item.key),
     prompt_names: listing.prompt.map(item => item.key),
   };
+}
+
+/** Names in `tools` of the config that the server does not list. Empty while its list is unknown. */
+export function unknownToolsOf({ config, listing }: Pick<Server, 'config' | 'listing'>) {
+  const { allow = [], deny = [], rename = {}, describe = {} } = config.tools ?? {};
+  if (!config.tools || listing.tool.length === 0) return [];
+  const literals = [...allow, ...deny].filter(name => !name.includes('*'));
+  const names = new Set([...literals, ...Object.keys(rename), ...Object.keys(describe)]);
+  for (const { key } of listing.tool) names.delete(key);
+  return [...names];
 }

@@ -1,4 +1,4 @@
-export { describeListing, describeServer } from './describe.ts';
+export { describeListing, describeServer, unknownToolsOf } from './describe.ts';
 export { type Eras, createEras, maxEras, maySpeakBoth } from './handshake/eras.ts';
 export {
   type Handle,

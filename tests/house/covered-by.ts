@@ -21,6 +21,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'routing/access': [
     'routing/access-source',
     'routing/item-decisions',
+    'routing/explain',
     'routing/methods/one-server',
     'routing/events/access-changes',
   ],

@@ -71,7 +71,10 @@ function noteOf(server: Described): string {
     case 'stopped':
       return server['stopped_by_hand'] === true ? 'stopped by hand' : 'starts at the first call';
     case 'running':
-      return isObject(server['refused_entry']) ? String(server['refused_entry']['message']) : '';
+      if (isObject(server['refused_entry'])) return String(server['refused_entry']['message']);
+      return Array.isArray(server['unknown_tools'])
+        ? `"tools" names tools that it does not have: ${server['unknown_tools'].join(', ')}`
+        : '';
     default:
       return typeof server['why'] === 'string' ? server['why'] : '';
   }

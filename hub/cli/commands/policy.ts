@@ -1,0 +1,175 @@
+import { HubError } from '#core';
+import { createPolicy, hintsOf } from '#policy';
+import type { Config } from '#config';
+import { type Command, type Run, configOption, hubOptions } from '../command.ts';
+import { isAbsent, openHub } from '../hub-client.ts';
+import { type Described, fieldsOf, objectsIn } from '../responses.ts';
+import { tableOf } from '../table.ts';
+import { textOf, usageError } from '../values.ts';
+
+const kinds = ['tool', 'resource', 'prompt'] as const;
+
+const useMethods = {
+  tool: 'tools/call',
+  resource: 'resources/read',
+  prompt: 'prompts/get',
+} as const;
+
+/** `agenthub policy`: lists the rules of the policy, or explains what they decide (`policy test`). */
+export const policy: Command = {
+  name: 'policy',
+  summary: 'List the rules about what clients may use, or explain a decision.',
+  positionals: [
+    {
+      name: 'action',
+      help: '"test" explains what the rules decide. Default: list the rules.',
+      count: 'optional',
+      completion: ['test'],
+    },
+  ],
+  options: {
+    client: { value: 'name', help: 'With test: name of the client, such as cursor or agent:ada.' },
+    tool: { value: 'name', completion: 'tool', help: 'With test: a tool, by its name on /mcp.' },
+    resource: { value: 'uri', help: 'With test: a resource, by its URI on /mcp.' },
+    prompt: { value: 'name', help: 'With test: a prompt, by its name on /mcp.' },
+    method: {
+      value: 'name',
+      help: 'With test: an MCP method. Default: the one that uses the item.',
+    },
+    server: {
+      value: 'name',
+      completion: 'server',
+      help: 'With test: the item has its name on /mcp/{server}.',
+    },
+    ...configOption('With test: the config to read if no hub is running.'),
+    ...hubOptions,
+  },
+  details: [
+    'test exits with 0 if the call is allowed, and with 1 if it is denied. Without a running hub it decides by the config alone, where the annotations of tools are unknown.',
+    '--json prints the response of GET /policy: {"rules": [{"path", "rule", "calls"}]}; with test that of POST /policy/test: {"action", "rule", "text", "reason", "client", "method", ...}.',
+  ],
+  examples: [
+    ['policy', 'List the rules and how many calls each decided'],
+    ['policy test --client cursor --tool files_write_file', 'Explain whether cursor may call it'],
+  ],
+  async run(run) {
+    const action = textOf(run.values, 'action');
+    if (action === undefined) return await listRules(run);
+    if (action !== 'test')
+      throw usageError('policy: write "agenthub policy", or "agenthub policy test --client NAME"');
+    const question = questionOf(run);
+    const answer = await ask(run, question);
+    if (run.isJson) run.json(answer);
+    else tell(run, answer);
+    return answer['action'] === 'deny' ? 1 : 0;
+  },
+};
+
+async function listRules(run: Run): Promise<0> {
+  const hub = await openHub(run);
+  const answer = await hub.ask({ method: 'GET', path: '/policy' });
+  if (run.isJson) return run.json(answer);
+  const rows = objectsIn(fieldsOf(answer)['rules']).map(({ path, rule, calls }) => [
+    String(path),
+    String(calls),
+    JSON.stringify(rule),
+  ]);
+  if (rows.length === 0) run.out(`The hub at ${hub.url} has no rules: everything is allowed.`);
+  else run.out(tableOf(['RULE', 'CALLS', 'TEXT'], rows, run.screen).join('\n'));
+  return 0;
+}
+
+type Question = Readonly<Record<string, string>> & { readonly client: string };
+
+function questionOf({ values }: Run): Question {
+  const client = textOf(values, 'client');
+  if (client === undefined) throw usageError('--client is missing: write the name of a client');
+  const given = [...kinds, 'method', 'server'].flatMap(name => {
+    const value = textOf(values, name);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  const names = given.map(([name]) => name);
+  const items = kinds.filter(kind => names.includes(kind));
+  if (items.length > 1 || (items.length === 0 && !names.includes('method')))
+    throw usageError('write one of --tool, --resource and --prompt, or --method');
+  return { client, ...Object.fromEntries(given) };
+}
+
+async function ask(run: Run, question: Question): Promise<Described> {
+  const hub = await openHub(run);
+  try {
+    return fieldsOf(await hub.ask({ method: 'POST', path: '/policy/test', body: question }));
+  } catch (error) {
+    if (!isAbsent(error) || textOf(run.values, 'url') !== undefined) throw error;
+  }
+  const { config } = await run.needs.files.loadConfig(textOf(run.values, 'config'));
+  return decideByConfig(question, config);
+}
+
+/** Decides by the config alone. `assumed`: a rule asked for hints of the tool, which only its server knows. */
+function decideByConfig({ client, server, method, ...items }: Question, config: Config): Described {
+  const kind = kinds.find(one => items[one] !== undefined);
+  const name = kind && items[kind];
+  const { separator } = config.naming;
+  const owner =
+    config.servers.find(one => one.name === server) ??
+    config.servers
+      .toSorted((one, other) => other.name.length - one.name.length)
+      .find(one => name?.startsWith(`${one.name}${separator}`));
+  if (server !== undefined && owner?.name !== server)
+    throw new HubError(
+      'HUB_SERVER_UNKNOWN',
+      `--server: no server is called ${JSON.stringify(server)}`,
+    );
+  const prefix = owner && kind !== 'resource' ? `${owner.name}${separator}` : '';
+  const isPublic = server === undefined;
+  const asked = { hints: false };
+  const item =
+    kind && name !== undefined
+      ? {
+          kind,
+          name: isPublic ? name : `${prefix}${name}`,
+          ownName: isPublic ? name.slice(prefix.length) : name,
+          hints() {
+            asked.hints = true;
+            return hintsOf(undefined);
+          },
+        }
+      : undefined;
+  const used = method ?? (kind ? useMethods[kind] : 'ping');
+  const rules = createPolicy(config);
+  const use = { method: used, server: owner?.name, item };
+  const decision = rules.decide(use, client);
+  const rule = rules.ruleOf(decision)?.rule;
+  return {
+    action: decision.action,
+    rule: decision.rule ?? null,
+    ...(rule && { text: JSON.stringify(rule) }),
+    ...(decision.reason !== undefined && { reason: decision.reason }),
+    client,
+    method: used,
+    ...(item && { [item.kind]: item.name }),
+    by: 'config',
+    ...(asked.hints && { assumed: true }),
+  };
+}
+
+function tell({ out, remark, screen }: Run, answer: Described): void {
+  const kind = kinds.find(one => answer[one] !== undefined);
+  const isDenied = answer['action'] === 'deny';
+  const what = kind ? `the ${kind} ${JSON.stringify(answer[kind])}` : String(answer['method']);
+  const verb = screen.paint(isDenied ? 'red' : 'green', isDenied ? 'denied' : 'allowed');
+  out(`${verb}: ${screen.foreign(what)} to ${screen.foreign(String(answer['client']))}`);
+  if (typeof answer['rule'] === 'string') {
+    out(`  by ${answer['rule']}: ${screen.foreign(String(answer['text']))}`);
+    if (typeof answer['reason'] === 'string') out(`  reason: ${screen.foreign(answer['reason'])}`);
+  } else out('  no rule matches, so that it is allowed');
+  if (answer['listed'] === false)
+    remark('note', `no server lists it now: it may be misspelt, or its server was never started`);
+  if (answer['by'] === 'config') remark('note', 'no hub is running: this is what the config says');
+  if (answer['assumed'] === true)
+    remark(
+      'warning',
+      'a rule asks for annotations of the tool, which only a running hub knows: the defaults of MCP were assumed',
+    );
+}

@@ -1,0 +1,68 @@
+import type { FastifyInstance } from 'fastify';
+import { isObject } from '#core';
+import type { HttpNeeds } from '../http-needs.ts';
+import { administered } from '../guard.ts';
+import { invalid, shown } from './input.ts';
+
+const members = ['client', 'method', 'server', 'tool', 'resource', 'prompt'] as const;
+const kinds = ['tool', 'resource', 'prompt'] as const;
+
+/** `/policy`: the rules in force, and what they decide about a call. */
+export function policyRoutes(
+  app: FastifyInstance,
+  { router, servers }: Pick<HttpNeeds, 'router' | 'servers'>,
+): void {
+  app.get('/policy', administered, async () => ({
+    rules: router.policy.rules().map(({ path, rule, calls, unknownTools }) => ({
+      path,
+      rule,
+      calls,
+      ...(unknownTools.length > 0 && { unknown_tools: unknownTools }),
+    })),
+  }));
+
+  app.post('/policy/test', asking, async request => {
+    const { client, method, server, ...items } = readQuestion(request.body);
+    if (client === undefined) throw invalid('client: is missing: write the name of a client');
+    const [item, another] = kinds.flatMap(kind => {
+      const name = items[kind];
+      return name === undefined ? [] : [{ kind, name }];
+    });
+    if (another) throw invalid('write one of "tool", "resource" and "prompt"');
+    if (!item && method === undefined)
+      throw invalid('tool: is missing: write "tool", "resource", "prompt" or "method"');
+    const answer = router.policy.explain({
+      client,
+      method,
+      item,
+      server: server === undefined ? undefined : servers.get(server),
+    });
+    const { decision, text, hints, isListed, name, method: used } = answer;
+    return {
+      action: decision.action,
+      rule: decision.rule ?? null,
+      ...(text !== undefined && { text }),
+      ...(decision.reason !== undefined && { reason: decision.reason }),
+      client,
+      method: used,
+      ...(item && { [item.kind]: name, listed: isListed }),
+      ...(hints && { annotations: hints }),
+    };
+  });
+}
+
+/** It changes nothing, so the audit log does not record it. */
+const asking = { config: { ...administered.config, change: 'none' } } as const;
+
+function readQuestion(body: unknown) {
+  const found: { [member in (typeof members)[number]]?: string } = {};
+  for (const [name, value] of Object.entries(isObject(body) ? body : {})) {
+    const known = members.find(one => one === name);
+    if (known === undefined)
+      throw invalid(`${name}: is no member of this body, which takes ${members.join(', ')}`);
+    if (typeof value !== 'string' || value === '')
+      throw invalid(`${name}: ${shown(value)} is not allowed: write a string`);
+    found[known] = value;
+  }
+  return found;
+}

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import type { PolicyRule } from '#config';
+import { startHub } from '#helpers/hub';
+import { createTestAccess } from '../../routing/test-access.ts';
+
+const files = [{ name: 'files' }];
+
+async function open(policy?: readonly PolicyRule[]) {
+  const { access } = createTestAccess(files, {
+    ...(policy && { policy }),
+    tools: { files: { deny: ['move_file'], rename: { search: 'find' } } },
+  });
+  const hub = await startHub(files, { access });
+  const ask = async (method: string, path: string, body?: object) => {
+    const headers = { ...hub.ownerHeaders, ...(body && { 'content-type': 'application/json' }) };
+    const text = body && JSON.stringify(body);
+    const answer = await fetch(`${hub.url}${path}`, {
+      method,
+      headers,
+      ...(text && { body: text }),
+    });
+    const found: unknown = await answer.json();
+    return { status: answer.status, body: found };
+  };
+  return {
+    hub,
+    ask,
+    explain: async (body: object) => (await ask('POST', '/policy/test', body)).body,
+    [Symbol.asyncDispose]: () => hub[Symbol.asyncDispose](),
+  };
+}
+
+test('the rules are listed with the calls that each decided', async () => {
+  const rule: PolicyRule = { tools: ['files_write_file', 'files_wrte'], action: 'deny' };
+  await using opened = await open([rule]);
+  const call = { method: 'POST', body: '{"name":"write_file"}' };
+  for (let calls = 0; calls < 2; calls++)
+    assert.equal((await fetch(`${opened.hub.url}/mcp/files/tools/call`, call)).status, 403);
+  await opened.explain({ client: 'local', tool: 'files_write_file' });
+  assert.deepEqual(await opened.ask('GET', '/policy'), {
+    status: 200,
+    body: {
+      rules: [
+        {
+          path: 'servers.files.tools.deny',
+          rule: { tools: ['move_file'], action: 'deny' },
+          calls: 0,
+        },
+        { path: 'policy[0]', rule, calls: 2, unknown_tools: ['files_wrte'] },
+      ],
+    },
+  });
+});
+
+test('a decision is explained by its rule, the annotations and the reason', async () => {
+  const rule: PolicyRule = {
+    clients: ['cursor'],
+    annotations: { readOnlyHint: false },
+    action: 'deny',
+    reason: 'read only',
+  };
+  await using opened = await open([rule]);
+  const hints = {
+    readOnlyHint: false,
+    destructiveHint: true,
+    idempotentHint: false,
+    openWorldHint: true,
+  };
+  const about = { client: 'cursor', method: 'tools/call' };
+  assert.deepEqual(await opened.explain({ client: 'cursor', tool: 'files_write_file' }), {
+    ...about,
+    action: 'deny',
+    rule: 'policy[0]',
+    text: JSON.stringify(rule),
+    reason: 'read only',
+    tool: 'files_write_file',
+    listed: true,
+    annotations: hints,
+  });
+  assert.deepEqual(await opened.explain({ client: 'cursor', server: 'files', tool: 'find' }), {
+    ...about,
+    action: 'allow',
+    rule: null,
+    tool: 'files_find',
+    listed: true,
+    annotations: { ...hints, readOnlyHint: true, destructiveHint: false },
+  });
+  assert.deepEqual(
+    await opened.explain({ client: 'x', prompt: 'nothing', method: 'prompts/get' }),
+    {
+      client: 'x',
+      method: 'prompts/get',
+      action: 'allow',
+      rule: null,
+      prompt: 'nothing',
+      listed: false,
+    },
+  );
+  assert.deepEqual(await opened.explain({ client: 'x', method: 'logging/setLevel' }), {
+    client: 'x',
+    method: 'logging/setLevel',
+    action: 'allow',
+    rule: null,
+  });
+});
+
+test.each([
+  [{ tool: 'x' }, /client: is missing/],
+  [{ client: 'x' }, /tool: is missing/],
+  [{ client: 'x', tool: 'a', prompt: 'b' }, /write one of/],
+  [{ client: 'x', tools: 'a' }, /tools: is no member/],
+  [{ client: 3, tool: 'a' }, /client: 3 is not allowed/],
+  [{ client: 'x', tool: 'a', server: 'nothing' }, /no server is called "nothing"/],
+])('%j is refused', async (body, message) => {
+  await using opened = await open();
+  const answer = await opened.ask('POST', '/policy/test', body);
+  assert.ok(answer.status === 400 || answer.status === 404);
+  assert.match(JSON.stringify(answer.body).replaceAll('\\"', '"'), message);
+});

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { createRecordingLog, startHub, until } from '#helpers/hub';
+import { describeServer } from '#servers';
+import { createUnknownToolLog } from '../../hub/routing/unknown-tools.ts';
+
+const tools = {
+  path: 'servers.files.tools',
+  allow: ['*_file', 'serch'],
+  rename: { search: 'find', old: 'new' },
+};
+
+test('tools that the config names and the server does not have are told once', async () => {
+  await using hub = await startHub([{ name: 'files', tools }]);
+  const server = hub.server('files');
+  assert.deepEqual(describeServer(server)['unknown_tools'], ['serch', 'old']);
+  const { log, logged } = createRecordingLog();
+  const logUnknownTools = createUnknownToolLog(log);
+  logUnknownTools([server]);
+  logUnknownTools([server]);
+  assert.equal(logged.length, 1);
+  assert.match(JSON.stringify(logged), /"tools":\["serch","old"\]/);
+  await until(() => hub.logged.some(line => JSON.stringify(line).includes('serch')));
+});
+
+test('nothing is told of a server whose tools are unknown or not named', async () => {
+  await using hub = await startHub([{ name: 'files', tools }, { name: 'echo' }], { start: false });
+  const { log, logged } = createRecordingLog();
+  createUnknownToolLog(log)(hub.servers.all);
+  assert.deepEqual(logged, []);
+  assert.equal('unknown_tools' in describeServer(hub.server('echo')), false);
+});
