@@ -13,6 +13,10 @@ const headMs = 20_000;
 const maxConnections = 2048;
 const maxPerServer = 128;
 const minPerServer = 8;
+/** Maximum rate of a server, in bytes per millisecond: 50 MB per second. */
+const maxRate = 50_000;
+/** Time in ms by which a server may be ahead of its rate. */
+const aheadMs = 5;
 const maxHelloBytes = 16 * 1024;
 /** Small, because thousands of connections may each hold this much. */
 const highWaterMark = 16 * 1024;
@@ -20,6 +24,8 @@ const hops = new Set(['connection', 'keep-alive', 'expect', 'host', 'te', 'trail
 
 export function createProxy({ findServer, countServers, outside, reports }) {
   const connections = new Map();
+  /** Time until which each server with connections has used its rate, as of `performance.now`. */
+  const usedUntil = new Map();
 
   /** Counts a connection of a server until it closes. False if there are too many. */
   function take(socket, server) {
@@ -35,8 +41,10 @@ export function createProxy({ findServer, countServers, outside, reports }) {
     connections.set(server.name, count + 1);
     socket.once('close', () => {
       const left = connections.get(server.name) - 1;
-      if (left === 0) connections.delete(server.name);
-      else connections.set(server.name, left);
+      if (left === 0) {
+        connections.delete(server.name);
+        usedUntil.delete(server.name);
+      } else connections.set(server.name, left);
     });
     return true;
   }
@@ -50,7 +58,33 @@ export function createProxy({ findServer, countServers, outside, reports }) {
     return undefined;
   }
 
-  function joinStreams(client, target) {
+  /** Time in ms until a server may go on, after these bytes. */
+  function useRate({ name }, bytes) {
+    const now = performance.now();
+    const until = Math.max(now, usedUntil.get(name) ?? 0) + bytes / maxRate;
+    if (connections.has(name)) usedUntil.set(name, until);
+    return until - now;
+  }
+
+  /**
+   * Passes the bytes of one stream on to another, one chunk in each turn of the event loop, and within the rate of the
+   * server: `pipe` reads up to two megabytes from a busy connection before any other has its turn.
+   */
+  function pass(server, from, to) {
+    const resume = () => from.resume();
+    from.on('data', chunk => {
+      from.pause();
+      const waitMs = useRate(server, chunk.length);
+      const resumeInTime = () =>
+        waitMs > aheadMs ? setTimeout(resume, waitMs) : setImmediate(resume);
+      if (to.write(chunk)) resumeInTime();
+      else to.once('drain', resumeInTime);
+    });
+    from.on('end', () => to.end());
+    from.resume();
+  }
+
+  function joinStreams(server, client, target) {
     const timer = setTimeout(() => client.destroy(), totalMs);
     timer.unref();
     for (const [one, other] of [
@@ -63,7 +97,7 @@ export function createProxy({ findServer, countServers, outside, reports }) {
         clearTimeout(timer);
         other.destroySoon();
       });
-      one.pipe(other);
+      pass(server, one, other);
     }
   }
 
@@ -83,7 +117,7 @@ export function createProxy({ findServer, countServers, outside, reports }) {
       if (client.destroyed) return void target.destroy();
       client.write('HTTP/1.1 200 Connection established\r\n\r\n');
       if (head.length > 0) target.write(head);
-      joinStreams(client, target);
+      joinStreams(server, client, target);
     } catch (error) {
       client.on('error', () => {});
       const { status, message } = told(error);
@@ -134,13 +168,13 @@ export function createProxy({ findServer, countServers, outside, reports }) {
     sent.on('response', answer => {
       response.writeHead(answer.statusCode, answer.statusMessage, passed(answer));
       answer.on('error', () => response.destroy());
-      answer.pipe(response);
+      pass(server, answer, response);
     });
     response.on('close', () => {
       target.destroy();
       resolve();
     });
-    request.pipe(sent);
+    pass(server, request, sent);
     await promise;
   }
 
@@ -159,7 +193,7 @@ export function createProxy({ findServer, countServers, outside, reports }) {
       const target = await outside.open(server, name, port);
       if (client.destroyed) return void target.destroy();
       if (head) target.write(head);
-      joinStreams(client, target);
+      joinStreams(server, client, target);
     } catch (error) {
       told(error);
       client.destroy();

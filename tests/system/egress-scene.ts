@@ -26,6 +26,12 @@ const world = `
       const timer = setInterval(() => response.write(chunk), 20);
       return response.on('close', () => clearInterval(timer));
     }
+    if (request.url === '/flood') {
+      const chunk = Buffer.alloc(65536);
+      const more = () => { while (response.write(chunk)); };
+      response.on('drain', more);
+      return more();
+    }
     if (request.url.startsWith('/repo/')) {
       try { return response.end(readFileSync('/repos' + request.url.split('?')[0])); } catch {}
       return response.writeHead(404).end();
