@@ -34,6 +34,7 @@ import {
 } from '#config';
 import { type Log, HubError, addressOf, errorCodeOf, messageOf, systemClock } from '#core';
 import { type Redaction, createKnownSecrets, createRedaction, openLog } from '#telemetry';
+import { createSecretsAccess } from './app/open-secrets.ts';
 import type { ConfigFiles } from './app/wire-config.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -56,6 +57,8 @@ async function readDotenv(): Promise<string> {
 
 const readEnvironment = async () => mergeEnvironment(process.env, await readDotenv());
 
+const secrets = createSecretsAccess(readEnvironment);
+
 async function settingsWith(
   { configFile, port }: ServeOptions,
   manifest?: Config,
@@ -69,7 +72,7 @@ async function settingsWith(
 
 async function readOptions(): Promise<LoadOptions> {
   const env = await readEnvironment();
-  return { env, home: homedir(), ownPlaces: ownPlacesIn(env), clientFiles };
+  return { env, home: homedir(), secrets: secrets.read, ownPlaces: ownPlacesIn(env), clientFiles };
 }
 
 /** Paths that servers must not write to, and the keys among them. */
@@ -122,6 +125,7 @@ async function configFiles(options: ServeOptions): Promise<ConfigFiles> {
     readOptions,
     settings: async () => await settingsWith(options, whole),
     servers: () => whole?.servers ?? [],
+    listSecrets: async () => await (await secrets.open()).list(whole?.secretUses ?? []),
     tags,
     ...(shipped && { shipped }),
   };
@@ -152,6 +156,7 @@ async function rulesIn(file: string, shipped?: ShippedFiles) {
 async function secretsOf(files: ConfigFiles, settings: Settings): Promise<() => readonly string[]> {
   return createKnownSecrets(files.servers, {
     variables: await readEnvironment(),
+    read: secrets.known,
     settings: [
       settings.token,
       settings.redisUrl,
@@ -209,6 +214,7 @@ const cli = createCli({
       const settings = await settingsWith({}, reading.config);
       return await openStoredClients(reading.config, { settings, clock: systemClock });
     },
+    openSecrets: secrets.open,
   },
   ...locator,
   async openBrowser(url) {

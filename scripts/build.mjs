@@ -46,8 +46,11 @@ try {
 
 /** The code by the names of files, which change with what is in them, but for the entry: it comes last. */
 async function chunks() {
-  const { dependencies } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
-  const external = Object.keys(dependencies).filter(name => !bundled.includes(name));
+  const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+  const { dependencies, optionalDependencies } = manifest;
+  const external = Object.keys({ ...dependencies, ...optionalDependencies }).filter(
+    name => !bundled.includes(name),
+  );
   const bundle = await rolldown({
     cwd: root,
     input: path.join(root, 'hub', 'main.ts'),

@@ -17,6 +17,7 @@ import { type Clock, HubError, type JsonObject, type Log, messageOf } from '#cor
 import type { ConfigControl } from '#http';
 import type { InstallsNeeds } from '#installs';
 import type { Applied, Servers } from '#servers';
+import type { SecretStatus } from '#secrets';
 import { writeWhole } from '#store';
 
 /** The source of the config. */
@@ -34,6 +35,8 @@ export type ConfigFiles = {
   readonly shipped?: ShippedFiles;
   /** All servers of the last read file, with any tags. */
   readonly servers: () => readonly ServerConfig[];
+  /** The secrets that are set or that the last read file uses, without their values. */
+  readonly listSecrets: () => Promise<readonly SecretStatus[]>;
   /** If not empty, only servers with one of these tags are used. */
   readonly tags?: readonly string[] | undefined;
 };
@@ -157,6 +160,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
 
   const control: ConfigControl = {
     reload,
+    secrets: files.listSecrets,
     status: () => ({
       loadedAt: source.status.loadedAt,
       error:

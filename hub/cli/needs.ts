@@ -2,6 +2,7 @@ import type { NamedClients } from '#access';
 import type { Clients, HubAddress } from '#clients';
 import type { Config, ConfigEditor, ServerConfig } from '#config';
 import type { OwnCertificate } from '#connector';
+import type { Secrets } from '#secrets';
 import type { OwnerAccess } from './owner.ts';
 import type { Ask } from './terminal.ts';
 
@@ -126,6 +127,8 @@ type HubFiles = {
   readonly openTokens: () => Promise<StoredClients>;
   /** The data folders that a hub of this user may have. */
   readonly findDataFolders: () => Promise<readonly string[]>;
+  /** The secrets of the data folder of the settings. */
+  readonly openSecrets: () => Promise<Secrets>;
 };
 
 /** Everything that the commands need from the app. */

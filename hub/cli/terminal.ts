@@ -1,3 +1,4 @@
+import type { ReadStream } from 'node:tty';
 import { stripVTControlCharacters, styleText } from 'node:util';
 import type { Clock } from '#core';
 import { asJson } from './values.ts';
@@ -104,12 +105,20 @@ export function cut(text: string, length: number): string {
   return `${text.slice(0, Math.max(0, length - 1)).trimEnd()}…`;
 }
 
-/** Asks a question and resolves with the next line of input; with an empty string if the input ends. */
-export type Ask = ReturnType<typeof createAsk>;
+/**
+ * Asks a question and resolves with the next line of input; with an empty string if the input ends. A hidden answer is
+ * not shown on the terminal.
+ */
+export type Ask = (
+  question: string,
+  signal: AbortSignal,
+  mode?: 'shown' | 'hidden',
+) => Promise<string>;
 
 /** Creates a function that asks questions on a terminal. */
-export function createAsk(input: NodeJS.ReadableStream, output: NodeJS.WritableStream) {
-  return async (question: string, signal: AbortSignal): Promise<string> => {
+export function createAsk(input: ReadStream, output: NodeJS.WritableStream): Ask {
+  return async (question, signal, mode = 'shown') => {
+    if (mode === 'hidden') return await askHidden(question, signal, input, output);
     const { createInterface } = await import('node:readline/promises');
     // `terminal: false` keeps the terminal in its normal mode, so that Ctrl-C ends the command.
     const lines = createInterface({ input, output, terminal: false });
@@ -122,3 +131,35 @@ export function createAsk(input: NodeJS.ReadableStream, output: NodeJS.WritableS
     }
   };
 }
+
+async function askHidden(
+  question: string,
+  signal: AbortSignal,
+  input: ReadStream,
+  output: NodeJS.WritableStream,
+): Promise<string> {
+  output.write(question);
+  let answer = '';
+  input.setRawMode(true);
+  try {
+    // `destroyOnReturn` would close the terminal.
+    for await (const chunk of input.iterator({ destroyOnReturn: false })) {
+      signal.throwIfAborted();
+      for (const key of String(chunk)) {
+        if (key === interrupt) throw new DOMException('The prompt was cancelled', 'AbortError');
+        if (key === '\r' || key === '\n' || key === endOfInput) return answer;
+        answer = erasers.includes(key) ? answer.replace(/.$/su, '') : answer + key;
+      }
+    }
+    return answer;
+  } finally {
+    input.setRawMode(false);
+    input.pause();
+    output.write('\n');
+  }
+}
+
+/** Ctrl-C and Ctrl-D, and the two codes of the backspace key. */
+const interrupt = '\u0003';
+const endOfInput = '\u0004';
+const erasers: readonly string[] = ['\u0008', '\u007f'];

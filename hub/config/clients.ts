@@ -4,7 +4,7 @@ import { isObject } from '#core';
 import type { WrittenClients } from './clients-schema.ts';
 import type { perSession } from './limits-schema.ts';
 import type { Problem } from './problem.ts';
-import { type Environment, type Secrets, expandServer, variablesIn } from './variables.ts';
+import { type Environment, type SecretValues, expandServer, variablesIn } from './variables.ts';
 
 /** A client that the config names. */
 export type ClientConfig = {
@@ -34,7 +34,7 @@ const tokenRule =
 export function readClients(
   written: WrittenClients,
   env: Environment,
-  secrets: Secrets = new Map(),
+  secrets: SecretValues = new Map(),
 ) {
   const problems: Problem[] = [];
   const clients = Object.entries(written).map(([name, client]): ClientConfig => {
@@ -59,7 +59,12 @@ export const readLimits = ({
   ...(rate && { rate: { calls: rate.calls, perMs: rate.per * 1000 } }),
 });
 
-function readToken(name: string, written: string | undefined, env: Environment, secrets: Secrets) {
+function readToken(
+  name: string,
+  written: string | undefined,
+  env: Environment,
+  secrets: SecretValues,
+) {
   if (written === undefined) return { problems: [] };
   const expanded = expandServer({ token: written }, ['clients', name], env, secrets);
   const { value } = expanded;

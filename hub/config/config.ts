@@ -16,6 +16,8 @@ export type Config = {
   /** Secret. */
   readonly token?: string;
   readonly administration?: 'on' | 'off';
+  /** Every place that refers to a secret, in disabled servers too. `server` is undefined outside of servers. */
+  readonly secretUses?: readonly SecretUse[];
   /** Whether principals with the administer grant are offered the management tools. */
   readonly managementTools?: boolean;
   /** `required`: calls need a token. ROUTER_TOKEN requires it too. */
@@ -27,6 +29,14 @@ export type Config = {
   readonly policy?: readonly PolicyRule[];
   /** Limits of each session of a caller that is not a client by name. */
   readonly perSession?: CallLimitsConfig;
+};
+
+/** A place in the files that refers to a secret. */
+export type SecretUse = {
+  readonly secret: string;
+  readonly server?: string;
+  /** Such as `servers.github.env.TOKEN`. */
+  readonly path: string;
 };
 
 /** How tools and prompts are named on `/mcp` (spec 5.2). */

@@ -18,6 +18,7 @@ const effects: Readonly<Record<keyof Omit<ServerConfig, 'name'>, Effect>> = {
   heldBack: 'apply',
   // The launch differs too once the secrets can be read.
   secretFaults: 'apply',
+  entryDigest: 'apply',
   description: 'apply',
   tags: 'apply',
   autoStart: 'apply',

@@ -106,18 +106,21 @@ const names = ['REDIS_PASSWORD', 'QDRANT_API_KEY'];
  * file, and for a variable that is also set directly.
  */
 export async function readSecretFiles(env: Environment): Promise<Environment> {
-  const found: Record<string, string> = {};
-  for (const name of names) {
-    const file = env[`${name}_FILE`];
-    if (!file) continue;
-    const invalid = (why: string, options = {}) =>
-      new HubError('HUB_CONFIG_INVALID', `${name}_FILE: ${why}`, options);
-    if (env[name]) throw invalid(`${name} is set as well. Remove one of them`);
-    const text = await readFile(file, 'utf8').catch((cause: unknown) => {
-      throw invalid(`${JSON.stringify(file)} cannot be read (${messageOf(cause)})`, { cause });
-    });
-    found[name] = text.trim();
-    if (found[name] === '') throw invalid(`${JSON.stringify(file)} is empty`);
-  }
+  const found: Record<string, string | undefined> = {};
+  for (const name of names) found[name] = await readValueOrFile(env, name);
   return { ...env, ...found };
+}
+
+/** The value of a variable, or the trimmed content of the file that `<NAME>_FILE` names. Throws as `readSecretFiles`. */
+export async function readValueOrFile(env: Environment, name: string): Promise<string | undefined> {
+  const file = env[`${name}_FILE`];
+  if (!file) return env[name] || undefined;
+  const invalid = (why: string, options = {}) =>
+    new HubError('HUB_CONFIG_INVALID', `${name}_FILE: ${why}`, options);
+  if (env[name]) throw invalid(`${name} is set as well. Remove one of them`);
+  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+    throw invalid(`${JSON.stringify(file)} cannot be read (${messageOf(cause)})`, { cause });
+  });
+  if (text.trim() === '') throw invalid(`${JSON.stringify(file)} is empty`);
+  return text.trim();
 }

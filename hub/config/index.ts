@@ -13,7 +13,13 @@ export { type Environment, mergeEnvironment, variablesIn } from './variables.ts'
 export { type Loosening, findLoosenings } from './loosenings.ts';
 export { type Network, fixedNetwork, proxyPort, targetsOf } from './network.ts';
 export { pathsOfKnownPackage } from './package-spec.ts';
-export { type ShippedFiles, createShippedFiles, readSecretFiles, snapshotOf } from './files.ts';
+export {
+  type ShippedFiles,
+  createShippedFiles,
+  readSecretFiles,
+  readValueOrFile,
+  snapshotOf,
+} from './files.ts';
 export { plainLine } from './package-line.ts';
 export type { GuardedPlace } from './guarded-places.ts';
 export { createProcessGate } from './process-gate.ts';
@@ -28,6 +34,7 @@ export {
   dataDirOf,
   defaultServersFile,
   readSettings,
+  secretsFolderOf,
   serversFileOf,
 } from './settings.ts';
 export { findClosest } from './suggest.ts';

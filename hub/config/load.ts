@@ -2,10 +2,18 @@ import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { isObject } from '#core';
 import { readAudit } from './audit-schema.ts';
-import type { Config } from './config.ts';
+import type { Config, SecretUse } from './config.ts';
 import { readClients, readLimits } from './clients.ts';
 import { type Document, documentOf } from './document.ts';
-import { type Secrets, expandServer, secretsIn, secretsOfEntry } from './variables.ts';
+import {
+  type Environment,
+  type SecretValues,
+  expandServer,
+  expandedKeys,
+  secretUsesIn,
+  secretsIn,
+  secretsOfEntry,
+} from './variables.ts';
 import { gatherFiles } from './extends.ts';
 import { type FileReading, type ReadText, readText } from './files.ts';
 import { forms } from './merge.ts';
@@ -45,7 +53,7 @@ export async function readConfig(
     options,
   );
   const names = secretsWanted(document.value);
-  const secrets: Secrets = (names.length > 0 && (await options.secrets?.(names))) || new Map();
+  const secrets: SecretValues = (names.length > 0 && (await options.secrets?.(names))) || new Map();
   const context = { ...options, extended: files.length > 1, guard, secrets };
   const { config, problems } = await configOf(document, context);
   const all = [...found, ...problems.map(document.locate)];
@@ -56,7 +64,7 @@ type Context = Pick<LoadOptions, 'env' | 'home'> & {
   /** True if the config consists of more than one file. */
   readonly extended: boolean;
   readonly guard: MountGuard;
-  readonly secrets: Secrets;
+  readonly secrets: SecretValues;
 };
 
 /** Names of the secrets of the hub, its clients and its enabled servers. Those of a disabled server may be missing. */
@@ -91,6 +99,7 @@ async function configOf(
     context.secrets,
   );
   const own = expandServer({ token: data.token }, [], context.env, context.secrets);
+  const uses = secretUsesOf(document.value);
   const { token } = isObject(own.value) ? own.value : {};
   const { policy, problems: ofPolicy } = readPolicy(data.policy ?? []);
   return {
@@ -100,6 +109,7 @@ async function configOf(
       ...(listen && { listen }),
       ...(typeof token === 'string' && { token }),
       ...(administration && { administration }),
+      ...(uses.length > 0 && { secretUses: uses }),
       ...(managementTools && { managementTools }),
       ...(tokens && { tokens }),
       ...(clients.length > 0 && { clients }),
@@ -109,6 +119,19 @@ async function configOf(
     },
     problems: [...problems, ...own.problems, ...own.secretFaults, ...ofClients, ...ofPolicy],
   };
+}
+
+function secretUsesOf(value: unknown): readonly SecretUse[] {
+  if (!isObject(value)) return [];
+  const ofServers = forms.flatMap(form =>
+    Object.entries(isObject(value[form]) ? value[form] : {}).flatMap(([server, entry]) =>
+      expandedKeys.flatMap(key => {
+        const found = isObject(entry) ? entry[key] : undefined;
+        return secretUsesIn(found, pathText([form, server, key])).map(use => ({ ...use, server }));
+      }),
+    ),
+  );
+  return [...['token', 'clients'].flatMap(key => secretUsesIn(value[key], key)), ...ofServers];
 }
 
 function findMissingServers({ value }: Document): readonly Problem[] {
@@ -156,6 +179,7 @@ async function readServer(
       ...server,
       origin: originOf(written),
       ...(secretEnv.length > 0 && { secretEnv }),
+      ...(secretsOfEntry(written).length > 0 && { entryDigest: entryDigestOf(written, env) }),
       ...(secretFaults.length > 0 && server.enabled && { secretFaults: textsOf(secretFaults) }),
     },
     problems,
@@ -163,6 +187,17 @@ async function readServer(
 }
 
 const textsOf = (problems: readonly Problem[]) => [...new Set(problems.map(({ text }) => text))];
+
+/** Digest of an entry with its variables, but not its secrets, expanded. */
+function entryDigestOf(written: unknown, env: Environment): string {
+  const names = secretsOfEntry(written);
+  const unread = new Map(names.map(name => [name, { value: `\${secret:${name}}` }]));
+  const { value } = expandServer(written, [], env, unread);
+  const launched = isObject(value) ? expandedKeys.map(key => [key, value[key]]) : [];
+  return createHash('sha256')
+    .update(JSON.stringify([originOf(value), launched]))
+    .digest('hex');
+}
 
 /** Names of the variables of an entry whose values contain a secret. */
 function secretEnvOf(written: unknown): readonly string[] {

@@ -1,7 +1,7 @@
 import { type JsonObject, isObject } from '#core';
 import type { LocalLaunch, RemoteLaunch, ServerConfig } from './normalize.ts';
 import type { Sandbox } from './sandbox.ts';
-import { expandedKeys, variablesIn } from './variables.ts';
+import { expandedKeys, usesIn, variablesIn } from './variables.ts';
 import { volumesOfPackage } from './package-spec.ts';
 
 type LooseningKind =
@@ -163,16 +163,4 @@ function ofVariables(entry: JsonObject): readonly Loosening[] {
     const message = `It can read ${name} of the hub's environment or .env (in ${paths}).`;
     return loosening('variable', name, message);
   });
-}
-
-/** The variables in a value, with their paths. */
-function* usesIn(
-  value: unknown,
-  path: string,
-): Generator<{ readonly name: string; readonly path: string }> {
-  if (typeof value === 'string') yield* variablesIn(value).map(name => ({ name, path }));
-  else if (Array.isArray(value))
-    for (const [index, item] of value.entries()) yield* usesIn(item, `${path}[${index}]`);
-  else if (isObject(value))
-    for (const [key, item] of Object.entries(value)) yield* usesIn(item, `${path}.${key}`);
 }

@@ -24,6 +24,8 @@ export type ServerConfig = Readonly<NonNullable<Awaited<ReturnType<typeof normal
   readonly origin?: string | undefined;
   /** Names of variables of `launch.env` whose values contain a secret (`${secret:NAME}`). */
   readonly secretEnv?: readonly string[] | undefined;
+  /** Digest of an entry that contains secrets, without their values: a new value is not another entry. */
+  readonly entryDigest?: string | undefined;
   /** Why secrets of the entry cannot be read. The server cannot be launched: their places are not expanded. */
   readonly secretFaults?: readonly string[] | undefined;
   /**

@@ -60,7 +60,9 @@ const isRunAsProcess = ({ enabled, launch }: ServerConfig) =>
   enabled && launch.kind === 'local' && launch.runtime === 'process';
 
 /** What decides which program runs, including the environment, because of variables such as NODE_OPTIONS. */
-function whatRuns({ launch }: ServerConfig): object {
+function whatRuns({ launch, entryDigest }: ServerConfig): object {
+  // The owner set the new value of a secret; the entry that uses it was allowed.
+  if (entryDigest !== undefined) return { entryDigest };
   return launch.kind === 'local' ? { ...launch, sandbox: undefined } : launch;
 }
 

@@ -144,6 +144,10 @@ export const serversFileOf = (env: Environment, dotenv = ''): string =>
 /** The data folder as written, for callers that need no other setting. */
 export const dataDirOf = (env: Environment): string => env['DATA_DIR']?.trim() || defaultDataDir;
 
+/** Folder of the secrets that the machine mounts, as Docker does. */
+export const secretsFolderOf = (env: Environment): string =>
+  env['AGENTHUB_SECRETS_DIR']?.trim() || '/run/secrets';
+
 /** A published port limits access to the hub's own container, so it may listen on all addresses. */
 function refuseOpenAddress({ host, token, tls, inContainer }: Settings): void {
   if (isLoopback(host)) return;

@@ -11,11 +11,11 @@ export const expandedKeys = 'token command args env url headers cwd mounts image
 /** A secret's value, or why it cannot be read: a sentence that names it, with the remedy. */
 export type SecretReading = { readonly value: string } | { readonly fault: string };
 
-/** Secrets by name. Those that are not set are absent. */
-export type Secrets = ReadonlyMap<string, SecretReading>;
+/** SecretValues by name. Those that are not set are absent. */
+export type SecretValues = ReadonlyMap<string, SecretReading>;
 
 /** Reads secrets by name. Never rejects because of one of them. */
-export type ReadSecrets = (names: readonly string[]) => Promise<Secrets>;
+export type ReadSecrets = (names: readonly string[]) => Promise<SecretValues>;
 
 const marks = /\$\$|\$\{([^{}]*)\}|\$\{/g;
 const reference =
@@ -29,7 +29,7 @@ const readReference = (inside: string | undefined) => reference.exec(inside ?? '
  * As with the shell's `:-`, an empty variable counts as unset. `unresolved` contains the paths of the strings in which
  * a variable or secret is missing, `secretFaults` the secrets that are missing.
  */
-export function expandServer(entry: unknown, path: Path, env: Environment, secrets: Secrets) {
+export function expandServer(entry: unknown, path: Path, env: Environment, secrets: SecretValues) {
   const problems: Problem[] = [];
   const unresolved = new Set<string>();
   const secretFaults: Problem[] = [];
@@ -65,13 +65,29 @@ export function variablesIn(text: string): readonly string[] {
   return [...new Set(names.filter(name => name !== undefined))];
 }
 
-/** Names of the secrets in the strings of a value, without duplicates. */
-export function secretsIn(value: unknown): readonly string[] {
-  if (typeof value === 'string')
-    return variablesIn(value).flatMap(name => /^secret:(.*)/.exec(name)?.[1] ?? []);
-  if (typeof value !== 'object' || value === null) return [];
-  return [...new Set(Object.values(value).flatMap(secretsIn))];
+/** The variables in a value, with their paths. */
+export function* usesIn(
+  value: unknown,
+  path: string,
+): Generator<{ readonly name: string; readonly path: string }> {
+  if (typeof value === 'string') yield* variablesIn(value).map(name => ({ name, path }));
+  else if (Array.isArray(value))
+    for (const [index, item] of value.entries()) yield* usesIn(item, `${path}[${index}]`);
+  else if (isObject(value))
+    for (const [key, item] of Object.entries(value)) yield* usesIn(item, `${path}.${key}`);
 }
+
+/** Names of the secrets in the strings of a value, without duplicates. */
+export const secretsIn = (value: unknown): readonly string[] => [
+  ...new Set(secretUsesIn(value, '').map(({ secret }) => secret)),
+];
+
+/** The secrets in the strings of a value, with their paths. */
+export const secretUsesIn = (value: unknown, path: string) =>
+  [...usesIn(value, path)].flatMap(({ name, path: at }) => {
+    const secret = /^secret:(.*)/.exec(name)?.[1];
+    return secret === undefined ? [] : [{ secret, path: at }];
+  });
 
 /** Names of the secrets that an entry refers to, in the keys that allow it. */
 export const secretsOfEntry = (entry: unknown): readonly string[] =>
@@ -82,7 +98,7 @@ const notSet = (name: string): SecretReading => ({
 });
 
 /** Expands the variables of one string, and returns a sentence for each one that cannot be expanded. */
-function expandText(text: string, env: Environment, secrets: Secrets) {
+function expandText(text: string, env: Environment, secrets: SecretValues) {
   const faults: string[] = [];
   const secretFaults: string[] = [];
   const expandSecret = (name: string, fallback: string | undefined) => {

@@ -9,6 +9,7 @@ import type { Jobs } from '#jobs';
 import type { Fetching, MissingModels, Models } from '#models';
 import type { Sharing, SharingStatus } from '#resilience';
 import type { Router } from '#routing';
+import type { SecretStatus } from '#secrets';
 import type { Servers } from '#servers';
 import type { ByteBudget, ClientConnections, Sse, Streamable, WebSockets } from '#transports';
 import type { HttpSystem } from './errors.ts';
@@ -22,6 +23,8 @@ export type ConfigControl = {
    * `allow` names servers whose entries wait for confirmation; rejects with HUB_REQUEST_INVALID if one does not wait.
    */
   reload(allow?: readonly string[]): Promise<JsonObject>;
+  /** The secrets that are set or used, without their values. */
+  secrets(): Promise<readonly SecretStatus[]>;
   /** The state that `/health` shows. `error` says why the current files are not applied. */
   status(): { readonly loadedAt: number; readonly error: string | undefined };
 };

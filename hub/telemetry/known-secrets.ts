@@ -15,6 +15,8 @@ type HubSecrets = {
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** Settings of the hub: tokens, and URLs that may contain a password. */
   readonly settings: readonly (string | undefined)[];
+  /** Values that were read for `${secret:NAME}`. The array changes with its content. */
+  readonly read?: () => readonly string[];
 };
 
 /** Values of earlier configs are kept too, because logs and calls may be older than the last reload. */
@@ -29,11 +31,14 @@ export function createKnownSecrets(
   own: HubSecrets,
 ): () => readonly string[] {
   let configs: ReturnType<typeof read> | undefined;
+  let values: readonly string[] | undefined;
   let known: readonly string[] = [];
   return () => {
     const now = read();
-    if (now === configs) return known;
+    const nowRead = own.read?.();
+    if (now === configs && nowRead === values) return known;
     configs = now;
+    values = nowRead;
     const found = secretsIn(
       now.map(({ launch }) => launch),
       own,
@@ -53,7 +58,10 @@ const assignment = /^([\w.-]{1,100})(?:=|:\s*)([^]+)$/;
 /** Set by the shell to its current and previous folder; never secret. */
 const folderNames: readonly string[] = ['PWD', 'OLDPWD'];
 
-function secretsIn(launches: readonly LaunchConfig[], { variables, settings }: HubSecrets) {
+function secretsIn(
+  launches: readonly LaunchConfig[],
+  { variables, settings, read = () => [] }: HubSecrets,
+) {
   const found = new Set<string>();
   const add = (value: string | undefined) => {
     if (value !== undefined && value.length >= minKnownLength) found.add(value);
@@ -62,6 +70,7 @@ function secretsIn(launches: readonly LaunchConfig[], { variables, settings }: H
     if (isSecretName(name)) add(value);
     addPasswordsOf(value, add);
   };
+  for (const value of read()) add(value);
   for (const { args = [], env = {}, headers = {}, url } of launches) {
     for (const [name, value] of [...Object.entries(env), ...Object.entries(headers)])
       addNamed(ordinary.test(value) ? name : 'secret', value);

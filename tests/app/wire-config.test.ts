@@ -24,6 +24,7 @@ async function configured(file: string, home: string, next: () => Promise<Applie
       readOptions: async () => ({ env: {}, home }),
       settings: async () => settings,
       servers: () => first.config.servers,
+      listSecrets: async () => [],
     },
     { servers: { all: [], apply: next }, settings, clock: systemClock, log: silent },
   );

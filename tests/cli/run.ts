@@ -36,6 +36,7 @@ export const createNeeds = (needs: FlatNeeds): CliNeeds => ({
     editConfig: refuse('a change of the config'),
     openTokens: refuse('tokens'),
     findDataFolders: refuse('the data folders'),
+    openSecrets: refuse('the secrets'),
     ...needs,
   },
   examine: refuse('the engine'),

@@ -109,6 +109,7 @@ test('a change of what is shipped is written into the working folder', async () 
       readOptions: folder.readOptions,
       settings: async () => settings,
       servers: () => first.config.servers,
+      listSecrets: async () => [],
       shipped: folder.shipped,
     },
     {

@@ -118,3 +118,19 @@ test('of one server the last 20 allowed entries are remembered, each once', () =
   assert.equal(waits(0), true);
   assert.equal(waits(1), false);
 });
+
+test('a new value of a secret needs no approval, and another secret in its place does', async () => {
+  await using folder = await temporary();
+  const file = join(folder.path, 'hub.json');
+  const load = async (name: string, value: string) => {
+    const entry = { ...shell('${secret:ARG}'), env: { A: `x\${secret:${name}}` } };
+    await writeFile(file, JSON.stringify({ servers: { one: entry } }));
+    const secrets = async () => new Map(['ARG', name].map(each => [each, { value }]));
+    return await loadConfig(file, { env: {}, home: folder.path, secrets });
+  };
+  const gate = createProcessGate(await load('KEY', 'old'));
+  const heldBack = async (name: string, value: string) =>
+    gate.hold(await load(name, value)).servers[0]?.heldBack !== undefined;
+  assert.equal(await heldBack('KEY', 'new'), false);
+  assert.equal(await heldBack('OTHER', 'new'), true);
+});

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { pathText } from '../../hub/config/problem.ts';
 import {
-  type Secrets,
+  type SecretValues,
   createVariables,
   expandServer,
   mergeEnvironment,
@@ -12,7 +12,7 @@ import {
 
 const env = { HOST: 'localhost', EMPTY: '', A_1: 'one', NESTED: '${HOST}', undefined: undefined };
 
-const noSecrets: Secrets = new Map();
+const noSecrets: SecretValues = new Map();
 
 /** One string as the command of a server, which is where variables are filled in. */
 const expand = (text: string) => expandServer({ command: text }, [], env, noSecrets);
@@ -109,7 +109,7 @@ test('variables are looked for where a server takes them, and nowhere else', () 
 });
 
 describe('secrets', () => {
-  const secrets: Secrets = new Map([
+  const secrets: SecretValues = new Map([
     ['KEY', { value: 'hunter2' }],
     ['db-pass.1', { value: '${HOST}$$' }],
     ['LOCKED', { fault: 'secret LOCKED cannot be read: the keychain is locked. Unlock it' }],

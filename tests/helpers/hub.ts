@@ -305,6 +305,7 @@ export async function startHub(
         engine,
         config: {
           reload: async () => ({ status: 'unchanged' }),
+          secrets: async () => [],
           status: () => ({ loadedAt: clock.now(), error: undefined }),
         },
         sharing: { status: { kind: 'alone' } },

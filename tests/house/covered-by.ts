@@ -12,6 +12,8 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'cache/redis-cache': ['cache/redis-client'],
   'cli/main': ['main'],
   'faults/audit-disk': ['routing/steps/audit'],
+  'secrets/secrets': ['secrets/mounted'],
+  'secrets/vault': ['secrets/vault-key'],
   'system/audit': ['app/wire-audit', 'http/routes/audit'],
   'system/egress-forwarder': [
     'runtimes/docker/egress/container',
@@ -36,5 +38,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   ],
   'system/fleet': ['app/wire-servers'],
   'system/lifecycle': ['app/app'],
+  'system/secrets': ['app/open-secrets', 'cli/commands/secret'],
   'system/observability': ['app/wire-observers'],
 };

@@ -6,6 +6,19 @@ describe('of a config is known', () => {
   const known = (launch: object, variables = {}, settings: readonly string[] = []) =>
     createKnownSecrets(() => [{ launch }], { variables, settings })();
 
+  test('a secret that was read, wherever the config uses it', () => {
+    let values: readonly string[] = [];
+    const configs = [{ launch: { args: ['production'] } }];
+    const own = { variables: {}, settings: [], read: () => values };
+    const secrets = createKnownSecrets(() => configs, own);
+    assert.deepEqual(secrets(), []);
+    values = ['production', 'short'];
+    assert.deepEqual(secrets(), ['production']);
+    values = ['development'];
+    assert.deepEqual(secrets(), ['development', 'production'], 'older values are kept');
+    assert.equal(secrets(), secrets(), 'the same array until something changes');
+  });
+
   test.for([
     ['a variable under a telling name', { env: { API_KEY: 'production' } }, ['production']],
     ['one that looks like no ordinary setting', { env: { ANY: 'abc-123-xyz' } }, ['abc-123-xyz']],

@@ -8,12 +8,12 @@ import { changing } from './audit.ts';
 import { invalid, refuseBody } from './input.ts';
 
 type Needs = MetricFamiliesNeeds & {
-  readonly hub: { readonly config: Pick<ConfigControl, 'reload'> };
+  readonly hub: { readonly config: Pick<ConfigControl, 'reload' | 'secrets'> };
   readonly access?: Partial<Pick<GuardNeeds, 'callToken'>>;
   readonly login: Pick<Login, 'createLink'>;
 };
 
-/** The routes of the hub itself: `/`, `/config/reload` (spec 2.1), `/call-token`, `/login-link` and `/metrics`. */
+/** The routes of the hub itself: `/`, `/config/reload` (spec 2.1), `/secrets`, `/call-token`, `/login-link` and `/metrics`. */
 export function hubRoutes(app: FastifyInstance, needs: Needs): void {
   app.get('/', async (request, reply) => {
     if (request.headers.accept?.includes('text/html') === true)
@@ -25,6 +25,11 @@ export function hubRoutes(app: FastifyInstance, needs: Needs): void {
     const { allow, ...others } = isObject(request.body) ? request.body : {};
     refuseBody(others, 'POST /config/reload, but for "allow",');
     return await needs.hub.config.reload(namesOf(allow));
+  });
+
+  app.get('/secrets', administered, async (_request, reply) => {
+    const secrets = await needs.hub.config.secrets();
+    return await reply.header('cache-control', 'no-store').send({ secrets });
   });
 
   // For `agenthub connect`; null while calls need no token.

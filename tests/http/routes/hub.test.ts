@@ -24,6 +24,7 @@ function open(access?: { readonly callToken?: () => CallToken | undefined }) {
           reloads.push(allow);
           return { status: 'unchanged' };
         },
+        secrets: async () => [{ name: 'KEY', state: 'readable', source: 'file', used_by: [] }],
       },
     },
     ...(access && { access }),
@@ -33,6 +34,14 @@ function open(access?: { readonly callToken?: () => CallToken | undefined }) {
   });
   return { app, reloads };
 }
+
+test('GET /secrets shows names and states', async () => {
+  const response = await open().app.inject('/secrets');
+  assert.equal(response.headers['cache-control'], 'no-store');
+  assert.deepEqual(response.json(), {
+    secrets: [{ name: 'KEY', state: 'readable', source: 'file', used_by: [] }],
+  });
+});
 
 describe('GET /', () => {
   test('says where things are', async () => {

@@ -1,0 +1,178 @@
+import { HubError, messageOf } from '#core';
+import type { SecretStatus, SecretStore } from '#secrets';
+import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
+import { isAbsent, openHub } from '../hub-client.ts';
+import { fieldsOf, objectsIn } from '../responses.ts';
+import { type Cell, tableOf } from '../table.ts';
+import { textOf, textsOf, usageError, wordOf } from '../values.ts';
+
+/** Shorter values are not removed from texts, because they would match ordinary words. */
+const minRedactedLength = 8;
+const maxValueLength = 100_000;
+
+/** `agenthub secret set NAME`, `secret list` and `secret remove NAME`. */
+export const secret: Command = {
+  name: 'secret',
+  summary: 'Set, list or remove the secrets that the config uses as ${secret:NAME}.',
+  positionals: [
+    { name: 'action', help: '"set", "list" or "remove".', completion: ['list', 'remove', 'set'] },
+    { name: 'name', help: 'Name of the secret, for "set" and "remove".', count: 'optional' },
+    { name: 'more', help: 'Nothing: a value is never an argument.', count: 'any' },
+  ],
+  options: {
+    store: {
+      value: 'store',
+      completion: ['keychain', 'file'],
+      help: 'For "set": "keychain" or "file". Default: the keychain of the system if it can be used, else the encrypted file secrets.json in DATA_DIR.',
+    },
+    ...hubOptions,
+  },
+  details: [
+    '"set" reads the value from a hidden prompt, or from stdin without its last line break. The running hub then reads the secrets again, and restarts the servers that use it.',
+    'Files in /run/secrets, and files that variables such as NAME_FILE name, come before stored secrets of the same name.',
+    '--json prints {"secrets": [{"name", "state", "source", "reason", "used_by": [{"server", "path"}]}]}; with "set", {"name", "store"}; with "remove", {"name"}.',
+  ],
+  examples: [
+    ['secret set GITHUB_TOKEN', 'Type a value, which is not shown'],
+    ['secret set GITHUB_TOKEN < token.txt', 'Read it from a file'],
+    ['secret list', 'Show names, sources and uses'],
+  ],
+  async run(run) {
+    const action = wordOf(run.values, 'action');
+    const name = textOf(run.values, 'name');
+    if (textsOf(run.values, 'more').length > 0)
+      throw usageError(
+        'secret: a value is never an argument, because other programs can read the command line, and shells save it. Write only the name, and type the value when asked, or pipe it: agenthub secret set NAME < file',
+      );
+    if (action === 'list' && name === undefined) return await list(run);
+    if (action === 'set' && name !== undefined) return await set(name, run);
+    if (action === 'remove' && name !== undefined) return await remove(name, run);
+    throw usageError(
+      'secret: write "agenthub secret list", "agenthub secret set NAME" or "agenthub secret remove NAME"',
+    );
+  },
+};
+
+async function set(name: string, run: Run): Promise<ExitCode> {
+  const store = storeOf(run);
+  const value = await readValue(name, run);
+  const secrets = await run.needs.files.openSecrets();
+  const stored = await secrets.set(name, value, store);
+  if (run.isJson) run.json({ name, store: stored.store });
+  else {
+    const where =
+      stored.store === 'keychain' ? 'the keychain' : `the encrypted file ${secrets.file}`;
+    run.out(`stored ${name} in ${where}`);
+    if (stored.why !== undefined) run.remark('note', `not in the keychain: ${stored.why}`);
+  }
+  const own = (await secrets.list([])).find(each => each.name === name);
+  if (own?.source === 'mounted')
+    run.remark(
+      'warning',
+      `a file of this machine provides ${name}, and comes before the stored value`,
+    );
+  if (value.length < minRedactedLength)
+    run.remark(
+      'warning',
+      `the value is shorter than ${minRedactedLength} characters: the hub cannot remove it from logs and pages`,
+    );
+  return await reloadHub(name, run);
+}
+
+function storeOf({ values }: Run): SecretStore | undefined {
+  const store = textOf(values, 'store');
+  if (store === undefined || store === 'keychain' || store === 'file') return store;
+  throw usageError(`--store: ${JSON.stringify(store)} is not allowed: write "keychain" or "file"`);
+}
+
+async function readValue(name: string, run: Run): Promise<string> {
+  const { ask } = run.needs;
+  const value = ask
+    ? await ask(`Value of ${name}: `, run.signal, 'hidden')
+    : (await run.input()).replace(/\r?\n$/, '');
+  if (value === '') throw usageError(`secret: the value of ${name} is empty. Nothing was changed`);
+  if (value.includes('\0') || value.length > maxValueLength)
+    throw usageError(
+      `secret: a value has at most ${maxValueLength} characters, none of them NUL. Nothing was changed`,
+    );
+  return value;
+}
+
+async function remove(name: string, run: Run): Promise<ExitCode> {
+  const isRemoved = await (await run.needs.files.openSecrets()).remove(name);
+  if (!isRemoved) throw usageError(`secret: ${name} is not in the keychain or the encrypted file`);
+  if (run.isJson) run.json({ name });
+  else run.out(`removed ${name}`);
+  return await reloadHub(name, run);
+}
+
+/** Makes a running hub read its secrets again. */
+async function reloadHub(name: string, run: Run): Promise<ExitCode> {
+  const hub = await openHub(run);
+  try {
+    const answer = await hub.ask({ method: 'POST', path: '/config/reload', body: {} });
+    const { failed, changed } = fieldsOf(answer);
+    if (Array.isArray(changed) && changed.length > 0 && !run.isJson)
+      run.out(run.screen.foreign(`changed: ${changed.map(String).join(', ')}`));
+    for (const { server, message } of objectsIn(failed))
+      run.err(run.errorScreen.foreign(`${String(server)}: ${String(message)}`));
+    return objectsIn(failed).length > 0 ? 1 : 0;
+  } catch (error) {
+    if (isAbsent(error)) return 0;
+    if (!(error instanceof HubError)) throw error;
+    run.remark('warning', `the running hub did not read ${name} again: ${messageOf(error)}`);
+    return 1;
+  }
+}
+
+async function list(run: Run): Promise<ExitCode> {
+  const secrets = await listFromHub(run);
+  if (run.isJson) return run.json({ secrets });
+  if (secrets.length === 0)
+    run.out('No secrets are set or used. Set one: agenthub secret set NAME');
+  else {
+    const rows = secrets.map(rowOf);
+    run.out(tableOf(['NAME', 'STATE', 'SOURCE', 'USED BY', 'NOTE'], rows, run.screen).join('\n'));
+  }
+  return 0;
+}
+
+/** The secrets of the running hub, or of the files if no hub runs. */
+async function listFromHub(run: Run): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const hub = await openHub(run);
+  try {
+    return objectsIn(fieldsOf(await hub.ask({ method: 'GET', path: '/secrets' }))['secrets']);
+  } catch (error) {
+    if (run.values['url'] !== undefined || !isAbsent(error)) throw error;
+    return await listFromFiles(run);
+  }
+}
+
+async function listFromFiles({ needs, remark }: Run): Promise<readonly SecretStatus[]> {
+  const secrets = await needs.files.openSecrets();
+  const loaded = await needs.files.loadConfig(undefined).catch((error: unknown) => {
+    remark('warning', `uses are not known, because there is no valid config: ${messageOf(error)}`);
+    return undefined;
+  });
+  return await secrets.list(loaded?.config.secretUses ?? []);
+}
+
+const styles = { readable: 'green', unreadable: 'red', missing: 'red' } as const;
+
+function rowOf({
+  name,
+  state,
+  source = '',
+  reason = '',
+  used_by: uses,
+}: Readonly<Record<string, unknown>>): readonly Cell[] {
+  const style = state === 'readable' || state === 'missing' ? styles[state] : styles.unreadable;
+  const places = objectsIn(uses).map(({ path }) => String(path));
+  return [
+    String(name),
+    { text: String(state), style },
+    String(source),
+    places.join(', '),
+    String(reason),
+  ];
+}

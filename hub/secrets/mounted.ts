@@ -1,0 +1,48 @@
+import { readFile, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { errorCodeOf, messageOf } from '#core';
+
+/** A secret in a file of its own: `value`, or `why` it cannot be read. */
+export type MountedSecret = { readonly file: string } & (
+  { readonly value: string } | { readonly why: string }
+);
+
+/**
+ * Secrets that the machine provides as files: `NAME` in a folder (Docker mounts secrets in `/run/secrets`), or the file
+ * that the variable `NAME_FILE` names. One line break at the end is not part of the value.
+ */
+export function createMountedSecrets(
+  folder: string,
+  readEnvironment: () => Promise<Readonly<Record<string, string | undefined>>>,
+) {
+  async function read(file: string): Promise<MountedSecret | undefined> {
+    try {
+      const value = (await readFile(file, 'utf8')).replace(/\r?\n$/, '');
+      return value === '' ? { file, why: `${file} is empty` } : { file, value };
+    } catch (error) {
+      return isAbsent(error)
+        ? undefined
+        : { file, why: `${file} cannot be read (${messageOf(error)})` };
+    }
+  }
+
+  return {
+    /** Undefined if there is no such file. */
+    async find(name: string): Promise<MountedSecret | undefined> {
+      const mounted = await read(join(folder, name));
+      if (mounted) return mounted;
+      const env = await readEnvironment();
+      const file = Object.hasOwn(env, `${name}_FILE`) ? env[`${name}_FILE`] : undefined;
+      if (!file) return undefined;
+      const missing = `${name}_FILE names ${file}, and there is no such file`;
+      return (await read(file)) ?? { file, why: missing };
+    },
+    /** Names in the folder; empty if it cannot be listed. */
+    async names(): Promise<readonly string[]> {
+      const entries = await readdir(folder, { withFileTypes: true }).catch(() => []); // Most machines have none.
+      return entries.filter(entry => !entry.isDirectory()).map(({ name }) => name);
+    },
+  };
+}
+
+const isAbsent = (error: unknown) => ['ENOENT', 'ENOTDIR'].includes(String(errorCodeOf(error)));

@@ -1,0 +1,199 @@
+import { HubError, messageOf } from '#core';
+import { type KeychainNeeds, createKeychain } from './keychain.ts';
+import { createMountedSecrets } from './mounted.ts';
+import { type VaultContent, type VaultNeeds, createVault } from './vault.ts';
+
+/** A secret's value, or why it cannot be read: a sentence that names it, with the remedy. */
+type SecretReading = { readonly value: string } | { readonly fault: string };
+
+/** Stores that secrets can be written to. */
+export type SecretStore = 'keychain' | 'file';
+
+type Found = { readonly source: SecretSource } & SecretReading;
+
+/** `mounted`: a file that the machine provides. */
+type SecretSource = 'mounted' | SecretStore;
+
+/** A place in the config that refers to a secret. */
+type SecretUse = {
+  readonly secret: string;
+  /** Undefined outside of servers. */
+  readonly server?: string;
+  readonly path: string;
+};
+
+/** Where a secret was stored. `why`: why not in the keychain, unless the file was wanted. */
+type Stored = { readonly store: SecretStore; readonly why: string | undefined };
+
+/** One secret, without its value. */
+export type SecretStatus = {
+  readonly name: string;
+  readonly state: 'readable' | 'unreadable' | 'missing';
+  /** Absent if it is missing. */
+  readonly source?: SecretSource;
+  /** Why it cannot be read. */
+  readonly reason?: string;
+  readonly used_by: readonly Omit<SecretUse, 'secret'>[];
+};
+
+type SecretsOptions = {
+  /** Folder of mounted secrets. */
+  readonly mountedFolder: string;
+  /** Reads the environment, which contains the variables `NAME_FILE`. */
+  readonly readEnvironment: () => Promise<Readonly<Record<string, string | undefined>>>;
+};
+
+/** Values of earlier configs are kept too, because logs may be older than the last reload. */
+const maxKnown = 2_000;
+const namePattern = /^[A-Za-z0-9_][\w.-]{0,127}$/;
+
+/** The secrets of one data folder. */
+export type Secrets = ReturnType<typeof createSecrets>;
+
+/** Creates the access to secrets. Sources in order: mounted files, the keychain, the encrypted file. */
+export function createSecrets(
+  { mountedFolder, readEnvironment }: SecretsOptions,
+  needs: VaultNeeds & KeychainNeeds,
+) {
+  const mounted = createMountedSecrets(mountedFolder, readEnvironment);
+  const vault = createVault(needs);
+  const keychain = createKeychain(needs);
+  let known: readonly string[] = [];
+
+  const failed = (name: string, source: SecretSource, why: string): Found => ({
+    source,
+    fault: `secret ${name} cannot be read: ${why}`,
+  });
+
+  async function findStored(name: string, content: VaultContent) {
+    if (content.keychain.includes(name)) {
+      const access = await keychain.get(serviceOf(content), name);
+      if (access.state !== 'usable') return failed(name, 'keychain', access.why);
+      if (access.result !== null) return { source: 'keychain' as const, value: access.result };
+      const gone = `the keychain no longer contains it. Run agenthub secret set ${name}`;
+      if (!Object.hasOwn(content.secrets, name)) return failed(name, 'keychain', gone);
+    }
+    if (!Object.hasOwn(content.secrets, name)) return undefined;
+    try {
+      return { source: 'file' as const, value: await vault.open(content, name) };
+    } catch (error) {
+      return failed(name, 'file', messageOf(error));
+    }
+  }
+
+  /** Undefined for each secret that is not set. */
+  async function findAll(names: readonly string[]) {
+    let content: ReturnType<typeof vault.read> | undefined;
+    const find = async (name: string): Promise<Found | undefined> => {
+      const own = await mounted.find(name);
+      if (own)
+        return 'value' in own
+          ? { source: 'mounted', value: own.value }
+          : failed(name, 'mounted', own.why);
+      try {
+        return await findStored(name, await (content ??= vault.read()));
+      } catch (error) {
+        return failed(name, 'file', messageOf(error));
+      }
+    };
+    const found = new Map<string, Found | undefined>();
+    // One after another: a locked keychain asks its user once.
+    for (const name of names) found.set(name, await find(name));
+    remember([...found.values()]);
+    return found;
+  }
+
+  function remember(found: readonly (Found | undefined)[]): void {
+    const values = found.flatMap(one => (one && 'value' in one ? one.value : []));
+    const added = values.filter(value => !known.includes(value));
+    if (added.length > 0) known = [...new Set([...added, ...known])].slice(0, maxKnown);
+  }
+
+  return {
+    /** Path of the encrypted file. */
+    file: needs.file,
+    /** Reads secrets by name; those that are not set are absent. Never rejects. */
+    async read(names: readonly string[]): Promise<ReadonlyMap<string, SecretReading>> {
+      const found = await findAll(names);
+      return new Map(Array.from(found).flatMap(([name, one]) => (one ? [[name, one]] : [])));
+    },
+    /** Every value that was read, for redaction. The array changes with its content. */
+    known: (): readonly string[] => known,
+    /** All secrets that are set or used. Never rejects because of one of them. */
+    async list(uses: readonly SecretUse[]): Promise<readonly SecretStatus[]> {
+      const content = await vault.read().catch(() => undefined); // Reported by the secrets that are used.
+      const stored = content ? [...content.keychain, ...Object.keys(content.secrets)] : [];
+      const used = uses.map(({ secret }) => secret);
+      const names = new Set([...used, ...(await mounted.names()), ...stored].filter(isName));
+      const found = await findAll([...names].sort());
+      return Array.from(found, ([name, one]) => ({
+        name,
+        ...(one ? statusOf(one) : { state: 'missing' as const, reason: notSet(name) }),
+        used_by: uses.flatMap(({ secret, ...place }) => (secret === name ? place : [])),
+      }));
+    },
+    /** Stores a secret, by default in the keychain if it can be used. Returns where, and why not in the keychain. */
+    async set(name: string, value: string, wanted?: SecretStore): Promise<Stored> {
+      requireName(name);
+      return await vault.change<Stored>(async content => {
+        const probe = wanted === 'file' ? undefined : await keychain.probe(serviceOf(content));
+        const why = probe && probe.state !== 'usable' ? probe.why : undefined;
+        if (wanted === 'keychain' && why !== undefined)
+          throw new HubError('HUB_CONFIG_INVALID', `${why}. Or write --store file`);
+        if (probe?.state === 'usable')
+          return { content: await keep(content, name, value), result: { store: 'keychain', why } };
+        const sealed = await vault.seal(content, name, value);
+        // The keychain is read first: an older value there would hide this one.
+        await removeFromKeychain(content, name);
+        return {
+          content: { ...sealed, keychain: content.keychain.filter(other => other !== name) },
+          result: { store: 'file', why },
+        };
+      });
+    },
+    /** Removes a secret from keychain and file. Returns false if neither contains it. */
+    async remove(name: string): Promise<boolean> {
+      requireName(name);
+      return await vault.change(async content => {
+        await removeFromKeychain(content, name);
+        const { [name]: removed, ...secrets } = content.secrets;
+        const others = content.keychain.filter(other => other !== name);
+        const isStored = removed !== undefined || others.length < content.keychain.length;
+        if (!isStored) return { content, result: false };
+        return { content: { ...content, secrets, keychain: others }, result: true };
+      });
+    },
+  };
+
+  /** Writes a secret to the keychain. */
+  async function keep(content: VaultContent, name: string, value: string): Promise<VaultContent> {
+    const written = await keychain.set(serviceOf(content), name, value);
+    if (written.state !== 'usable') throw new HubError('HUB_CONFIG_INVALID', written.why);
+    const { [name]: _, ...secrets } = content.secrets;
+    return { ...content, secrets, keychain: [...new Set([...content.keychain, name])] };
+  }
+
+  async function removeFromKeychain(content: VaultContent, name: string): Promise<void> {
+    if (!content.keychain.includes(name)) return;
+    const removed = await keychain.remove(serviceOf(content), name);
+    if (removed.state === 'locked') throw new HubError('HUB_CONFIG_INVALID', removed.why);
+  }
+}
+
+const statusOf = (found: Found) =>
+  'value' in found
+    ? { state: 'readable' as const, source: found.source }
+    : { state: 'unreadable' as const, source: found.source, reason: found.fault };
+
+const serviceOf = ({ scope }: { readonly scope: string }) => `agenthub-${scope}`;
+
+const isName = (name: string) => namePattern.test(name);
+
+function requireName(name: string): void {
+  if (isName(name)) return;
+  const rule =
+    'the name of a secret has 1 to 128 letters, digits, "_", "." and "-", and starts with a letter, digit or "_"';
+  throw new HubError('HUB_USAGE', rule);
+}
+
+const notSet = (name: string) => `secret ${name} is not set. Run agenthub secret set ${name}`;

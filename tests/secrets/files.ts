@@ -1,0 +1,35 @@
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '#core';
+import { createSecrets } from '#secrets';
+import { writeWhole } from '#store';
+
+type Wanted = {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly passphrase?: string;
+  readonly load?: Parameters<typeof createSecrets>[1]['load'];
+};
+
+/** A data folder, and the secrets in it. Without `load` the test has no keychain. */
+export async function secretsFolder() {
+  const folder = await mkdtempDisposable(join(tmpdir(), 'agenthub-secrets-'));
+  const { path } = folder;
+  const file = join(path, 'data', 'secrets.json');
+  const keyFile = join(path, 'data', 'secrets.key');
+  const mounted = join(path, 'mounted');
+  const noKeychain = () => Promise.reject(new Error('there is no module'));
+  const open = ({ env = {}, passphrase, load = noKeychain }: Wanted = {}) =>
+    createSecrets(
+      { mountedFolder: mounted, readEnvironment: async () => env },
+      {
+        file,
+        keyFile,
+        readPassphrase: async () => passphrase,
+        writeWhole,
+        clock: systemClock,
+        load,
+      },
+    );
+  return { path, file, keyFile, mounted, open, [Symbol.asyncDispose]: () => folder.remove() };
+}

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, test } from 'vitest';
+import { secretsFolder } from './files.ts';
+
+/** A keychain in memory, which can be locked. */
+function memoryKeychain() {
+  const entries = new Map<string, string>();
+  const state = { isLocked: false, loads: 0 };
+  const access = <T>(use: () => T): Promise<T> =>
+    state.isLocked
+      ? Promise.reject(new Error('unlock prompt was dismissed'))
+      : Promise.resolve(use());
+  class AsyncEntry {
+    readonly key: string;
+    constructor(service: string, name: string) {
+      this.key = `${service}/${name}`;
+    }
+    getPassword = () => access(() => entries.get(this.key) ?? null);
+    setPassword = (value: string) => access(() => void entries.set(this.key, value));
+    deleteCredential = () => access(() => entries.delete(this.key));
+  }
+  const load = async () => {
+    state.loads++;
+    return { AsyncEntry };
+  };
+  return { entries, state, load };
+}
+
+type Opened = ReturnType<Awaited<ReturnType<typeof secretsFolder>>['open']>;
+const read = async (secrets: Opened, name = 'KEY') => (await secrets.read([name])).get(name);
+
+describe('sources', () => {
+  test('a mounted file comes before a named file, the keychain and the encrypted file', async () => {
+    await using folder = await secretsFolder();
+    const { load, state } = memoryKeychain();
+    const named = join(folder.path, 'named.txt');
+    const secrets = folder.open({ env: { KEY_FILE: named }, load });
+    const missing = `secret KEY cannot be read: KEY_FILE names ${named}, and there is no such file`;
+    assert.deepEqual(await read(secrets), { source: 'mounted', fault: missing });
+    await secrets.set('KEY', 'of the file', 'file');
+    const ofFile = { source: 'file', value: 'of the file' };
+    assert.deepEqual(await read(folder.open()), ofFile);
+    await secrets.set('KEY', 'of the keychain');
+    const ofKeychain = { source: 'keychain', value: 'of the keychain' };
+    assert.deepEqual(await read(folder.open({ load })), ofKeychain);
+    await writeFile(named, 'named\r\n');
+    const { loads } = state;
+    assert.deepEqual(await read(secrets), { source: 'mounted', value: 'named' });
+    await mkdir(folder.mounted);
+    await writeFile(join(folder.mounted, 'KEY'), 'mounted\n\n');
+    assert.deepEqual(await read(secrets), { source: 'mounted', value: 'mounted\n' });
+    assert.equal(state.loads, loads, 'the keychain is not loaded for a secret that comes earlier');
+    assert.deepEqual(secrets.known(), ['mounted\n', 'named']);
+  });
+
+  test('a stored secret replaces the one in the other store', async () => {
+    await using folder = await secretsFolder();
+    const { load, entries } = memoryKeychain();
+    const secrets = folder.open({ load });
+    assert.deepEqual(await secrets.set('KEY', 'one'), { store: 'keychain', why: undefined });
+    assert.equal(entries.size, 1);
+    assert.deepEqual(await secrets.set('KEY', 'two', 'file'), { store: 'file', why: undefined });
+    assert.equal(entries.size, 0);
+    assert.deepEqual(await read(secrets), { source: 'file', value: 'two' });
+    assert.equal(await secrets.remove('KEY'), true);
+    assert.equal(await secrets.remove('KEY'), false);
+    assert.equal(await read(secrets), undefined);
+  });
+
+  test('without a usable keychain the file is used, and the answer says why', async () => {
+    await using folder = await secretsFolder();
+    const { load, state } = memoryKeychain();
+    state.isLocked = true;
+    const secrets = folder.open({ load });
+    const why = 'the keychain is locked (unlock prompt was dismissed): unlock it';
+    assert.deepEqual(await secrets.set('A', 'value'), { store: 'file', why });
+    await assert.rejects(secrets.set('A', 'x', 'keychain'), /is locked .* Or write --store file/);
+    assert.match((await folder.open().set('A', 'x')).why ?? '', /^there is no usable keychain/);
+  });
+});
+
+test('a list shows every secret, and what cannot be read with its reason', async () => {
+  await using folder = await secretsFolder();
+  const { load, state } = memoryKeychain();
+  const secrets = folder.open({ load });
+  await secrets.set('IN_CHAIN', 'value 1');
+  await secrets.set('IN_FILE', 'value 2', 'file');
+  await mkdir(join(folder.mounted, 'FOLDER'), { recursive: true });
+  await writeFile(join(folder.mounted, 'EMPTY'), '');
+  state.isLocked = true;
+  const uses = [
+    { secret: 'IN_FILE', server: 'one', path: 'servers.one.env.A' },
+    { secret: 'NOPE', path: 'token' },
+  ];
+  assert.deepEqual(await secrets.list(uses), [
+    {
+      name: 'EMPTY',
+      state: 'unreadable',
+      source: 'mounted',
+      reason: `secret EMPTY cannot be read: ${join(folder.mounted, 'EMPTY')} is empty`,
+      used_by: [],
+    },
+    {
+      name: 'IN_CHAIN',
+      state: 'unreadable',
+      source: 'keychain',
+      reason:
+        'secret IN_CHAIN cannot be read: the keychain is locked (unlock prompt was dismissed): unlock it',
+      used_by: [],
+    },
+    {
+      name: 'IN_FILE',
+      state: 'readable',
+      source: 'file',
+      used_by: [{ server: 'one', path: 'servers.one.env.A' }],
+    },
+    {
+      name: 'NOPE',
+      state: 'missing',
+      reason: 'secret NOPE is not set. Run agenthub secret set NOPE',
+      used_by: [{ path: 'token' }],
+    },
+  ]);
+});
+
+test.for(['', '.', '../x', 'a b', 'A=secret', 'a'.repeat(129)])('%j is not a name', async name => {
+  await using folder = await secretsFolder();
+  const secrets = folder.open();
+  const rule = { code: 'HUB_USAGE', message: /^the name of a secret has 1 to 128 letters/ };
+  await assert.rejects(secrets.set(name, 'value'), rule);
+  await assert.rejects(secrets.remove(name), rule);
+});
