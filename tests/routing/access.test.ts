@@ -269,6 +269,27 @@ test('a tool that its server does not list is decided about by its name', async 
   assert.match(JSON.stringify(error), /must say by a string/);
 });
 
+test('a rule that allows a folder allows nothing outside, however the URI is written', async () => {
+  const { access } = createTestAccess([files], {
+    policy: [
+      { resources: ['file:///public/*'], action: 'allow' },
+      { resources: ['*'], action: 'deny' },
+    ],
+  });
+  await using hub = await startHub([files], { access });
+  const client = await open(hub, 'legacy', hub.server('files'));
+  assert.equal(await refusalOf(client, 'resources/read', { uri: 'file:///public/c' }), undefined);
+  for (const uri of [
+    'file:///public/../secret/c',
+    'file:///public/%2e%2e/c',
+    'file:///public/..%2fc',
+  ])
+    assert.deepEqual(
+      await refusalOf(client, 'resources/read', { uri }),
+      denied(`the resource "${uri}"`, undefined, 'policy[1]'),
+    );
+});
+
 test('an unknown tool stays unknown', async () => {
   const { access } = createTestAccess([files], { policy: [{ tools: ['*'], action: 'deny' }] });
   await using hub = await startHub([files], { access });
