@@ -51,9 +51,19 @@ type Needs = {
   readonly embeddingModel: string;
 };
 
+const pairFiles = [
+  'prompt-pairs',
+  'prompt-pairs-develop',
+  'prompt-pairs-develop-2',
+  'prompt-pairs-held-out',
+  'prompt-pairs-held-out-2',
+] as const;
+
 /** The pairs of the files `prompt-pairs*` in tests/data. */
-export function readPairs(): readonly PromptPair[] {
-  return ['prompt-pairs', 'prompt-pairs-develop', 'prompt-pairs-held-out'].flatMap(name => {
+export function readPairs(
+  files: readonly (typeof pairFiles)[number][] = pairFiles,
+): readonly PromptPair[] {
+  return files.flatMap(name => {
     const file = join(import.meta.dirname, '..', 'data', `${name}.json`);
     const rows: unknown = JSON.parse(readFileSync(file, 'utf8'));
     assert.ok(Array.isArray(rows));
