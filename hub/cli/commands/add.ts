@@ -51,7 +51,7 @@ export const add: Command = {
     network: {
       value: 'mode',
       completion: ['none', 'bridge'],
-      help: 'bridge: the server can reach the network. Default: none.',
+      help: 'bridge: the server can reach the network, through a proxy. Default: none.',
     },
     tag: {
       multiple: true,
