@@ -2,6 +2,7 @@ import { randomFillSync } from 'node:crypto';
 import { createActivity } from '#activity';
 import type { Settings } from '#config';
 import type { Clock, Log } from '#core';
+import { policyNameOf } from '#policy';
 import type { Observer } from '#routing';
 import { type OtlpNeeds, type Redaction, createMetrics, loadOtlpExporter } from '#telemetry';
 
@@ -49,10 +50,11 @@ export async function wireObservers(
     ));
   /** Called with each call when it is answered. */
   const observe: Observer = call => {
-    metrics.record(call);
+    const principal = policyNameOf(call.principal);
+    metrics.record(call, principal);
     count(call);
     activity.record(call);
-    telemetry?.record(call);
+    telemetry?.record(call, principal);
   };
   return { activity, metrics, telemetry, observe };
 }

@@ -7,10 +7,13 @@ import {
   newTimes,
   quantileMs,
 } from './histogram.ts';
+import { createToolCalls } from './tool-calls.ts';
 
 /** The measurements of one answered request. */
 export type MeasuredCall = {
   readonly method: string;
+  /** The name of the tool or prompt, or the URI of the resource. */
+  readonly name?: string | undefined;
   /** Undefined if the hub answered without a server. */
   readonly server: string | undefined;
   /** When the request arrived, in milliseconds since the epoch. */
@@ -57,12 +60,14 @@ type Series = {
 /** Creates empty metrics. Counts are in preallocated arrays: recording a call allocates nothing. */
 export function createMetrics({ clock, servers }: Needs) {
   const byServer = new Map<string, Series>();
+  const toolCalls = createToolCalls();
   const recent = createRecentCalls();
 
   function dropRemovedServers(): void {
     const configured = new Set(servers());
     for (const name of byServer.keys())
       if (name !== hubItself && !configured.has(name)) byServer.delete(name);
+    toolCalls.keep(configured);
   }
 
   function seriesOf(server: string): Series {
@@ -92,7 +97,10 @@ export function createMetrics({ clock, servers }: Needs) {
     });
 
   return {
-    record({ method, server, at, tookMs, serverMs, outcome }: MeasuredCall): void {
+    /** `client` is the policy name of the principal. */
+    record(call: MeasuredCall, client: string): void {
+      const { method, server, at, tookMs, serverMs, outcome } = call;
+      toolCalls.record(call, client);
       const series = seriesOf(server ?? hubItself);
       const { last, duration, overhead } = series;
       const cell =
@@ -114,6 +122,7 @@ export function createMetrics({ clock, servers }: Needs) {
           type: 'counter',
           samples: samples(),
         },
+        toolCalls.family(),
         {
           name: 'agenthub_call_duration_seconds',
           help: 'Time from the arrival of a request to its answer.',

@@ -14,6 +14,7 @@ import {
   type PromptSource,
   createRouter,
 } from '#routing';
+import { policyNameOf } from '#policy';
 import { createProcessRuntime } from '#runtimes/process';
 import { createRemoteRuntime } from '#runtimes/remote';
 import { createTable } from '#store';
@@ -240,7 +241,7 @@ export async function startHub(
       ...(options.access && { access: options.access }),
       ...(options.limits && { limits: options.limits }),
       observer(call) {
-        metrics.record(call);
+        metrics.record(call, policyNameOf(call.principal));
         activity.record(call);
         options.observer?.(call);
       },

@@ -40,4 +40,5 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'system/lifecycle': ['app/app'],
   'system/secrets': ['app/open-secrets', 'cli/commands/secret'],
   'system/observability': ['app/wire-observers'],
+  'telemetry/metrics': ['telemetry/tool-calls'],
 };

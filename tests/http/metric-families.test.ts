@@ -34,6 +34,7 @@ describe('GET /metrics', () => {
     assert.deepEqual([...families].map(([name, { type }]) => `${type} ${name}`).sort(), [
       'counter agenthub_calls_total',
       'counter agenthub_server_restarts_total',
+      'counter agenthub_tool_calls_total',
       'gauge agenthub_build_info',
       'gauge agenthub_calls_in_flight',
       'gauge agenthub_queue_waiting',

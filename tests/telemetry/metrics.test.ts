@@ -3,6 +3,7 @@ import { describe, test } from 'vitest';
 import { type Metrics, createMetrics, exposition } from '#telemetry';
 import { createManualClock } from '#helpers/clock';
 import { maxServers } from '../../hub/telemetry/metrics.ts';
+import { maxToolSeries } from '../../hub/telemetry/tool-calls.ts';
 import { parseExposition } from './exposition-text.ts';
 
 const clock = createManualClock();
@@ -26,14 +27,51 @@ const total = 'agenthub_calls_total';
 const duration = 'agenthub_call_duration_seconds';
 const overhead = 'agenthub_hub_overhead_seconds';
 
+describe('calls of tools', () => {
+  const toolCalls = 'agenthub_tool_calls_total';
+  const samplesOf = (metrics: Metrics) => [...(read(metrics).get(toolCalls)?.samples ?? [])];
+
+  test('are counted by client, server and tool, until their server is removed', () => {
+    const { metrics, have } = open();
+    const named = { ...call, name: 'notes_add' };
+    metrics.record(named, 'cursor');
+    metrics.record(named, 'cursor');
+    metrics.record({ ...named, server: 'mail' }, 'zed');
+    metrics.record({ ...named, method: 'prompts/get' }, 'zed');
+    metrics.record({ ...named, server: undefined }, 'zed');
+    metrics.record({ ...named, name: 'https://a/?token=x' }, 'zed');
+    const series = (client: string, server: string, tool: string) =>
+      `${toolCalls}{client="${client}",server="${server}",tool="${tool}",outcome="ok"}`;
+    assert.deepEqual(samplesOf(metrics), [
+      [series('cursor', 'notes', 'notes_add'), 2],
+      [series('zed', 'mail', 'notes_add'), 1],
+      [series('other', 'other', 'other'), 1],
+    ]);
+    have(['mail']);
+    assert.deepEqual(samplesOf(metrics).length, 2);
+  });
+
+  test('of more tools than the bound are counted as other', () => {
+    const { metrics } = open();
+    for (let index = 0; index < maxToolSeries + 500; index++)
+      metrics.record({ ...call, name: `tool_${index}` }, 'cursor');
+    const samples = samplesOf(metrics);
+    assert.equal(samples.length, maxToolSeries + 1);
+    assert.deepEqual(samples.at(-1), [
+      `${toolCalls}{client="other",server="other",tool="other",outcome="ok"}`,
+      500,
+    ]);
+  });
+});
+
 describe('calls', () => {
   test('are counted by server, method and outcome', () => {
     const { metrics } = open();
-    metrics.record(call);
-    metrics.record(call);
-    metrics.record({ ...call, outcome: 'HUB_CALL_TIMEOUT' });
-    metrics.record({ ...call, server: 'mail', method: 'prompts/get' });
-    metrics.record({ ...call, server: undefined, method: 'tools/list' });
+    metrics.record(call, 'cursor');
+    metrics.record(call, 'cursor');
+    metrics.record({ ...call, outcome: 'HUB_CALL_TIMEOUT' }, 'cursor');
+    metrics.record({ ...call, server: 'mail', method: 'prompts/get' }, 'cursor');
+    metrics.record({ ...call, server: undefined, method: 'tools/list' }, 'cursor');
     assert.deepEqual(
       [...(read(metrics).get(total)?.samples ?? [])],
       [
@@ -48,7 +86,7 @@ describe('calls', () => {
   test('of methods that nobody knows are counted as one', () => {
     const { metrics } = open();
     for (let index = 0; index < 1_000; index++)
-      metrics.record({ ...call, method: `invented/${index}` });
+      metrics.record({ ...call, method: `invented/${index}` }, 'cursor');
     assert.deepEqual(
       [...(read(metrics).get(total)?.samples ?? [])],
       [[`${total}{server="notes",method="other",outcome="ok"}`, 1_000]],
@@ -57,9 +95,9 @@ describe('calls', () => {
 
   test('are timed from 25 microseconds on, and what the hub adds by itself', () => {
     const { metrics } = open();
-    metrics.record({ ...call, tookMs: 0.025, serverMs: 0 });
-    metrics.record({ ...call, tookMs: 3, serverMs: 2.96 });
-    metrics.record({ ...call, tookMs: 90_000, serverMs: 89_000 });
+    metrics.record({ ...call, tookMs: 0.025, serverMs: 0 }, 'cursor');
+    metrics.record({ ...call, tookMs: 3, serverMs: 2.96 }, 'cursor');
+    metrics.record({ ...call, tookMs: 90_000, serverMs: 89_000 }, 'cursor');
     const families = read(metrics);
     const took = families.get(duration)?.samples;
     const added = families.get(overhead)?.samples;
@@ -76,10 +114,10 @@ describe('calls', () => {
 
   test('of a server that was removed are not told of any more', () => {
     const { metrics, have } = open();
-    metrics.record(call);
-    metrics.record({ ...call, server: 'mail' });
+    metrics.record(call, 'cursor');
+    metrics.record({ ...call, server: 'mail' }, 'cursor');
     have(['mail']);
-    metrics.record({ ...call, outcome: 'HUB_CALL_CANCELLED' });
+    metrics.record({ ...call, outcome: 'HUB_CALL_CANCELLED' }, 'cursor');
     assert.doesNotMatch(exposition(metrics.families()), /notes/);
     assert.deepEqual([...metrics.snapshot().servers.keys()], ['mail']);
   });
@@ -88,7 +126,7 @@ describe('calls', () => {
     const { metrics, have } = open();
     const names = Array.from({ length: maxServers + 10 }, (_, index) => `s${index}`);
     have(names);
-    for (const server of names) metrics.record({ ...call, server });
+    for (const server of names) metrics.record({ ...call, server }, 'cursor');
     const calls = metrics.families().filter(({ name }) => name === total);
     const samples = parseExposition(exposition(calls)).get(total)?.samples;
     assert.equal(samples?.size, maxServers + 1);
@@ -98,9 +136,10 @@ describe('calls', () => {
 
 test('a snapshot tells of each server how often it failed and how long it took', () => {
   const { metrics } = open();
-  for (let index = 0; index < 98; index++) metrics.record({ ...call, tookMs: 1.5, serverMs: 1.45 });
-  metrics.record({ ...call, tookMs: 400, outcome: 'tool_error' });
-  metrics.record({ ...call, tookMs: 400, outcome: 'error' });
+  for (let index = 0; index < 98; index++)
+    metrics.record({ ...call, tookMs: 1.5, serverMs: 1.45 }, 'cursor');
+  metrics.record({ ...call, tookMs: 400, outcome: 'tool_error' }, 'cursor');
+  metrics.record({ ...call, tookMs: 400, outcome: 'error' }, 'cursor');
   const { servers } = metrics.snapshot();
   const notes = servers.get('notes');
   assert.deepEqual([...servers.keys()], ['notes']);
@@ -115,11 +154,11 @@ test('the last half hour is told in steps of ten seconds, those without calls am
   const { metrics } = open();
   const now = clock.now();
   const begin = Math.floor(now / 10_000) * 10_000;
-  metrics.record({ ...call, at: begin - 30 * 60_000 });
-  metrics.record({ ...call, at: begin - 20_000, tookMs: 40 });
-  metrics.record({ ...call, at: begin - 20_000, tookMs: 40, outcome: 'error' });
-  metrics.record({ ...call, at: begin, tookMs: 0 });
-  metrics.record({ ...call, at: begin, tookMs: 0, server: undefined });
+  metrics.record({ ...call, at: begin - 30 * 60_000 }, 'cursor');
+  metrics.record({ ...call, at: begin - 20_000, tookMs: 40 }, 'cursor');
+  metrics.record({ ...call, at: begin - 20_000, tookMs: 40, outcome: 'error' }, 'cursor');
+  metrics.record({ ...call, at: begin, tookMs: 0 }, 'cursor');
+  metrics.record({ ...call, at: begin, tookMs: 0, server: undefined }, 'cursor');
   const { recent } = metrics.snapshot();
   assert.equal(recent.length, 180);
   assert.equal(recent.at(-1)?.at, begin);

@@ -8,6 +8,7 @@ import type {
 import type { MetricFamily, MetricLabels } from '../exposition.ts';
 import { type Times, addTime, newTimes } from '../histogram.ts';
 import type { MeasuredCall } from '../metrics.ts';
+import { toolOf } from '../tool-calls.ts';
 import { timeOf } from './spans.ts';
 
 type Needs = {
@@ -22,7 +23,10 @@ const bounds = [
   30, 60, 120, 300,
 ];
 
-/** Above this many kinds of requests, new ones are counted as `_OTHER`: clients choose the method. */
+/**
+ * Above this many kinds of requests, new ones are counted without principal and tool, and above twice as many as
+ * `_OTHER`: clients choose methods and names.
+ */
 const maxKinds = 1_000;
 
 const about = {
@@ -42,16 +46,30 @@ type Kind = { readonly labels: MetricLabels; readonly served: Times; readonly se
 export function createOperations() {
   const kinds = new Map<string, Kind>();
 
-  function kindOf({ method, server, outcome }: MeasuredCall) {
-    const key = `${method}\n${server ?? ''}\n${outcome}`;
+  function makeKind(key: string, labels: MetricLabels): Kind {
+    const made = { labels, served: newTimes(bounds), sent: newTimes(bounds) };
+    kinds.set(key, made);
+    return made;
+  }
+
+  function kindOf(operation: MeasuredCall, principal: string): Kind {
+    const { method, server, outcome } = operation;
+    const tool = toolOf(operation);
+    const coarse = `${method}\n${server ?? ''}\n${outcome}`;
+    const key = `${coarse}\n${principal}\n${tool ?? ''}`;
     const known = kinds.get(key);
     if (known) return known;
-    const isFull = kinds.size >= maxKinds;
-    const labels = isFull ? { 'mcp.method.name': '_OTHER' } : labelsOf(method, server, outcome);
-    const other = isFull ? kinds.get('') : undefined;
-    const made = other ?? { labels, served: newTimes(bounds), sent: newTimes(bounds) };
-    kinds.set(isFull ? '' : key, made);
-    return made;
+    const labels = labelsOf(method, server, outcome);
+    if (kinds.size < maxKinds)
+      return makeKind(key, {
+        ...labels,
+        'agenthub.principal.name': principal,
+        ...(tool !== undefined && { 'gen_ai.tool.name': tool }),
+      });
+    const shared = kinds.get(coarse);
+    if (shared) return shared;
+    if (kinds.size < 2 * maxKinds) return makeKind(coarse, labels);
+    return kinds.get('') ?? makeKind('', { 'mcp.method.name': '_OTHER' });
   }
 
   const family = (choose: keyof typeof about): MetricFamily => ({
@@ -64,8 +82,8 @@ export function createOperations() {
 
   return {
     /** Allocates only for the first request of a kind. */
-    record: (operation: MeasuredCall): void => {
-      const { served, sent } = kindOf(operation);
+    record: (operation: MeasuredCall, principal: string): void => {
+      const { served, sent } = kindOf(operation, principal);
       addTime(served, operation.tookMs / 1000, bounds);
       if (operation.serverMs > 0) addTime(sent, operation.serverMs / 1000, bounds);
     },

@@ -123,10 +123,10 @@ export async function createOtlpExporter(options: OtlpOptions, needs: OtlpNeeds)
     name: 'telemetry',
     /** Undefined if no traces are sent. */
     tracer: spans?.tracer,
-    /** Records an answered request. Returns at once: spans wait in a bounded queue. */
-    record(call: FinishedCall): void {
-      spans?.record(call);
-      meters?.record(call);
+    /** Records an answered request. `principal` is a policy name. Returns at once: spans wait in a bounded queue. */
+    record(call: FinishedCall, principal: string): void {
+      spans?.record(call, principal);
+      meters?.record(call, principal);
     },
     async start() {},
     async stop() {

@@ -7,8 +7,6 @@ import type { Trace } from '../trace.ts';
 
 /** The parts of an answered request that spans use. Arguments and results are not among them. */
 export type FinishedCall = MeasuredCall & {
-  /** The name of the tool or prompt, or the URI of the resource. */
-  readonly name: string | undefined;
   readonly session: string;
   readonly client: string | undefined;
   readonly trace: Trace | undefined;
@@ -48,13 +46,14 @@ export function createSpans(
     return text;
   }
 
-  function attributesOf(call: FinishedCall): Attributes {
+  function attributesOf(call: FinishedCall, principal: string): Attributes {
     const { method, name, server, client, outcome, trace } = call;
     return {
       'mcp.method.name': method,
       ...(name !== undefined && { [nameKey(method)]: redacted(name) }),
       ...(method === 'tools/call' && { 'gen_ai.operation.name': 'execute_tool' }),
       ...(server !== undefined && { 'agenthub.server.name': server }),
+      'agenthub.principal.name': principal,
       ...(client !== undefined && { 'agenthub.client.name': redacted(client) }),
       ...(outcome !== 'ok' && {
         'error.type': outcome === 'error' ? String(trace?.rpcCode ?? '_OTHER') : outcome,
@@ -63,7 +62,7 @@ export function createSpans(
     };
   }
 
-  return (call: FinishedCall): void => {
+  return (call: FinishedCall, principal: string): void => {
     const { trace, method, name, session, at, tookMs, serverMs, outcome } = call;
     if (!trace?.isSampled) return;
     const { traceId, parentId, linked, serverSpanId, clientSpanId, sentMs, beganMs } = trace;
@@ -71,7 +70,7 @@ export function createSpans(
       return { traceId, spanId, traceFlags: 1, isRemote };
     };
     const target = method === 'tools/call' || method === 'prompts/get' ? name : undefined;
-    const attributes = attributesOf(call);
+    const attributes = attributesOf(call, principal);
     const common = {
       name: target === undefined ? method : `${method} ${redacted(target)}`,
       status: outcome === 'ok' ? unset : failure,

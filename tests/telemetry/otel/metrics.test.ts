@@ -7,6 +7,7 @@ import { createMetricProducer, createOperations } from '../../../hub/telemetry/o
 
 const call = {
   method: 'tools/call',
+  name: 'notes_add',
   server: 'notes',
   at: 0,
   tookMs: 2,
@@ -18,7 +19,7 @@ function operationsOf(
   ...calls: readonly Parameters<ReturnType<typeof createOperations>['record']>[0][]
 ) {
   const { record, families } = createOperations();
-  for (const one of calls) record(one);
+  for (const one of calls) record(one, 'cursor');
   return families().map(family => {
     assert.ok(family.type === 'histogram');
     return family.series.map(({ labels, counts, sum }) => ({
@@ -31,7 +32,12 @@ function operationsOf(
 
 describe('requests', () => {
   test('are timed by method, server and outcome, with the time of the server by itself', () => {
-    const labels = { 'mcp.method.name': 'tools/call', 'agenthub.server.name': 'notes' };
+    const labels = {
+      'mcp.method.name': 'tools/call',
+      'agenthub.server.name': 'notes',
+      'agenthub.principal.name': 'cursor',
+      'gen_ai.tool.name': 'notes_add',
+    };
     const [served, sent] = operationsOf(call, { ...call, tookMs: 4, serverMs: 0 });
     assert.deepEqual(served, [{ labels, sum: 0.006, count: 2 }]);
     assert.deepEqual(sent, [{ labels, sum: 0.0015, count: 1 }]);
@@ -49,15 +55,22 @@ describe('requests', () => {
 
   test('that the hub answered have no server, and none of its times', () => {
     const [served, sent] = operationsOf({ ...call, server: undefined, serverMs: 0 });
-    assert.deepEqual(served?.[0]?.labels, { 'mcp.method.name': 'tools/call' });
+    assert.deepEqual(served?.[0]?.labels, {
+      'mcp.method.name': 'tools/call',
+      'agenthub.principal.name': 'cursor',
+    });
     assert.deepEqual(sent, []);
   });
 
-  test('of more than a thousand kinds are counted as one, and the known ones by themselves', () => {
-    const kinds = Array.from({ length: 1_005 }, (_, number) => ({ ...call, method: `m${number}` }));
+  test('of more than a thousand kinds are counted without client and tool, and then as one', () => {
+    const kinds = Array.from({ length: 2_005 }, (_, number) => ({ ...call, method: `m${number}` }));
     const [served = []] = operationsOf(...kinds, ...kinds.slice(0, 1));
-    assert.equal(served.length, 1_001);
+    assert.equal(served.length, 2_001);
     assert.equal(served[0]?.count, 2);
+    assert.deepEqual(served[1_000]?.labels, {
+      'mcp.method.name': 'm1000',
+      'agenthub.server.name': 'notes',
+    });
     assert.deepEqual(
       [served.at(-1)?.labels, served.at(-1)?.count],
       [{ 'mcp.method.name': '_OTHER' }, 5],

@@ -116,6 +116,7 @@ describe('a call of a client that traces', () => {
       'jsonrpc.request.id': 'names',
       'gen_ai.operation.name': 'execute_tool',
       'gen_ai.tool.name': 'leaky_leak',
+      'agenthub.principal.name': 'local',
       'agenthub.server.name': 'leaky',
       'agenthub.client.name': 'tester 1',
     });
@@ -256,24 +257,27 @@ describe.each(['hangs', 'refuses', 'is away'] as const)('an endpoint that %s', b
     const began = performance.now();
     // More spans than the queue holds.
     for (let count = 0; count < 10_000; count++)
-      otlp.record({
-        method: 'tools/call',
-        name: 'any',
-        server: 'any',
-        session: '1',
-        client: undefined,
-        at: Date.now(),
-        tookMs: 1,
-        serverMs: 1,
-        outcome: 'ok',
-        trace: otlp.tracer?.({
-          traceparent: undefined,
-          httpTraceparent: undefined,
-          requestId: '1',
-          protocolVersion: undefined,
-          beganMs: 0,
-        }),
-      });
+      otlp.record(
+        {
+          method: 'tools/call',
+          name: 'any',
+          server: 'any',
+          session: '1',
+          client: undefined,
+          at: Date.now(),
+          tookMs: 1,
+          serverMs: 1,
+          outcome: 'ok',
+          trace: otlp.tracer?.({
+            traceparent: undefined,
+            httpTraceparent: undefined,
+            requestId: '1',
+            protocolVersion: undefined,
+            beganMs: 0,
+          }),
+        },
+        'cursor',
+      );
     assert.ok(performance.now() - began < 2_000, 'recording waits for nobody');
     await vi.waitFor(() => assert.ok(logged.length > 0), { timeout: 5_000 });
     const ending = performance.now();

@@ -39,7 +39,7 @@ function spansOf(changes: Partial<FinishedCall> = {}): readonly ReadableSpan[] {
     scope: { name: 'agenthub' },
     redaction: createRedaction(() => ['hunter2-hunter2']),
   });
-  finished({ ...call, ...changes });
+  finished({ ...call, ...changes }, 'cursor');
   return spans;
 }
 
@@ -97,6 +97,7 @@ describe('the attributes', () => {
       'mcp.method.name': 'tools/call',
       'gen_ai.tool.name': 'search',
       'gen_ai.operation.name': 'execute_tool',
+      'agenthub.principal.name': 'cursor',
       'agenthub.server.name': 'notes',
     };
     assert.deepEqual(sent?.attributes, common);
@@ -127,6 +128,7 @@ describe('the attributes', () => {
     const [span] = spansOf({ method: 'tools/list', name: undefined, server: undefined });
     assert.deepEqual(Object.keys(span?.attributes ?? {}), [
       'mcp.method.name',
+      'agenthub.principal.name',
       'mcp.session.id',
       'jsonrpc.request.id',
     ]);

@@ -1,0 +1,78 @@
+import type { MetricFamily } from './exposition.ts';
+
+/** A call as labels need it. */
+type LabelledCall = {
+  readonly method: string;
+  readonly server: string | undefined;
+  readonly name?: string | undefined;
+  readonly outcome: string;
+};
+
+/** Bound for the series of tools. Calls beyond it count under `other`: clients choose names of tools. */
+export const maxToolSeries = 1_000;
+
+/** Label of everything without a series of its own. */
+const other = 'other';
+
+/** Names of tools (MCP 2025-11-25, server/tools). Others get no label of their own. */
+const toolName = /^[\w./-]{1,128}$/;
+
+/** The tool of a call, as a label; undefined if it is no call of a tool at a server. */
+export const toolOf = ({ method, server, name }: LabelledCall): string | undefined =>
+  method !== 'tools/call' || server === undefined || name === undefined
+    ? undefined
+    : toolName.test(name)
+      ? name
+      : other;
+
+type Cell = {
+  readonly client: string;
+  readonly server: string;
+  readonly tool: string;
+  readonly outcome: string;
+  count: number;
+};
+
+/** Counts calls of tools by client, server, tool and outcome. */
+export function createToolCalls() {
+  const cells = new Map<string, Cell>();
+  let last: Cell | undefined;
+
+  function cellOf(client: string, server: string, tool: string, outcome: string): Cell {
+    if (
+      last?.tool === tool &&
+      last.client === client &&
+      last.server === server &&
+      last.outcome === outcome
+    )
+      return last;
+    const key = `${client}\n${server}\n${tool}\n${outcome}`;
+    let cell = cells.get(key);
+    if (!cell && cells.size >= maxToolSeries && tool !== other)
+      return cellOf(other, other, other, outcome);
+    if (!cell) cells.set(key, (cell = { client, server, tool, outcome, count: 0 }));
+    return (last = cell);
+  }
+
+  return {
+    /** `client` is the policy name of the principal. */
+    record(call: LabelledCall, client: string): void {
+      const tool = toolOf(call);
+      if (tool === undefined || call.server === undefined) return;
+      if (tool === other) cellOf(other, other, other, call.outcome).count++;
+      else cellOf(client, call.server, tool, call.outcome).count++;
+    },
+    family: (): MetricFamily => ({
+      name: 'agenthub_tool_calls_total',
+      help: 'Answered calls of tools by client, server and tool.',
+      type: 'counter',
+      samples: Array.from(cells.values(), ({ count, ...labels }) => ({ labels, value: count })),
+    }),
+    /** Drops the series of servers that are gone. */
+    keep(servers: ReadonlySet<string>): void {
+      for (const [key, { server }] of cells)
+        if (server !== other && !servers.has(server)) cells.delete(key);
+      last = undefined;
+    },
+  };
+}
