@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +10,7 @@ import { describeWithEngine } from '#helpers/engine';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { placesOf } from './places-of-secrets.ts';
 
 const run = promisify(execFile);
 const project = `agenthub-test-${process.pid}`;
@@ -17,6 +19,8 @@ const port = 20_000 + (process.pid % 10_000);
 const url = `http://127.0.0.1:${port}`;
 const upMs = 280_000;
 const redisImage = 'redis:8.2.6';
+
+const secrets = { NOTE_KEY: `noted ${randomUUID()}` };
 
 let folder = '';
 /** The README's files, and one that names a config of this test. */
@@ -172,11 +176,18 @@ describeWithEngine('docker compose up, without Qdrant and Ollama', () => {
     folder = await mkdtemp(join(tmpdir(), 'compose-'));
     const configs = join(folder, 'configs');
     await mkdir(configs);
-    const memory = { package: '@modelcontextprotocol/server-memory@2026.8.31', auto_start: true };
+    const memory = {
+      package: '@modelcontextprotocol/server-memory@2026.8.31',
+      env: { NOTE_KEY: '${secret:NOTE_KEY}' },
+      auto_start: true,
+    };
+    await writeFile(join(folder, 'key'), `${secrets.NOTE_KEY}\n`);
     await writeFile(join(configs, 'mcp-servers.json'), JSON.stringify({ servers: { memory } }));
     const override = join(folder, 'override.yml');
     const mount = { type: 'bind', source: configs, target: '/app/configs', read_only: true };
-    await writeFile(override, JSON.stringify({ services: { hub: { volumes: [mount] } } }));
+    const key = { source: join(folder, 'key'), target: '/run/secrets/NOTE_KEY' };
+    const volumes = [mount, { type: 'bind', ...key, read_only: true }];
+    await writeFile(override, JSON.stringify({ services: { hub: { volumes } } }));
     files = ['docker-compose.yml', 'compose/lite.yml', override];
     await leaveOldData();
     await compose('up', '-d', '--build', '--wait');
@@ -221,6 +232,16 @@ describeWithEngine('docker compose up, without Qdrant and Ollama', () => {
       await client.close();
     },
   );
+
+  test('a secret of the hub reaches the server by stdin, and the engine shows it nowhere', async () => {
+    const server = `${project}-memory`;
+    const all = 'cat /proc/[0-9]*/environ 2>/dev/null || true';
+    const environments = await docker('exec', server, 'sh', '-c', all);
+    assert.ok(environments.includes(`\0NOTE_KEY=${secrets.NOTE_KEY}\0`));
+    const shown: unknown = await (await fetch(`${url}/servers/memory`)).json();
+    assert.equal(part(shown)('secrets'), 'stdin');
+    assert.deepEqual(await placesOf(secrets, server), []);
+  });
 
   test('hub, broker and server are walled off from each other', async () => {
     const hub = await inspect(`${project}-hub-1`);
