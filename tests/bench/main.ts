@@ -1,9 +1,11 @@
 // npm run bench [-- --quick]: measures the claims of speed and prints them. It fails only where a reply
 // was wrong: how fast a machine is today is for people to judge. `-- against <commit>` compares the working tree with
 // a commit, `-- prompts` measures the caches of prompts alone, `-- telemetry` what traces cost, and `-- pairs` has a
-// real embedding model tell how good they are (pairs-table.ts). `-- results` rates the checks of improved prompts.
+// real embedding model tell how good they are (pairs-table.ts). `-- results` rates the checks of improved prompts, and
+// `-- access` measures what clients, policy and audit cost.
 import { parseArgs } from 'node:util';
 import { probeEngine } from '#helpers/engine-probe';
+import { measureAccess } from './access-cost.ts';
 import { compareWithCommit } from './against.ts';
 import { findImage } from './containers.ts';
 import { findPackage, measureFleetStart } from './fleet-start.ts';
@@ -50,6 +52,13 @@ if (positionals[0] === 'against') {
         ((await probeEngine()) ?? (await findImage())) ? ['process'] : ['process', 'docker'],
     },
     progress,
+  );
+  for (const line of lines) console.log(line);
+  process.exit(wrong === 0 ? 0 : 1);
+}
+if (positionals[0] === 'access') {
+  const { lines, wrong } = await measureAccess(
+    values.quick ? speed : { rounds: 15, durationMs: 700 },
   );
   for (const line of lines) console.log(line);
   process.exit(wrong === 0 ? 0 : 1);

@@ -1,6 +1,6 @@
 /** What the load generator speaks to. */
 export type Target =
-  | { readonly kind: 'mcp'; readonly url: string; readonly tool: string }
+  | { readonly kind: 'mcp'; readonly url: string; readonly tool: string; readonly token?: string }
   | { readonly kind: 'list'; readonly url: string; readonly bytes: number }
   | { readonly kind: 'http'; readonly url: string; readonly bytes: number }
   | { readonly kind: 'process'; readonly serverFile: string }

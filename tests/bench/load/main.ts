@@ -13,7 +13,7 @@ let isRight = isReply;
 async function connectTo(target: Target): Promise<Way> {
   switch (target.kind) {
     case 'mcp':
-      return await wayOverMcp(target.url, target.tool);
+      return await wayOverMcp(target);
     case 'list':
       // The id is as long as it happens to be.
       isRight = (reply, id) =>

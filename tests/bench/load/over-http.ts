@@ -1,4 +1,4 @@
-import { type Way, listText, requestText } from './job.ts';
+import { type Target, type Way, listText, requestText } from './job.ts';
 import { openConnection } from './http-connection.ts';
 
 const introduction = JSON.stringify({
@@ -19,9 +19,13 @@ const callOf =
   (id, bytes) =>
     requestText(id, tool, bytes);
 
+type McpTarget = Extract<Target, { readonly kind: 'mcp' }>;
+
 /** Calls a tool over streamable HTTP, all calls in one open session. */
-export const wayOverMcp = async (url: string, tool: string): Promise<Way> =>
-  wayOver(url, await openSession(url), callOf(tool));
+export async function wayOverMcp({ url, tool, token }: McpTarget): Promise<Way> {
+  const authorization = token === undefined ? '' : `authorization: Bearer ${token}\r\n`;
+  return wayOver(url, await openSession(url, authorization), callOf(tool));
+}
 
 /** Lists the tools, in one open session. */
 export const wayOverList = async (url: string): Promise<Way> =>
@@ -62,14 +66,14 @@ export async function postOnce(url: string, headers: string, text: string): Prom
   return body;
 }
 
-/** Opens a session: the headers that name it, as they go into a request. */
-export async function openSession(url: string): Promise<string> {
+/** Opens a session: the headers that name it, and the given ones, as they go into a request. */
+export async function openSession(url: string, given = ''): Promise<string> {
   const connection = await openConnection(new URL(url));
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  connection.post('', introduction, ({ status, head, body }) => {
+  connection.post(given, introduction, ({ status, head, body }) => {
     const session = /\r\nmcp-session-id: (\S+)/i.exec(head)?.[1];
     if (session === undefined) reject(new Error(`initialize: ${status} ${body.toString()}`));
-    resolve(`mcp-session-id: ${session}\r\nmcp-protocol-version: 2025-11-25\r\n`);
+    resolve(`${given}mcp-session-id: ${session}\r\nmcp-protocol-version: 2025-11-25\r\n`);
   });
   const headers = await promise;
   const initialized = Promise.withResolvers<void>();

@@ -21,6 +21,8 @@ export type HubOptions = {
   readonly dataDir?: string;
   /** Environment variables besides those of this process. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Keys of its config file besides the servers. */
+  readonly config?: Readonly<Record<string, unknown>>;
   /** The checkout whose hub is started: the working tree unless given. */
   readonly root?: string;
 };
@@ -42,18 +44,18 @@ export async function startHub(
 export async function spawnHub(
   name: string,
   servers: Servers,
-  { dataDir, settings = {}, root = process.cwd() }: HubOptions = {},
+  { dataDir, settings = {}, config = {}, root = process.cwd() }: HubOptions = {},
 ): Promise<Hub> {
   await using opened = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-bench-'));
   opened.defer(() => rm(folder, { recursive: true, force: true }));
-  const config = join(folder, 'servers.json');
-  await writeFile(config, JSON.stringify({ servers }));
+  const configFile = join(folder, 'servers.json');
+  await writeFile(configFile, JSON.stringify({ ...config, servers }));
   const port = await freePort();
   const words = await startArguments(root);
   const spawnedAt = performance.now();
   const hub = opened.use(
-    run(process.execPath, [...words, '--config', config, '--port', String(port)], {
+    run(process.execPath, [...words, '--config', configFile, '--port', String(port)], {
       ...process.env,
       DATA_DIR: dataDir ?? join(folder, 'data'),
       HUB_NAME: name,
