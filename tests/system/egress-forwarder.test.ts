@@ -72,7 +72,7 @@ describeWithEngine('the forwarder', () => {
       assert.equal(await one.ask('x', { url }), '200 GET api.test/');
   });
 
-  test('outlives a hub that is killed, with the downloads in it, and is taken over with the servers', async () => {
+  test('outlives a hub that is killed, and is taken over with the servers', async () => {
     await using proxy = await createProxy();
     await using killed = createHub({ dockerHost: proxy.host });
     await using world = await createWorld(killed);

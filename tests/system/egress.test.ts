@@ -235,7 +235,7 @@ describeWithEngine('a server with a list', () => {
       assert.match(String(refused), /403/);
     });
 
-    test('requests and pip', async () => {
+    test('requests, by the copy in pip', async () => {
       const script = `
 import json, sys
 from pip._vendor import requests
