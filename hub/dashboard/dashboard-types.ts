@@ -8,6 +8,7 @@ import type { Principal } from '#policy';
 import type { Router } from '#routing';
 import type { Servers } from '#servers';
 import type { Metrics, Redaction } from '#telemetry';
+import type { DashboardAccess, DashboardAudit } from './access-types.ts';
 import type { createChanges } from './changes.ts';
 import type { Html } from './html.ts';
 import type { Page, Visitor } from './layout.ts';
@@ -16,7 +17,7 @@ import type { ContainerUsages, createServerViews } from './server-view.ts';
 
 export type DashboardNeeds = {
   readonly servers: Servers;
-  readonly router: Pick<Router, 'openSessionless' | 'sessions'>;
+  readonly router: Pick<Router, 'openSessionless' | 'policy' | 'sessions'>;
   readonly telemetry: DashboardTelemetry;
   readonly jobs: Jobs;
   /** Absent: this hub does not change its config file. */
@@ -33,6 +34,8 @@ export type DashboardTelemetry = {
   readonly metrics: Metrics;
   /** Removes secrets from a text of a server. */
   readonly redact: Redaction['text'];
+  /** Absent: nothing is audited. */
+  readonly audit?: DashboardAudit;
 };
 
 type DashboardInstalls = Pick<Installs, 'remove' | 'review'> &
@@ -53,6 +56,7 @@ type DashboardHub = {
   readonly backend: 'docker' | 'process';
   readonly health: () => Promise<{ readonly answer: HealthReport }>;
   readonly usages: ContainerUsages;
+  readonly access: DashboardAccess;
 };
 
 /** The answer of `/health`, as far as the overview shows it. */

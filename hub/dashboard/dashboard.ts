@@ -1,5 +1,7 @@
+import { accessPages } from './access.ts';
 import { actions } from './actions.ts';
 import { activityPages } from './activity.ts';
+import { auditPages } from './audit.ts';
 import { cachePages } from './caches.ts';
 import { createChanges } from './changes.ts';
 import type {
@@ -96,6 +98,8 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
       ...sessionPages(given),
       ...installPages(given),
       ...jobPages(given),
+      ...accessPages(given),
+      ...auditPages(given),
       ...actions(given),
       ...entering.handlers,
       async asset(request) {

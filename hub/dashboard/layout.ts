@@ -31,6 +31,8 @@ const places = [
   ['caches', 'Caches', paths.caches],
   ['sessions', 'Sessions', paths.sessions],
   ['jobs', 'Jobs', paths.jobs],
+  ['access', 'Access', paths.access],
+  ['audit', 'Audit', paths.audit],
   ['install', 'Install', paths.install],
 ] as const;
 type NavigationEntry = (typeof places)[number][0];

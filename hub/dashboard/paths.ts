@@ -5,6 +5,8 @@ export const paths = {
   caches: '/dashboard/caches',
   sessions: '/dashboard/sessions',
   jobs: '/dashboard/jobs',
+  access: '/dashboard/access',
+  audit: '/dashboard/audit',
   install: '/dashboard/install',
   login: '/dashboard/login',
   logout: '/dashboard/logout',

@@ -120,6 +120,7 @@ export function createServerViews(needs: Needs, usageChanged: () => void) {
         breakerWhy: redact(textOf(breaker?.['why']) ?? '') || undefined,
         about: aboutOf(server),
         latencyMs: server.health?.latencyMs,
+        egress: server.egress,
         offers: offersOf(server, from),
         /** The active entry, with defaults and without secrets. */
         config: redact(JSON.stringify(entryOf(config), undefined, 2)),

@@ -1,5 +1,6 @@
 import type { DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
 import { ago, brief, bytes, counted, duration, percent } from './format.ts';
+import { egressPart } from './egress.ts';
 import { type Content, type Html, html } from './html.ts';
 import { noticeOf } from './actions.ts';
 import { paths, withQuery } from './paths.ts';
@@ -96,7 +97,7 @@ ${facts([
   ['Memory', memoryOf(view)],
   ['CPU', view.usage?.cpuShare !== undefined && percent(view.usage.cpuShare)],
   ...view.about,
-])}</section>`;
+])}</section>${view.egress && egressPart(view.egress, now)}`;
   return fragment('server', paths.part(name, 'state'), content);
 }
 

@@ -131,7 +131,17 @@ function registerRoutes(
     ...others,
     admission,
     login,
-    hub: { version: hub.version, backend: hub.engine.backend, health, usages },
+    hub: {
+      version: hub.version,
+      backend: hub.engine.backend,
+      health,
+      usages,
+      access: {
+        needsToken,
+        clients: () => clients?.list() ?? [],
+        secrets: () => hub.config.secrets(),
+      },
+    },
     ...(installJobs && {
       installs: { ...installs, ...installJobs, read: readInstallBody },
     }),

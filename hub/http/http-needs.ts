@@ -93,6 +93,6 @@ export type HttpNeeds = {
   /** Absent: the hub improves no prompts. */
   readonly prompts?: PromptLoader;
   /** Without `audit`, nothing is audited. */
-  readonly telemetry: DashboardNeeds['telemetry'] & { readonly audit?: Audit };
+  readonly telemetry: Omit<DashboardNeeds['telemetry'], 'audit'> & { readonly audit?: Audit };
   readonly system: HttpSystem;
 };

@@ -45,6 +45,7 @@ beforeAll(async () => {
           answer: { status: 'ok', uptime_seconds: 1, sessions: 0, parts: {} },
         }),
         usages: { read: async () => new Map() },
+        access: { needsToken: () => false, clients: () => [], secrets: async () => [] },
       },
       telemetry: {
         activity: hub.activity,

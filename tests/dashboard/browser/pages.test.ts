@@ -17,6 +17,8 @@ const pages = [
   '/dashboard/activity?server=notes&outcome=error',
   '/dashboard/caches',
   '/dashboard/sessions',
+  '/dashboard/access',
+  '/dashboard/audit',
   '/dashboard/install',
 ];
 

@@ -1,0 +1,124 @@
+import type { DashboardAccess, ShownClient, ShownRule, ShownSecret } from './access-types.ts';
+import type { DashboardRequest, Handlers } from './dashboard-types.ts';
+import { ago, count, counted } from './format.ts';
+import { type Content, type Html, html } from './html.ts';
+import { paths } from './paths.ts';
+import { badge, empty, fragment, heading, serverLink, table } from './pieces.ts';
+
+type Needs = {
+  readonly hub: { readonly access: DashboardAccess };
+  readonly router: { readonly policy: { readonly rules: () => readonly ShownRule[] } };
+  readonly system: { readonly clock: { readonly now: () => number } };
+};
+
+/** Clients by name, rules of the policy, and secrets. */
+export function accessPages({ hub: { access }, router, system: { clock } }: Needs) {
+  async function parts({ endpoint }: DashboardRequest): Promise<Html> {
+    const content = html`<section aria-labelledby="clients"><h2 id="clients">Clients</h2>
+${clientPart(access, clock.now(), endpoint)}</section>
+<section aria-labelledby="policy"><h2 id="policy">Policy</h2>
+${rulePart(router.policy.rules())}</section>
+<section aria-labelledby="secrets"><h2 id="secrets">Secrets</h2>
+${secretPart(await access.secrets())}</section>`;
+    return fragment('access', '/dashboard/access-partial', content, 'activity');
+  }
+
+  return {
+    async access(request) {
+      const main = html`${heading('Access')}
+<p class="lead">Who may call what. The config file says so; changes apply at once.</p>
+${await parts(request)}`;
+      return { page: { title: 'Access', at: 'access', main, events: paths.events } };
+    },
+    accessPartial: async request => ({ part: await parts(request) }),
+  } satisfies Handlers;
+}
+
+function clientPart({ clients, needsToken }: DashboardAccess, now: number, endpoint: string): Html {
+  const all = clients();
+  const said = needsToken()
+    ? 'Calls need a token.'
+    : "Programs of the hub's own user may call without a token, and are then the client local.";
+  if (all.length === 0)
+    return empty(
+      'No client has a name.',
+      html`<p>${said} <code>agenthub token create NAME</code> makes a token for ${endpoint}, and <code>agenthub connect</code> writes one.</p>`,
+    );
+  const seen = (at: number | undefined) =>
+    at === undefined ? 'not since the start' : ago(at, now);
+  return html`<p class="note">${said}</p>${table('Clients by name', all, [
+    [
+      'Client',
+      ({ name, administer }) =>
+        html`${name}${administer && html` ${badge('warn', 'administers')}`}`,
+    ],
+    ['Last seen', ({ seenAt }) => seen(seenAt)],
+    ['Calls', ({ calls }) => count(calls), 'number'],
+    ['Refused', ({ refused }) => count(refused), 'number'],
+    ['Token', tokenOf],
+    ['Made', ({ createdAt }) => createdAt !== undefined && ago(createdAt, now)],
+  ])}`;
+}
+
+function tokenOf({ source }: ShownClient): Content {
+  if (source === undefined) return badge('idle', 'none');
+  return source === 'config' ? 'in the config' : 'made';
+}
+
+function rulePart(rules: readonly ShownRule[]): Html {
+  if (rules.length === 0)
+    return empty(
+      'Everything is allowed.',
+      html`<p>Rules in <code>policy</code> of the config deny tools, resources and prompts to clients.</p>`,
+    );
+  return html`<p class="note">The first rule that matches decides. What no rule matches is allowed.</p>${table(
+    'Rules in order',
+    rules,
+    [
+      ['Rule', ({ path }) => html`<code>${path}</code>`],
+      ['Action', ({ rule: { action } }) => badge(action === 'deny' ? 'bad' : 'good', action)],
+      ['Matches', matchesOf],
+      ['Calls decided', ({ calls }) => count(calls), 'number'],
+    ],
+  )}`;
+}
+
+function matchesOf({ rule, unknownTools }: ShownRule): Content {
+  // The column before shows the action.
+  const matchers = { ...rule, action: undefined };
+  const unknown =
+    unknownTools.length > 0 &&
+    html` ${badge('warn', 'no such tool')} <span class="note">${unknownTools.join(', ')}</span>`;
+  return html`<code>${JSON.stringify(matchers)}</code>${unknown}`;
+}
+
+function secretPart(secrets: readonly ShownSecret[]): Html {
+  if (secrets.length === 0)
+    return empty(
+      'No secret is used or stored.',
+      html`<p><code>agenthub secret set NAME</code> stores one, and <code>\${secret:NAME}</code> in the config uses it.</p>`,
+    );
+  return html`<p class="note">${counted(secrets.length, 'secret')}. Values are never shown.</p>${table(
+    'Secrets by name',
+    secrets,
+    [
+      ['Secret', ({ name }) => html`<code>${name}</code>`],
+      ['From', sourceOf],
+      ['Used by', usesOf],
+    ],
+  )}`;
+}
+
+function sourceOf({ source, reason }: ShownSecret): Content {
+  if (reason === undefined) return source;
+  const state = source === undefined ? 'missing' : 'unreadable';
+  return html`${badge('bad', state)} <span class="note">${reason}</span>`;
+}
+
+const usesOf = ({ name, used_by: uses }: ShownSecret): Content =>
+  uses.length === 0
+    ? badge('idle', 'nothing')
+    : uses.map(
+        ({ server, path }, at) =>
+          html`${at > 0 && ', '}${server === undefined ? 'the hub' : serverLink(server, `secret-${name}-${at}`)} <span class="note">${path}</span>`,
+      );

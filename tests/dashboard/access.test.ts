@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { textOf } from '#dashboard';
+import { accessPages } from '../../hub/dashboard/access.ts';
+import type { DashboardAccess, ShownRule } from '../../hub/dashboard/access-types.ts';
+import { requestOf } from './request.ts';
+
+const nothing: DashboardAccess = {
+  needsToken: () => false,
+  clients: () => [],
+  secrets: async () => [],
+};
+
+/** The part of the page that is updated, at 90 seconds. */
+async function shown(
+  control: Partial<DashboardAccess>,
+  rules: readonly ShownRule[] = [],
+): Promise<string> {
+  const { accessPartial } = accessPages({
+    hub: { access: { ...nothing, ...control } },
+    router: { policy: { rules: () => rules } },
+    system: { clock: { now: () => 90_000 } },
+  });
+  const answer = await accessPartial(requestOf());
+  return 'part' in answer ? textOf(answer.part) : assert.fail('no part');
+}
+
+/** The texts of the cells of a column, without markup. */
+const column = (text: string, title: string) =>
+  Array.from(text.matchAll(new RegExp(`data-title="${title}"[^>]*>(.*?)</td>`, 'g')), ([, cell]) =>
+    cell?.replaceAll(/<[^>]+>/g, ''),
+  );
+
+describe('clients by name', () => {
+  const cursor = {
+    name: 'cursor',
+    administer: false,
+    source: 'made' as const,
+    createdAt: 30_000,
+    seenAt: 60_000,
+    calls: 1_234,
+    refused: 2,
+  };
+
+  test('are shown with their use and the age of their token', async () => {
+    const text = await shown({ clients: () => [cursor] });
+    assert.deepEqual(column(text, 'Last seen'), ['30 s ago']);
+    assert.deepEqual(column(text, 'Calls'), ['1,234']);
+    assert.deepEqual(column(text, 'Refused'), ['2']);
+    assert.deepEqual(column(text, 'Token'), ['made']);
+    assert.deepEqual(column(text, 'Made'), ['1 min ago']);
+  });
+
+  test('that administer the hub are marked', async () => {
+    const admin = { ...cursor, administer: true };
+    assert.match(await shown({ clients: () => [admin] }), /cursor <span[^>]*>administers</);
+  });
+
+  test('that never called, or have no token, are shown as such', async () => {
+    const idle = { ...cursor, source: undefined, createdAt: undefined, seenAt: undefined };
+    const text = await shown({ clients: () => [idle] });
+    assert.deepEqual(column(text, 'Last seen'), ['not since the start']);
+    assert.deepEqual(column(text, 'Token'), ['none']);
+  });
+
+  test('are explained where there are none', async () => {
+    assert.match(await shown({}), /agenthub token create NAME/);
+    assert.match(await shown({}), /may call without a token/);
+    assert.match(await shown({ needsToken: () => true }), /Calls need a token/);
+  });
+});
+
+describe('rules', () => {
+  test('are shown in order, with the calls that they decided', async () => {
+    const deny = { tools: ['<b>*'], action: 'deny' as const };
+    const allow = { clients: ['cursor'], action: 'allow' as const };
+    const text = await shown({}, [
+      { path: 'policy[0]', rule: deny, calls: 7, unknownTools: ['gone'] },
+      { path: 'policy[1]', rule: allow, calls: 0, unknownTools: [] },
+    ]);
+    assert.match(text, /no such tool<\/span> <span class="note">gone</);
+    assert.deepEqual(column(text, 'Action'), ['deny', 'allow']);
+    assert.deepEqual(column(text, 'Calls decided'), ['7', '0']);
+    assert.match(text, /&lt;b&gt;\*/);
+    assert.doesNotMatch(text, /<b>\*/);
+  });
+
+  test('are explained where there are none', async () => {
+    assert.match(await shown({}), /Everything is allowed/);
+  });
+});
+
+describe('secrets', () => {
+  const token = {
+    name: 'GITHUB_TOKEN',
+    source: 'keychain',
+    used_by: [{ server: 'github', path: 'env.GITHUB_TOKEN' }],
+  };
+
+  test('are shown with their source and the servers that use them', async () => {
+    const text = await shown({
+      secrets: async () => [token, { ...token, name: 'OLD', used_by: [] }],
+    });
+    assert.deepEqual(column(text, 'From'), ['keychain', 'keychain']);
+    assert.deepEqual(column(text, 'Used by'), ['github env.GITHUB_TOKEN', 'nothing']);
+    assert.match(text, /href="\/dashboard\/servers\/github"/);
+  });
+
+  test('that are missing or unreadable are shown as such', async () => {
+    const missing = { name: 'A', reason: 'secret A is not set', used_by: [{ path: 'token' }] };
+    const locked = { ...token, reason: 'the keychain is locked' };
+    const text = await shown({ secrets: async () => [missing, locked] });
+    assert.deepEqual(column(text, 'From'), [
+      'missing secret A is not set',
+      'unreadable the keychain is locked',
+    ]);
+    assert.equal(column(text, 'Used by')[0], 'the hub token');
+  });
+});
