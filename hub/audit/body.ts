@@ -47,6 +47,8 @@ export type BodyNeeds = {
 
 /** Longer texts of clients are cut, in characters. */
 const maxText = 300;
+/** Longer texts are left out, because they would be searched for secrets for too long, in characters. */
+const maxRedacted = 256 * 1024;
 /** Bound of the cache of quoted texts, which is cleared when full. */
 const maxTexts = 2_000;
 /** Longer details are left out, in characters. */
@@ -60,9 +62,10 @@ export function createBodies({ redaction }: BodyNeeds) {
   function quoted(text: string): string {
     const found = known.get(text);
     if (found !== undefined) return found;
-    const isLong = text.length > maxText;
-    const made = JSON.stringify(redaction.text(isLong ? text.slice(0, maxText) : text));
-    if (isLong) return made;
+    if (text.length > maxRedacted) return `"(${text.length} characters)"`;
+    // Cut after redaction, which finds only whole secrets.
+    const made = JSON.stringify(redaction.text(text).slice(0, maxText));
+    if (text.length > maxText) return made;
     if (known.size >= maxTexts) known.clear();
     known.set(text, made);
     return made;

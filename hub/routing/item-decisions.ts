@@ -158,7 +158,9 @@ export function createItemDecisions({
       const isAll = endpoint === 'all';
       const entry = isAll ? catalog.find(kind, name) : catalog.findAt(endpoint, kind, name);
       if (entry) return byEntry(asked, kind, entry);
-      if (kind === 'resource') return decideResource(asked, endpoint, name, catalog);
+      // The reference of a completion may be a resource that its server does not list.
+      if (kind === 'resource' || kind === 'template')
+        return decideResource(asked, endpoint, name, catalog);
       if (isAll) return undefined;
       const item = unlisted(endpoint, kind, name);
       const use = { method: asked.method, server: endpoint.config.name, item };

@@ -1,22 +1,34 @@
-/** Longer URIs are compared as they stand only. */
-const maxLength = 8_192;
+import { HubError } from '#core';
+
+/** Maximum length of a URI that a policy decides about, in characters. */
+const maxLength = 65_536;
+/** A server may decode a URI more than once. */
+const maxDecodings = 3;
 
 /**
  * The ways to write a URI that a server may take for the same resource: as given, with dot segments resolved and the
- * scheme and host in lower case, and the same without percent-encoding.
+ * scheme and host in lower case, and the same without percent-encoding. Throws HUB_REQUEST_INVALID for a longer URI,
+ * which would be compared for too long.
  */
 export function spellingsOf(uri: string): readonly string[] {
-  if (uri.length > maxLength) return [uri];
-  const decoded = decode(uri);
-  return [...new Set([uri, normalize(uri), decoded, normalize(decoded)])];
+  if (uri.length > maxLength)
+    throw new HubError(
+      'HUB_REQUEST_INVALID',
+      `the URI has ${uri.length} characters, and the policy compares at most ${maxLength}`,
+    );
+  const spellings = new Set([uri, normalize(uri)]);
+  let decoded = uri;
+  for (let times = 0; times < maxDecodings; times++) {
+    decoded = decode(decoded);
+    spellings.add(decoded).add(normalize(decoded));
+  }
+  return [...spellings];
 }
 
 const normalize = (uri: string): string => URL.parse(uri)?.href ?? uri;
 
-function decode(uri: string): string {
-  try {
-    return decodeURIComponent(uri);
-  } catch {
-    return uri; // Not percent-encoded text.
-  }
-}
+/** Decodes every valid sequence: one that is invalid must not hide the others from the rules. */
+const decode = (uri: string): string =>
+  uri.replaceAll(/(?:%[0-9a-f]{2})+/gi, sequence =>
+    Buffer.from(sequence.replaceAll('%', ''), 'hex').toString(),
+  );

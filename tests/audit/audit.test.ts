@@ -189,10 +189,14 @@ describe('the audit log', () => {
     await audit.start();
     audit.recordCall({ ...call, name: 'http://a/?token=hunter22' }, 'cursor', args);
     audit.recordCall({ ...call, name: 'x'.repeat(100_000) }, 'cursor', args);
+    audit.recordCall({ ...call, name: `${'x'.repeat(296)}hunter22` }, 'cursor', args);
+    audit.recordCall({ ...call, name: 'x'.repeat(300_000) }, 'cursor', args);
     await audit.stop();
-    const [, first, second] = await linesOf(temp.folder);
+    const [, first, second, third, fourth] = await linesOf(temp.folder);
     assert.equal(first.name, 'http://a/?token=[redacted]');
     assert.equal(second.name.length, 300);
+    assert.equal(third.name, `${'x'.repeat(296)}[red`);
+    assert.equal(fourth.name, '(300000 characters)');
   });
 
   test('is written in groups, after a tenth of a second', async () => {

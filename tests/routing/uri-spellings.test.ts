@@ -12,7 +12,17 @@ test.each([
   ['db://rows/a/../b', ['db://rows/a/../b', 'db://rows/b']],
   ['file:///100%', ['file:///100%']],
   ['no uri', ['no uri']],
-  [`x:${'a/../'.repeat(2_000)}`, [`x:${'a/../'.repeat(2_000)}`]],
+  ['file:///%zz/%73ecret', ['file:///%zz/%73ecret', 'file:///%zz/secret']],
+  ['file:///%2573ecret', ['file:///%2573ecret', 'file:///%73ecret', 'file:///secret']],
+  [`db://${'a/../'.repeat(2_000)}b`, [`db://${'a/../'.repeat(2_000)}b`, 'db://a/b']],
 ])('%s', (uri, spellings) => {
   assert.deepEqual(new Set(spellingsOf(uri)), new Set(spellings));
+});
+
+test('an invalid sequence hides no other', () => {
+  assert.ok(spellingsOf('file:///%FF/%73ecret').some(one => one.endsWith('/secret')));
+});
+
+test('a URI that is too long to compare is refused', () => {
+  assert.throws(() => spellingsOf(`x:${'a'.repeat(65_535)}`), { code: 'HUB_REQUEST_INVALID' });
 });
