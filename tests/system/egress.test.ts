@@ -271,7 +271,9 @@ for line in sys.stdin:
     assert.match(String(await ask({ kind: 'fetch', url })), rejected);
     await hub.runtime.egress.allow('fetcher', { allow: [...allow, 'other.test'] });
     assert.equal(await ask({ kind: 'fetch', url }), '200 GET other.test/');
+    const before = hub.runtime.egress.report('fetcher')?.allowed ?? 0;
     const endless = ask({ kind: 'fetch', url: 'http://other.test/endless' });
+    await until('it downloads', () => hub.runtime.egress.report('fetcher')?.allowed === before + 1);
     await hub.runtime.egress.allow('fetcher', { allow });
     assert.match(String(await endless), /terminated|UND_ERR_SOCKET|other side closed/);
     assert.match(String(await ask({ kind: 'fetch', url })), rejected);

@@ -115,7 +115,12 @@ describeWithEngine('a session of streamable HTTP', () => {
     const open = await openSession(url);
     for (const session of [owned, open])
       await session.post(ping, session === owned ? first.ownerHeaders : {});
-    await isSaved(scene.dataDir, /"usedAt"/);
+    // Of all three: a kill loses what is not saved yet.
+    await until(
+      () => readFile(join(scene.dataDir, 'sessions.jsonl'), 'utf8').catch(() => ''),
+      text => new Set(text.match(/"key":"[^"]+"/g)).size >= 3,
+      5_000,
+    );
     assert.equal((await ended.end()).status, 204);
     await first.kill();
 
