@@ -81,3 +81,11 @@ test('doors export what others import, and no more', () => {
   );
   assert.deepEqual(unused, []);
 });
+
+test('each decision has a number of its own, which its title repeats', () => {
+  const files = globSync('*.md', { cwd: 'hub/decisions' }).sort();
+  const numbers = files.map(file => file.slice(0, 4));
+  assert.deepEqual(numbers, [...new Set(numbers)]);
+  for (const [at, file] of files.entries())
+    assert.ok(readFileSync(`hub/decisions/${file}`, 'utf8').startsWith(`# ${numbers[at]}: `), file);
+});
