@@ -243,6 +243,8 @@ export function createFromClients({
     if (method === 'notifications/cancelled') return cancelled(notification, session);
     if (method === 'notifications/progress')
       return clientRequests.progressed(session, notification);
+    // A server that ignores the absent id would handle it as a request, which no policy decided about.
+    if (!method.startsWith('notifications/')) return;
     if (method === 'notifications/initialized' || session.protocolVersion === undefined) return;
     const shared = session.endpoint === 'all' ? servers.all : [session.endpoint];
     const ofOlder = shared.flatMap(server => clients.findOlder(server) ?? []);

@@ -314,6 +314,14 @@ describe('a notification of a client', () => {
     assert.deepEqual(one.forwarded, []);
   });
 
+  test('that a policy would decide about as a request reaches no server', () => {
+    const one = fromClient();
+    for (const method of ['tools/call', 'resources/read', 'notifications', 'Notifications/x'])
+      one.tell(method, { name: 'denied' });
+    one.tell('notifications/of/its/own');
+    assert.deepEqual(one.forwarded, ['notifications/of/its/own']);
+  });
+
   test('that it is initialized is for the hub, and before that all are', () => {
     const one = fromClient();
     one.tell('notifications/initialized');
