@@ -19,9 +19,9 @@ import type { ClientInstances } from './client-instances.ts';
 import { type PolicyExplanation, type PolicyQuestion, explain } from './explain.ts';
 import { type Decided, createItemDecisions } from './item-decisions.ts';
 import type { ListView } from './lists.ts';
-import type { Endpoint } from './session.ts';
 import type { Task, Tasks } from './tasks/tasks.ts';
 import { noteError } from './trace.ts';
+import { isComparable } from './uri-spellings.ts';
 
 /** Who may list and use what. */
 export type Access = ReturnType<typeof createAccess>;
@@ -37,9 +37,9 @@ export type PolicyRuleView = {
 
 export type AccessNeeds = {
   readonly source: AccessSource;
-  readonly clients: Pick<ClientInstances, 'offeringFor' | 'instanceFor' | 'shared'>;
+  readonly clients: Pick<ClientInstances, 'offeringFor' | 'instanceFor' | 'shared' | 'baseOf'>;
   readonly servers: Pick<Servers, 'all'>;
-  readonly tasks: Pick<Tasks, 'find'>;
+  readonly tasks: Pick<Tasks, 'find' | 'routeAt'>;
   readonly naming: () => Naming;
 };
 
@@ -145,14 +145,26 @@ export function createAccess({ source, clients, servers, tasks, naming }: Access
       kind: ListKind,
       entry: CatalogEntry,
     ): boolean => !policy || decisions.isListed(policy, client, kind, entry),
-    /** True if a client may hear of a resource. `uri` is the client's. */
-    mayHear(principal: Principal, endpoint: Endpoint, uri: string): boolean {
+    /** True if a client may hear of a resource of a server or instance. `uri` is the server's own. */
+    mayHear(principal: Principal, server: Server, uri: string): boolean {
       const { policy } = source;
       if (!policy) return true;
+      if (!isComparable(uri)) return false;
       const asked = { policy, client: policyNameOf(principal), method: 'resources/subscribe' };
       const { catalog } = clients.shared;
-      const found = decisions.decideNamed(asked, endpoint, 'resource', uri, catalog);
+      // Decided at the server: an instance may list resources that the shared catalog does not have.
+      const base = clients.baseOf(server);
+      const found = decisions.decideNamed(asked, base, 'resource', uri, catalog);
       return found?.decision.action !== 'deny';
+    },
+    /** True if a client without a session may hear of a task of a server. `taskId` is the server's own. */
+    mayHearTask(principal: Principal, server: Server, taskId: string): boolean {
+      const { policy } = source;
+      if (!policy) return true;
+      const asked = { policy, client: policyNameOf(principal), method: 'tasks/get' };
+      const task = tasks.routeAt(server, taskId) ?? { server, taskId, publicId: taskId };
+      const { decision } = decisions.decideTask(asked, task, clients.shared.catalog);
+      return decision.action === 'allow';
     },
     /** True if a client may see a task in its list. */
     mayListTask(call: Call, task: Task): boolean {

@@ -92,6 +92,7 @@ export function createRouter({ naming, hubVersion }: RouterOptions, needs: Route
   const streams = createSubscriptionStreams({
     tasks,
     baseOf: clients.baseOf,
+    mayHearTask: (...about) => access.mayHearTask(...about),
     tasksChanged: endpoint => allOf(endpoint).forEach(watch),
   });
   const watch = (server: Server) =>

@@ -5,13 +5,16 @@ const maxLength = 65_536;
 /** A server may decode a URI more than once. */
 const maxDecodings = 3;
 
+/** False for a URI that is too long for a policy to decide about. */
+export const isComparable = (uri: string): boolean => uri.length <= maxLength;
+
 /**
  * The ways to write a URI that a server may take for the same resource: as given, with dot segments resolved and the
  * scheme and host in lower case, and the same without percent-encoding. Throws HUB_REQUEST_INVALID for a longer URI,
  * which would be compared for too long.
  */
 export function spellingsOf(uri: string): readonly string[] {
-  if (uri.length > maxLength)
+  if (!isComparable(uri))
     throw new HubError(
       'HUB_REQUEST_INVALID',
       `the URI has ${uri.length} characters, and the policy compares at most ${maxLength}`,

@@ -292,6 +292,24 @@ test('a rule that allows a folder allows nothing outside, however the URI is wri
     );
 });
 
+describe('a client that listens at an endpoint', () => {
+  const uri = `echo://${'x'.repeat(70_000)}`;
+
+  test('hears nothing of a URI that is too long to be decided about, and leaves no stream', async () => {
+    const own = { name: 'echo', instance: 'session', instanceIdleMs: 1 } as const;
+    const { access } = createTestAccess([own], { policy: [{ tools: ['x'], action: 'deny' }] });
+    await using hub = await startHub([own], { access });
+    const client = openModern(hub, hub.server('echo'), {}, undefined, cursor);
+    const over = client.ask('subscriptions/listen', {
+      notifications: { resourceSubscriptions: [uri] },
+    });
+    await until(() => client.told.length === 1);
+    assert.match(JSON.stringify(client.told[0]), /"resourceSubscriptions":\[\]/);
+    client.session.close('gone');
+    assert.match(JSON.stringify(await over), /HUB_CALL_CANCELLED/);
+  });
+});
+
 test('an unknown tool stays unknown', async () => {
   const { access } = createTestAccess([files], { policy: [{ tools: ['*'], action: 'deny' }] });
   await using hub = await startHub([files], { access });
@@ -426,4 +444,57 @@ describe('a reload', () => {
       denied('the tool "stateless_make"'),
     );
   });
+});
+
+describe('a task of a client without a session', () => {
+  const capabilities = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
+  const two = [{ name: 'stateless' }, { name: 'other', file: 'stateless.mjs' }];
+  const taskIdOf = ({ result }: { readonly result: { readonly [name: string]: unknown } }) =>
+    String(result['taskId']);
+
+  test('is decided about by its own server, although a task of another has its id', async () => {
+    const { access } = createTestAccess(two, {
+      policy: [{ clients: ['cursor'], tools: ['other_make'], action: 'deny' }],
+    });
+    await using hub = await startHub(two, { access });
+    const free = openModern(hub, 'all', capabilities, undefined, other);
+    assert.equal(taskIdOf(await free.call('stateless_make')), 'task-1');
+    assert.equal(taskIdOf(await free.call('other_make')), 'other+task-1');
+    const at = (where: string) =>
+      openModern(hub, hub.server(where), capabilities, undefined, cursor);
+    const task = { taskId: 'task-1' };
+    assert.equal(await refusalOf(at('stateless'), 'tasks/get', task), undefined);
+    assert.deepEqual(
+      await refusalOf(at('other'), 'tasks/get', task),
+      denied('the tool "other_make"'),
+    );
+  });
+
+  test.each(['all', 'stateless'])(
+    'is not told of to a client that may not use its tool, at %s',
+    async where => {
+      const { access, change } = createTestAccess(two);
+      await using hub = await startHub(two, { access });
+      const endpoint = where === 'all' ? where : hub.server(where);
+      const free = openModern(hub, 'all', capabilities, undefined, other);
+      const taskId = taskIdOf(await free.call('stateless_make'));
+      const listening = [cursor, other].map(principal => {
+        const client = openModern(hub, endpoint, capabilities, undefined, principal);
+        void client.ask('subscriptions/listen', { notifications: { taskIds: [taskId] } });
+        return client;
+      });
+      const told = () =>
+        listening.map(
+          one => one.told.filter(({ method }) => method === 'notifications/tasks').length,
+        );
+      await until(() => listening.every(one => one.told.length === 1));
+      await free.call('stateless_tell', { taskId });
+      await until(() => told().every(count => count === 1));
+      change({ policy: [{ clients: ['cursor'], tools: ['stateless_make'], action: 'deny' }] });
+      await free.call('stateless_tell', { taskId });
+      await until(() => told()[1] === 2);
+      assert.deepEqual(told(), [1, 2]);
+      hub.router.close();
+    },
+  );
 });

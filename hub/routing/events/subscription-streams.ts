@@ -53,6 +53,8 @@ export type SubscriptionStreams = ReturnType<typeof createSubscriptionStreams>;
 export function createSubscriptionStreams(needs: {
   readonly tasks: Pick<Tasks, 'routeOf'>;
   readonly baseOf: (instance: Server) => Server;
+  /** False if a principal may not hear of a task, by the server's id. Absent: all may. */
+  readonly mayHearTask?: (principal: Principal, server: Server, taskId: string) => boolean;
   /** Called when the tasks that an endpoint listens to have changed. */
   readonly tasksChanged: (endpoint: Endpoint) => void;
 }) {
@@ -73,6 +75,9 @@ export function createSubscriptionStreams(needs: {
       }
     }
   }
+
+  const mayHear = ({ principal }: SubscriptionStream, server: Server, taskId: string) =>
+    needs.mayHearTask?.(principal, needs.baseOf(server), taskId) ?? true;
 
   return {
     /** Opens a stream. Sends nothing before `acknowledge`, and answers at the end. Throws HUB_SUBSCRIPTIONS_FULL. */
@@ -148,11 +153,12 @@ export function createSubscriptionStreams(needs: {
       for (const listen of streams)
         if (isTold(listen, member, source) && concerns(listen.principal)) listen.send(bytes);
     },
-    /** Forwards a task notification of the server to the streams that asked for the task. */
+    /** Forwards a task notification of the server to the streams that asked for the task and may hear of it. */
     task(server: Server, { bytes, params }: Notification): void {
       const id = stringAt(bytes, membersOf(bytes, params)?.get('taskId'));
       for (const { listen, publicId, taskId } of taskListeners(server))
-        if (taskId === id) listen.send(withTaskId(bytes, params, taskId, publicId));
+        if (taskId === id && mayHear(listen, server, taskId))
+          listen.send(withTaskId(bytes, params, taskId, publicId));
     },
     tasksOf: (server: Server): readonly string[] => [
       ...new Set(Array.from(taskListeners(server), ({ taskId }) => taskId)),

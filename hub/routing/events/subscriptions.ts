@@ -30,8 +30,8 @@ export function createSubscriptions(needs: {
   readonly log: Log;
   /** The URI of a server's resource on the endpoint of all servers; undefined if the endpoint does not list it. */
   readonly publicUriOf: (server: Server, uri: string) => string | undefined;
-  /** False if a principal may not hear of a resource, by its URI on the endpoint. Absent: all may. */
-  readonly mayHear?: (principal: Principal, endpoint: Endpoint, uri: string) => boolean;
+  /** False if a principal may not hear of a resource, by the server's URI. Absent: all may. */
+  readonly mayHear?: (principal: Principal, server: Server, uri: string) => boolean;
   /** Called when the set of URIs changes for a server that the hub listens to with `subscriptions/listen`. */
   readonly changed: (server: Server) => void;
 }) {
@@ -76,12 +76,10 @@ export function createSubscriptions(needs: {
     }
   }
 
-  /** Those that may hear of the resource, by the URI that each knows. */
-  const permitted = (concerned: ReadonlyMap<Subscriber, string>) =>
+  /** Those that may hear of the resource of a server. */
+  const permitted = (concerned: ReadonlyMap<Subscriber, string>, server: Server, uri: string) =>
     new Map(
-      [...concerned].filter(
-        ([{ principal, endpoint }, uri]) => needs.mayHear?.(principal, endpoint, uri) ?? true,
-      ),
+      [...concerned].filter(([{ principal }]) => needs.mayHear?.(principal, server, uri) ?? true),
     );
 
   const subscribersOf = (server: Server, uri: string): ReadonlyMap<Subscriber, string> =>
@@ -148,7 +146,7 @@ export function createSubscriptions(needs: {
       const exact = subscribersOf(server, uri);
       const topics = byServer.get(server);
       const parents = topics ? wholesOf(uri).flatMap(whole => topics.get(whole) ?? []) : [];
-      if (parents.length === 0) return permitted(exact);
+      if (parents.length === 0) return permitted(exact, server, uri);
       const listed = needs.publicUriOf(server, uri);
       const concerned = new Map<Subscriber, string>();
       for (const { uri: whole, subscribers } of parents)
@@ -158,7 +156,7 @@ export function createSubscriptions(needs: {
         }
       // A subscriber to the resource itself gets its own URI.
       for (const [subscriber, publicUri] of exact) concerned.set(subscriber, publicUri);
-      return permitted(concerned);
+      return permitted(concerned, server, uri);
     },
     urisOf: (server: Server): readonly string[] => [...(byServer.get(server)?.keys() ?? [])],
     /** True if a connected subscriber has subscribed to a resource of the server. */

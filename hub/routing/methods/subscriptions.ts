@@ -96,11 +96,11 @@ const listen = (
     throwIfCancelled(call);
     const client = instanceKeyOf(call);
     const isOwn = (instance: Server) => clients.isOf(client, instance);
-    const opened = streams.open(call, source, filter, isOwn, subscriptions.removeAll);
-    const { endpoint } = call.session;
     const wanted = filter.uris
-      .filter(uri => access.mayHear(call.principal, endpoint, uri))
-      .flatMap(uri => find(uri, call, needs) ?? []);
+      .flatMap(uri => find(uri, call, needs) ?? [])
+      .filter(({ server, uri }) => access.mayHear(call.principal, server, uri));
+    // From here on a failure must close the stream.
+    const opened = streams.open(call, source, filter, isOwn, subscriptions.removeAll);
     const uris: string[] = [];
     try {
       for (const { server: base, uri, publicUri } of wanted) {

@@ -56,6 +56,15 @@ export function createTasks() {
         ofServers.ownerOf(source, id) === session ? [about] : [],
       );
 
+  /** The task of a client without a session by the server's own id, which clients use at the server's endpoint. */
+  function routeAt(server: Server, taskId: string): Task | undefined {
+    // Tries the possible ids in the order of `freeId`.
+    for (let id = taskId; ; id = prefixedId(server, id)) {
+      const task = routes.get(id);
+      if (!task || (task.server === server && task.taskId === taskId)) return task;
+    }
+  }
+
   return {
     /** Records the task if an answer of the instance created one for the session. */
     made(
@@ -85,8 +94,10 @@ export function createTasks() {
       );
     },
     /** The task that a client asks for by its id, if the hub knows it. */
-    find: (session: SessionState, publicId: string): Task | undefined =>
-      tasksOf(session).find(task => task.publicId === publicId) ?? routes.get(publicId),
+    find: (session: SessionState, id: string): Task | undefined =>
+      tasksOf(session).find(task => task.publicId === id) ??
+      (session.endpoint === 'all' ? routes.get(id) : routeAt(session.endpoint, id)),
+    routeAt,
     /** The tasks of a session, oldest first. */
     of: tasksOf,
     /** True if a session has a task at a server, or a server has a task at the session's client. */
@@ -135,11 +146,13 @@ export function createTasks() {
 }
 
 /** The id, prefixed with the server's name until the id is free. */
-function freeId({ config }: Server, taskId: string, isTaken: (id: string) => boolean): string {
+function freeId(server: Server, taskId: string, isTaken: (id: string) => boolean): string {
   let id = taskId;
-  while (isTaken(id)) id = `${config.name}+${id}`;
+  while (isTaken(id)) id = prefixedId(server, id);
   return id;
 }
+
+const prefixedId = ({ config }: Server, id: string) => `${config.name}+${id}`;
 
 /** The id in a CreateTaskResult; undefined for any other answer. */
 function idMade({ bytes, payload, failed }: Answer): string | undefined {

@@ -7,6 +7,7 @@ import type { Server } from '#servers';
 import { type Subscriber, createSubscriptions } from '../../../hub/routing/events/subscriptions.ts';
 import { openClient } from '../clients.ts';
 import { at, openModern } from '../modern.ts';
+import { createTestAccess } from '../test-access.ts';
 
 const updated = 'notifications/resources/updated';
 const whispers = (env: Record<string, string>) => [
@@ -42,6 +43,28 @@ describe('an update of a part of a resource', () => {
       assert.deepEqual(urisOf(all.told), renamed);
       assert.deepEqual(urisOf(modern.told), renamed);
     });
+});
+
+test('an update of a part that is denied reaches nobody, although no server lists the part', async () => {
+  const servers = [{ name: 'first', file: 'whisper.mjs' }];
+  const { access } = createTestAccess(servers, {
+    policy: [{ resources: ['whisper://one/secret'], action: 'deny' }],
+  });
+  await using hub = await startHub(servers, { access });
+  const clients = [openClient(hub, hub.server('first')), openClient(hub)];
+  const [direct] = clients;
+  for (const client of clients) {
+    await client.initialize();
+    await client.ask('resources/subscribe', { uri: 'whisper://one' });
+  }
+  for (const part of ['secret', 'public'])
+    await direct?.call('touch', { uri: `whisper://one/${part}` });
+  await until(() => clients.every(({ toldOf }) => toldOf(updated).length > 0));
+  for (const { toldOf } of clients)
+    assert.deepEqual(
+      toldOf(updated).map(message => at(message, 'params', 'uri')),
+      ['whisper://one/public'],
+    );
 });
 
 describe('whom an update concerns', () => {
