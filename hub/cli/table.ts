@@ -34,8 +34,12 @@ export function tableOf(
 
 function plain(cell: Cell, screen: Screen) {
   const { text, style } = typeof cell === 'string' ? { text: cell, style: undefined } : cell;
-  return { text: screen.foreign(text).replaceAll(/\s+/g, ' ').trim(), style };
+  return { text: onOneLine(text, screen), style };
 }
+
+/** Text from another source on one line: a line break in it must not look like another line of the output. */
+export const onOneLine = (text: string, screen: Pick<Screen, 'foreign'>): string =>
+  screen.foreign(text).replaceAll(/\s+/g, ' ').trim();
 
 const units = [
   ['d', 86_400],

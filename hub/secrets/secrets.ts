@@ -156,9 +156,10 @@ export function createSecrets(
       requireName(name);
       return await vault.change(async content => {
         await removeFromKeychain(content, name);
-        const { [name]: removed, ...secrets } = content.secrets;
+        const { [name]: _, ...secrets } = content.secrets;
         const others = content.keychain.filter(other => other !== name);
-        const isStored = removed !== undefined || others.length < content.keychain.length;
+        const isStored =
+          Object.hasOwn(content.secrets, name) || others.length < content.keychain.length;
         if (!isStored) return { content, result: false };
         return { content: { ...content, secrets, keychain: others }, result: true };
       });
@@ -187,12 +188,13 @@ const statusOf = (found: Found) =>
 
 const serviceOf = ({ scope }: { readonly scope: string }) => `agenthub-${scope}`;
 
-const isName = (name: string) => namePattern.test(name);
+/** `__proto__` cannot be a key of the file: it would be stored, and not be read again. */
+const isName = (name: string) => namePattern.test(name) && name !== '__proto__';
 
 function requireName(name: string): void {
   if (isName(name)) return;
   const rule =
-    'the name of a secret has 1 to 128 letters, digits, "_", "." and "-", and starts with a letter, digit or "_"';
+    'the name of a secret has 1 to 128 letters, digits, "_", "." and "-", starts with a letter, digit or "_", and is not "__proto__"';
   throw new HubError('HUB_USAGE', rule);
 }
 

@@ -125,10 +125,22 @@ test('a list shows every secret, and what cannot be read with its reason', async
   ]);
 });
 
-test.for(['', '.', '../x', 'a b', 'A=secret', 'a'.repeat(129)])('%j is not a name', async name => {
+test('a secret with the name of a member of all objects is like any other', async () => {
   await using folder = await secretsFolder();
   const secrets = folder.open();
-  const rule = { code: 'HUB_USAGE', message: /^the name of a secret has 1 to 128 letters/ };
-  await assert.rejects(secrets.set(name, 'value'), rule);
-  await assert.rejects(secrets.remove(name), rule);
+  assert.equal(await secrets.remove('constructor'), false);
+  await secrets.set('constructor', 'value', 'file');
+  assert.deepEqual(await read(folder.open(), 'constructor'), { source: 'file', value: 'value' });
+  assert.equal(await secrets.remove('constructor'), true);
 });
+
+test.for(['', '.', '../x', '__proto__', 'a b', 'A=secret', 'a'.repeat(129)])(
+  '%j is not a name',
+  async name => {
+    await using folder = await secretsFolder();
+    const secrets = folder.open();
+    const rule = { code: 'HUB_USAGE', message: /^the name of a secret has 1 to 128 letters/ };
+    await assert.rejects(secrets.set(name, 'value'), rule);
+    await assert.rejects(secrets.remove(name), rule);
+  },
+);

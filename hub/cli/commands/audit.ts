@@ -5,7 +5,7 @@ import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts
 import { type HubClient, isAbsent, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import type { Cell } from '../table.ts';
-import { tableOf } from '../table.ts';
+import { onOneLine, tableOf } from '../table.ts';
 import { count, numberOf, textOf, usageError } from '../values.ts';
 
 const usualLines = 50;
@@ -113,7 +113,7 @@ async function follow(run: Run): Promise<ExitCode> {
       const { dropped } = event;
       if (typeof dropped === 'number') err(`${dropped} lines arrived too fast to be shown`);
       for (const line of objectsIn(event['lines']))
-        out(isJson ? JSON.stringify(line) : screen.foreign(textsOf(line).join('  ')));
+        out(isJson ? JSON.stringify(line) : followedText(line, screen));
     }
   } catch (error) {
     // The user ended the command.
@@ -123,6 +123,11 @@ async function follow(run: Run): Promise<ExitCode> {
   err('the hub has stopped');
   return 0;
 }
+
+const followedText = (line: Described, screen: Run['screen']): string =>
+  textsOf(line)
+    .map(text => onOneLine(text, screen))
+    .join('  ');
 
 async function verify(run: Run): Promise<ExitCode> {
   const { isJson, json, out, err, screen } = run;

@@ -173,6 +173,20 @@ test('audit of a running hub shows, follows and verifies its lines', async () =>
       },
     },
   );
+  await fetch(`${hub.url}/mcp/echo/resources/read`, {
+    method: 'POST',
+    body: JSON.stringify({ uri: 'x://\n2026-01-01 00:00:00.000  owner  config_reload' }),
+  });
+  const reading = new AbortController();
+  const read = await run(
+    ['audit', '-f', '--tool', 'x://*'],
+    { findHub },
+    { signal: reading.signal, onOut: () => reading.abort() },
+  );
+  assert.deepEqual(
+    read.out.split('\n').filter(line => line.startsWith('2026-01-01')),
+    [],
+  );
   const { out, code } = await following;
   assert.equal(code, 0);
   assert.deepEqual(
