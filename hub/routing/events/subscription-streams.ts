@@ -9,7 +9,7 @@ import {
   valueOf,
 } from '#jsonrpc';
 import { metaKeys } from '#mcp';
-import type { Principal } from '#policy';
+import { type Principal, principalKey } from '#policy';
 import { type ListKind, type Server, listKinds, listMethods } from '#servers';
 import { type Call, invalidRequest, metaEdits } from '../call.ts';
 import { type Endpoint, setWork } from '../session.ts';
@@ -35,8 +35,10 @@ export type SubscriptionStream = Subscriber & {
   end(): void;
 };
 
-/** Maximum number of streams. Each holds a connection open. */
+/** Maximum number of streams. Over HTTP, each holds a connection open. */
 const maxStreams = 10_000;
+/** Maximum number of streams of one principal: one WebSocket carries many, which must leave room for other clients. */
+const maxPerPrincipal = 1_000;
 
 /** The notification for a changed list. */
 export const changeMethodOf = (kind: ListKind): string =>
@@ -59,6 +61,34 @@ export function createSubscriptionStreams(needs: {
   readonly tasksChanged: (endpoint: Endpoint) => void;
 }) {
   const streams = new Set<SubscriptionStream>();
+  const counts = new Map<string, number>();
+
+  /** Throws HUB_SUBSCRIPTIONS_FULL if there is no room for a stream of a principal. */
+  function checkRoom(key: string): void {
+    if (streams.size >= maxStreams)
+      throw retryable(
+        'HUB_SUBSCRIPTIONS_FULL',
+        `${maxStreams} requests to listen are open, which is the most. Try again when some have ended`,
+      );
+    if ((counts.get(key) ?? 0) >= maxPerPrincipal)
+      throw retryable(
+        'HUB_SUBSCRIPTIONS_FULL',
+        `this client has ${maxPerPrincipal} open requests to listen, which is the most. End some, or name more in one request`,
+      );
+  }
+
+  function add(listen: SubscriptionStream, key: string): void {
+    streams.add(listen);
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+
+  function remove(listen: SubscriptionStream, key: string): boolean {
+    if (!streams.delete(listen)) return false;
+    const left = (counts.get(key) ?? 0) - 1;
+    if (left > 0) counts.set(key, left);
+    else counts.delete(key);
+    return true;
+  }
 
   /** The streams that listen to tasks of a server, each with the client's and the server's id of a task. */
   function* taskListeners(server: Server) {
@@ -88,17 +118,14 @@ export function createSubscriptionStreams(needs: {
       isOwn: SubscriptionStream['isOwn'],
       closed: (listen: SubscriptionStream) => void,
     ) {
-      if (streams.size >= maxStreams)
-        throw retryable(
-          'HUB_SUBSCRIPTIONS_FULL',
-          `${maxStreams} requests to listen are open, which is the most. Try again when some have ended`,
-        );
       const { id, session, responseStream } = call;
+      const key = principalKey(call.principal);
+      checkRoom(key);
       const tag = { [metaKeys.subscriptionId]: id };
       const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
       promise.catch(() => undefined); // It may be rejected before the answer is awaited.
       const over = (): boolean => {
-        if (!streams.delete(listen)) return false;
+        if (!remove(listen, key)) return false;
         closed(listen);
         if (filter.taskIds.length > 0) needs.tasksChanged(session.endpoint);
         return true;
@@ -126,7 +153,7 @@ export function createSubscriptionStreams(needs: {
           reject(new HubError('HUB_CALL_CANCELLED', 'the client does not listen any more'));
         },
       });
-      streams.add(listen);
+      add(listen, key);
       return {
         listen,
         answer: promise,

@@ -130,6 +130,33 @@ describe('a client that listens', () => {
     assert.equal(client.told[0]?.['method'], 'notifications/resources/updated');
   });
 
+  test('as often as it may leaves room for other clients, and may again when one has ended', async () => {
+    await using hub = await startHub([{ name: 'echo' }]);
+    const [greedy, other] = ['greedy', 'other'].map(name =>
+      openModern(hub, 'all', {}, undefined, {
+        kind: 'client',
+        name,
+        grants: { administer: false },
+      }),
+    );
+    assert.ok(greedy && other);
+    const listening = ({ ask }: typeof greedy) =>
+      ask('subscriptions/listen', { notifications: {} });
+    for (let open = 0; open < 1_000; open++) void listening(greedy);
+    await until(() => greedy.told.length === 1_000);
+    const refused = (await listening(greedy))['error'];
+    assert.match(
+      JSON.stringify(refused),
+      /has 1000 open requests to listen.*HUB_SUBSCRIPTIONS_FULL/,
+    );
+    void listening(other);
+    await until(() => other.told.length === 1);
+    await greedy.notify('notifications/cancelled', { requestId: 1 });
+    void listening(greedy);
+    await until(() => greedy.told.length === 1_001);
+    hub.router.close();
+  });
+
   const wantsGreeting = { resourceSubscriptions: [greeting.uri] };
 
   test('and leaves is subscribed to nothing any more, at the server neither', async () => {
