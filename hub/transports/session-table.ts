@@ -1,8 +1,7 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { retryable } from '#core';
 import type { Clock } from '#core';
 import { membersOf, stringAt } from '#jsonrpc';
-import { type Principal, isSamePrincipal } from '#policy';
+import { type Principal, isSamePrincipal, principalKey } from '#policy';
 import type { EarlierSession, Endpoint, Router } from '#routing';
 import { createReplayBudget } from './event-stream.ts';
 import { type EndpointRequest } from './http-message.ts';
@@ -54,7 +53,7 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
 
   /**
    * Ends a session if the maximum is open: one of the client itself if it has its share, else one that was not used
-   * after `initialize`, else one of the client with the most sessions.
+   * after `initialize`, else one of the principal with the most sessions, of its client with the most.
    */
   function makeRoom(client: string): void {
     const own = byClient.get(client);
@@ -72,9 +71,13 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
   }
 
   function idlestOfGreediest(): HttpSession | undefined {
-    let most: ReadonlySet<HttpSession> = new Set();
-    for (const own of byClient.values()) if (own.size > most.size) most = own;
-    return idlest(most);
+    const ofPrincipals = Object.groupBy(byClient.values(), ([one]) =>
+      one ? principalKey(one.session.principal) : '',
+    );
+    const totalOf = (shares: Shares = []) => shares.reduce((sum, { size }) => sum + size, 0);
+    const greediest = largest(Object.values(ofPrincipals), totalOf);
+    const most = largest(greediest ?? [], ({ size }) => size);
+    return most && idlest(most);
   }
 
   function add(
@@ -113,7 +116,7 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
     },
     /** Opens a session. Throws HUB_SESSIONS_FULL if the maximum is open and all are in use. */
     open(request: EndpointRequest, sealed: SealedSession): HttpSession {
-      const client = clientKey(sealed, request.headers);
+      const client = clientKey(sealed, request);
       makeRoom(client);
       const id = saved?.seal(request.endpoint, request.principal, sealed);
       const http = add(id ?? needs.newId(), request, client);
@@ -122,10 +125,10 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
     },
     /** Resumes a session of an earlier run of the hub; undefined if there is none of that id. Throws as `open` does. */
     resume(id: string, request: EndpointRequest): HttpSession | undefined {
-      const { endpoint, principal, headers } = request;
+      const { endpoint, principal } = request;
       const earlier = saved?.find(id, endpoint, principal);
       if (!saved || !earlier) return undefined;
-      const client = clientKey(earlier, headers);
+      const client = clientKey(earlier, request);
       makeRoom(client);
       const http = add(id, request, client, earlier);
       saved.track(http);
@@ -187,10 +190,21 @@ function idlest(all: Iterable<HttpSession>): HttpSession | undefined {
   return found;
 }
 
-/** Identifies a client, whose sessions are counted: by the name that it gives itself, its program and its credentials. */
-function clientKey({ client }: SealedSession, headers: IncomingHttpHeaders): string {
+type Shares = readonly ReadonlySet<HttpSession>[];
+
+/** The first with the largest size; undefined of none. */
+function largest<T>(all: readonly T[], sizeOf: (one: T) => number): T | undefined {
+  const sizes = all.map(sizeOf);
+  return all[sizes.indexOf(Math.max(...sizes))];
+}
+
+/** Identifies a client, whose sessions are counted: by its principal, the name that it gives itself, and its program. */
+function clientKey(
+  { client }: SealedSession,
+  { headers, principal }: Pick<EndpointRequest, 'headers' | 'principal'>,
+): string {
   const bytes = Buffer.from(client.clientInfo);
   const members = membersOf(bytes, { start: 0, end: bytes.length });
   const name = stringAt(bytes, members?.get('name'));
-  return JSON.stringify([name, headers['user-agent'], headers.authorization]);
+  return JSON.stringify([principalKey(principal), name, headers['user-agent']]);
 }

@@ -4,6 +4,7 @@ import { silent } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { createFixtureServers } from '#helpers/hub';
 import { caller } from '#helpers/principal';
+import type { Principal } from '#policy';
 import type { EarlierSession, Endpoint } from '#routing';
 import { readRequest } from '../../hub/transports/http-message.ts';
 import {
@@ -18,6 +19,7 @@ import {
 } from './scripted-session.ts';
 
 const idleMs = 60_000;
+const eve: Principal = { kind: 'client', name: 'eve', grants: { administer: false } };
 
 type OpenOptions = Partial<SessionTableOptions> & {
   readonly clock?: ReturnType<typeof createManualClock>;
@@ -37,19 +39,28 @@ function openTable({ clock = createManualClock(), saved, ...options }: OpenOptio
     {
       clock,
       router: {
-        open(endpoint, _principal, _send, options) {
+        open(endpoint, principal, _send, options) {
           const { session, closed } = createScriptedSession();
           const isConnected = () => options?.isConnected?.() === true;
           opened.push({ endpoint, earlier: options?.earlier, isConnected, closed });
-          return session;
+          return { ...session, principal };
         },
       },
       newId: () => `session-${++ids}`,
       ...(saved && { saved }),
     },
   );
-  const requestOf = (endpoint: Endpoint, headers: Readonly<Record<string, string>> = {}) =>
-    readRequest({ method: 'POST', headers }, createRecordingResponse().response, endpoint, caller);
+  const requestOf = (
+    endpoint: Endpoint,
+    headers: Readonly<Record<string, string>> = {},
+    principal: Principal = caller,
+  ) =>
+    readRequest(
+      { method: 'POST', headers },
+      createRecordingResponse().response,
+      endpoint,
+      principal,
+    );
   return {
     clock,
     table,
@@ -60,9 +71,10 @@ function openTable({ clock = createManualClock(), saved, ...options }: OpenOptio
       name = 'client',
       endpoint: Endpoint = 'all',
       headers?: Readonly<Record<string, string>>,
+      principal?: Principal,
     ) => {
       clock.advance(10);
-      return table.open(requestOf(endpoint, headers), sealedOf(name));
+      return table.open(requestOf(endpoint, headers, principal), sealedOf(name));
     },
   };
 }
@@ -94,6 +106,18 @@ describe('above the maximum', () => {
     assert.deepEqual(
       [modest, first, second].map(({ id }) => table.find(id)),
       [modest, first, undefined],
+    );
+  });
+
+  test('a principal with the most sessions loses one, whatever names its clients give themselves', () => {
+    const { table, open } = openTable({ maxSessions: 5 });
+    const sessions = [open('modest'), open('modest')];
+    for (const name of ['a', 'b', 'c']) sessions.push(open(name, 'all', {}, eve));
+    for (const { id } of sessions) table.find(id);
+    open('d', 'all', {}, eve);
+    assert.deepEqual(
+      sessions.map(({ id }) => table.find(id) !== undefined),
+      [true, true, false, true, true],
     );
   });
 
@@ -154,7 +178,6 @@ describe('a client with its share of sessions', () => {
   test.each<readonly [what: string, headers: Readonly<Record<string, string>>, name: string]>([
     ['its name', {}, 'other'],
     ['its program', { 'user-agent': 'curl' }, 'client'],
-    ['its credentials', { authorization: 'Bearer other' }, 'client'],
   ])('is told from another by %s', (_what, headers, name) => {
     const { table, open } = openTable({ maxSessionsPerClient: 1 });
     const first = open();
@@ -163,6 +186,20 @@ describe('a client with its share of sessions', () => {
     open();
     assert.equal(table.find(first.id), undefined);
   });
+});
+
+test('a client loses no session to another principal that gives itself its name', () => {
+  const { table, open } = openTable({ maxSessionsPerClient: 1 });
+  const own = open();
+  for (let count = 0; count < 3; count++) open('client', 'all', {}, eve);
+  assert.deepEqual([table.find(own.id), table.size], [own, 2]);
+});
+
+test('a client has one share, however it writes its credentials', () => {
+  const { table, open } = openTable({ maxSessionsPerClient: 1 });
+  for (const authorization of ['Bearer token', 'bearer token', 'BEARER  token'])
+    open('client', 'all', { authorization });
+  assert.equal(table.size, 1);
 });
 
 describe('an idle session', () => {
