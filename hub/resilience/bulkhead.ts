@@ -36,7 +36,7 @@ export function createBulkhead(
   /** Makes room in a full queue for a call of this owner, if another owner has a longer queue. */
   function makeRoom(key: string): boolean {
     const newest = waiting.newestOfLongest(key);
-    newest?.refuse(busy(`${full()}, of which this session has the most`, raiseEither));
+    newest?.refuse(busy(`${full()}, of which this client has the most`, raiseEither));
     return newest !== undefined;
   }
 

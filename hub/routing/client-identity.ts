@@ -29,6 +29,17 @@ export function clientIdentityOf(call: Call): string | undefined {
 export const instanceKeyOf = (call: Call): string =>
   clientIdentityOf(call) ?? principalKey(call.principal);
 
+/** True for a session that carries a single request, of a client without a session. */
+export const isOfOneRequest = ({ isSessionless, over, client }: SessionState): boolean =>
+  isSessionless || (over === 'http' && client === undefined);
+
+/**
+ * The key of a caller in the queue of a server, in which callers take turns. A client by name is one caller, however many
+ * sessions it opens. So are all requests without a session of any other principal.
+ */
+export const turnKeyOf = ({ principal, session }: Pick<Call, 'principal' | 'session'>): string =>
+  principal.kind === 'client' || isOfOneRequest(session) ? principalKey(principal) : session.key;
+
 /** The name of a call's client; undefined if the client gave none. */
 export function clientNameOf(call: Call): string | undefined {
   const { request, meta, session } = call;

@@ -11,6 +11,7 @@ import {
   FailedCall,
 } from '../call.ts';
 import type { ClientInstances } from '../client-instances.ts';
+import { turnKeyOf } from '../client-identity.ts';
 import { setWork, throwIfCancelled } from '../session.ts';
 import { withTrace } from '../trace.ts';
 import type { SuspendedCalls } from './input-required.ts';
@@ -120,7 +121,7 @@ export function admit<T>(
   call: Call,
   work: (waitedMs: number) => T | Promise<T>,
 ): T | Promise<T> {
-  const entered = server.admission.enter(call.session.key);
+  const entered = server.admission.enter(turnKeyOf(call));
   if ('over' in entered) return workWith(entered, work);
   setWork(call.cancellation, entered);
   return entered.permit.then(permit => {

@@ -2,7 +2,8 @@ import { HubError } from '#core';
 import { type Principal, policyNameOf } from '#policy';
 import type { CallAdmission, CallLimiter, CallLimits } from '#resilience';
 import type { ResolvedCall, Step } from '../call.ts';
-import { type SessionState, throwIfCancelled } from '../session.ts';
+import { isOfOneRequest } from '../client-identity.ts';
+import { throwIfCancelled } from '../session.ts';
 
 /** The limits of callers, by the config. */
 export type LimitRules = {
@@ -64,13 +65,10 @@ function limitsOf(
   }
   const limits = rules.perSession;
   if (!limits) return undefined;
+  // Requests without a session count as one session of their caller.
   const key = isOfOneRequest(session) ? policyNameOf(principal) : `:${session.key}`;
   return { limiter: sessions, key, limits, place: 'limits.per_session' };
 }
-
-/** Requests without a session have one each. They count as one session of their caller. */
-const isOfOneRequest = ({ isSessionless, over, client }: SessionState): boolean =>
-  isSessionless || (over === 'http' && client === undefined);
 
 /** Continues with an admitted call, and ends it at its limiter without delaying the reply. */
 function proceed(
