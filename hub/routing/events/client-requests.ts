@@ -199,6 +199,27 @@ const needed: ReadonlyMap<string, string> = new Map([
 
 export const isClientMethod = (method: string): boolean => needed.has(method);
 
+/** The requests that only servers answer (MCP 2025-11-25 and 2026-07-28, server features). */
+const serverMethods: ReadonlySet<string> = new Set([
+  'initialize',
+  'server/discover',
+  'tools/list',
+  'tools/call',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'subscriptions/listen',
+  'prompts/list',
+  'prompts/get',
+  'completion/complete',
+  'logging/setLevel',
+]);
+
+/** True if only servers answer the method: a server must not use the hub or a client as a server. */
+export const isServerMethod = (method: string): boolean => serverMethods.has(method);
+
 /** The required capability that the client has not declared; undefined if none, or if no revision defines the method. */
 export function refusedCapability(
   capabilities: unknown,

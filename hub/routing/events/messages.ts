@@ -11,10 +11,11 @@ import type {
   Upstream,
 } from '#upstream';
 import type { SuspendedCalls } from '../bridge/input-required.ts';
+import { methodNotFound } from '../call.ts';
 import type { ClientInstances } from '../client-instances.ts';
 import { type SessionState, cancelCall } from '../session.ts';
 import { type Tasks, notificationInTask, relatedTaskIn, requestInTask } from '../tasks/tasks.ts';
-import { type ClientRequests, isClientMethod } from './client-requests.ts';
+import { type ClientRequests, isClientMethod, isServerMethod } from './client-requests.ts';
 import type { LogLevels } from './log-levels.ts';
 import type { UrlElicitations } from './ownership.ts';
 import type { SubscriptionStreams } from './subscription-streams.ts';
@@ -147,6 +148,13 @@ export function createFromServers(needs: FromServersNeeds) {
       session: SessionState | undefined,
     ): void {
       const { request, about } = serverRequest;
+      if (isServerMethod(request.method)) {
+        const { name } = server.config;
+        const what = `${JSON.stringify(request.method)} of ${name} is not answered: the hub and its clients are no servers of ${name}`;
+        log.warn({ server: name, method: request.method }, 'a server asked the hub as a server');
+        serverRequest.answer(errorAnswer(rawText(request.bytes, request.id), methodNotFound(what)));
+        return;
+      }
       const isGuess = !session && server.config.instance === 'shared' && typeof about !== 'object';
       if (isGuess && isClientMethod(request.method))
         server.advise(
