@@ -59,12 +59,13 @@ export function createPeers({ tables, uid }: PeersNeeds) {
         return known();
       }
       waiting.add(socket);
-      // The reader of the connection listens for errors later.
-      const fail = () => void socket.destroy();
-      socket.on('error', fail);
+      // The reader of the connection listens later, and `end` is emitted only once: a client that leaves now would
+      // occupy its connection until that timed out. Behind unread bytes it is emitted when they are read.
+      const close = () => void socket.destroy();
+      socket.on('error', close).on('end', close);
       const settle = (found: PeerProcess) => {
         waiting.delete(socket);
-        socket.off('error', fail);
+        socket.off('error', close).off('end', close);
         if (socket.destroyed) return;
         hold(found);
         known();

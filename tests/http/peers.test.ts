@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { type Socket, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'vitest';
 import { startHub, until } from '#helpers/hub';
@@ -150,6 +151,46 @@ describe.skipIf(!isLinux)('on loopback', () => {
     await until(() => hub.logged.some(({ message }) => message.includes('is gone')));
     assert.equal(hub.streamable.sessionCount, 0);
   });
+
+  /** A hub with room for one connection, whose peer it finds out when `tell` is called. */
+  async function startLate() {
+    const told = Promise.withResolvers<void>();
+    let looked = 0;
+    const late = createSocketTables(async function* (table) {
+      looked++;
+      await told.promise;
+      yield await readFile(`/proc/net/${table}`, 'latin1');
+    });
+    const hub = await startHub([], {
+      http: { maxConnections: 1 },
+      peers: { tables: late, uid },
+    });
+    const health = async () => (await send(`${hub.url}/health`)).status;
+    const { hostname, port } = new URL(hub.url);
+    const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+    await until(() => looked > 0);
+    assert.equal(await health(), 503, 'the one connection counts');
+    return {
+      socket,
+      health,
+      tell: () => told.resolve(),
+      [Symbol.asyncDispose]: () => hub[Symbol.asyncDispose](),
+    };
+  }
+
+  for (const [how, leave] of [
+    ['leaves', (socket: Socket) => once(socket.destroy(), 'close')],
+    ['ends its side', (socket: Socket) => once(socket.end(), 'finish')],
+  ] as const)
+    test(`a client that ${how} meanwhile occupies no connection`, async () => {
+      await using hub = await startLate();
+      await leave(hub.socket);
+      // The hub reads the end of that connection before this request.
+      await hub.health();
+      hub.tell();
+      assert.equal(await hub.health(), 200);
+      hub.socket.destroy();
+    });
 
   test('connections that wait for it are ended with the hub', async () => {
     let looked = 0;
