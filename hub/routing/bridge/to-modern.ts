@@ -24,6 +24,7 @@ import {
 import {
   type ClientRequests,
   capabilitiesOf,
+  isServerMethod,
   lacking,
   refusedCapability,
 } from '../events/client-requests.ts';
@@ -144,6 +145,8 @@ async function askAll(
     const request = membersOf(bytes, span);
     const method = stringAt(bytes, request?.get('method')) ?? '';
     const params = request?.get('params');
+    if (isServerMethod(method))
+      throw unfit(server, `asks a client for ${JSON.stringify(method)}, which only servers answer`);
     const refused = refusedCapability(capabilitiesOf(session), { bytes, method, params });
     if (refused !== undefined) throw lacking(method, refused);
     return { key, method, params: params && paramsFor(method, bytes, params) };

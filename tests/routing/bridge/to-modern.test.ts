@@ -70,6 +70,18 @@ describe('a server of 2026 that wants nothing but to be asked again', () => {
     await client.initialize({});
     assert.match(messageOf(await client.call('vague')), /without naming an input/);
   });
+
+  test('or wants what only servers answer is an error, and no client is asked', async () => {
+    await using hub = await startStateless();
+    const client = openAsked(hub, hub.server('stateless'), () => ({ content: [] }));
+    await client.initialize({});
+    for (const method of ['tools/call', 'resources/read', 'initialize'])
+      assert.match(
+        messageOf(await client.call('misdirected', { method })),
+        /which only servers answer/,
+      );
+    assert.deepEqual(client.asked, []);
+  });
 });
 
 describe('a client of 2025 that cancels while a server of 2026 waits for its answer', () => {
