@@ -305,10 +305,14 @@ describe('an address that others can reach needs a token and TLS', () => {
 
 test('.env.example names every setting, with its default', async () => {
   const example = await readAll('.env.example');
-  const sources = ['settings', 'backends'].map(name => `hub/config/${name}.ts`);
+  const sources = ['config/settings', 'config/backends', 'app/open-secrets'].map(
+    name => `hub/${name}.ts`,
+  );
   const source = (await Promise.all(sources.map(readAll))).join('\n');
   const read = [
     ...source.matchAll(/(?:text|secret|choice|flag|list|address|number)\(\s*'([A-Z_]+)'/g),
+    // Read where they are needed.
+    ...source.matchAll(/'(AGENTHUB_(?:SECRETS_DIR|PASSPHRASE))'/g),
   ].map(([, name = '']) => name);
   const named = [...example.matchAll(/^#([A-Z][A-Z_]+)=/gm)].map(([, name = '']) => name);
   assert.deepEqual(named.sort(), [...new Set(read)].sort());

@@ -4,6 +4,7 @@ import { type Command, type Run, configOption, jsonOption } from '../command.ts'
 import { createHubClient, isAbsent, listServers } from '../hub-client.ts';
 import type { HubObjects, Installation, OllamaReport } from '../needs.ts';
 import { findingsOf, ollamaOfHub } from '../ollama-report.ts';
+import type { Described } from '../responses.ts';
 import { columns } from '../table.ts';
 import { count, textOf, usageError } from '../values.ts';
 
@@ -55,6 +56,8 @@ type HubStatus = {
   readonly text: string;
   /** Undefined if no hub is running. */
   readonly ollama?: OllamaReport;
+  /** What to look at in the entries of its servers. */
+  readonly notes?: readonly string[];
 };
 
 /** Rejects with HubError if another program answers. */
@@ -63,9 +66,10 @@ async function hubStatus({ needs, signal: ending, clock }: Run): Promise<HubStat
   try {
     return await within(maxWaitMs, { clock, signal: ending }, async signal => {
       const client = createHubClient(place, { signal, clock });
-      const { length } = await listServers(client);
-      const text = `answers at ${place.url}, with ${count(length, 'server')}`;
-      return { text, ollama: await ollamaOfHub(client) };
+      const servers = await listServers(client);
+      const text = `answers at ${place.url}, with ${count(servers.length, 'server')}`;
+      const notes = servers.flatMap(server => noteOnTools(server) ?? []);
+      return { text, ollama: await ollamaOfHub(client), notes };
     });
   } catch (error) {
     if (isAbsent(error))
@@ -80,9 +84,17 @@ async function hubStatus({ needs, signal: ending, clock }: Run): Promise<HubStat
   }
 }
 
+/** The names in `tools` of an entry that its server lacks, of which some may be misspelt. */
+function noteOnTools({ name, unknown_tools: unknown }: Described): string | undefined {
+  return Array.isArray(unknown)
+    ? `${String(name)}: "tools" names tools that it does not have: ${unknown.join(', ')}. Correct the entry`
+    : undefined;
+}
+
 async function report(installation: Installation, run: Run): Promise<0 | 1> {
   const { values, needs, out, err, errorScreen, screen } = run;
   const problems: string[] = [];
+  const notes: string[] = [];
   const attempt = async (work: () => Promise<string>): Promise<string> => {
     try {
       return await work();
@@ -113,13 +125,13 @@ async function report(installation: Installation, run: Run): Promise<0 | 1> {
   const hub = await attempt(async () => {
     const status = await hubStatus(run);
     ({ ollama } = status);
+    notes.push(...(status.notes ?? []));
     return status.text;
   });
-  let notes: readonly string[] = [];
   const models = await attempt(async () => {
     ollama ??= await installation.ollama(run.signal);
     const found = findingsOf(ollama);
-    ({ notes } = found);
+    notes.push(...found.notes);
     problems.push(...found.problems);
     return found.summary;
   });

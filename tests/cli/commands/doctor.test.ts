@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { describeWithEngine } from '#helpers/engine';
 import { engineHost } from '#helpers/engine-probe';
+import { startHub } from '#helpers/hub';
 import { freePort } from '#helpers/port';
 import { installationOf, run } from '../run.ts';
 import { createHub, script } from '../../runtimes/docker/hub.ts';
@@ -136,6 +137,28 @@ describeWithEngine('doctor', () => {
     assert.match(wrong.stderr, /broken\.json/);
     assert.match(wrong.stderr, /no Docker engine answers at unix:\/\/\/no\/engine/);
   });
+});
+
+test('names of tools that a server lacks are noted, and are no problem', async () => {
+  await using hub = await startHub([
+    {
+      name: 'echo',
+      tools: { path: 'servers.echo.tools', allow: ['ecko', 'e*'], rename: { shout: 'cry' } },
+    },
+    { name: 'calendar' },
+  ]);
+  await hub.server('echo').ready();
+  const { code, err } = await run(['doctor'], {
+    loadConfig: async () => ({
+      file: 'hub.json',
+      config: { servers: [], naming: { separator: '_', maxLength: 46 } as const },
+    }),
+    examine: async () => installationOf({ state: 'off', detail: '', missing: [] }),
+    findHub: async () => hub.place,
+  });
+  assert.equal(code, 0, err);
+  assert.match(err, /^note: echo: "tools" names tools that it does not have: ecko, shout\./m);
+  assert.doesNotMatch(err, /calendar/);
 });
 
 describe('the models of the rules', () => {
