@@ -65,10 +65,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
     readText: shipped?.readText,
   });
   /** Entries that wait for a confirmation. */
-  const held = () =>
-    source.current.servers.flatMap(({ name: server, heldBack }) =>
-      heldBack === undefined ? [] : [{ server, message: heldBack }],
-    );
+  const held = () => heldIn(source.current);
   const editor = createConfigEditor({
     readOptions: files.readOptions,
     readBytes: shipped?.readBytes,
@@ -106,9 +103,9 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
   }
 
   source.changed(({ before, after }) => {
-    const known = before.servers.map(({ heldBack }) => heldBack);
-    for (const { name, heldBack } of after.servers)
-      if (heldBack !== undefined && !known.includes(heldBack)) log.warn({ server: name }, heldBack);
+    const known = heldIn(before).map(one => one.message);
+    for (const { message, ...about } of heldIn(after))
+      if (!known.includes(message)) log.warn(about, message);
     apply(after);
   });
   /** Servers whose new entry failed to start, so that the previous one is still running. */
@@ -188,3 +185,13 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
   };
   return { source, control, configFile };
 }
+
+/** The servers and clients of a config that wait for a confirmation, and why. */
+const heldIn = ({ servers, clients = [] }: Config) => [
+  ...servers.flatMap(({ name: server, heldBack }) =>
+    heldBack === undefined ? [] : [{ server, message: heldBack }],
+  ),
+  ...clients.flatMap(({ name: client, heldBack }) =>
+    heldBack === undefined ? [] : [{ client, message: heldBack }],
+  ),
+];

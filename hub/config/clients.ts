@@ -14,6 +14,8 @@ export type ClientConfig = {
   /** True if the config contains the token itself, neither a variable nor a digest. */
   readonly hasPlainToken?: boolean;
   readonly administer: boolean;
+  /** Why it does not administer yet, although its entry says so: a person must allow that first. */
+  readonly heldBack?: string;
   readonly maxConcurrentCalls?: number;
   readonly rate?: CallRate;
 };

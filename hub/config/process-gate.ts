@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { ClientConfig } from './clients.ts';
 import type { Config } from './config.ts';
 import type { ServerConfig } from './normalize.ts';
 
@@ -6,13 +7,15 @@ import type { ServerConfig } from './normalize.ts';
 const maxAccepted = 20;
 
 /**
- * Creates a gate, which holds back changed entries that would run without a sandbox on this machine until a person
- * allows them. The config at start is allowed, because a person started the hub with it. Afterwards a program that can
- * write the file could otherwise run commands as this user through an unnoticed hot reload.
+ * Creates a gate, which holds back changed entries that would run without a sandbox on this machine, and clients that
+ * would administer the hub, until a person allows them. The config at start is allowed, because a person started the hub
+ * with it. Afterwards a program that can write the file could otherwise run commands as this user through an unnoticed hot
+ * reload.
  */
 export function createProcessGate(first: Config) {
   const accepted = new Map<string, readonly object[]>();
   const held = new Map<string, ServerConfig>();
+  const administrators = createAdministrators(first);
   let inForce = new Map(first.servers.map(server => [server.name, server]));
 
   const isAccepted = (server: ServerConfig) =>
@@ -29,15 +32,19 @@ export function createProcessGate(first: Config) {
   return {
     accept,
     get waiting() {
-      return [...held.keys()];
+      return [...held.keys(), ...administrators.waiting];
     },
-    /** Allows the held-back entry of this name. Returns false if there is none. */
+    /** Allows the held-back entry of this server, or the client of `client:NAME`. Returns false if there is none. */
     allow(name: string): boolean {
+      if (administrators.allow(name)) return true;
       const server = held.get(name);
       if (server) accept(server);
       return server !== undefined;
     },
-    /** Replaces each entry that is not allowed by its previous version, or disables it if it is new. */
+    /**
+     * Replaces each entry that is not allowed by its previous version, or disables it if it is new. Clients that are not
+     * allowed do not administer.
+     */
     hold(config: Config): Config {
       held.clear();
       const before = inForce;
@@ -51,7 +58,38 @@ export function createProcessGate(first: Config) {
         held.set(name, server);
         return { ...(old ?? { ...server, enabled: false }), heldBack: whyHeld(server) };
       });
-      return { ...config, servers };
+      return { ...config, servers, ...administrators.hold(config) };
+    },
+  };
+}
+
+/** The clients that may administer: those of the config at start, and those that a person allowed, each with its token. */
+function createAdministrators(first: Config) {
+  const keyOf = ({ name, tokenDigest = '' }: ClientConfig) => `${name} ${tokenDigest}`;
+  const accepted = new Set((first.clients ?? []).filter(({ administer }) => administer).map(keyOf));
+  /** Keys by the name that allows them. Names of servers contain no colon. */
+  const held = new Map<string, string>();
+
+  function holdOne(client: ClientConfig): ClientConfig {
+    if (!client.administer || accepted.has(keyOf(client))) return client;
+    const name = `client:${client.name}`;
+    held.set(name, keyOf(client));
+    const heldBack = `a change of the config while the hub runs would let the client ${client.name} administer the hub. Check its entry in "clients"; if it is yours: agenthub reload --allow ${name}`;
+    return { ...client, administer: false, heldBack };
+  }
+
+  return {
+    get waiting() {
+      return [...held.keys()];
+    },
+    allow(name: string): boolean {
+      const key = held.get(name);
+      if (key !== undefined) accepted.add(key);
+      return key !== undefined;
+    },
+    hold({ clients }: Config): Pick<Config, 'clients'> {
+      held.clear();
+      return clients ? { clients: clients.map(holdOne) } : {};
     },
   };
 }

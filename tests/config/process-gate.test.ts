@@ -134,3 +134,31 @@ test('a new value of a secret needs no approval, and another secret in its place
   assert.equal(await heldBack('KEY', 'new'), false);
   assert.equal(await heldBack('OTHER', 'new'), true);
 });
+
+test('a client that would administer waits, also one that did with another token', async () => {
+  await using folder = await temporary();
+  const file = join(folder.path, 'hub.json');
+  const read = async (clients: object) => {
+    await writeFile(file, JSON.stringify({ servers: {}, clients }));
+    return await loadConfig(file, { env: {}, home: folder.path });
+  };
+  const token = (digit: string) => `sha256:${digit.repeat(64)}`;
+  const admin = { administer: true, token: token('a') };
+  const gate = createProcessGate(await read({ admin, plain: {} }));
+  const administrators = async (clients: object) =>
+    (gate.hold(await read(clients)).clients ?? [])
+      .filter(({ administer }) => administer)
+      .map(({ name }) => name);
+
+  assert.deepEqual(await administrators({ admin, plain: {} }), ['admin']);
+  const raised = { admin: { ...admin, token: token('b') }, plain: { administer: true } };
+  assert.deepEqual(await administrators(raised), []);
+  assert.deepEqual(gate.waiting, ['client:admin', 'client:plain']);
+  const [, plain] = gate.hold(await read(raised)).clients ?? [];
+  assert.match(plain?.heldBack ?? '', /agenthub reload --allow client:plain$/);
+  assert.equal(gate.allow('plain'), false, 'that would be a server');
+  assert.equal(gate.allow('client:plain'), true);
+  assert.deepEqual(await administrators(raised), ['plain']);
+  assert.deepEqual(await administrators({ admin, plain: {} }), ['admin'], 'as at the start');
+  assert.deepEqual(gate.waiting, []);
+});

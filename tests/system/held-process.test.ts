@@ -51,3 +51,26 @@ test('a running hub starts no process that a change of its file brings, until a 
   );
   assert.ok(existsSync(marker));
 });
+
+test('a running hub lets no client administer that a change of its file raises, until a person allows it', async () => {
+  await using hub = await startHub({ config: { servers: {} } });
+  const token = 'a-token-of-a-program-that-writes-files';
+  const statusOf = async () => {
+    const headers = { authorization: `Bearer ${token}` };
+    return (await fetch(`${hub.url}/secrets`, { headers })).status;
+  };
+  const reload = async (body: object) => {
+    const headers = { ...hub.ownerHeaders, 'content-type': 'application/json' };
+    const request = { method: 'POST', headers, body: JSON.stringify(body) };
+    return await (await fetch(`${hub.url}/config/reload`, request)).text();
+  };
+  await writeFile(
+    hub.configFile,
+    JSON.stringify({ servers: {}, clients: { sly: { token, administer: true } } }),
+  );
+  assert.match(await reload({}), /"client":"sly".*reload --allow client:sly/);
+  assert.ok([401, 403].includes(await statusOf()));
+  assert.match(JSON.stringify(await getJson(hub, '/health')), /reload --allow client:sly/);
+  await reload({ allow: ['client:sly'] });
+  assert.equal(await statusOf(), 200);
+});
