@@ -200,7 +200,7 @@ describeWithEngine('docker compose up, without Qdrant and Ollama', () => {
     const labelled = labels.flatMap(label => ['--label', `com.docker.compose.${label}`]);
     await docker('volume', 'create', ...labelled, volume);
     const script =
-      'redis-server --dir /data --save 60 1 --daemonize yes && redis-cli --raw set older data && redis-cli shutdown save';
+      'redis-server --dir /data --save 60 1 --daemonize yes && until redis-cli ping; do sleep 0.1; done && redis-cli --raw set older data && redis-cli shutdown save';
     await docker('run', '--rm', '--volume', `${volume}:/data`, redisImage, 'sh', '-c', script);
   }
 
