@@ -43,7 +43,6 @@ export const codes = {
   HUB_CALL_CANCELLED: 'cancelled',
   HUB_CALL_UNKNOWN: 'not_found',
   HUB_JOB_UNKNOWN: 'not_found',
-  HUB_AGENT_ID_INVALID: 'invalid',
   HUB_NAME_UNKNOWN: 'not_found',
   HUB_SESSIONS_FULL: 'overloaded',
   HUB_SUBSCRIPTIONS_FULL: 'overloaded',

@@ -1,2 +1,0 @@
-// Exports are added with their first importer outside the room (tests/house/names.test.ts).
-export {};
