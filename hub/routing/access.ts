@@ -166,6 +166,21 @@ export function createAccess({ source, clients, servers, tasks, naming }: Access
       const { decision } = decisions.decideTask(asked, task, clients.shared.catalog);
       return decision.action === 'allow';
     },
+    /** True if a client may use anything of a server, or nothing of it is known and no rule denies the server. */
+    mayUseAny(principal: Principal, server: Server): boolean {
+      const { policy } = source;
+      if (!policy) return true;
+      const client = policyNameOf(principal);
+      let isKnown = false;
+      for (const kind of listKinds)
+        for (const entry of clients.shared.catalog.list(kind)) {
+          if (entry.server !== server) continue;
+          if (decisions.isListed(policy, client, kind, entry)) return true;
+          isKnown = true;
+        }
+      const use = { method: 'logging/setLevel', server: server.config.name };
+      return !isKnown && policy.decide(use, client).action === 'allow';
+    },
     /** True if a client may see a task in its list. */
     mayListTask(call: Call, task: Task): boolean {
       const { policy } = source;

@@ -148,7 +148,12 @@ export function createRouter({ naming, hubVersion }: RouterOptions, needs: Route
   listenToServers({
     ...parts,
     sessions,
-    fromServers: createFromServers({ sessions, baseOf: clients.baseOf, ...parts }),
+    fromServers: createFromServers({
+      sessions,
+      baseOf: clients.baseOf,
+      asking: [clientRequests, suspendedCalls],
+      ...parts,
+    }),
     gone(server) {
       clientRequests.sourceGone(server);
       tasks.instanceGone(server);

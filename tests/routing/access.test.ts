@@ -349,6 +349,30 @@ test('a rule that allows before a rule that denies everything leaves logs and st
   assert.match(JSON.stringify(error), /HUB_POLICY_DENIED/);
 });
 
+describe('what a server logs outside of calls', () => {
+  const asker = { name: 'asker', env: { SAYS: 'started' } };
+  const logged = ({ told }: Opened) =>
+    told.filter(({ method }) => method === 'notifications/message').length;
+
+  test.each([
+    ['the server', 'not sent', { servers: ['asker'] }, 0],
+    ['some of its tools', 'sent', { tools: ['asker_ask'] }, 1],
+  ])('for a client that may not use %s is %s', async (_denied, _heard, rule, times) => {
+    const { access } = createTestAccess([asker], {
+      policy: [{ ...rule, clients: ['cursor'], action: 'deny' }],
+    });
+    await using hub = await startHub([asker], { access });
+    for (const where of ['all', hub.server('asker')] as const) {
+      const client = await open(hub, 'legacy', where);
+      const free = await open(hub, 'legacy', where, other);
+      await hub.server('asker').stop(false);
+      await hub.server('asker').ready();
+      await until(() => logged(free) > 0);
+      assert.equal(logged(client), times);
+    }
+  });
+});
+
 describe('a reload', () => {
   const changedLists = ({ told }: Opened) =>
     told.map(({ method }) => String(method)).filter(method => method.endsWith('list_changed'));

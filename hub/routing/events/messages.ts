@@ -10,6 +10,7 @@ import type {
   ServerRequest,
   Upstream,
 } from '#upstream';
+import type { Access } from '../access.ts';
 import type { SuspendedCalls } from '../bridge/input-required.ts';
 import { methodNotFound } from '../call.ts';
 import type { ClientInstances } from '../client-instances.ts';
@@ -23,8 +24,10 @@ import type { Subscriptions } from './subscriptions.ts';
 
 export type FromServersNeeds = {
   readonly sessions: () => readonly SessionState[];
-  readonly clientRequests: Pick<ClientRequests, 'withdrawn'>;
-  readonly suspendedCalls: Pick<SuspendedCalls, 'withdrawn'>;
+  /** Whether a principal may use anything of a server. */
+  readonly access: Pick<Access, 'mayUseAny'>;
+  /** The open requests of servers to clients. */
+  readonly asking: readonly Pick<ClientRequests | SuspendedCalls, 'withdrawn'>[];
   readonly urlElicitations: UrlElicitations;
   readonly tasks: Tasks;
   readonly levels: Pick<LogLevels, 'defaultLevel'>;
@@ -103,7 +106,7 @@ export function createFromServers(needs: FromServersNeeds) {
   const isOfItself = ({ running }: Server, { about }: ServerNotification) =>
     about === 'none' || (running?.upstream.onlyOwner() ?? 'none') === 'none';
 
-  /** Sends to every client with a session that sees the server. */
+  /** Sends to every client with a session that sees the server and may use something of it. */
   function tellAll(server: Server, notification: Notification): void {
     // Each client hears from its own instance, and this instance belongs to none of them.
     if (server.config.instance === 'session') return;
@@ -113,7 +116,8 @@ export function createFromServers(needs: FromServersNeeds) {
     for (const session of sessions())
       if (session.protocolVersion !== undefined)
         if (session.endpoint === base || (isLog && session.endpoint === 'all'))
-          session.notification(notification, session, level);
+          if (needs.access.mayUseAny(session.principal, base))
+            session.notification(notification, session, level);
   }
 
   function updated(server: Server, { bytes, params }: Notification): void {
@@ -187,8 +191,7 @@ export function createFromServers(needs: FromServersNeeds) {
           updated(server, notification);
           return;
         case 'notifications/cancelled':
-          needs.clientRequests.withdrawn(server, notification);
-          needs.suspendedCalls.withdrawn(server, notification);
+          for (const one of needs.asking) one.withdrawn(server, notification);
           return;
         case 'notifications/elicitation/complete':
           completed(server, notification);

@@ -44,8 +44,11 @@ function scene(instance: 'shared' | 'session' = 'shared') {
   const fromServers = createFromServers({
     ...all,
     sessions: () => all.sessions,
-    clientRequests: { withdrawn: () => void withdrawn.push('of a session') },
-    suspendedCalls: { withdrawn: () => void withdrawn.push('of a call') },
+    access: { mayUseAny: () => true },
+    asking: [
+      { withdrawn: () => void withdrawn.push('of a session') },
+      { withdrawn: () => void withdrawn.push('of a call') },
+    ],
     urlElicitations,
     levels: { defaultLevel: () => undefined },
     baseOf: one => one,
