@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { type Clock, isObject, sleep } from '#core';
 import { type ModelShelf, tokensOf } from './ollama-models.ts';
-import type { Asked } from './ollama-wire.ts';
+import type { Asked } from './ollama-reply.ts';
 
 /** How long the models take. Seen in Ollama 0.24.0 on a CPU, with its default settings. */
 export type RunnerTimes = {

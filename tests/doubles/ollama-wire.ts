@@ -1,5 +1,6 @@
 import { isObject } from '#core';
 import { dimensions, embeddingOf } from './ollama-embedding.ts';
+import type { Fault } from './ollama-faults.ts';
 import {
   type DoubleModel,
   type ModelShelf,
@@ -7,18 +8,7 @@ import {
   modelNamed,
   tokensOf,
 } from './ollama-models.ts';
-
-/** What a model says. */
-export type Reply = {
-  readonly text: string;
-  readonly thinking?: string;
-  readonly doneReason?: 'stop' | 'length';
-  /** False leaves out all that Ollama may leave out: counts, durations and the reason. */
-  readonly hasCounts?: boolean;
-};
-
-/** What is asked of it. */
-export type Asked = { readonly [key: string]: unknown };
+import { type Asked, type Reply, contentOf, piecesOf, tellOf } from './ollama-reply.ts';
 
 /** An answer before it is sent: one value, or lines. */
 export type Answer = {
@@ -27,11 +17,13 @@ export type Answer = {
   readonly values: readonly unknown[];
   /** Called before the last line is sent. */
   readonly completed?: () => void;
+  /** What goes wrong while it is sent. */
+  readonly fault?: Fault | undefined;
 };
 
 export type World = {
   readonly shelf: ModelShelf;
-  readonly reply: (asked: Asked) => Reply;
+  readonly reply: (asked: Asked) => Reply | Promise<Reply>;
   /** False: only /api/show names the capabilities of a model, as in Ollama 0.24.0. */
   readonly listsCapabilities: boolean;
   /** Time to read one token of a prompt, as answers report it. */
@@ -59,12 +51,17 @@ const failed = (status: number, error: string) => one({ error }, status);
 const missing = (name: unknown) => failed(404, `model '${String(name)}' not found`);
 
 /** Answers as Ollama does (docs/openapi.yaml, server/routes.go). */
-export function answerOf(method: string, path: string, asked: Asked, world: World): Answer {
+export async function answerOf(
+  method: string,
+  path: string,
+  asked: Asked,
+  world: World,
+): Promise<Answer> {
   const route = routes[`${method} ${path}`];
-  return route ? route(asked, world) : plain('404 page not found', 404);
+  return route ? await route(asked, world) : plain('404 page not found', 404);
 }
 
-type Route = (asked: Asked, world: World) => Answer;
+type Route = (asked: Asked, world: World) => Answer | Promise<Answer>;
 
 const routes: Readonly<Record<string, Route>> = {
   'GET /': () => plain('Ollama is running', 200),
@@ -118,35 +115,66 @@ const shownOf = (model: DoubleModel) => ({
   capabilities: model.capabilities,
 });
 
-function chat(asked: Asked, world: World): Answer {
-  const { model: name, messages, think, keep_alive: keepAlive } = asked;
+async function chat(asked: Asked, world: World): Promise<Answer> {
+  const { model: name, messages, tools, think, keep_alive: keepAlive } = asked;
   const model = world.shelf.find(String(name));
   if (!model) return missing(name);
-  if (!model.capabilities.includes('completion'))
-    return failed(400, `"${model.name}" does not support chat`);
-  if (think === true && !model.capabilities.includes('thinking'))
-    return failed(400, `"${model.name}" does not support thinking`);
+  const lacks = (capability: string, words = capability) =>
+    model.capabilities.includes(capability)
+      ? undefined
+      : failed(400, `"${model.name}" does not support ${words}`);
+  const refusal =
+    lacks('completion', 'chat') ??
+    (think === true ? lacks('thinking') : undefined) ??
+    (Array.isArray(tools) && tools.length > 0 ? lacks('tools') : undefined);
+  if (refusal) return refusal;
   const isLoad = world.shelf.load(model, keepAlive);
   const head = { model: model.name, created_at: new Date().toISOString() };
-  const said = (role: string, content: string) => ({ ...head, message: { role, content } });
-  if (!Array.isArray(messages) || messages.length === 0)
-    return one({ ...said('assistant', ''), done: true, done_reason: 'load' });
-  const prompt = messages.map(message => (isObject(message) ? String(message['content']) : ''));
-  const told = tellOf(asked, model, prompt.join('\n'), world);
-  if (!told) return tooLong;
-  const thoughts = piecesOf(told.thinking).map(thinking => ({
+  const said = (content: string, more: object = {}) => ({
     ...head,
-    message: { role: 'assistant', content: '', thinking },
-    done: false,
+    message: { role: 'assistant', content, ...more },
+  });
+  if (!Array.isArray(messages) || messages.length === 0)
+    return one({ ...said(''), done: true, done_reason: 'load' });
+  const wrong = messages.flatMap(callsIn).find(({ arguments: given }) => !isObject(given));
+  if (wrong) return failed(400, argumentsNoObject);
+  const prompt = messages.map(contentOf).join('\n');
+  const told = await tellOf(asked, model, prompt, world);
+  if (!told) return tooLong;
+  const { thinking, pieces, fault } = told;
+  // Ollama sends each call whole, in a line of its own, and says `stop` in the end.
+  const calls = told.toolCalls.map(({ id, name: called, arguments: input }, index) => ({
+    ...(id !== undefined && { id }),
+    function: { index, name: called, arguments: input },
   }));
-  const words = piecesOf(told.text).map(piece => ({ ...said('assistant', piece), done: false }));
-  const end = { ...said('assistant', ''), done: true, ...told.figures(isLoad) };
-  if (asked['stream'] !== false) return stream([...thoughts, ...words, end]);
-  const thinking = told.thinking === '' ? {} : { thinking: told.thinking };
-  return one({ ...end, message: { role: 'assistant', content: told.text, ...thinking } });
+  const lines = [
+    ...piecesOf(thinking).map(piece => said('', { thinking: piece })),
+    ...pieces.map(piece => said(piece)),
+    ...calls.map(call => said('', { tool_calls: [call] })),
+  ].map(line => ({ ...line, done: false }));
+  const figures = { done: true, ...told.figures(isLoad) };
+  if (asked['stream'] !== false)
+    return { ...stream([...lines, { ...said(''), ...figures }]), fault };
+  const more = {
+    ...(thinking !== '' && { thinking }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+  return { ...one({ ...said(told.text, more), ...figures }), fault };
 }
 
-function generate(asked: Asked, world: World): Answer {
+/** What Ollama's decoder says. */
+const argumentsNoObject =
+  'json: cannot unmarshal string into Go struct field ChatRequest.messages.tool_calls.function.arguments of type api.ToolCallFunctionArguments';
+
+/** The calls in a message of the history. */
+function callsIn(message: unknown): readonly { readonly [key: string]: unknown }[] {
+  const calls = isObject(message) ? message['tool_calls'] : undefined;
+  return Array.isArray(calls)
+    ? calls.map(call => (isObject(call) && isObject(call['function']) ? call['function'] : {}))
+    : [];
+}
+
+async function generate(asked: Asked, world: World): Promise<Answer> {
   const { model: name, prompt, keep_alive: keepAlive } = asked;
   const model = world.shelf.find(String(name));
   if (!model) return missing(name);
@@ -156,53 +184,15 @@ function generate(asked: Asked, world: World): Answer {
   const head = { model: model.name, created_at: new Date().toISOString() };
   if (typeof prompt !== 'string' || prompt === '')
     return one({ ...head, response: '', done: true, done_reason: 'load' });
-  const told = tellOf(asked, model, prompt, world);
+  const told = await tellOf(asked, model, prompt, world);
   if (!told) return tooLong;
   const end = { ...head, done: true, ...told.figures(isLoad) };
   if (asked['stream'] === false) return one({ ...end, response: told.text });
-  const words = piecesOf(told.text).map(response => ({ ...head, response, done: false }));
+  const words = told.pieces.map(response => ({ ...head, response, done: false }));
   return stream([...words, { ...end, response: '' }]);
 }
 
 const tooLong = failed(400, 'the input length exceeds the context length');
-
-/** What the model says, cut where num_predict says so; undefined where the prompt does not fit. */
-function tellOf(asked: Asked, model: DoubleModel, prompt: string, { reply, promptTokenMs }: World) {
-  const options = isObject(asked['options']) ? asked['options'] : {};
-  const window = Number(options['num_ctx'] ?? model.contextLength);
-  if (asked['truncate'] === false && tokensOf(prompt) > window) return undefined;
-  const { text, thinking = '', doneReason = 'stop', hasCounts = true } = reply(asked);
-  const most = Number(options['num_predict'] ?? -1);
-  const isCut = most >= 0 && tokensOf(text) > most;
-  const kept = isCut
-    ? text
-        .split(/(?<=\s)/)
-        .slice(0, most)
-        .join('')
-    : text;
-  return {
-    text: kept,
-    thinking,
-    figures: (isLoad: boolean) =>
-      hasCounts
-        ? {
-            done_reason: isCut ? 'length' : doneReason,
-            total_duration: 174_560_334,
-            load_duration: isLoad ? 101_397_084 : 1_397_084,
-            prompt_eval_count: tokensOf(prompt),
-            prompt_eval_duration:
-              promptTokenMs === undefined
-                ? 13_074_791
-                : Math.round(promptTokenMs * tokensOf(prompt) * 1e6),
-            eval_count: tokensOf(kept),
-            eval_duration: 52_479_709,
-          }
-        : {},
-  };
-}
-
-/** Words with the space after them, as tokens come. */
-const piecesOf = (text: string): readonly string[] => (text === '' ? [] : text.split(/(?<=\s)/));
 
 function embed(asked: Asked, { shelf }: World): Answer {
   const { model: name, input, truncate, dimensions: size, keep_alive: keepAlive } = asked;

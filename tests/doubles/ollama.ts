@@ -3,17 +3,19 @@ import { type IncomingMessage, type ServerResponse, createServer } from 'node:ht
 import { text as textOf } from 'node:stream/consumers';
 import { isObject } from '#core';
 import { freePort } from '#helpers/port';
-import { type Fault, send } from './ollama-faults.ts';
+import type { Fault } from './ollama-faults.ts';
 import { type DoubleModel, createModelShelf } from './ollama-models.ts';
 import { type RunnerTimes, createRunners } from './ollama-runners.ts';
-import { type Asked, type Reply, answerOf } from './ollama-wire.ts';
+import type { Asked, Reply } from './ollama-reply.ts';
+import { send } from './ollama-send.ts';
+import { answerOf } from './ollama-wire.ts';
 import type { Exchange } from './openapi.ts';
 
 export { type Fault, busy } from './ollama-faults.ts';
 export { embeddingOf } from './ollama-embedding.ts';
 export { type DoubleModel, modelNamed } from './ollama-models.ts';
 export type { RunnerTimes } from './ollama-runners.ts';
-export type { Asked, Reply } from './ollama-wire.ts';
+export type { Asked, Reply } from './ollama-reply.ts';
 
 /** A request as it came in. */
 export type Received = {
@@ -32,7 +34,7 @@ export type OllamaDouble = AsyncDisposable & {
   /** All that came in, in order; those of one path where one is given. */
   received(path?: string): readonly Received[];
   /** What its models say from now on. */
-  says(reply: string | Reply | ((asked: Asked) => string | Reply)): void;
+  says(reply: Said | ((asked: Asked) => Said | Promise<Said>)): void;
   /** The next answers of a path, or of all paths at `*`, have this fault; all of them without a count. */
   fails(path: string, fault: Fault, times?: number): void;
   /** No more faults. */
@@ -48,6 +50,9 @@ export type OllamaDouble = AsyncDisposable & {
   /** Listens again, where it did before. */
   start(): Promise<void>;
 };
+
+/** A reply, or its text alone. */
+export type Said = string | Reply;
 
 export type OllamaDoubleOptions = {
   readonly models?: readonly string[];
@@ -74,7 +79,7 @@ export async function startOllama(options: OllamaDoubleOptions = {}): Promise<Ol
   const runners = times && createRunners(times, shelf);
   const received: (Omit<Received, 'isAbandoned'> & { isAbandoned: boolean })[] = [];
   const faults: { path: string; fault: Fault; left: number }[] = [];
-  let reply = (asked: Asked): Reply => ({ text: improvedOf(promptIn(asked)) });
+  let reply = async (asked: Asked): Promise<Reply> => ({ text: improvedOf(promptIn(asked)) });
 
   function faultOf(path: string): Fault | undefined {
     const found = faults.find(
@@ -104,13 +109,15 @@ export async function startOllama(options: OllamaDoubleOptions = {}): Promise<Ol
     response: ServerResponse,
     before?: (line: number) => Promise<void>,
   ): Promise<void> {
-    const answer = answerOf(method, path, body, { shelf, reply, listsCapabilities, ...times });
+    const world = { shelf, reply, listsCapabilities, ...times };
+    const answer = await answerOf(method, path, body, world);
     if (method === 'POST')
       observe?.({ method, path, status: undefined, contentType: 'application/json', body });
     if (answer.status === 200)
       for (const value of answer.values)
         observe?.({ method, path, status: 200, contentType: answer.type, body: value });
-    await send(response, answer, faultOf(path) ?? (before && { kind: 'paced', before }));
+    const fault = faultOf(path) ?? answer.fault ?? (before && { kind: 'paced', before });
+    await send(response, answer, fault);
   }
 
   const server = createServer((request, response) => {
@@ -139,8 +146,8 @@ export async function startOllama(options: OllamaDoubleOptions = {}): Promise<Ol
     url: `http://127.0.0.1:${port}`,
     received: path => received.filter(one => path === undefined || one.path === path),
     says(told) {
-      reply = asked => {
-        const said = typeof told === 'function' ? told(asked) : told;
+      reply = async asked => {
+        const said = typeof told === 'function' ? await told(asked) : told;
         return typeof said === 'string' ? { text: said } : said;
       };
     },

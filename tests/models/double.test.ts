@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
 import { until } from '../contracts/recorder.ts';
-import { type OllamaDouble, embeddingOf, startOllama } from '../doubles/ollama.ts';
+import { type OllamaDouble, embeddingOf, modelNamed, startOllama } from '../doubles/ollama.ts';
 import { type Exchange, findDescription } from '../doubles/openapi.ts';
 
 const description = findDescription('ollama.yaml');
@@ -11,6 +11,13 @@ type Ask = readonly [method: string, path: string, body?: object];
 
 const messages = [{ role: 'user', content: 'say hello' }];
 const [chatter, embedder] = ['llama3.2:3b', 'nomic-embed-text'];
+const weather = { name: 'weather', arguments: { city: 'Rome' } };
+const tools = [{ type: 'function', function: { name: 'weather', parameters: { type: 'object' } } }];
+const afterCall = [
+  ...messages,
+  { role: 'assistant', content: '', tool_calls: [{ function: weather }] },
+  { role: 'tool', tool_name: 'weather', content: 'sunny' },
+];
 
 /** One request for each answer that the double knows. */
 const asks: readonly Ask[] = [
@@ -20,6 +27,8 @@ const asks: readonly Ask[] = [
   ['POST', '/api/chat', { model: chatter, messages: [] }],
   ['POST', '/api/chat', { model: chatter, messages }],
   ['POST', '/api/chat', { model: chatter, messages, stream: false }],
+  ['POST', '/api/chat', { model: chatter, messages: afterCall, tools }],
+  ['POST', '/api/chat', { model: chatter, messages: afterCall, tools, stream: false }],
   ['POST', '/api/generate', { model: chatter }],
   ['POST', '/api/generate', { model: chatter, prompt: 'say hello' }],
   ['POST', '/api/generate', { model: chatter, prompt: 'say hello', stream: false }],
@@ -39,7 +48,7 @@ async function ask(ollama: OllamaDouble, [method, path, body]: Ask): Promise<Res
 async function observed(asked: readonly Ask[]): Promise<readonly Exchange[]> {
   const exchanges: Exchange[] = [];
   await using ollama = await startOllama({ observe: exchange => void exchanges.push(exchange) });
-  ollama.says({ text: 'Hello there', thinking: 'a greeting' });
+  ollama.says({ text: 'Hello there', thinking: 'a greeting', toolCalls: [weather] });
   for (const one of asked) {
     const response = await ask(ollama, one);
     assert.equal(response.status, 200, `${one[0]} ${one[1]}`);
@@ -84,8 +93,33 @@ describe('a double of Ollama', () => {
     assert.match(lines.at(-1) ?? '', /"done":true,"done_reason":"stop","total_duration":\d+/);
   });
 
+  test('sends each tool call in a line of its own, and says stop in the end', async () => {
+    await using ollama = await startOllama();
+    ollama.says({ text: 'One moment', toolCalls: [{ id: 'call_1', ...weather }, weather] });
+    const body = { model: chatter, messages, tools };
+    const response = await ask(ollama, ['POST', '/api/chat', body]);
+    const lines = (await response.text()).trimEnd().split('\n');
+    assert.equal(lines.length, 5);
+    assert.match(
+      lines[2] ?? '',
+      /"tool_calls":\[{"id":"call_1","function":{"index":0,"name":"weather","arguments":{"city":"Rome"}}}\]},"done":false/,
+    );
+    assert.match(lines[3] ?? '', /"tool_calls":\[{"function":{"index":1,/);
+    assert.match(lines[4] ?? '', /"done":true,"done_reason":"stop"/);
+  });
+
+  test('refuses a history in which the arguments of a call are no object', async () => {
+    await using ollama = await startOllama();
+    const call = { function: { name: 'weather', arguments: '{"city":"Rome"}' } };
+    const wrong = [...messages, { role: 'assistant', content: '', tool_calls: [call] }];
+    const response = await ask(ollama, ['POST', '/api/chat', { model: chatter, messages: wrong }]);
+    assert.equal(response.status, 400);
+    assert.match(await response.text(), /cannot unmarshal string/);
+  });
+
   test('refuses in the words of Ollama', async () => {
     await using ollama = await startOllama();
+    ollama.add(modelNamed('toolless', { capabilities: ['completion'] }));
     const long = 'word '.repeat(3_000);
     const refused: readonly (readonly [Ask, number, string])[] = [
       [['POST', '/api/chat', { model: 'x', messages }], 404, "model 'x' not found"],
@@ -93,6 +127,11 @@ describe('a double of Ollama', () => {
         ['POST', '/api/chat', { model: embedder, messages }],
         400,
         '"nomic-embed-text:latest" does not support chat',
+      ],
+      [
+        ['POST', '/api/chat', { model: 'toolless', messages, tools }],
+        400,
+        '"toolless:latest" does not support tools',
       ],
       [
         ['POST', '/api/embed', { model: embedder, input: long, truncate: false }],
