@@ -1,9 +1,8 @@
-import { type JsonObject, isObject } from '#core';
+import type { JsonObject } from '#core';
 import { ModelFailure } from './failure.ts';
 import type { ModelNeeds } from './model-list.ts';
 import type { ModelCaller } from './model-queue.ts';
-import type { OllamaClient } from './ollama-call.ts';
-import { createThoughtFilter } from './thinking.ts';
+import { type StreamedAnswer, streamAnswer } from './streamed-answer.ts';
 import { type Turn, atTurn } from './turn.ts';
 
 export type CompletionRequest = {
@@ -42,9 +41,6 @@ export type ModelAnswer = {
   readonly outputTokens: number | undefined;
 };
 
-/** Maximum length of an answer in characters. */
-const maxTextLength = 1_000_000;
-
 /** Requests a completion, at its turn in the queue, and reads the whole answer. Rejects with ModelFailure. */
 export async function complete(
   request: CompletionRequest,
@@ -67,51 +63,10 @@ export async function complete(
   return { text, promptTokens, outputTokens, model, digest, tookMs };
 }
 
-async function ask(
-  request: CompletionRequest,
-  { name: model, isSwitch }: Turn,
-  signal: AbortSignal,
-  { clock, callOllama, modelList, queue, paces, keepAlive, counts }: ModelNeeds,
-) {
-  const { firstTokenMs: silentMs, caller } = request;
-  const length = request.prompt.length + (request.system?.length ?? 0);
-  const firstMs = paces.patienceMs(model, length, silentMs, isSwitch);
-  const sentMs = clock.monotonic();
-  let isFirst = true;
-  const run = async (client: OllamaClient, heard: () => void) => {
-    const hear = () => {
-      heard();
-      if (!isFirst) return;
-      isFirst = false;
-      paces.heard(model);
-      counts.firstToken(model, clock.monotonic() - sentMs);
-    };
-    const lines = await client.chat(bodyOf(request, model, keepAlive));
-    const answer = await readAnswer(lines, hear, request.progress);
-    paces.answered(model, clock.monotonic() - sentMs, answer);
-    return answer;
-  };
-  const call = { subject: model, model, isStream: true, isGated: true, silentMs, firstMs, caller };
-  try {
-    return await callOllama({ ...call, run }, signal);
-  } catch (error) {
-    const kind = error instanceof ModelFailure ? error.kind : undefined;
-    if (kind === 'missing') modelList.invalidate();
-    if (kind === 'busy') queue.lower(model);
-    if (isFirst && (kind === 'timeout' || kind === 'cancelled'))
-      paces.abandoned(model, length, clock.monotonic() - sentMs);
-    throw error;
-  }
-}
-
-function bodyOf(
-  { system, prompt, format, options }: CompletionRequest,
-  model: string,
-  keepAlive: string | number,
-) {
+function ask(request: CompletionRequest, turn: Turn, signal: AbortSignal, needs: ModelNeeds) {
+  const { system, prompt, format, options, firstTokenMs: silentMs, caller, progress } = request;
   const { think = false, ...rest } = options;
-  return {
-    model,
+  const body = {
     messages: [
       ...(system === undefined ? [] : [{ role: 'system', content: system }]),
       { role: 'user', content: prompt },
@@ -119,54 +74,13 @@ function bodyOf(
     ...(format ? { format } : {}),
     options: rest,
     think,
-    keep_alive: keepAlive,
-    // Otherwise Ollama silently drops the beginning of a text that does not fit.
-    truncate: false,
-    shift: false,
-    stream: true as const,
   };
-}
-
-async function readAnswer(
-  lines: AsyncIterable<unknown>,
-  heard: () => void,
-  progress: CompletionRequest['progress'],
-) {
-  const filter = createThoughtFilter();
-  let length = 0;
-  let hasThinkingField = false;
-  let last: { readonly [key: string]: unknown } = {};
-  for await (const line of lines) {
-    last = isObject(line) ? line : {};
-    const message = isObject(last['message']) ? last['message'] : {};
-    const content = typeof message['content'] === 'string' ? message['content'] : '';
-    if (message['thinking']) hasThinkingField = true;
-    if (content !== '' || message['thinking']) heard();
-    length += content.length;
-    if (length > maxTextLength)
-      throw new ModelFailure('cut', `the answer has more than ${maxTextLength} characters`);
-    const piece = filter.push(content);
-    if (piece !== '') progress?.(piece);
-  }
-  const { text, hasThoughts } = filter.end();
-  const countIn = (key: string) => (typeof last[key] === 'number' ? last[key] : undefined);
-  const msIn = (key: string) => (countIn(key) ?? 0) / 1e6;
-  return {
-    text,
-    isThoughtOnly: text === '' && (hasThoughts || hasThinkingField),
-    isCut: last['done_reason'] === 'length',
-    promptTokens: countIn('prompt_eval_count'),
-    outputTokens: countIn('eval_count'),
-    promptMs: msIn('prompt_eval_duration'),
-    loadMs: msIn('load_duration'),
-  };
+  const length = prompt.length + (system?.length ?? 0);
+  return streamAnswer({ turn, body, length, silentMs, caller, progress }, signal, needs);
 }
 
 /** Throws ModelFailure if a whole answer is of no use. The call itself succeeded. */
-function requireUsable(
-  { text, isThoughtOnly, isCut }: Awaited<ReturnType<typeof readAnswer>>,
-  model: string,
-): void {
+function requireUsable({ text, isThoughtOnly, isCut }: StreamedAnswer, model: string): void {
   if (isThoughtOnly)
     throw new ModelFailure('thinking_only', `${model} answered with thoughts only`, { model });
   if (isCut)

@@ -1,6 +1,8 @@
 import { type Clock, type Log, type Service, messageOf } from '#core';
 import { type ModelBreaker, createOllamaCaller, whyRefused } from './ollama-call.ts';
 import { type Absence, type PullProgress, createAbsences } from './absence.ts';
+import type { ChatAnswer } from './chat/chat-types.ts';
+import { type OllamaChatRequest, chatOnOllama } from './chat/ollama-chat.ts';
 import { type CompletionRequest, type ModelAnswer, complete } from './complete.ts';
 import { type Embedding, embed } from './embed.ts';
 import { ModelFailure, failureOfAbort } from './failure.ts';
@@ -24,6 +26,8 @@ export interface Models extends Service {
   known(name: string): ModelInfo | undefined;
   /** Requests a completion. An answer that is empty, cut off or only thoughts is a failure. */
   complete(request: CompletionRequest, signal: AbortSignal): Promise<ModelAnswer>;
+  /** Chats, with tools. An answer that its limit of tokens cuts off is no failure. */
+  chat(request: OllamaChatRequest, signal: AbortSignal): Promise<ChatAnswer>;
   /** Embeds a text within 10 s. A text that does not fit is a failure; it is never cut. */
   embed(model: string, text: string, signal: AbortSignal): Promise<Embedding>;
   /** Pulls a model, or joins a running pull. If cancelled, Ollama keeps what it has transferred. */
@@ -138,6 +142,8 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
     known: name => modelList.cached(name),
     complete: (request, signal) =>
       counted(request.model, complete(request, signal, modelNeeds), signal),
+    chat: (request, signal) =>
+      counted(request.model, chatOnOllama(request, signal, modelNeeds), signal),
     embed: (model, text, signal) => counted(model, embed(model, text, signal, modelNeeds), signal),
     pull: (model, progress, signal) => logFailure(model, pull(model, progress, signal), signal),
     warmUp: (model, modelOptions = {}) => warmUp(model, modelOptions),
@@ -164,6 +170,7 @@ const noModels: Models = {
   find: fail,
   known: () => undefined,
   complete: fail,
+  chat: fail,
   embed: fail,
   pull: fail,
   warmUp: () => {},

@@ -28,13 +28,15 @@ export interface ModelBreaker {
 
 /** The used part of the client of the `ollama` package. Its results are parsed where they are read. */
 export type OllamaClient = Pick<Ollama, 'embed' | 'list' | 'ps' | 'pull' | 'show'> & {
-  /** The package names fewer values of `think` and of the options than models take. */
-  chat(request: {
-    readonly model: string;
-    readonly messages: { readonly role: string; readonly content: string }[];
-    readonly stream: true;
-    readonly options: object;
-  }): Promise<AsyncIterable<unknown>>;
+  chat(request: OllamaChat): Promise<AsyncIterable<unknown>>;
+};
+
+/** The package names fewer values of `think`, of the options, of tools and of messages than Ollama takes. */
+export type OllamaChat = {
+  readonly model: string;
+  readonly messages: { readonly role: string; readonly content: string }[];
+  readonly options: object;
+  readonly stream: true;
 };
 
 export type OllamaCall<T> = {

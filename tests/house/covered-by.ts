@@ -12,6 +12,8 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'cache/redis-cache': ['cache/redis-client'],
   'cli/main': ['main'],
   'faults/audit-disk': ['routing/steps/audit'],
+  'models/chat/ollama-chat': ['models/chat/ollama-messages'],
+  'models/complete': ['models/streamed-answer'],
   'secrets/secrets': ['secrets/mounted'],
   'secrets/vault': ['secrets/vault-key'],
   'system/audit': ['app/wire-audit', 'http/routes/audit'],

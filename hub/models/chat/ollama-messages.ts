@@ -1,0 +1,102 @@
+import { type JsonObject, isObject, tryParseJson } from '#core';
+import type { ChatMessage, ChatRequest, ChatTool } from './chat-types.ts';
+
+/** The messages, tools and format of a chat as Ollama's /api/chat reads them. */
+export function ollamaMessages(
+  request: Pick<ChatRequest, 'system' | 'messages' | 'tools' | 'toolChoice'>,
+) {
+  const { system, messages, toolChoice } = request;
+  const tools = toolChoice === 'none' ? [] : request.tools;
+  return {
+    messages: [
+      ...(system === undefined ? [] : [{ role: 'system', content: system }]),
+      ...messages.flatMap((message, at) => messageOf(message, messages[at - 1])),
+    ],
+    ...(tools.length > 0 && { tools: tools.map(functionOf) }),
+    // Ollama has no tool_choice. With a grammar for calls beside the tools, models answer with calls (seen in 0.24).
+    ...(tools.length > 0 && toolChoice === 'required' && { format: anyCallOf(tools) }),
+  };
+}
+
+const functionOf = ({ name, description, inputSchema }: ChatTool) => ({
+  type: 'function',
+  function: { name, ...(description !== undefined && { description }), parameters: inputSchema },
+});
+
+const anyCallOf = (tools: readonly ChatTool[]): JsonObject => ({
+  anyOf: tools.map(({ name, inputSchema }) => ({
+    type: 'object',
+    properties: { name: { const: name }, arguments: inputSchema },
+    required: ['name', 'arguments'],
+  })),
+});
+
+type OllamaMessage = { readonly role: string; readonly content: string };
+
+function messageOf(
+  message: ChatMessage,
+  before: ChatMessage | undefined,
+): readonly OllamaMessage[] {
+  const content = message.content
+    .flatMap(block => (block.type === 'text' ? [block.text] : []))
+    .join('\n\n');
+  if (message.role === 'assistant') {
+    const calls = message.content.flatMap(block =>
+      block.type === 'tool_use'
+        ? [{ id: block.id, function: { name: block.name, arguments: block.input } }]
+        : [],
+    );
+    return [{ role: 'assistant', content, ...(calls.length > 0 && { tool_calls: calls }) }];
+  }
+  const results = message.content.filter(block => block.type === 'tool_result');
+  if (results.length === 0) return [{ role: 'user', content }];
+  return results.map(({ toolUseId, text, isError }) => ({
+    role: 'tool',
+    tool_name: nameOfCall(toolUseId, before),
+    tool_call_id: toolUseId,
+    // Ollama's messages have no field for errors.
+    content: isError ? `Error: ${text}` : text,
+  }));
+}
+
+function nameOfCall(id: string, before: ChatMessage | undefined): string {
+  for (const block of before?.content ?? [])
+    if (block.type === 'tool_use' && block.id === id) return block.name;
+  return '';
+}
+
+export type ParsedCall = {
+  readonly id: string | undefined;
+  readonly name: string;
+  readonly input: JsonObject;
+};
+
+/** Reads `tool_calls` of a message of Ollama. Undefined if one of them has no name. */
+export function parseCalls(calls: readonly unknown[]): readonly ParsedCall[] | undefined {
+  const parsed = calls.map(call => {
+    const { id, function: called } = isObject(call) ? call : {};
+    const { name, arguments: given } = isObject(called) ? called : {};
+    if (typeof name !== 'string' || name === '') return undefined;
+    return { id: typeof id === 'string' ? id : undefined, name, input: inputOf(given) };
+  });
+  return parsed.every(call => call !== undefined) ? parsed : undefined;
+}
+
+/** Reads an answer to `anyCallOf`: some models write the call as text. */
+export function parseCallText(text: string): readonly ParsedCall[] | undefined {
+  const value = tryParseJson(text);
+  return isObject(value) && isObject(value['arguments'])
+    ? parseCalls([{ function: value }])
+    : undefined;
+}
+
+/** Arguments that are not an object stay visible to the tool, which refuses them. */
+function inputOf(given: unknown): JsonObject {
+  const value = typeof given === 'string' ? tryParseJson(given) : given;
+  if (isJsonObject(value)) return value;
+  if (given === undefined || given === null || given === '') return {};
+  return { arguments: typeof given === 'string' ? given : JSON.stringify(given) };
+}
+
+/** Values that came as JSON. */
+const isJsonObject = (value: unknown): value is JsonObject => isObject(value);

@@ -1,0 +1,107 @@
+import { isObject } from '#core';
+import { ModelFailure } from './failure.ts';
+import type { ModelNeeds } from './model-list.ts';
+import type { ModelCaller } from './model-queue.ts';
+import type { OllamaChat, OllamaClient } from './ollama-call.ts';
+import { createThoughtFilter } from './thinking.ts';
+import type { Turn } from './turn.ts';
+
+export type StreamedCall = {
+  readonly turn: Turn;
+  readonly body: Pick<OllamaChat, 'messages' | 'options'>;
+  /** Length of all that the model reads, in characters. */
+  readonly length: number;
+  /**
+   * Idle timeout in ms between tokens, and before the first one from the call's turn in the queue. Before the first
+   * token it is longer for a long prompt, and while Ollama may work on prompts that were given up.
+   */
+  readonly silentMs: number;
+  readonly caller: ModelCaller | undefined;
+  readonly progress: ((text: string) => void) | undefined;
+};
+
+export type StreamedAnswer = Awaited<ReturnType<typeof readAnswer>>;
+
+/** Maximum length of an answer in characters. */
+const maxTextLength = 1_000_000;
+
+/** Calls /api/chat at the turn of the call, and reads the whole stream. Rejects with ModelFailure. */
+export async function streamAnswer(
+  { turn, body, length, silentMs, caller, progress }: StreamedCall,
+  signal: AbortSignal,
+  { clock, callOllama, modelList, queue, paces, keepAlive, counts }: ModelNeeds,
+): Promise<StreamedAnswer> {
+  const { name: model, isSwitch } = turn;
+  const firstMs = paces.patienceMs(model, length, silentMs, isSwitch);
+  const sentMs = clock.monotonic();
+  // Otherwise Ollama silently drops the beginning of a text that does not fit.
+  const usual = { keep_alive: keepAlive, truncate: false, shift: false };
+  let isFirst = true;
+  const run = async (client: OllamaClient, heard: () => void) => {
+    const hear = () => {
+      heard();
+      if (!isFirst) return;
+      isFirst = false;
+      paces.heard(model);
+      counts.firstToken(model, clock.monotonic() - sentMs);
+    };
+    const lines = await client.chat({ model, ...body, ...usual, stream: true });
+    const answer = await readAnswer(lines, hear, progress);
+    paces.answered(model, clock.monotonic() - sentMs, answer);
+    return answer;
+  };
+  const call = { subject: model, model, isStream: true, isGated: true, silentMs, firstMs, caller };
+  try {
+    return await callOllama({ ...call, run }, signal);
+  } catch (error) {
+    const kind = error instanceof ModelFailure ? error.kind : undefined;
+    if (kind === 'missing') modelList.invalidate();
+    if (kind === 'busy') queue.lower(model);
+    if (isFirst && (kind === 'timeout' || kind === 'cancelled'))
+      paces.abandoned(model, length, clock.monotonic() - sentMs);
+    throw error;
+  }
+}
+
+async function readAnswer(
+  lines: AsyncIterable<unknown>,
+  heard: () => void,
+  progress: StreamedCall['progress'],
+) {
+  const filter = createThoughtFilter();
+  let length = 0;
+  let hasThinkingField = false;
+  const toolCalls: unknown[] = [];
+  let last: { readonly [key: string]: unknown } = {};
+  for await (const line of lines) {
+    last = isObject(line) ? line : {};
+    const message = isObject(last['message']) ? last['message'] : {};
+    const content = typeof message['content'] === 'string' ? message['content'] : '';
+    const calls: readonly unknown[] = Array.isArray(message['tool_calls'])
+      ? message['tool_calls']
+      : [];
+    if (message['thinking']) hasThinkingField = true;
+    if (content !== '' || message['thinking'] || calls.length > 0) heard();
+    length += content.length + (calls.length > 0 ? JSON.stringify(calls).length : 0);
+    if (length > maxTextLength)
+      throw new ModelFailure('cut', `the answer has more than ${maxTextLength} characters`);
+    toolCalls.push(...calls);
+    const piece = filter.push(content);
+    if (piece !== '') progress?.(piece);
+  }
+  const { text, hasThoughts } = filter.end();
+  const countIn = (key: string) => (typeof last[key] === 'number' ? last[key] : undefined);
+  const msIn = (key: string) => (countIn(key) ?? 0) / 1e6;
+  return {
+    text,
+    toolCalls,
+    isThoughtOnly: text === '' && (hasThoughts || hasThinkingField),
+    isCut: last['done_reason'] === 'length',
+    promptTokens: countIn('prompt_eval_count'),
+    outputTokens: countIn('eval_count'),
+    promptMs: msIn('prompt_eval_duration'),
+    loadMs: msIn('load_duration'),
+    /** Of the text and the calls. */
+    length,
+  };
+}
