@@ -18,6 +18,7 @@ import { wireAudit } from './wire-audit.ts';
 import { countCalls, findStdioClient, wireClients } from './wire-clients.ts';
 import { type ConfigFiles, createConfiguration } from './wire-config.ts';
 import { wireLimits } from './wire-limits.ts';
+import { createModelAccess } from './wire-models.ts';
 import { wireObservers } from './wire-observers.ts';
 import { createPrompts, withRules } from './wire-prompts.ts';
 import { type ServersOptions, wireServers } from './wire-servers.ts';
@@ -77,9 +78,14 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
         createSharedBreaker(breakerKeyOf(server), settings.breaker, { clock, sharing }),
     },
   );
+  const models = createModelAccess(settings, {
+    ...system,
+    config: () => source.current,
+    rules: () => prompts.rules.current,
+  });
   const prompts = await createPrompts(
     { settings, dataFolder: dataDir.path },
-    { ...system, readText: files.shipped?.readText },
+    { ...system, models, readText: files.shipped?.readText },
   );
   const applying = { ...system, servers, settings };
   const { source, control, configFile } = createConfiguration(files, applying);
@@ -230,6 +236,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       stop: () => servers.stopAll(),
     },
     source,
+    models,
     prompts,
     { name: 'sessions', start: noWork, stop: () => transports.drain() },
     installs,

@@ -4,14 +4,13 @@ import { type RulesSource, type Settings, modelsOf } from '#config';
 import { type Clock, type Log, startAll } from '#core';
 import {
   type SemanticModels,
-  contextSizeOf,
   createEnhancer,
   createSemanticSource,
   loadSemanticCache,
 } from '#enhance';
-import { createFetching, createMissingModels, createModels } from '#models';
-import { createBreaker } from '#resilience';
+import { createFetching, createMissingModels } from '#models';
 import type { Vectors } from '#vectors';
+import type { OpenModels } from './wire-models.ts';
 
 export type EnhancementOptions = {
   readonly settings: Settings;
@@ -21,27 +20,19 @@ export type EnhancementOptions = {
 
 export type EnhancementNeeds = {
   readonly rules: RulesSource;
+  readonly opened: Pick<OpenModels, 'models' | 'contextSizes'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly random: () => number;
 };
 
-/** A trial may have to load a model first. */
-const trialMs = 60_000;
-
-/** Creates and starts the enhancer with its models and caches. Does not reject if one of them cannot be reached. */
+/** Creates and starts the enhancer with its caches. Does not reject if one of them cannot be reached. */
 export async function startEnhancement(
   { settings, dataFolder }: EnhancementOptions,
-  { rules, clock, log, random }: EnhancementNeeds,
+  { rules, opened: { models, contextSizes }, clock, log, random }: EnhancementNeeds,
 ) {
   const { ollama, cache, redisUrl, deployment = 'agenthub', qdrantUrl, qdrantKey } = settings;
   const life = new AbortController();
-  const breaker = createBreaker({ ...settings.breaker, trialMs }, clock);
-  // Node loads its fetch when it is first named.
-  const models = createModels(
-    { url: ollama.url, parallel: ollama.parallel },
-    { clock, log, fetch: (...request) => fetch(...request), breaker },
-  );
   const { maxEntries, maxBytes } = cache;
   const bounds = { maxEntries, maxBytes };
   const exact =
@@ -74,9 +65,10 @@ export async function startEnhancement(
       thresholds: tableIn('thresholds', 20),
       judgements: tableIn('judgements', 2_000),
     };
-    const contextSize = (name: string) => contextSizeOf(name, rules.current, ollama.model);
     const judge =
-      model === undefined ? undefined : createJudge({ model, contextSize }, { models, clock });
+      model === undefined
+        ? undefined
+        : createJudge({ model, contextSize: contextSizes.forPrompt }, { models, clock });
     const opened = await (vectors ??= openVectors());
     return createSemanticCache(
       { embeddingModel },
@@ -93,10 +85,10 @@ export async function startEnhancement(
     ? createFetching(() => wanted().map(({ model }) => model), { models, clock, log })
     : undefined;
   const enhancer = createEnhancer(
-    { rules: () => rules.current, model: ollama.model },
+    { rules: () => rules.current, model: ollama.model, contextSize: contextSizes.forPrompt },
     { models, exact, semantic, clock, log },
   );
-  const parts = [models, exact, enhancer, fetching, missing].filter(part => part !== undefined);
+  const parts = [exact, enhancer, fetching, missing].filter(part => part !== undefined);
   const started = await startAll(parts, life.signal);
   await semantic.load();
   const subscription = rules.changed(() => {
@@ -113,7 +105,6 @@ export async function startEnhancement(
       subscription[Symbol.dispose]();
       await started[Symbol.asyncDispose]();
       await (await vectors)?.stop();
-      breaker[Symbol.dispose]();
     },
   };
 }

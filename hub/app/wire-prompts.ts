@@ -10,6 +10,7 @@ import {
 import { createEmitter, messageOf } from '#core';
 import type { ConfigControl, Prompts } from '#http';
 import type { NamedByRules, PromptSource } from '#routing';
+import type { ModelAccess } from './wire-models.ts';
 import type { EnhancementNeeds, EnhancementOptions, startEnhancement } from './wire-enhancement.ts';
 
 /**
@@ -18,7 +19,8 @@ import type { EnhancementNeeds, EnhancementOptions, startEnhancement } from './w
  */
 export async function createPrompts(
   options: EnhancementOptions,
-  needs: Omit<EnhancementNeeds, 'rules'> & Pick<ReloaderNeeds, 'readText'>,
+  needs: Omit<EnhancementNeeds, 'rules' | 'opened'> &
+    Pick<ReloaderNeeds, 'readText'> & { readonly models: Pick<ModelAccess, 'open'> },
 ) {
   const { rulesFile, ollama } = options.settings;
   const { clock, readText } = needs;
@@ -30,8 +32,13 @@ export async function createPrompts(
   let opening: ReturnType<typeof startEnhancement> | undefined;
   /** Loads the enhancer on first use. */
   const open = () =>
-    (opening ??= import('./wire-enhancement.ts').then(loaded =>
-      loaded.startEnhancement(options, { ...needs, rules, log }),
+    (opening ??= import('./wire-enhancement.ts').then(async loaded =>
+      loaded.startEnhancement(options, {
+        ...needs,
+        opened: await needs.models.open(),
+        rules,
+        log,
+      }),
     ));
 
   return {

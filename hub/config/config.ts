@@ -1,4 +1,5 @@
 import type { AuditConfig } from './audit-schema.ts';
+import type { ModelsConfig } from './models-schema.ts';
 import type { CallLimitsConfig, ClientConfig } from './clients.ts';
 import type { PolicyRule } from './policy-schema.ts';
 import type { ServerConfig } from './normalize.ts';
@@ -25,6 +26,8 @@ export type Config = {
   readonly clients?: readonly ClientConfig[];
   /** Absent: the defaults of `readAudit`. */
   readonly audit?: AuditConfig;
+  /** Absent: the defaults of `readModels`. */
+  readonly models?: ModelsConfig;
   /** The first rule that matches decides. Default: everything is allowed. */
   readonly policy?: readonly PolicyRule[];
   /** Limits of each session of a caller that is not a client by name. */

@@ -51,6 +51,7 @@ const hubKeys: readonly (keyof Config)[] = [
   'clients',
   'perSession',
   'audit',
+  'models',
   'policy',
 ];
 

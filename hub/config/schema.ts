@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { auditSchema } from './audit-schema.ts';
 import { clientName, clientSchema, rate } from './clients-schema.ts';
 import { annotationsSchema, policySchema, ruleSchema } from './policy-schema.ts';
+import { modelsSchema } from './models-schema.ts';
 import { limits, perSession } from './limits-schema.ts';
 import {
   describeKeys,
@@ -63,6 +64,7 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
       audit: auditSchema.optional(),
       policy: policySchema.optional(),
       limits: limits.optional(),
+      models: modelsSchema.optional(),
       servers: z.record(name, entry).optional(),
       mcpServers: z.record(name, entry).optional(),
     }),
@@ -90,6 +92,8 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
       policy:
         'Rules about what clients may use. The first rule that matches decides; what no rule matches is allowed. Names and URIs are those on /mcp, also for /mcp/{server}. What is denied is not listed and cannot be called.',
       limits: 'Limits on the calls of callers that are not clients by name.',
+      models:
+        'Models of agents, and of servers that ask the hub for completions ("sampling": "hub").',
       servers: 'Servers by name. They start at their first call unless "auto_start" is true.',
       mcpServers:
         'Servers by name, in the format of MCP clients. They start with the hub unless "auto_start" is false.',
@@ -123,6 +127,7 @@ export function knownKeys(path: readonly (string | number)[]): readonly string[]
     return Object.keys(path.length === 1 ? limits.shape : shape);
   }
   if (path[0] === 'clients') return Object.keys(part === 'rate' ? rate.shape : clientSchema.shape);
+  if (path[0] === 'models') return Object.keys(modelsSchema.shape);
   if (path[0] === 'audit') return Object.keys(auditSchema.shape);
   if (path.length === 1) return Object.keys(path[0] === 'listen' ? listen.shape : naming.shape);
   if (part === 'resources') return Object.keys(resources.shape);

@@ -40,6 +40,8 @@ type Options = {
   readonly rules: () => EnhancementRules;
   /** For rules that name no model. */
   readonly model: string;
+  /** The `num_ctx` of a model. Default: the largest of the rules that use it. */
+  readonly contextSize?: (model: string) => number | undefined;
 };
 
 type Needs = {
@@ -60,7 +62,8 @@ const reserveMs = 250;
 export function createEnhancer(options: Options, needs: Needs) {
   const { models, exact, semantic, clock, log } = needs;
   const book = createRuleBook(options.rules, options.model);
-  const contextSize = (model: string) => contextSizeOf(model, options.rules(), options.model);
+  const ofRules = (model: string) => contextSizeOf(model, options.rules(), options.model);
+  const { contextSize = ofRules } = options;
   const chain = createChain({ ...needs, contextSize });
   const cached = createCachedResults({ ...needs, chain });
   const sources = { model: 0, l1: 0, l2: 0, fallback: 0, unchanged: 0, disabled: 0 };

@@ -1,3 +1,6 @@
+export { createBudget } from './budget.ts';
+export { createChats } from './chat/chats.ts';
+export { createContextSizes } from './chat/context-sizes.ts';
 export type { CompletionRequest } from './complete.ts';
 export { type FailureKind, ModelFailure } from './failure.ts';
 export { type Fetching, createFetching } from './fetching.ts';
@@ -7,3 +10,4 @@ export { isSameModel } from './model-name.ts';
 export type { ModelCaller } from './model-queue.ts';
 export { type MissingModels, createMissingModels } from './missing-models.ts';
 export { type Models, createModels } from './models.ts';
+export { type ModelSampling, createSampling } from './sampling/sampling.ts';

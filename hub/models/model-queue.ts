@@ -2,10 +2,12 @@ import { type Clock, type FairQueue, createFairQueue, durationText, unlessAborte
 import { ModelFailure, failureOfAbort } from './failure.ts';
 import type { createModelCounts } from './model-counts.ts';
 
-/** The prompt for which a model is called. Failures of all calls for one prompt count once against the breaker. */
+/** The prompt or request for which a model is called. Failures of all calls for one count once against the breaker. */
 export type ModelCaller = {
   /** Clients take turns in the queue. */
   readonly client: string;
+  /** Who asks, if not a client for its prompt. */
+  readonly kind?: 'agent' | 'server';
 };
 
 /** A call in the queue of its model. Disposing gives up its place, or ends its turn. */

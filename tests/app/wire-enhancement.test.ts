@@ -7,6 +7,7 @@ import { openRules, readSettings } from '#config';
 import { systemClock as clock, silent as log } from '#core';
 import { never } from '#helpers/never';
 import { freePort } from '#helpers/port';
+import { createModelAccess } from '../../hub/app/wire-models.ts';
 import { startEnhancement } from '../../hub/app/wire-enhancement.ts';
 import { temporary } from '../config/editing.ts';
 import { startQdrant } from '../doubles/qdrant.ts';
@@ -22,9 +23,18 @@ async function open(rules: object, environment: Readonly<Record<string, string>>
   await write(rules);
   const source = await openRules({ file, isRequired: true }, { clock, log });
   const dataFolder = join(folder.path, data);
+  const settings = readSettings(environment);
+  const models = createModelAccess(settings, {
+    clock,
+    log,
+    newId: () => 'id',
+    config: () => ({}),
+    rules: () => source.current,
+  });
+  stack.defer(() => models.stop());
   const enhancement = await startEnhancement(
-    { settings: readSettings(environment), dataFolder },
-    { rules: source, clock, log, random: () => 0 },
+    { settings, dataFolder },
+    { rules: source, opened: await models.open(), clock, log, random: () => 0 },
   );
   let stopping: Promise<void> | undefined;
   const stop = () => (stopping ??= enhancement[Symbol.asyncDispose]());

@@ -6,6 +6,7 @@ import { afterEach, describe, test } from 'vitest';
 import { readSettings } from '#config';
 import { isObject, systemClock } from '#core';
 import { createRecordingLog, until } from '#helpers/hub';
+import { createModelAccess } from '../../hub/app/wire-models.ts';
 import { createPrompts } from '../../hub/app/wire-prompts.ts';
 import { promptParts } from '../../hub/http/routes/health.ts';
 import { type OllamaDouble, improvedOf, startOllama } from '../doubles/ollama.ts';
@@ -29,14 +30,19 @@ async function open(rules: object, environment: Readonly<Record<string, string>>
     ...environment,
   });
   const { log, logged } = createRecordingLog();
-  const prompts = await createPrompts(
-    { settings, dataFolder: folder },
-    { clock: systemClock, log, random: Math.random },
-  );
+  const system = { clock: systemClock, log, random: Math.random };
+  const models = createModelAccess(settings, {
+    ...system,
+    newId: () => 'id',
+    config: () => ({}),
+    rules: () => prompts.rules.current,
+  });
+  const prompts = await createPrompts({ settings, dataFolder: folder }, { ...system, models });
   await prompts.start(never);
   opened.push({
     async [Symbol.asyncDispose]() {
       await prompts.stop();
+      await models.stop();
       await rm(folder, { recursive: true });
     },
   });

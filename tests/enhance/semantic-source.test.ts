@@ -119,10 +119,19 @@ async function improveApart(ollama: OllamaDouble, rules: object) {
     registerHooks({ resolve(name, context, next) { seen.add(name); return next(name, context); } });
     const { readSettings } = await import(${url('hub/config/index.ts')});
     const { silent, systemClock } = await import(${url('hub/core/index.ts')});
+    const { createModelAccess } = await import(${url('hub/app/wire-models.ts')});
     const { createPrompts } = await import(${url('hub/app/wire-prompts.ts')});
+    const settings = readSettings(${JSON.stringify(settings)});
+    const system = { clock: systemClock, log: silent, random: Math.random };
+    const models = createModelAccess(settings, {
+      ...system,
+      newId: () => 'id',
+      config: () => ({}),
+      rules: () => prompts.rules.current,
+    });
     const prompts = await createPrompts(
-      { settings: readSettings(${JSON.stringify(settings)}), dataFolder: ${JSON.stringify(folder)} },
-      { clock: systemClock, log: silent, random: Math.random },
+      { settings, dataFolder: ${JSON.stringify(folder)} },
+      { ...system, models },
     );
     await prompts.start(new AbortController().signal);
     const { source } = await prompts.source.enhance({ prompt: 'list all files' }, AbortSignal.timeout(20_000));

@@ -12,6 +12,8 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'cache/redis-cache': ['cache/redis-client'],
   'cli/main': ['main'],
   'faults/audit-disk': ['routing/steps/audit'],
+  'models/sampling/read-params': ['models/sampling/invalid', 'models/sampling/read-messages'],
+  'models/sampling/sampling': ['models/chat/chats', 'models/sampling/hub-error'],
   'models/chat/ollama-chat': ['models/chat/ollama-messages'],
   'models/complete': ['models/streamed-answer'],
   'secrets/secrets': ['secrets/mounted'],

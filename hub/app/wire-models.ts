@@ -1,0 +1,93 @@
+import { type Config, type EnhancementRules, type Settings, readModels } from '#config';
+import type { Clock, Log } from '#core';
+import type { ModelSampling } from '#models';
+import { createBreaker } from '#resilience';
+
+type Needs = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly newId: () => string;
+  /** The config in force. */
+  readonly config: () => Pick<Config, 'models'>;
+  /** The rules in force, which also decide the context of models. */
+  readonly rules: () => EnhancementRules;
+};
+
+/** The models of the hub, with one queue and one breaker for prompts, agents and servers. */
+export type OpenModels = Awaited<ReturnType<typeof openModels>>;
+
+export type ModelAccess = ReturnType<typeof createModelAccess>;
+
+/** A trial may have to load a model first. */
+const trialMs = 60_000;
+const usual = readModels(undefined);
+
+/** Creates the access to the models, which are loaded on first use: most hubs have none. */
+export function createModelAccess(settings: Settings, needs: Needs) {
+  const log = needs.log.child({ part: 'models' });
+  const modelsConfig = () => needs.config().models ?? usual;
+  const { url, model } = settings.ollama;
+  const defaultModel = () => modelsConfig().defaultModel ?? (url === undefined ? undefined : model);
+  let opening: ReturnType<typeof openModels> | undefined;
+  /** Loads the models on first use. */
+  const open = () =>
+    (opening ??= openModels(settings, { ...needs, log, modelsConfig, defaultModel }));
+  const sampling: ModelSampling = {
+    answer: async (...request) => await (await open()).sampling.answer(...request),
+  };
+  return {
+    name: 'models',
+    open,
+    /** Answers requests for sampling of agents and servers. */
+    sampling,
+    /** The model of requests that name none. */
+    get defaultModel() {
+      return defaultModel();
+    },
+    /** The names of all models that chat, as far as they are known. Never rejects. */
+    names: async (signal: AbortSignal) => await (await open()).chats.names(signal),
+    start: async () => {},
+    async stop(): Promise<void> {
+      await (await opening?.catch(() => undefined))?.[Symbol.asyncDispose](); // Who opened them has the error.
+    },
+  };
+}
+
+async function openModels(
+  { ollama, breaker: options }: Settings,
+  needs: Needs & {
+    readonly modelsConfig: () => ReturnType<typeof readModels>;
+    readonly defaultModel: () => string | undefined;
+  },
+) {
+  const { clock, log, newId, rules, modelsConfig, defaultModel } = needs;
+  const { createChats, createContextSizes, createModels, createSampling } = await import('#models');
+  const { contextSizeOf } = await import('#enhance');
+  const breaker = createBreaker({ ...options, trialMs }, clock);
+  // Node loads its fetch when it is first named.
+  const models = createModels(
+    { url: ollama.url, parallel: ollama.parallel },
+    { clock, log, fetch: (...request) => fetch(...request), breaker },
+  );
+  const contextSizes = createContextSizes({
+    ofRules: model => contextSizeOf(model, rules(), ollama.model),
+    ofChats: () => modelsConfig().contextTokens,
+  });
+  const chats = createChats(
+    () => ({ defaultModel: defaultModel(), timeoutMs: modelsConfig().timeoutMs }),
+    { models, contextSizes, newId },
+  );
+  const configured = modelsConfig().defaultModel;
+  if (configured !== undefined) contextSizes.forChat(configured);
+  await models.start(new AbortController().signal);
+  return {
+    models,
+    contextSizes,
+    chats,
+    sampling: createSampling(chats),
+    async [Symbol.asyncDispose](): Promise<void> {
+      await models.stop();
+      breaker[Symbol.dispose]();
+    },
+  };
+}

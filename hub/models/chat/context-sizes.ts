@@ -1,0 +1,28 @@
+import { fullName } from '../model-name.ts';
+
+/**
+ * Decides the context size (`num_ctx`) of each model of Ollama: one for its prompts and its chats, because Ollama loads
+ * a model again when the size changes.
+ */
+export function createContextSizes(sizes: {
+  /** For prompts, by the rules; undefined for a model that no rule uses. */
+  readonly ofRules: (model: string) => number | undefined;
+  /** For chats, by the config. */
+  readonly ofChats: () => number;
+}) {
+  /** Models that chat, as far as known. Bounded by the models that Ollama has. */
+  const chatting = new Set<string>();
+  const whole = (model: string) => Math.max(sizes.ofRules(model) ?? 0, sizes.ofChats());
+  return {
+    /** The size for a prompt; undefined if neither a rule nor a chat uses the model. */
+    forPrompt: (model: string): number | undefined =>
+      chatting.has(fullName(model)) ? whole(model) : sizes.ofRules(model),
+    /** The size for a chat. From now on, prompts of the model have it too. */
+    forChat(model: string): number {
+      chatting.add(fullName(model));
+      return whole(model);
+    },
+  };
+}
+
+export type ContextSizes = ReturnType<typeof createContextSizes>;
