@@ -1,4 +1,10 @@
-import { type Config, type EnhancementRules, type Settings, readModels } from '#config';
+import {
+  type Config,
+  type EnhancementRules,
+  type ModelsConfig,
+  type Settings,
+  readModels,
+} from '#config';
 import type { Clock, Log } from '#core';
 import type { ModelSampling } from '#models';
 import { createBreaker } from '#resilience';
@@ -20,7 +26,7 @@ export type ModelAccess = ReturnType<typeof createModelAccess>;
 
 /** A trial may have to load a model first. */
 const trialMs = 60_000;
-const usual = readModels(undefined);
+const usual = readModels(undefined).models;
 
 /** Creates the access to the models, which are loaded on first use: most hubs have none. */
 export function createModelAccess(settings: Settings, needs: Needs) {
@@ -56,38 +62,54 @@ export function createModelAccess(settings: Settings, needs: Needs) {
 async function openModels(
   { ollama, breaker: options }: Settings,
   needs: Needs & {
-    readonly modelsConfig: () => ReturnType<typeof readModels>;
+    readonly modelsConfig: () => ModelsConfig;
     readonly defaultModel: () => string | undefined;
   },
 ) {
   const { clock, log, newId, rules, modelsConfig, defaultModel } = needs;
-  const { createChats, createContextSizes, createModels, createSampling } = await import('#models');
+  const room = await import('#models');
   const { contextSizeOf } = await import('#enhance');
-  const breaker = createBreaker({ ...options, trialMs }, clock);
+  const ended = new AbortController();
+  const stack = new DisposableStack();
+  const newBreaker = () => stack.use(createBreaker({ ...options, trialMs }, clock));
   // Node loads its fetch when it is first named.
-  const models = createModels(
+  const system = { clock, log, fetch: (...request: Parameters<typeof fetch>) => fetch(...request) };
+  const models = room.createModels(
     { url: ollama.url, parallel: ollama.parallel },
-    { clock, log, fetch: (...request) => fetch(...request), breaker },
+    { ...system, breaker: newBreaker() },
   );
-  const contextSizes = createContextSizes({
+  const contextSizes = room.createContextSizes({
     ofRules: model => contextSizeOf(model, rules(), ollama.model),
     ofChats: () => modelsConfig().contextTokens,
   });
-  const chats = createChats(
-    () => ({ defaultModel: defaultModel(), timeoutMs: modelsConfig().timeoutMs }),
-    { models, contextSizes, newId },
-  );
   const configured = modelsConfig().defaultModel;
+  const chats = room.createChats(
+    () => ({
+      defaultModel: defaultModel(),
+      timeoutMs: modelsConfig().timeoutMs,
+      providers: new Map(Object.entries(modelsConfig().providers)),
+    }),
+    {
+      ...system,
+      models,
+      contextSizes,
+      newId,
+      createBreaker: newBreaker,
+      counts: room.createModelCounts(),
+      life: ended.signal,
+    },
+  );
   if (configured !== undefined) contextSizes.forChat(configured);
-  await models.start(new AbortController().signal);
+  await models.start(ended.signal);
   return {
     models,
     contextSizes,
     chats,
-    sampling: createSampling(chats),
+    sampling: room.createSampling(chats),
     async [Symbol.asyncDispose](): Promise<void> {
+      ended.abort(new room.ModelFailure('cancelled', 'the hub stops'));
       await models.stop();
-      breaker[Symbol.dispose]();
+      stack.dispose();
     },
   };
 }

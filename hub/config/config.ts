@@ -1,5 +1,5 @@
 import type { AuditConfig } from './audit-schema.ts';
-import type { ModelsConfig } from './models-schema.ts';
+import type { ModelsConfig } from './models.ts';
 import type { CallLimitsConfig, ClientConfig } from './clients.ts';
 import type { PolicyRule } from './policy-schema.ts';
 import type { ServerConfig } from './normalize.ts';

@@ -1,5 +1,5 @@
 export { readAudit } from './audit-schema.ts';
-export { readModels } from './models-schema.ts';
+export { type ModelsConfig, readModels } from './models.ts';
 export type { PolicyRule } from './policy-schema.ts';
 export type { Config, Naming } from './config.ts';
 export type { ClientConfig } from './clients.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { isObject } from '#core';
 import { readAudit } from './audit-schema.ts';
-import { readModels } from './models-schema.ts';
+import { readModels } from './models.ts';
 import type { Config, SecretUse } from './config.ts';
 import { readClients, readLimits } from './clients.ts';
 import { type Document, documentOf } from './document.ts';
@@ -71,7 +71,7 @@ type Context = Pick<LoadOptions, 'env' | 'home'> & {
 /** Names of the secrets of the hub, its clients and its enabled servers. Those of a disabled server may be missing. */
 function secretsWanted(value: unknown): readonly string[] {
   if (!isObject(value)) return [];
-  const own = secretsIn([value['token'], value['clients']]);
+  const own = secretsIn([value['token'], value['clients'], value['models']]);
   const entries = forms.flatMap(form => Object.values(isObject(value[form]) ? value[form] : {}));
   const enabled = entries.filter(entry => isObject(entry) && isEnabled(entry));
   return [...new Set([...own, ...enabled.flatMap(secretsOfEntry)])];
@@ -102,6 +102,7 @@ async function configOf(
   const own = expandServer({ token: data.token }, [], context.env, context.secrets);
   const uses = secretUsesOf(document.value);
   const { token } = isObject(own.value) ? own.value : {};
+  const { models, problems: ofModels } = readModels(data.models, context.env, context.secrets);
   const { policy, problems: ofPolicy } = readPolicy(data.policy ?? []);
   return {
     config: {
@@ -115,11 +116,18 @@ async function configOf(
       ...(tokens && { tokens }),
       ...(clients.length > 0 && { clients }),
       ...(policy.length > 0 && { policy }),
-      ...(data.models && { models: readModels(data.models) }),
+      ...(data.models && { models }),
       ...(data.audit && { audit: readAudit(data.audit) }),
       ...(data.limits?.per_session && { perSession: readLimits(data.limits.per_session) }),
     },
-    problems: [...problems, ...own.problems, ...own.secretFaults, ...ofClients, ...ofPolicy],
+    problems: [
+      ...problems,
+      ...own.problems,
+      ...own.secretFaults,
+      ...ofClients,
+      ...ofModels,
+      ...ofPolicy,
+    ],
   };
 }
 
@@ -133,7 +141,10 @@ function secretUsesOf(value: unknown): readonly SecretUse[] {
       }),
     ),
   );
-  return [...['token', 'clients'].flatMap(key => secretUsesIn(value[key], key)), ...ofServers];
+  return [
+    ...['token', 'clients', 'models'].flatMap(key => secretUsesIn(value[key], key)),
+    ...ofServers,
+  ];
 }
 
 function findMissingServers({ value }: Document): readonly Problem[] {

@@ -1,37 +1,41 @@
 import { z } from 'zod';
 import { describeKeys, text } from './server-schema.ts';
 
-const seconds = 1_000;
+const providerName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/i, 'write letters, digits, "_" and "-", at most 63');
+
+export const providerSchema = describeKeys(
+  z.strictObject({
+    url: text.min(1),
+    key: text.min(1).exactOptional(),
+    context: z.int().min(2_048).max(10_000_000).exactOptional(),
+    parallel: z.int().min(1).max(1_000).default(8),
+  }),
+  {
+    url: 'Base URL of an OpenAI-compatible API, such as "https://api.example.com/v1".',
+    key: 'API key, usually "${secret:NAME}". Absent: none is sent.',
+    context:
+      'Context of its models in tokens. Agents shorten a conversation before it is full. Default: unknown.',
+    parallel: 'Maximum number of calls of each model at the same time. Default: 8.',
+  },
+);
 
 export const modelsSchema = describeKeys(
   z.strictObject({
     default: text.min(1).exactOptional(),
     context: z.int().min(2_048).max(1_048_576).default(8_192),
     timeout_seconds: z.int().min(10).max(3_600).default(600),
+    providers: z.record(providerName, providerSchema).exactOptional(),
   }),
   {
     default:
-      'Model of agents and of servers with "sampling": "hub" that name none: a model of Ollama. Default: OLLAMA_MODEL, if OLLAMA_HOST is set.',
+      'Model of agents and of servers with "sampling": "hub" that name none: a model of Ollama, or "provider/model". Default: OLLAMA_MODEL, if OLLAMA_HOST is set.',
     context:
       'Context of models of Ollama in conversations, in tokens. Prompts have at least the same, so that Ollama does not load a model again. Default: 8192.',
     timeout_seconds:
       'Maximum duration of one call of a model in seconds, including its wait for other calls. Default: 600.',
+    providers:
+      'OpenAI-compatible endpoints by name. A model "name/model" is called there; all others are models of Ollama.',
   },
 );
-
-/** `models` of the config. */
-export type ModelsConfig = {
-  readonly defaultModel: string | undefined;
-  readonly contextTokens: number;
-  readonly timeoutMs: number;
-};
-
-/** Converts the written options. Absent: the defaults. */
-export function readModels(written: z.output<typeof modelsSchema> | undefined): ModelsConfig {
-  const {
-    default: defaultModel,
-    context: contextTokens,
-    timeout_seconds: timeout,
-  } = written ?? modelsSchema.parse({});
-  return { defaultModel, contextTokens, timeoutMs: timeout * seconds };
-}

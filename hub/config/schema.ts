@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { auditSchema } from './audit-schema.ts';
 import { clientName, clientSchema, rate } from './clients-schema.ts';
 import { annotationsSchema, policySchema, ruleSchema } from './policy-schema.ts';
-import { modelsSchema } from './models-schema.ts';
+import { modelsSchema, providerSchema } from './models-schema.ts';
 import { limits, perSession } from './limits-schema.ts';
 import {
   describeKeys,
@@ -127,7 +127,8 @@ export function knownKeys(path: readonly (string | number)[]): readonly string[]
     return Object.keys(path.length === 1 ? limits.shape : shape);
   }
   if (path[0] === 'clients') return Object.keys(part === 'rate' ? rate.shape : clientSchema.shape);
-  if (path[0] === 'models') return Object.keys(modelsSchema.shape);
+  if (path[0] === 'models')
+    return Object.keys(path.length > 2 ? providerSchema.shape : modelsSchema.shape);
   if (path[0] === 'audit') return Object.keys(auditSchema.shape);
   if (path.length === 1) return Object.keys(path[0] === 'listen' ? listen.shape : naming.shape);
   if (part === 'resources') return Object.keys(resources.shape);

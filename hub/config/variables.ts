@@ -25,11 +25,11 @@ const malformed = 'write ${NAME}, ${NAME:-default} or ${secret:NAME}, and $$ for
 const readReference = (inside: string | undefined) => reference.exec(inside ?? '')?.groups ?? {};
 
 /**
- * Expands `${NAME}`, `${NAME:-default}` and `${secret:NAME}` in the keys that allow it; `$$` is a literal dollar sign.
+ * Expands `${NAME}`, `${NAME:-default}` and `${secret:NAME}` in all strings of a value; `$$` is a literal dollar sign.
  * As with the shell's `:-`, an empty variable counts as unset. `unresolved` contains the paths of the strings in which
  * a variable or secret is missing, `secretFaults` the secrets that are missing.
  */
-export function expandServer(entry: unknown, path: Path, env: Environment, secrets: SecretValues) {
+export function expandStrings(given: unknown, path: Path, env: Environment, secrets: SecretValues) {
   const problems: Problem[] = [];
   const unresolved = new Set<string>();
   const secretFaults: Problem[] = [];
@@ -48,12 +48,17 @@ export function expandServer(entry: unknown, path: Path, env: Environment, secre
     const entries = Object.entries(value);
     return Object.fromEntries(entries.map(([key, item]) => [key, expand(item, [...at, key])]));
   };
-  if (!isObject(entry)) return { value: entry, unresolved, problems, secretFaults };
-  const entries = Object.entries(entry).map(([key, item]) => [
-    key,
-    expandedKeys.includes(key) ? expand(item, [...path, key]) : item,
-  ]);
-  return { value: Object.fromEntries(entries), unresolved, problems, secretFaults };
+  return { value: expand(given, path), unresolved, problems, secretFaults };
+}
+
+/** Like `expandStrings`, in the keys of an entry that allow it. */
+export function expandServer(entry: unknown, path: Path, env: Environment, secrets: SecretValues) {
+  if (!isObject(entry))
+    return { value: entry, unresolved: new Set<string>(), problems: [], secretFaults: [] };
+  const allowed = Object.entries(entry).filter(([key]) => expandedKeys.includes(key));
+  const expanded = expandStrings(Object.fromEntries(allowed), path, env, secrets);
+  const { value } = expanded;
+  return { ...expanded, value: { ...entry, ...(isObject(value) && value) } };
 }
 
 /** The variables in a text, in order and without duplicates; secrets as `secret:NAME`. */

@@ -8,6 +8,7 @@ export {
   malformedAnswer,
   rpcCodes,
 } from './errors.ts';
+export { type EventHandlers, createEventParser } from './event-parser.ts';
 export { type LineChannelOptions, createLineChannel, idAtAnEnd } from './line-channel.ts';
 export {
   type Edit,

@@ -7,6 +7,8 @@ export type FailureKind =
   /** Ollama was silent for too long or did not finish in time. */
   | 'timeout'
   | 'missing'
+  /** A provider refused the key, or the key cannot be read. */
+  | 'unauthorized'
   /** Ollama's own queue is full. */
   | 'busy'
   /** The call got no turn in the hub's queue: the queue was full, or its time ended. Ollama is not at fault. */
@@ -28,15 +30,22 @@ export class ModelFailure extends Error {
   readonly kind: FailureKind;
   /** Undefined if the failure does not concern a single model. */
   readonly model: string | undefined;
+  /** When the same call may succeed, if known. */
+  readonly retryAfterMs: number | undefined;
 
   constructor(
     kind: FailureKind,
     message: string,
-    options: { readonly model?: string | undefined; readonly cause?: unknown } = {},
+    options: {
+      readonly model?: string | undefined;
+      readonly cause?: unknown;
+      readonly retryAfterMs?: number | undefined;
+    } = {},
   ) {
     super(message, options.cause === undefined ? {} : { cause: options.cause });
     this.kind = kind;
     this.model = options.model;
+    this.retryAfterMs = options.retryAfterMs;
   }
 }
 

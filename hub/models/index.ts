@@ -3,6 +3,7 @@ export { createChats } from './chat/chats.ts';
 export { createContextSizes } from './chat/context-sizes.ts';
 export type { CompletionRequest } from './complete.ts';
 export { type FailureKind, ModelFailure } from './failure.ts';
+export { createModelCounts } from './model-counts.ts';
 export { type Fetching, createFetching } from './fetching.ts';
 export type { ModelsStatus } from './ollama-health.ts';
 export type { ModelInfo } from './model-list.ts';

@@ -2,6 +2,7 @@ import type { Ollama } from 'ollama';
 import { type Clock, createAbortScope, durationText, messageOf } from '#core';
 import { type CallContext, checkJsonLines, checkJson, failureOfResponse } from './response-body.ts';
 import { ModelFailure, failureOfAbort } from './failure.ts';
+import { startIdleTimeout } from './idle-timeout.ts';
 import type { ModelCaller } from './model-queue.ts';
 import type { OllamaHealth } from './ollama-health.ts';
 
@@ -92,7 +93,11 @@ export function createOllamaCaller(url: string, needs: Needs) {
 
   return async function callOllama<T>(call: OllamaCall<T>, signal: AbortSignal): Promise<T> {
     const permit = call.isGated ? breaker.claim() : freePermit;
-    if (permit.kind === 'refused') throw new ModelFailure('breaker_open', whyRefused(permit), call);
+    if (permit.kind === 'refused') {
+      const { retryAfterMs } = permit;
+      const { model } = call;
+      throw new ModelFailure('breaker_open', whyRefused(permit), { model, retryAfterMs });
+    }
     const late = (how: string) => new ModelFailure('timeout', `${call.subject} ${how}`, call);
     const { totalMs, silentMs, firstMs = silentMs, caller } = call;
     const deadline = totalMs !== undefined && {
@@ -168,8 +173,8 @@ function failureOfFetch(cause: unknown, { model, signal }: CallContext): ModelFa
   return new ModelFailure(kind, `Ollama did not answer: ${messageOf(cause)}`, { model, cause });
 }
 
-/** What a failure means for the breaker. A timeout counts only if Ollama was silent for long enough. */
-function verdictOf(
+/** What a failure means for the breaker. A timeout counts only after a silence that is long enough. */
+export function verdictOf(
   { kind, cause }: ModelFailure,
   silentMs: number,
 ): 'succeeded' | 'failed' | 'cancelled' {
@@ -186,37 +191,4 @@ export function whyRefused(refusal: {
 }): string {
   const seconds = Math.ceil(refusal.retryAfterMs / 1000);
   return `Ollama failed too often and is tried again in ${seconds} s; the last time: ${refusal.why}`;
-}
-
-/** Starts an idle timeout: calls `late` once after `timeoutMs` without a reset. Undefined means no timeout. */
-function startIdleTimeout(
-  timeoutMs: number | undefined,
-  clock: Clock,
-  late: (timeoutMs: number) => void,
-) {
-  let resetMs = clock.monotonic();
-  let timer: Disposable | undefined;
-  // The timer is re-armed when it fires instead of at each token.
-  const arm = (timeout: number, afterMs: number) => {
-    timer = clock.after(Math.max(0, afterMs), () => {
-      const leftMs = resetMs + timeout - clock.monotonic();
-      if (leftMs > 0) arm(timeout, leftMs);
-      else late(timeout);
-    });
-  };
-  if (timeoutMs !== undefined) arm(timeoutMs, timeoutMs);
-  return {
-    /** Starts the wait again, from now on with another timeout if one is given. */
-    reset(nextMs?: number): void {
-      resetMs = clock.monotonic();
-      if (nextMs === undefined || nextMs === timeoutMs) return;
-      timeoutMs = nextMs;
-      timer?.[Symbol.dispose]();
-      arm(nextMs, nextMs);
-    },
-    get idleMs() {
-      return clock.monotonic() - resetMs;
-    },
-    [Symbol.dispose]: () => timer?.[Symbol.dispose](),
-  };
 }

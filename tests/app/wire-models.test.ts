@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { defaultRules, readModels, readSettings } from '#config';
-import { silent, systemClock } from '#core';
+import { HubError, silent, systemClock } from '#core';
 import { never } from '#helpers/never';
 import { createModelAccess } from '../../hub/app/wire-models.ts';
+import { startOpenAi } from '../doubles/openai.ts';
 import { startScriptedOllama } from '../doubles/scripted-model.ts';
 
 const hello = [{ role: 'user', content: { type: 'text', text: 'hello' } }];
 const caller = { client: 'agent:one', kind: 'agent' } as const;
 
-function open(environment: Readonly<Record<string, string>>, config = readModels(undefined)) {
+function open(
+  environment: Readonly<Record<string, string>>,
+  config = readModels(undefined).models,
+) {
   const current = { models: config };
   const access = createModelAccess(readSettings(environment), {
     clock: systemClock,
@@ -36,7 +40,7 @@ test('requests are answered by OLLAMA_MODEL, and by another model once a reload 
   await using hub = open(environment);
   assert.equal(hub.access.defaultModel, 'usual:1b');
   assert.equal((await hub.answer())['model'], 'usual:1b');
-  hub.current.models = { ...readModels(undefined), defaultModel: 'other:7b' };
+  hub.current.models = { ...readModels(undefined).models, defaultModel: 'other:7b' };
   assert.equal(hub.access.defaultModel, 'other:7b');
   assert.equal((await hub.answer())['model'], 'other:7b');
   assert.deepEqual(await hub.access.names(never), ['usual:1b', 'other:7b']);
@@ -44,13 +48,45 @@ test('requests are answered by OLLAMA_MODEL, and by another model once a reload 
 
 test('a model that chats has one context, for prompts too', async () => {
   await using ollama = await startScriptedOllama({ script: () => 'hi' });
-  const config = { ...readModels(undefined), contextTokens: 32_768, defaultModel: 'scripted:1b' };
+  const config = {
+    ...readModels(undefined).models,
+    contextTokens: 32_768,
+    defaultModel: 'scripted:1b',
+  };
   await using hub = open({ OLLAMA_HOST: ollama.url, OLLAMA_MODEL: 'scripted:1b' }, config);
   const { contextSizes } = await hub.access.open();
   assert.equal(contextSizes.forPrompt('scripted:1b'), 32_768);
   await hub.answer();
   const [sent] = ollama.received('/api/chat');
   assert.deepEqual(sent?.body['options'], { num_ctx: 32_768, num_predict: 10 });
+});
+
+test('a provider answers for its models, without Ollama, until a reload changes it', async () => {
+  const key = 'sk-very-secret';
+  await using first = await startOpenAi(() => 'first', { key });
+  await using second = await startOpenAi(() => 'second', { key });
+  const provider = (url: string, withKey = key) => ({
+    ...readModels(undefined).models,
+    defaultModel: 'work/gpt-x',
+    providers: {
+      work: { url, key: withKey, keyFault: undefined, contextTokens: undefined, parallel: 1 },
+    },
+  });
+  await using hub = open({}, provider(first.url));
+  const texts = async () => JSON.stringify((await hub.answer())['content']);
+  assert.match(await texts(), /first/);
+  assert.match(await texts(), /first/);
+  hub.current.models = provider(second.url);
+  assert.match(await texts(), /second/);
+  assert.equal(first.received().length, 2);
+  assert.deepEqual(await hub.access.names(never), ['work/']);
+  hub.current.models = provider(second.url, 'sk-other-secret');
+  await assert.rejects(hub.answer(), (error: unknown) => {
+    assert.ok(error instanceof HubError);
+    assert.deepEqual([error.code, error.data['kind']], ['HUB_MODEL_FAILED', 'unauthorized']);
+    assert.ok(!/secret/.test(error.message), error.message);
+    return true;
+  });
 });
 
 test('without Ollama a request says what to set', async () => {

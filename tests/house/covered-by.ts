@@ -14,6 +14,13 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'faults/audit-disk': ['routing/steps/audit'],
   'models/sampling/read-params': ['models/sampling/invalid', 'models/sampling/read-messages'],
   'models/sampling/sampling': ['models/chat/chats', 'models/sampling/hub-error'],
+  'models/ollama-call': ['models/idle-timeout'],
+  'models/providers/provider': [
+    'models/providers/completion-stream',
+    'models/providers/provider-failure',
+    'models/providers/provider-response',
+    'models/providers/request-body',
+  ],
   'models/chat/ollama-chat': ['models/chat/ollama-messages'],
   'models/complete': ['models/streamed-answer'],
   'secrets/secrets': ['secrets/mounted'],

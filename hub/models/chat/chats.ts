@@ -1,5 +1,13 @@
+import { isDeepStrictEqual } from 'node:util';
 import { ModelFailure } from '../failure.ts';
+import type { ModelBreaker } from '../ollama-call.ts';
 import type { Models } from '../models.ts';
+import {
+  type Provider,
+  type ProviderNeeds,
+  type ProviderSettings,
+  createProvider,
+} from '../providers/provider.ts';
 import type { ChatAnswer, ChatRequest } from './chat-types.ts';
 import type { ContextSizes } from './context-sizes.ts';
 
@@ -9,9 +17,9 @@ export interface Chats {
   readonly defaultModel: string | undefined;
   /** Rejects with ModelFailure. */
   chat(request: ChatRequest, signal: AbortSignal): Promise<ChatAnswer>;
-  /** Whether chats may name a model of Ollama. Rejects with ModelFailure. */
-  has(model: string, signal: AbortSignal): Promise<boolean>;
-  /** The names of all models that chat, as far as they are known. Never rejects. */
+  /** Whether Ollama has a model that chats; false if it does not answer. Rejects only if it is cancelled. */
+  isLocal(model: string, signal: AbortSignal): Promise<boolean>;
+  /** The names of all models that chat, as far as they are known: `provider/` for those of a provider. Never rejects. */
   names(signal: AbortSignal): Promise<readonly string[]>;
 }
 
@@ -19,41 +27,68 @@ export type ChatSettings = {
   readonly defaultModel: string | undefined;
   /** Timeout of one call in ms, including the time in the queue. */
   readonly timeoutMs: number;
+  /** By name. A model `name/model` is one of the provider `name`. */
+  readonly providers: ReadonlyMap<string, ProviderSettings>;
 };
 
-type ChatsNeeds = {
+type ChatsNeeds = Omit<ProviderNeeds, 'breaker'> & {
   readonly models: Pick<Models, 'chat' | 'find' | 'list'>;
   readonly contextSizes: Pick<ContextSizes, 'forChat'>;
-  readonly newId: () => string;
+  readonly createBreaker: () => ModelBreaker;
 };
 
 /** Idle timeout of a chat in ms. Models may be loaded first. */
 const silentMs = 120_000;
 
-/** Creates the chats. The settings are read at each call. */
+/** Creates the chats. The settings are read at each call, so that a change applies to the next one. */
 export function createChats(settings: () => ChatSettings, needs: ChatsNeeds): Chats {
-  const { models, contextSizes, newId } = needs;
+  const { models, contextSizes, newId, createBreaker } = needs;
+  const providers = new Map<string, Provider & { readonly settings: ProviderSettings }>();
+
+  /** The provider that a model names, and the name of the model there. */
+  function providerOf(model: string): readonly [Provider, string] | undefined {
+    const at = model.indexOf('/');
+    const name = model.slice(0, Math.max(0, at));
+    const wanted = settings().providers.get(name);
+    if (!wanted) return undefined;
+    const known = providers.get(name);
+    if (known && isDeepStrictEqual(known.settings, wanted)) return [known, model.slice(at + 1)];
+    const made = createProvider(name, wanted, { ...needs, breaker: createBreaker() });
+    providers.set(name, { ...made, settings: wanted });
+    return [made, model.slice(at + 1)];
+  }
+
   return {
     get defaultModel() {
       return settings().defaultModel;
     },
     async chat(request, signal) {
+      const { model } = request;
       const limits = { silentMs, totalMs: settings().timeoutMs };
-      const contextTokens = contextSizes.forChat(request.model);
+      const [provider, name = ''] = providerOf(model) ?? [];
+      if (provider) return await provider.chat({ ...request, ...limits }, name, signal);
+      const contextTokens = contextSizes.forChat(model);
       return await models.chat({ ...request, ...limits, contextTokens, newId }, signal);
     },
-    async has(model, signal) {
-      const found = await models.find(model, signal);
-      return found !== undefined && found.capabilities?.includes('completion') !== false;
+    async isLocal(model, signal) {
+      if (providerOf(model)) return false;
+      try {
+        const found = await models.find(model, signal);
+        return found !== undefined && found.capabilities?.includes('completion') !== false;
+      } catch (error) {
+        if (error instanceof ModelFailure && error.kind !== 'cancelled') return false;
+        throw error;
+      }
     },
     async names(signal) {
+      const remote = [...settings().providers.keys()].map(name => `${name}/`);
       try {
-        const all = await models.list(signal);
-        return all
-          .filter(({ capabilities }) => capabilities?.includes('completion') !== false)
-          .map(({ name }) => name);
+        const chatting = (await models.list(signal)).filter(
+          ({ capabilities }) => capabilities?.includes('completion') !== false,
+        );
+        return [...chatting.map(({ name }) => name), ...remote];
       } catch (error) {
-        if (error instanceof ModelFailure) return [];
+        if (error instanceof ModelFailure) return remote;
         throw error;
       }
     },

@@ -20,13 +20,14 @@ const passing: readonly FailureKind[] = [
 
 /** The error of the hub for a failed chat. Its data has `kind`, the kind of the failure. */
 export function hubErrorOf(failure: ModelFailure): HubError {
-  const { kind, model } = failure;
+  const { kind, model, retryAfterMs } = failure;
   return new HubError(codes[kind] ?? 'HUB_MODEL_FAILED', messageOf(failure), {
     cause: failure,
     data: {
       kind,
       ...(model !== undefined && { model }),
       ...(passing.includes(kind) && { retryable: true }),
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
     },
   });
 }

@@ -26,7 +26,7 @@ export interface ModelSampling {
 
 /** Creates what answers sampling/createMessage (revision 2025-11-25) by the models of the hub. */
 export function createSampling(chats: Chats): ModelSampling {
-  /** The model of a request. A hint of a server is only a wish, that of an agent its choice. */
+  /** The model of a request. A hint of an agent is its choice; one of a server is a wish, which no provider fulfils. */
   async function modelFor(
     hints: SamplingParams['hints'],
     { model, caller }: SamplingContext,
@@ -35,7 +35,7 @@ export function createSampling(chats: Chats): ModelSampling {
     const chosen = model ?? (caller.kind === 'agent' ? hints[0] : undefined);
     if (chosen !== undefined) return chosen;
     const { defaultModel } = chats;
-    for (const hint of hints) if (await chats.has(hint, signal)) return hint;
+    for (const hint of hints) if (await chats.isLocal(hint, signal)) return hint;
     if (defaultModel !== undefined) return defaultModel;
     throw new HubError(
       'HUB_MODEL_UNKNOWN',

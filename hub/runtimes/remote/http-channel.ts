@@ -4,8 +4,10 @@ import {
   type Answer,
   type Channel,
   type Closed,
+  type EventHandlers,
   type Message,
   type Receiver,
+  createEventParser,
   errorAnswer,
   idAtAnEnd,
   membersOf,
@@ -15,7 +17,6 @@ import {
   stringAt,
 } from '#jsonrpc';
 import type { LaunchSpec } from '#runtimes';
-import { type EventHandlers, createEventParser } from './event-parser.ts';
 import { type Outgoing, type PostMessage, createOutbox } from './outbox.ts';
 
 type Needs = {

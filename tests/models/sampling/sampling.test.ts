@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { HubError, type JsonObject } from '#core';
-import { createBudget, createChats, createContextSizes, createSampling } from '#models';
+import { HubError, type JsonObject, systemClock } from '#core';
+import {
+  createBudget,
+  createChats,
+  createContextSizes,
+  createModelCounts,
+  createSampling,
+} from '#models';
 import type { SamplingContext } from '../../../hub/models/sampling/sampling.ts';
 import { createManualClock } from '#helpers/clock';
 import { type Script, startScriptedOllama } from '../../doubles/scripted-model.ts';
@@ -21,10 +27,15 @@ async function open(script: Script, defaultModel: string | undefined = 'scripted
   const scene = stack.use(openModels(ollama.url));
   const contextSizes = createContextSizes({ ofRules: () => undefined, ofChats: () => 8192 });
   let ids = 0;
-  const chats = createChats(() => ({ defaultModel, timeoutMs: 60_000 }), {
+  const chats = createChats(() => ({ defaultModel, timeoutMs: 60_000, providers: new Map() }), {
     models: scene.models,
     contextSizes,
     newId: () => `id_${++ids}`,
+    clock: systemClock,
+    fetch,
+    life: never,
+    counts: createModelCounts(),
+    createBreaker: () => scene.breaker,
   });
   const sampling = createSampling(chats);
   return {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { createEventParser } from '../../../hub/runtimes/remote/event-parser.ts';
+import { createEventParser } from '../../hub/jsonrpc/event-parser.ts';
 
 type Seen = {
   events: string[];

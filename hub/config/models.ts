@@ -1,0 +1,88 @@
+import type { z } from 'zod';
+import { modelsSchema } from './models-schema.ts';
+import type { Problem } from './problem.ts';
+import { type Environment, type SecretValues, expandStrings } from './variables.ts';
+
+const seconds = 1_000;
+
+export type ProviderConfig = {
+  /** Without a slash at the end. */
+  readonly url: string;
+  /** Secret. */
+  readonly key: string | undefined;
+  /** Why the key cannot be read: a sentence with the remedy. */
+  readonly keyFault: string | undefined;
+  readonly contextTokens: number | undefined;
+  readonly parallel: number;
+};
+
+/** `models` of the config. */
+export type ModelsConfig = {
+  readonly defaultModel: string | undefined;
+  readonly contextTokens: number;
+  readonly timeoutMs: number;
+  readonly providers: { readonly [name: string]: ProviderConfig };
+};
+
+type Written = z.output<typeof modelsSchema>;
+
+/**
+ * Converts the written options, with the variables of providers expanded. Absent: the defaults. A secret that cannot be
+ * read is no problem of the file: only the calls of its provider fail.
+ */
+export function readModels(
+  written: Written | undefined,
+  env: Environment = {},
+  secrets: SecretValues = new Map(),
+): { readonly models: ModelsConfig; readonly problems: readonly Problem[] } {
+  const {
+    default: defaultModel,
+    context: contextTokens,
+    timeout_seconds: timeout,
+    providers = {},
+  } = written ?? modelsSchema.parse({});
+  const problems: Problem[] = [];
+  const read = Object.entries(providers).map(([name, { url, key, context, parallel }]) => {
+    const path = ['models', 'providers', name];
+    const address = expandStrings(url, [...path, 'url'], env, secrets);
+    const secret = expandStrings(key, [...path, 'key'], env, secrets);
+    problems.push(...address.problems, ...address.secretFaults, ...secret.problems);
+    const base = String(address.value).replace(/\/+$/, '');
+    if (address.unresolved.size === 0 && !isBaseUrl(base))
+      problems.push({ path: [...path, 'url'], text: wrongUrl });
+    const [fault] = secret.secretFaults;
+    const provider = {
+      url: base,
+      key: fault || key === undefined ? undefined : String(secret.value),
+      keyFault: fault?.text,
+      contextTokens: context,
+      parallel,
+    };
+    return [name, provider] as const;
+  });
+  const first = defaultModel?.split('/')[0];
+  if (defaultModel?.endsWith('/'))
+    problems.push({
+      path: ['models', 'default'],
+      text: `names no model: write "${first}/" and the name of a model of ${first}`,
+    });
+  const models = {
+    defaultModel,
+    contextTokens,
+    timeoutMs: timeout * seconds,
+    providers: Object.fromEntries(read),
+  };
+  return { models, problems };
+}
+
+const wrongUrl =
+  'is no base URL: write one with http:// or https://, without user, password, "?" and "#"';
+
+function isBaseUrl(text: string): boolean {
+  const url = URL.parse(text);
+  return (
+    url !== null &&
+    /^https?:$/.test(url.protocol) &&
+    url.username + url.password + url.search + url.hash === ''
+  );
+}

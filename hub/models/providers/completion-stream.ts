@@ -1,0 +1,100 @@
+import { type JsonObject, isObject, tryParseJson } from '#core';
+import { createThoughtFilter } from '../thinking.ts';
+
+type CallPieces = { id: string; name: string; readonly pieces: string[] };
+
+/** A call of a tool as it was streamed. */
+export type StreamedToolCall = {
+  readonly id: string;
+  readonly name: string;
+  readonly input: JsonObject;
+};
+
+/** Puts the chunks of a completion together. */
+export function createCompletion(progress: ((text: string) => void) | undefined) {
+  const filter = createThoughtFilter();
+  const calls: CallPieces[] = [];
+  const byIndex = new Map<unknown, CallPieces>();
+  let finishReason: string | undefined;
+  let hasReasoning = false;
+  let usage: { readonly [key: string]: unknown } = {};
+  let length = 0;
+
+  function addText(content: unknown): void {
+    if (typeof content !== 'string' || content === '') return;
+    length += content.length;
+    const piece = filter.push(content);
+    if (piece !== '') progress?.(piece);
+  }
+
+  /** The call that a piece belongs to. Some endpoints leave out the index, or send the same for all calls. */
+  function callOf({ index, id }: { readonly [key: string]: unknown }): CallPieces {
+    const found = index === undefined ? calls.at(-1) : byIndex.get(index);
+    const isOther = typeof id === 'string' && id !== '' && found?.id !== '' && id !== found?.id;
+    if (found && !isOther) return found;
+    const call: CallPieces = { id: '', name: '', pieces: [] };
+    calls.push(call);
+    if (index !== undefined) byIndex.set(index, call);
+    return call;
+  }
+
+  function addCall(piece: unknown): void {
+    if (!isObject(piece)) return;
+    const call = callOf(piece);
+    const { name, arguments: given } = isObject(piece['function']) ? piece['function'] : {};
+    if (typeof piece['id'] === 'string' && piece['id'] !== '') call.id = piece['id'];
+    if (typeof name === 'string' && name !== '') call.name = name;
+    const text = typeof given === 'string' ? given : isObject(given) ? JSON.stringify(given) : '';
+    call.pieces.push(text);
+    length += text.length;
+  }
+
+  return {
+    /** Adds a chunk, or a whole completion of an endpoint that does not stream. */
+    add(chunk: { readonly [key: string]: unknown }): void {
+      if (isObject(chunk['usage'])) usage = chunk['usage'];
+      const choice: unknown = Array.isArray(chunk['choices']) ? chunk['choices'][0] : undefined;
+      if (!isObject(choice)) return;
+      const delta = [choice['delta'], choice['message']].find(isObject) ?? {};
+      if (delta['reasoning_content'] || delta['reasoning']) hasReasoning = true;
+      addText(delta['content']);
+      // The calls of a whole message are whole.
+      const isWhole = isObject(choice['message']);
+      if (Array.isArray(delta['tool_calls']))
+        for (const [at, piece] of delta['tool_calls'].entries())
+          addCall(isWhole && isObject(piece) ? { ...piece, index: at } : piece);
+      if (typeof choice['finish_reason'] === 'string') finishReason = choice['finish_reason'];
+    },
+    /** Length of the text and the calls so far, in characters. */
+    get length() {
+      return length;
+    },
+    /** Whether the model has said why it stopped: the completion is whole. */
+    get isWhole() {
+      return finishReason !== undefined;
+    },
+    end() {
+      const { text, hasThoughts } = filter.end();
+      return {
+        text,
+        calls: calls.map(({ id, name, pieces }) => ({ id, name, input: inputOf(pieces.join('')) })),
+        isCut: finishReason === 'length',
+        isFiltered: finishReason === 'content_filter',
+        isThoughtOnly: text === '' && (hasThoughts || hasReasoning),
+        promptTokens: countIn(usage, 'prompt_tokens'),
+        outputTokens: countIn(usage, 'completion_tokens'),
+      };
+    },
+  };
+}
+
+const countIn = (usage: { readonly [key: string]: unknown }, key: string) =>
+  typeof usage[key] === 'number' ? usage[key] : undefined;
+
+/** Arguments that are not an object stay visible to the tool, which refuses them. */
+function inputOf(text: string): JsonObject {
+  const value = text.trim() === '' ? {} : tryParseJson(text);
+  return isJson(value) ? value : { arguments: text };
+}
+
+const isJson = (value: unknown): value is JsonObject => isObject(value);

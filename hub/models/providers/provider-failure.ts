@@ -1,0 +1,99 @@
+import { isObject, tryParseJson } from '#core';
+import { type FailureKind, ModelFailure } from '../failure.ts';
+
+/** The provider of a call, as failures name it. */
+export type ProviderCall = {
+  /** Its name in the config. */
+  readonly provider: string;
+  /** With the provider: `work/gpt-x`. */
+  readonly model: string;
+  /** Never shown. */
+  readonly key: string | undefined;
+};
+
+const maxShown = 300;
+
+/** The failure for an answer with an error status. `retryAfter` is the header of that name. */
+export function failureOfStatus(
+  status: number,
+  body: string,
+  retryAfter: string | null,
+  call: ProviderCall,
+): ModelFailure {
+  const { provider, model } = call;
+  const error = errorIn(body);
+  const kind = kindOf(status, error);
+  const said = error.text === '' ? '' : `: ${shown(error.text, call)}`;
+  const seconds = Number(retryAfter ?? NaN);
+  return new ModelFailure(kind, `${provider} answered ${status}${said}. ${remedyOf(kind, call)}`, {
+    model,
+    ...(kind === 'busy' && seconds > 0 && { retryAfterMs: seconds * 1000 }),
+  });
+}
+
+/** The failure for an error in the middle of a stream; undefined if the chunk is none. */
+export function failureInChunk(
+  chunk: { readonly [key: string]: unknown },
+  call: ProviderCall,
+): ModelFailure | undefined {
+  if (!chunk['error']) return undefined;
+  const error = errorIn(JSON.stringify(chunk));
+  const kind = kindOf(typeof error.code === 'number' ? error.code : 0, error);
+  const message = `${call.provider} stopped with an error: ${shown(error.text, call)}. ${remedyOf(kind, call)}`;
+  return new ModelFailure(kind, message, { model: call.model });
+}
+
+type ProviderError = { readonly text: string; readonly code: unknown; readonly type: unknown };
+
+/** `{"error": {"message", "type", "code"}}`, or a variant of it. */
+function errorIn(body: string): ProviderError {
+  const parsed = tryParseJson(body);
+  const first: unknown = Array.isArray(parsed) ? parsed[0] : parsed;
+  const error = isObject(first) ? (first['error'] ?? first) : undefined;
+  if (!isObject(error)) {
+    const text = typeof error === 'string' ? error : /^\s*</.test(body) ? 'an HTML page' : body;
+    return { text: text.trim(), code: undefined, type: undefined };
+  }
+  const { message, detail, code, type } = error;
+  const words = [message, detail].find(one => typeof one === 'string') ?? '';
+  return { text: String(words), code, type };
+}
+
+function kindOf(status: number, { text, code, type }: ProviderError): FailureKind {
+  const about = `${String(code)} ${String(type)}`;
+  const isLong =
+    /context_length_exceeded|exceed_context_size/.test(about) ||
+    /(?:context (?:length|size|window)|prompt is too long|too many tokens|maximum context)/i.test(
+      text,
+    );
+  if (isLong && (status === 0 || status === 400 || status === 413 || status === 422))
+    return 'too_long';
+  if (status === 401 || status === 403) return 'unauthorized';
+  if (status === 404) return 'missing';
+  if (/insufficient_quota|billing/.test(about) || status === 402) return 'refused';
+  // 529: overloaded, at Anthropic's endpoint.
+  if (status === 429 || status === 503 || status === 529) return 'busy';
+  return status >= 500 || status === 408 ? 'unreachable' : 'refused';
+}
+
+function remedyOf(kind: FailureKind, { provider, key }: ProviderCall): string {
+  const entry = `models.providers.${provider}`;
+  if (kind === 'unauthorized')
+    return key === undefined
+      ? `Set ${entry}.key in the config`
+      : `Check ${entry}.key in the config, and what the key may use`;
+  if (kind === 'missing')
+    return `Check the name of the model, and that ${entry}.url is the base of the API, such as https://api.example.com/v1`;
+  if (kind === 'busy') return `It is overloaded, or its rate limit is reached. Try again later`;
+  if (kind === 'too_long')
+    return 'Shorten the conversation, or choose a model with a larger context';
+  if (kind === 'unreachable') return `Try again later, and check ${entry}.url`;
+  return `Check the request and the account at ${provider}`;
+}
+
+/** An error text, shortened and without the key: endpoints may quote it. */
+function shown(text: string, { key }: ProviderCall): string {
+  const whole = key === undefined || key === '' ? text : text.replaceAll(key, '***');
+  const line = whole.replaceAll(/\s+/g, ' ').replace(/\.$/, '');
+  return line.length > maxShown ? `${line.slice(0, maxShown)}...` : line;
+}

@@ -1,0 +1,89 @@
+import { messageOf } from '#core';
+import { createEventParser } from '#jsonrpc';
+import { ModelFailure, failureOfAbort } from '../failure.ts';
+import type { ProviderCall } from './provider-failure.ts';
+
+/** Maximum size in bytes of a part of a stream: a few tokens, or the arguments of a call. */
+const maxChunkBytes = 1024 * 1024;
+/** Maximum size in bytes of an error answer, which may be a proxy's HTML page. */
+const maxErrorBytes = 16 * 1024;
+/** Maximum size in bytes of a completion that is not streamed. */
+const maxWholeBytes = 8 * 1024 * 1024;
+
+export function failureOfFetch(
+  cause: unknown,
+  { provider, model }: ProviderCall,
+  signal: AbortSignal,
+) {
+  if (signal.aborted) return failureOfAbort(signal, model);
+  const message = `${provider} did not answer: ${messageOf(cause)}. Check models.providers.${provider}.url`;
+  return new ModelFailure('unreachable', message, { model, cause });
+}
+
+export const malformed = ({ provider, model }: ProviderCall, what: string) =>
+  new ModelFailure(
+    'malformed',
+    `the answer of ${provider} has ${what}. Check that models.providers.${provider}.url is the base of an OpenAI-compatible API`,
+    { model },
+  );
+
+/** The data of the events of a stream. */
+export async function* eventsOf(
+  response: Response,
+  call: ProviderCall,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  const events: string[] = [];
+  let isTooLong = false;
+  const parser = createEventParser(
+    { maxBytes: maxChunkBytes },
+    {
+      event: ({ data }) => void events.push(data.toString()),
+      oversized: () => void (isTooLong = true),
+      retry: () => {},
+    },
+  );
+  for await (const chunk of chunksOf(response, call, signal)) {
+    parser.push(Buffer.from(chunk));
+    if (isTooLong) throw malformed(call, 'a part that is too long');
+    yield* events.splice(0).filter(data => data !== '');
+  }
+}
+
+async function* chunksOf(
+  { body }: Response,
+  { provider, model }: ProviderCall,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body ?? [];
+  } catch (cause) {
+    if (signal.aborted) throw failureOfAbort(signal, model);
+    const message = `the connection to ${provider} was lost in the middle of the answer`;
+    throw new ModelFailure('cut', message, { model, cause });
+  }
+}
+
+async function textOf(
+  response: Response,
+  limitBytes: number,
+  call: ProviderCall,
+  signal: AbortSignal,
+): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of chunksOf(response, call, signal)) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > limitBytes) break;
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** The start of an error answer. Rejects with ModelFailure. */
+export const errorText = (response: Response, call: ProviderCall, signal: AbortSignal) =>
+  textOf(response, maxErrorBytes, call, signal);
+
+/** A completion that is not streamed. Rejects with ModelFailure. */
+export const wholeText = (response: Response, call: ProviderCall, signal: AbortSignal) =>
+  textOf(response, maxWholeBytes, call, signal);

@@ -1,0 +1,242 @@
+import {
+  type Clock,
+  createAbortScope,
+  durationText,
+  isObject,
+  messageOf,
+  tryParseJson,
+} from '#core';
+import {
+  type ChatAnswer,
+  type ChatLimits,
+  type ChatRequest,
+  estimateTokens,
+} from '../chat/chat-types.ts';
+import { ModelFailure, failureOfAbort } from '../failure.ts';
+import { startIdleTimeout } from '../idle-timeout.ts';
+import type { createModelCounts } from '../model-counts.ts';
+import { createModelQueue } from '../model-queue.ts';
+import { type ModelBreaker, verdictOf } from '../ollama-call.ts';
+import { createCompletion } from './completion-stream.ts';
+import { type ProviderCall, failureInChunk, failureOfStatus } from './provider-failure.ts';
+import { errorText, eventsOf, failureOfFetch, malformed, wholeText } from './provider-response.ts';
+import { type Quirks, quirksAfter, requestBody, usualQuirks } from './request-body.ts';
+
+/** An endpoint of OpenAI's API for chats, or one that is compatible with it. */
+export type ProviderSettings = {
+  /** Base of its API, without a slash at the end. */
+  readonly url: string;
+  /** Secret. */
+  readonly key: string | undefined;
+  /** Why the key cannot be read: a sentence with the remedy. */
+  readonly keyFault: string | undefined;
+  /** Maximum number of concurrent calls of each model. */
+  readonly parallel: number;
+};
+
+export type ProviderNeeds = {
+  readonly clock: Clock;
+  readonly fetch: typeof globalThis.fetch;
+  readonly breaker: ModelBreaker;
+  readonly counts: ReturnType<typeof createModelCounts>;
+  readonly newId: () => string;
+  readonly life: AbortSignal;
+};
+
+type ProviderRequest = ChatRequest & ChatLimits;
+
+/** Maximum length of an answer in characters. */
+const maxLength = 1_000_000;
+
+/** Creates a provider. Nothing is sent before a call. */
+export function createProvider(provider: string, settings: ProviderSettings, needs: ProviderNeeds) {
+  const { clock, breaker, counts, newId, life } = needs;
+  const { url, key, keyFault, parallel } = settings;
+  const queue = createModelQueue({ parallel }, { clock, counts, usualMs: () => 0, life });
+  /** By model: the models of one endpoint differ. */
+  const quirksOf = new Map<string, Quirks>();
+
+  /** Sends the request, again where the endpoint refuses a parameter that can be left out. */
+  async function post(
+    request: ProviderRequest,
+    name: string,
+    call: ProviderCall,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    for (;;) {
+      const quirks = quirksOf.get(name) ?? usualQuirks;
+      const response = await needs
+        .fetch(`${url}/chat/completions`, {
+          method: 'POST',
+          headers: {
+            'content-type': 'application/json',
+            accept: 'text/event-stream',
+            ...(key !== undefined && { authorization: `Bearer ${key}` }),
+          },
+          body: JSON.stringify(requestBody(request, name, quirks)),
+          // A redirect could take the key and the conversation elsewhere.
+          redirect: 'error',
+          signal,
+        })
+        .catch((cause: unknown) => {
+          throw failureOfFetch(cause, call, signal);
+        });
+      if (response.ok) return response;
+      const text = await errorText(response, call, signal);
+      const next = response.status === 400 ? quirksAfter(text, quirks) : undefined;
+      if (!next)
+        throw failureOfStatus(response.status, text, response.headers.get('retry-after'), call);
+      quirksOf.set(name, next);
+    }
+  }
+
+  async function read(
+    response: Response,
+    request: ProviderRequest,
+    call: ProviderCall,
+    signal: AbortSignal,
+    heard: () => void,
+  ) {
+    const completion = createCompletion(request.progress);
+    const take = (value: unknown) => {
+      if (!isObject(value)) throw malformed(call, 'a part that is not a JSON object');
+      const failure = failureInChunk(value, call);
+      if (failure) throw failure;
+      completion.add(value);
+      if (completion.length > maxLength)
+        throw new ModelFailure('cut', `the answer has more than ${maxLength} characters`, call);
+    };
+    if (response.headers.get('content-type')?.includes('json')) {
+      take(tryParseJson(await wholeText(response, call, signal)));
+      heard();
+    } else {
+      for await (const data of eventsOf(response, call, signal)) {
+        if (data === '[DONE]') break;
+        take(tryParseJson(data));
+        heard();
+      }
+    }
+    if (completion.isWhole) return completion.end();
+    const message = `the answer of ${provider} ended before it was complete`;
+    throw new ModelFailure('cut', message, { model: call.model });
+  }
+
+  async function ask(
+    request: ProviderRequest,
+    name: string,
+    call: ProviderCall,
+    signal: AbortSignal,
+  ) {
+    const permit = breaker.claim();
+    if (permit.kind === 'refused') {
+      const { retryAfterMs, why } = permit;
+      const message = `${provider} failed too often and is tried again in ${Math.ceil(retryAfterMs / 1000)} s; the last time: ${why}`;
+      throw new ModelFailure('breaker_open', message, { model: call.model, retryAfterMs });
+    }
+    using scope = createAbortScope([signal]);
+    using idle = startIdleTimeout(request.silentMs, clock, timeoutMs =>
+      scope.abort(
+        new ModelFailure(
+          'timeout',
+          `${call.model} was silent for ${durationText(timeoutMs)}`,
+          call,
+        ),
+      ),
+    );
+    const sentMs = clock.monotonic();
+    let isFirst = true;
+    const heard = () => {
+      idle.reset();
+      if (isFirst) counts.firstToken(call.model, clock.monotonic() - sentMs);
+      isFirst = false;
+    };
+    try {
+      const response = await post(request, name, call, scope.signal);
+      const answer = await read(response, request, call, scope.signal, heard);
+      permit.succeeded();
+      return answer;
+    } catch (error) {
+      const failure = scope.signal.aborted ? failureOfAbort(scope.signal, call.model) : error;
+      // Closes the connection.
+      scope.abort(failure);
+      const verdict =
+        failure instanceof ModelFailure ? verdictOf(failure, idle.idleMs) : 'cancelled';
+      if (verdict === 'failed') permit.failed(messageOf(failure));
+      else permit[verdict]();
+      throw failure;
+    }
+  }
+
+  return {
+    /** Chats with the model `name` of the provider. Rejects with ModelFailure. */
+    async chat(request: ProviderRequest, name: string, signal: AbortSignal): Promise<ChatAnswer> {
+      const { model, caller, totalMs } = request;
+      const call = { provider, model, key };
+      if (keyFault !== undefined)
+        throw new ModelFailure('unauthorized', `models.providers.${provider}.key: ${keyFault}`, {
+          model,
+        });
+      const startedMs = clock.monotonic();
+      using limit = createAbortScope([signal, life], {
+        clock,
+        limitMs: totalMs,
+        reason: () =>
+          new ModelFailure('timeout', `${model} was not done within ${durationText(totalMs)}`, {
+            model,
+          }),
+      });
+      try {
+        using place = queue.join(model, { client: caller.client, endsMs: startedMs + totalMs });
+        await place.turn(limit.signal);
+        const answer = await ask(request, name, call, limit.signal);
+        const made = answerOf(request, answer, newId);
+        counts.succeeded(model, made.usage.inputTokens, made.usage.outputTokens);
+        return { ...made, tookMs: clock.monotonic() - startedMs };
+      } catch (error) {
+        const failure = limit.signal.aborted ? failureOfAbort(limit.signal, model) : error;
+        if (failure instanceof ModelFailure) counts.failed(model, failure.kind);
+        throw failure;
+      }
+    },
+  };
+}
+
+export type Provider = ReturnType<typeof createProvider>;
+
+function answerOf(
+  request: ProviderRequest,
+  answer: ReturnType<ReturnType<typeof createCompletion>['end']>,
+  newId: () => string,
+): Omit<ChatAnswer, 'tookMs'> {
+  const { model, messages, system = '', tools } = request;
+  const { text, isCut, isThoughtOnly, isFiltered } = answer;
+  const ids = new Set<string>();
+  // A call that the limit of tokens cut off may lack arguments, so it is left out.
+  const calls = (isCut ? [] : answer.calls).map(({ id: given, name, input }) => {
+    if (name === '')
+      throw new ModelFailure('malformed', `${model} called a tool without naming it`, { model });
+    const id = given === '' || ids.has(given) ? newId() : given;
+    ids.add(id);
+    return { type: 'tool_use' as const, id, name, input };
+  });
+  const content = [...(text === '' ? [] : [{ type: 'text' as const, text }]), ...calls];
+  if (content.length === 0 && !isCut)
+    throw isFiltered
+      ? new ModelFailure('refused', `${model} answers nothing: its content filter forbids it`, {
+          model,
+        })
+      : isThoughtOnly
+        ? new ModelFailure('thinking_only', `${model} answered with thoughts only`, { model })
+        : new ModelFailure('empty', `${model} gave an empty answer`, { model });
+  const asked = JSON.stringify([system, messages, tools]).length;
+  const said = JSON.stringify(content).length;
+  return {
+    model,
+    content,
+    stopReason: isCut ? 'maxTokens' : calls.length > 0 ? 'toolUse' : 'endTurn',
+    usage: {
+      inputTokens: answer.promptTokens ?? estimateTokens(asked),
+      outputTokens: answer.outputTokens ?? estimateTokens(said),
+    },
+  };
+}

@@ -1,0 +1,394 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { systemClock } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { freePort } from '#helpers/port';
+import { createModelCounts } from '#models';
+import { createBreaker } from '#resilience';
+import { until } from '../../contracts/recorder.ts';
+import { type OpenAiReply, startOpenAi } from '../../doubles/openai.ts';
+import { failureOf, kindOf, never } from '../scene.ts';
+import type { ChatRequest } from '../../../hub/models/chat/chat-types.ts';
+import { createProvider } from '../../../hub/models/providers/provider.ts';
+
+const key = 'sk-very-secret-key';
+const weather = {
+  name: 'weather',
+  description: 'Tells the weather.',
+  inputSchema: { type: 'object' },
+};
+
+const chatting = (made: Partial<ChatRequest> = {}) => ({
+  model: 'work/gpt-x',
+  system: undefined,
+  messages: [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'How is it?' }] }],
+  tools: [],
+  toolChoice: 'auto' as const,
+  maxTokens: undefined,
+  temperature: undefined,
+  stopSequences: [],
+  caller: { client: 'tester' },
+  silentMs: 10_000,
+  totalMs: 30_000,
+  ...made,
+});
+
+/** A provider `work` at a URL, with a key. */
+function at(url: string, { clock = systemClock, keyFault = '', parallel = 8 } = {}) {
+  const counts = createModelCounts();
+  const breaker = createBreaker(
+    { failureThreshold: 3, recoveryMs: 30_000, trialMs: 60_000 },
+    clock,
+  );
+  let ids = 0;
+  const settings = {
+    url,
+    key: keyFault === '' ? key : undefined,
+    keyFault: keyFault || undefined,
+    parallel,
+  };
+  const needs = { clock, fetch, breaker, counts, newId: () => `made_${++ids}`, life: never };
+  const provider = createProvider('work', settings, needs);
+  return {
+    counts,
+    chat: (made: Partial<ChatRequest & { silentMs: number }> = {}, signal = never) =>
+      provider.chat(chatting(made), 'gpt-x', signal),
+    [Symbol.dispose]: () => breaker[Symbol.dispose](),
+  };
+}
+
+/** The failure of a chat with an endpoint that answers so, and what it was sent. */
+async function failing(reply: OpenAiReply) {
+  await using endpoint = await startOpenAi(() => reply);
+  using work = at(endpoint.url);
+  const failure = await failureOf(work.chat());
+  assert.deepEqual(work.counts.all()[0]?.failures, { [failure.kind]: 1 });
+  return failure;
+}
+
+describe('a chat with a provider', () => {
+  test('streams its text and ends with usage', async () => {
+    await using endpoint = await startOpenAi(() => '<think>hm</think>It is fine.', { key });
+    using work = at(endpoint.url);
+    const pieces: string[] = [];
+    const answer = await work.chat({ progress: text => void pieces.push(text) });
+    assert.deepEqual(
+      { ...answer, tookMs: 0 },
+      {
+        model: 'work/gpt-x',
+        content: [{ type: 'text', text: 'It is fine.' }],
+        stopReason: 'endTurn',
+        usage: { inputTokens: 11, outputTokens: 7 },
+        tookMs: 0,
+      },
+    );
+    assert.equal(pieces.join(''), 'It is fine.');
+    const [counts] = work.counts.all();
+    assert.deepEqual(
+      [counts?.model, counts?.succeeded, counts?.promptTokens, counts?.firstTokens.count],
+      ['work/gpt-x', 1, 11, 1],
+    );
+  });
+
+  test('sends the history, the tools and the options as the API has them', async () => {
+    await using endpoint = await startOpenAi(() => 'fine');
+    using work = at(endpoint.url);
+    await work.chat({
+      system: 'Be brief.',
+      messages: [
+        ...chatting().messages,
+        {
+          role: 'assistant',
+          content: [{ type: 'tool_use', id: 'a', name: 'weather', input: { city: 'Rome' } }],
+        },
+        {
+          role: 'user',
+          content: [{ type: 'tool_result', toolUseId: 'a', text: 'unknown', isError: true }],
+        },
+        { role: 'assistant', content: [{ type: 'text', text: 'Sorry.' }] },
+        ...chatting().messages,
+      ],
+      tools: [weather],
+      toolChoice: 'required',
+      maxTokens: 50,
+      temperature: 0,
+      stopSequences: ['END'],
+    });
+    const [request] = endpoint.received();
+    assert.equal(request?.headers.authorization, `Bearer ${key}`);
+    const user = { role: 'user', content: 'How is it?' };
+    assert.deepEqual(request?.body, {
+      model: 'gpt-x',
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        user,
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [
+            {
+              id: 'a',
+              type: 'function',
+              function: { name: 'weather', arguments: '{"city":"Rome"}' },
+            },
+          ],
+        },
+        { role: 'tool', tool_call_id: 'a', content: 'Error: unknown' },
+        { role: 'assistant', content: 'Sorry.' },
+        user,
+      ],
+      tools: [
+        {
+          type: 'function',
+          function: {
+            name: 'weather',
+            description: 'Tells the weather.',
+            parameters: { type: 'object' },
+          },
+        },
+      ],
+      tool_choice: 'required',
+      max_tokens: 50,
+      temperature: 0,
+      stop: ['END'],
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+  });
+
+  test('puts the pieces of tool calls together', async () => {
+    const toolCalls = [
+      { id: 'a', name: 'weather', arguments: ['{"ci', 'ty":"Ro', 'me"}'] },
+      { id: 'a', name: 'weather', arguments: [] },
+      { id: '', name: 'weather', arguments: ['[1]'] },
+    ];
+    for (const isStream of [true, false]) {
+      await using endpoint = await startOpenAi(() => ({ text: 'Wait.', toolCalls, isStream }));
+      using work = at(endpoint.url);
+      const { content, stopReason } = await work.chat({ tools: [weather] });
+      assert.equal(stopReason, 'toolUse');
+      const used = { type: 'tool_use', name: 'weather' };
+      assert.deepEqual(content, [
+        { type: 'text', text: 'Wait.' },
+        { ...used, id: 'a', input: { city: 'Rome' } },
+        { ...used, id: 'made_1', input: {} },
+        { ...used, id: 'made_2', input: { arguments: '[1]' } },
+      ]);
+    }
+  });
+
+  test.for([undefined, 0])('understands calls that all have the index %s', async index => {
+    const call = (id: string, text: string) =>
+      JSON.stringify({
+        choices: [
+          {
+            delta: {
+              tool_calls: [
+                { ...(id && { id }), index, function: { name: id && 'weather', arguments: text } },
+              ],
+            },
+          },
+        ],
+      });
+    const end = JSON.stringify({ choices: [{ delta: {}, finish_reason: 'tool_calls' }] });
+    await using endpoint = await startOpenAi(() => ({
+      events: [call('a', '{"x"'), call('', ':1}'), call('b', '{}'), end],
+    }));
+    using work = at(endpoint.url);
+    const { content } = await work.chat({ tools: [weather] });
+    assert.deepEqual(
+      content.map(block => (block.type === 'tool_use' ? [block.id, block.input] : block)),
+      [
+        ['a', { x: 1 }],
+        ['b', {}],
+      ],
+    );
+  });
+
+  test('is cut off without being a failure, and its usage is estimated if it is not told', async () => {
+    await using endpoint = await startOpenAi(() => ({
+      text: 'one two',
+      finishReason: 'length',
+      hasUsage: false,
+    }));
+    using work = at(endpoint.url);
+    const { content, stopReason, usage } = await work.chat();
+    assert.deepEqual([content, stopReason], [[{ type: 'text', text: 'one two' }], 'maxTokens']);
+    assert.ok(usage.inputTokens > 5 && usage.outputTokens > 3);
+  });
+
+  test('leaves out or renames parameters that the endpoint refuses, from then on', async () => {
+    const refuse = (message: string): OpenAiReply => ({
+      status: 400,
+      raw: JSON.stringify({ error: { message } }),
+    });
+    await using endpoint = await startOpenAi(({ body }) => {
+      if (body['max_tokens'] !== undefined) return refuse("Use 'max_completion_tokens' instead.");
+      return body['stream_options'] ? refuse('unknown field stream_options') : 'fine';
+    });
+    using work = at(endpoint.url);
+    for (const _ of [1, 2]) await work.chat({ maxTokens: 5 });
+    const all = endpoint.received();
+    assert.equal(all.length, 4);
+    assert.equal(all[3]?.body['max_completion_tokens'], 5);
+  });
+
+  test('sends nothing else after an error that it cannot mend', async () => {
+    await using endpoint = await startOpenAi(() => ({
+      status: 400,
+      raw: '{"error":{"message":"max_completion_tokens and stream_options are wrong"}}',
+    }));
+    using work = at(endpoint.url);
+    assert.equal(await kindOf(work.chat()), 'refused');
+    assert.equal(endpoint.received().length, 3);
+  });
+});
+
+describe('an error of a provider', () => {
+  const json = (error: object) => JSON.stringify({ error });
+  const quota = json({ message: 'You exceeded your quota', type: 'insufficient_quota' });
+  const long = json({ message: 'too long', code: 'context_length_exceeded' });
+  const llama = json({ code: 400, message: 'the request exceeds the available context size' });
+  test.for([
+    [
+      401,
+      json({ message: `bad key ${key}` }),
+      'unauthorized',
+      /^work answered 401: bad key \*\*\*\. Check models\.providers\.work\.key/,
+    ],
+    [403, '{}', 'unauthorized', /^work answered 403\. Check models\.providers\.work\.key/],
+    [
+      404,
+      '<html>',
+      'missing',
+      /^work answered 404: an HTML page\. Check the name of the model.*work\.url/,
+    ],
+    [
+      429,
+      json({ message: 'Slow down.' }),
+      'busy',
+      /^work answered 429: Slow down\. It is overloaded/,
+    ],
+    [
+      429,
+      quota,
+      'refused',
+      /^work answered 429: You exceeded your quota\. Check the request and the account/,
+    ],
+    [503, 'busy', 'busy', /^work answered 503: busy\. /],
+    [
+      500,
+      '',
+      'unreachable',
+      /^work answered 500\. Try again later, and check models\.providers\.work\.url/,
+    ],
+    [400, long, 'too_long', /Shorten the conversation/],
+    [400, llama, 'too_long', /exceeds the available context size/],
+    [400, json({ message: 'x'.repeat(1_000) }), 'refused', /x{300}\.\.\./],
+    [422, '[{"error":{"message":"of a list"}}]', 'refused', /of a list/],
+  ] as const)('$0 is $2: $3', async ([status, raw, kind, words]) => {
+    const { kind: found, message } = await failing({ status, raw });
+    assert.equal(found, kind, message);
+    assert.match(message, words);
+    assert.ok(!message.includes(key));
+  });
+
+  test('says when to come back', async () => {
+    const { retryAfterMs } = await failing({
+      status: 429,
+      raw: '',
+      headers: { 'retry-after': '7' },
+    });
+    assert.equal(retryAfterMs, 7_000);
+  });
+
+  const text = JSON.stringify({ choices: [{ delta: { content: 'Hel' } }] });
+  test.for([
+    [
+      { events: [text, json({ message: 'overloaded', code: 503 })] },
+      'busy',
+      /stopped with an error: overloaded/,
+    ],
+    [{ events: [text, json({ message: 'crashed', code: 500 })] }, 'unreachable', /crashed/],
+    [{ events: [text] }, 'cut', /ended before it was complete/],
+    [{ events: [text], isReset: true }, 'cut', /was lost in the middle/],
+    [{ events: ['nothing'] }, 'malformed', /not a JSON object.*work\.url is the base/],
+    [{ events: [`"${'x'.repeat(1_100_000)}"`] }, 'malformed', /too long/],
+    [{ status: 200, raw: 'hello' }, 'malformed', /not a JSON object/],
+    [{ text: '' }, 'empty', /gave an empty answer/],
+    [{ text: '', finishReason: 'content_filter' }, 'refused', /content filter/],
+    [{ text: '<think>hm</think>' }, 'thinking_only', /thoughts only/],
+    [{ toolCalls: [{ id: 'a', name: '', arguments: [] }] }, 'malformed', /without naming it/],
+    [
+      { status: 302, raw: '', headers: { location: 'http://127.0.0.1:1/' } },
+      'unreachable',
+      /redirect/,
+    ],
+  ] as const)('in an answer: $1, $2', async ([reply, kind, words]) => {
+    const failure = await failing(reply);
+    assert.equal(failure.kind, kind, failure.message);
+    assert.match(failure.message, words);
+  });
+
+  test('names the setting if nobody answers', async () => {
+    using work = at(`http://127.0.0.1:${await freePort()}/v1`);
+    const { kind, message } = await failureOf(work.chat());
+    assert.equal(kind, 'unreachable');
+    assert.match(
+      message,
+      /^work did not answer: .*ECONNREFUSED.*Check models\.providers\.work\.url$/,
+    );
+    for (const _ of [1, 2]) await failureOf(work.chat());
+    const open = await failureOf(work.chat());
+    assert.equal(open.kind, 'breaker_open');
+    assert.ok((open.retryAfterMs ?? 0) > 29_000);
+  });
+
+  test('is told without a request if the key cannot be read', async () => {
+    await using endpoint = await startOpenAi(() => 'fine');
+    using work = at(endpoint.url, { keyFault: 'secret WORK_KEY is not set' });
+    const { kind, message } = await failureOf(work.chat());
+    assert.deepEqual(
+      [kind, message],
+      ['unauthorized', 'models.providers.work.key: secret WORK_KEY is not set'],
+    );
+    assert.equal(endpoint.received().length, 0);
+  });
+});
+
+test('a chat that is cancelled ends at once, and the endpoint hears of it', async () => {
+  await using endpoint = await startOpenAi(() => new Promise(() => {}));
+  using work = at(endpoint.url);
+  const gone = new AbortController();
+  const failed = kindOf(work.chat({}, gone.signal));
+  await until(() => endpoint.received().length === 1, 'the request');
+  gone.abort();
+  assert.equal(await failed, 'cancelled');
+  await until(() => endpoint.received()[0]?.isAbandoned === true, 'the end of the request');
+});
+
+test('a silent endpoint is given up after its time', async () => {
+  const clock = createManualClock();
+  await using endpoint = await startOpenAi(() => new Promise(() => {}));
+  using work = at(endpoint.url, { clock });
+  const silent = failureOf(work.chat({ silentMs: 5_000 }));
+  await until(() => endpoint.received().length === 1, 'the request');
+  clock.advance(5_000);
+  assert.equal((await silent).message, 'work/gpt-x was silent for 5 s');
+  const late = failureOf(work.chat({ silentMs: 60_000 }));
+  await until(() => endpoint.received().length === 2, 'the request');
+  clock.advance(30_000);
+  assert.equal((await late).message, 'work/gpt-x was not done within 30 s');
+});
+
+test('calls of a model wait for those that are under way', async () => {
+  const gate = Promise.withResolvers<string>();
+  await using endpoint = await startOpenAi(() => gate.promise);
+  using work = at(endpoint.url, { parallel: 2 });
+  const all = [1, 2, 3].map(() => work.chat());
+  await until(() => endpoint.received().length === 2, 'two requests');
+  gate.resolve('fine');
+  await Promise.all(all);
+  assert.equal(endpoint.received().length, 3);
+  assert.equal(work.counts.all()[0]?.waits.count, 3);
+});
