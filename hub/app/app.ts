@@ -118,7 +118,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   const access = createAccessSource(source);
   const limits = await wireLimits(settings, { ...system, source });
   const router = createRouter(
-    { naming: () => source.current.naming, hubVersion: version },
+    { naming: () => source.current.naming, hubVersion: version, sampling: models.sampling },
     {
       ...system,
       servers: all,

@@ -40,6 +40,8 @@ const effects: Readonly<Record<keyof Omit<ServerConfig, 'name'>, Effect>> = {
   instance: 'replace',
   // The era is negotiated in the handshake.
   era: 'replace',
+  // Instances of sessions are told in the handshake.
+  sampling: 'replace',
   launch: 'replace',
   secretEnv: 'replace',
 };

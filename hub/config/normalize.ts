@@ -97,6 +97,7 @@ export async function normalizeServer(draft: EntryDraft) {
       instanceIdleMs: entry.instance_idle * 1000,
       launch,
       ...(tools && { tools }),
+      ...(entry.sampling === 'hub' && { sampling: entry.sampling }),
     }
   );
 }

@@ -204,6 +204,7 @@ export const serverSchema = describeKeys(
     max_instances: z.int().min(1).max(200).default(instanceDefaults.maxInstances),
     instance_idle: seconds.default(instanceDefaults.idleSeconds),
     era: z.enum(['auto', 'legacy', 'modern']).default('auto'),
+    sampling: z.enum(['client', 'hub']).default('client'),
   }),
   {
     description: 'What the server is for.',
@@ -266,6 +267,8 @@ export const serverSchema = describeKeys(
     instance_idle:
       'With "instance": "session": seconds without a call after which an instance is stopped.',
     era: 'MCP revisions that the hub speaks with the server. "legacy": up to 2025-11-25, with a session. "modern": from 2026-07-28, without a session. "auto": the newest that the server supports, detected once. With "url" or "instance": "session", a server that supports both eras uses the era of its client.',
+    sampling:
+      'Who answers when the server asks for a completion of a model (sampling). "client": the client, if it can. "hub": a model of the hub where the client cannot; see "models".',
   },
 ).meta({ id: 'server' });
 

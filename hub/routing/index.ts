@@ -12,3 +12,4 @@ export {
 } from './session.ts';
 export type { LimitNeeds, LimitRules } from './steps/limits.ts';
 export type { ImprovedPrompt, NamedByRules, PromptSource, PromptStep } from './steps/improve.ts';
+export type { SamplingAnswerer } from './events/hub-sampling.ts';

@@ -17,6 +17,7 @@ import { named } from './client-identity.ts';
 import { createClientInstances } from './client-instances.ts';
 import { announceAccessChanges } from './events/access-changes.ts';
 import { createClientRequests } from './events/client-requests.ts';
+import { type SamplingAnswerer, createHubSampling } from './events/hub-sampling.ts';
 import { createLogLevels } from './events/log-levels.ts';
 import { createFromClients, createFromServers } from './events/messages.ts';
 import { createUrlElicitations } from './events/ownership.ts';
@@ -51,7 +52,12 @@ export type OpenOptions = Pick<SessionOptions, 'isConnected' | 'over' | 'clientR
   readonly earlier?: EarlierSession | undefined;
 };
 
-export type RouterOptions = { readonly naming: () => Naming; readonly hubVersion: string };
+export type RouterOptions = {
+  readonly naming: () => Naming;
+  readonly hubVersion: string;
+  /** Answers for clients that cannot sample. Absent: nobody does. */
+  readonly sampling?: SamplingAnswerer;
+};
 
 export type RouterNeeds = {
   readonly servers: Servers;
@@ -71,7 +77,8 @@ export type RouterNeeds = {
 };
 
 /** Creates the router, which holds every open session and sends each the messages that concern it. */
-export function createRouter({ naming, hubVersion }: RouterOptions, needs: RouterNeeds) {
+export function createRouter(options: RouterOptions, needs: RouterNeeds) {
+  const { naming, hubVersion, sampling } = options;
   const { servers, log, clock } = needs;
   const open = createSlotMap<SessionState>();
   const sessions = () => open.entries().map(([, session]) => session);
@@ -89,6 +96,7 @@ export function createRouter({ naming, hubVersion }: RouterOptions, needs: Route
   const access = createAccess({ source, clients, servers, tasks, naming });
   const urlElicitations = createUrlElicitations();
   const clientRequests = createClientRequests({ clock, tasks, urlElicitations });
+  const hubSampling = createHubSampling(sampling, log);
   const streams = createSubscriptionStreams({
     tasks,
     baseOf: clients.baseOf,
@@ -117,6 +125,7 @@ export function createRouter({ naming, hubVersion }: RouterOptions, needs: Route
     clock,
     log,
     clientRequests,
+    hubSampling,
     urlElicitations,
     tasks,
     streams,
@@ -151,11 +160,12 @@ export function createRouter({ naming, hubVersion }: RouterOptions, needs: Route
     fromServers: createFromServers({
       sessions,
       baseOf: clients.baseOf,
-      asking: [clientRequests, suspendedCalls],
+      asking: { hub: hubSampling, clients: [clientRequests, suspendedCalls] },
       ...parts,
     }),
     gone(server) {
       clientRequests.sourceGone(server);
+      hubSampling.sourceGone(server);
       tasks.instanceGone(server);
       urlElicitations.sourceGone(server);
     },

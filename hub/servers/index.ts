@@ -41,6 +41,7 @@ export {
 } from './plan.ts';
 export { failOnClose } from './lifecycle/instance-pool.ts';
 export { successorVariant } from './lifecycle/next.ts';
+export { withSampling } from './handshake/with-sampling.ts';
 export { graceMs, startServer } from './handshake/start.ts';
 export type { Interest, Running, Server, ServerNeeds, ServerStatus } from './server-types.ts';
 export { type Applied, type Servers, createServers } from './servers.ts';

@@ -32,7 +32,11 @@ export type ServerRequest = {
 };
 
 /** A request with the identity of its server. All requests of one server have the same `source`. */
-export type ForwardedRequest = ServerRequest & { readonly source: object };
+export type ForwardedRequest = ServerRequest & {
+  readonly source: object;
+  /** Answers in place of a client that cannot. Never rejects. Absent: the hub may not answer it. */
+  readonly answerByHub?: ((signal: AbortSignal) => Promise<void>) | undefined;
+};
 
 /** Receives the messages about a request while the request is pending. */
 export interface ResponseStream {

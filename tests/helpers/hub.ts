@@ -12,6 +12,7 @@ import {
   type LimitNeeds,
   type Observer,
   type PromptSource,
+  type SamplingAnswerer,
   createRouter,
 } from '#routing';
 import { policyNameOf } from '#policy';
@@ -65,6 +66,8 @@ export type HubOptions = {
   readonly installs?: HttpNeeds['installs'];
   /** Absent: the hub improves no prompts. */
   readonly prompts?: PromptSource;
+  /** Answers for clients that cannot sample. Absent: nobody does. */
+  readonly sampling?: SamplingAnswerer;
   /** Absent: there are no management tools. */
   readonly management?: Management;
   /** What answers below `/ollama`. Absent: there is no such path. */
@@ -231,7 +234,7 @@ export async function startHub(
     servers: () => all.all.map(({ config }) => config.name),
   });
   const router = createRouter(
-    { naming: () => naming, hubVersion },
+    { naming: () => naming, hubVersion, ...(options.sampling && { sampling: options.sampling }) },
     {
       servers: all,
       log,

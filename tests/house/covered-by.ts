@@ -31,6 +31,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'runtimes/docker/egress/egress',
     'runtimes/docker/egress/forwarder',
   ],
+  'system/hub-sampling': ['routing/bridge/hub-inputs', 'servers/handshake/with-sampling'],
   'routing/access': [
     'routing/access-source',
     'routing/item-decisions',

@@ -15,7 +15,8 @@ import { turnKeyOf } from '../client-identity.ts';
 import { setWork, throwIfCancelled } from '../session.ts';
 import { withTrace } from '../trace.ts';
 import type { SuspendedCalls } from './input-required.ts';
-import { type SendNeeds, send } from './send.ts';
+import { type HubInputsNeeds, withHubInputs } from './hub-inputs.ts';
+import { send } from './send.ts';
 import { type ToModernNeeds, toModern } from './to-modern.ts';
 
 type Instances = Pick<ClientInstances, 'instanceFor'>;
@@ -65,14 +66,17 @@ export const createResumeStep =
  * bytes are forwarded unchanged except for the id, the progress token and the edits.
  */
 export function createBridge(
-  needs: { readonly clients: Instances } & SendNeeds &
+  needs: { readonly clients: Instances } & HubInputsNeeds &
     ToModernNeeds & { readonly suspendedCalls: SuspendedCalls },
 ): Answerer {
   function sendTo(resolved: ResolvedCall, server: Server, running: Running): Promise<Reply> {
     const { serverInfo } = running;
     const { call, edits } = resolved;
     if (running.speaksBothEras || isStateless(serverInfo) === isStateless(call))
-      return send(resolved, withTrace(call, edits), server, running, needs);
+      return isStateless(call)
+        ? (withHubInputs(resolved, server, running, needs) ??
+            send(resolved, withTrace(call, edits), server, running, needs))
+        : send(resolved, withTrace(call, edits), server, running, needs);
     return isStateless(serverInfo)
       ? toModern(resolved, server, running, needs)
       : needs.suspendedCalls.call(resolved, server, running);

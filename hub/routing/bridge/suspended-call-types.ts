@@ -2,7 +2,7 @@ import type { Clock } from '#core';
 import type { Span } from '#jsonrpc';
 import type { LogLevel } from '#mcp';
 import type { Server } from '#servers';
-import type { ServerRequest } from '#upstream';
+import type { ForwardedRequest } from '#upstream';
 import type { Call, ServerReply } from '../call.ts';
 import type { RequestStates } from './request-state.ts';
 
@@ -18,7 +18,7 @@ export interface SuspendedCall {
   /** True while a question of the server is open. */
   readonly hasOpenRequest: boolean;
   /** Asks the client the server's question, as soon as the client can be asked. */
-  take(serverRequest: ServerRequest): void;
+  take(serverRequest: ForwardedRequest): void;
   /** The answer to the first request of the call. */
   readonly first: Promise<ServerReply>;
   /** Continues with the client's answers, by key. Throws HUB_STATE_INVALID for any round but the last. */

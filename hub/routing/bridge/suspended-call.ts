@@ -1,15 +1,7 @@
 import { HubError, isObject } from '#core';
-import {
-  encodeResult,
-  errorAnswer,
-  membersOf,
-  rawText,
-  readAnswer,
-  rpcCodes,
-  valueOf,
-} from '#jsonrpc';
+import { encodeResult, membersOf, rawText, readAnswer, rpcCodes, valueOf } from '#jsonrpc';
 import type { Running, Server } from '#servers';
-import type { Caller, Owner, ResponseStream, ServerRequest } from '#upstream';
+import type { Caller, ForwardedRequest, Owner, ResponseStream } from '#upstream';
 import { type Call, type ResolvedCall, type ServerReply, FailedCall } from '../call.ts';
 import { callNeeds, lacking, refusedCapability } from '../events/client-requests.ts';
 import { pagesWanted } from '../events/ownership.ts';
@@ -19,6 +11,7 @@ import { carrierOf } from './carrier.ts';
 import { invalid } from './request-state.ts';
 import { clientMetadata, toModernResult, withoutClientMetadata } from './results.ts';
 import { outcomeOf } from './send.ts';
+import { idOf, refuse } from './server-question.ts';
 import type {
   SuspendedCall,
   SuspendedCallNeeds,
@@ -63,16 +56,20 @@ export function createSuspendedCall(
   let isAnswered = false;
   let expiry: Disposable | undefined;
   /** The server's open questions, by the key that the client sees. */
-  const wanted = new Map<string, ServerRequest>();
+  const wanted = new Map<string, ForwardedRequest>();
+  /** Questions that the hub is answering, until the call is over. */
+  let answering = 0;
+  const ended = new AbortController();
   /** The capability that the client lacked for a question of the server. */
   let lacked: string | undefined;
 
-  function take(serverRequest: ServerRequest): void {
-    const { request } = serverRequest;
+  function take(serverRequest: ForwardedRequest): void {
+    const { request, answerByHub } = serverRequest;
     const refused = options.mayAsk
       ? refusedCapability(options.capabilities, request)
       : `input_required in the answer to ${method}`;
     if (refused !== undefined) {
+      if (answerByHub) return byHub(answerByHub);
       if (options.mayAsk) lacked = refused;
       return refuse(serverRequest, lacking(request.method, refused));
     }
@@ -83,6 +80,11 @@ export function createSuspendedCall(
       flushing = false;
       if (!away && wanted.size > 0) askClient();
     });
+  }
+
+  function byHub(answer: (signal: AbortSignal) => Promise<void>): void {
+    answering++;
+    void answer(ended.signal).then(() => answering--);
   }
 
   const owner: Owner = {
@@ -172,6 +174,7 @@ export function createSuspendedCall(
 
   function giveUp(reason: string): void {
     expiry?.[Symbol.dispose]();
+    ended.abort(new HubError('HUB_CALL_CANCELLED', reason));
     needs.forget(suspended);
     refuseWanted(invalid(`was not used: ${reason}`));
     relayed.cancel(reason);
@@ -239,7 +242,7 @@ export function createSuspendedCall(
       return away;
     },
     get hasOpenRequest() {
-      return wanted.size > 0;
+      return wanted.size > 0 || answering > 0;
     },
     take,
     first: turn.promise.then(reply),
@@ -286,11 +289,6 @@ export function createSuspendedCall(
   );
   return suspended;
 }
-
-const idOf = ({ request }: ServerRequest) => rawText(request.bytes, request.id);
-
-const refuse = (serverRequest: ServerRequest, error: unknown): void =>
-  serverRequest.answer(errorAnswer(idOf(serverRequest), error));
 
 function newTurn(): PromiseWithResolvers<Outcome> {
   const turn = Promise.withResolvers<Outcome>();

@@ -12,7 +12,7 @@ import {
   stringAt,
 } from '#jsonrpc';
 import { metaKeys, modernVersion } from '#mcp';
-import type { Running, Server } from '#servers';
+import { type Running, type Server, withSampling } from '#servers';
 import {
   type Call,
   type ResolvedCall,
@@ -28,6 +28,7 @@ import {
   lacking,
   refusedCapability,
 } from '../events/client-requests.ts';
+import type { HubSampling } from '../events/hub-sampling.ts';
 import { setWork, throwIfCancelled } from '../session.ts';
 import { traceMembers } from '../trace.ts';
 import { asLegacy, notFoundAsBefore } from './results.ts';
@@ -41,6 +42,7 @@ const maxInputs = 32;
 
 export type ToModernNeeds = SendNeeds & {
   readonly clientRequests: ClientRequests;
+  readonly hubSampling: Pick<HubSampling, 'answers' | 'answerInput'>;
   readonly clock: Pick<Clock, 'after'>;
 };
 
@@ -60,7 +62,7 @@ export async function toModern(
   let pauses = 0;
   let serverMs = 0;
   for (let round = 0; round < maxRounds; round++) {
-    const all = [...edits, ...metaEdits(request, params, meta, metadataOf(call), more)];
+    const all = [...edits, ...metaEdits(request, params, meta, metadataOf(call, server), more)];
     const reply = await send(resolved, all, server, running, needs).catch(addTime(serverMs));
     serverMs += reply.serverMs;
     const { bytes, outcome } = reply;
@@ -77,7 +79,7 @@ export async function toModern(
       const state = result?.get('requestState');
       const requestState = state && { requestState: rawText(bytes, state) };
       if (wanted.length > 0) {
-        const inputResponses = await askAll(call, answer, wanted, server, needs.clientRequests);
+        const inputResponses = await askAll(call, answer, wanted, server, needs);
         more = { inputResponses, ...requestState };
       } else if (requestState) {
         await pauseFor(call, ++pauses, needs.clock);
@@ -115,24 +117,27 @@ const pauseFor = (call: Call, times: number, clock: ToModernNeeds['clock']): Pro
   });
 
 /** The metadata that MCP 2026-07-28 requires in each request, from what the client sent at `initialize`. */
-function metadataOf(call: Call): MemberTexts {
+function metadataOf(call: Call, server: Server): MemberTexts {
   const { client, logLevel } = call.session;
   return {
     [metaKeys.protocolVersion]: JSON.stringify(modernVersion),
-    [metaKeys.clientCapabilities]: client?.capabilities ?? '{}',
+    [metaKeys.clientCapabilities]: withSampling(client?.capabilities ?? '{}', server.config),
     ...(client && { [metaKeys.clientInfo]: client.clientInfo }),
     ...(logLevel !== undefined && { [metaKeys.logLevel]: JSON.stringify(logLevel) }),
     ...traceMembers(call),
   };
 }
 
-/** Asks the client for all inputs that the server requires. Returns the answers as JSON text. */
+/**
+ * Asks the client for all inputs that the server requires, and the hub for completions where the client cannot sample.
+ * Returns the answers as JSON text.
+ */
 async function askAll(
   call: Call,
   { bytes }: Answer,
   members: readonly (readonly [string, Span])[],
   server: Server,
-  clientRequests: ClientRequests,
+  { clientRequests, hubSampling }: Pick<ToModernNeeds, 'clientRequests' | 'hubSampling'>,
 ): Promise<string> {
   const { session, responseStream } = call;
   throwIfCancelled(call);
@@ -148,29 +153,39 @@ async function askAll(
     if (isServerMethod(method))
       throw unfit(server, `asks a client for ${JSON.stringify(method)}, which only servers answer`);
     const refused = refusedCapability(capabilitiesOf(session), { bytes, method, params });
-    if (refused !== undefined) throw lacking(method, refused);
-    return { key, method, params: params && paramsFor(method, bytes, params) };
+    const isByHub = refused !== undefined && hubSampling.answers(server, method);
+    if (refused !== undefined && !isByHub) throw lacking(method, refused);
+    return { key, method, isByHub, params: params && paramsFor(method, bytes, params) };
   });
-  const asking = wanted.map(({ key, method, params }) => ({
-    key,
-    method,
-    ...clientRequests.sendToClient(session, method, params, responseStream),
-  }));
+  const ended = new AbortController();
+  const asking = wanted.flatMap(({ key, method, params, isByHub }) =>
+    isByHub
+      ? []
+      : { key, method, ...clientRequests.sendToClient(session, method, params, responseStream) },
+  );
   const questions = {
     cancel(reason: string | undefined) {
+      ended.abort();
       for (const one of asking) one.cancel(reason ?? 'the call was cancelled');
     },
   };
   setWork(call.cancellation, questions);
   try {
-    const answers = await Promise.all(
-      asking.map(async ({ key, method, answer }) => {
+    const answers = await Promise.all([
+      ...asking.map(async ({ key, method, answer }) => {
         const { failed, payload, bytes: from } = await answer;
         const text = rawText(from, payload);
         if (failed) throw refusedByClient(method, text);
         return `${JSON.stringify(key)}:${text}`;
       }),
-    );
+      ...wanted.flatMap(({ key, params, isByHub }) =>
+        isByHub
+          ? hubSampling
+              .answerInput(server, params, ended.signal)
+              .then(text => `${JSON.stringify(key)}:${text}`)
+          : [],
+      ),
+    ]);
     return `{${answers.join(',')}}`;
   } catch (error) {
     questions.cancel('another question was refused');

@@ -87,6 +87,16 @@ export function createClientRequests(needs: {
       );
   }
 
+  /** Has the hub answer in place of the client, whose calls do not time out meanwhile. */
+  function byHub(session: SessionState, answer: (signal: AbortSignal) => Promise<void>): void {
+    const id = `hub ${++lastId}`;
+    const ended = new AbortController();
+    session.clientRequests.set(id, {
+      giveUp: reason => ended.abort(new HubError('HUB_CALL_CANCELLED', reason)),
+    });
+    void answer(ended.signal).then(() => session.clientRequests.delete(id));
+  }
+
   return {
     /** Forwards a server's request. The server always gets an answer. */
     forward(
@@ -100,7 +110,11 @@ export function createClientRequests(needs: {
       const fail = (error: unknown) => answer(errorAnswer(serverId, error));
       try {
         const refused = refusedCapability(capabilitiesOf(session), request);
-        if (refused !== undefined) throw lacking(request.method, refused);
+        if (refused !== undefined) {
+          checkRoom(session);
+          if (forwarded.answerByHub) return byHub(session, forwarded.answerByHub);
+          throw lacking(request.method, refused);
+        }
         // A client and the server that it chose may have agreed on a method that no revision defines.
         if (session.endpoint === 'all' && !isClientMethod(request.method))
           throw methodNotFound(`${JSON.stringify(request.method)} is no method of clients`);

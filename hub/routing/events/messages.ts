@@ -17,6 +17,7 @@ import type { ClientInstances } from '../client-instances.ts';
 import { type SessionState, cancelCall } from '../session.ts';
 import { type Tasks, notificationInTask, relatedTaskIn, requestInTask } from '../tasks/tasks.ts';
 import { type ClientRequests, isClientMethod, isServerMethod } from './client-requests.ts';
+import type { HubSampling } from './hub-sampling.ts';
 import type { LogLevels } from './log-levels.ts';
 import type { UrlElicitations } from './ownership.ts';
 import type { SubscriptionStreams } from './subscription-streams.ts';
@@ -26,8 +27,11 @@ export type FromServersNeeds = {
   readonly sessions: () => readonly SessionState[];
   /** Whether a principal may use anything of a server. */
   readonly access: Pick<Access, 'mayUseAny'>;
-  /** The open requests of servers to clients. */
-  readonly asking: readonly Pick<ClientRequests | SuspendedCalls, 'withdrawn'>[];
+  /** The open requests of servers to clients, and those that the hub answers. */
+  readonly asking: {
+    readonly clients: readonly Pick<ClientRequests | SuspendedCalls, 'withdrawn'>[];
+    readonly hub: Pick<HubSampling, 'answers' | 'answerRequest' | 'withdrawn'>;
+  };
   readonly urlElicitations: UrlElicitations;
   readonly tasks: Tasks;
   readonly levels: Pick<LogLevels, 'defaultLevel'>;
@@ -159,7 +163,9 @@ export function createFromServers(needs: FromServersNeeds) {
         serverRequest.answer(errorAnswer(rawText(request.bytes, request.id), methodNotFound(what)));
         return;
       }
-      const isGuess = !session && server.config.instance === 'shared' && typeof about !== 'object';
+      const isForHub = needs.asking.hub.answers(server, request.method);
+      const isGuess =
+        !isForHub && !session && server.config.instance === 'shared' && typeof about !== 'object';
       if (isGuess && isClientMethod(request.method))
         server.advise(
           'it sends requests to clients: with "instance": "session" each client has a server of its own, and none is asked for another',
@@ -173,12 +179,16 @@ export function createFromServers(needs: FromServersNeeds) {
         ofTask && !session && !owner
           ? 'none'
           : recipientOf(server, ofTask ? undefined : about, owner, session);
-      if (typeof found === 'string') refuse(server, serverRequest, found);
-      else
+      const answerByHub = isForHub
+        ? (signal?: AbortSignal) => needs.asking.hub.answerRequest(server, serverRequest, signal)
+        : undefined;
+      if (typeof found !== 'string')
         found.owner.serverRequest(
-          { ...requestInTask(serverRequest, task), source: server },
+          { ...requestInTask(serverRequest, task), source: server, answerByHub },
           found.responseStream,
         );
+      else if (answerByHub) void answerByHub();
+      else refuse(server, serverRequest, found);
     },
     /** Handles a notification of a server, other than progress and list changes. */
     notification(
@@ -191,7 +201,8 @@ export function createFromServers(needs: FromServersNeeds) {
           updated(server, notification);
           return;
         case 'notifications/cancelled':
-          for (const one of needs.asking) one.withdrawn(server, notification);
+          for (const one of [...needs.asking.clients, needs.asking.hub])
+            one.withdrawn(server, notification);
           return;
         case 'notifications/elicitation/complete':
           completed(server, notification);

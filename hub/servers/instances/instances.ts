@@ -1,5 +1,6 @@
 import { type Clock, HubError, createEmitter } from '#core';
 import type { ClientOfSession } from '../handshake/handshake.ts';
+import { withSampling } from '../handshake/with-sampling.ts';
 import { refusalOf } from '../lifecycle/refusal.ts';
 import type { Own, Server } from '../server-types.ts';
 
@@ -178,7 +179,11 @@ export function createInstances({ clock, create }: InstancesNeeds) {
           { data: { server: base.config.name, retryable: true } },
         );
       // Only the legacy era has sessions with a client.
-      const own = { client, era: client ? 'legacy' : 'modern', isShared: false } as const;
+      const told = client && {
+        ...client,
+        capabilities: withSampling(client.capabilities, base.config),
+      };
+      const own = { client: told, era: told ? 'legacy' : 'modern', isShared: false } as const;
       return use(known ?? open(base, session, own));
     },
     /** The instance shared by all clients of 2025-11-25 and older, for whom `holder` stands. Throws as `of` does. */

@@ -45,10 +45,13 @@ function scene(instance: 'shared' | 'session' = 'shared') {
     ...all,
     sessions: () => all.sessions,
     access: { mayUseAny: () => true },
-    asking: [
-      { withdrawn: () => void withdrawn.push('of a session') },
-      { withdrawn: () => void withdrawn.push('of a call') },
-    ],
+    asking: {
+      clients: [
+        { withdrawn: () => void withdrawn.push('of a session') },
+        { withdrawn: () => void withdrawn.push('of a call') },
+      ],
+      hub: { answers: () => false, answerRequest: async () => {}, withdrawn() {} },
+    },
     urlElicitations,
     levels: { defaultLevel: () => undefined },
     baseOf: one => one,

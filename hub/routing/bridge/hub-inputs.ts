@@ -1,0 +1,108 @@
+import { membersOf, rawText, readAnswer, stringAt } from '#jsonrpc';
+import { metaKeys } from '#mcp';
+import { type Running, type Server, withSampling } from '#servers';
+import {
+  type Call,
+  type ResolvedCall,
+  type ServerReply,
+  FailedCall,
+  metaEdits,
+  whileCancellable,
+} from '../call.ts';
+import type { HubSampling } from '../events/hub-sampling.ts';
+import { throwIfCancelled } from '../session.ts';
+import { traceMembers } from '../trace.ts';
+import { type SendNeeds, send } from './send.ts';
+
+/** Maximum number of times that a server may ask for a completion before it returns a result. */
+const maxRounds = 20;
+/** Maximum number of completions in one request of a server. */
+const maxInputs = 32;
+const sampling = 'sampling/createMessage';
+
+export type HubInputsNeeds = SendNeeds & {
+  readonly hubSampling: Pick<HubSampling, 'answers' | 'answerInput'>;
+};
+
+/**
+ * Sends a request of a stateless client, which cannot sample, to a stateless server with `"sampling": "hub"`. The server
+ * is told that it may ask for completions. The hub sends those, and the client gets the result, or what else the server
+ * asks of it. Returns undefined if the call does not need the hub.
+ */
+export function withHubInputs(
+  resolved: ResolvedCall,
+  server: Server,
+  running: Running,
+  needs: HubInputsNeeds,
+): Promise<ServerReply> | undefined {
+  const { call } = resolved;
+  if (!needs.hubSampling.answers(server, sampling)) return undefined;
+  const span = call.meta?.get(metaKeys.clientCapabilities);
+  const own = span ? rawText(call.request.bytes, span) : '{}';
+  const told = withSampling(own, server.config);
+  return told === own ? undefined : converse(resolved, told, server, running, needs);
+}
+
+async function converse(
+  resolved: ResolvedCall,
+  capabilities: string,
+  server: Server,
+  running: Running,
+  needs: HubInputsNeeds,
+): Promise<ServerReply> {
+  const { call, edits } = resolved;
+  const { request, params, meta } = call;
+  const members = { [metaKeys.clientCapabilities]: capabilities, ...traceMembers(call) };
+  let more: { readonly [name: string]: string } | undefined;
+  let serverMs = 0;
+  for (let round = 0; ; round++) {
+    const all = [...edits, ...metaEdits(request, params, meta, members, more)];
+    const reply = await send(resolved, all, server, running, needs);
+    serverMs += reply.serverMs;
+    const { bytes } = reply;
+    const { failed, payload } = readAnswer(bytes);
+    const result = failed ? undefined : membersOf(bytes, payload);
+    const wanted = samplingIn(bytes, result);
+    // Whatever else the server asks for is the client's.
+    if (wanted.length === 0 || round >= maxRounds) return { ...reply, serverMs };
+    try {
+      const inputResponses = await answerAll(call, wanted, server, needs);
+      const state = result?.get('requestState');
+      more = { inputResponses, ...(state && { requestState: rawText(bytes, state) }) };
+    } catch (error) {
+      throw new FailedCall(error, serverMs);
+    }
+  }
+}
+
+/** The completions that a result asks for: their keys and params. */
+function samplingIn(bytes: Buffer, result: ReturnType<typeof membersOf>) {
+  if (stringAt(bytes, result?.get('resultType')) !== 'input_required') return [];
+  const all = [...(membersOf(bytes, result?.get('inputRequests')) ?? [])];
+  return all.slice(0, maxInputs).flatMap(([key, span]) => {
+    const asked = membersOf(bytes, span);
+    const params = asked?.get('params');
+    return stringAt(bytes, asked?.get('method')) === sampling
+      ? [{ key, params: params && rawText(bytes, params) }]
+      : [];
+  });
+}
+
+/** The answers as JSON text. Those that the server asks of the client come in a later round. */
+async function answerAll(
+  call: Call,
+  wanted: ReturnType<typeof samplingIn>,
+  server: Server,
+  { hubSampling }: HubInputsNeeds,
+): Promise<string> {
+  return await whileCancellable(call, async signal => {
+    const answers = await Promise.all(
+      wanted.map(
+        async ({ key, params }) =>
+          `${JSON.stringify(key)}:${await hubSampling.answerInput(server, params, signal)}`,
+      ),
+    );
+    throwIfCancelled(call);
+    return `{${answers.join(',')}}`;
+  });
+}
