@@ -44,12 +44,16 @@ export function createModelAccess(settings: Settings, needs: Needs) {
   return {
     name: 'models',
     open,
+    /** The models if they are loaded. */
+    opened: () => opening,
     /** Answers requests for sampling of agents and servers. */
     sampling,
     /** The model of requests that name none. */
     get defaultModel() {
       return defaultModel();
     },
+    /** The context of a model in conversations, in tokens; undefined if it is not known. */
+    contextTokens: async (model: string) => (await open()).chats.contextTokens(model),
     /** The names of all models that chat, as far as they are known. Never rejects. */
     names: async (signal: AbortSignal) => await (await open()).chats.names(signal),
     start: async () => {},
@@ -74,9 +78,10 @@ async function openModels(
   const newBreaker = () => stack.use(createBreaker({ ...options, trialMs }, clock));
   // Node loads its fetch when it is first named.
   const system = { clock, log, fetch: (...request: Parameters<typeof fetch>) => fetch(...request) };
+  const counts = room.createModelCounts();
   const models = room.createModels(
     { url: ollama.url, parallel: ollama.parallel },
-    { ...system, breaker: newBreaker() },
+    { ...system, breaker: newBreaker(), others: { counts, queues: () => chats.queues() } },
   );
   const contextSizes = room.createContextSizes({
     ofRules: model => contextSizeOf(model, rules(), ollama.model),
@@ -95,7 +100,7 @@ async function openModels(
       contextSizes,
       newId,
       createBreaker: newBreaker,
-      counts: room.createModelCounts(),
+      counts,
       life: ended.signal,
     },
   );

@@ -20,7 +20,7 @@ import type { EnhancementNeeds, EnhancementOptions, startEnhancement } from './w
 export async function createPrompts(
   options: EnhancementOptions,
   needs: Omit<EnhancementNeeds, 'rules' | 'opened'> &
-    Pick<ReloaderNeeds, 'readText'> & { readonly models: Pick<ModelAccess, 'open'> },
+    Pick<ReloaderNeeds, 'readText'> & { readonly models: Pick<ModelAccess, 'open' | 'opened'> },
 ) {
   const { rulesFile, ollama } = options.settings;
   const { clock, readText } = needs;
@@ -44,7 +44,11 @@ export async function createPrompts(
   return {
     name: 'prompts',
     rules,
-    health: { rules: () => rules.status, loaded: () => opening },
+    health: {
+      rules: () => rules.status,
+      loaded: () => opening,
+      models: () => needs.models.opened(),
+    },
     /** The offered items, and the improvement of prompts within calls. */
     source: createSource(rules, open, ollama.url !== undefined),
     open,

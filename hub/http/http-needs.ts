@@ -42,6 +42,8 @@ export type PromptHealth = {
   readonly rules: () => RulesStatus;
   /** Undefined until its first use. */
   readonly loaded: () => Promise<Prompts> | undefined;
+  /** The models, which agents and servers use as well. Undefined until their first use. */
+  readonly models?: () => Promise<Pick<Prompts, 'models'>> | undefined;
 };
 
 type PromptLoader = {

@@ -33,7 +33,10 @@ export type MetricFamiliesNeeds = {
   readonly hub: Pick<HttpNeeds['hub'], 'version' | 'residentBytes'>;
   /** `loaded` is undefined until the enhancer is used. */
   readonly prompts?: {
-    readonly health?: { readonly loaded: () => Promise<LoadedPrompts> | undefined };
+    readonly health?: {
+      readonly loaded: () => Promise<LoadedPrompts> | undefined;
+      readonly models?: () => Promise<Pick<LoadedPrompts, 'models'>> | undefined;
+    };
   };
   readonly telemetry: { readonly metrics: Pick<Metrics, 'families'> };
   readonly usages: ContainerUsages;
@@ -128,14 +131,15 @@ function counter(name: string, help: string, samples: readonly Sample[]): Metric
   return { name, help, type: 'counter', samples };
 }
 
-/** Metrics of the models and of the prompt caches. Empty until the enhancer is loaded. */
+/** Metrics of the models and of the prompt caches. Empty until they are loaded. */
 async function promptFamilies(
   promptHealth: NonNullable<MetricFamiliesNeeds['prompts']>['health'],
 ): Promise<readonly MetricFamily[]> {
   const prompts = await promptHealth?.loaded()?.catch(() => undefined); // The failed start is logged.
-  if (!prompts) return [];
-  const stats = await prompts.enhancer.stats().catch(() => undefined); // Metrics must not fail with the cache.
-  return [...modelFamilies(prompts.models.metrics()), ...(stats ? cacheFamilies(stats) : [])];
+  const opened = prompts ?? (await promptHealth?.models?.()?.catch(() => undefined)); // As above.
+  if (!opened) return [];
+  const stats = await prompts?.enhancer.stats().catch(() => undefined); // Metrics must not fail with the cache.
+  return [...modelFamilies(opened.models.metrics()), ...(stats ? cacheFamilies(stats) : [])];
 }
 
 function cacheFamilies({ exact, semantic }: CacheCounts): readonly MetricFamily[] {

@@ -13,30 +13,32 @@ export const breakerNumbers: ReadonlyMap<unknown, number> = new Map([
 
 /** Metrics of the models. Their names are bounded: above the bound, the label is empty. */
 export function modelFamilies(metrics: ModelsMetrics): readonly MetricFamily[] {
-  const { models, queues, breaker } = metrics;
+  const { models, queues, breaker, boundsMs } = metrics;
   const named = new Set([...models, ...queues].map(({ model }) => model));
   const queued = (count: 'waiting' | 'active'): readonly Sample[] =>
     [...named].map(model => {
       const queue = queues.find(other => other.model === model);
       return { labels: { model }, value: queue?.[count] ?? 0 };
     });
-  const calls = ({ model, succeeded, failures }: Counts): readonly Sample[] =>
-    Object.entries({ ok: succeeded, ...failures }).map(([outcome, value]) => ({
-      labels: { model, outcome },
-      value,
-    }));
-  const tokens = ({ model, promptTokens, outputTokens }: Counts): readonly Sample[] => [
-    { labels: { model, kind: 'prompt' }, value: promptTokens },
-    { labels: { model, kind: 'output' }, value: outputTokens },
-  ];
-  // A histogram of one bucket: only the number and the sum are known.
+  const calls = ({ model, callers, failures }: Counts): readonly Sample[] => {
+    const ok = callers.reduce((sum, { succeeded }) => sum + succeeded, 0);
+    const outcomes = Object.entries({ ok, ...failures });
+    return outcomes.map(([outcome, value]) => ({ labels: { model, outcome }, value }));
+  };
+  const answers = ({ model, callers }: Counts): readonly Sample[] =>
+    callers.map(({ caller, succeeded }) => ({ labels: { model, caller }, value: succeeded }));
+  const tokens = ({ model, callers }: Counts): readonly Sample[] =>
+    callers.flatMap(({ caller, promptTokens, outputTokens }) => [
+      { labels: { model, kind: 'prompt', caller }, value: promptTokens },
+      { labels: { model, kind: 'output', caller }, value: outputTokens },
+    ]);
   const durations = (durations: 'waits' | 'firstTokens') =>
     models
       .filter(({ [durations]: { count } }) => count > 0)
-      .map(({ model, [durations]: { count, totalMs } }) => ({
+      .map(({ model, [durations]: { buckets, totalMs } }) => ({
         labels: { model },
-        bounds: [],
-        counts: [count],
+        bounds: boundsMs.map(bound => bound / 1000),
+        counts: buckets,
         sum: totalMs / 1000,
       }));
   const state = breakerNumbers.get(breaker);
@@ -48,14 +50,20 @@ export function modelFamilies(metrics: ModelsMetrics): readonly MetricFamily[] {
       samples: models.flatMap(calls),
     },
     {
+      name: 'agenthub_model_answers_total',
+      help: 'Successful calls by model and by who asked: prompts of clients, agents, servers, or the hub.',
+      type: 'counter',
+      samples: models.flatMap(answers),
+    },
+    {
       name: 'agenthub_model_queue_waiting',
-      help: 'Calls that wait in the hub until Ollama can work on them.',
+      help: 'Calls that wait in the hub until the server of the model can work on them.',
       type: 'gauge',
       samples: queued('waiting'),
     },
     {
       name: 'agenthub_model_calls_in_flight',
-      help: 'Calls that Ollama works on.',
+      help: 'Calls that the server of the model works on.',
       type: 'gauge',
       samples: queued('active'),
     },
@@ -73,7 +81,7 @@ export function modelFamilies(metrics: ModelsMetrics): readonly MetricFamily[] {
     },
     {
       name: 'agenthub_model_tokens_total',
-      help: 'Tokens of prompts and of output, as far as Ollama reports them.',
+      help: 'Tokens of prompts and of output by who asked. Estimated in conversations if they are not reported.',
       type: 'counter',
       samples: models.flatMap(tokens),
     },

@@ -59,7 +59,7 @@ export async function complete(
   requireUsable(answer, model);
   const { text, promptTokens, outputTokens } = answer;
   const tookMs = needs.clock.monotonic() - startedMs;
-  needs.counts.succeeded(model, promptTokens, outputTokens);
+  needs.counts.succeeded(model, promptTokens, outputTokens, request.caller);
   return { text, promptTokens, outputTokens, model, digest, tookMs };
 }
 

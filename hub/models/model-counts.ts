@@ -1,22 +1,40 @@
 import type { FailureKind } from './failure.ts';
 
-/** Number and total of some durations in ms, as in a Prometheus summary without quantiles. */
-export type Durations = { readonly count: number; readonly totalMs: number };
+/** Upper bounds of the buckets of durations in ms: waits and first tokens take from milliseconds to minutes. */
+export const durationBoundsMs: readonly number[] = [
+  50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 120_000, 300_000,
+];
+
+/** Some durations. */
+export type Durations = {
+  readonly count: number;
+  readonly totalMs: number;
+  /** Durations in each bucket of `durationBoundsMs`, and above them all. */
+  readonly buckets: readonly number[];
+};
+
+/** Who asks a model: the prompt of a client, an agent, a server, or the hub itself. */
+export type CallerKind = 'prompt' | 'agent' | 'server' | 'hub';
+
+/** Successful calls, and their tokens as far as they are reported. */
+export type CallerCounts = {
+  readonly caller: CallerKind;
+  readonly succeeded: number;
+  readonly promptTokens: number;
+  readonly outputTokens: number;
+};
 
 /** Calls to one model (completions and embeddings) since the hub started. Everything but the queue only grows. */
 export type ModelCounts = {
   /** Name with tag. Empty for all models above the bound of names. */
   readonly model: string;
-  readonly succeeded: number;
   /** Failed calls by kind. A call without a turn in the queue fails as `queue`, one that was given up as `cancelled`. */
   readonly failures: { readonly [kind in FailureKind]?: number };
   /** Waits in the queue of the hub, also those that ended without a turn. */
   readonly waits: Durations;
   /** Times from the turn in the queue to the first token of a completion. */
   readonly firstTokens: Durations;
-  /** Tokens as far as Ollama reports them. */
-  readonly promptTokens: number;
-  readonly outputTokens: number;
+  readonly callers: readonly CallerCounts[];
 };
 
 /** Bound for models with counts of their own: names come from the rules, which may change often. */
@@ -38,8 +56,14 @@ export function createModelCounts() {
   return {
     waited: (model: string, tookMs: number) => add(countsOf(model).waits, tookMs),
     firstToken: (model: string, tookMs: number) => add(countsOf(model).firstTokens, tookMs),
-    succeeded(model: string, promptTokens = 0, outputTokens = 0): void {
-      const counts = countsOf(model);
+    /** A caller that is undefined is the hub. */
+    succeeded(
+      model: string,
+      promptTokens = 0,
+      outputTokens = 0,
+      caller?: { readonly kind?: CallerKind },
+    ): void {
+      const counts = callerIn(countsOf(model).callers, caller ? (caller.kind ?? 'prompt') : 'hub');
       counts.succeeded++;
       counts.promptTokens += promptTokens;
       counts.outputTokens += outputTokens;
@@ -54,14 +78,31 @@ export function createModelCounts() {
 
 function newCounts(model: string) {
   const failures: { [kind in FailureKind]?: number } = {};
-  const [waits, firstTokens] = [
-    { count: 0, totalMs: 0 },
-    { count: 0, totalMs: 0 },
-  ];
-  return { model, succeeded: 0, failures, waits, firstTokens, promptTokens: 0, outputTokens: 0 };
+  const callers: ReturnType<typeof callerIn>[] = [];
+  return { model, failures, waits: newDurations(), firstTokens: newDurations(), callers };
 }
 
-function add(durations: { count: number; totalMs: number }, tookMs: number): void {
+const newDurations = () => ({
+  count: 0,
+  totalMs: 0,
+  buckets: Array.from({ length: durationBoundsMs.length + 1 }, () => 0),
+});
+
+function callerIn(
+  callers: { caller: CallerKind; succeeded: number; promptTokens: number; outputTokens: number }[],
+  caller: CallerKind,
+) {
+  const known = callers.find(one => one.caller === caller);
+  if (known) return known;
+  const counts = { caller, succeeded: 0, promptTokens: 0, outputTokens: 0 };
+  callers.push(counts);
+  return counts;
+}
+
+function add(durations: ReturnType<typeof newDurations>, tookMs: number): void {
   durations.count++;
   durations.totalMs += tookMs;
+  const found = durationBoundsMs.findIndex(bound => tookMs <= bound);
+  const bucket = found < 0 ? durationBoundsMs.length : found;
+  durations.buckets[bucket] = (durations.buckets[bucket] ?? 0) + 1;
 }

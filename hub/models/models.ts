@@ -10,7 +10,7 @@ import { type ModelsStatus, createOllamaHealth } from './ollama-health.ts';
 import { type ModelInfo, createModelList } from './model-list.ts';
 import { fullName } from './model-name.ts';
 import { createPull } from './pull.ts';
-import { type ModelCounts, createModelCounts } from './model-counts.ts';
+import { type ModelCounts, createModelCounts, durationBoundsMs } from './model-counts.ts';
 import { type ModelCaller, type QueueLength, createModelQueue } from './model-queue.ts';
 import { createPaces } from './pace.ts';
 import { createWarmUps } from './warm-up.ts';
@@ -50,6 +50,8 @@ export interface Models extends Service {
 export type ModelsMetrics = {
   /** Undefined without OLLAMA_HOST. */
   readonly breaker: 'closed' | 'open' | 'half_open' | undefined;
+  /** Upper bounds of the buckets of durations, in ms. */
+  readonly boundsMs: readonly number[];
   /** Models called since the hub started. */
   readonly models: readonly ModelCounts[];
   /** Models with calls under way or in the queue of the hub now. */
@@ -72,13 +74,25 @@ type ModelsNeeds = {
   readonly log: Log;
   readonly fetch: typeof globalThis.fetch;
   readonly breaker: ModelBreaker;
+  /** What is measured of other models. Absent: nothing. */
+  readonly others?: {
+    readonly counts: ReturnType<typeof createModelCounts>;
+    readonly queues: () => readonly QueueLength[];
+  };
 };
 
 /** Creates the models of one Ollama. Nothing is sent before `start` or a call. */
 export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models {
   const { url, keepAlive: given = '30m', connectMs = 1_000, parallel } = options;
-  if (url === undefined) return noModels;
-  const { breaker, clock, log } = needs;
+  const { breaker, clock, log, others } = needs;
+  const counts = others?.counts ?? createModelCounts();
+  const queuesOfOthers = () => others?.queues() ?? [];
+  const measured = () => ({ boundsMs: durationBoundsMs, models: counts.all() });
+  if (url === undefined)
+    return {
+      ...noModels,
+      metrics: () => ({ ...measured(), breaker: undefined, queues: queuesOfOthers() }),
+    };
   // A number without a unit must be sent as a JSON number: Ollama requires a unit in strings.
   const keepAlive = /^-?\d+$/.test(given) ? Number(given) : given;
   const ended = new AbortController();
@@ -91,7 +105,6 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
   const callOllama = createOllamaCaller(url, { ...needs, health, life });
   const absences = createAbsences();
   const modelList = createModelList({ callOllama, clock, absences });
-  const counts = createModelCounts();
   const paces = createPaces(clock);
   const queue = createModelQueue({ parallel }, { clock, counts, usualMs: paces.usualMs, life });
   const modelNeeds = { clock, callOllama, modelList, absences, queue, paces, keepAlive, counts };
@@ -151,8 +164,8 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
     absence: name => absences.of(name),
     metrics: () => ({
       breaker: breaker.snapshot().state,
-      models: counts.all(),
-      queues: queue.snapshot(),
+      ...measured(),
+      queues: [...queue.snapshot(), ...queuesOfOthers()],
     }),
   };
 }
@@ -176,5 +189,5 @@ const noModels: Models = {
   warmUp: () => {},
   planPulls: () => {},
   absence: name => createAbsences().of(name),
-  metrics: () => ({ breaker: undefined, models: [], queues: [] }),
+  metrics: () => ({ breaker: undefined, boundsMs: [], models: [], queues: [] }),
 };

@@ -89,6 +89,30 @@ test('a provider answers for its models, without Ollama, until a reload changes 
   });
 });
 
+test('what is known of models: their context, and the counts of all of them', async () => {
+  await using endpoint = await startOpenAi(() => 'fine');
+  const work = {
+    url: endpoint.url,
+    key: undefined,
+    keyFault: undefined,
+    contextTokens: 4096,
+    parallel: 1,
+  };
+  const config = { ...readModels(undefined).models, providers: { work } };
+  await using hub = open({}, config);
+  assert.equal(hub.access.opened(), undefined);
+  assert.equal(await hub.access.contextTokens('work/gpt-x'), 4096);
+  assert.equal(await hub.access.contextTokens('llama3.2:3b'), 8192);
+  await hub.answer('work/gpt-x');
+  const { models } = (await hub.access.opened()) ?? {};
+  const { breaker, models: counts, queues } = models?.metrics() ?? {};
+  assert.deepEqual([breaker, queues], [undefined, []]);
+  assert.deepEqual(
+    counts?.map(({ model, callers }) => [model, callers]),
+    [['work/gpt-x', [{ caller: 'agent', succeeded: 1, promptTokens: 11, outputTokens: 7 }]]],
+  );
+});
+
 test('without Ollama a request says what to set', async () => {
   await using hub = open({});
   assert.equal(hub.access.defaultModel, undefined);

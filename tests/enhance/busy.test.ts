@@ -99,8 +99,9 @@ describe('8 clients with 4 prompts each, at once, on a model that takes 2 s for 
     assert.equal(scene.clock.monotonic(), 64_000);
     assert.equal(scene.breaker.snapshot().failures, 0);
     const [counts] = scene.models.metrics().models;
-    assert.deepEqual([counts?.succeeded, counts?.failures], [32, {}]);
-    assert.deepEqual(counts?.waits, { count: 32, totalMs: (31 * 32 * 2_000) / 2 });
+    assert.deepEqual([counts?.callers[0]?.succeeded, counts?.failures], [32, {}]);
+    const { count, totalMs } = counts?.waits ?? {};
+    assert.deepEqual([count, totalMs], [32, (31 * 32 * 2_000) / 2]);
   });
 
   test('get in time what there is time for, and else their prompt with the true reason', async () => {

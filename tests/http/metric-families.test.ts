@@ -156,7 +156,9 @@ describe('the metric families', () => {
         health: {
           loaded: async () => ({
             enhancer: { stats },
-            models: { metrics: () => ({ breaker: undefined, models: [], queues: [] }) },
+            models: {
+              metrics: () => ({ breaker: undefined, boundsMs: [], models: [], queues: [] }),
+            },
           }),
         },
       },

@@ -9,15 +9,16 @@ import { parseExposition } from '../telemetry/exposition-text.ts';
 
 type ModelsMetrics = ReturnType<ReturnType<typeof createModels>['metrics']>;
 
-const none = { count: 0, totalMs: 0 } as const;
+const none = { count: 0, totalMs: 0, buckets: [0, 0, 0] } as const;
 const chat = {
   model: 'chat:1',
-  succeeded: 3,
   failures: { timeout: 2, busy: 1 },
-  waits: { count: 6, totalMs: 1_500 },
-  firstTokens: { count: 4, totalMs: 2_250 },
-  promptTokens: 100,
-  outputTokens: 20,
+  waits: { count: 6, totalMs: 1_500, buckets: [4, 1, 1] },
+  firstTokens: { count: 4, totalMs: 2_250, buckets: [0, 4, 0] },
+  callers: [
+    { caller: 'prompt', succeeded: 2, promptTokens: 100, outputTokens: 20 },
+    { caller: 'agent', succeeded: 1, promptTokens: 7, outputTokens: 3 },
+  ],
 } as const;
 const embedder = { ...chat, model: 'embed:1', failures: {}, waits: none, firstTokens: none };
 
@@ -30,7 +31,7 @@ const present: MetricFamily = {
 
 /** The samples by name, as Prometheus reads them. */
 function read(metrics: Partial<ModelsMetrics>) {
-  const all = { breaker: undefined, models: [], queues: [], ...metrics };
+  const all = { breaker: undefined, boundsMs: [100, 1_000], models: [], queues: [], ...metrics };
   const families = parseExposition(exposition([...modelFamilies(all), present]));
   return (name: string) =>
     [...(families.get(`agenthub_model_${name}`)?.samples ?? [])].map(
@@ -47,20 +48,28 @@ describe('the metrics of models', () => {
       ['{model="chat:1",outcome="busy"}', 1],
       ['{model="embed:1",outcome="ok"}', 3],
     ]);
-    assert.deepEqual(samples('tokens_total').slice(0, 2), [
-      ['{model="chat:1",kind="prompt"}', 100],
-      ['{model="chat:1",kind="output"}', 20],
+    assert.deepEqual(samples('tokens_total').slice(0, 4), [
+      ['{model="chat:1",kind="prompt",caller="prompt"}', 100],
+      ['{model="chat:1",kind="output",caller="prompt"}', 20],
+      ['{model="chat:1",kind="prompt",caller="agent"}', 7],
+      ['{model="chat:1",kind="output",caller="agent"}', 3],
+    ]);
+    assert.deepEqual(samples('answers_total').slice(0, 2), [
+      ['{model="chat:1",caller="prompt"}', 2],
+      ['{model="chat:1",caller="agent"}', 1],
     ]);
   });
 
-  test('have the number and the sum of waits and first tokens in seconds, where there are any', () => {
+  test('have the waits and first tokens in seconds, where there are any', () => {
     const samples = read({ models: [chat, embedder] });
     assert.deepEqual(samples('queue_wait_seconds'), [
+      ['_bucket{model="chat:1",le="0.1"}', 4],
+      ['_bucket{model="chat:1",le="1"}', 5],
       ['_bucket{model="chat:1",le="+Inf"}', 6],
       ['_sum{model="chat:1"}', 1.5],
       ['_count{model="chat:1"}', 6],
     ]);
-    assert.deepEqual(samples('first_token_seconds').at(1), ['_sum{model="chat:1"}', 2.25]);
+    assert.deepEqual(samples('first_token_seconds').at(3), ['_sum{model="chat:1"}', 2.25]);
   });
 
   test('have the current queue of each model, also of one whose first call waits', () => {

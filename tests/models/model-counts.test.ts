@@ -1,30 +1,37 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { modelNamed, startOllama } from '../doubles/ollama.ts';
-import { createModelCounts } from '../../hub/models/model-counts.ts';
+import { createModelCounts, durationBoundsMs } from '../../hub/models/model-counts.ts';
 import { asking, kindOf, never, openModels } from './scene.ts';
 
-const none = { waits: { count: 0, totalMs: 0 }, firstTokens: { count: 0, totalMs: 0 } };
-const noTokens = { promptTokens: 0, outputTokens: 0 };
+const buckets = (...at: readonly number[]) =>
+  Array.from({ length: durationBoundsMs.length + 1 }, (_, bucket) => at[bucket] ?? 0);
+const nothing = { count: 0, totalMs: 0, buckets: buckets() };
 
 describe('the calls of a model', () => {
-  test('are counted, with their durations and tokens', () => {
+  test('are counted, with their durations, and their tokens by who asked', () => {
     const counts = createModelCounts();
     counts.waited('chat:latest', 200);
     counts.firstToken('chat:latest', 30);
-    counts.firstToken('chat:latest', 20);
-    counts.succeeded('chat:latest', 7, 2);
+    counts.firstToken('chat:latest', 50);
+    counts.firstToken('chat:latest', 1e9);
+    counts.succeeded('chat:latest', 7, 2, {});
+    counts.succeeded('chat:latest', 1, 1, { kind: 'agent' });
+    counts.succeeded('chat:latest', 2, 3, { kind: 'agent' });
     counts.succeeded('chat:latest');
     for (const kind of ['queue', 'queue', 'timeout'] as const) counts.failed('chat:latest', kind);
+    const ofMinutes = buckets(2).with(-1, 1);
     assert.deepEqual(counts.all(), [
       {
         model: 'chat:latest',
-        succeeded: 2,
         failures: { queue: 2, timeout: 1 },
-        waits: { count: 1, totalMs: 200 },
-        firstTokens: { count: 2, totalMs: 50 },
-        promptTokens: 7,
-        outputTokens: 2,
+        waits: { count: 1, totalMs: 200, buckets: buckets(0, 0, 1) },
+        firstTokens: { count: 3, totalMs: 1e9 + 80, buckets: ofMinutes },
+        callers: [
+          { caller: 'prompt', succeeded: 1, promptTokens: 7, outputTokens: 2 },
+          { caller: 'agent', succeeded: 2, promptTokens: 3, outputTokens: 4 },
+          { caller: 'hub', succeeded: 1, promptTokens: 0, outputTokens: 0 },
+        ],
       },
     ]);
   });
@@ -35,11 +42,10 @@ describe('the calls of a model', () => {
     const [last, ...others] = counts.all().toReversed();
     assert.deepEqual(last, {
       model: '',
-      succeeded: 2,
       failures: {},
-      ...none,
-      promptTokens: 2,
-      outputTokens: 0,
+      waits: nothing,
+      firstTokens: nothing,
+      callers: [{ caller: 'hub', succeeded: 2, promptTokens: 2, outputTokens: 0 }],
     });
     assert.equal(others.length, 100);
   });
@@ -60,11 +66,15 @@ test('completions, embeddings and failures are counted, with the breaker', async
   const { breaker, models, queues } = scene.models.metrics();
   assert.deepEqual([breaker, queues], ['open', []]);
   const [chat, embedder, other] = models;
-  assert.deepEqual([chat?.model, chat?.succeeded, chat?.firstTokens.count], ['llama3.2:3b', 1, 1]);
-  assert.ok(chat && chat.promptTokens > 0 && chat.outputTokens > 0);
-  assert.deepEqual([embedder?.succeeded, embedder?.promptTokens], [1, 2]);
-  const failures = { unreachable: 3 };
-  const waits = { count: 3, totalMs: other?.waits.totalMs };
-  const rest = { ...none, ...noTokens, waits };
-  assert.deepEqual(other, { model: 'other:latest', succeeded: 0, failures, ...rest });
+  assert.deepEqual([chat?.model, chat?.firstTokens.count], ['llama3.2:3b', 1]);
+  const [asked] = chat?.callers ?? [];
+  assert.deepEqual([asked?.caller, asked?.succeeded], ['prompt', 1]);
+  assert.ok(asked && asked.promptTokens > 0 && asked.outputTokens > 0);
+  assert.deepEqual(embedder?.callers, [
+    { caller: 'hub', succeeded: 1, promptTokens: 2, outputTokens: 0 },
+  ]);
+  assert.deepEqual(
+    [other?.model, other?.failures, other?.waits.count, other?.callers],
+    ['other:latest', { unreachable: 3 }, 3, []],
+  );
 });

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ModelFailure } from '../failure.ts';
 import type { ModelBreaker } from '../ollama-call.ts';
+import type { QueueLength } from '../model-queue.ts';
 import type { Models } from '../models.ts';
 import {
   type Provider,
@@ -19,6 +20,10 @@ export interface Chats {
   chat(request: ChatRequest, signal: AbortSignal): Promise<ChatAnswer>;
   /** Whether Ollama has a model that chats; false if it does not answer. Rejects only if it is cancelled. */
   isLocal(model: string, signal: AbortSignal): Promise<boolean>;
+  /** The context of a model in tokens; undefined if it is not known. */
+  contextTokens(model: string): number | undefined;
+  /** The calls to providers now. */
+  queues(): readonly QueueLength[];
   /** The names of all models that chat, as far as they are known: `provider/` for those of a provider. Never rejects. */
   names(signal: AbortSignal): Promise<readonly string[]>;
 }
@@ -28,12 +33,15 @@ export type ChatSettings = {
   /** Timeout of one call in ms, including the time in the queue. */
   readonly timeoutMs: number;
   /** By name. A model `name/model` is one of the provider `name`. */
-  readonly providers: ReadonlyMap<string, ProviderSettings>;
+  readonly providers: ReadonlyMap<
+    string,
+    ProviderSettings & { readonly contextTokens: number | undefined }
+  >;
 };
 
 type ChatsNeeds = Omit<ProviderNeeds, 'breaker'> & {
   readonly models: Pick<Models, 'chat' | 'find' | 'list'>;
-  readonly contextSizes: Pick<ContextSizes, 'forChat'>;
+  readonly contextSizes: Pick<ContextSizes, 'forChat' | 'ofChat'>;
   readonly createBreaker: () => ModelBreaker;
 };
 
@@ -70,6 +78,12 @@ export function createChats(settings: () => ChatSettings, needs: ChatsNeeds): Ch
       const contextTokens = contextSizes.forChat(model);
       return await models.chat({ ...request, ...limits, contextTokens, newId }, signal);
     },
+    contextTokens(model) {
+      const [name = ''] = model.split('/', 1);
+      const provider = model.includes('/') ? settings().providers.get(name) : undefined;
+      return provider ? provider.contextTokens : contextSizes.ofChat(model);
+    },
+    queues: () => [...providers.values()].flatMap(provider => provider.queues()),
     async isLocal(model, signal) {
       if (providerOf(model)) return false;
       try {

@@ -17,6 +17,8 @@ export function createContextSizes(sizes: {
     /** The size for a prompt; undefined if neither a rule nor a chat uses the model. */
     forPrompt: (model: string): number | undefined =>
       chatting.has(fullName(model)) ? whole(model) : sizes.ofRules(model),
+    /** The size that a chat has. */
+    ofChat: whole,
     /** The size for a chat. From now on, prompts of the model have it too. */
     forChat(model: string): number {
       chatting.add(fullName(model));

@@ -47,7 +47,7 @@ export async function chatOnOllama(
     inputTokens: promptTokens ?? estimateTokens(length),
     outputTokens: outputTokens ?? estimateTokens(answer.length),
   };
-  needs.counts.succeeded(model, usage.inputTokens, usage.outputTokens);
+  needs.counts.succeeded(model, usage.inputTokens, usage.outputTokens, caller);
   const stopReason = answer.isCut ? 'maxTokens' : found.calls.length > 0 ? 'toolUse' : 'endTurn';
   const tookMs = needs.clock.monotonic() - startedMs;
   return { model, content, stopReason, usage, tookMs };

@@ -168,6 +168,7 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
   }
 
   return {
+    queues: () => queue.snapshot(),
     /** Chats with the model `name` of the provider. Rejects with ModelFailure. */
     async chat(request: ProviderRequest, name: string, signal: AbortSignal): Promise<ChatAnswer> {
       const { model, caller, totalMs } = request;
@@ -190,7 +191,7 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
         await place.turn(limit.signal);
         const answer = await ask(request, name, call, limit.signal);
         const made = answerOf(request, answer, newId);
-        counts.succeeded(model, made.usage.inputTokens, made.usage.outputTokens);
+        counts.succeeded(model, made.usage.inputTokens, made.usage.outputTokens, caller);
         return { ...made, tookMs: clock.monotonic() - startedMs };
       } catch (error) {
         const failure = limit.signal.aborted ? failureOfAbort(limit.signal, model) : error;

@@ -70,7 +70,9 @@ describe('a chat', () => {
     );
     assert.deepEqual(pieces, ['It ', 'is ', 'sunny.']);
     const [counts] = scene.models.metrics().models;
-    assert.deepEqual([counts?.succeeded, counts?.promptTokens, counts?.outputTokens], [1, 4, 3]);
+    assert.deepEqual(counts?.callers, [
+      { caller: 'prompt', succeeded: 1, promptTokens: 4, outputTokens: 3 },
+    ]);
   });
 
   test('sends the history, the tools and the options as Ollama reads them', async () => {

@@ -85,8 +85,8 @@ describe('a chat with a provider', () => {
     assert.equal(pieces.join(''), 'It is fine.');
     const [counts] = work.counts.all();
     assert.deepEqual(
-      [counts?.model, counts?.succeeded, counts?.promptTokens, counts?.firstTokens.count],
-      ['work/gpt-x', 1, 11, 1],
+      [counts?.model, counts?.callers, counts?.firstTokens.count],
+      ['work/gpt-x', [{ caller: 'prompt', succeeded: 1, promptTokens: 11, outputTokens: 7 }], 1],
     );
   });
 
