@@ -229,6 +229,8 @@ function answerOf(
       : isThoughtOnly
         ? new ModelFailure('thinking_only', `${model} answered with thoughts only`, { model })
         : new ModelFailure('empty', `${model} gave an empty answer`, { model });
+  if (request.toolChoice === 'required' && tools.length > 0 && calls.length === 0 && !isCut)
+    throw new ModelFailure('refused', `${model} called no tool, although it had to`, { model });
   const asked = JSON.stringify([system, messages, tools]).length;
   const said = JSON.stringify(content).length;
   return {

@@ -91,7 +91,9 @@ describe('a chat with a provider', () => {
   });
 
   test('sends the history, the tools and the options as the API has them', async () => {
-    await using endpoint = await startOpenAi(() => 'fine');
+    await using endpoint = await startOpenAi(() => ({
+      toolCalls: [{ id: 'b', name: 'weather', arguments: ['{}'] }],
+    }));
     using work = at(endpoint.url);
     await work.chat({
       system: 'Be brief.',
@@ -242,6 +244,15 @@ describe('a chat with a provider', () => {
     assert.equal(await kindOf(work.chat()), 'refused');
     assert.equal(endpoint.received().length, 3);
   });
+});
+
+test('a model that must call a tool and calls none fails: some endpoints ignore the choice', async () => {
+  await using endpoint = await startOpenAi(() => 'I would rather not');
+  using work = at(endpoint.url);
+  const { kind, message } = await failureOf(
+    work.chat({ tools: [weather], toolChoice: 'required' }),
+  );
+  assert.deepEqual([kind, message], ['refused', 'work/gpt-x called no tool, although it had to']);
 });
 
 describe('an error of a provider', () => {
