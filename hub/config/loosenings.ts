@@ -14,6 +14,7 @@ type LooseningKind =
   | 'secret'
   | 'header'
   | 'url'
+  | 'sampling'
   | 'sensitive';
 
 /** A setting of an entry that gives its server more permissions than the default sandbox. */
@@ -21,7 +22,7 @@ export type Loosening = {
   /**
    * Identifier that a confirmation repeats, such as `mount:/home/me/notes:/notes:rw`, `network:bridge`, `user:0:0`,
    * `runtime:process`, `variable:GITHUB_TOKEN`, `secret:GITHUB_TOKEN`, `volume:memory-data`, `header:Authorization`,
-   * `url:https://host/${KEY}` or `allow_sensitive`. Unique within an entry, and stable across reads.
+   * `url:https://host/${KEY}`, `sampling:hub` or `allow_sensitive`. Unique within an entry, and stable across reads.
    */
   readonly name: string;
   readonly kind: LooseningKind;
@@ -47,6 +48,11 @@ export function findLoosenings(
     ...ofSharedVolumes(config, others),
     ...ofVariables(entry),
   ];
+  if (config.sampling === 'hub') {
+    const message =
+      'It can use the models of the hub, whose providers may bill you, and send them what it can read.';
+    found.push(loosening('sampling', 'hub', message));
+  }
   if (entry['allow_sensitive'] === true) {
     const message = 'Its mounts may contain keys and passwords of this machine.';
     found.push({ ...loosening('sensitive', '', message), name: 'allow_sensitive' });

@@ -31,6 +31,7 @@ export function entryOf(config: ServerConfig): Readonly<Record<string, unknown>>
     max_instances: config.maxInstances,
     instance_idle: config.instanceIdleMs / 1000,
     era: config.era,
+    sampling: config.sampling,
   };
 }
 

@@ -37,6 +37,8 @@ describe('loosenings of an entry', () => {
       ['network:api.com', 'network:db:1'],
       [],
     ],
+    ['completions of the hub', { package: package_, sampling: 'hub' }, ['sampling:hub'], []],
+    ['completions of clients', { package: package_, sampling: 'client' }, [], []],
     ['a mount', { package: package_, mounts: ['./a:/a'] }, [], ['mount:FOLDER/a:/a:ro']],
     [
       'writable mounts in both forms',

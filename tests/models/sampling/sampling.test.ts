@@ -118,6 +118,27 @@ describe('the model', () => {
     assert.equal(await modelOf(['claude'], { caller: server }), 'scripted:1b');
   });
 
+  test('is never that of a provider, unless it is the default, for a server', async () => {
+    await using scene = await open(() => 'hi');
+    const asked: string[] = [];
+    const chats = {
+      ...scene.chats,
+      async chat({ model }: { readonly model: string }) {
+        asked.push(model);
+        const usage = { inputTokens: 1, outputTokens: 1 };
+        return { model, content: [], stopReason: 'endTurn' as const, usage, tookMs: 0 };
+      },
+      isLocal: async (model: string) => !model.startsWith('work/'),
+    };
+    const given = params({ modelPreferences: { hints: [{ name: 'work/gpt-x' }] } });
+    const sampling = createSampling(chats);
+    await sampling.answer(given, { caller: server }, never);
+    await sampling.answer(given, { caller: agent }, never);
+    const paid = createSampling({ ...chats, defaultModel: 'work/gpt-x' });
+    await paid.answer(given, { caller: server }, never);
+    assert.deepEqual(asked, ['scripted:1b', 'work/gpt-x', 'work/gpt-x']);
+  });
+
   test('that an agent names and nobody has is unknown', async () => {
     const error = await errorOf(modelOf(['claude']));
     assert.equal(error.code, 'HUB_MODEL_UNKNOWN');
