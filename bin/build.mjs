@@ -25,8 +25,11 @@ export function findBuild(root) {
 
 /** What the build is made of, by paths; folders too, as they change with what is added and removed. */
 export function sourcesOf(root) {
-  const inHub = readdirSync(join(root, 'hub'), { recursive: true });
-  return [...others, ...inHub.filter(file => !file.endsWith('.md')).map(file => join('hub', file))];
+  // The program of agents is not in dist/, but made with it (scripts/prepare.mjs).
+  const inside = ['hub', join('images', 'agent', 'source')].flatMap(folder =>
+    readdirSync(join(root, folder), { recursive: true }).map(file => join(folder, file)),
+  );
+  return [...others, ...inside.filter(file => !file.endsWith('.md'))];
 }
 
 /** When files were changed last. Not when their content was: that time is copied with them, and set by anybody. */

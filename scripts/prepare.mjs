@@ -37,7 +37,12 @@ async function prepare() {
 function isPrepared() {
   // An install deletes what was compiled, and leaves what was built.
   const compiled = path.join(root, 'node_modules', '.cache', 'agenthub');
-  return whatIsMissing() === undefined && findBuild(root) !== undefined && existsSync(compiled);
+  const agent = path.join(root, 'images', 'agent', 'agent.mjs');
+  return (
+    whatIsMissing() === undefined &&
+    findBuild(root) !== undefined &&
+    [compiled, agent].every(file => existsSync(file))
+  );
 }
 
 /** Builds and compiles the hub. It runs without either, from its sources. */
@@ -48,6 +53,10 @@ function build() {
   if (!run('build.mjs'))
     console.error(
       'The hub cannot be built, and starts slower from its sources: "node scripts/build.mjs" says why.',
+    );
+  if (!run('build-agent.mjs'))
+    console.error(
+      'The program of agents cannot be built: "node scripts/build-agent.mjs" says why.',
     );
   run('compile.mjs');
 }

@@ -3,7 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '..', '..');
-const parts = ['bin', 'configs', 'hub', 'scripts', 'package.json', 'package-lock.json'];
+const parts = [
+  'bin',
+  'configs',
+  'hub',
+  'images/agent/source',
+  'scripts',
+  'package.json',
+  'package-lock.json',
+];
 
 /** Copies what the hub is built of and runs from into a new folder, which has the packages of this one. */
 export async function copyTree(): Promise<string> {

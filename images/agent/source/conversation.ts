@@ -1,0 +1,114 @@
+import { type JSONValue, Message, type MessageData } from '@strands-agents/sdk';
+import { z } from 'zod';
+import type { AgentContent, AgentMessage } from './types.ts';
+
+/** The newest messages, which a summary keeps as they are. */
+const keptMessages = 6;
+/** A conversation is summarised above this share of the context. */
+const fullShare = 0.6;
+const usualContextTokens = 8_192;
+/** Characters of a token, on average. */
+const charsPerToken = 4;
+
+const snapshotSchema = z.object({ version: z.literal(1), messages: z.array(z.looseObject({})) });
+
+export const textMessage = (role: 'user' | 'assistant', text: string): Message =>
+  Message.fromMessageData({ role, content: [{ text }] });
+
+/** The state from which another container goes on. */
+export const snapshotOf = (messages: readonly Message[]): JSONValue =>
+  JSON.parse(JSON.stringify({ version: 1, messages }));
+
+/** The messages for the model, of a snapshot, or of a conversation if there is none that can be read. */
+export function restoreMessages(
+  snapshot: unknown,
+  conversation: readonly AgentMessage[],
+): Message[] {
+  const { data } = snapshotSchema.safeParse(snapshot);
+  try {
+    if (data)
+      return data.messages.map(one => Message.fromMessageData(one as unknown as MessageData)); // Checked by the call.
+  } catch {
+    // A snapshot of another version: the text of the conversation is used.
+  }
+  const messages: Message[] = [];
+  for (const { role, content } of conversation) {
+    const text = content.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('\n');
+    if (role === 'tool' || text === '') continue;
+    // A question that has no answer is followed by another one.
+    if (messages.at(-1)?.role === role) messages.push(unanswered(role));
+    messages.push(textMessage(role, text));
+  }
+  if (messages.at(-1)?.role === 'user') messages.push(unanswered('user'));
+  return messages;
+}
+
+const unanswered = (role: 'user' | 'assistant') =>
+  textMessage(role === 'user' ? 'assistant' : 'user', '(This message had no answer.)');
+
+/** Messages of the runtime in the notation of the hub. */
+export function describeMessages(
+  id: string,
+  messages: readonly Message[],
+  at: string,
+): readonly AgentMessage[] {
+  return messages.map(({ role, content }) => {
+    const parts = content.flatMap((block): readonly AgentContent[] => {
+      if (block.type === 'textBlock') return [{ type: 'text', text: block.text }];
+      if (block.type === 'toolUseBlock') {
+        const { toolUseId, name, input } = block;
+        const isObject = typeof input === 'object' && input !== null && !Array.isArray(input);
+        return [{ type: 'tool_use', id: toolUseId, name, input: isObject ? input : { input } }];
+      }
+      if (block.type !== 'toolResultBlock') return [];
+      const text = block.content
+        .map(part => (part.type === 'textBlock' ? part.text : JSON.stringify(part)))
+        .join('\n');
+      const isError = block.status === 'error';
+      return [{ type: 'tool_result', tool_use_id: block.toolUseId, text, is_error: isError }];
+    });
+    const isTool = parts.some(({ type }) => type === 'tool_result');
+    return { message_id: id, role: isTool ? 'tool' : role, at, content: parts };
+  });
+}
+
+/**
+ * Replaces the older part of a long conversation by a summary, which `summarise` writes. Returns the messages unchanged if
+ * they fit.
+ */
+export async function compact(
+  messages: readonly Message[],
+  contextTokens: number | undefined,
+  summarise: (text: string) => Promise<string>,
+): Promise<readonly Message[]> {
+  const most = (contextTokens ?? usualContextTokens) * fullShare * charsPerToken;
+  const sizes = messages.map(message => JSON.stringify(message).length);
+  if (sizes.reduce((sum, size) => sum + size, 0) <= most) return messages;
+  const from = cutOf(messages);
+  if (from === 0) return messages;
+  const older = describeMessages('', messages.slice(0, from), '')
+    .map(({ role, content }) => `${role}: ${content.map(shortText).join('\n')}`)
+    .join('\n\n');
+  const summary = await summarise(older.slice(-most));
+  return [
+    textMessage('user', `Summary of our conversation so far:\n${summary}`),
+    textMessage('assistant', 'I go on from there.'),
+    ...messages.slice(from),
+  ];
+}
+
+/** The first message to keep: one of the user with text, so that no tool call loses its result. */
+function cutOf(messages: readonly Message[]): number {
+  for (let at = Math.max(0, messages.length - keptMessages); at > 0; at--) {
+    const message = messages[at];
+    if (message?.role === 'user' && message.content.some(({ type }) => type === 'textBlock'))
+      return at;
+  }
+  return 0;
+}
+
+const shortText = (part: AgentContent): string =>
+  (part.type === 'tool_use' ? `${part.name} ${JSON.stringify(part.input)}` : part.text).slice(
+    0,
+    2_000,
+  );

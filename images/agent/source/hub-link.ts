@@ -1,0 +1,132 @@
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { z } from 'zod';
+
+/** An error of the hub. */
+export class HubFailure extends Error {
+  override readonly name = 'HubFailure';
+  readonly code: string;
+  readonly isRetryable: boolean;
+
+  constructor(code: string, message: string, isRetryable: boolean) {
+    super(message);
+    this.code = code;
+    this.isRetryable = isRetryable;
+  }
+}
+
+const completion = z.looseObject({
+  model: z.string(),
+  content: z.union([
+    z.looseObject({ type: z.string() }),
+    z.array(z.looseObject({ type: z.string() })),
+  ]),
+  _meta: z.looseObject({}).optional(),
+});
+export type Completion = z.output<typeof completion>;
+
+const toolList = z.looseObject({
+  tools: z.array(
+    z.looseObject({
+      name: z.string(),
+      description: z.string().optional(),
+      inputSchema: z.looseObject({}),
+    }),
+  ),
+  nextCursor: z.string().optional(),
+});
+export type ListedTool = z.output<typeof toolList>['tools'][number];
+
+const toolResult = z.looseObject({
+  content: z.array(z.looseObject({ type: z.string() })).default([]),
+  structuredContent: z.unknown().optional(),
+  isError: z.boolean().optional(),
+});
+export type ToolResult = z.output<typeof toolResult>;
+
+/** The hub bounds its answers; these only end what the hub has forgotten. */
+const completionMs = 30 * 60_000;
+const toolMs = 15 * 60_000;
+const listMs = 60_000;
+
+export const wasRestarted = new HubFailure(
+  'HUB_CALL_CANCELLED',
+  'the hub was restarted while the tool ran: whether it took effect is unknown',
+  false,
+);
+
+/** Requests to the hub, over the connection on which the hub sends its own. */
+export function createHubLink(server: Server) {
+  /** Aborted when the hub was restarted and has lost the requests. */
+  let connection = new AbortController();
+
+  async function ask<T extends z.ZodType>(
+    method: string,
+    params: { [key: string]: unknown },
+    schema: T,
+    options: { timeout: number; signal: AbortSignal; onprogress?: () => void },
+  ): Promise<z.output<T>> {
+    try {
+      return await server.request({ method, params }, schema, options);
+    } catch (error) {
+      if (options.signal.aborted) throw options.signal.reason;
+      const data: unknown = error instanceof Error && 'data' in error ? error.data : undefined;
+      const told = z
+        .looseObject({ code: z.string(), retryable: z.boolean().optional() })
+        .safeParse(data);
+      const message = (error instanceof Error ? error.message : String(error)).replace(
+        /^MCP error -?\d+: /,
+        '',
+      );
+      throw new HubFailure(
+        told.data?.code ?? 'HUB_INTERNAL',
+        message,
+        told.data?.retryable === true,
+      );
+    }
+  }
+
+  return {
+    /** The hub was restarted: completions are asked for again, and tools fail. */
+    reconnected(): void {
+      const before = connection;
+      connection = new AbortController();
+      before.abort(wasRestarted);
+    },
+    async complete(params: { [key: string]: unknown }, signal: AbortSignal): Promise<Completion> {
+      for (;;) {
+        const { signal: lost } = connection;
+        const both = AbortSignal.any([signal, lost]);
+        try {
+          return await ask('sampling/createMessage', params, completion, {
+            timeout: completionMs,
+            signal: both,
+            // Asks for progress, by which the hub shows the text as it comes.
+            onprogress: () => undefined,
+          });
+        } catch (error) {
+          if (signal.aborted || !lost.aborted) throw error;
+        }
+      }
+    },
+    async tools(signal: AbortSignal): Promise<readonly ListedTool[]> {
+      const tools: ListedTool[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await ask('tools/list', cursor === undefined ? {} : { cursor }, toolList, {
+          timeout: listMs,
+          signal,
+        });
+        tools.push(...page.tools);
+        cursor = page.nextCursor;
+      } while (cursor !== undefined);
+      return tools;
+    },
+    call: (name: string, args: unknown, signal: AbortSignal): Promise<ToolResult> =>
+      ask('tools/call', { name, arguments: args }, toolResult, {
+        timeout: toolMs,
+        signal: AbortSignal.any([signal, connection.signal]),
+      }),
+  };
+}
+
+export type HubLink = ReturnType<typeof createHubLink>;

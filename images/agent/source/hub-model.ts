@@ -1,0 +1,175 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type BaseModelConfig,
+  type JSONValue,
+  type Message,
+  Model,
+  type ModelStreamEvent,
+  type StreamOptions,
+} from '@strands-agents/sdk';
+import { HubFailure, type HubLink } from './hub-link.ts';
+import type { Usage } from './types.ts';
+
+/** Retries of a refusal that may pass. */
+const retryMs = [1_000, 2_000, 4_000];
+const usualOutputTokens = 4_096;
+
+type Options = {
+  readonly link: HubLink;
+  readonly model: string | undefined;
+  readonly maxTokens: number | undefined;
+  /** Ends with the turn. */
+  readonly signal: AbortSignal;
+};
+
+/** The models of the hub, as a model of the runtime. Asks by sampling/createMessage (MCP 2025-11-25). */
+export class HubModel extends Model<BaseModelConfig> {
+  readonly #options: Options;
+  readonly usage: Usage = { input_tokens: 0, output_tokens: 0, model_calls: 0 };
+  /** The model that answered last. */
+  answeredBy: string | undefined;
+  /** Why the last request failed: the runtime wraps errors. */
+  failure: HubFailure | undefined;
+  /** Called with the name of each tool that the model calls, before the runtime looks for it. */
+  calling: ((name: string) => void) | undefined;
+
+  constructor(options: Options) {
+    super();
+    this.#options = options;
+  }
+
+  override updateConfig(): void {}
+
+  override getConfig(): BaseModelConfig {
+    return { modelId: this.#options.model ?? 'default' };
+  }
+
+  /** The text of an answer to a prompt without tools. */
+  async ask(system: string, text: string): Promise<string> {
+    const messages = [{ role: 'user', content: [{ type: 'text', text }] }];
+    const content = await this.#complete({ systemPrompt: system, messages, tools: [] });
+    return content.flatMap(block => (block.type === 'text' ? [block.text] : [])).join('\n');
+  }
+
+  override async *stream(
+    messages: Message[],
+    options?: StreamOptions,
+  ): AsyncIterable<ModelStreamEvent> {
+    const { systemPrompt, toolSpecs = [], toolChoice } = options ?? {};
+    const content = await this.#complete({
+      ...(typeof systemPrompt === 'string' && { systemPrompt }),
+      messages: messages.map(written),
+      tools: toolSpecs.map(({ name, description, inputSchema }) => ({
+        name,
+        description,
+        inputSchema: inputSchema ?? { type: 'object' },
+      })),
+      ...(toolSpecs.length > 0 && {
+        toolChoice: { mode: toolChoice && 'any' in toolChoice ? 'required' : 'auto' },
+      }),
+    });
+    for (const block of content) if (block.type === 'tool_use') this.calling?.(block.name);
+    yield { type: 'modelMessageStartEvent', role: 'assistant' };
+    for (const block of content) {
+      if (block.type === 'text') {
+        yield { type: 'modelContentBlockStartEvent' };
+        yield {
+          type: 'modelContentBlockDeltaEvent',
+          delta: { type: 'textDelta', text: block.text },
+        };
+      } else {
+        const { id: toolUseId, name, input } = block;
+        yield {
+          type: 'modelContentBlockStartEvent',
+          start: { type: 'toolUseStart', name, toolUseId },
+        };
+        yield {
+          type: 'modelContentBlockDeltaEvent',
+          delta: { type: 'toolUseInputDelta', input: JSON.stringify(input) },
+        };
+      }
+      yield { type: 'modelContentBlockStopEvent' };
+    }
+    // By the content: an answer with tool calls is never the last.
+    const stopReason = content.some(({ type }) => type === 'tool_use') ? 'toolUse' : 'endTurn';
+    yield { type: 'modelMessageStopEvent', stopReason };
+  }
+
+  async #complete(params: { [key: string]: unknown }): Promise<readonly AnswerBlock[]> {
+    const { link, model, maxTokens = usualOutputTokens, signal } = this.#options;
+    const request = {
+      ...params,
+      maxTokens,
+      ...(model !== undefined && { modelPreferences: { hints: [{ name: model }] } }),
+    };
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const answer = await link.complete(request, signal);
+        this.usage.model_calls++;
+        this.answeredBy = answer.model;
+        const used = answer._meta?.['agenthub/usage'];
+        this.usage.input_tokens += numberAt(used, 'input_tokens');
+        this.usage.output_tokens += numberAt(used, 'output_tokens');
+        return [answer.content].flat().flatMap(readBlock);
+      } catch (error) {
+        if (!(error instanceof HubFailure)) throw error;
+        this.failure = error;
+        const pause = retryMs[attempt];
+        if (!error.isRetryable || pause === undefined) throw error;
+        await delay(pause, undefined, { signal });
+        this.failure = undefined;
+      }
+    }
+  }
+}
+
+type AnswerBlock =
+  | { readonly type: 'text'; readonly text: string }
+  | {
+      readonly type: 'tool_use';
+      readonly id: string;
+      readonly name: string;
+      readonly input: JSONValue;
+    };
+
+function numberAt(value: unknown, key: string): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const found: unknown = Reflect.get(value, key);
+  return typeof found === 'number' ? found : 0;
+}
+
+function readBlock(block: {
+  readonly type: string;
+  readonly [key: string]: unknown;
+}): readonly AnswerBlock[] {
+  const { type, text, id, name, input } = block;
+  if (type === 'text' && typeof text === 'string' && text !== '') return [{ type, text }];
+  if (type === 'tool_use' && typeof id === 'string' && typeof name === 'string')
+    return [{ type, id, name, input: (input ?? {}) as JSONValue }]; // It comes from parsed JSON.
+  return [];
+}
+
+/** A message in the notation of MCP. */
+function written({ role, content }: Message) {
+  return {
+    role,
+    content: content.flatMap((block): readonly object[] => {
+      if (block.type === 'textBlock')
+        return block.text === '' ? [] : [{ type: 'text', text: block.text }];
+      if (block.type === 'toolUseBlock')
+        return [{ type: 'tool_use', id: block.toolUseId, name: block.name, input: block.input }];
+      if (block.type !== 'toolResultBlock') return [];
+      const text = block.content
+        .map(part => (part.type === 'textBlock' ? part.text : JSON.stringify(part)))
+        .join('\n');
+      return [
+        {
+          type: 'tool_result',
+          toolUseId: block.toolUseId,
+          content: [{ type: 'text', text }],
+          isError: block.status === 'error',
+        },
+      ];
+    }),
+  };
+}

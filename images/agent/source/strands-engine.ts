@@ -1,0 +1,216 @@
+import { Agent, FunctionTool, type Message } from '@strands-agents/sdk';
+import {
+  compact,
+  describeMessages,
+  restoreMessages,
+  snapshotOf,
+  textMessage,
+} from './conversation.ts';
+import { HubFailure, type HubLink } from './hub-link.ts';
+import { HubModel } from './hub-model.ts';
+import { createLoadTool, createUseAgent, hubTool, listHubTools } from './tools/hub-tools.ts';
+import { fileTools } from './tools/files.ts';
+import { createProcessTools } from './tools/processes.ts';
+import type { AgentMessage, AgentTool, Engine, Settings, TurnResult } from './types.ts';
+
+const generalPrompt = `You are a capable assistant that works in its own Linux container. Your folder is /workspace: keep your files there. Use your tools to do what you are asked, and check the result before you say that it is done. There is no network. When a tool fails, read its message and correct the call. Answer in plain text, briefly and completely.`;
+
+const summaryPrompt =
+  'Summarise this conversation between a user and an assistant with tools. Keep facts, decisions, names of files, open questions and what the user wants. At most 400 words.';
+
+/** What the runtime accepts as a name. It answers other names with an error itself. */
+const isToolName = /^[\w-]{1,64}$/;
+
+/** Longer results of tools are cut for the model. */
+const maxResultChars = 16_000;
+
+type Current = { readonly id: string; readonly controller: AbortController };
+
+/** The runtime: an agent of @strands-agents/sdk for each turn, on the messages of the turns before. */
+export function createStrandsEngine(link: HubLink, first: Settings) {
+  let settings = first;
+  /** What the model gets. Older parts may be a summary. */
+  let messages: readonly Message[] = [];
+  /** The conversation as a whole. */
+  let conversation: AgentMessage[] = [];
+  let unhanded: AgentMessage[] = [];
+  let current: Current | undefined;
+  const loaded = new Map<string, AgentTool>();
+  const processes = createProcessTools(() => settings.shell_seconds);
+
+  async function toolsOf(signal: AbortSignal): Promise<readonly AgentTool[]> {
+    const [shell] = processes;
+    const own = [
+      ...fileTools,
+      ...processes,
+      ...(settings.use_agent.length > 0 ? [createUseAgent(link, settings.use_agent)] : []),
+      ...(settings.load_tool && shell
+        ? [createLoadTool(shell, tool => loaded.set(tool.name, tool)), ...loaded.values()]
+        : []),
+    ];
+    return [...own, ...(await listHubTools(link, own, signal))];
+  }
+
+  /** Runs a turn. Rejects if it fails. */
+  async function run(message: string, model: HubModel, agents: Agent[], signal: AbortSignal) {
+    const tools = await toolsOf(signal);
+    messages = await compact(messages, settings.context_tokens, text =>
+      model.ask(summaryPrompt, text),
+    );
+    const agent = new Agent({
+      model,
+      messages: [...messages],
+      systemPrompt: settings.system ?? generalPrompt,
+      tools: tools.map(tool => runtimeTool(tool, signal)),
+      printer: false,
+    });
+    agents.push(agent);
+    // The hub refuses what it does not offer, and records that.
+    model.calling = name => {
+      const { toolRegistry } = agent;
+      if (toolRegistry.get(name) || !isToolName.test(name)) return;
+      toolRegistry.add(runtimeTool(hubTool(link, name), signal));
+    };
+    const { stopReason } = await agent.invoke(message, {
+      limits: { turns: settings.steps_per_turn },
+    });
+    signal.throwIfAborted();
+    if (stopReason === 'limitTurns')
+      throw new HubFailure(
+        'HUB_BUDGET_SPENT',
+        `the agent needed more than ${settings.steps_per_turn} steps. Divide the task, or raise steps_per_turn of its budget`,
+        false,
+      );
+    const text = textOf(agent.messages.at(-1));
+    if (text === '')
+      throw new HubFailure('HUB_MODEL_FAILED', 'the model answered with an empty text', false);
+    return text;
+  }
+
+  const engine: Engine = {
+    async chat(id, message, ending): Promise<TurnResult> {
+      const controller = new AbortController();
+      const signal = AbortSignal.any([controller.signal, ending]);
+      current = { id, controller };
+      const model = new HubModel({
+        link,
+        model: settings.model,
+        maxTokens: settings.max_output_tokens,
+        signal,
+      });
+      const agents: Agent[] = [];
+      const aborted = Promise.withResolvers<never>();
+      aborted.promise.catch(() => undefined);
+      signal.addEventListener('abort', () => {
+        for (const agent of agents) agent.cancel();
+        aborted.reject(signal.reason);
+      });
+      let text = '';
+      let error: { code: string; message: string } | undefined;
+      let status: TurnResult['status'] = 'answered';
+      try {
+        // A model or a tool that ignores the end of the turn must not hold it up.
+        text = await Promise.race([run(message, model, agents, signal), aborted.promise]);
+      } catch (cause) {
+        status = signal.aborted ? 'cancelled' : 'failed';
+        const failure = cause instanceof HubFailure ? cause : model.failure;
+        const known = failure ?? (cause instanceof Error ? cause : new Error(String(cause)));
+        if (status === 'failed')
+          error = { code: failure?.code ?? 'HUB_AGENT_FAILED', message: known.message };
+      }
+      const at = new Date().toISOString();
+      const all = agents[0]?.messages ?? [];
+      // A summary may have replaced older messages, so the turn begins with its own message.
+      const start = agents.length > 0 ? all.findLastIndex(one => isQuestion(one, message)) : -1;
+      const added = start === -1 ? [] : all.slice(start);
+      const described = describeMessages(
+        id,
+        added.length > 0 ? added : [textMessage('user', message)],
+        at,
+      );
+      messages =
+        status === 'answered'
+          ? all.slice()
+          : [
+              ...messages,
+              textMessage('user', message),
+              textMessage(
+                'assistant',
+                `(This turn ended without an answer: ${error?.message ?? status}.${calledIn(added)})`,
+              ),
+            ];
+      conversation = [...conversation, ...described];
+      unhanded = [...unhanded, ...described];
+      current = undefined;
+      return {
+        message_id: id,
+        status,
+        text,
+        ...(error && { error }),
+        messages: unhanded,
+        usage: { ...model.usage },
+        model: model.answeredBy ?? null,
+        snapshot: snapshotOf(messages),
+      };
+    },
+    history: count => conversation.slice(-count),
+    health: () => (current ? { status: 'working', message_id: current.id } : { status: 'idle' }),
+    cancel(id) {
+      if (current?.id !== id) return false;
+      current.controller.abort(new Error('cancelled'));
+      return true;
+    },
+  };
+
+  return {
+    ...engine,
+    /** The hub has the messages of the last result. */
+    handedOver(): void {
+      unhanded = [];
+    },
+    configure(wanted: Settings): void {
+      settings = wanted;
+    },
+    restore(session: { messages: readonly AgentMessage[]; snapshot?: unknown } | null): void {
+      conversation = [...(session?.messages ?? [])];
+      messages = restoreMessages(session?.snapshot, conversation);
+    },
+  };
+}
+
+export type StrandsEngine = ReturnType<typeof createStrandsEngine>;
+
+function runtimeTool({ name, description, inputSchema, call }: AgentTool, signal: AbortSignal) {
+  return new FunctionTool({
+    name,
+    // The runtime refuses an empty one.
+    description: description || name,
+    inputSchema,
+    async callback(input: unknown): Promise<string> {
+      const { text, isError } = await call(input, signal);
+      const shown =
+        text.length > maxResultChars
+          ? `${text.slice(0, maxResultChars)}\n[${text.length - maxResultChars} more characters were cut]`
+          : text;
+      if (isError) throw new Error(shown);
+      return shown;
+    },
+  });
+}
+
+const isQuestion = ({ role, content }: Message, text: string) =>
+  role === 'user' && content.some(block => block.type === 'textBlock' && block.text === text);
+
+const textOf = (message: Message | undefined): string =>
+  (message?.content ?? [])
+    .flatMap(block => (block.type === 'textBlock' ? [block.text] : []))
+    .join('\n')
+    .trim();
+
+/** What a turn has done before it ended, so that the model does not do it twice. */
+function calledIn(messages: readonly Message[]): string {
+  const names = messages.flatMap(({ content }) =>
+    content.flatMap(block => (block.type === 'toolUseBlock' ? [block.name] : [])),
+  );
+  return names.length === 0 ? '' : ` Tools that were called: ${names.join(', ')}.`;
+}

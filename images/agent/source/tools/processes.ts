@@ -1,0 +1,191 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { z } from 'zod';
+import type { AgentTool } from '../types.ts';
+import { defineTool } from './tool.ts';
+import { ToolError, workspace } from './workspace.ts';
+
+const maxOutputBytes = 64 * 1024;
+const usualSeconds = 120;
+
+/** The environment of every process: nothing of the agent's own. */
+const environment = {
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  HOME: '/tmp',
+  LANG: 'C.UTF-8',
+  PYTHONDONTWRITEBYTECODE: '1',
+  PYTHONUNBUFFERED: '1',
+};
+
+/** Kills a process with all that it has started. */
+function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
+}
+
+/** Output up to a bound. */
+function createOutput() {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  return {
+    add(chunk: Buffer): void {
+      if (bytes < maxOutputBytes) chunks.push(chunk.subarray(0, maxOutputBytes - bytes));
+      bytes += chunk.length;
+    },
+    get text(): string {
+      const cut = bytes > maxOutputBytes ? `\n[${bytes - maxOutputBytes} more bytes were cut]` : '';
+      return `${Buffer.concat(chunks).toString()}${cut}`;
+    },
+  };
+}
+
+/** Runs a command line. Its whole process group ends at the bound, and when the turn is cancelled. */
+async function runShell(command: string, seconds: number, signal: AbortSignal) {
+  const output = createOutput();
+  const child = spawn('/bin/bash', ['-c', command], {
+    cwd: workspace,
+    env: environment,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const { promise, resolve } = Promise.withResolvers<string>();
+  child.stdout.on('data', (chunk: Buffer) => output.add(chunk));
+  child.stderr.on('data', (chunk: Buffer) => output.add(chunk));
+  child.once('error', error => resolve(`cannot be started: ${error.message}`));
+  child.once('exit', (code, by) => {
+    // What it left in the background keeps the pipes open.
+    killGroup(child);
+    setTimeout(() => resolve(by ? `ended by ${by}` : `exit code ${code}`), 20);
+  });
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    killGroup(child);
+  }, seconds * 1000);
+  const stop = () => killGroup(child);
+  signal.addEventListener('abort', stop);
+  if (signal.aborted) stop();
+  const ending = await promise;
+  clearTimeout(timer);
+  signal.removeEventListener('abort', stop);
+  child.stdout.destroy();
+  child.stderr.destroy();
+  const status = isLate
+    ? `it was stopped after ${seconds} seconds. Run it in parts, or with fewer data`
+    : ending;
+  return { text: `${output.text}\n[${status}]`.trimStart(), isError: status !== 'exit code 0' };
+}
+
+/** Reads programs from stdin, one JSON string per line, and runs them in one namespace. */
+const replServer = `
+import ast, contextlib, io, json, sys, traceback
+out = sys.stdout
+space = {"__name__": "__main__"}
+for line in sys.stdin:
+    code = json.loads(line)
+    text = io.StringIO()
+    failed = False
+    with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
+        try:
+            tree = ast.parse(code)
+            last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+            exec(compile(tree, "<python_repl>", "exec"), space)
+            if last is not None:
+                value = eval(compile(ast.Expression(last.value), "<python_repl>", "eval"), space)
+                if value is not None:
+                    print(repr(value))
+        except BaseException:
+            failed = True
+            traceback.print_exc()
+    out.write(json.dumps({"text": text.getvalue()[:${maxOutputBytes}], "failed": failed}) + "\\n")
+    out.flush()
+`;
+
+/** A Python process that keeps its variables until it fails to answer in time. */
+function createPython() {
+  let child: ReturnType<typeof start> | undefined;
+
+  function start() {
+    const started = spawn('python3', ['-c', replServer], {
+      cwd: workspace,
+      env: environment,
+      detached: true,
+      stdio: ['pipe', 'pipe', 'ignore'],
+    });
+    started.once('exit', () => {
+      killGroup(started);
+      if (child === started) child = undefined;
+    });
+    started.once('error', () => undefined); // `exit` or a late answer follows.
+    started.stdin.on('error', () => undefined);
+    return started;
+  }
+
+  function stop(): void {
+    if (child) killGroup(child);
+    child = undefined;
+  }
+
+  return async (code: string, seconds: number, signal: AbortSignal) => {
+    const running = (child ??= start());
+    const { promise, resolve } = Promise.withResolvers<{ text: string; isError: boolean }>();
+    const fail = (text: string) => resolve({ text, isError: true });
+    let answer = '';
+    const read = (chunk: Buffer) => {
+      answer += chunk.toString();
+      if (answer.length > 8 * maxOutputBytes) stop();
+      const end = answer.indexOf('\n');
+      if (end === -1) return;
+      const { text, failed } = JSON.parse(answer.slice(0, end));
+      resolve({ text: String(text) || '(no output)', isError: failed === true });
+    };
+    const ended = () =>
+      fail('Python has ended, and its variables are gone. The next call starts it again');
+    const abort = () => {
+      stop();
+      fail('it was cancelled');
+    };
+    const timer = setTimeout(() => {
+      stop();
+      fail(
+        `it was stopped after ${seconds} seconds, and its variables are gone. Compute less at once`,
+      );
+    }, seconds * 1000);
+    running.stdout.on('data', read);
+    running.once('exit', ended);
+    signal.addEventListener('abort', abort);
+    running.stdin.write(`${JSON.stringify(code)}\n`);
+    const result = await promise;
+    clearTimeout(timer);
+    running.stdout.off('data', read);
+    running.off('exit', ended);
+    signal.removeEventListener('abort', abort);
+    return result;
+  };
+}
+
+/** `shell` and `python_repl`. `seconds`: how long a call may take. */
+export function createProcessTools(seconds: () => number | undefined): readonly AgentTool[] {
+  const python = createPython();
+  const bound = () => seconds() ?? usualSeconds;
+  return [
+    defineTool(
+      'shell',
+      `Runs a command line with bash in ${workspace}. There is no network. Returns its output and exit code.`,
+      z.strictObject({ command: z.string().min(1) }),
+      async ({ command }, signal) => {
+        if (command.includes('\0')) throw new ToolError('command: contains a null character');
+        return await runShell(command, bound(), signal);
+      },
+    ),
+    defineTool(
+      'python_repl',
+      'Runs Python 3.13. Variables are kept from call to call. Returns what it prints, and the value of the last expression.',
+      z.strictObject({ code: z.string().min(1) }),
+      async ({ code }, signal) => await python(code, bound(), signal),
+    ),
+  ];
+}

@@ -1,0 +1,30 @@
+import type { JSONValue } from '@strands-agents/sdk';
+import { z } from 'zod';
+import type { AgentTool, ToolOutput } from '../types.ts';
+import { ToolError } from './workspace.ts';
+
+/** Makes a tool whose input is checked. The message of a wrong one names the member, its value and what it must be. */
+export function defineTool<T extends z.ZodObject>(
+  name: string,
+  description: string,
+  schema: T,
+  work: (input: z.output<T>, signal: AbortSignal) => Promise<string | ToolOutput>,
+): AgentTool {
+  return {
+    name,
+    description,
+    inputSchema: z.toJSONSchema(schema) as { readonly [key: string]: JSONValue }, // It is JSON.
+    async call(input, signal) {
+      const { data, error } = schema.safeParse(input);
+      if (!data) {
+        const [issue] = error?.issues ?? [];
+        const member = issue?.path.join('.') ?? '';
+        throw new ToolError(
+          `${name}: ${member === '' ? 'the input' : member}: ${issue?.message}. It takes ${JSON.stringify(z.toJSONSchema(schema).properties)}`,
+        );
+      }
+      const output = await work(data, signal);
+      return typeof output === 'string' ? { text: output } : output;
+    },
+  };
+}
