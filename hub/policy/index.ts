@@ -1,4 +1,5 @@
 export type { Decision } from './decision.ts';
+export { type ToolGrants, restrictToGrants } from './granted.ts';
 export { type Hints, hintsOf } from './hints.ts';
 export {
   type Policy,

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Config, ConfigChange, ToolSettings } from '#config';
 import { type Event, createEmitter } from '#core';
-import { type Policy, createPolicy, hasPolicy } from '#policy';
+import { type Policy, type ToolGrants, createPolicy, hasPolicy } from '#policy';
 
 export type AccessChange = {
   readonly before: Policy | undefined;
@@ -14,15 +14,20 @@ export type AccessSource = {
   /** Undefined if everything is allowed. */
   readonly policy: Policy | undefined;
   readonly toolsOf: (server: string) => ToolSettings | undefined;
+  /** The grants of an agent. Absent: agents may use nothing. */
+  readonly grantsOf?: ((agent: string) => ToolGrants) | undefined;
   /** Fires after another policy, or other `tools` of a server, became active. */
   readonly changed: Event<AccessChange>;
 };
 
 /** Compiles the policy of the active config, again at each change. */
-export function createAccessSource(source: {
-  readonly current: Pick<Config, 'policy' | 'servers'>;
-  readonly changed: Event<Pick<ConfigChange, 'before' | 'after'>>;
-}): AccessSource {
+export function createAccessSource(
+  source: {
+    readonly current: Pick<Config, 'policy' | 'servers'>;
+    readonly changed: Event<Pick<ConfigChange, 'before' | 'after'>>;
+  },
+  grantsOf?: (agent: string) => ToolGrants,
+): AccessSource {
   const changed = createEmitter<AccessChange>();
   const compile = (config: Pick<Config, 'policy' | 'servers'>, before?: Policy) =>
     hasPolicy(config) ? createPolicy(config, before) : undefined;
@@ -46,6 +51,7 @@ export function createAccessSource(source: {
       return policy;
     },
     toolsOf: server => tools.get(server),
+    grantsOf,
     changed: changed.event,
   };
 }

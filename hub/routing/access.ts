@@ -1,5 +1,5 @@
 import type { Naming } from '#config';
-import { HubError } from '#core';
+import { HubError, setBounded } from '#core';
 import { errorAnswer, membersOf, readMessage, stringAt } from '#jsonrpc';
 import {
   type Decision,
@@ -7,7 +7,9 @@ import {
   type Principal,
   type RuleInForce,
   type UsedItem,
+  type ToolGrants,
   policyNameOf,
+  restrictToGrants,
   unmatched,
 } from '#policy';
 import { type ListKind, type Server, type Servers, listKinds, listMethods } from '#servers';
@@ -64,8 +66,10 @@ const kindOfMethod: ReadonlyMap<string, ListKind> = new Map<string, ListKind>([
   ['resources/subscribe', 'resource'],
 ]);
 
-export function createAccess({ source, clients, servers, tasks, naming }: AccessNeeds) {
+export function createAccess(needs: AccessNeeds) {
+  const { source, clients, servers, tasks, naming } = needs;
   const decisions = createItemDecisions({ source, servers, naming });
+  const policyOf = createPolicies(needs);
 
   function taskOf({ request, params, session }: Call): Task | undefined {
     const isOfTask = request.method.startsWith('tasks/');
@@ -114,16 +118,16 @@ export function createAccess({ source, clients, servers, tasks, naming }: Access
   return {
     /** Decides about a call. `relay` passes it to its server. Throws HubError if it cannot be decided about. */
     guard(resolved: ResolvedCall, relay: Answerer): ResolvedCall {
-      const { policy } = source;
-      if (!policy) return resolved;
       const { call } = resolved;
+      const policy = policyOf(call.principal);
+      if (!policy) return resolved;
       const { endpoint } = call.session;
       if (endpoint === 'all' || !isUnknown(endpoint, call)) return decided(policy, resolved);
       return {
         ...resolved,
         async answer() {
           await workerFor(endpoint, call, clients);
-          const later = decided(source.policy ?? policy, resolved);
+          const later = decided(policyOf(call.principal) ?? policy, resolved);
           const reply = await (later.answer ? later.answer() : relay(later));
           return later.decision ? { ...reply, decision: later.decision } : reply;
         },
@@ -131,7 +135,7 @@ export function createAccess({ source, clients, servers, tasks, naming }: Access
     },
     /** The view of the lists for a principal; undefined if it shows everything. */
     viewOf(principal: Principal): ListView | undefined {
-      const { policy } = source;
+      const policy = policyOf(principal);
       if (!policy) return undefined;
       const client = policyNameOf(principal);
       const shows = (kind: ListKind, entry: CatalogEntry) =>
@@ -147,7 +151,7 @@ export function createAccess({ source, clients, servers, tasks, naming }: Access
     ): boolean => !policy || decisions.isListed(policy, client, kind, entry),
     /** True if a client may hear of a resource of a server or instance. `uri` is the server's own. */
     mayHear(principal: Principal, server: Server, uri: string): boolean {
-      const { policy } = source;
+      const policy = policyOf(principal);
       if (!policy) return true;
       if (!isComparable(uri)) return false;
       const asked = { policy, client: policyNameOf(principal), method: 'resources/subscribe' };
@@ -159,7 +163,7 @@ export function createAccess({ source, clients, servers, tasks, naming }: Access
     },
     /** True if a client without a session may hear of a task of a server. `taskId` is the server's own. */
     mayHearTask(principal: Principal, server: Server, taskId: string): boolean {
-      const { policy } = source;
+      const policy = policyOf(principal);
       if (!policy) return true;
       const asked = { policy, client: policyNameOf(principal), method: 'tasks/get' };
       const task = tasks.routeAt(server, taskId) ?? { server, taskId, publicId: taskId };
@@ -168,7 +172,7 @@ export function createAccess({ source, clients, servers, tasks, naming }: Access
     },
     /** True if a client may use anything of a server, or nothing of it is known and no rule denies the server. */
     mayUseAny(principal: Principal, server: Server): boolean {
-      const { policy } = source;
+      const policy = policyOf(principal);
       if (!policy) return true;
       const client = policyNameOf(principal);
       let isKnown = false;
@@ -183,7 +187,7 @@ export function createAccess({ source, clients, servers, tasks, naming }: Access
     },
     /** True if a client may see a task in its list. */
     mayListTask(call: Call, task: Task): boolean {
-      const { policy } = source;
+      const policy = policyOf(call.principal);
       if (!policy) return true;
       const asked = { policy, client: policyNameOf(call.principal), method: 'tasks/get' };
       const { catalog } = clients.offeringFor(call);
@@ -191,7 +195,7 @@ export function createAccess({ source, clients, servers, tasks, naming }: Access
     },
     /** True if the list of a server shows a client an item, given by the server's own name and description. */
     showsAt(call: Call, server: Server, kind: ListKind, own: string, description: Buffer): boolean {
-      const { policy } = source;
+      const policy = policyOf(call.principal);
       if (!policy) return true;
       const client = policyNameOf(call.principal);
       const entry = clients.offeringFor(call).catalog.findOwn(server, kind, own);
@@ -223,6 +227,31 @@ export function createAccess({ source, clients, servers, tasks, naming }: Access
     },
   };
 }
+
+/** The policy of each principal: that of the config, and for agents what they are granted of it. */
+function createPolicies({ source, servers }: AccessNeeds) {
+  /** The policy of an agent, until its grants or the policy of the config change. */
+  const ofAgents = new Map<
+    string,
+    { readonly grants: ToolGrants; readonly base: Policy | undefined; readonly policy: Policy }
+  >();
+  const isClosed = (name: string) =>
+    servers.all.find(({ config }) => config.name === name)?.isBuiltin === true;
+  return ({ kind, name }: Principal): Policy | undefined => {
+    const base = source.policy;
+    if (kind !== 'agent') return base;
+    const grants = source.grantsOf?.(name) ?? nothing;
+    const known = ofAgents.get(name);
+    if (known?.grants === grants && known.base === base) return known.policy;
+    const policy = restrictToGrants(grants, base, isClosed);
+    setBounded(ofAgents, name, { grants, base, policy }, maxAgents);
+    return policy;
+  };
+}
+
+/** Maximum number of agents with a compiled policy. */
+const maxAgents = 1_000;
+const nothing: ToolGrants = { tools: [], servers: [] };
 
 const unknownIn = (names: readonly string[] = [], catalog: Catalog) =>
   names.filter(name => !name.includes('*') && !catalog.find('tool', name));

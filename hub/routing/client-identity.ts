@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { isObject } from '#core';
 import { type Request, rawText, valueOf } from '#jsonrpc';
 import { isStateless, metaKeys } from '#mcp';
-import { principalKey } from '#policy';
+import { policyNameOf, principalKey } from '#policy';
 import { redactText } from '#telemetry';
 import type { Call } from './call.ts';
 import type { SessionState } from './session.ts';
@@ -58,7 +58,13 @@ const maxNameLength = 100;
 export function createClientNames() {
   const ofSessions = new WeakMap<object, string>();
   const ofRequests = new Map<string, string>();
-  return ({ client }: SessionState, { bytes }: Request, meta: Call['meta']): string | undefined => {
+  return (
+    { client, principal }: Pick<SessionState, 'client' | 'principal'>,
+    { bytes }: Request,
+    meta: Call['meta'],
+  ): string | undefined => {
+    // The hub's own callers introduce themselves by no message.
+    if (principal.kind === 'agent' || principal.kind === 'job') return policyNameOf(principal);
     if (client) {
       let name = ofSessions.get(client);
       if (name === undefined) ofSessions.set(client, (name = named(client.clientInfo)));

@@ -115,8 +115,17 @@ const globs = (names: readonly string[], text: string) =>
     return new RegExp(`^${parts.join('.*')}$`).test(text);
   });
 
+/** What the agent may use of what the rules allow. */
+const granted = { tools: ['*_read_file', 'files_write_file'], servers: ['notes'] };
+
 /** The reference: a rule says yes or no to each of its keys, one after the other. */
 function allows(rules: readonly PolicyRule[], client: string, method: string, item: Item): boolean {
+  const { kind, server, name } = item;
+  if (
+    client === 'agent:ada' &&
+    (kind !== 'tool' || !(server === 'notes' || globs(granted.tools, name)))
+  )
+    return false;
   for (const rule of rules) {
     if (rule.clients && !globs(rule.clients, client)) continue;
     if (rule.servers && !globs(rule.servers, item.server)) continue;
@@ -152,7 +161,9 @@ test(
   async () => {
     const fixtures = [{ name: 'files' }, { name: 'notes', file: 'files.mjs' }];
     const { access, change } = createTestAccess(fixtures);
-    await using hub = await startHub(fixtures, { access });
+    await using hub = await startHub(fixtures, {
+      access: Object.assign(access, { grantsOf: () => granted }),
+    });
     const principalOf = (client: string): Principal => {
       const grants = { administer: false };
       if (client === 'agent:ada') return { kind: 'agent', name: 'ada', grants };
