@@ -13,6 +13,7 @@ import { breakerKeyOf } from '#servers';
 import { announceRunning, createJournal, openDataDir } from '#store';
 import type { Redaction } from '#telemetry';
 import { maxMessageBytes, openStdio } from '#transports';
+import { wireAgents } from './wire-agents.ts';
 import { collectGarbage, createIdleGc } from './idle-gc.ts';
 import { wireAudit } from './wire-audit.ts';
 import { countCalls, findStdioClient, wireClients } from './wire-clients.ts';
@@ -67,7 +68,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
           { url: settings.redisUrl, deployment: settings.deployment },
           { ...system, log: log.child({ part: 'redis' }) },
         );
-  const { servers, docker, place, listings, backlog, ...wired } = await wireServers(
+  const { servers, docker, place, listings, backlog, forAgents, ...wired } = await wireServers(
     config.servers,
     options,
     {
@@ -115,7 +116,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     count: countCalls(clients),
     redaction,
   });
-  const access = createAccessSource(source);
+  const access = createAccessSource(source, id => agents.get(id).settings.grants);
   const limits = await wireLimits(settings, { ...system, source });
   const router = createRouter(
     { naming: () => source.current.naming, hubVersion: version, sampling: models.sampling },
@@ -129,6 +130,16 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       audit: auditor,
       ...(telemetry?.tracer && { tracer: telemetry.tracer }),
     },
+  );
+  const agents = wireAgents(
+    {
+      settings,
+      version,
+      dataDir: dataDir.path,
+      runsIn: place.auto,
+      config: () => source.current,
+    },
+    { ...system, redact, backlog, forAgents, router, sampling: models.sampling },
   );
   const jobs = createJobs({
     ...system,
@@ -185,6 +196,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
         config: withRules(control, prompts.rules),
         sharing,
         limits: limits.status,
+        agents,
         residentBytes: () => process.memoryUsage.rss(),
       },
       access: {
@@ -240,6 +252,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     prompts,
     { name: 'sessions', start: noWork, stop: () => transports.drain() },
     installs,
+    agents.service,
     createIdleGc({ servers, lastCall, collect: collectGarbage, clock, log }),
   ];
   opened.use(await startAll(services, signal));

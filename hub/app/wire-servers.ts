@@ -67,6 +67,8 @@ export async function wireServers(
   const folderIn = (name: string) => createFolder(join(dataDir.path, name), writing);
   const handles = createHandles(tableIn('handles.json', maxHandles));
   await handles.load();
+  const handlesOfAgents = createHandles(tableIn('agent-handles.json', maxHandles));
+  await handlesOfAgents.load();
   const docker = createDockerRuntime(
     {
       hubId: settings.hubId ?? dataDir.hubId,
@@ -78,7 +80,7 @@ export async function wireServers(
     {
       clock,
       log,
-      isAwaited: id => handles.isAwaited(id),
+      isAwaited: id => handles.isAwaited(id) || handlesOfAgents.isAwaited(id),
       isExpected: () => place.auto === 'docker',
       locks: folderIn('locks'),
       findElsewhere: (source, signal) => pins.findElsewhere(source, signal),
@@ -174,6 +176,18 @@ export async function wireServers(
     /** Objects that running installs may create, for the cleanup after a kill of the hub. */
     unfinished: tableIn('installs.json', maxUnfinished),
     upkeeps: { docker: docker.upkeep, process: createFolderUpkeep(place.dataDir) },
+    /** For the containers of agents. */
+    forAgents: {
+      eras,
+      containers: {
+        handles: handlesOfAgents,
+        digestOf: (spec: LaunchSpec) => digestOf(spec, dataDir.secret),
+        launch: async (...request: Parameters<typeof docker.launch>) =>
+          await docker.launch(...request),
+        adopt: async (...request: Parameters<NonNullable<typeof docker.adopt>>) =>
+          await docker.adopt?.(...request),
+      },
+    },
     /** Launch plan of a config. Throws HUB_LAUNCH_INVALID. */
     specOf: (wanted: ServerConfig) => specOf(wanted),
     /** Starts a server once under a temporary name, and stops it. */

@@ -29,6 +29,9 @@ const groups: Readonly<Record<string, Loading>> = {
     logs: async () => (await import('./commands/logs.ts')).logs,
     call: async () => (await import('./commands/call.ts')).call,
   },
+  'Its agents': {
+    agent: async () => (await import('./commands/agent.ts')).agent,
+  },
   'Its secrets': {
     secret: async () => (await import('./commands/secret.ts')).secret,
   },

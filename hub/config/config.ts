@@ -1,4 +1,5 @@
 import type { AuditConfig } from './audit-schema.ts';
+import type { AgentsConfig } from './agents-schema.ts';
 import type { ModelsConfig } from './models.ts';
 import type { CallLimitsConfig, ClientConfig } from './clients.ts';
 import type { PolicyRule } from './policy-schema.ts';
@@ -28,6 +29,8 @@ export type Config = {
   readonly audit?: AuditConfig;
   /** Absent: the defaults of `readModels`. */
   readonly models?: ModelsConfig;
+  /** Absent: the defaults of `readAgents`. */
+  readonly agents?: AgentsConfig;
   /** The first rule that matches decides. Default: everything is allowed. */
   readonly policy?: readonly PolicyRule[];
   /** Limits of each session of a caller that is not a client by name. */

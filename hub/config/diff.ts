@@ -16,6 +16,8 @@ const effects: Readonly<Record<keyof Omit<ServerConfig, 'name'>, Effect>> = {
   enabled: 'switch',
   origin: 'apply',
   heldBack: 'apply',
+  // No entry sets it.
+  hubCapabilities: 'apply',
   // The launch differs too once the secrets can be read.
   secretFaults: 'apply',
   entryDigest: 'apply',
@@ -53,6 +55,7 @@ const hubKeys: readonly (keyof Config)[] = [
   'clients',
   'perSession',
   'audit',
+  'agents',
   'models',
   'policy',
 ];
@@ -127,6 +130,7 @@ const variables: Readonly<Record<keyof Settings, string>> = {
   allowedHosts: 'ROUTER_ALLOWED_HOSTS',
   allowedOrigins: 'ROUTER_ALLOWED_ORIGINS',
   inContainer: 'AGENTHUB_IN_CONTAINER',
+  agents: 'IDLE_TIMEOUT_MINUTES or CONTAINER_PORT',
   dataDir: 'DATA_DIR',
   serversFile: 'MCP_SERVERS_CONFIG',
   logLevel: 'LOG_LEVEL',

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { isObject } from '#core';
 import { readAudit } from './audit-schema.ts';
+import { readAgents } from './agents-schema.ts';
 import { readModels } from './models.ts';
 import type { Config, SecretUse } from './config.ts';
 import { readClients, readLimits } from './clients.ts';
@@ -116,6 +117,7 @@ async function configOf(
       ...(tokens && { tokens }),
       ...(clients.length > 0 && { clients }),
       ...(policy.length > 0 && { policy }),
+      ...(data.agents && { agents: readAgents(data.agents) }),
       ...(data.models && { models }),
       ...(data.audit && { audit: readAudit(data.audit) }),
       ...(data.limits?.per_session && { perSession: readLimits(data.limits.per_session) }),

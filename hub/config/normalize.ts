@@ -32,6 +32,8 @@ export type ServerConfig = Readonly<NonNullable<Awaited<ReturnType<typeof normal
    * Why a changed entry waits for approval. The other fields are those of the previous entry, or `enabled` is false.
    */
   readonly heldBack?: string | undefined;
+  /** What a server until MCP 2025-11-25 is told that the hub can do. Absent, as in all entries: what some client can do. */
+  readonly hubCapabilities?: object | undefined;
 };
 
 export type LocalLaunch = {

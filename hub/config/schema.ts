@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { agentsSchema } from './agents-schema.ts';
 import { auditSchema } from './audit-schema.ts';
 import { clientName, clientSchema, rate } from './clients-schema.ts';
 import { annotationsSchema, policySchema, ruleSchema } from './policy-schema.ts';
@@ -65,6 +66,7 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
       policy: policySchema.optional(),
       limits: limits.optional(),
       models: modelsSchema.optional(),
+      agents: agentsSchema.optional(),
       servers: z.record(name, entry).optional(),
       mcpServers: z.record(name, entry).optional(),
     }),
@@ -94,6 +96,8 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
       limits: 'Limits on the calls of callers that are not clients by name.',
       models:
         'Models of agents, and of servers that ask the hub for completions ("sampling": "hub").',
+      agents:
+        'Limits of agents. Those of their containers apply to containers started after a change.',
       servers: 'Servers by name. They start at their first call unless "auto_start" is true.',
       mcpServers:
         'Servers by name, in the format of MCP clients. They start with the hub unless "auto_start" is false.',
@@ -127,6 +131,7 @@ export function knownKeys(path: readonly (string | number)[]): readonly string[]
     return Object.keys(path.length === 1 ? limits.shape : shape);
   }
   if (path[0] === 'clients') return Object.keys(part === 'rate' ? rate.shape : clientSchema.shape);
+  if (path[0] === 'agents') return Object.keys(agentsSchema.shape);
   if (path[0] === 'models')
     return Object.keys(path.length > 2 ? providerSchema.shape : modelsSchema.shape);
   if (path[0] === 'audit') return Object.keys(auditSchema.shape);

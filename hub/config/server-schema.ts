@@ -46,7 +46,7 @@ const seconds = z.number().min(1).max(86_400);
 export const text = z
   .string()
   .refine(value => !value.includes('\0'), 'write it without NUL characters');
-const size = z.union(
+export const size = z.union(
   [z.int().min(1), matching(sizePattern, 'write a size such as "512m", "2g" or 1048576')],
   'write a size such as "512m", "2g" or 1048576 (bytes)',
 );

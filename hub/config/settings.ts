@@ -111,6 +111,12 @@ export function readSettings(env: Environment, dotenv = '', manifest: FileSettin
       ),
       cpus: number('BUILD_CPUS', 0.1, 64, 'fraction') ?? 2,
     },
+    agents: {
+      /** Time without messages after which the container of an agent is stopped. */
+      idleMs: (number('IDLE_TIMEOUT_MINUTES', 1, 10_080) ?? 30) * 60_000,
+      /** Port of the HTTP API inside the container of an agent. */
+      port: number('CONTAINER_PORT', 1_024, 65_535) ?? 8080,
+    },
     ...readBackends(variables),
     ...(otlp && { otlp }),
     /** First part of the names of all keys in Redis. Undefined: `agenthub`. */

@@ -8,6 +8,7 @@ import { type RouteAdmission, isMcp, refusalBody } from './admission.ts';
 import { type HttpSystem, problemOf, reportOf, retryAfter, statusOf } from './errors.ts';
 import type { HttpNeeds } from './http-needs.ts';
 import type { Login } from './login.ts';
+import { agentRoutes } from './routes/agents.ts';
 import { auditChanges, auditRoutes } from './routes/audit.ts';
 import { clientRoutes } from './routes/clients.ts';
 import { activityRoutes } from './routes/activity.ts';
@@ -124,6 +125,7 @@ function registerRoutes(
   if (telemetry.audit) auditRoutes(app, telemetry.audit, follow);
   logRoutes(app, { ...needs, follow });
   jobRoutes(app, jobs, follow);
+  if (hub.agents) agentRoutes(app, { agents: hub.agents, admission, follow });
   const installJobs = installs && createInstallJobs({ installs, jobs });
   if (installJobs) installRoutes(app, { installs, installJobs, admission, system });
   if (prompts) ollamaRoutes(app, { prompts, system });

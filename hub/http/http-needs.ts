@@ -1,3 +1,4 @@
+import type { Agents } from '#agents';
 import type { Audit } from '#audit';
 import type { NamedClients } from '#access';
 import type { RulesStatus } from '#config';
@@ -75,6 +76,8 @@ type HubParts = {
   readonly sharing: Pick<Sharing, 'status'>;
   /** Whether the limits of clients are shared with other hubs; undefined if no client has limits. */
   readonly limits?: () => SharingStatus | undefined;
+  /** Absent: the hub has no agents. */
+  readonly agents?: Agents;
   readonly residentBytes: () => number;
 };
 

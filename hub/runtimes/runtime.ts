@@ -20,6 +20,8 @@ export type Limits = {
   /** Size limit of each of /tmp, HOME and the empty volumes that the image declares. Counts as memory. */
   readonly scratchBytes: number;
   readonly volumeBytes: number;
+  /** Size limit of each file that it writes (RLIMIT_FSIZE). Absent: none. */
+  readonly fileBytes?: number;
 };
 
 /** A package that an image is built from. */
@@ -43,8 +45,11 @@ export type Volume = { readonly name: string; readonly target: string };
 /** A server in its own container. All other settings are at their strictest. */
 export type DockerTarget = {
   readonly kind: 'docker';
-  /** Image reference, or the package to build the image from. */
-  readonly image: { readonly reference: string } | { readonly package: PackageSource };
+  /** Image reference, the package to build the image from, or a folder of the hub's own images. */
+  readonly image:
+    | { readonly reference: string }
+    | { readonly package: PackageSource }
+    | { readonly context: 'agent' };
   readonly command?: string;
   readonly args: readonly string[];
   readonly workingDirectory?: string;

@@ -57,7 +57,17 @@ const keptTo: Readonly<Record<string, readonly string[]>> = {
   'smol-toml': ['clients'],
   ws: ['connector', 'transports'],
   yaml: ['config'],
-  zod: ['broker', 'builtin', 'clients', 'config', 'installs', 'jobs', 'secrets', 'servers'],
+  zod: [
+    'agents',
+    'broker',
+    'builtin',
+    'clients',
+    'config',
+    'installs',
+    'jobs',
+    'secrets',
+    'servers',
+  ],
 };
 
 const floorOf = new Map(

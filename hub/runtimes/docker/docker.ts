@@ -138,7 +138,7 @@ function createUpkeep({ engine, images, users, owner }: DockerParts): Upkeep {
     const { image } = target;
     const present = await images.find(image);
     const volumes = [...target.volumes, ...(present ? declaredVolumes(spec, target, present) : [])];
-    const built = 'package' in image ? [await images.referenceOf(image)] : [];
+    const built = !('reference' in image) ? [await images.referenceOf(image)] : [];
     return [
       ...built.map(name => ({ kind: 'image', name }) as const),
       ...volumes.map(volume => ({ kind: 'volume', name: volumeName(owner, volume) }) as const),

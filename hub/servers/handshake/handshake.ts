@@ -49,6 +49,8 @@ export type HandshakeOptions = {
   readonly server: string;
   readonly hubVersion: string;
   readonly timeoutMs: number;
+  /** Absent: all capabilities that some client may have. */
+  readonly capabilities?: object | undefined;
   /** The only client of the instance. */
   readonly client?: ClientOfSession | undefined;
 };
@@ -83,12 +85,12 @@ export async function handshake(
 
 /** Initialises a server (MCP 2025-11-25, lifecycle). Rejects with HubError if it does not answer. */
 export async function initialize(
-  { server, hubVersion, timeoutMs, client }: HandshakeOptions,
+  { server, hubVersion, timeoutMs, capabilities = legacyCapabilities, client }: HandshakeOptions,
   upstream: Pick<Upstream, 'request' | 'notify'>,
 ): Promise<ServerInfo> {
   const said: { readonly capabilities: unknown; readonly clientInfo: unknown } = client
     ? { capabilities: JSON.parse(client.capabilities), clientInfo: JSON.parse(client.clientInfo) }
-    : { capabilities: legacyCapabilities, clientInfo: { ...hubInfo, version: hubVersion } };
+    : { capabilities, clientInfo: { ...hubInfo, version: hubVersion } };
   const params = { protocolVersion: latestVersion, ...said };
   const answer = await upstream.request('initialize', params, timeoutMs);
   const serverInfo = serverInfoOf(server, answer);

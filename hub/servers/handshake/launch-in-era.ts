@@ -105,6 +105,7 @@ export const handshakeOptionsOf = ({
   server: config.name,
   hubVersion: hub.hubVersion,
   timeoutMs: config.startTimeoutMs,
+  capabilities: config.hubCapabilities,
   client: own?.client,
 });
 

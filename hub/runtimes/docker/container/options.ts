@@ -94,6 +94,9 @@ function hostConfig(
     MemorySwap: limits.memoryBytes,
     NanoCpus: Math.round(limits.cpus * 1e9),
     PidsLimit: limits.pids,
+    ...(limits.fileBytes !== undefined && {
+      Ulimits: [{ Name: 'fsize', Soft: limits.fileBytes, Hard: limits.fileBytes }],
+    }),
     NetworkMode: target.network === 'none' ? 'none' : nameOf(owner, spec),
     Tmpfs,
     LogConfig:

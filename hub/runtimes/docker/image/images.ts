@@ -3,11 +3,11 @@ import { type Clock, HubError, within } from '#core';
 import type { DockerTarget, PackageSource } from '#runtimes';
 import type { Image } from '../container/options.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { BuildLimits } from '../engine/images.ts';
+import type { BuildLimits, BuildOptions } from '../engine/images.ts';
 import { readBuildContext } from './build-context.ts';
 import { type Locks, lockName } from './lock.ts';
 import { build, isPackageAbsent, missing, pull } from './make.ts';
-import { ecosystems, imageOf } from './package-image.ts';
+import { ecosystems, imageOf, ownImageOf } from './package-image.ts';
 import { type Progress, createSharedWork } from './shared-work.ts';
 import type { ImageUsers } from './users.ts';
 
@@ -88,9 +88,33 @@ export function createImages(options: Options, needs: ImageNeeds) {
     );
   }
 
+  async function buildOwn(
+    wanted: string,
+    image: BuildOptions,
+    progress: Progress,
+    signal: AbortSignal,
+  ) {
+    progress(`building the image of ${wanted}s, once`);
+    const work = (tell: Progress, ending: AbortSignal) =>
+      bounded(ending, inTime =>
+        withNetwork(async network => {
+          const context = await readBuildContext(join(options.imagesDir, wanted));
+          const limits = { ...options.buildLimits, network };
+          await build({ engine, context, image, limits }, tell, inTime);
+        }),
+      );
+    await builds.join(image.tag, work, progress, signal);
+  }
+
+  const ownImage = async (wanted: string) =>
+    ownImageOf(wanted, await readBuildContext(join(options.imagesDir, wanted)));
+
   /** The reference of the image that `provide` would return. The image may be missing. */
-  const referenceOf = async (wanted: DockerTarget['image']) =>
-    'reference' in wanted ? wanted.reference : (await builtImage(wanted.package)).tag;
+  async function referenceOf(wanted: DockerTarget['image']): Promise<string> {
+    if ('reference' in wanted) return wanted.reference;
+    return ('context' in wanted ? await ownImage(wanted.context) : await builtImage(wanted.package))
+      .tag;
+  }
 
   return {
     referenceOf,
@@ -117,6 +141,10 @@ export function createImages(options: Options, needs: ImageNeeds) {
       const present = await engine.findImage(reference, { timeoutMs: findMs });
       if ('package' in wanted) {
         if (!present) await buildShared(wanted.package, progress, signal);
+        await users?.join(reference, present?.tags ?? []);
+      } else if ('context' in wanted) {
+        if (!present)
+          await buildOwn(wanted.context, await ownImage(wanted.context), progress, signal);
         await users?.join(reference, present?.tags ?? []);
       } else if (!present) await pullShared(reference, progress, signal);
       const image = present ?? (await engine.findImage(reference));

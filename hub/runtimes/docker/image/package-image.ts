@@ -47,6 +47,12 @@ export function imageOf(source: PackageSource, context: Buffer): BuildOptions {
   };
 }
 
+/** An image of the hub's own, made of the files in a folder of `images/`. Its tag depends only on these. */
+export const ownImageOf = (name: string, context: Buffer): BuildOptions => ({
+  tag: `agenthub/${name}:${createHash('sha256').update(context).digest('hex').slice(0, 12)}`,
+  labels: { [managedLabel]: 'true', [baseLabel]: name },
+});
+
 /** Replaces characters that are not allowed in repositories or tags. */
 function tidy(text: string): string {
   return text

@@ -1,0 +1,97 @@
+import { constants } from 'node:fs';
+import { open, readdir, realpath } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
+import { HubError, errorCodeOf } from '#core';
+import type { AgentFile, AgentFileContent, AgentFiles } from './agent-types.ts';
+
+/** Maximum number of listed files. */
+const maxFiles = 10_000;
+const chunkBytes = 64 * 1024;
+
+/** Reads the workspaces of agents. `workspaceOf`: the folder of an agent; throws HubError for an unknown one. */
+export function createAgentFiles(workspaceOf: (id: string) => string): AgentFiles {
+  return {
+    async list(id) {
+      const root = workspaceOf(id);
+      const files: AgentFile[] = [];
+      const folders = [root];
+      for (let folder = folders.shift(); folder !== undefined; folder = folders.shift()) {
+        for (const entry of await entriesOf(folder)) {
+          const path = join(folder, entry.name);
+          if (entry.isDirectory()) folders.push(path);
+          if (!entry.isFile() || files.length >= maxFiles) continue;
+          const found = await describe(path);
+          if (found) files.push({ path: relative(root, path).split(sep).join('/'), ...found });
+        }
+      }
+      return files.toSorted((a, b) => (a.path < b.path ? -1 : 1));
+    },
+    async open(id, path) {
+      const root = workspaceOf(id);
+      const unknown = (cause?: unknown) =>
+        new HubError(
+          'HUB_AGENT_FILE_UNKNOWN',
+          `path: ${JSON.stringify(path.slice(0, 200))} is no regular file in the workspace of ${id}. List its files, and use one of these paths`,
+          { cause },
+        );
+      const parts = path.split('/');
+      if (parts.some(part => part === '' || part === '.' || part === '..' || part.includes('\0')))
+        throw unknown();
+      try {
+        // The agent may change the folders meanwhile, so the opened file is checked, not its path.
+        const handle = await open(
+          join(root, ...parts),
+          constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+        );
+        try {
+          const place = await realpath(`/proc/self/fd/${handle.fd}`).catch(() =>
+            realpath(join(root, ...parts)),
+          );
+          const facts = await handle.stat();
+          const base = `${await realpath(root)}${sep}`;
+          if (!facts.isFile() || facts.nlink > 1 || !place.startsWith(base)) throw unknown();
+          return contentOf(handle, facts.size);
+        } catch (error) {
+          await handle.close();
+          throw error;
+        }
+      } catch (error) {
+        throw error instanceof HubError ? error : unknown(error);
+      }
+    },
+  };
+}
+
+function contentOf(handle: Awaited<ReturnType<typeof open>>, bytes: number): AgentFileContent {
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    // A file that grows while it is read is cut there: its length was announced.
+    for (let at = 0; at < bytes;) {
+      const size = Math.min(chunkBytes, bytes - at);
+      const { bytesRead, buffer } = await handle.read(Buffer.alloc(size), 0, size, at);
+      if (bytesRead === 0) return;
+      at += bytesRead;
+      yield buffer.subarray(0, bytesRead);
+    }
+  }
+  return { bytes, chunks: chunks(), [Symbol.asyncDispose]: () => handle.close() };
+}
+
+/** The entries of a folder; none if it is gone or the agent has locked it. */
+const entriesOf = async (folder: string) =>
+  await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+    if (['ENOENT', 'EACCES', 'ENOTDIR'].includes(errorCodeOf(error) ?? '')) return [];
+    throw error;
+  });
+
+async function describe(path: string) {
+  try {
+    await using handle = await open(
+      path,
+      constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+    );
+    const { size, mtimeMs } = await handle.stat();
+    return { bytes: size, changedAt: mtimeMs };
+  } catch {
+    return undefined; // Removed meanwhile, or not readable.
+  }
+}

@@ -1,0 +1,216 @@
+import { mkdir, readFile, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { type Clock, HubError, type Log, errorCodeOf, messageOf, tryParseJson } from '#core';
+import { writeWhole } from '#store';
+import { agentIdPattern } from './agent-id.ts';
+import { defaultSettings, patchSettings, writtenSettings } from './agent-settings.ts';
+import type { AgentSettings, AgentStatus, AgentUsage } from './agent-types.ts';
+import { asideOf } from './message-queue.ts';
+
+const contentSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('text'), text: z.string() }),
+  z.object({
+    type: z.literal('tool_use'),
+    id: z.string(),
+    name: z.string(),
+    input: z.record(z.string(), z.json()),
+  }),
+  z.object({
+    type: z.literal('tool_result'),
+    tool_use_id: z.string(),
+    text: z.string(),
+    is_error: z.boolean(),
+  }),
+]);
+
+/** A message as an agent hands it over and as `session.json` stores it. */
+export const messageSchema = z.object({
+  message_id: z.string(),
+  role: z.enum(['user', 'assistant', 'tool']),
+  at: z.string(),
+  content: z.array(contentSchema),
+});
+
+export const usageSchema = z.object({
+  input_tokens: z.number(),
+  output_tokens: z.number(),
+  model_calls: z.number(),
+});
+
+const sessionSchema = z.object({
+  version: z.literal(1),
+  agentId: z.string(),
+  createdAt: z.string(),
+  updatedAt: z.string(),
+  model: z.string().nullable(),
+  messages: z.array(messageSchema),
+  usage: usageSchema,
+  /** The newest message that has its outcome, and the outcome. */
+  lastMessageId: z.string().nullable(),
+  lastOutcome: z
+    .object({
+      status: z.enum(['answered', 'failed', 'cancelled']),
+      error: z.object({ code: z.string(), message: z.string() }).optional(),
+    })
+    .nullable(),
+  /** The state of the agent's runtime. The hub only stores it. */
+  snapshot: z.unknown(),
+});
+
+/** `session.json`: the conversation of an agent. */
+export type AgentSession = z.output<typeof sessionSchema>;
+
+const tasksSchema = z.object({
+  version: z.literal(1),
+  agents: z.array(
+    z.object({
+      agent_id: z.string(),
+      container_id: z.string().nullable(),
+      status: z.enum(['running', 'idle', 'stopped']),
+      last_activity: z.string(),
+    }),
+  ),
+});
+
+/** A line of `tasks.json`. */
+export type AgentTask = {
+  readonly id: string;
+  readonly containerId: string | undefined;
+  readonly status: AgentStatus;
+  /** Milliseconds since the epoch. */
+  readonly lastActivity: number;
+};
+
+export const noUsage: AgentUsage = { input_tokens: 0, output_tokens: 0, model_calls: 0 };
+
+/** The files of agents: `tasks.json`, and of each agent its session, settings and workspace. */
+export type AgentMemory = ReturnType<typeof createAgentMemory>;
+
+/** Creates the memory in the data folder. All files are replaced as a whole, so that a crash leaves the old or the new one. */
+export function createAgentMemory(
+  dataDir: string,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+) {
+  const folder = join(dataDir, 'agents');
+  const folderOf = (id: string) => join(folder, id);
+  const tasksFile = join(dataDir, 'tasks.json');
+  const turns = new Map<string, Promise<unknown>>();
+
+  /** Runs the writes of a file one after another. */
+  async function inTurn(file: string, work: () => Promise<void>): Promise<void> {
+    const done = (turns.get(file) ?? Promise.resolve()).then(work, work);
+    turns.set(file, done);
+    try {
+      await done;
+    } finally {
+      if (turns.get(file) === done) turns.delete(file);
+    }
+  }
+
+  /** Parses a file. One that cannot be used is set aside, and then counts as missing. */
+  async function read<T>(file: string, schema: z.ZodType<T>): Promise<T | undefined> {
+    let problem: string;
+    try {
+      const { data, error } = schema.safeParse(tryParseJson(await readFile(file, 'utf8')));
+      if (data !== undefined) return data;
+      problem = error?.issues[0]?.message ?? 'it is not JSON';
+    } catch (error) {
+      if (errorCodeOf(error) === 'ENOENT') return undefined;
+      problem = messageOf(error);
+    }
+    const aside = asideOf(file, clock);
+    await rename(file, aside);
+    log.error({ file, aside, problem }, 'a file of an agent cannot be used and was set aside');
+    return undefined;
+  }
+
+  const write = (file: string, value: object) =>
+    inTurn(file, () => writeWhole(file, `${JSON.stringify(value, null, 2)}\n`));
+
+  return {
+    workspaceOf: (id: string) => join(folderOf(id), 'workspace'),
+    /** Ids of the agents that have a folder. */
+    async ids(): Promise<readonly string[]> {
+      const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+        if (errorCodeOf(error) === 'ENOENT') return [];
+        throw error;
+      });
+      return entries
+        .filter(entry => entry.isDirectory() && agentIdPattern.test(entry.name))
+        .map(({ name }) => name);
+    },
+    async readTasks(): Promise<readonly AgentTask[]> {
+      const tasks = await read(tasksFile, tasksSchema);
+      return (tasks?.agents ?? []).map(task => ({
+        id: task.agent_id,
+        containerId: task.container_id ?? undefined,
+        status: task.status,
+        lastActivity: Date.parse(task.last_activity) || 0,
+      }));
+    },
+    /** `tasks` is asked when it is the turn of this write, so the newest state is written. */
+    writeTasks: (tasks: () => readonly AgentTask[]) =>
+      inTurn(tasksFile, () =>
+        writeWhole(
+          tasksFile,
+          `${JSON.stringify({ version: 1, agents: tasks().map(writtenTask) }, null, 2)}\n`,
+        ),
+      ),
+    async create(id: string): Promise<void> {
+      await mkdir(folderOf(id), { recursive: true, mode: 0o700 });
+    },
+    async readSettings(id: string): Promise<AgentSettings> {
+      const file = join(folderOf(id), 'settings.json');
+      const found = await read(file, z.record(z.string(), z.unknown()));
+      return found ? patchSettings(defaultSettings, found) : defaultSettings;
+    },
+    writeSettings: (id: string, settings: AgentSettings) =>
+      write(join(folderOf(id), 'settings.json'), writtenSettings(settings)),
+    /** Undefined for a new agent, and if the file was set aside. */
+    readSession: (id: string) => read(join(folderOf(id), 'session.json'), sessionSchema),
+    /** Rejects with HUB_AGENT_STORE_FAILED. */
+    async writeSession(session: AgentSession): Promise<void> {
+      const file = join(folderOf(session.agentId), 'session.json');
+      try {
+        await write(file, session);
+      } catch (cause) {
+        throw new HubError(
+          'HUB_AGENT_STORE_FAILED',
+          `the conversation of ${session.agentId} cannot be written to ${file}: ${messageOf(cause)}. Free space on its disk`,
+          { cause },
+        );
+      }
+    },
+    /** Renames the folder first, so that a crash leaves no half of an agent. */
+    async remove(id: string): Promise<void> {
+      const doomed = join(folder, `.removed-${id}`);
+      await rm(doomed, { recursive: true, force: true });
+      await rename(folderOf(id), doomed).catch((error: unknown) => {
+        if (errorCodeOf(error) !== 'ENOENT') throw error;
+      });
+      await rm(doomed, { recursive: true, force: true });
+    },
+  };
+}
+
+const writtenTask = ({ id, containerId, status, lastActivity }: AgentTask) => ({
+  agent_id: id,
+  container_id: containerId ?? null,
+  status,
+  last_activity: new Date(lastActivity).toISOString(),
+});
+
+/** The session of an agent that has no messages. */
+export const newSession = (agentId: string, now: number): AgentSession => ({
+  version: 1,
+  agentId,
+  createdAt: new Date(now).toISOString(),
+  updatedAt: new Date(now).toISOString(),
+  model: null,
+  messages: [],
+  usage: { ...noUsage },
+  lastMessageId: null,
+  lastOutcome: null,
+  snapshot: null,
+});

@@ -1,0 +1,180 @@
+import type { Event, HubError, JsonObject, Service } from '#core';
+
+/** `running`: works on a message. `idle`: its container runs. `stopped`: the next message starts it. */
+export type AgentStatus = 'running' | 'idle' | 'stopped';
+
+/** What an agent may use. An agent that a message created may use nothing. */
+export type AgentGrants = {
+  /** Patterns of names of tools on /mcp. */
+  readonly tools: readonly string[];
+  /** Servers all of whose tools it may use. */
+  readonly servers: readonly string[];
+  /** Agents that it may ask by `use_agent`. */
+  readonly agents: readonly string[];
+  /** Whether it may load tools from its workspace. */
+  readonly loadTool: boolean;
+  readonly network: 'none' | { readonly allow: readonly string[] } | 'bridge';
+};
+
+export type AgentBudget = {
+  readonly tokensPerHour: number;
+  readonly callsPerTurn: number;
+  readonly stepsPerTurn: number;
+};
+
+export type AgentSettings = {
+  /** Undefined: the default model of the hub. */
+  readonly model: string | undefined;
+  /** System prompt. Undefined: the general-purpose prompt of the image. */
+  readonly system: string | undefined;
+  readonly grants: AgentGrants;
+  readonly budget: AgentBudget;
+};
+
+export type AgentContent =
+  | { readonly type: 'text'; readonly text: string }
+  | {
+      readonly type: 'tool_use';
+      readonly id: string;
+      readonly name: string;
+      readonly input: JsonObject;
+    }
+  | {
+      readonly type: 'tool_result';
+      readonly tool_use_id: string;
+      readonly text: string;
+      readonly is_error: boolean;
+    };
+
+/** A message of a conversation as `session.json` has it. */
+export type AgentMessage = {
+  readonly message_id: string;
+  readonly role: 'user' | 'assistant' | 'tool';
+  /** ISO 8601. */
+  readonly at: string;
+  readonly content: readonly AgentContent[];
+};
+
+export type AgentUsage = {
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly model_calls: number;
+};
+
+/** The only outcome of a message. */
+export type MessageOutcome = {
+  readonly status: 'answered' | 'failed' | 'cancelled';
+  /** Why it has no answer. */
+  readonly error?: { readonly code: string; readonly message: string };
+};
+
+export type AgentView = {
+  readonly id: string;
+  readonly status: AgentStatus;
+  /** The reason of the status, such as the failure of the last start. */
+  readonly why?: string;
+  readonly model: string | undefined;
+  /** Number of messages that wait. */
+  readonly queued: number;
+  /** Milliseconds since the epoch. */
+  readonly lastActivity: number;
+  readonly containerId?: string;
+  readonly usage: AgentUsage;
+  readonly settings: AgentSettings;
+  /** The message it works on, since when (ms since the epoch), and at what. */
+  readonly current?: {
+    readonly messageId: string;
+    readonly since: number;
+    readonly doing: string;
+  };
+};
+
+export type AgentEvent =
+  | { readonly type: 'text'; readonly messageId: string; readonly text: string }
+  | {
+      readonly type: 'tool';
+      readonly messageId: string;
+      readonly name: string;
+      readonly input?: JsonObject;
+    }
+  | {
+      readonly type: 'tool_result';
+      readonly messageId: string;
+      readonly name: string;
+      readonly isError: boolean;
+    }
+  | { readonly type: 'message'; readonly message: AgentMessage }
+  | ({ readonly type: 'outcome'; readonly messageId: string } & MessageOutcome)
+  | { readonly type: 'view' };
+
+export type ConversationRequest = {
+  /** Maximum number of messages, the newest. */
+  readonly count: number;
+  /** Id of a message: only messages after it. */
+  readonly since?: string;
+  /** How long to wait for a message that matches, in milliseconds. */
+  readonly waitMs?: number;
+  /** Includes tool calls and their results. */
+  readonly withTools?: boolean;
+};
+
+/** Messages, oldest first. */
+export type Conversation = {
+  readonly agentId: string;
+  readonly status: AgentStatus;
+  readonly messages: readonly AgentMessage[];
+  /** Why the newest message has no answer, or why the conversation cannot be read. */
+  readonly error?: { readonly code: string; readonly message: string };
+};
+
+/** A regular file in the workspace of an agent. */
+export type AgentFile = {
+  /** Relative to the workspace, with `/`. */
+  readonly path: string;
+  readonly bytes: number;
+  /** Milliseconds since the epoch. */
+  readonly changedAt: number;
+};
+
+/** Reads the workspaces. Follows no symbolic link out of one. */
+export interface AgentFiles {
+  list(id: string): Promise<readonly AgentFile[]>;
+  /** Rejects with HubError for what is not a regular file of the workspace. The caller disposes the result. */
+  open(id: string, path: string): Promise<AgentFileContent>;
+}
+
+export interface AgentFileContent extends AsyncDisposable {
+  readonly bytes: number;
+  readonly chunks: AsyncIterable<Uint8Array>;
+}
+
+/** The agents of the hub. */
+export interface Agents {
+  /** Starts and stops the room. Not inherited: `stop` below stops one agent. */
+  readonly service: Service;
+  /** Why the hub has no agents, such as a missing Docker. All methods but `list` then reject with it. */
+  readonly refusal: HubError | undefined;
+  list(): readonly AgentView[];
+  /** Throws HUB_AGENT_ID_INVALID, and HUB_AGENT_UNKNOWN. */
+  get(id: string): AgentView;
+  /** Queues a message, and creates the agent when it is new. `from`: the sender's name in the policy. */
+  send(
+    id: string,
+    message: string,
+    from: string,
+  ): Promise<{
+    readonly status: 'accepted';
+    readonly messageId: string;
+    readonly position: number;
+  }>;
+  messages(id: string, request: ConversationRequest, signal: AbortSignal): Promise<Conversation>;
+  /** False if the message has its outcome already. */
+  cancel(id: string, messageId: string): Promise<boolean>;
+  configure(id: string, patch: unknown): Promise<AgentView>;
+  stop(id: string): Promise<void>;
+  /** Removes the agent with its conversation and its workspace. */
+  remove(id: string): Promise<void>;
+  /** Pieces of text come from the hub's own model calls. */
+  readonly events: Event<{ readonly agent: string; readonly event: AgentEvent }>;
+  readonly files: AgentFiles;
+}

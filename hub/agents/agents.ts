@@ -1,0 +1,247 @@
+import { join } from 'node:path';
+import { type Clock, HubError, type Log, createEmitter, messageOf, retryable } from '#core';
+import type { Backlog } from '#store';
+import { type Agent, type AgentRecord, createAgent } from './agent.ts';
+import { createAgentFiles } from './agent-files.ts';
+import { requireAgentId } from './agent-id.ts';
+import { createAgentMemory } from './agent-memory.ts';
+import { defaultSettings } from './agent-settings.ts';
+import type { AgentEvent, Agents } from './agent-types.ts';
+import { readConversation } from './conversation.ts';
+import type { AgentDesk, AgentHost } from './host/host-types.ts';
+import { createMessageQueue } from './message-queue.ts';
+import { createPlaces } from './places.ts';
+import { createUseAgent } from './use-agent.ts';
+
+export type AgentsLimits = {
+  /** Agents in all, and with a container. */
+  readonly max: number;
+  readonly maxRunning: number;
+  /** Messages that wait for one agent. */
+  readonly queue: number;
+  readonly turnMs: number;
+  readonly idleMs: number;
+};
+
+export type AgentsNeeds = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly newId: () => string;
+  readonly backlog: Backlog;
+  /** Opens the containers of agents. */
+  readonly host: (desk: AgentDesk, workspaceOf: (id: string) => string) => AgentHost;
+};
+
+const messageBytes = 256 * 1024;
+const totalBytes = 16 * 2 ** 20;
+
+/**
+ * Creates the agents of the data folder. `refusal`: why this hub has none; their files stay as they are then.
+ */
+export function createAgents(
+  options: {
+    readonly dataDir: string;
+    readonly refusal: HubError | undefined;
+    /** Read at each use, so that a reload applies. */
+    readonly limits: () => AgentsLimits;
+  },
+  { clock, log: parentLog, newId, backlog, host: openHost }: AgentsNeeds,
+): Agents {
+  const { dataDir, refusal, limits } = options;
+  const log = parentLog.child({ part: 'agents' });
+  const events = createEmitter<{ readonly agent: string; readonly event: AgentEvent }>();
+  const memory = createAgentMemory(dataDir, { clock, log });
+  const queue = createMessageQueue(
+    {
+      file: join(dataDir, 'agents.jsonl'),
+      limits: {
+        get perAgent() {
+          return limits().queue;
+        },
+        messageBytes,
+        totalBytes,
+      },
+    },
+    { clock, log, backlog, newId },
+  );
+  const all = new Map<string, Agent>();
+  /** Agents that are being created or removed, by id. */
+  const busy = new Map<string, Promise<unknown>>();
+  const places = createPlaces(
+    () => limits().maxRunning,
+    () =>
+      Array.from(all.values()).flatMap(({ id, idleSince, rest }) =>
+        idleSince === undefined ? [] : [{ id, idleSince, stop: rest }],
+      ),
+  );
+  let isOver = false;
+
+  const useAgent = createUseAgent({ memory, send, find: id => all.get(id) });
+  const desk: AgentDesk = {
+    settings: id => all.get(id)?.settings ?? defaultSettings,
+    heard: (id, event) => all.get(id)?.heard(event),
+    async useAgent(from, args, signal) {
+      return await useAgent(get(from), args, signal);
+    },
+  };
+  const host = openHost(desk, memory.workspaceOf);
+
+  async function writeTasks(): Promise<void> {
+    try {
+      await memory.writeTasks(() => Array.from(all.values(), ({ task }) => task));
+    } catch (error) {
+      log.error({ error: messageOf(error) }, 'tasks.json could not be written');
+    }
+  }
+
+  function add(record: AgentRecord): Agent {
+    const { id } = record;
+    const fire = (event: AgentEvent) => events.fire({ agent: id, event });
+    const agent = createAgent(record, {
+      clock,
+      log,
+      body: host.open(id, () => desk.settings(id)),
+      memory,
+      queue,
+      places,
+      limits,
+      changed(isTask) {
+        fire({ type: 'view' });
+        if (isTask && !isOver) void writeTasks();
+      },
+      fire,
+    });
+    all.set(id, agent);
+    return agent;
+  }
+
+  function require(): void {
+    if (refusal) throw refusal;
+    if (isOver) throw new HubError('HUB_SHUTTING_DOWN', 'the hub is stopping: send it again');
+  }
+
+  function get(id: string): Agent {
+    require();
+    const agent = all.get(requireAgentId(id));
+    if (agent) return agent;
+    throw new HubError(
+      'HUB_AGENT_UNKNOWN',
+      `no agent is called ${id}. There are: ${[...all.keys()].slice(0, 20).join(', ') || 'none'}. A message to it creates it`,
+    );
+  }
+
+  /** The agent, which is created when it is new. */
+  async function provide(id: string): Promise<Agent> {
+    require();
+    requireAgentId(id);
+    await busy.get(id);
+    const found = all.get(id);
+    if (found) return found;
+    if (all.size >= limits().max)
+      throw retryable(
+        'HUB_AGENTS_FULL',
+        `${limits().max} agents exist, as many as "agents.max" permits. Remove one (agenthub agent remove ID), or raise the limit in the config`,
+      );
+    const agent = add({
+      id,
+      settings: defaultSettings,
+      containerId: undefined,
+      lastActivity: clock.now(),
+      session: undefined,
+    });
+    await memory.create(id);
+    return agent;
+  }
+
+  async function send(id: string, message: string, from: string) {
+    const agent = await provide(id);
+    const { message: accepted, position } = await queue.accept(id, message, from);
+    agent.work();
+    events.fire({ agent: id, event: { type: 'view' } });
+    return { status: 'accepted', messageId: accepted.id, position } as const;
+  }
+
+  async function load(): Promise<void> {
+    await queue.open();
+    const tasks = new Map((await memory.readTasks()).map(task => [task.id, task]));
+    const ids = new Set([...(await memory.ids()), ...queue.agents()]);
+    for (const id of ids) {
+      const session = await memory.readSession(id);
+      const task = tasks.get(id);
+      add({
+        id,
+        settings: await memory.readSettings(id),
+        containerId: task?.containerId,
+        lastActivity: task?.lastActivity ?? Date.parse(session?.updatedAt ?? '') ?? 0,
+        session,
+      });
+    }
+  }
+
+  return {
+    refusal,
+    service: {
+      name: 'agents',
+      async start() {
+        if (refusal) return;
+        await load();
+        for (const agent of all.values())
+          agent
+            .begin()
+            .catch((error: unknown) =>
+              log.error({ agent: agent.id, error: messageOf(error) }, 'the agent cannot go on'),
+            );
+      },
+      async stop() {
+        if (refusal) return;
+        await Promise.all(Array.from(all.values(), agent => agent.close()));
+        isOver = true;
+        await writeTasks();
+        await queue.close();
+      },
+    },
+    list: () => Array.from(all.values(), agent => agent.view()),
+    get: id => get(id).view(),
+    send,
+    messages: async (id, request, signal) =>
+      await readConversation(get(id), request, { clock, memory }, signal),
+    cancel: async (id, messageId) => await get(id).cancel(messageId),
+    async configure(id, patch) {
+      const agent = await provide(id);
+      await agent.configure(patch);
+      void writeTasks();
+      return agent.view();
+    },
+    async stop(id) {
+      await get(id).stop(stoppedBy(id));
+    },
+    async remove(id) {
+      const agent = get(id);
+      all.delete(id);
+      const removing = (async () => {
+        await agent.stop(stoppedBy(id));
+        await agent.discard();
+        await memory.remove(id);
+        await writeTasks();
+      })();
+      busy.set(id, removing);
+      try {
+        await removing;
+      } finally {
+        busy.delete(id);
+        events.fire({ agent: id, event: { type: 'view' } });
+      }
+    },
+    events: events.event,
+    files: createAgentFiles(id => {
+      get(id);
+      return memory.workspaceOf(id);
+    }),
+  };
+}
+
+const stoppedBy = (id: string) =>
+  new HubError(
+    'HUB_AGENT_STOPPED',
+    `${id} was stopped before it had answered. Send the message again`,
+  );

@@ -1,0 +1,61 @@
+import { type Clock, createAbortScope, sleep } from '#core';
+import type { Agent } from './agent.ts';
+import type { AgentMemory } from './agent-memory.ts';
+import type { AgentMessage, Conversation, ConversationRequest } from './agent-types.ts';
+
+type Needs = { readonly clock: Clock; readonly memory: Pick<AgentMemory, 'readSession'> };
+
+/** Reads a conversation, and waits for an answer if the request says so. */
+export async function readConversation(
+  agent: Agent,
+  request: ConversationRequest,
+  { clock, memory }: Needs,
+  signal: AbortSignal,
+): Promise<Conversation> {
+  const { count, since, waitMs = 0, withTools = false } = request;
+  if (waitMs > 0) await untilAnswered(agent, since, waitMs, clock, signal);
+  const messages = (await memory.readSession(agent.id))?.messages ?? [];
+  const shown = after(messages, since).flatMap(message =>
+    withTools ? message : withoutTools(message),
+  );
+  const { lastOutcome } = agent;
+  const { status } = agent.view();
+  const isOver = status !== 'running' && lastOutcome?.error;
+  return {
+    agentId: agent.id,
+    status,
+    messages: shown.slice(-count),
+    ...(isOver && lastOutcome.error && { error: lastOutcome.error }),
+  };
+}
+
+/** Resolves when the message `since`, or every message, has its outcome, after `waitMs`, or when the signal aborts. */
+async function untilAnswered(
+  agent: Agent,
+  since: string | undefined,
+  waitMs: number,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const isWaiting = () =>
+    since === undefined
+      ? agent.view().status === 'running' || agent.view().queued > 0
+      : agent.has(since);
+  using scope = createAbortScope([signal]);
+  using _heard = agent.ended(() => {
+    if (!isWaiting()) scope.abort();
+  });
+  if (isWaiting()) await sleep(waitMs, { clock, signal: scope.signal });
+}
+
+function after(messages: readonly AgentMessage[], since: string | undefined) {
+  if (since === undefined) return messages;
+  const at = messages.findIndex(({ message_id: id }) => id === since);
+  return at === -1 ? [] : messages.slice(at + 1);
+}
+
+/** The text of a message of the user or the agent; nothing if it consists of tool calls. */
+function withoutTools(message: AgentMessage): readonly AgentMessage[] {
+  const content = message.content.filter(({ type }) => type === 'text');
+  return message.role === 'tool' || content.length === 0 ? [] : [{ ...message, content }];
+}

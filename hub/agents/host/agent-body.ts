@@ -1,0 +1,106 @@
+import { HubError, type JsonObject, createEmitter, isObject, unlessAborted } from '#core';
+import { valueOf, membersOf } from '#jsonrpc';
+import type { ModelBudget } from '#models';
+import { type Running, type Server, startNow } from '#servers';
+import type { AgentBody } from './host-types.ts';
+
+type Needs = {
+  readonly server: Server;
+  readonly budget: Pick<ModelBudget, 'turn'>;
+  /** Begins to watch the workspace. */
+  readonly watch: (exceeded: (why: HubError) => void) => Disposable;
+  readonly gateway: Disposable;
+  /** False while only the container of an earlier run may be used. */
+  readonly mayLaunch: { value: boolean };
+};
+
+function idOf({ instance }: Running): string {
+  const { containerId } = instance.about;
+  if (typeof containerId !== 'string') throw new TypeError('an agent runs in a container');
+  return containerId;
+}
+
+/** The container of an agent, as a server that is started on demand. */
+export function createAgentBody(id: string, needs: Needs): AgentBody {
+  const { server, budget, gateway, watch, mayLaunch } = needs;
+  const changed = createEmitter<undefined>();
+  let containerId: string | undefined;
+  let watching: Disposable | undefined;
+  /** Why the hub stopped the container. */
+  let stopped: HubError | undefined;
+
+  server.changed(() => {
+    const now = server.running && idOf(server.running);
+    if (now === containerId) return;
+    containerId = now;
+    watching?.[Symbol.dispose]();
+    watching =
+      now === undefined
+        ? undefined
+        : watch(why => {
+            stopped = why;
+            void server.stop(false);
+          });
+    changed.fire(undefined);
+  });
+
+  /** The error of a call that the end of the container has failed. */
+  function died(cause: unknown): HubError {
+    if (stopped) return stopped;
+    const why = server.lastError?.message ?? 'the reason is unknown';
+    return new HubError(
+      'HUB_AGENT_DIED',
+      `the container of ${id} ended while it worked on this message (${why}). Whether its tools took effect is unknown: look into its workspace, and send the message again if it is still wanted`,
+      { cause },
+    );
+  }
+
+  return {
+    get containerId() {
+      return containerId;
+    },
+    changed: changed.event,
+    async ready(signal) {
+      mayLaunch.value = true;
+      stopped = undefined;
+      await unlessAborted(startNow(server), signal);
+      return idOf(await server.ready());
+    },
+    async adopt() {
+      mayLaunch.value = false;
+      try {
+        await startNow(server);
+        return true;
+      } catch {
+        return false; // There is none, or it does not answer.
+      } finally {
+        mayLaunch.value = true;
+      }
+    },
+    async call(tool, args, timeoutMs) {
+      const { running } = server;
+      if (!running) throw died(undefined);
+      if (tool === 'chat') budget.turn();
+      try {
+        const params = { name: tool, arguments: args };
+        const answer = await running.upstream.request('tools/call', params, timeoutMs);
+        const members = membersOf(answer.bytes, answer.payload);
+        const content = valueOf(answer.bytes, members?.get('structuredContent'));
+        if (isObject(content) && valueOf(answer.bytes, members?.get('isError')) !== true)
+          return content as JsonObject; // It comes from parsed JSON.
+        throw new HubError(
+          'HUB_SERVER_PROTOCOL',
+          `the container of ${id} refused ${tool}: ${String(valueOf(answer.bytes, answer.payload) && JSON.stringify(valueOf(answer.bytes, members?.get('content'))))}`,
+        );
+      } catch (error) {
+        const isGone = error instanceof HubError && error.code === 'HUB_SERVER_DOWN';
+        throw isGone ? died(error) : error;
+      }
+    },
+    stop: () => server.stop(false),
+    async discard() {
+      await server.close('removed');
+      gateway[Symbol.dispose]();
+    },
+  };
+}

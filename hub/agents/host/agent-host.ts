@@ -1,0 +1,108 @@
+import { type Clock, HubError, type Log } from '#core';
+import { type ModelSampling, createBudget } from '#models';
+import type { Router } from '#routing';
+import type { Instance, LaunchEvents, LaunchSpec } from '#runtimes';
+import { type Eras, type Handles, createServer } from '#servers';
+import { createAgentBody } from './agent-body.ts';
+import { createAgentSession } from './agent-session.ts';
+import { createGateway } from './gateway.ts';
+import type { AgentDesk, AgentHost } from './host-types.ts';
+import { type LaunchOptions, launchSpecOf, prepareWorkspace, serverConfigOf } from './launch.ts';
+import { watchWorkspace } from './workspace-watch.ts';
+
+/** The containers of agents, on the engine. */
+export type AgentContainers = {
+  /** Containers that outlive the hub. Of agents only. */
+  readonly handles: Handles;
+  /** Digest of what a spec launches. */
+  readonly digestOf: (spec: LaunchSpec) => string;
+  readonly launch: (
+    spec: LaunchSpec,
+    events: LaunchEvents,
+    signal: AbortSignal,
+  ) => Promise<Instance>;
+  readonly adopt: (
+    spec: LaunchSpec,
+    handle: string,
+    events: LaunchEvents,
+    signal: AbortSignal,
+  ) => Promise<Instance | undefined>;
+};
+
+export type AgentHostNeeds = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: () => number;
+  readonly hubVersion: string;
+  readonly redact: (text: string) => string;
+  readonly eras: Eras;
+  readonly containers: AgentContainers;
+  readonly router: Pick<Router, 'openSessionless'>;
+  readonly sampling: ModelSampling;
+};
+
+/** What the hub offers to its agents, and to nobody else. */
+const capabilities = { sampling: { tools: {} }, experimental: { 'agenthub/tools': {} } };
+
+/** Runs agents in containers. */
+export function createAgentHost(
+  options: LaunchOptions,
+  desk: AgentDesk,
+  needs: AgentHostNeeds,
+): AgentHost {
+  const { clock, containers, router, sampling } = needs;
+  return {
+    open(id) {
+      const log = needs.log.child({ agent: id });
+      const mayLaunch = { value: true };
+      const specOf = (): LaunchSpec => {
+        const spec = launchSpecOf(id, desk.settings(id), options);
+        return { ...spec, digest: containers.digestOf(spec) };
+      };
+      const server = createServer(serverConfigOf(id, options.config().turnMs, capabilities), {
+        clock,
+        log,
+        random: needs.random,
+        hubVersion: needs.hubVersion,
+        redact: needs.redact,
+        eras: needs.eras,
+        instances: { count: () => 0, isHeard: () => false },
+        launches: {
+          // Two would write to the same workspace.
+          isExclusive: () => true,
+          continuity: {
+            handles: containers.handles,
+            digestOf: () => specOf().digest,
+            adopt: async (_config, handle, events, signal) =>
+              await containers.adopt(specOf(), handle, events, signal),
+          },
+        },
+        async launch(_config, events, signal) {
+          if (!mayLaunch.value)
+            throw new HubError('HUB_SERVER_STOPPED', `the container of ${id} has ended`);
+          await prepareWorkspace(options.workspaceOf(id));
+          return await containers.launch(specOf(), events, signal);
+        },
+      });
+      const budget = createBudget(() => desk.settings(id).budget, clock);
+      const session = createAgentSession(id, router);
+      const gateway = createGateway(id, server, { desk, sampling, budget, session, log });
+      return createAgentBody(id, {
+        server,
+        budget,
+        gateway,
+        mayLaunch,
+        watch: exceeded =>
+          watchWorkspace(
+            {
+              id,
+              folder: options.workspaceOf(id),
+              maxBytes: () => options.config().workspaceBytes,
+              exceeded,
+            },
+            clock,
+          ),
+      });
+    },
+  };
+}

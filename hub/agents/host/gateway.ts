@@ -1,0 +1,144 @@
+import { type HubError, type JsonObject, type Log, isObject, messageOf } from '#core';
+import { RpcError, encodeResult, errorAnswer, rawText, rpcCodes, valueOf } from '#jsonrpc';
+import type { ModelBudget, ModelSampling } from '#models';
+import type { Server } from '#servers';
+import type { ServerNotification, ServerRequest } from '#upstream';
+import type { AgentDesk, AgentSession } from './host-types.ts';
+
+type Needs = {
+  readonly desk: AgentDesk;
+  readonly sampling: ModelSampling;
+  readonly budget: ModelBudget;
+  /** The tools of the hub, as granted to the agent. */
+  readonly session: AgentSession;
+  readonly log: Log;
+};
+
+/** The name of the tool with which an agent asks another, among those of the hub. */
+const useAgentTool = 'use_agent';
+
+/**
+ * Answers the requests of an agent to the hub: completions by the hub's models, and the tools that it is granted. Any other
+ * request is an unknown method.
+ */
+export function createGateway(id: string, server: Server, needs: Needs): Disposable {
+  const { desk, sampling, budget, session, log } = needs;
+  const caller = { client: `agent:${id}`, kind: 'agent' } as const;
+  /** Requests under way by their id as JSON text. */
+  const pending = new Map<string, AbortController>();
+
+  async function createMessage(params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+    const { _meta: meta } = params;
+    const token = isObject(meta) ? meta['progressToken'] : undefined;
+    const { model } = desk.settings(id);
+    let pieces = 0;
+    const progress = (text: string) => {
+      desk.heard(id, { type: 'text', text });
+      if (token === undefined) return;
+      server.running?.upstream.notify('notifications/progress', {
+        progressToken: token,
+        progress: ++pieces,
+        message: text,
+      });
+    };
+    for (const { name, isError } of resultsIn(params))
+      desk.heard(id, { type: 'tool_result', name, isError });
+    const result = await sampling.answer(params, { caller, model, budget, progress }, signal);
+    for (const { type, name, input } of blocksOf(result['content']))
+      if (type === 'tool_use' && typeof name === 'string')
+        desk.heard(id, { type: 'tool', name, ...(isJsonObject(input) && { input }) });
+    return result;
+  }
+
+  const callTool = async (params: JsonObject, signal: AbortSignal): Promise<JsonObject> =>
+    params['name'] === useAgentTool
+      ? await desk.useAgent(id, params['arguments'], signal)
+      : await session.request('tools/call', params, signal);
+
+  async function answer(method: string, params: JsonObject, signal: AbortSignal) {
+    switch (method) {
+      case 'sampling/createMessage':
+        return await createMessage(params, signal);
+      case 'tools/list':
+        return await session.request('tools/list', params, signal);
+      case 'tools/call':
+        return await callTool(params, signal);
+      default:
+        throw new RpcError(
+          rpcCodes.methodNotFound,
+          'HUB_REQUEST_INVALID',
+          `${method} is no method that the hub offers to agents`,
+        );
+    }
+  }
+
+  async function handle({ request, answer: send }: ServerRequest): Promise<void> {
+    const key = rawText(request.bytes, request.id);
+    const params = valueOf(request.bytes, request.params);
+    const controller = new AbortController();
+    pending.set(key, controller);
+    try {
+      const result = await answer(
+        request.method,
+        isJsonObject(params) ? params : {},
+        controller.signal,
+      );
+      send(encodeResult(key, JSON.stringify(result)));
+    } catch (error) {
+      log.info(
+        { method: request.method, error: messageOf(error) },
+        'a request of the agent failed',
+      );
+      send(errorAnswer(key, error));
+    } finally {
+      if (pending.get(key) === controller) pending.delete(key);
+    }
+  }
+
+  function notified({ bytes, method, params }: ServerNotification): void {
+    const told = method === 'notifications/cancelled' && valueOf(bytes, params);
+    if (isObject(told)) pending.get(JSON.stringify(told['requestId']))?.abort(cancelled());
+  }
+
+  /** The container has ended, so nobody waits for these requests. */
+  function abortAll(): void {
+    for (const controller of pending.values()) controller.abort(cancelled());
+  }
+
+  const stack = new DisposableStack();
+  stack.use(
+    server.serverRequest(request => {
+      handle(request).catch((error: unknown) =>
+        log.debug({ error: messageOf(error) }, 'the agent has ended before its answer'),
+      );
+    }),
+  );
+  stack.use(server.notified(notified));
+  stack.use(
+    server.changed(({ state }) => {
+      if (state !== 'running') abortAll();
+    }),
+  );
+  stack.defer(() => session.close());
+  stack.defer(abortAll);
+  return stack;
+}
+
+const blocksOf = (content: unknown) => (Array.isArray(content) ? content.filter(isObject) : []);
+
+/** The results of tools in the newest message, with the names from the calls before. */
+function* resultsIn({ messages }: JsonObject) {
+  const all = blocksOf(messages);
+  const calls = blocksOf(all.at(-2)?.['content']);
+  for (const { type, toolUseId, isError } of blocksOf(all.at(-1)?.['content'])) {
+    if (type !== 'tool_result') continue;
+    const name = calls.find(({ id }) => id === toolUseId)?.['name'];
+    if (typeof name === 'string') yield { name, isError: isError === true };
+  }
+}
+
+/** All of it comes from parsed JSON. */
+const isJsonObject = (value: unknown): value is JsonObject => isObject(value);
+
+const cancelled = (): HubError =>
+  new RpcError(rpcCodes.internalError, 'HUB_CALL_CANCELLED', 'the request was cancelled');

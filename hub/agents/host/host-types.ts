@@ -1,0 +1,55 @@
+import type { Event, JsonObject } from '#core';
+import type { AgentSettings } from '../agent-types.ts';
+
+/** The containers of agents. */
+export interface AgentHost {
+  /** The body of an agent. Starts nothing. */
+  open(id: string, settings: () => AgentSettings): AgentBody;
+}
+
+/** The container of one agent, and the connection to it. */
+export interface AgentBody {
+  /** Id of the container; undefined while none runs. */
+  readonly containerId: string | undefined;
+  /** Fires when the container has started or ended. */
+  readonly changed: Event<unknown>;
+  /** Starts or adopts the container, and resolves with its id. Rejects with HubError if it does not start. */
+  ready(signal: AbortSignal): Promise<string>;
+  /** Adopts the container of an earlier run. Resolves with false if there is none. */
+  adopt(): Promise<boolean>;
+  /**
+   * Calls a tool of the agent and resolves with its structured content. Rejects with HubError: HUB_AGENT_DIED, or the
+   * reason for which the hub stopped it, when the container ends.
+   */
+  call(tool: string, args: object, timeoutMs: number): Promise<JsonObject>;
+  /** Ends the container. `why`: the error of the calls under way. */
+  stop(): Promise<void>;
+  /** Removes the container with its network. The body cannot be used afterwards. */
+  discard(): Promise<void>;
+}
+
+/** What the connections of agents need of the rest of the room. */
+export type AgentDesk = {
+  readonly settings: (id: string) => AgentSettings;
+  /** Sends a message to another agent, and resolves with the result of the tool. */
+  useAgent(from: string, args: unknown, signal: AbortSignal): Promise<JsonObject>;
+  /** Pieces of text and tool calls of the message under way. */
+  heard(id: string, event: HeardEvent): void;
+};
+
+/** An event without the id of its message, which the desk knows. */
+export type HeardEvent =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'tool'; readonly name: string; readonly input?: JsonObject }
+  | { readonly type: 'tool_result'; readonly name: string; readonly isError: boolean };
+
+/** The tools of the hub for one agent. */
+export interface AgentSession {
+  /** Resolves with the result. Rejects with HubError. */
+  request(
+    method: 'tools/list' | 'tools/call',
+    params: JsonObject,
+    signal: AbortSignal,
+  ): Promise<JsonObject>;
+  close(): void;
+}

@@ -1,0 +1,118 @@
+import { chown, mkdir } from 'node:fs/promises';
+import type { AgentsConfig, ServerConfig } from '#config';
+import type { LaunchSpec } from '#runtimes';
+import type { AgentSettings } from '../agent-types.ts';
+
+/** How containers of agents are launched. */
+export type LaunchOptions = {
+  readonly config: () => AgentsConfig;
+  /** Port of the HTTP API inside the container. */
+  readonly port: number;
+  readonly workspaceOf: (id: string) => string;
+};
+
+/** The user of the image. A folder that the hub made as root is given to it. */
+const imageUser = 10_001;
+const mib = 2 ** 20;
+const minute = 60_000;
+/** A message has the whole conversation of a turn, with the results of its tools. */
+const maxLineBytes = 64 * mib;
+
+/** The server name of an agent. Names of config entries cannot begin with a dot. */
+export const serverNameOf = (id: string): string => `.agent-${id}`;
+
+/** The config of an agent's container as of a server. `launch` of it is not used: see `launchSpecOf`. */
+export const serverConfigOf = (
+  id: string,
+  turnMs: number,
+  hubCapabilities: object,
+): ServerConfig => ({
+  hubCapabilities,
+  name: serverNameOf(id),
+  description: undefined,
+  tags: [],
+  enabled: true,
+  autoStart: false,
+  // The next message starts it again.
+  restart: 'temporary',
+  maxRestarts: 0,
+  healthCheckIntervalMs: minute,
+  startTimeoutMs: minute,
+  callTimeoutMs: turnMs,
+  inputTimeoutMs: minute,
+  maxLineBytes,
+  maxConcurrentCalls: 10,
+  maxQueuedCalls: 10,
+  maxNotifications: 1_000,
+  idleStopMs: undefined,
+  instance: 'shared',
+  era: 'legacy',
+  maxInstances: 1,
+  instanceIdleMs: minute,
+  launch: {
+    kind: 'local',
+    runtime: 'docker',
+    image: undefined,
+    package: undefined,
+    command: undefined,
+    args: [],
+    env: {},
+    workingDirectory: undefined,
+    sandbox: {
+      network: 'none',
+      mounts: [],
+      volumes: [],
+      limits: { memoryBytes: 0, cpus: 0, pids: 0, scratchBytes: 0, volumeBytes: 0 },
+      logs: 'bounded',
+      user: undefined,
+    },
+  },
+});
+
+/** The container of an agent. It has no secret, and no place to write but its workspace and tmpfs. Pure. */
+export function launchSpecOf(
+  id: string,
+  { grants }: Pick<AgentSettings, 'grants'>,
+  { config, port, workspaceOf }: LaunchOptions,
+): LaunchSpec {
+  const { memoryBytes, cpus, pids, workspaceBytes } = config();
+  const user = ownUser();
+  return {
+    server: serverNameOf(id),
+    target: {
+      kind: 'docker',
+      image: { context: 'agent' },
+      args: [],
+      ...(user !== undefined && { user }),
+      network: grants.network,
+      mounts: [{ source: workspaceOf(id), target: '/workspace', readOnly: false }],
+      volumes: [],
+      limits: {
+        memoryBytes,
+        cpus,
+        pids,
+        scratchBytes: Math.min(256 * mib, Math.floor(memoryBytes / 4)),
+        volumeBytes: workspaceBytes,
+        fileBytes: workspaceBytes,
+      },
+      logs: 'bounded',
+    },
+    env: { CONTAINER_PORT: String(port) },
+    maxLineBytes,
+    maxWaitingBytes: maxLineBytes,
+    timeoutMs: minute,
+  };
+}
+
+/** A hub that is not root could neither give the workspace away nor remove what another user wrote there. */
+function ownUser(): string | undefined {
+  const { getuid, getgid } = process;
+  if (!getuid || !getgid || getuid() === 0) return undefined;
+  return `${getuid()}:${getgid()}`;
+}
+
+/** Creates the workspace, so that only its agent may write to it. */
+export async function prepareWorkspace(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  if (process.getuid?.() === 0) await chown(path, imageUser, imageUser);
+}

@@ -1,0 +1,88 @@
+import { lstat, opendir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Clock, HubError, errorCodeOf } from '#core';
+
+/** More files cannot be counted within an interval. */
+const maxFiles = 200_000;
+const intervalMs = 1_000;
+/** The pause is at least this many times as long as the look before it. */
+const idleTimes = 4;
+
+type Watched = {
+  readonly id: string;
+  readonly folder: string;
+  readonly maxBytes: () => number;
+  /** Called once. Must not throw. */
+  readonly exceeded: (why: HubError) => void;
+};
+
+/** Measures a workspace every second, until it exceeds its limit or the watch is disposed. */
+export function watchWorkspace(
+  { id, folder, maxBytes, exceeded }: Watched,
+  clock: Clock,
+): Disposable {
+  let isOver = false;
+  let next: Disposable | undefined;
+
+  async function look(): Promise<void> {
+    const since = clock.monotonic();
+    const most = maxBytes();
+    const { bytes, files } = await measure(folder, most, () => isOver);
+    if (isOver) return;
+    if (bytes > most || files > maxFiles) {
+      const what = bytes > most ? `${megabytes(most)} MB` : `${maxFiles} files`;
+      return exceeded(
+        new HubError(
+          'HUB_WORKSPACE_FULL',
+          `${id} was stopped: its workspace exceeds ${what}. Remove files from ${folder}, or raise "agents.workspace" in the config`,
+        ),
+      );
+    }
+    const tookMs = clock.monotonic() - since;
+    plan(Math.max(intervalMs - tookMs, idleTimes * tookMs));
+  }
+
+  function plan(delayMs: number): void {
+    next = clock.after(delayMs, () => void look().catch(() => plan(intervalMs))); // The folder changes while it is read.
+  }
+
+  plan(intervalMs);
+  return {
+    [Symbol.dispose]() {
+      isOver = true;
+      next?.[Symbol.dispose]();
+    },
+  };
+}
+
+const megabytes = (bytes: number) => Math.round(bytes / 2 ** 20);
+
+/** Counts allocated bytes and files, and stops at the first limit. Follows no links. */
+async function measure(folder: string, maxBytes: number, isOver: () => boolean) {
+  let bytes = 0;
+  let files = 0;
+  const folders = [folder];
+  for (let path = folders.pop(); path !== undefined; path = folders.pop()) {
+    for (const { name, isFolder, size } of await entriesOf(path)) {
+      files++;
+      bytes += size;
+      if (isOver() || bytes > maxBytes || files > maxFiles) return { bytes, files };
+      if (isFolder) folders.push(join(path, name));
+    }
+  }
+  return { bytes, files };
+}
+
+async function entriesOf(path: string) {
+  const found: { readonly name: string; readonly isFolder: boolean; readonly size: number }[] = [];
+  try {
+    for await (const entry of await opendir(path)) {
+      // Sparse files count with what they occupy; the unit is 512 bytes (stat(2)).
+      const { blocks } = await lstat(join(path, entry.name)).catch(() => ({ blocks: 0 })); // Removed meanwhile.
+      found.push({ name: entry.name, isFolder: entry.isDirectory(), size: blocks * 512 });
+    }
+  } catch (error) {
+    if (!['ENOENT', 'ENOTDIR', 'EACCES'].includes(errorCodeOf(error) ?? '')) throw error;
+  }
+  return found;
+}

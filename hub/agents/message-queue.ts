@@ -1,0 +1,209 @@
+import { readFile, rename } from 'node:fs/promises';
+import { z } from 'zod';
+import { type Clock, HubError, type Log, errorCodeOf, messageOf, retryable } from '#core';
+import { type Backlog, createJournal } from '#store';
+
+/** A message that was accepted and has no outcome yet. */
+export type PendingMessage = {
+  readonly agent: string;
+  readonly id: string;
+  /** The sender's name in the policy. */
+  readonly from: string;
+  readonly text: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** Messages are taken in the order of their rounds: of a sender, each round has one. */
+  readonly round: number;
+  /** Id of the container that works on it. Undefined: it waits. */
+  readonly startedIn?: string;
+};
+
+const saved = z.union([
+  z.object({
+    type: z.literal('accepted'),
+    agent: z.string(),
+    id: z.string(),
+    from: z.string(),
+    text: z.string(),
+    at: z.number(),
+    round: z.int(),
+  }),
+  z.object({ type: z.literal('started'), id: z.string(), container: z.string() }),
+  z.object({ type: z.literal('outcome'), id: z.string(), status: z.string() }),
+]);
+
+export type QueueLimits = {
+  /** Messages that wait for one agent. */
+  readonly perAgent: number;
+  /** Bytes of one message. */
+  readonly messageBytes: number;
+  /** Bytes of all waiting messages. */
+  readonly totalBytes: number;
+};
+
+type Needs = {
+  readonly clock: Pick<Clock, 'now'>;
+  readonly log: Log;
+  readonly backlog: Backlog;
+  readonly newId: () => string;
+};
+
+/** The messages that agents have not answered yet. Each outlives the hub until it has its outcome. */
+export type MessageQueue = ReturnType<typeof createMessageQueue>;
+
+/** Creates the queue over the journal in `file`. */
+export function createMessageQueue(
+  { file, limits }: { readonly file: string; readonly limits: QueueLimits },
+  { clock, log, backlog, newId }: Needs,
+) {
+  /** In the order of acceptance. */
+  const pending = new Map<string, PendingMessage>();
+  /** The round of the message that an agent took last. */
+  const rounds = new Map<string, number>();
+  let bytes = 0;
+  const journal = createJournal(
+    {
+      file,
+      // A compacted file keeps at most half of this, and must hold every waiting message.
+      maxBytes: 4 * limits.totalBytes,
+      snapshot: () => Array.from(pending.values()).flatMap(recordsOf),
+    },
+    { log, backlog },
+  );
+
+  const ofAgent = (agent: string) =>
+    Array.from(pending.values())
+      .filter(message => message.agent === agent)
+      // The one that has begun first; otherwise by round. The sort keeps the order of acceptance within a round.
+      .toSorted((a, b) => orderOf(a) - orderOf(b));
+
+  function add(message: PendingMessage): void {
+    pending.set(message.id, message);
+    bytes += sizeOf(message.text);
+  }
+
+  function drop(id: string): PendingMessage | undefined {
+    const message = pending.get(id);
+    if (!message || !pending.delete(id)) return undefined;
+    bytes -= sizeOf(message.text);
+    return message;
+  }
+
+  return {
+    /** Reads the messages of the last run. A file that cannot be read is set aside. Rejects if that fails too. */
+    async open(): Promise<void> {
+      await setAsideUnreadable(file, clock, log);
+      for (const record of await journal.open()) {
+        const { data } = saved.safeParse(record);
+        if (data?.type === 'accepted') add(withoutType(data));
+        if (data?.type === 'outcome') drop(data.id);
+        const message = data?.type === 'started' ? pending.get(data.id) : undefined;
+        if (message && data?.type === 'started')
+          pending.set(message.id, { ...message, startedIn: data.container });
+      }
+    },
+    /** The messages of an agent in the order in which it takes them. */
+    of: ofAgent,
+    /** Agents with messages. */
+    agents: (): ReadonlySet<string> => new Set(Array.from(pending.values(), ({ agent }) => agent)),
+    next: (agent: string): PendingMessage | undefined => ofAgent(agent)[0],
+    find: (id: string): PendingMessage | undefined => pending.get(id),
+    /**
+     * Accepts a message; it is on the disk when this resolves. `position`: number of messages before it. Throws
+     * HUB_REQUEST_INVALID, HUB_BODY_TOO_LARGE, HUB_AGENT_QUEUE_FULL, and HUB_AGENT_STORE_FAILED if it cannot be written.
+     */
+    async accept(agent: string, text: string, from: string) {
+      if (text.trim() === '')
+        throw new HubError(
+          'HUB_REQUEST_INVALID',
+          'message: is empty: write what the agent is to do',
+        );
+      const size = sizeOf(text);
+      if (size > limits.messageBytes)
+        throw new HubError(
+          'HUB_BODY_TOO_LARGE',
+          `message: has ${size} bytes as JSON; an agent takes ${limits.messageBytes}. Send a shorter one, or let the agent read a file`,
+        );
+      const before = ofAgent(agent);
+      if (before.length >= limits.perAgent)
+        throw retryable(
+          'HUB_AGENT_QUEUE_FULL',
+          `${limits.perAgent} messages wait for the agent ${agent}. Send more when it has answered some, or raise "agents.queue" in the config`,
+        );
+      if (bytes + size > limits.totalBytes)
+        throw retryable(
+          'HUB_AGENT_QUEUE_FULL',
+          `the messages that wait for all agents have ${bytes} bytes, and may have ${limits.totalBytes}. Send this one later`,
+        );
+      const own = before.filter(message => message.from === from).map(({ round }) => round);
+      const round = Math.max(rounds.get(agent) ?? 0, ...own) + 1;
+      const message = { agent, id: newId(), from, text, at: clock.now(), round };
+      add(message);
+      if (!(await journal.append(acceptedOf(message)))) {
+        drop(message.id);
+        throw retryable(
+          'HUB_AGENT_STORE_FAILED',
+          `the message for ${agent} was not accepted, because ${file} cannot be written. See the log of the hub, and free space on its disk`,
+        );
+      }
+      return { message, position: ofAgent(agent).findIndex(({ id }) => id === message.id) };
+    },
+    /** Records that a container works on a message. */
+    async started(id: string, container: string): Promise<void> {
+      const message = pending.get(id);
+      if (!message) return;
+      rounds.set(message.agent, message.round);
+      pending.set(id, { ...message, startedIn: container });
+      await journal.append({ type: 'started', id, container });
+    },
+    /** Ends a message. Returns false if it had its outcome before. */
+    async end(id: string, status: string): Promise<boolean> {
+      if (!drop(id)) return false;
+      await journal.append({ type: 'outcome', id, status });
+      return true;
+    },
+    close: () => journal.close(),
+  };
+}
+
+const orderOf = ({ startedIn, round }: PendingMessage) => (startedIn === undefined ? round : 0);
+
+/** Bytes of a text in the journal. */
+const sizeOf = (text: string): number => Buffer.byteLength(JSON.stringify(text));
+
+const withoutType = ({ agent, id, from, text, at, round }: PendingMessage): PendingMessage => ({
+  agent,
+  id,
+  from,
+  text,
+  at,
+  round,
+});
+
+const acceptedOf = (message: PendingMessage) => ({ type: 'accepted', ...withoutType(message) });
+
+const recordsOf = (message: PendingMessage): readonly object[] => [
+  acceptedOf(message),
+  ...(message.startedIn === undefined
+    ? []
+    : [{ type: 'started', id: message.id, container: message.startedIn }]),
+];
+
+/** The journal replaces a file that it cannot read, so it is kept under another name. */
+async function setAsideUnreadable(file: string, clock: Pick<Clock, 'now'>, log: Log) {
+  try {
+    await readFile(file);
+  } catch (error) {
+    if (errorCodeOf(error) === 'ENOENT') return;
+    const aside = asideOf(file, clock);
+    await rename(file, aside);
+    log.warn(
+      { file, aside, error: messageOf(error) },
+      'the messages of agents cannot be read and were set aside',
+    );
+  }
+}
+
+/** Another name for a file that is kept but no longer used. */
+export const asideOf = (file: string, clock: Pick<Clock, 'now'>): string =>
+  `${file}.${new Date(clock.now()).toISOString().replaceAll(':', '-')}.aside`;

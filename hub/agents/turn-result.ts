@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { HubError, type JsonObject } from '#core';
+import { messageSchema, usageSchema } from './agent-memory.ts';
+import type { MessageOutcome } from './agent-types.ts';
+
+const resultSchema = z.object({
+  status: z.enum(['answered', 'failed', 'cancelled']),
+  error: z.object({ code: z.string(), message: z.string() }).optional(),
+  messages: z.array(messageSchema),
+  usage: usageSchema,
+  model: z.string().nullish(),
+  snapshot: z.unknown(),
+});
+
+/** The result of a turn, as an agent hands it over. */
+export type TurnResult = z.output<typeof resultSchema>;
+
+/** Reads the result of `chat`. Throws HUB_SERVER_PROTOCOL, because only another image than the hub's own sends others. */
+export function readTurnResult(id: string, content: JsonObject): TurnResult {
+  const { data, error } = resultSchema.safeParse(content);
+  if (data) return data;
+  const [issue] = error.issues;
+  throw new HubError(
+    'HUB_SERVER_PROTOCOL',
+    `the container of ${id} answered with a result that the hub cannot read: ${issue?.path.join('.')}: ${issue?.message}`,
+  );
+}
+
+export const outcomeOf = ({ status, error }: TurnResult): MessageOutcome =>
+  error ? { status, error } : { status };
+
+/** The outcome of a message that has no result. */
+export const failureOf = (error: unknown): MessageOutcome => ({
+  status: 'failed',
+  error:
+    error instanceof HubError
+      ? { code: error.code, message: error.message }
+      : { code: 'HUB_INTERNAL', message: error instanceof Error ? error.message : String(error) },
+});

@@ -1,0 +1,73 @@
+import { type Agents, createAgentHost, createAgents } from '#agents';
+import { type Config, type Settings, readAgents } from '#config';
+import { type Clock, HubError, type Log } from '#core';
+import type { ModelSampling } from '#models';
+import type { Router } from '#routing';
+import type { Backlog } from '#store';
+import type { wireServers } from './wire-servers.ts';
+
+type Needs = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly newId: () => string;
+  readonly random: () => number;
+  readonly redact: (text: string) => string;
+  readonly backlog: Backlog;
+  readonly forAgents: Awaited<ReturnType<typeof wireServers>>['forAgents'];
+  readonly router: Pick<Router, 'openSessionless'>;
+  readonly sampling: ModelSampling;
+};
+
+const usual = readAgents(undefined);
+
+type Options = {
+  readonly settings: Settings;
+  readonly version: string;
+  /** An absolute path. */
+  readonly dataDir: string;
+  /** Where servers run. Agents need containers. */
+  readonly runsIn: 'docker' | 'process';
+  /** The config in force. */
+  readonly config: () => Pick<Config, 'agents'>;
+};
+
+/** Creates the agents of the data folder, which start with the hub's services. */
+export function wireAgents(options: Options, needs: Needs): Agents {
+  const { settings, version, dataDir, runsIn } = options;
+  const config = () => options.config().agents ?? usual;
+  const { idleMs, port } = settings.agents;
+  const refusal = refusalOf(runsIn, settings);
+  return createAgents(
+    { dataDir, refusal, limits: () => ({ ...config(), idleMs }) },
+    {
+      ...needs,
+      host: (desk, workspaceOf) =>
+        createAgentHost(
+          {
+            config,
+            port,
+            workspaceOf,
+          },
+          desk,
+          { ...needs, ...needs.forAgents, hubVersion: version },
+        ),
+    },
+  );
+}
+
+/** Why this hub has no agents; undefined if it has. */
+function refusalOf(
+  runsIn: Options['runsIn'],
+  { inContainer }: Pick<Settings, 'inContainer'>,
+): HubError | undefined {
+  if (runsIn !== 'docker')
+    return new HubError(
+      'HUB_ENGINE_UNREACHABLE',
+      'this hub has no agents, because no Docker engine answered at its start: without a container, an agent would run programs as your user. Start Docker, and then the hub again',
+    );
+  if (!inContainer) return undefined;
+  return new HubError(
+    'HUB_ENGINE_REFUSED',
+    'this hub has no agents, because it runs in a container itself, whose folders the engine cannot mount. Run the hub with npm start',
+  );
+}

@@ -1,0 +1,323 @@
+import { HubError, isObject, tryParseJson } from '#core';
+import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
+import { type HubClient, openHub } from '../hub-client.ts';
+import { type Described, fieldsOf, objectsIn } from '../responses.ts';
+import { type Cell, tableOf } from '../table.ts';
+import { numberOf, textOf, textsOf, usageError } from '../values.ts';
+
+const actions = ['list', 'send', 'chat', 'logs', 'cancel', 'stop', 'remove', 'configure'] as const;
+type Action = (typeof actions)[number];
+
+const usualLogs = 20;
+/** Time in seconds that a command waits for an answer before it asks again. */
+const waitSeconds = 60;
+
+/** `agenthub agent`: talks to agents, and manages them. */
+export const agent: Command = {
+  name: 'agent',
+  summary: 'Talk to agents, and list, configure, stop and remove them.',
+  positionals: [
+    { name: 'action', help: `One of ${actions.join(', ')}.`, completion: actions },
+    { name: 'id', help: 'Id of the agent, for all actions but "list".', count: 'optional' },
+    { name: 'words', help: 'The message for "send", or its id for "cancel".', count: 'any' },
+  ],
+  options: {
+    'no-wait': { help: 'send: do not wait for the answer; print the id of the message.' },
+    tools: { help: 'logs: include calls of tools and their results.' },
+    lines: {
+      short: 'n',
+      value: 'number',
+      help: `logs: number of messages. Default: ${usualLogs}.`,
+    },
+    yes: { short: 'y', help: 'remove: do not ask.' },
+    model: { value: 'name', help: 'configure: the model; "" for the default of the hub.' },
+    system: { value: 'text', help: 'configure: the system prompt; "" for the general one.' },
+    'grant-tool': {
+      value: 'pattern',
+      multiple: true,
+      help: 'configure: tools by their names on /mcp, such as "memory_*". Replaces those before. Repeatable.',
+    },
+    'grant-server': {
+      value: 'name',
+      multiple: true,
+      completion: 'server',
+      help: 'configure: servers all of whose tools it may use. Replaces those before. Repeatable.',
+    },
+    'grant-agent': {
+      value: 'id',
+      multiple: true,
+      help: 'configure: agents that it may ask. Replaces those before. Repeatable.',
+    },
+    ...hubOptions,
+  },
+  details: [
+    'A message to a new id creates the agent. It runs in a container without network and keys, and may use nothing of the hub until "configure" grants it.',
+    '"send" waits for the answer and prints it; it exits with 1 if there is none. "chat" is a conversation on the terminal, which an empty line or Ctrl-D ends.',
+    'An empty --grant-... takes back all grants of its kind.',
+    '--json prints what the REST API answers (docs/agents.md).',
+  ],
+  examples: [
+    [
+      'agent send researcher "Write primes.py and run it"',
+      'Send a message, and wait for the answer',
+    ],
+    ['agent chat researcher', 'Talk to an agent'],
+    ["agent configure researcher --grant-tool 'memory_*'", 'Let it use the tools of a server'],
+    ['agent list', 'All agents, and what they do'],
+  ],
+  async run(run) {
+    const { values } = run;
+    const given = textOf(values, 'action');
+    const action = actions.find(one => one === given);
+    const id = textOf(values, 'id');
+    if (!action || (action === 'list') !== (id === undefined))
+      throw usageError(
+        `agent: write "agenthub agent list", or one of ${actions.slice(1).join(', ')} with the id of an agent`,
+      );
+    const hub = await openHub(run);
+    if (id === undefined) return await list(hub, run);
+    return await work[action](hub, `/agents/${encodeURIComponent(id)}`, run);
+  },
+};
+
+type Work = (hub: HubClient, path: string, run: Run) => Promise<ExitCode>;
+
+const work: Readonly<Record<Action, Work>> = {
+  list: async (hub, _path, run) => await list(hub, run),
+  send,
+  chat,
+  logs,
+  cancel,
+  stop,
+  remove,
+  configure,
+};
+
+const styles: Readonly<Record<string, 'green' | 'yellow' | 'dim'>> = {
+  running: 'yellow',
+  idle: 'green',
+  stopped: 'dim',
+};
+
+async function list(hub: HubClient, { isJson, json, out, err, screen }: Run): Promise<ExitCode> {
+  const answer = await hub.ask({ method: 'GET', path: '/agents' });
+  if (isJson) return json(answer);
+  const { agents, unavailable } = fieldsOf(answer);
+  const all = objectsIn(agents);
+  if (typeof unavailable === 'string') err(unavailable);
+  else if (all.length === 0)
+    out('There are no agents. "agenthub agent send ID MESSAGE" creates one.');
+  else
+    out(
+      tableOf(
+        ['AGENT', 'STATUS', 'WAITING', 'LAST ACTIVITY', 'MODEL'],
+        all.map(rowOf),
+        screen,
+      ).join('\n'),
+    );
+  return 0;
+}
+
+const rowOf = (agent: Described): readonly Cell[] => [
+  String(agent['agent_id']),
+  { text: String(agent['status']), style: styles[String(agent['status'])] ?? 'dim' },
+  String(agent['queued']),
+  String(agent['last_activity']).replace('T', ' ').replace(/\..*/, 'Z'),
+  typeof agent['model'] === 'string' ? agent['model'] : '',
+];
+
+async function send(hub: HubClient, path: string, run: Run): Promise<ExitCode> {
+  const { values, isJson, json, out } = run;
+  const message = textsOf(values, 'words').join(' ') || (await run.input());
+  const sent = fieldsOf(await post(hub, `${path}/messages`, { message }));
+  const id = String(sent['message_id']);
+  if (values['no-wait'] === true) {
+    if (isJson) return json(sent);
+    out(id);
+    return 0;
+  }
+  const answer = await answerTo(hub, path, id, run);
+  if (isJson) json(answer);
+  return show(answer, run);
+}
+
+const post = (hub: HubClient, path: string, body: object) =>
+  hub.ask({ method: 'POST', path, body });
+
+/** Waits until a message has its outcome. */
+async function answerTo(hub: HubClient, path: string, id: string, { progress }: Run) {
+  for (;;) {
+    const query = `since=${encodeURIComponent(id)}&wait_seconds=${waitSeconds}&count=100`;
+    const answer = fieldsOf(await hub.ask({ method: 'GET', path: `${path}/messages?${query}` }));
+    const { status, messages, error } = answer;
+    if (error !== undefined || status !== 'running' || objectsIn(messages).length > 0)
+      return answer;
+    progress('it is still working');
+  }
+}
+
+/** Prints the text of an answer, or why there is none. */
+function show(
+  { messages, error }: Described,
+  { isJson, out, err, screen, errorScreen }: Run,
+): ExitCode {
+  const texts = objectsIn(messages).map(textIn);
+  if (!isJson) for (const text of texts) out(screen.foreign(text));
+  if (isObject(error)) {
+    err(errorScreen.foreign(`${String(error['code'])}: ${String(error['message'])}`));
+    return 1;
+  }
+  return texts.length > 0 ? 0 : 1;
+}
+
+const textIn = ({ content }: Described): string =>
+  objectsIn(content)
+    .map(part => {
+      if (part['type'] === 'tool_use')
+        return `[calls ${String(part['name'])} ${JSON.stringify(part['input'])}]`;
+      if (part['type'] === 'tool_result') return `[result] ${String(part['text'])}`;
+      return String(part['text']);
+    })
+    .join('\n');
+
+async function chat(hub: HubClient, path: string, run: Run): Promise<ExitCode> {
+  const { needs, out, err, errorScreen, screen, signal } = run;
+  const { ask } = needs;
+  if (!ask) throw usageError('agent chat: needs a terminal. Use "agenthub agent send" in scripts');
+  for (;;) {
+    const message = (await ask('you> ', signal)).trim();
+    if (message === '') return 0;
+    const sent = fieldsOf(await post(hub, `${path}/messages`, { message }));
+    const id = String(sent['message_id']);
+    if (typeof sent['position'] === 'number' && sent['position'] > 0)
+      err(`${sent['position']} messages are before it`);
+    const outcome = await followTurn(hub, path, id, run);
+    if (outcome !== undefined) err(errorScreen.paint('red', screen.foreign(outcome)));
+    out('');
+  }
+}
+
+/** Prints the tools and the answer of a turn as they come. Returns why it has no answer. */
+async function followTurn(hub: HubClient, path: string, id: string, run: Run) {
+  const { out, screen, progress, signal } = run;
+  const following = new AbortController();
+  const stop = AbortSignal.any([signal, following.signal]);
+  const watching = watchTools(hub, path, id, { ...run, signal: stop });
+  progress('working');
+  const { messages, error } = await answerTo(hub, path, id, run);
+  following.abort();
+  await watching;
+  for (const message of objectsIn(messages)) out(screen.foreign(textIn(message)));
+  return isObject(error) ? `${String(error['code'])}: ${String(error['message'])}` : undefined;
+}
+
+async function watchTools(hub: HubClient, path: string, id: string, { out, screen, signal }: Run) {
+  try {
+    for await (const { type, data } of hub.follow({
+      method: 'GET',
+      path: `${path}/events`,
+      signal,
+    })) {
+      const event = fieldsOf(tryParseJson(data));
+      if (type === 'tool' && event['message_id'] === id)
+        out(
+          screen.paint(
+            'dim',
+            screen.foreign(
+              `  ${String(event['name'])} ${JSON.stringify(event['input'])}`.slice(0, 200),
+            ),
+          ),
+        );
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
+async function logs(hub: HubClient, path: string, run: Run): Promise<ExitCode> {
+  const { values, isJson, json, out, screen } = run;
+  const count = numberOf(values, 'lines', { least: 1, most: 1_000 }) ?? usualLogs;
+  const query = `count=${count}${values['tools'] === true ? '&tools=true' : ''}`;
+  const answer = fieldsOf(await hub.ask({ method: 'GET', path: `${path}/messages?${query}` }));
+  if (isJson) return json(answer);
+  for (const message of objectsIn(answer['messages'])) {
+    const time = String(message['at']).replace('T', ' ').replace(/\..*/, 'Z');
+    out(screen.paint('bold', `${time} ${String(message['role'])}`));
+    out(screen.foreign(textIn(message)));
+  }
+  return 0;
+}
+
+async function cancel(hub: HubClient, path: string, run: Run): Promise<ExitCode> {
+  const { values, isJson, json, out, err } = run;
+  const [id] = textsOf(values, 'words');
+  if (id === undefined)
+    throw usageError(
+      'agent cancel: write the id of the message too: "agenthub agent cancel ID MESSAGE"',
+    );
+  const answer = await hub.ask({
+    method: 'DELETE',
+    path: `${path}/messages/${encodeURIComponent(id)}`,
+  });
+  if (isJson) return json(answer);
+  if (fieldsOf(answer)['cancelled'] === true) {
+    out('cancelled');
+    return 0;
+  }
+  err('the message has its outcome already');
+  return 1;
+}
+
+async function stop(hub: HubClient, path: string, { isJson, json, out }: Run): Promise<ExitCode> {
+  const view = await hub.ask({ method: 'POST', path: `${path}/stop` });
+  if (isJson) return json(view);
+  out(`${String(fieldsOf(view)['agent_id'])}: stopped. The next message starts it again`);
+  return 0;
+}
+
+async function remove(hub: HubClient, path: string, run: Run): Promise<ExitCode> {
+  const { values, isJson, json, out, needs, signal } = run;
+  const id = textOf(values, 'id') ?? '';
+  if (values['yes'] !== true) {
+    if (!needs.ask)
+      throw new HubError(
+        'HUB_CONFIRMATION_NEEDED',
+        `removing ${id} deletes its conversation and its files. Add --yes to confirm`,
+      );
+    const answer = await needs.ask(
+      `Remove ${id} with its conversation and its files? [y/N] `,
+      signal,
+    );
+    if (!/^y(es)?$/i.test(answer.trim())) return 1;
+  }
+  const answer = await hub.ask({ method: 'DELETE', path });
+  if (isJson) return json(answer);
+  out(`removed ${id}`);
+  return 0;
+}
+
+async function configure(hub: HubClient, path: string, run: Run): Promise<ExitCode> {
+  const { values, isJson, json, out } = run;
+  const text = (name: string) => {
+    const value = textOf(values, name);
+    return value === undefined ? {} : { [name]: value === '' ? null : value };
+  };
+  const names = (option: string, member: string) =>
+    Array.isArray(values[option])
+      ? { [member]: textsOf(values, option).filter(name => name !== '') }
+      : {};
+  const grants = {
+    ...names('grant-tool', 'tools'),
+    ...names('grant-server', 'servers'),
+    ...names('grant-agent', 'agents'),
+  };
+  const patch = {
+    ...text('model'),
+    ...text('system'),
+    ...(Object.keys(grants).length > 0 && { grants }),
+  };
+  const view = fieldsOf(await post(hub, `${path}/configure`, patch));
+  if (isJson) return json(view);
+  out(JSON.stringify(view['settings'], null, 2));
+  return 0;
+}

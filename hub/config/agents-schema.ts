@@ -1,0 +1,58 @@
+import { z } from 'zod';
+import { bytesOf, describeKeys, size } from './server-schema.ts';
+
+const minute = 60_000;
+const whole = (least: number, most: number) => z.int().min(least).max(most);
+
+export const agentsSchema = describeKeys(
+  z.strictObject({
+    max: whole(1, 1_000).default(100),
+    max_running: whole(1, 100).default(10),
+    queue: whole(1, 1_000).default(100),
+    turn_minutes: whole(1, 1_440).default(30),
+    memory: size.default('1g'),
+    cpus: z.number().min(0.01).max(1_024).default(1),
+    pids: whole(16, 32_768).default(256),
+    workspace: size.default('1g'),
+  }),
+  {
+    max: 'Maximum number of agents. Default: 100.',
+    max_running: 'Maximum number of agents that have a container at the same time. Default: 10.',
+    queue: 'Maximum number of messages that wait for one agent. Default: 100.',
+    turn_minutes:
+      'Maximum duration of the work on one message in minutes. The agent is stopped then. Default: 30.',
+    memory: 'Maximum memory of an agent, with its /tmp. Default: 1g.',
+    cpus: 'Maximum number of CPU cores of an agent. Default: 1.',
+    pids: 'Maximum number of processes and threads of an agent. Default: 256.',
+    workspace:
+      'Maximum size of the workspace of an agent, and of each file in it. The agent is stopped when it writes more. Default: 1g.',
+  },
+);
+
+/** `agents` of the config. Applies to containers that are started after a change. */
+export type AgentsConfig = {
+  readonly max: number;
+  readonly maxRunning: number;
+  readonly queue: number;
+  readonly turnMs: number;
+  readonly memoryBytes: number;
+  readonly cpus: number;
+  readonly pids: number;
+  readonly workspaceBytes: number;
+};
+
+/** Converts the written options. Absent: the defaults. */
+export function readAgents(written: z.output<typeof agentsSchema> | undefined): AgentsConfig {
+  const { max, max_running, queue, turn_minutes, memory, cpus, pids, workspace } =
+    written ?? agentsSchema.parse({});
+  return {
+    max,
+    maxRunning: max_running,
+    queue,
+    turnMs: turn_minutes * minute,
+    memoryBytes: bytesOf(memory),
+    cpus,
+    pids,
+    workspaceBytes: bytesOf(workspace),
+  };
+}

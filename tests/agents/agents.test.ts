@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict';
+import { readFile, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { answerTo, openHarness } from './harness.ts';
+
+const never = new AbortController().signal;
+const gate = () => Promise.withResolvers<string>();
+
+const tasksOf = async (folder: string) =>
+  JSON.parse(await readFile(join(folder, 'tasks.json'), 'utf8')).agents;
+const sessionOf = async (folder: string, id: string) =>
+  JSON.parse(await readFile(join(folder, 'agents', id, 'session.json'), 'utf8'));
+
+/** Waits for something that follows in a few turns of the event loop. */
+const soon = (check: () => void | Promise<void>) =>
+  expect
+    .poll(
+      async () => {
+        await check();
+        return true;
+      },
+      { timeout: 5_000, interval: 5 },
+    )
+    .toBe(true);
+
+test('a message creates the agent, starts its container, and is answered', async () => {
+  await using harness = await openHarness(({ message }) => `re: ${message}`);
+  const { agents, bodies, folder } = harness;
+  const sent = await agents.send('ada', 'hello', 'cursor');
+  expect(sent).toMatchObject({ status: 'accepted', position: 0 });
+  expect(await answerTo(agents, 'ada', sent.messageId)).toEqual({ texts: ['re: hello'] });
+  expect(bodies.get('ada')?.calls).toEqual(['restore', 'chat hello']);
+  const session = await sessionOf(folder, 'ada');
+  expect(session).toMatchObject({
+    version: 1,
+    agentId: 'ada',
+    model: 'scripted',
+    lastMessageId: sent.messageId,
+    snapshot: { state: sent.messageId },
+    usage: { input_tokens: 3, output_tokens: 2, model_calls: 1 },
+  });
+  const roles = session.messages.map(({ role }: { role: string }) => role);
+  expect(roles).toEqual(['user', 'assistant', 'tool', 'assistant']);
+  const shown = await agents.messages('ada', { count: 9 }, never);
+  expect(shown.messages.map(({ role }) => role)).toEqual(['user', 'assistant']);
+});
+
+test('tasks.json says what runs', async () => {
+  const answer = gate();
+  await using harness = await openHarness(() => answer.promise);
+  const { agents, folder, bodies } = harness;
+  await agents.send('ada', 'hello', 'cursor');
+  await soon(async () =>
+    expect(await tasksOf(folder)).toMatchObject([
+      { agent_id: 'ada', status: 'running', container_id: bodies.get('ada')?.containerId },
+    ]),
+  );
+  answer.resolve('done');
+  await soon(async () => expect(await tasksOf(folder)).toMatchObject([{ status: 'idle' }]));
+  await agents.stop('ada');
+  await soon(async () =>
+    expect(await tasksOf(folder)).toMatchObject([{ status: 'stopped', container_id: null }]),
+  );
+});
+
+test('messages are taken one at a time, and senders take turns', async () => {
+  const taken: string[] = [];
+  const gates = Array.from({ length: 4 }, gate);
+  await using harness = await openHarness(async ({ message }) => {
+    taken.push(message);
+    return await (gates[taken.length - 1]?.promise ?? '');
+  });
+  const { agents } = harness;
+  const sent = [];
+  for (const [text, from] of [
+    ['a1', 'a'],
+    ['a2', 'a'],
+    ['a3', 'a'],
+    ['b1', 'b'],
+  ] as const) {
+    sent.push(await agents.send('ada', text, from));
+    // The first one is being worked on before the others come.
+    await soon(() => expect(taken).toHaveLength(1));
+  }
+  expect(sent.map(({ position }) => position)).toEqual([0, 1, 2, 2]);
+  for (const [index, { resolve }] of gates.entries()) {
+    await soon(() => expect(taken).toHaveLength(index + 1));
+    resolve('ok');
+  }
+  await soon(() => expect(agents.get('ada').status).toBe('idle'));
+  expect(taken).toEqual(['a1', 'a2', 'b1', 'a3']);
+});
+
+test('a full queue refuses, and says so', async () => {
+  await using harness = await openHarness(() => gate().promise);
+  const { agents } = harness;
+  for (const text of ['1', '2', '3', '4']) await agents.send('ada', text, 'a');
+  await expect(agents.send('ada', '5', 'a')).rejects.toMatchObject({
+    code: 'HUB_AGENT_QUEUE_FULL',
+  });
+  await expect(agents.send('ada', ' ', 'a')).rejects.toMatchObject({ code: 'HUB_REQUEST_INVALID' });
+  await expect(agents.send('../x', 'x', 'a')).rejects.toMatchObject({
+    code: 'HUB_AGENT_ID_INVALID',
+  });
+});
+
+test('a container that ends fails its message, and the next message has another one', async () => {
+  const answer = gate();
+  let turns = 0;
+  await using harness = await openHarness(() => (++turns === 1 ? answer.promise : 'again'));
+  const { agents, bodies } = harness;
+  const first = await agents.send('ada', 'hello', 'a');
+  const second = await agents.send('ada', 'still there?', 'a');
+  await soon(() => expect(turns).toBe(1));
+  bodies.get('ada')?.die();
+  expect(await answerTo(agents, 'ada', second.messageId)).toEqual({ texts: ['again'] });
+  const session = await agents.messages('ada', { count: 9 }, never);
+  expect(session.messages.map(({ message_id: id }) => id)).toEqual([
+    first.messageId,
+    second.messageId,
+    second.messageId,
+  ]);
+  expect(bodies.get('ada')?.calls.filter(call => call === 'restore')).toHaveLength(2);
+});
+
+test('a turn that takes too long is ended with the reason', async () => {
+  await using harness = await openHarness(() => gate().promise, { turnMs: 120_000 });
+  const { agents, clock, bodies } = harness;
+  const { messageId } = await agents.send('ada', 'hello', 'a');
+  await soon(() => expect(bodies.get('ada')?.calls).toContain('chat hello'));
+  clock.advance(120_000);
+  await soon(() => expect(bodies.get('ada')?.calls).toContain('cancel'));
+  clock.advance(10_000);
+  await soon(async () => assert.equal(agents.get('ada').status, 'stopped'));
+  expect(await answerTo(agents, 'ada', messageId)).toEqual({ texts: [], code: 'HUB_TURN_TIMEOUT' });
+});
+
+test('an idle agent is stopped, and the next message starts it again', async () => {
+  await using harness = await openHarness(({ message }) => message, { idleMs: 5_000 });
+  const { agents, clock, bodies } = harness;
+  const first = await agents.send('ada', 'one', 'a');
+  await answerTo(agents, 'ada', first.messageId);
+  await soon(() => expect(agents.get('ada').status).toBe('idle'));
+  clock.advance(4_999);
+  expect(agents.get('ada').status).toBe('idle');
+  clock.advance(1);
+  await soon(() => expect(agents.get('ada').status).toBe('stopped'));
+  const second = await agents.send('ada', 'two', 'a');
+  expect(await answerTo(agents, 'ada', second.messageId)).toEqual({ texts: ['two'] });
+  expect(bodies.get('ada')?.calls).toEqual(['restore', 'chat one', 'restore', 'chat two']);
+});
+
+test('a cancelled message has that outcome, whether it waits or not', async () => {
+  await using harness = await openHarness(({ signal }) => {
+    const { promise, reject } = gate();
+    signal.addEventListener('abort', () => reject(signal.reason));
+    return promise;
+  });
+  const { agents, clock, bodies } = harness;
+  const first = await agents.send('ada', 'one', 'a');
+  const second = await agents.send('ada', 'two', 'a');
+  await soon(() => expect(bodies.get('ada')?.calls).toContain('chat one'));
+  expect(await agents.cancel('ada', second.messageId)).toBe(true);
+  expect(await agents.cancel('ada', first.messageId)).toBe(true);
+  await soon(() => expect(bodies.get('ada')?.calls).toContain('cancel'));
+  clock.advance(10_000);
+  await soon(() => expect(agents.get('ada').status).toBe('stopped'));
+  expect(await agents.cancel('ada', first.messageId)).toBe(false);
+});
+
+test('only so many agents exist, and run', async () => {
+  const answers = [gate(), gate()];
+  let at = 0;
+  await using harness = await openHarness(() => answers[at++]?.promise ?? 'late', {
+    max: 3,
+    maxRunning: 1,
+  });
+  const { agents } = harness;
+  await agents.send('one', 'x', 'a');
+  const waiting = await agents.send('two', 'x', 'a');
+  await agents.send('three', 'x', 'a');
+  await expect(agents.send('four', 'x', 'a')).rejects.toMatchObject({ code: 'HUB_AGENTS_FULL' });
+  await soon(() => expect(at).toBe(1));
+  answers[0]?.resolve('done');
+  await soon(() => expect(agents.get('one').status).toBe('stopped'));
+  answers[1]?.resolve('done too');
+  expect(await answerTo(agents, 'two', waiting.messageId)).toEqual({ texts: ['done too'] });
+  await soon(() => expect(at).toBe(3));
+});
+
+test('agents ask each other as granted, and never in a circle', async () => {
+  const heard: string[] = [];
+  await using harness = await openHarness(async ({ agent, message, useAgent }) => {
+    heard.push(`${agent}: ${message}`);
+    if (message === 'leaf') return 'the answer';
+    const { content } = await useAgent({
+      agent_id: agent === 'a' ? 'b' : 'a',
+      message: agent === 'a' && message !== 'circle' ? 'leaf' : 'circle',
+    });
+    return JSON.stringify(content);
+  });
+  const { agents } = harness;
+  const refused = await agents.send('a', 'ask', 'x');
+  expect((await answerTo(agents, 'a', refused.messageId)).texts[0]).toContain('may not ask');
+  await agents.configure('a', { grants: { agents: ['b'] } });
+  await agents.configure('b', { grants: { agents: ['a'] } });
+  const asked = await agents.send('a', 'ask', 'x');
+  expect((await answerTo(agents, 'a', asked.messageId)).texts[0]).toContain('the answer');
+  const circle = await agents.send('a', 'circle', 'x');
+  expect((await answerTo(agents, 'a', circle.messageId)).texts[0]).toContain('HUB_AGENT_CYCLE');
+  expect(heard).toContain('b: circle');
+});
+
+test.each(['run', 'end'] as const)(
+  'after a kill of the hub, waiting messages are answered, and a started one exactly once, when containers %s',
+  async containers => {
+    const answer = gate();
+    const seen: string[] = [];
+    const harness = await openHarness(({ message }) => {
+      seen.push(message);
+      return message === 'first' ? answer.promise : 'second answer';
+    });
+    const first = await harness.agents.send('ada', 'first', 'a');
+    const second = await harness.agents.send('ada', 'second', 'a');
+    await soon(() => expect(seen).toEqual(['first']));
+    await soon(async () =>
+      expect(await tasksOf(harness.folder)).toMatchObject([{ status: 'running' }]),
+    );
+    await using next = await harness.restarted(containers);
+    answer.resolve('first answer');
+    const { texts } = await answerTo(next.agents, 'ada', second.messageId);
+    expect(texts).toEqual(['second answer']);
+    const all = await next.agents.messages('ada', { count: 9 }, never);
+    const ofFirst = all.messages.filter(({ message_id: id }) => id === first.messageId);
+    expect(ofFirst.map(({ role }) => role)).toEqual(
+      containers === 'run' ? ['user', 'assistant'] : ['user'],
+    );
+  },
+);
+
+test('a torn conversation is set aside and said, and never overwritten', async () => {
+  await using harness = await openHarness(() => 'fine');
+  const { agents, folder } = harness;
+  const { messageId } = await agents.send('ada', 'hello', 'a');
+  await answerTo(agents, 'ada', messageId);
+  const file = join(folder, 'agents', 'ada', 'session.json');
+  const whole = await readFile(file, 'utf8');
+  await writeFile(file, whole.slice(0, 100));
+  const second = await agents.send('ada', 'again', 'a');
+  expect(await answerTo(agents, 'ada', second.messageId)).toEqual({ texts: ['fine'] });
+  const names = await readdir(join(folder, 'agents', 'ada'));
+  const aside = names.find(name => name.endsWith('.aside'));
+  assert.ok(aside !== undefined, names.join());
+  expect(await readFile(join(folder, 'agents', 'ada', aside), 'utf8')).toBe(whole.slice(0, 100));
+});
+
+test('a removed agent leaves no file and no message', async () => {
+  await using harness = await openHarness(() => gate().promise);
+  const { agents, folder } = harness;
+  await agents.send('ada', 'hello', 'a');
+  await soon(() => expect(agents.get('ada').current?.doing).toBe('thinking'));
+  await agents.remove('ada');
+  expect(agents.list()).toEqual([]);
+  expect(await readdir(join(folder, 'agents'))).toEqual([]);
+  expect(await tasksOf(folder)).toEqual([]);
+  await using next = await harness.restarted('end');
+  expect(next.agents.list()).toEqual([]);
+});
+
+test('settings are checked, kept, and given to the container', async () => {
+  await using harness = await openHarness(() => 'ok');
+  const { agents } = harness;
+  await expect(agents.configure('ada', { grants: { tool: [] } })).rejects.toMatchObject({
+    code: 'HUB_REQUEST_INVALID',
+  });
+  await agents.configure('ada', { model: 'big', budget: { steps_per_turn: 7 } });
+  const { settings } = agents.get('ada');
+  expect(settings).toMatchObject({ model: 'big', budget: { stepsPerTurn: 7, callsPerTurn: 100 } });
+  await using next = await harness.restarted('end');
+  expect(next.agents.get('ada').settings).toEqual(settings);
+});

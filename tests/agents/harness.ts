@@ -1,0 +1,185 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type AgentHost, type Agents, type AgentsLimits, createAgents } from '#agents';
+import { HubError, type JsonObject, createEmitter } from '#core';
+import { createBacklog } from '#store';
+import { type ManualClock, createManualClock } from '../helpers/clock.ts';
+import { createRecordingLog } from '../helpers/recording-log.ts';
+
+/** What a container answers to `chat`. */
+export type Turn = {
+  readonly agent: string;
+  readonly id: string;
+  readonly message: string;
+  /** Calls `use_agent` as the agent. */
+  readonly useAgent: (args: object) => Promise<JsonObject>;
+  /** Aborts when the turn is cancelled or the container ends. */
+  readonly signal: AbortSignal;
+};
+type Script = (turn: Turn) => Promise<string> | string;
+
+/** A container in this process. */
+export type Body = {
+  containerId: string | undefined;
+  readonly calls: string[];
+  /** Ends the container as if it had been killed. */
+  die(): void;
+};
+
+export type Harness = AsyncDisposable & {
+  readonly agents: Agents;
+  readonly clock: ManualClock;
+  readonly folder: string;
+  readonly bodies: ReadonlyMap<string, Body>;
+  /** Forgets this hub without an end, and opens the next one on its files. Containers go on, or end. */
+  restarted(containers: 'run' | 'end'): Promise<Harness>;
+};
+
+const usual: AgentsLimits = { max: 5, maxRunning: 3, queue: 4, turnMs: 60_000, idleMs: 600_000 };
+
+export async function openHarness(
+  script: Script,
+  limits: Partial<AgentsLimits> = {},
+  earlier?: { readonly folder: string; readonly running: ReadonlyMap<string, string> },
+): Promise<Harness> {
+  const folder = earlier?.folder ?? (await mkdtemp(join(tmpdir(), 'agents-')));
+  const clock = createManualClock();
+  const bodies = new Map<string, Body>();
+  const { log } = createRecordingLog();
+  let isKilled = false;
+  const host: (desk: { useAgent: UseAgent }) => AgentHost = desk => ({
+    open(id) {
+      const changed = createEmitter<undefined>();
+      let turns = new AbortController();
+      const results = new Map<string, Promise<JsonObject>>();
+      const body: Body = {
+        containerId: undefined,
+        calls: [],
+        die() {
+          body.containerId = undefined;
+          turns.abort(new HubError('HUB_AGENT_DIED', `the container of ${id} ended`));
+          turns = new AbortController();
+          changed.fire(undefined);
+        },
+      };
+      bodies.set(id, body);
+      async function chat(messageId: string, message: string): Promise<JsonObject> {
+        const { signal } = turns;
+        const died = new Promise<never>((_, reject) =>
+          signal.addEventListener('abort', () => reject(signal.reason)),
+        );
+        const useAgent = (args: object) => desk.useAgent(id, args, signal);
+        const said = script({ agent: id, id: messageId, message, useAgent, signal });
+        const text = await Promise.race([said, died]);
+        return resultOf(messageId, text);
+      }
+      return {
+        get containerId() {
+          return body.containerId;
+        },
+        changed: changed.event,
+        async ready() {
+          if (body.containerId === undefined) {
+            body.containerId = `${id}-${process.hrtime.bigint()}`;
+            changed.fire(undefined);
+          }
+          return body.containerId;
+        },
+        async adopt() {
+          body.containerId = earlier?.running.get(id);
+          changed.fire(undefined);
+          return body.containerId !== undefined;
+        },
+        async call(tool, args) {
+          const { message_id: messageId, message } = args as {
+            message_id: string;
+            message: string;
+          };
+          body.calls.push(tool === 'chat' ? `chat ${message}` : tool);
+          if (tool !== 'chat') return {};
+          const known = results.get(messageId) ?? chat(messageId, message);
+          results.set(messageId, known);
+          const result = await known;
+          // A hub that was killed hears nothing.
+          return isKilled ? await new Promise<never>(() => undefined) : result;
+        },
+        async stop() {
+          if (body.containerId !== undefined) body.die();
+        },
+        async discard() {},
+      };
+    },
+  });
+  const agents = createAgents(
+    { dataDir: folder, refusal: undefined, limits: () => ({ ...usual, ...limits }) },
+    {
+      clock,
+      log,
+      newId: () => `m${process.hrtime.bigint()}`,
+      backlog: createBacklog(),
+      host,
+    },
+  );
+  await agents.service.start(new AbortController().signal);
+  return {
+    agents,
+    clock,
+    folder,
+    bodies,
+    async restarted(containers) {
+      isKilled = true;
+      const running = new Map<string, string>();
+      if (containers === 'run')
+        for (const [id, { containerId }] of bodies)
+          if (containerId !== undefined) running.set(id, containerId);
+      return await openHarness(script, limits, { folder, running });
+    },
+    async [Symbol.asyncDispose]() {
+      await agents.service.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+type UseAgent = (from: string, args: unknown, signal: AbortSignal) => Promise<JsonObject>;
+
+const resultOf = (id: string, text: string): JsonObject => ({
+  message_id: id,
+  status: 'answered',
+  text,
+  messages: [
+    {
+      message_id: id,
+      role: 'user',
+      at: '',
+      content: [{ type: 'text', text: 'as the agent got it' }],
+    },
+    {
+      message_id: id,
+      role: 'assistant',
+      at: '',
+      content: [{ type: 'tool_use', id: 'c', name: 'shell', input: {} }],
+    },
+    {
+      message_id: id,
+      role: 'tool',
+      at: '',
+      content: [{ type: 'tool_result', tool_use_id: 'c', text: 'ok', is_error: false }],
+    },
+    { message_id: id, role: 'assistant', at: '', content: [{ type: 'text', text }] },
+  ],
+  usage: { input_tokens: 3, output_tokens: 2, model_calls: 1 },
+  model: 'scripted',
+  snapshot: { state: id },
+});
+
+/** Resolves when a message has its outcome, with the texts after it and the error. */
+export async function answerTo(agents: Agents, id: string, since: string) {
+  const never = new AbortController().signal;
+  const { messages, error } = await agents.messages(id, { count: 9, since, waitMs: 1e9 }, never);
+  const texts = messages.flatMap(({ content }) =>
+    content.flatMap(part => (part.type === 'text' ? [part.text] : [])),
+  );
+  return error ? { texts, code: error.code } : { texts };
+}

@@ -1,0 +1,52 @@
+import { mkdir, mkdtemp, open, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { HubError } from '#core';
+import { watchWorkspace } from '../../../hub/agents/host/workspace-watch.ts';
+import { createManualClock } from '../../helpers/clock.ts';
+
+async function watch(maxBytes: number) {
+  const folder = await mkdtemp(join(tmpdir(), 'watch-'));
+  const clock = createManualClock();
+  const reasons: HubError[] = [];
+  const watching = watchWorkspace(
+    { id: 'ada', folder, maxBytes: () => maxBytes, exceeded: why => reasons.push(why) },
+    clock,
+  );
+  /** Lets a second pass, and waits until the look is over. */
+  async function second(): Promise<void> {
+    clock.advance(1_000);
+    await expect.poll(() => clock.waiting + reasons.length, { interval: 5 }).toBeGreaterThan(0);
+  }
+  return { folder, reasons, watching, second };
+}
+
+test('a workspace above its limit is reported once', async () => {
+  const { folder, reasons, second } = await watch(100_000);
+  await mkdir(join(folder, 'deep'));
+  await writeFile(join(folder, 'deep', 'a'), 'x'.repeat(60_000));
+  await second();
+  expect(reasons).toEqual([]);
+  await writeFile(join(folder, 'b'), 'x'.repeat(60_000));
+  await second();
+  expect(reasons).toMatchObject([{ code: 'HUB_WORKSPACE_FULL' }]);
+});
+
+test('links are not followed, and holes do not count', async () => {
+  const { folder, reasons, second } = await watch(100_000);
+  await symlink('/', join(folder, 'all'));
+  const sparse = await open(join(folder, 'sparse'), 'w');
+  await sparse.truncate(10_000_000);
+  await sparse.close();
+  await second();
+  expect(reasons).toEqual([]);
+});
+
+test('a disposed watch reports nothing', async () => {
+  const { folder, reasons, watching } = await watch(1_000);
+  await writeFile(join(folder, 'a'), 'x'.repeat(60_000));
+  watching[Symbol.dispose]();
+  await new Promise(resolve => setTimeout(resolve, 20));
+  expect(reasons).toEqual([]);
+});

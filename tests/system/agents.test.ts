@@ -1,0 +1,238 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { isObject } from '#core';
+import type { OllamaDouble } from '../doubles/ollama.ts';
+import { type ScriptedRequest, startScriptedOllama } from '../doubles/scripted-model.ts';
+import { describeWithEngine } from '../helpers/engine.ts';
+import { type HubProcess, startHub, until } from '../helpers/hub-process.ts';
+
+const run = promisify(execFile);
+
+describeWithEngine('agents in containers', () => {
+  let ollama: OllamaDouble;
+  let hub: HubProcess;
+  const hubName = `agents-${process.pid}`;
+
+  beforeAll(async () => {
+    ollama = await startScriptedOllama({ script: answer });
+    hub = await startHub({
+      config: {
+        mcpServers: {
+          memory: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-memory@2026.8.31'] },
+        },
+      },
+      env: { OLLAMA_HOST: ollama.url, OLLAMA_MODEL: 'scripted:1b', HUB_NAME: hubName },
+    });
+  });
+
+  afterAll(async () => {
+    await hub?.[Symbol.asyncDispose]();
+    await ollama?.[Symbol.asyncDispose]();
+  });
+
+  async function ask(method: string, path: string, body?: object): Promise<Answer> {
+    const response = await fetch(`${hub.url}${path}`, {
+      method,
+      headers: {
+        ...hub.ownerHeaders,
+        ...(body && { 'content-type': 'application/json' }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const content: unknown = await response.json();
+    assert.ok(isObject(content), JSON.stringify(content));
+    assert.ok(response.ok, JSON.stringify(content));
+    return content;
+  }
+
+  /** Sends a message and returns the text of the answer, or the error. */
+  async function say(agent: string, message: string): Promise<string> {
+    const { message_id: id } = await ask('POST', `/agents/${agent}/messages`, { message });
+    const answer = await ask(
+      'GET',
+      `/agents/${agent}/messages?since=${String(id)}&wait_seconds=60&count=1`,
+    );
+    const { messages, error } = answer;
+    if (isObject(error)) return `${String(error['code'])}: ${String(error['message'])}`;
+    assert.ok(Array.isArray(messages) && messages.length === 1, JSON.stringify(answer));
+    return messages[0].content[0].text;
+  }
+
+  test('an agent writes and runs a Python file in its workspace', async () => {
+    expect(await say('writer', 'compute')).toBe('the program printed 42');
+    const { files } = await ask('GET', '/agents/writer/files');
+    expect(files).toMatchObject([{ path: 'answer.py', bytes: 11 }]);
+    const content = await fetch(`${hub.url}/agents/writer/files/answer.py`, {
+      headers: hub.ownerHeaders,
+    });
+    expect(await content.text()).toBe('print(6*7)\n');
+  });
+
+  test('its container has no network, no capability, no key and no other place to write', async () => {
+    const id = String((await ask('GET', '/agents/writer'))['container_id']);
+    const { stdout } = await run('docker', ['inspect', id]);
+    const [container] = JSON.parse(stdout);
+    expect(container.HostConfig).toMatchObject({
+      NetworkMode: 'none',
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges'],
+      ReadonlyRootfs: true,
+      Privileged: false,
+      PidsLimit: 256,
+      Ulimits: [{ Name: 'fsize', Soft: 2 ** 30, Hard: 2 ** 30 }],
+    });
+    expect(container.Mounts.map((mount: { Destination: string }) => mount.Destination)).toEqual([
+      '/workspace',
+    ]);
+    const tried = await say('writer', 'look around');
+    expect(tried).toContain('uid=10001');
+    expect(tried).toContain('no network: ok');
+    expect(tried).toContain('cannot write: ok');
+    expect(tried).toContain('no other agent: ok');
+    expect(tried).not.toContain((await ownerKey()).slice(0, 16));
+  });
+
+  const ownerKey = async () => (await readFile(join(hub.dataDir, 'owner-key'), 'utf8')).trim();
+
+  test('an agent uses a tool of a server by a grant only', async () => {
+    expect(await say('clerk', 'remember')).toContain(
+      'policy denies the tool "memory_create_entities"',
+    );
+    await ask('POST', '/agents/clerk/configure', { grants: { tools: ['memory_create_*'] } });
+    expect(await say('clerk', 'remember')).toContain('Ada');
+    const { calls } = await ask('GET', '/activity?limit=50');
+    const outcomes = (Array.isArray(calls) ? calls : [])
+      .filter(call => call.client === 'agent:clerk' && call.name === 'memory_create_entities')
+      .map(call => call.outcome);
+    expect(outcomes).toContain('HUB_POLICY_DENIED');
+    expect(outcomes).toContain('ok');
+  });
+
+  test('an agent asks another one, and never in a circle', async () => {
+    await ask('POST', '/agents/chief/configure', { grants: { agents: ['writer', 'chief'] } });
+    expect(await say('chief', 'delegate to writer')).toBe('writer says: the program printed 42');
+    expect(await say('chief', 'delegate to chief')).toContain('HUB_AGENT_CYCLE');
+  });
+
+  test('the command sends, shows and removes', async () => {
+    const agenthub = async (...args: string[]) => {
+      const bin = join(import.meta.dirname, '..', '..', 'bin', 'agenthub.mjs');
+      const env = { ...process.env, DATA_DIR: hub.dataDir };
+      const words = [bin, 'agent', ...args, '--url', hub.url];
+      return (await run(process.execPath, words, { env })).stdout;
+    };
+    expect(await agenthub('send', 'helper', 'compute')).toBe('the program printed 42\n');
+    expect(await agenthub('list')).toMatch(/^helper +idle +0 /m);
+    expect(await agenthub('logs', 'helper', '--tools')).toContain('[calls shell {"command"');
+    expect(await agenthub('configure', 'helper', '--model', 'other:1b')).toContain('"other:1b"');
+    expect(await agenthub('remove', 'helper', '--yes')).toBe('removed helper\n');
+    expect(await agenthub('list')).not.toContain('helper');
+  });
+
+  test('a container that is killed in a turn ends the message with the reason, and the next one works', async () => {
+    const sent = ask('POST', '/agents/writer/messages', { message: 'wait' });
+    const { message_id: id } = await sent;
+    const view = await until(
+      () => ask('GET', '/agents/writer'),
+      ({ current }) => isObject(current) && current['doing'] === 'calling shell',
+      10_000,
+    );
+    await run('docker', ['kill', String(view['container_id'])]);
+    const { error } = await ask(
+      'GET',
+      `/agents/writer/messages?since=${String(id)}&wait_seconds=30`,
+    );
+    expect(error).toMatchObject({ code: 'HUB_AGENT_DIED' });
+    expect(await say('writer', 'compute')).toBe('the program printed 42');
+  });
+
+  test('the conversation, the queue and the container survive a hub that is killed', async () => {
+    const before = String((await ask('GET', '/agents/clerk'))['container_id']);
+    const { message_id: id } = await ask('POST', '/agents/slow/messages', { message: 'slowly' });
+    await until(
+      () => ask('GET', '/agents/slow'),
+      ({ current }) => isObject(current) && current['doing'] === 'thinking',
+      20_000,
+    );
+    const { dataDir } = hub;
+    await hub.kill();
+    hub = await startHub({
+      config: {
+        mcpServers: {
+          memory: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-memory@2026.8.31'] },
+        },
+      },
+      env: { OLLAMA_HOST: ollama.url, OLLAMA_MODEL: 'scripted:1b', HUB_NAME: hubName },
+      dataDir,
+    });
+    const answer = await ask(
+      'GET',
+      `/agents/slow/messages?since=${String(id)}&wait_seconds=60&count=5`,
+    );
+    expect(answer['messages']).toMatchObject([{ content: [{ text: 'slow answer' }] }]);
+    const after = await until(
+      () => ask('GET', '/agents/clerk'),
+      ({ status }) => status === 'idle',
+      20_000,
+    );
+    expect(after['container_id']).toBe(before);
+    expect(await say('clerk', 'what did I say?')).toBe('remember, remember');
+  });
+});
+
+type Answer = { readonly [key: string]: unknown };
+
+/** What the model of these agents does. */
+function answer({ messages, last }: ScriptedRequest) {
+  const asked = messages.findLast(({ role }) => role === 'user')?.content ?? '';
+  const result = last?.role === 'tool' ? last.content : undefined;
+  const call = (name: string, args: object) => ({
+    text: '',
+    toolCalls: [{ name, arguments: args }],
+  });
+  switch (asked) {
+    case 'compute':
+      if (result === undefined)
+        return call('file_write', { path: 'answer.py', content: 'print(6*7)\n' });
+      if (result.startsWith('wrote')) return call('shell', { command: 'python3 answer.py' });
+      return `the program printed ${/\d+/.exec(result)?.[0]}`;
+    case 'look around':
+      return (
+        result ??
+        call('shell', {
+          command: [
+            'id; env',
+            'python3 -c "import socket; socket.create_connection((\'1.1.1.1\', 80), 1)" 2>/dev/null || echo "no network: ok"',
+            'touch /etc/x /opt/x 2>/dev/null || echo "cannot write: ok"',
+            'ls /workspace/.. /workspace/../clerk /var/run/docker.sock 2>/dev/null | grep -q clerk || echo "no other agent: ok"',
+          ].join('; '),
+        })
+      );
+    case 'remember':
+      return (
+        result ??
+        call('memory_create_entities', {
+          entities: [{ name: 'Ada', entityType: 'person', observations: [] }],
+        })
+      );
+    case 'delegate to writer':
+      return result === undefined
+        ? call('use_agent', { agent_id: 'writer', message: 'compute' })
+        : `writer says: ${result}`;
+    case 'delegate to chief':
+      return result ?? call('use_agent', { agent_id: 'chief', message: 'compute' });
+    case 'wait':
+      return call('shell', { command: 'sleep 60' });
+    case 'slowly':
+      return new Promise<string>(resolve => setTimeout(() => resolve('slow answer'), 3_000));
+    default:
+      return messages
+        .filter(({ role, content }) => role === 'user' && content !== asked)
+        .map(({ content }) => content)
+        .join(', ');
+  }
+}
