@@ -99,6 +99,23 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   const clients = await wireClients({ ...system, settings, dataDir, source });
   const stdioClient =
     options.stdio && findStdioClient(options.environment['AGENTHUB_CLIENT'], clients);
+  const agents = wireAgents(
+    {
+      settings,
+      version,
+      dataDir: dataDir.path,
+      runsIn: place.auto,
+      config: () => source.current,
+    },
+    {
+      ...system,
+      redact,
+      backlog,
+      forAgents,
+      router: { openSessionless: (...session) => router.openSessionless(...session) },
+      sampling: models.sampling,
+    },
+  );
   const { all, shown } = addBuiltins(servers, {
     clock,
     hubVersion: version,
@@ -107,6 +124,11 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       isOn: () => source.current.managementTools === true,
       changed: source.changed,
       record: audit.recordChange,
+    },
+    agents: {
+      agents,
+      isOn: () => agents.refusal === undefined && models.defaultModel !== undefined,
+      changed: source.changed,
     },
   });
   const { activity, metrics, telemetry, observe } = await wireObservers(settings, version, {
@@ -130,16 +152,6 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       audit: auditor,
       ...(telemetry?.tracer && { tracer: telemetry.tracer }),
     },
-  );
-  const agents = wireAgents(
-    {
-      settings,
-      version,
-      dataDir: dataDir.path,
-      runsIn: place.auto,
-      config: () => source.current,
-    },
-    { ...system, redact, backlog, forAgents, router, sampling: models.sampling },
   );
   const jobs = createJobs({
     ...system,

@@ -3,6 +3,7 @@ import { builtinNameOf } from '#config';
 import { type Clock, type Event, createEmitter } from '#core';
 import type { PromptSource } from '#routing';
 import { type ListKind, type Server, type Servers, describeServer } from '#servers';
+import { type AgentsServerNeeds, createAgentsServer } from './agents.ts';
 import type { BuiltinPrompt, BuiltinServer, BuiltinTool } from './builtin-server.ts';
 import { createEnhancePrompt, createEnhanceTool } from './enhance-prompt.ts';
 import { createManagementTools } from './manage-servers.ts';
@@ -24,6 +25,8 @@ export type AddBuiltinsNeeds = {
   readonly prompts?: PromptSource;
   /** Absent: the hub cannot be managed over MCP. */
   readonly management?: Management;
+  /** Absent: the hub has no agents. */
+  readonly agents?: Pick<AgentsServerNeeds, 'agents' | 'isOn' | 'changed'>;
 };
 
 /**
@@ -39,7 +42,15 @@ export function addBuiltins(
     () => builtinNameOf('agenthub', name => servers.find(name) !== undefined),
     needs,
   );
-  const builtins = [agentHub];
+  const record = needs.management?.record;
+  const ofAgents = needs.agents && [
+    createBuiltin(
+      createAgentsServer({ ...needs.agents, ...(record && { record }) }),
+      () => builtinNameOf('agents', name => servers.find(name) !== undefined),
+      needs,
+    ),
+  ];
+  const builtins = [agentHub, ...(ofAgents ?? [])];
   const shown = join(servers, builtins, ({ listing }) => listing.tool.length > 0);
   return { all: join(servers, builtins, () => true), shown };
 }

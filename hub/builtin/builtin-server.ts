@@ -54,7 +54,7 @@ export type BuiltinResource = {
   /** The resource as a list has it, as JSON text. */
   readonly description: string;
   readonly mimeType: string;
-  readonly read: () => string;
+  readonly read: () => string | Promise<string>;
   /** Calls `changed` when `read` returns something else, until disposed. */
   readonly watch: (changed: () => void) => Disposable;
 };

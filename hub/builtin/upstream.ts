@@ -205,7 +205,7 @@ async function answerRequest(
           { uri },
         );
       const { mimeType } = resource;
-      return { contents: [{ uri, mimeType, text: resource.read() }], ...notCached };
+      return { contents: [{ uri, mimeType, text: await resource.read() }], ...notCached };
     }
     case 'completion/complete':
       return { completion: { values: [] } };

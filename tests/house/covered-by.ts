@@ -34,6 +34,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'agents/use-agent',
   ],
   'system/agents': [
+    'builtin/agents',
     'agents/host/agent-body',
     'agents/host/agent-host',
     'agents/host/agent-session',

@@ -3,10 +3,14 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isObject } from '#core';
 import type { OllamaDouble } from '../doubles/ollama.ts';
 import { type ScriptedRequest, startScriptedOllama } from '../doubles/scripted-model.ts';
+import { connect, sdkVersions } from '../helpers/client.ts';
 import { describeWithEngine } from '../helpers/engine.ts';
 import { type HubProcess, startHub, until } from '../helpers/hub-process.ts';
 
@@ -116,6 +120,54 @@ describeWithEngine('agents in containers', () => {
     await ask('POST', '/agents/chief/configure', { grants: { agents: ['writer', 'chief'] } });
     expect(await say('chief', 'delegate to writer')).toBe('writer says: the program printed 42');
     expect(await say('chief', 'delegate to chief')).toContain('HUB_AGENT_CYCLE');
+  });
+
+  test.each(sdkVersions)(
+    'a client of SDK %s hands over work and reads the answer',
+    async version => {
+      await using client = await connect(`${hub.url}/mcp/agents`, version);
+      expect(await client.toolNames()).toEqual([
+        'send_message',
+        'get_messages',
+        'list_agents',
+        'cancel_message',
+      ]);
+      const id = `sdk-${version}`;
+      const sent = JSON.parse(
+        await client.call('send_message', { agent_id: id, message: 'compute' }),
+      );
+      expect(sent).toMatchObject({ status: 'accepted', position: 0 });
+      const answer = JSON.parse(
+        await client.call('get_messages', {
+          agent_id: id,
+          since: sent.message_id,
+          wait_seconds: 60,
+        }),
+      );
+      expect(answer).toMatchObject({
+        agent_id: id,
+        messages: [{ role: 'assistant', content: 'the program printed 42' }],
+      });
+      expect(await client.call('get_messages', { agent_id: '../x' })).toContain('agent_id');
+      await using other = await connect(`${hub.url}/mcp`, version);
+      expect(await other.call('agents_list_agents')).toContain(id);
+    },
+  );
+
+  test('a subscription sees the answer arrive', async () => {
+    const client = new Client({ name: 'subscriber', version: '1' });
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp`)));
+    const uri = 'agent://writer/messages';
+    const updated = Promise.withResolvers<string>();
+    client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) =>
+      updated.resolve(params.uri),
+    );
+    await client.subscribeResource({ uri });
+    await ask('POST', '/agents/writer/messages', { message: 'compute' });
+    expect(await updated.promise).toBe(uri);
+    const { contents } = await client.readResource({ uri });
+    expect(JSON.stringify(contents)).toContain('the program printed 42');
+    await client.close();
   });
 
   test('the command sends, shows and removes', async () => {
