@@ -21,7 +21,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'models/providers/provider-response',
     'models/providers/request-body',
   ],
-  'models/chat/ollama-chat': ['models/chat/ollama-messages'],
+  'models/chat/ollama-chat': ['models/chat/cut-off', 'models/chat/ollama-messages'],
   'models/complete': ['models/streamed-answer'],
   'secrets/secrets': ['secrets/mounted'],
   'secrets/vault': ['secrets/vault-key'],

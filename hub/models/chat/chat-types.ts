@@ -53,7 +53,7 @@ export type ChatUsage = { readonly inputTokens: number; readonly outputTokens: n
 export type ChatAnswer = {
   /** As the request names it, with the provider. */
   readonly model: string;
-  /** Text first. May be empty only if the answer was cut off. */
+  /** Text first. Never empty. */
   readonly content: readonly (TextBlock | ToolUseBlock)[];
   readonly stopReason: 'endTurn' | 'toolUse' | 'maxTokens';
   /** Estimated from the length of the texts where the model's server does not report it. */

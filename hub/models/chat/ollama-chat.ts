@@ -8,6 +8,7 @@ import {
   type ChatRequest,
   estimateTokens,
 } from './chat-types.ts';
+import { cutOffEarly } from './cut-off.ts';
 import { type ParsedCall, ollamaMessages, parseCallText, parseCalls } from './ollama-messages.ts';
 
 export type OllamaChatRequest = ChatRequest &
@@ -40,7 +41,7 @@ export async function chatOnOllama(
   const { promptTokens, outputTokens } = answer;
   const found = callsIn(answer, isForced, model);
   const content = contentOf(answer, found, request.newId);
-  requireContent(answer, content.length > 0, model);
+  if (content.length === 0) throw whyEmpty(answer, model, request.maxTokens);
   if (toolChoice === 'required' && found.calls.length === 0 && !answer.isCut)
     throw new ModelFailure('refused', `${model} called no tool, although it had to`, { model });
   const usage = {
@@ -92,13 +93,13 @@ function contentOf({ isCut }: StreamedAnswer, { text, calls }: Found, newId: () 
   ];
 }
 
-function requireContent(
+function whyEmpty(
   { isThoughtOnly, isCut }: StreamedAnswer,
-  hasContent: boolean,
   model: string,
-): void {
-  if (hasContent) return;
-  if (isThoughtOnly)
-    throw new ModelFailure('thinking_only', `${model} answered with thoughts only`, { model });
-  if (!isCut) throw new ModelFailure('empty', `${model} gave an empty answer`, { model });
+  maxTokens: number | undefined,
+): ModelFailure {
+  if (isCut) return cutOffEarly(model, maxTokens);
+  return isThoughtOnly
+    ? new ModelFailure('thinking_only', `${model} answered with thoughts only`, { model })
+    : new ModelFailure('empty', `${model} gave an empty answer`, { model });
 }

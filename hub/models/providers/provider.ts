@@ -12,6 +12,7 @@ import {
   type ChatRequest,
   estimateTokens,
 } from '../chat/chat-types.ts';
+import { cutOffEarly } from '../chat/cut-off.ts';
 import { ModelFailure, failureOfAbort } from '../failure.ts';
 import { startIdleTimeout } from '../idle-timeout.ts';
 import type { createModelCounts } from '../model-counts.ts';
@@ -221,7 +222,8 @@ function answerOf(
     return { type: 'tool_use' as const, id, name, input };
   });
   const content = [...(text === '' ? [] : [{ type: 'text' as const, text }]), ...calls];
-  if (content.length === 0 && !isCut)
+  if (content.length === 0 && isCut) throw cutOffEarly(model, request.maxTokens);
+  if (content.length === 0)
     throw isFiltered
       ? new ModelFailure('refused', `${model} answers nothing: its content filter forbids it`, {
           model,

@@ -17,7 +17,10 @@ export function readMessages(value: unknown): readonly ChatMessage[] {
       'calls tools, and no message follows',
       'send their results in a user message after it',
     );
-  return messages;
+  // Histories contain empty answers, which endpoints refuse.
+  const said = messages.filter(({ content }) => content.length > 0);
+  if (said.length === 0) throw invalid('messages', 'has no content', 'send at least one block');
+  return said;
 }
 
 function readMessage(value: unknown, at: number): ChatMessage {
@@ -26,8 +29,6 @@ function readMessage(value: unknown, at: number): ChatMessage {
   if (role !== 'user' && role !== 'assistant')
     throw invalid(`${field}.role`, 'is neither "user" nor "assistant"', 'send one of them');
   const given: readonly unknown[] = Array.isArray(content) ? content : [content];
-  if (given.length === 0)
-    throw invalid(`${field}.content`, 'is an empty list', 'send at least one block');
   const blocks = given.map((block, index) =>
     readBlock(block, Array.isArray(content) ? `${field}.content[${index}]` : `${field}.content`),
   );

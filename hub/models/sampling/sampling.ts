@@ -66,6 +66,7 @@ export function createSampling(chats: Chats): ModelSampling {
 /** Servers that sent no tools may be of a revision whose results have a single block. */
 function resultOf(answer: ChatAnswer, isList: boolean): JsonObject {
   const { model, stopReason, usage } = answer;
+  // Without tools there is a text only.
   const [first = { type: 'text', text: '' }] = answer.content;
   return {
     role: 'assistant',

@@ -206,6 +206,22 @@ describe('a chat', () => {
     assert.deepEqual(content, [{ type: 'text', text: 'one two' }]);
   });
 
+  test.for([
+    [{ text: 'one two' }, 0],
+    [{ text: '', toolCalls: [call], doneReason: 'length' }, 5],
+    [{ text: '', thinking: 'hm', doneReason: 'length' }, 5],
+  ] as const)('of %j within %i tokens says that they were too few', async ([reply, maxTokens]) => {
+    await using scene = await open(() => reply);
+    const { kind, message } = await failureOf(
+      scene.models.chat(chatting({ tools: [weather], maxTokens }), never),
+    );
+    assert.equal(kind, 'refused');
+    assert.equal(
+      message,
+      `scripted:1b used up its ${maxTokens} tokens before it said anything whole. Allow more output`,
+    );
+  });
+
   test('that does not fit into the context is a failure, and nothing is dropped', async () => {
     await using scene = await open(() => 'fine');
     const text = 'word '.repeat(600);

@@ -219,6 +219,15 @@ describe('a chat with a provider', () => {
     assert.ok(usage.inputTokens > 5 && usage.outputTokens > 3);
   });
 
+  test('that is cut off before it said anything whole says so', async () => {
+    const toolCalls = [{ id: 'a', name: 'weather', arguments: ['{"ci'] }];
+    await using endpoint = await startOpenAi(() => ({ toolCalls, finishReason: 'length' }));
+    using work = at(endpoint.url);
+    const { kind, message } = await failureOf(work.chat({ tools: [weather], maxTokens: 5 }));
+    assert.equal(kind, 'refused');
+    assert.match(message, /^work\/gpt-x used up its 5 tokens before it said anything whole/);
+  });
+
   test('leaves out or renames parameters that the endpoint refuses, from then on', async () => {
     const refuse = (message: string): OpenAiReply => ({
       status: 400,

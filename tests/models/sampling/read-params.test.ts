@@ -106,6 +106,15 @@ test('results of tools become text', () => {
   }
 });
 
+test('messages without content are left out: histories contain empty answers', () => {
+  const empty = { role: 'assistant', content: [] };
+  const read = readSamplingParams(params({ messages: [user, empty, user] }));
+  assert.deepEqual(
+    read.messages.map(({ role }) => role),
+    ['user', 'user'],
+  );
+});
+
 describe('a request is refused, with its field and what to send', () => {
   const mixed = { role: 'user', content: [result('a'), user.content] };
   test.for([
@@ -129,7 +138,7 @@ describe('a request is refused, with its field and what to send', () => {
     [params({ modelPreferences: { hints: 'a' } }), 'modelPreferences.hints is no list'],
     [params({ messages: [] }), 'messages is no list with messages'],
     [params({ messages: [{ role: 'system', content: user.content }] }), 'messages[0].role'],
-    [params({ messages: [{ role: 'user', content: [] }] }), 'messages[0].content is an empty list'],
+    [params({ messages: [{ role: 'user', content: [] }] }), 'messages has no content'],
     [params({ messages: [{ role: 'user' }] }), 'messages[0].content.type is unknown'],
     [
       params({ messages: [{ role: 'user', content: { type: 'text' } }] }),
