@@ -93,6 +93,19 @@ describe.for(Object.keys(servers))('a server of %s with "sampling": "hub"', kind
     assert.equal(await client.call('ask_person'), 'the person: accept {"name":"Ada"}');
   });
 
+  test.for(eras)('may ask the hub after a client of %s, and both at once', async era => {
+    await using client = await connect(era);
+    assert.equal(
+      await client.call('ask_twice'),
+      'first accept {"name":"Ada"}, then the hub on greet Ada',
+    );
+    assert.equal(
+      await client.call('ask_both'),
+      'accept {"name":"Ada"} and the hub on say something',
+    );
+    assert.deepEqual([...new Set(client.asked)], ['elicitation/create']);
+  });
+
   test.for(eras)('without the setting a client of %s gets no answer of the hub', async era => {
     callers.length = 0;
     await using client = await connect(era, 'plain');
@@ -130,3 +143,13 @@ describe.for(Object.keys(servers))('a server of %s with "sampling": "hub"', kind
     );
   });
 });
+
+test.for(eras)(
+  'the state of a stateless server comes back with the answer, for a client of %s',
+  async era => {
+    answer = usual;
+    await using hub = await startHub([{ name: 'stateless', sampling: 'hub' }], { sampling });
+    await using client = await connectEra(era, `${hub.url}/mcp/stateless`, { sampling: false });
+    assert.equal(await client.call('sample'), 'the state: the hub on why');
+  },
+);
