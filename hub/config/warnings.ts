@@ -15,6 +15,11 @@ function* findWarnings(config: Config): Generator<string> {
   for (const { name, hasPlainToken } of clients)
     if (hasPlainToken)
       yield `clients.${name}.token: the file contains the token itself. Write "\${NAME}" and set the variable in .env, or run \`agenthub token create ${name}\``;
+  for (const [name, { url, key }] of Object.entries(config.models?.providers ?? {})) {
+    const { protocol, hostname, origin } = new URL(url);
+    if (key !== undefined && protocol === 'http:' && !ownHost.test(hostname))
+      yield `models.providers.${name}.url: the key and all conversations are sent to ${origin} unencrypted. Use https://`;
+  }
   yield* policyWarnings(config, [...builtinNames]);
   const enabled = servers.filter(server => server.enabled);
   for (const { name, launch } of enabled)
@@ -29,6 +34,9 @@ function* findWarnings(config: Config): Generator<string> {
     if (text !== undefined) yield `${server.name}: ${text}`;
   }
 }
+
+/** Names and addresses of this machine. */
+const ownHost = /^(?:localhost|127\.[\d.]+|\[::1\])$/;
 
 /** True if the spec names one version. A tag such as `latest` does not. */
 const isPinned = ({ ecosystem, spec }: PackageSpec) =>

@@ -92,3 +92,21 @@ test('a token that stands in the file itself is warned of, a variable and a dige
   assert.ok(!warning.includes('a-plain-token'), warning);
   assert.deepEqual(rest, []);
 });
+
+test.each([
+  ['http://models.example/v1', 'k', 1],
+  ['https://models.example/v1', 'k', 0],
+  ['http://127.0.0.1:8080/v1', 'k', 0],
+  ['http://localhost:8080/v1', 'k', 0],
+  ['http://[::1]:8080/v1', 'k', 0],
+  ['http://models.example/v1', undefined, 0],
+])('a provider at %s with the key %s: %i warnings', async (url, key, count) => {
+  const providers = { work: { url, ...(key !== undefined && { key }) } };
+  const found = await warnings({ servers: {}, models: { providers } });
+  assert.equal(found.length, count, found.join('\n'));
+  if (count > 0)
+    assert.equal(
+      found[0],
+      'models.providers.work.url: the key and all conversations are sent to http://models.example unencrypted. Use https://',
+    );
+});
