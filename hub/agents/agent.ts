@@ -38,6 +38,8 @@ export type AgentNeeds = {
   readonly places: AgentPlaces;
   /** In milliseconds. Read for each turn. */
   readonly limits: () => { readonly turnMs: number; readonly idleMs: number };
+  /** Size of the context of a model in tokens; undefined if it is unknown. Loads the models. Never rejects. */
+  readonly contextTokens: (model: string | undefined) => Promise<number | undefined>;
   /** Reports what `view` shows. `isTask`: `tasks.json` changes. */
   readonly changed: (isTask: boolean) => void;
   readonly fire: (event: AgentEvent) => void;
@@ -188,6 +190,7 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
     const session = isNew ? await memory.readSession(id) : undefined;
     const { model, system, grants, budget } = settings;
     isOutdated = false;
+    const contextTokens = await needs.contextTokens(model);
     await body.call(
       'restore',
       {
@@ -198,6 +201,7 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
         settings: {
           ...(model !== undefined && { model }),
           ...(system !== undefined && { system }),
+          ...(contextTokens !== undefined && { context_tokens: contextTokens }),
           steps_per_turn: budget.stepsPerTurn,
           load_tool: grants.loadTool,
           use_agent: grants.agents,

@@ -28,6 +28,8 @@ export type AgentsNeeds = {
   readonly log: Log;
   readonly newId: () => string;
   readonly backlog: Backlog;
+  /** Size of the context of a model in tokens; undefined if it is unknown. Loads the models. Never rejects. */
+  readonly contextTokens: (model: string | undefined) => Promise<number | undefined>;
   /** Opens the containers of agents. */
   readonly host: (desk: AgentDesk, workspaceOf: (id: string) => string) => AgentHost;
 };
@@ -45,7 +47,7 @@ export function createAgents(
     /** Read at each use, so that a reload applies. */
     readonly limits: () => AgentsLimits;
   },
-  { clock, log: parentLog, newId, backlog, host: openHost }: AgentsNeeds,
+  { clock, log: parentLog, newId, backlog, contextTokens, host: openHost }: AgentsNeeds,
 ): Agents {
   const { dataDir, refusal, limits } = options;
   const log = parentLog.child({ part: 'agents' });
@@ -105,6 +107,7 @@ export function createAgents(
       queue,
       places,
       limits,
+      contextTokens,
       changed(isTask) {
         fire({ type: 'view' });
         if (isTask && !isOver) void writeTasks();

@@ -113,7 +113,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       backlog,
       forAgents,
       router: { openSessionless: (...session) => router.openSessionless(...session) },
-      sampling: models.sampling,
+      models,
     },
   );
   const { all, shown } = addBuiltins(servers, {

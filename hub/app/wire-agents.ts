@@ -1,9 +1,9 @@
 import { type Agents, createAgentHost, createAgents } from '#agents';
 import { type Config, type Settings, readAgents } from '#config';
 import { type Clock, HubError, type Log } from '#core';
-import type { ModelSampling } from '#models';
 import type { Router } from '#routing';
 import type { Backlog } from '#store';
+import type { ModelAccess } from './wire-models.ts';
 import type { wireServers } from './wire-servers.ts';
 
 type Needs = {
@@ -15,7 +15,7 @@ type Needs = {
   readonly backlog: Backlog;
   readonly forAgents: Awaited<ReturnType<typeof wireServers>>['forAgents'];
   readonly router: Pick<Router, 'openSessionless'>;
-  readonly sampling: ModelSampling;
+  readonly models: Pick<ModelAccess, 'sampling' | 'contextTokens' | 'defaultModel'>;
 };
 
 const usual = readAgents(undefined);
@@ -34,6 +34,7 @@ type Options = {
 /** Creates the agents of the data folder, which start with the hub's services. */
 export function wireAgents(options: Options, needs: Needs): Agents {
   const { settings, version, dataDir, runsIn } = options;
+  const { models } = needs;
   const config = () => options.config().agents ?? usual;
   const { idleMs, port } = settings.agents;
   const refusal = refusalOf(runsIn, settings);
@@ -41,6 +42,10 @@ export function wireAgents(options: Options, needs: Needs): Agents {
     { dataDir, refusal, limits: () => ({ ...config(), idleMs }) },
     {
       ...needs,
+      async contextTokens(model = models.defaultModel) {
+        if (model === undefined) return undefined;
+        return await models.contextTokens(model).catch(() => undefined); // The message fails with the reason.
+      },
       host: (desk, workspaceOf) =>
         createAgentHost(
           {
@@ -49,7 +54,7 @@ export function wireAgents(options: Options, needs: Needs): Agents {
             workspaceOf,
           },
           desk,
-          { ...needs, ...needs.forAgents, hubVersion: version },
+          { ...needs, ...needs.forAgents, sampling: models.sampling, hubVersion: version },
         ),
     },
   );

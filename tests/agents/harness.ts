@@ -118,6 +118,7 @@ export async function openHarness(
       log,
       newId: () => `m${process.hrtime.bigint()}`,
       backlog: createBacklog(),
+      contextTokens: async () => undefined,
       host,
     },
   );
