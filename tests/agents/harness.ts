@@ -138,7 +138,8 @@ export async function openHarness(
     },
     async [Symbol.asyncDispose]() {
       await agents.service.stop();
-      await rm(folder, { recursive: true, force: true });
+      // The last write of a hub that was killed may still come.
+      if (!earlier) await rm(folder, { recursive: true, force: true, maxRetries: 5 });
     },
   };
 }
