@@ -189,7 +189,9 @@ export function createAgentMemory(
       await rename(folderOf(id), doomed).catch((error: unknown) => {
         if (errorCodeOf(error) !== 'ENOENT') throw error;
       });
-      await rm(doomed, { recursive: true, force: true });
+      await rm(doomed, { recursive: true, force: true }).catch((error: unknown) =>
+        log.warn({ folder: doomed, error: messageOf(error) }, 'files of a removed agent are left'),
+      );
     },
   };
 }

@@ -63,6 +63,8 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
   let why: string | undefined;
   /** The settings have changed since the container got them. */
   let isOutdated = false;
+  /** The container has another network than the settings, which is fixed for its life. */
+  let hasOldNetwork = false;
   let current:
     { readonly message: PendingMessage; readonly scope: TurnScope; doing: string } | undefined;
   let working: Promise<void> | undefined;
@@ -148,6 +150,8 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
 
   /** Lets the container work on a message. Rejects if it has no result. */
   async function perform(message: PendingMessage, { signal }: TurnScope): Promise<TurnResult> {
+    if (hasOldNetwork) await stopContainer();
+    hasOldNetwork = false;
     await stopping;
     await unlessAborted(
       places.take(id, message.from.startsWith('agent:') ? 'none' : 'waits', signal),
@@ -350,9 +354,11 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
         JSON.stringify(wanted.grants.network) === JSON.stringify(settings.grants.network);
       settings = wanted;
       isOutdated = true;
-      // The network of a container is fixed. A turn under way ends first.
-      if (!isSameNetwork && !working) await stopContainer();
-      if (!isSameNetwork) knowing = undefined;
+      hasOldNetwork ||= !isSameNetwork && body.containerId !== undefined;
+      if (hasOldNetwork && !working) {
+        await stopContainer();
+        hasOldNetwork = false;
+      }
       changed(false);
     },
     /** False if the message has its outcome. */

@@ -43,6 +43,7 @@ export function createPlaces(most: () => number, idlers: () => readonly Idler[])
           'HUB_AGENTS_FULL',
           `${most()} agents are at work, as many as "agents.max_running" permits, and one of them waits for ${id}. Ask it later, or raise the limit in the config`,
         );
+      signal.throwIfAborted();
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       const entry = { id, begin: resolve };
       const leave = () => {
@@ -53,7 +54,6 @@ export function createPlaces(most: () => number, idlers: () => readonly Idler[])
       waiting.push(entry);
       signal.addEventListener('abort', leave);
       try {
-        signal.throwIfAborted();
         admit();
         await promise;
       } finally {

@@ -100,6 +100,11 @@ describeWithEngine('agents in containers', () => {
     expect(tried).not.toContain((await ownerKey()).slice(0, 16));
   });
 
+  test('health lists the agents', async () => {
+    const { agents } = await ask('GET', '/health');
+    expect(agents).toMatchObject({ writer: { state: 'idle', queued: 0 } });
+  });
+
   const ownerKey = async () => (await readFile(join(hub.dataDir, 'owner-key'), 'utf8')).trim();
 
   test('an agent uses a tool of a server by a grant only', async () => {

@@ -10,6 +10,8 @@ type Needs = {
   /** Begins to watch the workspace. */
   readonly watch: (exceeded: (why: HubError) => void) => Disposable;
   readonly gateway: Disposable;
+  /** Resolves when the container outlives a kill of the hub. */
+  readonly saved: () => Promise<unknown>;
   /** False while only the container of an earlier run may be used. */
   readonly mayLaunch: { value: boolean };
 };
@@ -22,7 +24,7 @@ function idOf({ instance }: Running): string {
 
 /** The container of an agent, as a server that is started on demand. */
 export function createAgentBody(id: string, needs: Needs): AgentBody {
-  const { server, budget, gateway, watch, mayLaunch } = needs;
+  const { server, budget, gateway, watch, mayLaunch, saved } = needs;
   const changed = createEmitter<undefined>();
   let containerId: string | undefined;
   let watching: Disposable | undefined;
@@ -64,6 +66,7 @@ export function createAgentBody(id: string, needs: Needs): AgentBody {
       mayLaunch.value = true;
       stopped = undefined;
       await unlessAborted(startNow(server), signal);
+      await saved();
       return idOf(await server.ready());
     },
     async adopt() {

@@ -1,4 +1,4 @@
-import { type Clock, HubError, type Log } from '#core';
+import { type Clock, HubError, type Log, waitAtMost } from '#core';
 import { type ModelSampling, createBudget } from '#models';
 import type { Router } from '#routing';
 import type { Instance, LaunchEvents, LaunchSpec } from '#runtimes';
@@ -41,6 +41,9 @@ export type AgentHostNeeds = {
   readonly sampling: ModelSampling;
 };
 
+/** Time in ms to save by what a later run of the hub finds a container. Without it, a kill of the hub fails the message. */
+const savedMs = 2_000;
+
 /** What the hub offers to its agents, and to nobody else. */
 const capabilities = { sampling: { tools: {} }, experimental: { 'agenthub/tools': {} } };
 
@@ -55,6 +58,9 @@ export function createAgentHost(
     open(id) {
       const log = needs.log.child({ agent: id });
       const mayLaunch = { value: true };
+      /** Resolves when a hub that is killed from now on would find the container again. */
+      let saved = Promise.withResolvers<unknown>();
+      saved.resolve(undefined);
       const specOf = (): LaunchSpec => {
         const spec = launchSpecOf(id, desk.settings(id), options);
         return { ...spec, digest: containers.digestOf(spec) };
@@ -71,7 +77,14 @@ export function createAgentHost(
           // Two would write to the same workspace.
           isExclusive: () => true,
           continuity: {
-            handles: containers.handles,
+            handles: {
+              ...containers.handles,
+              async keep(...handle) {
+                const isKept = await containers.handles.keep(...handle);
+                saved.resolve(undefined);
+                return isKept;
+              },
+            },
             digestOf: () => specOf().digest,
             adopt: async (_config, handle, events, signal) =>
               await containers.adopt(specOf(), handle, events, signal),
@@ -80,6 +93,7 @@ export function createAgentHost(
         async launch(_config, events, signal) {
           if (!mayLaunch.value)
             throw new HubError('HUB_SERVER_STOPPED', `the container of ${id} has ended`);
+          saved = Promise.withResolvers<unknown>();
           await prepareWorkspace(options.workspaceOf(id));
           return await containers.launch(specOf(), events, signal);
         },
@@ -92,6 +106,7 @@ export function createAgentHost(
         budget,
         gateway,
         mayLaunch,
+        saved: () => waitAtMost(savedMs, saved.promise, clock),
         watch: exceeded =>
           watchWorkspace(
             {

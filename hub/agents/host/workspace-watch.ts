@@ -27,8 +27,15 @@ export function watchWorkspace(
   async function look(): Promise<void> {
     const since = clock.monotonic();
     const most = maxBytes();
-    const { bytes, files } = await measure(folder, most, () => isOver);
+    const { bytes, files, unreadable } = await measure(folder, most, () => isOver);
     if (isOver) return;
+    if (unreadable !== undefined)
+      return exceeded(
+        new HubError(
+          'HUB_WORKSPACE_FULL',
+          `${id} was stopped: the hub cannot read ${unreadable}, so the size of its workspace is unknown. Make the folder readable, or remove it`,
+        ),
+      );
     if (bytes > most || files > maxFiles) {
       const what = bytes > most ? `${megabytes(most)} MB` : `${maxFiles} files`;
       return exceeded(
@@ -63,14 +70,17 @@ async function measure(folder: string, maxBytes: number, isOver: () => boolean) 
   let files = 0;
   const folders = [folder];
   for (let path = folders.pop(); path !== undefined; path = folders.pop()) {
-    for (const { name, isFolder, size } of await entriesOf(path)) {
+    const entries = await entriesOf(path);
+    if (entries === 'unreadable') return { bytes, files, unreadable: path };
+    for (const { name, isFolder, size } of entries) {
       files++;
       bytes += size;
-      if (isOver() || bytes > maxBytes || files > maxFiles) return { bytes, files };
+      if (isOver() || bytes > maxBytes || files > maxFiles)
+        return { bytes, files, unreadable: undefined };
       if (isFolder) folders.push(join(path, name));
     }
   }
-  return { bytes, files };
+  return { bytes, files, unreadable: undefined };
 }
 
 async function entriesOf(path: string) {
@@ -82,7 +92,9 @@ async function entriesOf(path: string) {
       found.push({ name: entry.name, isFolder: entry.isDirectory(), size: blocks * 512 });
     }
   } catch (error) {
-    if (!['ENOENT', 'ENOTDIR', 'EACCES'].includes(errorCodeOf(error) ?? '')) throw error;
+    const code = errorCodeOf(error);
+    if (code === 'EACCES') return 'unreadable';
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error;
   }
   return found;
 }

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { Agents } from '#agents';
 import type { AuditStatus } from '#audit';
 import { type JsonObject, messageOf } from '#core';
 import type { HealthReport, PartHealth } from '#dashboard';
@@ -85,6 +86,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
         ...(callToken && { calls: callsPart(callToken) }),
         ...prompts?.parts,
       },
+      ...(hub.agents && { agents: agentsOf(hub.agents) }),
       servers: Object.fromEntries(
         servers.all.map(server => [server.config.name, healthOf(server)] as const),
       ),
@@ -115,6 +117,11 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
 
   return look;
 }
+
+const agentsOf = (agents: Pick<Agents, 'list'>): JsonObject =>
+  Object.fromEntries(
+    agents.list().map(({ id, status, queued }) => [id, { state: status, queued }] as const),
+  );
 
 const partOf = (state: string, backend: string, detail?: string) => ({
   state,

@@ -13,6 +13,7 @@ import type { Usage } from './types.ts';
 /** Retries of a refusal that may pass. */
 const retryMs = [1_000, 2_000, 4_000];
 const usualOutputTokens = 4_096;
+const cutNote = '[The answer was cut off at its maximum length.]';
 
 type Options = {
   readonly link: HubLink;
@@ -110,7 +111,9 @@ export class HubModel extends Model<BaseModelConfig> {
         const used = answer._meta?.['agenthub/usage'];
         this.usage.input_tokens += numberAt(used, 'input_tokens');
         this.usage.output_tokens += numberAt(used, 'output_tokens');
-        return [answer.content].flat().flatMap(readBlock);
+        const blocks = [answer.content].flat().flatMap(readBlock);
+        const isCut = answer['stopReason'] === 'maxTokens';
+        return isCut ? [...blocks, { type: 'text', text: cutNote }] : blocks;
       } catch (error) {
         if (!(error instanceof HubFailure)) throw error;
         this.failure = error;
