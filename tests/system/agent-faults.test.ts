@@ -119,7 +119,8 @@ describeWithEngine('agents under load and at their bounds', () => {
       'Resource temporarily unavailable',
     );
     const memory = await outcome('bomber', await send('bomber', 'memory'));
-    expect(memory).toMatch(/Killed|SIGKILL|exit code 137|HUB_AGENT_DIED/);
+    // The command is killed, not the agent.
+    expect(memory).toMatch(/Killed|SIGKILL|exit code 137/);
     expect(await outcome('bomber', await send('bomber', 'echo alive'))).toBe('alive');
   }, 120_000);
 

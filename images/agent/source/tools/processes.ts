@@ -16,6 +16,12 @@ const environment = {
   PYTHONUNBUFFERED: '1',
 };
 
+/**
+ * Starts a process that the kernel ends before the agent when the memory of the container is full; whatever it starts inherits
+ * this (proc(5), oom_score_adj).
+ */
+const expendable = ['-c', 'echo 1000 > /proc/self/oom_score_adj; exec "$@"', 'sh'] as const;
+
 /** Kills a process with all that it has started. */
 function killGroup({ pid }: ChildProcess): void {
   if (pid === undefined) return;
@@ -45,7 +51,7 @@ function createOutput() {
 /** Runs a command line. Its whole process group ends at the bound, and when the turn is cancelled. */
 async function runShell(command: string, seconds: number, signal: AbortSignal) {
   const output = createOutput();
-  const child = spawn('/bin/bash', ['-c', command], {
+  const child = spawn('/bin/sh', [...expendable, '/bin/bash', '-c', command], {
     cwd: workspace,
     env: environment,
     detached: true,
@@ -109,7 +115,7 @@ function createPython() {
   let child: ReturnType<typeof start> | undefined;
 
   function start() {
-    const started = spawn('python3', ['-c', replServer], {
+    const started = spawn('/bin/sh', [...expendable, 'python3', '-c', replServer], {
       cwd: workspace,
       env: environment,
       detached: true,
