@@ -207,7 +207,7 @@ export function createAgents(
     get: id => get(id).view(),
     send,
     messages: async (id, request, signal) =>
-      await readConversation(get(id), request, { clock, memory }, signal),
+      await readConversation(get(id), request, { clock, memory, queue }, signal),
     cancel: async (id, messageId) => await get(id).cancel(messageId),
     async configure(id, patch) {
       const agent = await provide(id);

@@ -1,15 +1,20 @@
 import { type Clock, createAbortScope, sleep } from '#core';
 import type { Agent } from './agent.ts';
 import type { AgentMemory } from './agent-memory.ts';
+import type { MessageQueue, PendingMessage } from './message-queue.ts';
 import type { AgentMessage, Conversation, ConversationRequest } from './agent-types.ts';
 
-type Needs = { readonly clock: Clock; readonly memory: Pick<AgentMemory, 'readSession'> };
+type Needs = {
+  readonly clock: Clock;
+  readonly memory: Pick<AgentMemory, 'readSession'>;
+  readonly queue: Pick<MessageQueue, 'of'>;
+};
 
 /** Reads a conversation, and waits for an answer if the request says so. */
 export async function readConversation(
   agent: Agent,
   request: ConversationRequest,
-  { clock, memory }: Needs,
+  { clock, memory, queue }: Needs,
   signal: AbortSignal,
 ): Promise<Conversation> {
   const { count, since, waitMs = 0, withTools = false } = request;
@@ -25,6 +30,7 @@ export async function readConversation(
     agentId: agent.id,
     status,
     messages: shown.slice(-count),
+    waiting: queue.of(agent.id).map(asMessage),
     ...(isOver && lastOutcome.error && { error: lastOutcome.error }),
   };
 }
@@ -47,6 +53,13 @@ async function untilAnswered(
   });
   if (isWaiting()) await sleep(waitMs, { clock, signal: scope.signal });
 }
+
+const asMessage = ({ id, at, text }: PendingMessage): AgentMessage => ({
+  message_id: id,
+  role: 'user',
+  at: new Date(at).toISOString(),
+  content: [{ type: 'text', text }],
+});
 
 function after(messages: readonly AgentMessage[], since: string | undefined) {
   if (since === undefined) return messages;

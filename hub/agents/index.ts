@@ -1,4 +1,11 @@
 export { createAgentHost } from './host/agent-host.ts';
 export type { AgentHost } from './host/host-types.ts';
-export type { AgentEvent, AgentMessage, AgentView, Agents } from './agent-types.ts';
+export type {
+  AgentContent,
+  AgentEvent,
+  AgentFile,
+  AgentMessage,
+  AgentView,
+  Agents,
+} from './agent-types.ts';
 export { type AgentsLimits, createAgents } from './agents.ts';

@@ -5,14 +5,15 @@ import type { Html } from './html.ts';
 import { paths, withQuery } from './paths.ts';
 import { failed, notice } from './pieces.ts';
 
-/** The actions. htmx gets a notice, other clients are redirected to `page` with it. */
-export function actions({ servers, installs, prompts, jobs, changes, system }: PageNeeds) {
-  const answer = (
-    { isHtmx }: DashboardRequest,
-    { done, about, page }: { readonly done: Done; readonly about: string; readonly page: string },
-  ): DashboardAnswer =>
-    isHtmx ? { part: sentence(done, about) } : { redirect: withQuery(page, { done, about }) };
+/** The answer to an action that was done. htmx gets a notice, other clients are redirected to `page` with it. */
+export const answerOf = (
+  { isHtmx }: DashboardRequest,
+  { done, about, page }: { readonly done: Done; readonly about: string; readonly page: string },
+): DashboardAnswer =>
+  isHtmx ? { part: sentence(done, about) } : { redirect: withQuery(page, { done, about }) };
 
+/** The actions on servers, caches and jobs. */
+export function actions({ servers, installs, prompts, jobs, changes, system }: PageNeeds) {
   /** Does not wait for the end: the state of the server shows the progress. */
   const act =
     (done: 'start' | 'stop' | 'restart', work: (server: Server) => Promise<unknown>) =>
@@ -28,7 +29,7 @@ export function actions({ servers, installs, prompts, jobs, changes, system }: P
       work(server).catch((error: unknown) =>
         system.log.info({ server: name, error: messageOf(error) }, `the ${done} came to nothing`),
       );
-      return answer(request, { done, about: name, page: paths.server(name) });
+      return answerOf(request, { done, about: name, page: paths.server(name) });
     };
 
   return {
@@ -39,7 +40,7 @@ export function actions({ servers, installs, prompts, jobs, changes, system }: P
       const { name } = servers.get(request.param('name')).config;
       if (!installs) return fileOnly;
       await installs.remove(name, { purge: request.form.get('purge') === 'true' });
-      return answer(request, { done: 'remove', about: name, page: paths.overview });
+      return answerOf(request, { done: 'remove', about: name, page: paths.overview });
     },
     async clearCache(request) {
       const loaded = await prompts?.open();
@@ -50,12 +51,12 @@ export function actions({ servers, installs, prompts, jobs, changes, system }: P
       changes.note('stats');
       const removed = exact + semantic;
       const about = removed === 1 ? '1 result' : `${removed} results`;
-      return answer(request, { done: 'clear-cache', about, page: paths.caches });
+      return answerOf(request, { done: 'clear-cache', about, page: paths.caches });
     },
     async cancelInstall(request) {
       const id = request.param('id');
       if (jobs.find(id)) void jobs.cancel(id);
-      return answer(request, { done: 'cancel-install', about: 'The job', page: paths.job(id) });
+      return answerOf(request, { done: 'cancel-install', about: 'The job', page: paths.job(id) });
     },
   } satisfies Handlers;
 }
@@ -69,11 +70,13 @@ const said = {
   remove: 'was removed.',
   'clear-cache': 'cleared from the caches.',
   'cancel-install': 'is being cancelled.',
+  'agent-stop': 'was stopped. The next message starts it again.',
+  'agent-cancel': 'is told to end the message.',
 } as const;
 
 const isDone = (text: string): text is Done => Object.hasOwn(said, text);
 /** The notices that the address of a page may name, so that a link cannot choose the text. */
-const aboutPattern = /^[\w-]{1,32}$|^\d+ results?$|^The job$/;
+const aboutPattern = /^[\w-]{1,63}$|^\d+ results?$|^The job$/;
 
 const sentence = (done: Done, about: string): Html => notice('good', `${about} ${said[done]}`);
 

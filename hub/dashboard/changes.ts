@@ -2,7 +2,17 @@ import type { Event } from '#core';
 
 /** An updatable part of pages, by the name of its event. */
 export type Part =
-  'health' | 'stats' | 'activity' | 'server' | 'offers' | 'log' | 'sessions' | 'caches' | 'install';
+  | 'health'
+  | 'stats'
+  | 'activity'
+  | 'server'
+  | 'offers'
+  | 'log'
+  | 'sessions'
+  | 'caches'
+  | 'install'
+  | 'agent'
+  | 'files';
 
 type ChangingServer = {
   readonly config: { readonly name: string };
@@ -15,10 +25,16 @@ type Needs = {
   readonly servers: { readonly all: readonly ChangingServer[]; readonly changed: Event<unknown> };
   readonly activity: { readonly changed: Event<unknown> };
   readonly jobs: { readonly changed: Event<unknown> };
+  readonly agents?: {
+    readonly events: Event<{ readonly event: { readonly type: string } }>;
+  };
 };
 
+/** Events of agents after which their files may have changed. */
+const changesFiles = new Set(['tool_result', 'outcome']);
+
 /** Reports which parts of open pages have changed. It subscribes to events of the hub only while a page is open. */
-export function createChanges({ servers, activity, jobs }: Needs) {
+export function createChanges({ servers, activity, jobs, agents }: Needs) {
   const pages = new Set<(part: Part, server?: ChangingServer) => void>();
   let subscriptions: DisposableStack | undefined;
 
@@ -38,6 +54,12 @@ export function createChanges({ servers, activity, jobs }: Needs) {
     );
     all.use(jobs.changed(() => tell(['install'])));
     all.use(activity.changed(() => tell(['activity', 'stats', 'sessions', 'caches'])));
+    if (agents)
+      all.use(
+        agents.events(({ event }) =>
+          tell(changesFiles.has(event.type) ? ['agent', 'files'] : ['agent']),
+        ),
+      );
     all.defer(() => ofServers.dispose());
     return all;
   }

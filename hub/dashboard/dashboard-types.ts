@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Activity } from '#activity';
+import type { Agents } from '#agents';
 import type { Clock, Log } from '#core';
 import type { Enhancer } from '#enhance';
 import type { InstallJobs, InstallRequest, Installs } from '#installs';
@@ -57,6 +58,8 @@ type DashboardHub = {
   readonly health: () => Promise<{ readonly answer: HealthReport }>;
   readonly usages: ContainerUsages;
   readonly access: DashboardAccess;
+  /** Absent: the hub has no agents. */
+  readonly agents?: Agents;
 };
 
 /** The answer of `/health`, as far as the overview shows it. */
@@ -120,8 +123,16 @@ export type DashboardAnswer = {
   /** An error page, or a notice for htmx. */
   | { readonly failure: FailedAction; readonly status: number }
   | { readonly redirect: string }
+  | { readonly download: Download }
   | { readonly asset: { readonly type: string; readonly body: Buffer } }
 );
+
+/** A file that the browser stores. */
+export type Download = {
+  readonly name: string;
+  /** Disposed when it was sent, or when the client has disconnected. */
+  readonly content: Awaited<ReturnType<Agents['files']['open']>>;
+};
 
 export type Handlers = Readonly<
   Record<string, (request: DashboardRequest) => Promise<DashboardAnswer>>

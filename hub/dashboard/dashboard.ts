@@ -1,6 +1,8 @@
+import { Readable } from 'node:stream';
 import { accessPages } from './access.ts';
 import { actions } from './actions.ts';
 import { activityPages } from './activity.ts';
+import { agentPages } from './agents.ts';
 import { auditPages } from './audit.ts';
 import { cachePages } from './caches.ts';
 import { createChanges } from './changes.ts';
@@ -8,6 +10,7 @@ import type {
   DashboardAnswer,
   DashboardNeeds,
   DashboardRequest,
+  Download,
   Handlers,
 } from './dashboard-types.ts';
 import { type Html, textOf } from './html.ts';
@@ -51,7 +54,7 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
   const { login, ...others } = needs;
   const { hub, system, telemetry } = others;
   const assets = await loadAssets();
-  const changes = createChanges({ ...others, ...telemetry });
+  const changes = createChanges({ ...others, ...telemetry, ...hub });
   const views = createServerViews({ ...system, ...telemetry, ...hub }, () => {
     changes.note('health');
     changes.note('server');
@@ -76,6 +79,7 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
       const { type, body } = answer.asset;
       return { status, headers: { ...assetHeaders, 'content-type': type }, body };
     }
+    if ('download' in answer) return { status, ...downloadOf(answer.download) };
     const { failure } = answer;
     return request.isHtmx
       ? send(alert(failure.message), { 'hx-retarget': '#notice', 'hx-reswap': 'innerHTML' })
@@ -98,6 +102,7 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
       ...sessionPages(given),
       ...installPages(given),
       ...jobPages(given),
+      ...agentPages(given),
       ...accessPages(given),
       ...auditPages(given),
       ...actions(given),
@@ -108,6 +113,20 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
       },
       nowhere: async request => noPage(request),
     } satisfies Handlers,
+  };
+}
+
+function downloadOf({ name, content }: Download) {
+  const body = Readable.from(content.chunks);
+  body.once('close', () => void content[Symbol.asyncDispose]());
+  return {
+    headers: {
+      'content-type': 'application/octet-stream',
+      'content-length': String(content.bytes),
+      'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(name)}`,
+      'cache-control': 'no-store',
+    },
+    body,
   };
 }
 

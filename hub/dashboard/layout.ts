@@ -30,6 +30,7 @@ const places = [
   ['activity', 'Activity', paths.activity],
   ['caches', 'Caches', paths.caches],
   ['sessions', 'Sessions', paths.sessions],
+  ['agents', 'Agents', paths.agents],
   ['jobs', 'Jobs', paths.jobs],
   ['access', 'Access', paths.access],
   ['audit', 'Audit', paths.audit],

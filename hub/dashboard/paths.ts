@@ -1,10 +1,14 @@
-/** URL paths of the dashboard's pages. Names of servers and tools are encoded. */
+type Action =
+  'start' | 'stop' | 'restart' | 'remove' | 'cancel-install' | 'agent-stop' | 'agent-remove';
+
+/** URL paths of the dashboard's pages. Names of servers, tools, agents and files are encoded. */
 export const paths = {
   overview: '/dashboard',
   activity: '/dashboard/activity',
   caches: '/dashboard/caches',
   sessions: '/dashboard/sessions',
   jobs: '/dashboard/jobs',
+  agents: '/dashboard/agents',
   access: '/dashboard/access',
   audit: '/dashboard/audit',
   install: '/dashboard/install',
@@ -19,7 +23,16 @@ export const paths = {
   remove: (name: string) => `/dashboard/servers/${encodeURIComponent(name)}/remove`,
   call: (id: number) => `/dashboard/activity/${id}`,
   job: (id: string) => `/dashboard/install/${encodeURIComponent(id)}`,
-  action: (action: 'start' | 'stop' | 'restart' | 'remove' | 'cancel-install', name: string) =>
+  agent: (id: string) => `/dashboard/agents/${encodeURIComponent(id)}`,
+  agentPart: (id: string, part: 'state' | 'conversation' | 'files') =>
+    `/dashboard/agents/${encodeURIComponent(id)}/${part}-partial`,
+  /** `path`: relative to the workspace. */
+  agentFile: (id: string, path: string) =>
+    `/dashboard/agents/${encodeURIComponent(id)}/files/${path.split('/').map(encodeURIComponent).join('/')}`,
+  agentRemoval: (id: string) => `/dashboard/agents/${encodeURIComponent(id)}/remove`,
+  messageCancel: (id: string, message: string) =>
+    `/dashboard/actions/agent-cancel/${encodeURIComponent(id)}/${encodeURIComponent(message)}`,
+  action: (action: Action, name: string) =>
     `/dashboard/actions/${action}/${encodeURIComponent(name)}`,
   clearCache: '/dashboard/actions/clear-cache',
 } as const;

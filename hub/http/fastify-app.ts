@@ -143,6 +143,7 @@ function registerRoutes(
         clients: () => clients?.list() ?? [],
         secrets: () => hub.config.secrets(),
       },
+      ...(hub.agents && { agents: hub.agents }),
     },
     ...(installJobs && {
       installs: { ...installs, ...installJobs, read: readInstallBody },

@@ -97,11 +97,13 @@ describe('the changes of a hub', () => {
     const echo = createScriptedServer('echo');
     const notes = createScriptedServer('notes');
     const [servers, activity, jobs] = [createCounted(), createCounted(), createCounted()];
+    const agents = createEmitter<{ readonly event: { readonly type: string } }>();
     const all = [echo.server, notes.server];
     const changes = createChanges({
       servers: { all, changed: servers.event },
       activity: { changed: activity.event },
       jobs: { changed: jobs.event },
+      agents: { events: agents.event },
     });
     /** Opens a page, and returns the parts of it that have changed since the last call. */
     const openPage = (server?: string) => {
@@ -109,11 +111,11 @@ describe('the changes of a hub', () => {
       const page = changes.listen(server, part => void told.push(part));
       return { close: () => page[Symbol.dispose](), told: () => told.splice(0) };
     };
-    return { changes, echo, notes, all, servers, activity, jobs, openPage };
+    return { changes, echo, notes, all, servers, activity, jobs, agents, openPage };
   }
 
   test('are told to the pages that show them', () => {
-    const { changes, echo, servers, activity, jobs, openPage } = open();
+    const { changes, echo, servers, activity, jobs, agents, openPage } = open();
     const [overview, own, other] = [openPage(), openPage('echo'), openPage('notes')];
     const rows: readonly (readonly [
       change: () => void,
@@ -125,6 +127,8 @@ describe('the changes of a hub', () => {
       [echo.wrote.fire, [], ['log']],
       [servers.fire, ['health'], ['health']],
       [jobs.fire, ['install'], ['install']],
+      [() => agents.fire({ event: { type: 'text' } }), ['agent'], ['agent']],
+      [() => agents.fire({ event: { type: 'outcome' } }), ['agent', 'files'], ['agent', 'files']],
       [
         activity.fire,
         ['activity', 'stats', 'sessions', 'caches'],

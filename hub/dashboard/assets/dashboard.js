@@ -1,7 +1,8 @@
 // Keeps a page up to date. An event stream of the hub reports which part of the page has changed, and htmx
 // reloads that part. Without the stream, the parts reload every ten seconds.
 (() => {
-  const events = 'health stats activity server offers log sessions caches install'.split(' ');
+  const events =
+    'health stats activity server offers log sessions caches install agent files'.split(' ');
   /** The last content of each part. An unchanged part is not replaced, so it keeps focus and selection. */
   const said = new Map();
   /** An EventSource does not reconnect after an error status. */

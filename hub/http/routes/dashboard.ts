@@ -54,6 +54,16 @@ const routes = [
   // Shows similar prompts of other clients.
   ['POST', '/dashboard/caches', 'explain', 'administer'],
   ['GET', '/dashboard/sessions', 'sessions', 'call'],
+  ['GET', '/dashboard/agents', 'agents', 'call'],
+  ['GET', '/dashboard/agents-partial', 'agentsPartial', 'call'],
+  ['POST', '/dashboard/agents', 'beginAgent', 'administer'],
+  ['GET', '/dashboard/agents/:id', 'agent', 'administer'],
+  ['GET', '/dashboard/agents/:id/state-partial', 'agentStatePartial', 'administer'],
+  ['GET', '/dashboard/agents/:id/conversation-partial', 'agentConversationPartial', 'administer'],
+  ['GET', '/dashboard/agents/:id/files-partial', 'agentFilesPartial', 'administer'],
+  ['GET', '/dashboard/agents/:id/files/*', 'agentFile', 'administer'],
+  ['GET', '/dashboard/agents/:id/remove', 'confirmRemoveAgent', 'administer'],
+  ['POST', '/dashboard/agents/:id/messages', 'sendToAgent', 'administer'],
   ['GET', '/dashboard/jobs', 'jobs', 'call'],
   ['GET', '/dashboard/jobs-partial', 'jobsPartial', 'call'],
   ['GET', '/dashboard/access', 'access', 'administer'],
@@ -69,6 +79,9 @@ const routes = [
   ['POST', '/dashboard/actions/restart/:name', 'restart', 'administer'],
   ['POST', '/dashboard/actions/remove/:name', 'remove', 'administer'],
   ['POST', '/dashboard/actions/cancel-install/:id', 'cancelInstall', 'administer'],
+  ['POST', '/dashboard/actions/agent-cancel/:id/:message', 'cancelMessage', 'administer'],
+  ['POST', '/dashboard/actions/agent-stop/:id', 'stopAgent', 'administer'],
+  ['POST', '/dashboard/actions/agent-remove/:id', 'removeAgent', 'administer'],
   ['GET', '/dashboard/login', 'loginPage', 'call'],
   ['POST', '/dashboard/login', 'login', 'call'],
   ['POST', '/dashboard/logout', 'logout', 'call'],
@@ -92,6 +105,11 @@ const changes: ReadonlyMap<string, RouteChange | 'none'> = new Map<string, Route
   ['restart', { action: 'server_restart' }],
   ['remove', { action: 'server_remove', members: ['purge'] }],
   ['cancelInstall', { action: 'job_cancel' }],
+  ['beginAgent', { action: 'agent_send', members: ['id'] }],
+  ['sendToAgent', { action: 'agent_send' }],
+  ['cancelMessage', { action: 'agent_cancel' }],
+  ['stopAgent', { action: 'agent_stop' }],
+  ['removeAgent', { action: 'agent_remove' }],
 ]);
 
 /** Routes that are public, because they show no data of the hub. */

@@ -1,0 +1,379 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import {
+  CallToolRequestSchema,
+  CreateMessageRequestSchema,
+  ListToolsRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js';
+import { beforeAll, expect, test } from 'vitest';
+import { isObject } from '#core';
+import { describeWithEngine } from '../helpers/engine.ts';
+
+const run = promisify(execFile);
+const folder = join(import.meta.dirname, '..', '..', 'images', 'agent');
+
+type Call = { readonly name: string; readonly input: object };
+/** What the model gets: the system prompt, and for each message its role and its texts or results. */
+type Asked = {
+  readonly system: string;
+  readonly messages: readonly { readonly role: string; readonly text: string }[];
+  readonly tools: readonly string[];
+};
+type Model = (asked: Asked) => string | readonly Call[];
+type Result = Readonly<Record<string, unknown>>;
+
+const usualSettings = { steps_per_turn: 20, load_tool: false, use_agent: [] };
+
+describeWithEngine('the image of agents', () => {
+  let image = '';
+
+  beforeAll(async () => {
+    image = (await run('docker', ['build', '--quiet', folder])).stdout.trim();
+  });
+
+  /** Starts a container, in the place of the hub: it answers for the model and offers the tool `hub_echo`. */
+  async function open(model: Model, settings: object = {}, session: object | null = null) {
+    await using opened = new AsyncDisposableStack();
+    const name = `agent-image-${randomUUID().slice(0, 8)}`;
+    const client = new Client(
+      { name: 'test-hub', version: '1.0.0' },
+      { capabilities: { sampling: { tools: {} } } },
+    );
+    client.setRequestHandler(CreateMessageRequestSchema, ({ params }) => {
+      const said = model({
+        system: params.systemPrompt ?? '',
+        messages: params.messages.map(({ role, content }) => ({
+          role,
+          text: [content].flat().map(textOf).join('|'),
+        })),
+        tools: (params.tools ?? []).map(tool => tool.name),
+      });
+      const content =
+        typeof said === 'string'
+          ? { type: 'text' as const, text: said }
+          : said.map(({ name: tool, input }) => ({
+              type: 'tool_use' as const,
+              id: randomUUID(),
+              name: tool,
+              input: { ...input },
+            }));
+      const stopReason = typeof said === 'string' ? 'endTurn' : 'toolUse';
+      return { role: 'assistant' as const, model: 'scripted', content, stopReason };
+    });
+    client.setRequestHandler(ListToolsRequestSchema, () => ({
+      tools: [{ name: 'hub_echo', inputSchema: { type: 'object' as const } }],
+    }));
+    client.setRequestHandler(CallToolRequestSchema, ({ params }) => ({
+      content: [{ type: 'text' as const, text: `echo ${JSON.stringify(params.arguments)}` }],
+    }));
+    const flags =
+      '--rm --interactive --network none --read-only --cap-drop ALL --security-opt no-new-privileges --memory 512m --pids-limit 128 --env SECRET_OF_THE_AGENT=hunter2';
+    const mounts = ['--tmpfs', '/tmp', '--tmpfs', '/workspace:uid=10001,gid=10001,mode=700'];
+    opened.defer(async () => void (await run('docker', ['rm', '-f', name]).catch(() => undefined))); // It ends with its stdin.
+    await client.connect(
+      new StdioClientTransport({
+        command: 'docker',
+        args: ['run', '--name', name, ...flags.split(' '), ...mounts, image],
+        env: { PATH: process.env['PATH'] ?? '', DOCKER_HOST: process.env['DOCKER_HOST'] ?? '' },
+      }),
+    );
+    opened.defer(() => client.close());
+    const call = async (tool: string, args: Result): Promise<Result> => {
+      const { structuredContent } = await client.callTool({ name: tool, arguments: args });
+      assert.ok(isObject(structuredContent));
+      return structuredContent;
+    };
+    const configure = (more: object, from?: object | null) =>
+      call('restore', {
+        agent_id: 'ada',
+        ...(from !== undefined && { session: from }),
+        settings: { ...usualSettings, ...more },
+      });
+    await configure(settings, session);
+    const kept = opened.move();
+    return {
+      name,
+      call,
+      configure,
+      chat: (message: string, id: string = randomUUID()) =>
+        call('chat', { message_id: id, message }),
+      /** Asks the HTTP API inside the container. */
+      async http(method: string, path: string, body?: string): Promise<Result> {
+        const script = `
+import json, sys, urllib.request, urllib.error
+data = sys.argv[3].encode() if len(sys.argv) > 3 else None
+request = urllib.request.Request("http://127.0.0.1:8080" + sys.argv[2], data, method=sys.argv[1])
+try:
+    answer = urllib.request.urlopen(request)
+except urllib.error.HTTPError as error:
+    answer = error
+print(json.dumps({"status": answer.status, **json.load(answer)}))`;
+        const given = [method, path, ...(body === undefined ? [] : [body])];
+        const { stdout } = await run('docker', ['exec', name, 'python3', '-c', script, ...given]);
+        return JSON.parse(stdout);
+      },
+      [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    };
+  }
+
+  /** A model that makes the calls one after another, and then answers with the last result. */
+  function caller(calls: readonly Call[]) {
+    const results: string[] = [];
+    let at = 0;
+    const model: Model = ({ messages }) => {
+      const last = messages.at(-1);
+      if (at > 0 && last) results.push(last.text);
+      const next = calls[at++];
+      return next ? [next] : 'done';
+    };
+    return { model, results };
+  }
+
+  /** The results of tools, called one after another in one turn. */
+  async function resultsOf(calls: readonly Call[], settings: object = {}) {
+    const { model, results } = caller(calls);
+    await using agent = await open(model, { steps_per_turn: 50, ...settings });
+    const turn = await agent.chat('go');
+    expect(turn).toMatchObject({ status: 'answered', text: 'done' });
+    return results;
+  }
+
+  const file = (name: string, input: object): Call => ({ name, input });
+
+  test('files are written, read and listed in the workspace, and nowhere else', async () => {
+    const results = await resultsOf([
+      file('file_write', { path: 'notes/a.md', content: 'one\ntwo\n' }),
+      file('file_read', { path: '/workspace/notes/a.md' }),
+      file('file_read', { path: 'notes' }),
+      file('file_read', { path: '../etc/passwd' }),
+      file('file_write', { path: '/tmp/x', content: 'x' }),
+      file('shell', { command: 'ln -s /etc/passwd leak; ln -s /tmp out; mkfifo pipe' }),
+      file('file_read', { path: 'leak' }),
+      file('file_write', { path: 'out/x', content: 'x' }),
+      file('file_read', { path: 'pipe' }),
+      file('file_read', { path: 'missing.md' }),
+      file('file_read', {}),
+    ]);
+    expect(results).toEqual([
+      'wrote 8 bytes to notes/a.md',
+      'one\ntwo\n',
+      'a.md',
+      expect.stringContaining('"../etc/passwd" is outside of /workspace'),
+      expect.stringContaining('"/tmp/x" is outside of /workspace'),
+      '[exit code 0]',
+      expect.stringContaining('"leak" is outside of /workspace'),
+      expect.stringContaining('"out/x" is outside of /workspace'),
+      expect.stringContaining('"pipe" is no regular file'),
+      expect.stringContaining('"missing.md" does not exist. List its folder first'),
+      expect.stringContaining('file_read: path:'),
+    ]);
+  });
+
+  test('the editor views, creates, replaces a text that occurs once, and inserts lines', async () => {
+    const edit = (input: object) => file('editor', { path: 'a.txt', ...input });
+    const results = await resultsOf([
+      edit({ command: 'create', content: 'one\ntwo\ntwo' }),
+      edit({ command: 'view' }),
+      edit({ command: 'str_replace', old_str: 'two', new_str: '2' }),
+      edit({ command: 'str_replace', old_str: 'one\ntwo', new_str: '$& 1\n2' }),
+      edit({ command: 'insert', insert_line: 0, new_str: 'zero' }),
+      edit({ command: 'insert', insert_line: 9, new_str: 'nine' }),
+      edit({ command: 'str_replace', new_str: 'x' }),
+      edit({ command: 'delete' }),
+      edit({ command: 'view' }),
+    ]);
+    expect(results).toEqual([
+      'created a.txt',
+      '     1\tone\n     2\ttwo\n     3\ttwo',
+      expect.stringContaining('old_str: occurs 2 times in a.txt'),
+      'replaced it in a.txt',
+      'inserted after line 0 of a.txt',
+      expect.stringContaining('insert_line: 9 is not allowed: write a number from 0 to 4'),
+      expect.stringContaining('old_str: is missing: str_replace needs it'),
+      expect.stringContaining('editor: command:'),
+      '     1\tzero\n     2\t$& 1\n     3\t2\n     4\ttwo',
+    ]);
+  });
+
+  test('the shell is bounded in time and output, and sees nothing of the environment', async () => {
+    const results = await resultsOf(
+      [
+        file('shell', { command: 'env | sort | cut -d= -f1 | tr "\\n" " "' }),
+        file('shell', { command: 'yes | head -c 1000000' }),
+        file('shell', { command: 'trap "" TERM; sleep 60 & sleep 60' }),
+        file('shell', { command: 'pgrep -c sleep || exit 3' }),
+        file('shell', { command: 'cat /proc/1/environ' }),
+      ],
+      { shell_seconds: 2 },
+    );
+    expect(results[0]).not.toContain('SECRET_OF_THE_AGENT');
+    expect(results[1]).toMatch(/characters were cut|bytes were cut/);
+    expect((results[1] ?? '').length).toBeLessThan(20_000);
+    expect(results[2]).toContain('it was stopped after 2 seconds');
+    expect(results[3]).toContain('exit code');
+    expect(results[3]).not.toContain('exit code 0');
+    expect(results[4]).not.toContain('\0PATH=/workspace');
+  });
+
+  test('python_repl keeps its variables until a call takes too long', async () => {
+    const python = (code: string) => file('python_repl', { code });
+    const results = await resultsOf(
+      [
+        python('x = 6'),
+        python('print("is"); x * 7'),
+        python('1/0'),
+        python('while True: pass'),
+        python('x'),
+      ],
+      { shell_seconds: 2 },
+    );
+    expect(results.slice(0, 2)).toEqual(['(no output)', 'is\n42\n']);
+    expect(results[2]).toContain('ZeroDivisionError');
+    expect(results[3]).toContain('its variables are gone');
+    expect(results[4]).toContain('NameError');
+  });
+
+  test('load_tool is off unless granted, and makes a tool of a file for the next message', async () => {
+    const code = [
+      '# {"name": "shout", "description": "Shouts.", "parameters": {"text": "what"}}',
+      'import json, sys',
+      'print(json.load(sys.stdin)["text"].upper())',
+    ].join('\n');
+    const seen: (readonly string[])[] = [];
+    const steps: (readonly Call[] | string)[] = [
+      [file('load_tool', { file: 'shout.py' })],
+      'not there',
+      [file('file_write', { path: 'tools/shout.py', content: code })],
+      [file('load_tool', { file: '../shout.py' })],
+      [file('load_tool', { file: 'shout.py' })],
+      'loaded',
+      [file('shout', { text: "it's" })],
+      'shouted',
+    ];
+    const texts: string[] = [];
+    await using agent = await open(({ messages, tools }) => {
+      seen.push(tools);
+      texts.push(messages.at(-1)?.text ?? '');
+      return steps.shift() ?? 'nothing left';
+    });
+    await agent.chat('load it');
+    expect(seen[0]).not.toContain('load_tool');
+    await agent.configure({ load_tool: true });
+    await agent.chat('load it now');
+    expect(texts.join('\n')).toContain('the tool shout can be used from the next message on');
+    expect(texts.join('\n')).toContain('load_tool: file:');
+    await agent.chat('shout');
+    expect(seen.at(-1)).toContain('shout');
+    expect(texts.at(-1)).toContain("IT'S");
+  });
+
+  test("the hub's tools are offered and called over the same connection", async () => {
+    expect(await resultsOf([file('hub_echo', { a: 1 })])).toEqual(['echo {"a":1}']);
+  });
+
+  test('a long conversation is summarised for the model, and stays whole in the history', async () => {
+    const asked: Asked[] = [];
+    await using agent = await open(
+      request => {
+        asked.push(request);
+        if (request.system === '' || request.tools.length === 0)
+          return 'They talked about numbers.';
+        return `noted ${'x'.repeat(1_500)}`;
+      },
+      { context_tokens: 4_096 },
+    );
+    for (let index = 0; index < 12; index++)
+      expect(await agent.chat(`remember ${index}`)).toMatchObject({ status: 'answered' });
+    const last = asked.at(-1);
+    expect(last?.messages[0]?.text).toContain('They talked about numbers.');
+    expect(last?.messages.at(-1)?.text).toBe('remember 11');
+    expect(JSON.stringify(last?.messages).length).toBeLessThan(4_096 * 4);
+    const { messages } = await agent.call('history', { count: 1_000 });
+    assert.ok(Array.isArray(messages));
+    expect(messages).toHaveLength(24);
+    expect(messages[0].content[0].text).toBe('remember 0');
+  });
+
+  test('a turn is cancelled in a tool that hears nothing, and the next message is answered', async () => {
+    await using agent = await open(({ messages }) => {
+      const { text, role } = messages.at(-1) ?? {};
+      if (text !== 'hang') return `${role} said ${text}`;
+      return [file('shell', { command: 'trap "" TERM INT HUP; while true; do sleep 60; done' })];
+    });
+    const hanging = agent.chat('hang', 'm1');
+    await expect
+      .poll(async () => (await run('docker', ['top', agent.name])).stdout)
+      .toContain('sleep 60');
+    const began = performance.now();
+    expect(await agent.call('cancel', { message_id: 'm1' })).toEqual({ cancelled: true });
+    expect(await hanging).toMatchObject({ status: 'cancelled' });
+    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(await agent.chat('hello')).toMatchObject({ text: 'user said hello' });
+    expect((await run('docker', ['top', agent.name])).stdout).not.toContain('sleep 60');
+    expect(await agent.call('cancel', { message_id: 'm1' })).toEqual({ cancelled: false });
+  });
+
+  test('another container goes on with the conversation, by the snapshot or without one', async () => {
+    const answer: Model = ({ messages }) => messages.map(({ text }) => text).join(' / ');
+    let snapshot: unknown;
+    let messages: unknown;
+    {
+      await using agent = await open(answer);
+      const turn = await agent.chat('one');
+      ({ snapshot, messages } = turn);
+      expect(turn['text']).toBe('one');
+    }
+    for (const session of [
+      { messages, snapshot },
+      { messages, snapshot: { version: 99 } },
+    ]) {
+      await using agent = await open(answer, {}, session);
+      expect(await agent.chat('two')).toMatchObject({ text: 'one / one / two' });
+      const history = await agent.call('history', { count: 10 });
+      assert.ok(Array.isArray(history['messages']));
+      expect(history['messages']).toHaveLength(4);
+    }
+  });
+
+  test('a turn that needs too many steps fails with the reason', async () => {
+    await using agent = await open(() => [file('hub_echo', {})], { steps_per_turn: 3 });
+    const { status, error } = await agent.chat('go');
+    expect(status).toBe('failed');
+    expect(error).toMatchObject({ code: 'HUB_BUDGET_SPENT' });
+    expect(JSON.stringify(error)).toContain('more than 3 steps');
+  });
+
+  test('the HTTP API in the container has the same queue, and refuses what it does not know', async () => {
+    await using agent = await open(({ messages }) => `re: ${messages.at(-1)?.text}`);
+    const [first, second] = await Promise.all([
+      agent.http('POST', '/chat', '{"message": "over http"}'),
+      agent.chat('over mcp'),
+    ]);
+    expect(first).toMatchObject({ status: 'answered', text: 're: over http' });
+    expect(second).toMatchObject({ status: 'answered', text: 're: over mcp' });
+    const { messages } = await agent.http('GET', '/history?count=9');
+    assert.ok(Array.isArray(messages));
+    expect(messages).toHaveLength(4);
+    expect(await agent.http('GET', '/health')).toMatchObject({ status: 'idle', queued: 0 });
+    expect(await agent.http('POST', '/chat', '{"text": "x"}')).toMatchObject({ status: 400 });
+    expect(await agent.http('POST', '/chat', 'x')).toMatchObject({ status: 400 });
+    expect(await agent.http('GET', '/history?count=0')).toMatchObject({
+      status: 400,
+      error: 'count: write a whole number from 1',
+    });
+    expect(await agent.http('GET', '/keys')).toMatchObject({ status: 404 });
+  });
+});
+
+function textOf(content: unknown): string {
+  if (!isObject(content)) return '';
+  const { type, text, content: parts, name } = content;
+  if (type === 'text') return String(text);
+  if (type === 'tool_use') return `calls ${String(name)}`;
+  return Array.isArray(parts) ? parts.map(textOf).join('') : '';
+}
