@@ -30,7 +30,11 @@ export async function readConversation(
     agentId: agent.id,
     status,
     messages: shown.slice(-count),
-    waiting: queue.of(agent.id).map(asMessage),
+    // One that was just answered may still be in the queue.
+    waiting: queue
+      .of(agent.id)
+      .filter(({ id }) => !messages.some(({ message_id: known }) => known === id))
+      .map(asMessage),
     ...(isOver && lastOutcome.error && { error: lastOutcome.error }),
   };
 }

@@ -4,6 +4,7 @@ import { type Event, HubError, createEmitter, errorCodeOf } from '#core';
 import { policyNameOf } from '#policy';
 import type { ListKind } from '#servers';
 import { z } from 'zod';
+import { beginTurn } from './agent-turn.ts';
 import {
   type BuiltinContext,
   type BuiltinResource,
@@ -61,6 +62,7 @@ export function createAgentsServer(needs: AgentsServerNeeds): BuiltinServer {
       return resources;
     },
     changed,
+    hasTasks: true,
   };
 }
 
@@ -96,6 +98,19 @@ function conversationOf(id: string, agents: Agents): BuiltinResource {
         if (agent === id && event.type === 'outcome') updated();
       }),
   };
+}
+
+/** Tells a client that waits what the agent does. */
+function reportProgress(agents: Agents, id: string, progress: (message: string) => void) {
+  let last: string | undefined;
+  return agents.events(({ agent, event }) => {
+    const doing =
+      agent === id && event.type === 'view'
+        ? agents.list().find(view => view.id === id)?.current?.doing
+        : undefined;
+    if (doing !== undefined && doing !== last) progress(doing);
+    last = doing ?? last;
+  });
 }
 
 /** A message with its text only. */
@@ -146,6 +161,12 @@ function createTools({ agents, record = () => {} }: AgentsServerNeeds): readonly
         const { status, messageId, position } = await agents.send(id, message, from);
         return asResult({ status, message_id: messageId, position });
       },
+      begin: async ({ agent_id: id, message }, { principal }) =>
+        await beginTurn(agents, {
+          id,
+          message,
+          from: principal ? policyNameOf(principal) : 'local',
+        }),
     }),
     defineTool({
       name: 'get_messages',
@@ -168,7 +189,8 @@ function createTools({ agents, record = () => {} }: AgentsServerNeeds): readonly
           .describe('How long to wait until the agent has answered.'),
       }),
       annotations: readOnly,
-      async handler({ agent_id: id, count, since, wait_seconds: seconds }, { signal }) {
+      async handler({ agent_id: id, count, since, wait_seconds: seconds }, { signal, progress }) {
+        using _heard = seconds > 0 ? reportProgress(agents, id, progress) : undefined;
         const {
           agentId: agent_id,
           status,

@@ -12,6 +12,8 @@ export interface BuiltinServer {
   readonly prompts: () => readonly BuiltinPrompt[];
   readonly resources: readonly BuiltinResource[];
   readonly changed: Event<ListKind>;
+  /** Whether tools of it can be called as tasks. */
+  readonly hasTasks?: boolean;
 }
 
 /** Who made a request, and how its handler reports back. */
@@ -38,9 +40,28 @@ export type BuiltinTool = BuiltinItem & {
   readonly scope: 'call' | 'administer';
   /** Rejects with HubError, which the client gets as a tool error. */
   readonly call: (args: unknown, context: BuiltinContext) => Promise<ToolResult>;
+  /** Begins the work as a task. Rejects with HubError. Absent: the tool makes no tasks. */
+  readonly begin?: (args: unknown, context: BuiltinContext) => Promise<BuiltinTask>;
 };
 
-export type ToolResult = { readonly text: string; readonly structured: JsonObject };
+export type ToolResult = {
+  readonly text: string;
+  readonly structured: JsonObject;
+  /** The text says why the tool failed. */
+  readonly isError?: boolean;
+};
+
+/** Work of a tool that goes on after its call was answered. */
+export type BuiltinTask = {
+  readonly id: string;
+  /** What it does now, for people. */
+  readonly doing: () => string | undefined;
+  /** Fires when `doing` may have changed. */
+  readonly changed: Event<unknown>;
+  /** Rejects with HubError if it failed, with HUB_CALL_CANCELLED if it was cancelled. */
+  readonly result: Promise<ToolResult>;
+  readonly cancel: () => Promise<unknown>;
+};
 
 export type BuiltinPrompt = BuiltinItem & {
   /** Rejects with HubError. */
@@ -69,6 +90,7 @@ type Definition<Args> = Pick<BuiltinItem, 'name' | 'publicName'> & {
 export function defineTool<Args>({
   args: schema,
   handler,
+  begin,
   annotations,
   outputSchema,
   scope,
@@ -78,6 +100,7 @@ export function defineTool<Args>({
     readonly annotations: object;
     readonly outputSchema?: object;
     readonly handler: (args: Args, context: BuiltinContext) => Promise<ToolResult>;
+    readonly begin?: (args: Args, context: BuiltinContext) => Promise<BuiltinTask>;
   }): BuiltinTool {
   const { name, title, description } = tool;
   const inputSchema = describeArguments(schema);
@@ -91,8 +114,13 @@ export function defineTool<Args>({
       inputSchema,
       outputSchema,
       annotations: { title, ...annotations },
+      ...(begin && { execution: { taskSupport: 'optional' } }),
     }),
     call: async (given, context) => await handler(parseArguments(schema, given), context),
+    ...(begin && {
+      begin: async (given: unknown, context: BuiltinContext) =>
+        await begin(parseArguments(schema, given), context),
+    }),
   };
 }
 

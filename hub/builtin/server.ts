@@ -1,6 +1,6 @@
 import type { ServerConfig } from '#config';
 import { type Clock, type Event, HubError, createEmitter } from '#core';
-import { encodeCall, encodeResult, readAnswer, readMessage } from '#jsonrpc';
+import { encodeResult, readAnswer, readMessage } from '#jsonrpc';
 import { modernVersion } from '#mcp';
 import type { Instance } from '#runtimes';
 import {
@@ -24,7 +24,7 @@ export type BuiltinNeeds = {
 /** Longest call, in milliseconds. Handlers that wait for models or servers have shorter limits of their own. */
 const callTimeoutMs = 10 * 60_000;
 
-const capabilities = {
+const usualCapabilities = {
   completions: {},
   prompts: { listChanged: true },
   resources: { listChanged: true, subscribe: true },
@@ -56,10 +56,16 @@ export function createBuiltin(
     listed.fire(kind);
   });
 
-  const run = () => (running ??= runningOf(builtin, { clock, hubVersion }));
+  const run = () => (running ??= runningOf(builtin, { clock, hubVersion, notify }));
 
   function updated(uri: string): void {
-    const message = readMessage(encodeCall(undefined, 'notifications/resources/updated', { uri }));
+    notify('notifications/resources/updated', JSON.stringify({ uri }));
+  }
+
+  /** `params`: JSON text. */
+  function notify(method: string, params: string): void {
+    const text = `{"jsonrpc":"2.0","method":${JSON.stringify(method)},"params":${params}}`;
+    const message = readMessage(Buffer.from(text));
     if (message.kind === 'notification') notified.fire(message);
   }
 
@@ -150,12 +156,23 @@ function listingOf({ tools, prompts, resources }: BuiltinServer): Listing {
   };
 }
 
-function runningOf(builtin: BuiltinServer, { clock, hubVersion }: BuiltinNeeds): Running {
+function runningOf(
+  builtin: BuiltinServer,
+  {
+    clock,
+    hubVersion,
+    notify,
+  }: BuiltinNeeds & { readonly notify: (method: string, params: string) => void },
+): Running {
   const serverInfo = { name: builtin.name, version: hubVersion };
+  const capabilities = {
+    ...usualCapabilities,
+    ...(builtin.hasTasks && { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } }),
+  };
   const identity = { capabilities, serverInfo };
   return {
     instance,
-    upstream: createBuiltinUpstream(builtin, identity, { clock }),
+    upstream: createBuiltinUpstream(builtin, identity, { clock, notify }),
     serverInfo: {
       era: 'modern',
       answer: readAnswer(encodeResult('0', JSON.stringify(identity))),

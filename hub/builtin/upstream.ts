@@ -13,7 +13,8 @@ import { latestVersion, metaKeys, modernVersions } from '#mcp';
 import type { Principal } from '#policy';
 import { type ListKind, listMethods } from '#servers';
 import type { Caller, Upstream } from '#upstream';
-import type { BuiltinContext, BuiltinServer, BuiltinTool } from './builtin-server.ts';
+import type { BuiltinContext, BuiltinServer, BuiltinTool, ToolResult } from './builtin-server.ts';
+import { createBuiltinTasks } from './tasks.ts';
 
 /** What the server says of itself, in either era. */
 export type Identity = {
@@ -25,8 +26,16 @@ export type Identity = {
 export function createBuiltinUpstream(
   server: BuiltinServer,
   identity: Identity,
-  { clock }: { readonly clock: Pick<Clock, 'after'> },
+  {
+    clock,
+    notify,
+  }: {
+    readonly clock: Pick<Clock, 'after' | 'now'>;
+    /** Sends a notification to the client of a task. `params` is JSON text. */
+    readonly notify: (method: string, params: string) => void;
+  },
 ): Upstream {
+  const tasks = createBuiltinTasks({ clock, notify, asResult });
   let inFlight = 0;
   let relayed = 0;
 
@@ -59,7 +68,14 @@ export function createBuiltinUpstream(
       };
       inFlight++;
       relayed++;
-      const work = answerRequest(server, identity, { method, params, publicName, context });
+      const work = answerRequest(server, identity, tasks, {
+        method,
+        params,
+        publicName,
+        context,
+        isModern,
+        progressToken: caller.progressToken,
+      });
       const answer = unlessAborted(work, scope.signal)
         .then(
           result => {
@@ -94,8 +110,15 @@ export function createBuiltinUpstream(
         signal: new AbortController().signal,
         progress: () => {},
       };
-      const request = { method, params: paramsOf({ params }), publicName: undefined, context };
-      const result = await answerRequest(server, identity, request);
+      const request = {
+        method,
+        params: paramsOf({ params }),
+        publicName: undefined,
+        context,
+        isModern: false,
+        progressToken: undefined,
+      };
+      const result = await answerRequest(server, identity, tasks, request);
       return readAnswer(encodeResult('0', JSON.stringify(result)));
     },
     listen() {
@@ -137,7 +160,12 @@ type BuiltinRequest = {
   /** The name that the client used for the item, on whichever endpoint. */
   readonly publicName: string | undefined;
   readonly context: BuiltinContext;
+  readonly isModern: boolean;
+  /** As JSON text. */
+  readonly progressToken: string | undefined;
 };
+
+type Tasks = ReturnType<typeof createBuiltinTasks>;
 
 /** Whether a principal is listed an item and may use it. */
 const isAllowed = (scope: 'call' | 'administer', principal: Principal | undefined): boolean =>
@@ -150,7 +178,8 @@ const isAllowed = (scope: 'call' | 'administer', principal: Principal | undefine
 async function answerRequest(
   server: BuiltinServer,
   identity: Identity,
-  { method, params, publicName, context }: BuiltinRequest,
+  tasks: Tasks,
+  { method, params, publicName, context, isModern, progressToken }: BuiltinRequest,
 ): Promise<object> {
   const args = params['arguments'];
   switch (method) {
@@ -180,7 +209,12 @@ async function answerRequest(
       const tool = server.tools().find(({ name }) => name === params['name']);
       // Unknown, not forbidden: what a principal may not use does not exist for it.
       if (!tool || !isAllowed(tool.scope, context.principal)) throw unknown('tool', publicName);
-      if (params['task'] !== undefined)
+      const { task } = params;
+      if (task !== undefined && tool.begin && !isModern) {
+        tasks.check(task);
+        return tasks.add(await tool.begin(args, context), task, progressToken);
+      }
+      if (task !== undefined)
         throw new RpcError(
           rpcCodes.methodNotFound,
           'HUB_REQUEST_INVALID',
@@ -210,12 +244,24 @@ async function answerRequest(
     case 'completion/complete':
       return { completion: { values: [] } };
   }
+  const ofTask = server.hasTasks && !isModern && taskMethods.get(method);
+  if (ofTask) return await ofTask(tasks, params);
   throw new RpcError(
     rpcCodes.methodNotFound,
     'HUB_REQUEST_INVALID',
     `${server.name} has no method ${JSON.stringify(method)}`,
   );
 }
+
+const taskMethods = new Map<
+  string,
+  (tasks: Tasks, params: BuiltinRequest['params']) => object | Promise<object>
+>([
+  ['tasks/get', (tasks, params) => tasks.get(params)],
+  ['tasks/result', (tasks, params) => tasks.result(params)],
+  ['tasks/cancel', (tasks, params) => tasks.cancel(params)],
+  ['tasks/list', tasks => tasks.list()],
+]);
 
 /** Members of MCP 2026-07-28: clients must ask again. */
 const notCached = { ttlMs: 0, cacheScope: 'private' } as const;
@@ -237,14 +283,34 @@ async function callTool(
   context: BuiltinContext,
 ): Promise<object> {
   try {
-    const { text, structured } = await tool.call(args, context);
-    return { content: [{ type: 'text', text }], structuredContent: structured };
+    return described(await tool.call(args, context));
   } catch (error) {
     if (context.signal.aborted || !(error instanceof HubError)) throw error;
-    // A model can correct its call by the text of a tool error; a protocol error it may never see.
-    return { content: [{ type: 'text', text: error.message }], isError: true };
+    return asToolError(error);
   }
 }
+
+/** The result of a task. Rejects if it was cancelled, or failed by a bug. */
+async function asResult(result: Promise<ToolResult>): Promise<object> {
+  try {
+    return described(await result);
+  } catch (error) {
+    if (!(error instanceof HubError) || error.code === 'HUB_CALL_CANCELLED') throw error;
+    return asToolError(error);
+  }
+}
+
+const described = ({ text, structured, isError }: ToolResult) => ({
+  content: [{ type: 'text', text }],
+  structuredContent: structured,
+  ...(isError && { isError }),
+});
+
+/** A model can correct its call by the text of a tool error; a protocol error it may never see. */
+const asToolError = ({ message }: HubError) => ({
+  content: [{ type: 'text', text: message }],
+  isError: true,
+});
 
 const unknown = (kind: ListKind, name: string | undefined) =>
   new HubError(

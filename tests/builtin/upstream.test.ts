@@ -115,7 +115,10 @@ function openUpstream() {
     changed: () => ({ [Symbol.dispose]() {} }),
   };
   const identity = { capabilities: {}, serverInfo: { name: 'own', version: '1' } };
-  const upstream = createBuiltinUpstream(server, identity, { clock: createManualClock() });
+  const upstream = createBuiltinUpstream(server, identity, {
+    clock: createManualClock(),
+    notify() {},
+  });
 
   function relay(
     method: string,

@@ -159,6 +159,41 @@ describeWithEngine('agents in containers', () => {
     },
   );
 
+  test.each(['mcp', 'mcp/agents'])('a turn is a task with progress at /%s', async endpoint => {
+    const client = new Client({ name: 'tasks', version: '1' });
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${hub.url}/${endpoint}`)));
+    const name = endpoint === 'mcp' ? 'agents_send_message' : 'send_message';
+    const { tools } = await client.listTools();
+    expect(tools.find(tool => tool.name === name)?.execution).toEqual({ taskSupport: 'optional' });
+    const params = { name, arguments: { agent_id: 'tasked', message: 'compute' } };
+    const progress: (string | undefined)[] = [];
+    const seen: { type: string; status?: string; text?: string }[] = [];
+    let taskId = '';
+    for await (const message of client.experimental.tasks.callToolStream(params, undefined, {
+      task: { ttl: 60_000 },
+      onprogress: ({ message: said }) => progress.push(said),
+    })) {
+      if (message.type === 'taskCreated') taskId = message.task.taskId;
+      if (message.type === 'taskStatus') seen.push({ type: 'status', status: message.task.status });
+      if (message.type === 'result') seen.push({ type: 'result', text: textOf(message.result) });
+      if (message.type === 'error') assert.fail(message.error.message);
+    }
+    expect(seen.at(-1)).toEqual({ type: 'result', text: 'the program printed 42' });
+    expect(progress).toContain('calling file_write');
+    expect(await client.experimental.tasks.getTask(taskId)).toMatchObject({ status: 'completed' });
+    expect((await client.experimental.tasks.listTasks()).tasks).toMatchObject([{ taskId }]);
+
+    const waiting = await client.callTool({
+      ...params,
+      arguments: { agent_id: 'tasked', message: 'wait' },
+      task: {},
+    } as typeof params);
+    assert.ok(isObject(waiting['task']));
+    const id = String(waiting['task']['taskId']);
+    expect(await client.experimental.tasks.cancelTask(id)).toMatchObject({ status: 'cancelled' });
+    await client.close();
+  });
+
   test('a subscription sees the answer arrive', async () => {
     const client = new Client({ name: 'subscriber', version: '1' });
     await client.connect(new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp`)));
@@ -292,4 +327,9 @@ function answer({ messages, last }: ScriptedRequest) {
         .map(({ content }) => content)
         .join(', ');
   }
+}
+
+function textOf(result: unknown): string {
+  const content: unknown = isObject(result) ? result['content'] : undefined;
+  return Array.isArray(content) ? content.map(({ text }) => text).join('') : '';
 }
