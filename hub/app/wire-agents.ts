@@ -52,6 +52,7 @@ export function wireAgents(options: Options, needs: Needs): Agents {
             config,
             port,
             workspaceOf,
+            dataVolume: settings.inContainer ? settings.dataVolume : undefined,
           },
           desk,
           { ...needs, ...needs.forAgents, sampling: models.sampling, hubVersion: version },
@@ -63,16 +64,16 @@ export function wireAgents(options: Options, needs: Needs): Agents {
 /** Why this hub has no agents; undefined if it has. */
 function refusalOf(
   runsIn: Options['runsIn'],
-  { inContainer }: Pick<Settings, 'inContainer'>,
+  { inContainer, dataVolume }: Pick<Settings, 'dataVolume' | 'inContainer'>,
 ): HubError | undefined {
   if (runsIn !== 'docker')
     return new HubError(
       'HUB_ENGINE_UNREACHABLE',
       'this hub has no agents, because no Docker engine answered at its start: without a container, an agent would run programs as your user. Start Docker, and then the hub again',
     );
-  if (!inContainer) return undefined;
+  if (!inContainer || dataVolume !== undefined) return undefined;
   return new HubError(
     'HUB_ENGINE_REFUSED',
-    'this hub has no agents, because it runs in a container itself, whose folders the engine cannot mount. Run the hub with npm start',
+    'this hub has no agents, because it runs in a container and does not know the volume of its data. Set DATA_VOLUME to the name of the volume at DATA_DIR, for the hub and its broker, as docker-compose.yml does',
   );
 }

@@ -2,10 +2,13 @@ import { refusal, show } from './refusal.ts';
 import { baseLabel, managedLabel, packageLabel } from './schema.ts';
 import { parseObject } from './target.ts';
 
+/** An image of the hub's own, of which nothing can be chosen. */
+type OwnImage = 'egress' | 'agent';
+
 /** A build of an image: a package installed on one of the hub's base images. */
 export type Build = {
   /** The folder below images/ that is the build context. */
-  readonly base: 'npm' | 'python' | 'egress';
+  readonly base: 'npm' | 'python' | OwnImage;
   /** Name of the network for the build steps. The caller checks that this hub owns it. */
   readonly network: string;
   readonly query: URLSearchParams;
@@ -41,7 +44,7 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
   if (parameter !== undefined) throw refusal(`the parameter ${show(parameter)} of a build`);
   const labels = parseObject(given.get('labels') ?? '{}', 'labels');
   const base = labels[baseLabel];
-  if (base === 'egress') return rebuildForwarderBuild(given, labels);
+  if (base === 'egress' || base === 'agent') return rebuildOwnBuild(base, given, labels);
   if (base !== 'npm' && base !== 'python')
     throw refusal(
       `a build whose label ${baseLabel} is ${show(base)}: it must be "npm" or "python"`,
@@ -79,26 +82,27 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
   return { base, network: given.get('networkmode') ?? 'none', query };
 }
 
-/** The image of the forwarder: nothing can be chosen but the hash in its tag. */
-function rebuildForwarderBuild(
+/** An image of the hub's own: nothing can be chosen but the hash in its tag. */
+function rebuildOwnBuild(
+  base: OwnImage,
   given: ReadonlyMap<string, string>,
   labels: Readonly<Record<string, unknown>>,
 ): Build {
   const tag = given.get('t') ?? '';
-  if (!/^agenthub\/egress:[0-9a-f]{12}$/.test(tag))
-    throw refusal(`the tag ${show(tag)} of a build of the forwarder`);
+  if (!new RegExp(`^agenthub/${base}:[0-9a-f]{12}$`).test(tag))
+    throw refusal(`the tag ${show(tag)} of a build of agenthub/${base}`);
   const argument = Object.keys(parseObject(given.get('buildargs') ?? '{}', 'buildargs'))[0];
   if (argument !== undefined) throw refusal(`the build argument ${show(argument)}`);
   const label = otherThan(Object.keys(labels), [baseLabel, managedLabel]);
   if (label !== undefined) throw refusal(`the label ${show(label)} of a build`);
   const query = new URLSearchParams({
     t: tag,
-    labels: JSON.stringify({ [managedLabel]: 'true', [baseLabel]: 'egress' }),
+    labels: JSON.stringify({ [managedLabel]: 'true', [baseLabel]: base }),
     rm: '1',
     forcerm: '1',
     ...limits(given),
   });
-  return { base: 'egress', network: 'none', query };
+  return { base, network: 'none', query };
 }
 
 /** Resource limits. They need the classic builder, because BuildKit ignores them. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { refusal, show } from './refusal.ts';
 import {
   type HubIdentity,
   containerPath,
@@ -72,6 +73,9 @@ export const localLog = z.strictObject({
 });
 const noLog = z.strictObject({ Type: z.literal('none'), Config: z.strictObject({}).optional() });
 
+const fileBytes = z.int().min(mebibyte);
+const fileLimit = z.strictObject({ Name: z.literal('fsize'), Soft: fileBytes, Hard: fileBytes });
+
 function hostSchema(owner: HubIdentity) {
   return z
     .strictObject({
@@ -90,6 +94,8 @@ function hostSchema(owner: HubIdentity) {
       MemorySwap: z.int().optional(),
       NanoCpus: integer(1, maxResources.cpus * nanoCpusPerCpu),
       PidsLimit: integer(1, maxResources.pids),
+      // The largest file that it writes.
+      Ulimits: z.tuple([fileLimit]).optional(),
       NetworkMode: z
         .union([z.literal('none'), ownName(owner)], {
           error: 'must be "none" or the name of a network of this hub',
@@ -120,13 +126,62 @@ function mountSchema(owner: HubIdentity) {
       Target: containerPath,
       ReadOnly: z.boolean(),
     }),
-    z.strictObject({
-      Type: z.literal('volume'),
-      Source: ownName(owner),
-      Target: containerPath,
-      ReadOnly: z.boolean().optional(),
-      // For a volume that the engine creates. No driver options: they could turn a volume into any folder.
-      VolumeOptions: z.strictObject({ Labels: volumeLabels(owner) }).prefault({}),
-    }),
+    z
+      .strictObject({
+        Type: z.literal('volume'),
+        Source: z.string(),
+        Target: containerPath,
+        ReadOnly: z.boolean().optional(),
+        VolumeOptions: z
+          .strictObject({
+            // For a volume that the engine creates. No driver options: they could turn a volume into any folder.
+            Labels: volumeLabels(owner).optional(),
+            NoCopy: z.literal(true).optional(),
+            Subpath: matching(workspacePath, 'must be the workspace of an agent').optional(),
+          })
+          .prefault({}),
+      })
+      .superRefine(({ Source, Target, VolumeOptions }, context) => {
+        const isFolder = VolumeOptions.Subpath !== undefined;
+        const isAllowed = isFolder
+          ? Source === owner.dataVolume && Target === '/workspace'
+          : ownName(owner).safeParse(Source).success;
+        if (isAllowed) return;
+        const message = isFolder
+          ? "must be the volume with the hub's data (DATA_VOLUME of the broker), at /workspace"
+          : `must begin with "${owner.hubName}-"`;
+        context.addIssue({ code: 'custom', path: ['Source'], input: Source, message });
+      })
+      .transform(({ VolumeOptions: { Labels, NoCopy, Subpath }, ...mount }) => ({
+        ...mount,
+        // The volume of a folder is there already, so it gets no labels.
+        VolumeOptions:
+          Subpath === undefined
+            ? { Labels: volumeLabels(owner).parse(Labels) }
+            : { ...(NoCopy && { NoCopy }), Subpath },
+      })),
   ]);
+}
+
+/** The path of a workspace in the volume of the data. */
+const workspacePath = /^agents\/[a-z0-9][a-z0-9-]{0,62}\/workspace$/;
+
+/**
+ * Checks that a container that gets the workspace of an agent is that agent. Throws HUB_BROKER_REFUSED. The image is one
+ * that the broker built of its own files: see `rebuildBuild`.
+ */
+export function checkAgent(
+  name: string,
+  { Image, HostConfig }: CheckedContainer,
+  { hubName }: HubIdentity,
+) {
+  for (const mount of HostConfig.Mounts ?? []) {
+    if (mount.Type !== 'volume' || !('Subpath' in mount.VolumeOptions)) continue;
+    const [, id] = mount.VolumeOptions.Subpath?.split('/') ?? [];
+    if (name === `${hubName}-.agent-${id}` && /^agenthub\/agent:[0-9a-f]{12}$/.test(Image))
+      continue;
+    throw refusal(
+      `the workspace of the agent ${show(id)} in a container called ${show(name)} of the image ${show(Image)}`,
+    );
+  }
 }

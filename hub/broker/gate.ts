@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { rebuildBuild } from './build.ts';
 import { bindsOf, createContainerRegistry } from './container-registry.ts';
-import { type CheckedContainer, containerName, rebuildContainer } from './container.ts';
+import { type CheckedContainer, checkAgent, containerName, rebuildContainer } from './container.ts';
 import type { EngineSocket } from './engine-socket.ts';
 import { checkSource, resolveSource } from './mounts.ts';
 import {
@@ -11,7 +11,7 @@ import {
   rebuildForwarder,
   rebuildNetwork,
 } from './network.ts';
-import { checkBuilt, checkVolume, findOwned, ownVolumes } from './ownership.ts';
+import { checkBuilt, checkVolume, findOwned, ownVolumes, requireSubpaths } from './ownership.ts';
 import { checkLock } from './package-lock.ts';
 import { refusal } from './refusal.ts';
 import { checkRegistry } from './registries.ts';
@@ -123,7 +123,9 @@ export function createGate(
           const done = await containers.reserve(wanted, []);
           return { ...finish(route.path, query, json(await forwarder(await readBody()))), done };
         }
-        const container = await resolveHostConfig(rebuildContainer(await readBody(), options));
+        const asked = rebuildContainer(await readBody(), options);
+        checkAgent(wanted, asked, options);
+        const container = await resolveHostConfig(asked);
         const done = await containers.reserve(wanted, bindsIn(container));
         return { ...finish(route.path, query, json(container)), done };
       }
@@ -146,7 +148,8 @@ export function createGate(
         // The id, because names would also match the default network and the host's.
         query.set('networkmode', await networkId(network));
         const context = Buffer.from(await readBody(maxContextBytes));
-        const lock = base === 'egress' ? undefined : checkLock(base, readLock(context));
+        const isPackage = base === 'npm' || base === 'python';
+        const lock = isPackage ? checkLock(base, readLock(context)) : undefined;
         const content = await readBuildContext(join(options.imagesDir, base), lock);
         return finish(route.path, query, { type: 'application/x-tar', content });
       }
@@ -169,7 +172,8 @@ export function createGate(
     const Mounts = [];
     for (const mount of host.Mounts ?? []) {
       if (mount.Type === 'volume') {
-        await checkVolume(engine, mount.Source, options);
+        if ('Subpath' in mount.VolumeOptions) await requireSubpaths(engine);
+        else await checkVolume(engine, mount.Source, options);
         Mounts.push(mount);
       } else Mounts.push({ ...mount, Source: await resolveSource(mount.Source, mountRoots) });
     }

@@ -72,6 +72,19 @@ export async function checkVolume(engine: Engine, name: string, hub: HubIdentity
     throw refuse(`has options of its driver (${show(options)}), which no hub gives it`);
 }
 
+/** The first version of the engine that mounts a folder of a volume. Older ones would mount the whole volume. */
+const firstWithSubpaths = 26;
+
+/** Rejects with HUB_BROKER_REFUSED if the engine cannot mount a folder of a volume. */
+export async function requireSubpaths(engine: Engine): Promise<void> {
+  const { status, body } = await engine.getJson('/version');
+  const version = status === 200 && isObject(body) ? String(body['Version']) : '';
+  if (Number.parseInt(version, 10) >= firstWithSubpaths) return;
+  throw refusal(
+    `an agent, as the engine is ${show(version)}: a folder of a volume needs Docker Engine ${firstWithSubpaths} or newer. Update it`,
+  );
+}
+
 /** Name and size of each volume that carries this hub's id or name on its labels. */
 export async function ownVolumes(engine: Engine, hub: HubIdentity) {
   const { status, body } = await engine.getJson('/system/df?type=volume');

@@ -36,9 +36,10 @@ const network = '/networks/([a-zA-Z0-9][a-zA-Z0-9_.-]{0,254})';
 const volume = '/volumes/([a-zA-Z0-9][a-zA-Z0-9_.-]{0,254})';
 // A reference is a path, a tag and a digest. parseTarget has already refused ambiguous characters.
 const image = '/images/[a-zA-Z0-9][a-zA-Z0-9_.:@/-]{0,511}';
-// A tag that only package images have, never an image id.
-const builtImage =
-  '/images/(agenthub/(?:npm|python)-[a-z0-9][a-z0-9._-]{0,200}:[a-zA-Z0-9_][\\w.-]{0,127})';
+// Repositories that only images of packages and the hub's own images have.
+const builtRepository = 'agenthub/(?:(?:npm|python)-[a-z0-9][a-z0-9._-]{0,200}|egress|agent)';
+// A tag, never an image id.
+const builtImage = `/images/(${builtRepository}:[a-zA-Z0-9_][\\w.-]{0,127})`;
 const own = (object: OwnedKind): Handling => ({ kind: 'own', object });
 const number = /^\d{1,6}$/;
 const time = /^\d{1,19}(\.\d{1,9})?$/;
@@ -68,7 +69,7 @@ const rows: readonly (readonly [Method, path: string, Handling, QueryRules?])[] 
     `${builtImage}/tag`,
     { kind: 'built_image' },
     {
-      repo: /^agenthub\/(?:npm|python)-[a-z0-9][a-z0-9._-]{0,200}$/,
+      repo: new RegExp(`^${builtRepository}$`),
       tag: /^[a-zA-Z0-9_][\w.-]{0,112}\.h-[0-9a-f]{12}$/,
     },
   ],

@@ -15,6 +15,8 @@ export type HubIdentity = {
   readonly hubId: string;
   /** Prefix of every object name, and the compose project of the containers. */
   readonly hubName: string;
+  /** The volume with the hub's data. Agents get their folders in it, and nothing else does. Absent: no agents. */
+  readonly dataVolume?: string;
 };
 
 /** Accepts texts that match the expression. */

@@ -28,11 +28,15 @@ export function readBrokerOptions(
   const shared = 'an absolute path in a folder shared with the hub';
   const engines = "the absolute path of the engine's socket";
   const id = 'the HUB_ID of the hub: up to 64 small letters, digits, "_", "." and "-"';
+  const volume = 'the name of the volume with the data of the hub';
   const name = 'the HUB_NAME of the hub: up to 32 small letters, digits, "_" and "-"';
   return {
     socketPath: read('BROKER_SOCKET', path, shared, '/run/agenthub/docker.sock'),
     enginePath: read('DOCKER_SOCKET', path, engines, '/var/run/docker.sock'),
     hubId: read('HUB_ID', /^[a-z0-9][a-z0-9_.-]{0,63}$/, id),
+    ...(env['DATA_VOLUME'] && {
+      dataVolume: read('DATA_VOLUME', /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,254}$/, volume),
+    }),
     hubName: read('HUB_NAME', /^[a-z0-9][a-z0-9_-]{0,31}$/, name, 'agenthub'),
     mountRoots: splitList(env['BROKER_MOUNT_ROOTS']),
     registries: readRegistries(env['BROKER_REGISTRIES']),

@@ -132,6 +132,7 @@ const variables: Readonly<Record<keyof Settings, string>> = {
   inContainer: 'AGENTHUB_IN_CONTAINER',
   agents: 'IDLE_TIMEOUT_MINUTES or CONTAINER_PORT',
   dataDir: 'DATA_DIR',
+  dataVolume: 'DATA_VOLUME',
   serversFile: 'MCP_SERVERS_CONFIG',
   logLevel: 'LOG_LEVEL',
   logFormat: 'LOG_FORMAT',

@@ -87,6 +87,12 @@ export function readSettings(env: Environment, dotenv = '', manifest: FileSettin
     /** Set in the hub's image. The published port then limits access, so the hub may listen on all addresses. */
     inContainer: flag('AGENTHUB_IN_CONTAINER'),
     dataDir: text('DATA_DIR') ?? defaultDataDir,
+    /** Volume that is mounted at the data folder of a hub in a container, by its name on the engine. */
+    dataVolume: text(
+      'DATA_VOLUME',
+      /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,254}$/,
+      'the name of the volume at DATA_DIR, as docker volume ls shows it',
+    ),
     serversFile: text('MCP_SERVERS_CONFIG') ?? defaultServersFile,
     logLevel: choice('LOG_LEVEL', logLevels) ?? 'info',
     /** Undefined: `pretty` on a terminal, else `json`. */

@@ -42,6 +42,15 @@ export type Mount = {
 
 export type Volume = { readonly name: string; readonly target: string };
 
+/** A folder in a volume that is not the server's own: that of the data of a hub in a container. */
+export type VolumeFolder = {
+  /** Name of the volume on the engine. */
+  readonly volume: string;
+  /** Path of the folder in the volume, which must exist. */
+  readonly path: string;
+  readonly target: string;
+};
+
 /** A server in its own container. All other settings are at their strictest. */
 export type DockerTarget = {
   readonly kind: 'docker';
@@ -60,6 +69,8 @@ export type DockerTarget = {
   readonly mounts: readonly Mount[];
   /** Named volumes, which outlive the container. */
   readonly volumes: readonly Volume[];
+  /** Absent: none. They need Docker Engine 26 or newer. */
+  readonly volumeFolders?: readonly VolumeFolder[];
   readonly limits: Limits;
   /** `none`: the engine stores no output, so `docker logs` is empty. */
   readonly logs: 'bounded' | 'none';

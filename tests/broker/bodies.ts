@@ -1,5 +1,9 @@
 /** The hub that the broker's tests act for. */
-export const owner = { hubId: 'testhub0', hubName: 'agenthub-broker-test' };
+export const owner = {
+  hubId: 'testhub0',
+  hubName: 'agenthub-broker-test',
+  dataVolume: 'agenthub-broker-test_hub-data',
+};
 
 /** The body of a container creation as the hub's driver sends it, with some fields replaced. */
 export function containerBody(host: object = {}, rest: object = {}) {

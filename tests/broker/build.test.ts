@@ -146,26 +146,26 @@ describe('a build is refused', () => {
   });
 });
 
-describe('the image of the forwarder', () => {
-  const image = { t: 'agenthub/egress:0123456789ab', labels: '{"io.agenthub.base":"egress"}' };
+describe.each(['egress', 'agent'])('the own image %s', own => {
+  const image = { t: `agenthub/${own}:0123456789ab`, labels: `{"io.agenthub.base":"${own}"}` };
   const build = (change: Record<string, string> = {}) =>
     rebuildBuild(new Map(Object.entries({ ...image, buildargs: '{}', ...change })));
 
   test("is built of the broker's own files, without a network", () => {
     const { base, network, query } = build({ networkmode: 'host' });
-    assert.deepEqual([base, network], ['egress', 'none']);
+    assert.deepEqual([base, network], [own, 'none']);
     assert.equal(query.get('t'), image.t);
     assert.equal(query.get('buildargs'), null);
     assert.deepEqual(JSON.parse(query.get('labels') ?? ''), {
       'io.agenthub.managed': 'true',
-      'io.agenthub.base': 'egress',
+      'io.agenthub.base': own,
     });
   });
 
   test.each<[string, Record<string, string>]>([
-    ['another tag', { t: 'agenthub/egress-x:1' }],
+    ['another tag', { t: `agenthub/${own}-x:1` }],
     ['an argument', { buildargs: '{"PACKAGE":"x"}' }],
-    ['a label', { labels: '{"io.agenthub.base":"egress","io.agenthub.package":"x"}' }],
+    ['a label', { labels: `{"io.agenthub.base":"${own}","io.agenthub.package":"x"}` }],
     ['another builder', { version: '2' }],
   ])('is not built with %s', (_, change) => {
     assert.throws(() => build(change), { code: 'HUB_BROKER_REFUSED' });

@@ -373,3 +373,57 @@ test('what the hub never asks for is refused', async () => {
   ] as const)
     await assert.rejects(admit(method, path), refused(/does not admit/));
 });
+
+describe('the workspace of an agent', () => {
+  const mount = {
+    Type: 'volume',
+    Source: owner.dataVolume,
+    Target: '/workspace',
+    ReadOnly: false,
+    VolumeOptions: { NoCopy: true, Subpath: 'agents/ada/workspace' },
+  };
+  const image = { Image: 'agenthub/agent:0123456789ab' };
+  const engineOf = (Version: string) => ({ '/version': { Version } });
+  const of = (change: object = {}, rest: object = image, version = '28.5.2') => ({
+    body: containerBody({ Mounts: [{ ...mount, ...change }] }, rest),
+    more: engineOf(version),
+  });
+
+  test('is given to its agent, and the rest of the volume is not', async () => {
+    const { Mounts } = hostOf(await create(of(), '.agent-ada'));
+    assert.deepEqual(Mounts, [mount]);
+  });
+
+  test('comes with a bound of the size of files', async () => {
+    const Ulimits = [{ Name: 'fsize', Soft: 2 ** 30, Hard: 2 ** 30 }];
+    const body = containerBody({ Mounts: [mount], Ulimits }, image);
+    const call = { body, more: engineOf('26.0.0') };
+    assert.deepEqual(hostOf(await create(call, '.agent-ada')).Ulimits, Ulimits);
+    const more = containerBody({ Ulimits: [{ Name: 'nproc', Soft: 2 ** 30, Hard: 2 ** 30 }] });
+    await assert.rejects(create({ body: more }), refused(/Ulimits/));
+  });
+
+  test.each<[string, ReturnType<typeof of>, string]>([
+    ['another agent', of(), '.agent-bob'],
+    ['a server', of(), 'ada'],
+    ['another image', of({}, { Image: 'node:24' }), '.agent-ada'],
+    ['an image of a like name', of({}, { Image: 'agenthub/agent:latest' }), '.agent-ada'],
+    ['an engine that would mount the whole volume', of({}, image, '25.0.5'), '.agent-ada'],
+    ['an engine without a version', of({}, image, ''), '.agent-ada'],
+  ])('is refused to %s', async (_, call, name) => {
+    await assert.rejects(create(call, name), { code: 'HUB_BROKER_REFUSED' });
+  });
+
+  test.each([
+    ['all of the data', { VolumeOptions: { NoCopy: true } }],
+    ['another folder', { VolumeOptions: { Subpath: 'agents/ada' } }],
+    ['the folder above', { VolumeOptions: { Subpath: 'agents/../workspace' } }],
+    ['nothing as the path', { VolumeOptions: { Subpath: '' } }],
+    ['another volume', { Source: `${hubName}_redis-data` }],
+    ['a volume of a server', { Source: `${hubName}-theirs` }],
+    ['another place', { Target: '/opt' }],
+    ['options of a driver', { VolumeOptions: { ...mount.VolumeOptions, DriverConfig: {} } }],
+  ])('is no way to %s', async (_, change) => {
+    await assert.rejects(create(of(change), '.agent-ada'), { code: 'HUB_BROKER_REFUSED' });
+  });
+});

@@ -32,6 +32,12 @@ describe('a call of the hub is admitted', () => {
     ['GET', '/volumes/abc', 'own'],
     ['DELETE', '/volumes/abc', 'own'],
     ['DELETE', '/images/agenthub/npm-memory:1.0.0-abcdef', 'built_image'],
+    ['DELETE', '/images/agenthub/egress:0123456789ab', 'built_image'],
+    [
+      'POST',
+      '/images/agenthub/agent:0123456789ab/tag?repo=agenthub/agent&tag=0123456789ab.h-0123456789ab',
+      'built_image',
+    ],
     [
       'POST',
       '/images/agenthub/npm-memory:1.0.0-ab/tag?repo=agenthub/npm-memory&tag=1.0.0-ab.h-0123456789ab',
@@ -79,6 +85,8 @@ describe('a call that the hub does not make is refused', () => {
     ['DELETE', '/images/agenthub:0.1.0'],
     ['DELETE', '/images/agenthub/hub:0.1.0'],
     ['DELETE', '/images/agenthub/npm-memory'],
+    ['DELETE', '/images/agenthub/hub:0.1.0'],
+    ['DELETE', '/images/agenthub/agents:0123456789ab'],
     ['DELETE', '/images/agenthub/npm-memory@sha256:00'],
     ['DELETE', '/images/x/agenthub/npm-memory:1'],
     ['DELETE', '/images/prune'],

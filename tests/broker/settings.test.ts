@@ -41,6 +41,7 @@ test.each([
     'https://ghcr.io',
     /AGENTHUB_REGISTRIES.*"https:\/\/ghcr\.io" is not a reg/,
   ],
+  ['DATA_VOLUME', '../x', /DATA_VOLUME is "\.\.\/x"/],
   ['DOCKER_SOCKET', 'unix:///x', /DOCKER_SOCKET is "unix:\/\/\/x"/],
 ])('%s is refused: %s', (name, value, message) => {
   assert.throws(() => readBrokerOptions({ HUB_ID: 'a', [name]: value }, ''), {

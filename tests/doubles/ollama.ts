@@ -58,6 +58,8 @@ export type OllamaDoubleOptions = {
   readonly models?: readonly string[];
   /** False: only /api/show names the capabilities of a model, as in Ollama 0.24.0. */
   readonly listsCapabilities?: boolean;
+  /** The address it listens on; containers do not reach 127.0.0.1, which is the default. */
+  readonly host?: string;
   /** Without it, all models answer at once. */
   readonly times?: RunnerTimes;
   /** What it could pull. */
@@ -72,6 +74,7 @@ export async function startOllama(options: OllamaDoubleOptions = {}): Promise<Ol
     models = ['llama3.2:3b', 'nomic-embed-text'],
     pullable = ['phi3:mini'],
     listsCapabilities = true,
+    host = '127.0.0.1',
     times,
     observe,
   } = options;
@@ -127,7 +130,7 @@ export async function startOllama(options: OllamaDoubleOptions = {}): Promise<Ol
     });
   });
   const listen = async (port: number) => {
-    server.listen(port, '127.0.0.1');
+    server.listen(port, host);
     await once(server, 'listening');
   };
   const port = await freePort();

@@ -10,6 +10,8 @@ import { describeWithEngine } from '#helpers/engine';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import type { OllamaDouble } from '../doubles/ollama.ts';
+import { type ScriptedRequest, startScriptedOllama } from '../doubles/scripted-model.ts';
 import { placesOf } from './places-of-secrets.ts';
 
 const run = promisify(execFile);
@@ -171,7 +173,13 @@ describeWithEngine('the compose files', () => {
   });
 });
 
-describeWithEngine('docker compose up, without Qdrant and Ollama', () => {
+describeWithEngine('docker compose up, without Qdrant and with an Ollama of the machine', () => {
+  let ollama: OllamaDouble;
+  const script = ({ last }: ScriptedRequest) =>
+    last?.role === 'tool'
+      ? last.content
+      : { text: '', toolCalls: [{ name: 'shell', arguments: { command: String(last?.content) } }] };
+
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'compose-'));
     const configs = join(folder, 'configs');
@@ -187,7 +195,15 @@ describeWithEngine('docker compose up, without Qdrant and Ollama', () => {
     const mount = { type: 'bind', source: configs, target: '/app/configs', read_only: true };
     const key = { source: join(folder, 'key'), target: '/run/secrets/NOTE_KEY' };
     const volumes = [mount, { type: 'bind', ...key, read_only: true }];
-    await writeFile(override, JSON.stringify({ services: { hub: { volumes } } }));
+    ollama = await startScriptedOllama({ script, host: '0.0.0.0' });
+    const environment = {
+      OLLAMA_HOST: `http://host.docker.internal:${new URL(ollama.url).port}`,
+      OLLAMA_MODEL: 'scripted:1b',
+      OLLAMA_PULL: 'false',
+    };
+    const extra_hosts = ['host.docker.internal:host-gateway'];
+    const hub = { volumes, environment, extra_hosts };
+    await writeFile(override, JSON.stringify({ services: { hub } }));
     files = ['docker-compose.yml', 'compose/lite.yml', override];
     await leaveOldData();
     await compose('up', '-d', '--build', '--wait');
@@ -206,6 +222,7 @@ describeWithEngine('docker compose up, without Qdrant and Ollama', () => {
 
   afterAll(async () => {
     await compose('down', '-v', '--remove-orphans').catch(() => '');
+    await ollama[Symbol.asyncDispose]();
     await docker('volume', 'rm', '-f', `${project}-memory-data`).catch(() => '');
     await rm(folder, { recursive: true, force: true });
   }, 60_000);
@@ -257,6 +274,49 @@ describeWithEngine('docker compose up, without Qdrant and Ollama', () => {
     assert.equal(server('HostConfig.ReadonlyRootfs'), true);
     assert.deepEqual(server('HostConfig.CapDrop'), ['ALL']);
   });
+
+  test(
+    'an agent has its folder of the data, and nothing else of it',
+    { timeout: 120_000 },
+    async () => {
+      const hub = `${project}-hub-1`;
+      const key = (await docker('exec', hub, 'cat', '/app/data/owner-key')).trim();
+      const ask = async (path: string, message?: string) => {
+        const response = await fetch(`${url}${path}`, {
+          method: message === undefined ? 'GET' : 'POST',
+          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+          ...(message !== undefined && { body: JSON.stringify({ message }) }),
+        });
+        const text = await response.text();
+        assert.ok(response.ok, text);
+        return text;
+      };
+      const say = async (command: string) => {
+        const { message_id: id } = JSON.parse(await ask('/agents/writer/messages', command));
+        return await ask(`/agents/writer/messages?since=${id}&wait_seconds=100`);
+      };
+      assert.match(await say('echo 42 > answer; ls -a /workspace; id -u'), /answer\\n1000\\n/);
+      assert.equal(await ask('/agents/writer/files/answer'), '42\n');
+      const tried = await say('ls / /app; cat /workspace/../app/data/owner-key; ls /workspace/..');
+      assert.doesNotMatch(tried, /owner-key\\n|session\.json/);
+      const agent = await inspect(`${project}-.agent-writer`);
+      const [mounted, ...others] = [agent('HostConfig.Mounts')].flat();
+      assert.deepEqual(others, []);
+      assert.deepEqual(part(mounted)('VolumeOptions'), {
+        NoCopy: true,
+        Subpath: 'agents/writer/workspace',
+      });
+      assert.equal(agent('HostConfig.NetworkMode'), 'none');
+      // A link in the workspace leads to nothing of the data, also when the container is made again.
+      await say('rm answer; ln -s ../../../owner-key answer; ln -s /app/data data');
+      await docker('rm', '-f', `${project}-.agent-writer`);
+      assert.doesNotMatch(await say('cat answer data/owner-key'), new RegExp(key));
+      const file = await fetch(`${url}/agents/writer/files/answer`, {
+        headers: { authorization: `Bearer ${key}` },
+      });
+      assert.equal(file.status, 404);
+    },
+  );
 
   test('Redis wants the password, and the hub has it', async () => {
     const redis = `${project}-redis-1`;

@@ -9,10 +9,14 @@ export type LaunchOptions = {
   /** Port of the HTTP API inside the container. */
   readonly port: number;
   readonly workspaceOf: (id: string) => string;
+  /** The volume with the data of a hub in a container. Undefined: the engine mounts the folder of the hub. */
+  readonly dataVolume: string | undefined;
 };
 
 /** The user of the image. A folder that the hub made as root is given to it. */
 const imageUser = 10_001;
+/** The workspace in the container. */
+const workspace = '/workspace';
 const mib = 2 ** 20;
 const minute = 60_000;
 /** A message has the whole conversation of a turn, with the results of its tools. */
@@ -73,7 +77,7 @@ export const serverConfigOf = (
 export function launchSpecOf(
   id: string,
   { grants }: Pick<AgentSettings, 'grants'>,
-  { config, port, workspaceOf }: LaunchOptions,
+  { config, port, workspaceOf, dataVolume }: LaunchOptions,
 ): LaunchSpec {
   const { memoryBytes, cpus, pids, workspaceBytes } = config();
   const user = ownUser();
@@ -85,8 +89,14 @@ export function launchSpecOf(
       args: [],
       ...(user !== undefined && { user }),
       network: grants.network,
-      mounts: [{ source: workspaceOf(id), target: '/workspace', readOnly: false }],
+      mounts:
+        dataVolume === undefined
+          ? [{ source: workspaceOf(id), target: workspace, readOnly: false }]
+          : [],
       volumes: [],
+      ...(dataVolume !== undefined && {
+        volumeFolders: [{ volume: dataVolume, path: `agents/${id}/workspace`, target: workspace }],
+      }),
       limits: {
         memoryBytes,
         cpus,

@@ -113,7 +113,8 @@ function tmpfs(
   image: Image,
   scratch: readonly string[],
 ): Record<string, string> {
-  const taken = new Set([...target.mounts, ...target.volumes].map(mount => mount.target));
+  const mounted = [...target.mounts, ...target.volumes, ...(target.volumeFolders ?? [])];
+  const taken = new Set(mounted.map(mount => mount.target));
   const options = `rw,nosuid,nodev,noexec,size=${target.limits.scratchBytes},mode=1777`;
   // Programs expect to own their data folder. A user given by name has no known id, but the folder is world-writable.
   const [, uid, gid] = /^(\d+)(?::(\d+))?$/.exec(userOf(target, image)) ?? [];
@@ -138,6 +139,14 @@ const mounts = (owner: ContainerOwner, target: DockerTarget) => [
     Target: volume.target,
     ReadOnly: false,
     VolumeOptions: { Labels: { ...ownLabels(owner), [nameLabel]: owner.hubName } },
+  })),
+  ...(target.volumeFolders ?? []).map(({ volume, path, target: at }) => ({
+    Type: 'volume',
+    Source: volume,
+    Target: at,
+    ReadOnly: false,
+    // NoCopy: nothing of the image goes into the folder.
+    VolumeOptions: { NoCopy: true, Subpath: path },
   })),
 ];
 

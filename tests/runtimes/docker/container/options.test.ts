@@ -192,4 +192,19 @@ describe('the body that a container is created from', () => {
     ]);
     assert.deepEqual(Tmpfs, { '/tmp': tmpfs }, 'a path that is mounted is not mounted twice');
   });
+
+  test('a folder of a volume is mounted alone, and takes nothing over from the image', () => {
+    const { Mounts } = body({
+      volumeFolders: [{ volume: 'hub_data', path: 'agents/ada/workspace', target: '/workspace' }],
+    }).HostConfig;
+    assert.deepEqual(Mounts, [
+      {
+        Type: 'volume',
+        Source: 'hub_data',
+        Target: '/workspace',
+        ReadOnly: false,
+        VolumeOptions: { NoCopy: true, Subpath: 'agents/ada/workspace' },
+      },
+    ]);
+  });
 });
