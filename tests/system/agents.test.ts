@@ -121,6 +121,27 @@ describeWithEngine('agents in containers', () => {
     expect(outcomes).toContain('ok');
   });
 
+  test('a network is granted as far as its list, and taken away again', async () => {
+    const reach = 'reach http://denied.test/ http://169.254.169.254/';
+    expect(await say('surfer', reach)).not.toContain('403');
+    await ask('POST', '/agents/surfer/configure', {
+      grants: { network: { allow: ['granted.test'] } },
+    });
+    const refused = await say('surfer', reach);
+    expect(refused).toContain('403');
+    expect(refused).toContain('denied.test:80 is not in "network.allow"');
+    expect(refused).toContain('169.254.169.254:80');
+    const id = String((await ask('GET', '/agents/surfer'))['container_id']);
+    const network = async (of: string) =>
+      (await run('docker', ['inspect', '-f', '{{.HostConfig.NetworkMode}}', of])).stdout.trim();
+    expect(await network(id)).toBe(`${hubName}-.agent-surfer`);
+    await ask('POST', '/agents/surfer/configure', { grants: { network: 'none' } });
+    expect(await say('surfer', reach)).not.toContain('403');
+    expect(await network(String((await ask('GET', '/agents/surfer'))['container_id']))).toBe(
+      'none',
+    );
+  });
+
   test('an agent asks another one, and never in a circle', async () => {
     await ask('POST', '/agents/chief/configure', { grants: { agents: ['writer', 'chief'] } });
     expect(await say('chief', 'delegate to writer')).toBe('writer says: the program printed 42');
@@ -279,6 +300,18 @@ describeWithEngine('agents in containers', () => {
 type Answer = { readonly [key: string]: unknown };
 
 /** What the model of these agents does. */
+/** A program that says what comes of a request to each address of a message. */
+const reach = (message: string) => `
+import urllib.request, urllib.error
+for url in ${JSON.stringify(message.split(' ').slice(1))}:
+    try:
+        print(urllib.request.urlopen(url, timeout=5).status)
+    except urllib.error.HTTPError as error:
+        print(error.code, error.read().decode())
+    except OSError as error:
+        print(error)
+`;
+
 function answer({ messages, last }: ScriptedRequest) {
   const asked = messages.findLast(({ role }) => role === 'user')?.content ?? '';
   const result = last?.role === 'tool' ? last.content : undefined;
@@ -286,6 +319,7 @@ function answer({ messages, last }: ScriptedRequest) {
     text: '',
     toolCalls: [{ name, arguments: args }],
   });
+  if (asked.startsWith('reach ')) return result ?? call('python_repl', { code: reach(asked) });
   switch (asked) {
     case 'compute':
       if (result === undefined)

@@ -60,6 +60,26 @@ async function config(...overrides: readonly string[]): Promise<Inspected> {
   return part(JSON.parse(await docker('compose', ...names, 'config', '--format', 'json')));
 }
 
+/** A server whose tool asks the proxy for a name that is not granted. */
+const asking = `
+  const { request } = require('node:http');
+  const tool = { name: 'ask', inputSchema: { type: 'object' } };
+  const reply = (id, result) => console.log(JSON.stringify({ jsonrpc: '2.0', id, result }));
+  require('node:readline').createInterface({ input: process.stdin }).on('line', line => {
+    const { id, method } = JSON.parse(line);
+    if (method === 'initialize') reply(id, { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'online', version: '1' } });
+    else if (method === 'tools/list') reply(id, { tools: [tool] });
+    else if (method === 'tools/call') {
+      const { hostname, port } = new URL(process.env.HTTP_PROXY);
+      const socket = require('node:net').connect(port, hostname);
+      socket.end('GET http://denied.test/ HTTP/1.1\\r\\nHost: denied.test\\r\\nConnection: close\\r\\n\\r\\n');
+      let text = '';
+      socket.on('data', chunk => { text += chunk; });
+      socket.on('close', () => reply(id, { content: [{ type: 'text', text }] }));
+    } else if (id !== undefined) reply(id, {});
+  });
+`.replaceAll(/\s+/g, ' ');
+
 describeWithEngine('the compose files', () => {
   test('pin every image by a tag that the engine of the tests can be given', async () => {
     const services = (await config())('services');
@@ -190,7 +210,15 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
       auto_start: true,
     };
     await writeFile(join(folder, 'key'), `${secrets.NOTE_KEY}\n`);
-    await writeFile(join(configs, 'mcp-servers.json'), JSON.stringify({ servers: { memory } }));
+    const online = {
+      image: 'node:24-bookworm-slim',
+      command: 'node',
+      args: ['-e', asking],
+      network: { allow: ['granted.test'] },
+      auto_start: true,
+    };
+    const servers = { memory, online };
+    await writeFile(join(configs, 'mcp-servers.json'), JSON.stringify({ servers }));
     const override = join(folder, 'override.yml');
     const mount = { type: 'bind', source: configs, target: '/app/configs', read_only: true };
     const key = { source: join(folder, 'key'), target: '/run/secrets/NOTE_KEY' };
@@ -317,6 +345,14 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
       assert.equal(file.status, 404);
     },
   );
+
+  test('a server with a network reaches it through the forwarder alone', async () => {
+    const client = new Client({ name: 'compose-test', version: '1.0.0' });
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp/online`)));
+    const { content } = await client.callTool({ name: 'ask', arguments: {} });
+    assert.match(JSON.stringify(content), / 403 .*AgentHub: denied\.test:80 is not in/);
+    await client.close();
+  });
 
   test('Redis wants the password, and the hub has it', async () => {
     const redis = `${project}-redis-1`;

@@ -1,12 +1,13 @@
 import { type Clock, HubError, type Log, waitAtMost } from '#core';
-import { type ModelSampling, createBudget } from '#models';
+import { type ModelBudget, type ModelSampling, createBudget } from '#models';
 import type { Router } from '#routing';
 import type { Instance, LaunchEvents, LaunchSpec } from '#runtimes';
 import { type Eras, type Handles, createServer } from '#servers';
 import { createAgentBody } from './agent-body.ts';
 import { createAgentSession } from './agent-session.ts';
+import { createBodyOnDemand } from './body-on-demand.ts';
 import { createGateway } from './gateway.ts';
-import type { AgentDesk, AgentHost } from './host-types.ts';
+import type { AgentBody, AgentDesk, AgentHost } from './host-types.ts';
 import { type LaunchOptions, launchSpecOf, prepareWorkspace, serverConfigOf } from './launch.ts';
 import { watchWorkspace } from './workspace-watch.ts';
 
@@ -54,70 +55,75 @@ export function createAgentHost(
   needs: AgentHostNeeds,
 ): AgentHost {
   const { clock, containers, router, sampling } = needs;
+  function make(id: string, budget: ModelBudget): AgentBody {
+    const log = needs.log.child({ agent: id });
+    const mayLaunch = { value: true };
+    /** Resolves when a hub that is killed from now on would find the container again. */
+    let saved = Promise.withResolvers<unknown>();
+    saved.resolve(undefined);
+    const specOf = (): LaunchSpec => {
+      const spec = launchSpecOf(id, desk.settings(id), options);
+      return { ...spec, digest: containers.digestOf(spec) };
+    };
+    const server = createServer(serverConfigOf(id, options.config().turnMs, capabilities), {
+      clock,
+      log,
+      random: needs.random,
+      hubVersion: needs.hubVersion,
+      redact: needs.redact,
+      eras: needs.eras,
+      instances: { count: () => 0, isHeard: () => false },
+      launches: {
+        // Two would write to the same workspace.
+        isExclusive: () => true,
+        continuity: {
+          handles: {
+            ...containers.handles,
+            async keep(...handle) {
+              const isKept = await containers.handles.keep(...handle);
+              saved.resolve(undefined);
+              return isKept;
+            },
+          },
+          digestOf: () => specOf().digest,
+          adopt: async (_config, handle, events, signal) =>
+            await containers.adopt(specOf(), handle, events, signal),
+        },
+      },
+      async launch(_config, events, signal) {
+        if (!mayLaunch.value)
+          throw new HubError('HUB_SERVER_STOPPED', `the container of ${id} has ended`);
+        saved = Promise.withResolvers<unknown>();
+        await prepareWorkspace(options.workspaceOf(id));
+        return await containers.launch(specOf(), events, signal);
+      },
+    });
+    const session = createAgentSession(id, router);
+    const gateway = createGateway(id, server, { desk, sampling, budget, session, log });
+    return createAgentBody(id, {
+      server,
+      budget,
+      gateway,
+      mayLaunch,
+      saved: () => waitAtMost(savedMs, saved.promise, clock),
+      watch: exceeded =>
+        watchWorkspace(
+          {
+            id,
+            folder: options.workspaceOf(id),
+            maxBytes: () => options.config().workspaceBytes,
+            exceeded,
+          },
+          clock,
+        ),
+    });
+  }
+
   return {
     open(id) {
-      const log = needs.log.child({ agent: id });
-      const mayLaunch = { value: true };
-      /** Resolves when a hub that is killed from now on would find the container again. */
-      let saved = Promise.withResolvers<unknown>();
-      saved.resolve(undefined);
-      const specOf = (): LaunchSpec => {
-        const spec = launchSpecOf(id, desk.settings(id), options);
-        return { ...spec, digest: containers.digestOf(spec) };
-      };
-      const server = createServer(serverConfigOf(id, options.config().turnMs, capabilities), {
-        clock,
-        log,
-        random: needs.random,
-        hubVersion: needs.hubVersion,
-        redact: needs.redact,
-        eras: needs.eras,
-        instances: { count: () => 0, isHeard: () => false },
-        launches: {
-          // Two would write to the same workspace.
-          isExclusive: () => true,
-          continuity: {
-            handles: {
-              ...containers.handles,
-              async keep(...handle) {
-                const isKept = await containers.handles.keep(...handle);
-                saved.resolve(undefined);
-                return isKept;
-              },
-            },
-            digestOf: () => specOf().digest,
-            adopt: async (_config, handle, events, signal) =>
-              await containers.adopt(specOf(), handle, events, signal),
-          },
-        },
-        async launch(_config, events, signal) {
-          if (!mayLaunch.value)
-            throw new HubError('HUB_SERVER_STOPPED', `the container of ${id} has ended`);
-          saved = Promise.withResolvers<unknown>();
-          await prepareWorkspace(options.workspaceOf(id));
-          return await containers.launch(specOf(), events, signal);
-        },
-      });
+      // It counts what was used before a stop.
       const budget = createBudget(() => desk.settings(id).budget, clock);
-      const session = createAgentSession(id, router);
-      const gateway = createGateway(id, server, { desk, sampling, budget, session, log });
-      return createAgentBody(id, {
-        server,
-        budget,
-        gateway,
-        mayLaunch,
-        saved: () => waitAtMost(savedMs, saved.promise, clock),
-        watch: exceeded =>
-          watchWorkspace(
-            {
-              id,
-              folder: options.workspaceOf(id),
-              maxBytes: () => options.config().workspaceBytes,
-              exceeded,
-            },
-            clock,
-          ),
-      });
+      return createBodyOnDemand(() => make(id, budget));
     },
   };
 }

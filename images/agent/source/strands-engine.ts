@@ -10,10 +10,10 @@ import { HubFailure, type HubLink } from './hub-link.ts';
 import { HubModel } from './hub-model.ts';
 import { createLoadTool, createUseAgent, hubTool, listHubTools } from './tools/hub-tools.ts';
 import { fileTools } from './tools/files.ts';
-import { createProcessTools } from './tools/processes.ts';
+import { createProcessTools, networkNote } from './tools/processes.ts';
 import type { AgentMessage, AgentTool, Engine, Settings, TurnResult } from './types.ts';
 
-const generalPrompt = `You are a capable assistant that works in its own Linux container. Your folder is /workspace: keep your files there. Use your tools to do what you are asked, and check the result before you say that it is done. There is no network. When a tool fails, read its message and correct the call. Answer in plain text, briefly and completely.`;
+const generalPrompt = `You are a capable assistant that works in its own Linux container. Your folder is /workspace: keep your files there. Use your tools to do what you are asked, and check the result before you say that it is done. ${networkNote} When a tool fails, read its message and correct the call. Answer in plain text, briefly and completely.`;
 
 const summaryPrompt =
   'Summarise this conversation between a user and an assistant with tools. Keep facts, decisions, names of files, open questions and what the user wants. At most 400 words.';

@@ -7,8 +7,24 @@ import { ToolError, workspace } from './workspace.ts';
 const maxOutputBytes = 64 * 1024;
 const usualSeconds = 120;
 
-/** The environment of every process: nothing of the agent's own. */
+/** The proxy by which a container with a granted network reaches it. Absent without a network. */
+const proxy = Object.fromEntries(
+  ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'NODE_USE_ENV_PROXY'].flatMap(name => {
+    const value = process.env[name];
+    if (value === undefined) return [];
+    return [name, name.toLowerCase()].map(one => [one, value] as const);
+  }),
+);
+
+/** What models are told of the network. */
+export const networkNote =
+  'HTTPS_PROXY' in proxy
+    ? 'The network is reached through the proxy of HTTPS_PROXY, and only as far as it is granted.'
+    : 'There is no network.';
+
+/** The environment of every process: nothing of the agent's own but the proxy. */
 const environment = {
+  ...proxy,
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   HOME: '/tmp',
   LANG: 'C.UTF-8',
@@ -180,7 +196,7 @@ export function createProcessTools(seconds: () => number | undefined): readonly 
   return [
     defineTool(
       'shell',
-      `Runs a command line with bash in ${workspace}. There is no network. Returns its output and exit code.`,
+      `Runs a command line with bash in ${workspace}. ${networkNote} Returns its output and exit code.`,
       z.strictObject({ command: z.string().min(1) }),
       async ({ command }, signal) => {
         if (command.includes('\0')) throw new ToolError('command: contains a null character');

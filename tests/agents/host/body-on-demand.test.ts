@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import { createEmitter } from '#core';
+import { createBodyOnDemand } from '../../../hub/agents/host/body-on-demand.ts';
+
+/** A body on demand, and what was made for it. */
+function open() {
+  const told: string[] = [];
+  const gates: PromiseWithResolvers<void>[] = [];
+  let made = 0;
+  const body = createBodyOnDemand(() => {
+    const number = ++made;
+    const changed = createEmitter<undefined>();
+    let containerId: string | undefined;
+    const become = (id: string | undefined) => {
+      containerId = id;
+      changed.fire(undefined);
+    };
+    return {
+      get containerId() {
+        return containerId;
+      },
+      changed: changed.event,
+      async ready() {
+        become(`c${number}`);
+        return `c${number}`;
+      },
+      adopt: async () => false,
+      async call(tool) {
+        const gate = Promise.withResolvers<void>();
+        gates.push(gate);
+        await gate.promise;
+        return { tool };
+      },
+      stop: async () => become(undefined),
+      discard: async () => void told.push(`discarded ${number}`),
+    };
+  });
+  return { body, told, gates, made: () => made };
+}
+
+const never = new AbortController().signal;
+
+test('a body is made with its first use, and discarded when it was stopped', async () => {
+  const { body, told, made } = open();
+  const changes: (string | undefined)[] = [];
+  body.changed(() => void changes.push(body.containerId));
+  await body.stop();
+  expect([made(), body.containerId]).toEqual([0, undefined]);
+  expect(await body.ready(never)).toBe('c1');
+  await body.stop();
+  expect(told).toEqual(['discarded 1']);
+  expect(await body.ready(never)).toBe('c2');
+  expect(changes).toEqual(['c1', undefined, 'c2']);
+});
+
+test('it is kept while a call uses it', async () => {
+  const { body, told, gates } = open();
+  await body.ready(never);
+  const call = body.call('chat', {}, 1_000);
+  await body.stop();
+  expect(told).toEqual([]);
+  gates[0]?.resolve();
+  expect(await call).toEqual({ tool: 'chat' });
+  await body.stop();
+  expect(told).toEqual(['discarded 1']);
+});
+
+test('it is discarded when there is no container of an earlier run, and with its agent', async () => {
+  const { body, told } = open();
+  expect(await body.adopt()).toBe(false);
+  expect(told).toEqual(['discarded 1']);
+  await body.ready(never);
+  await body.discard();
+  expect(told).toEqual(['discarded 1', 'discarded 2']);
+  await body.discard();
+  expect(told).toHaveLength(2);
+});
