@@ -54,6 +54,10 @@ const sessionSchema = z.object({
       error: z.object({ code: z.string(), message: z.string() }).optional(),
     })
     .nullable(),
+  /** Why messages have no answer, of the newest that failed. */
+  failures: z
+    .array(z.object({ message_id: z.string(), code: z.string(), message: z.string() }))
+    .optional(),
   /** The state of the agent's runtime. The hub only stores it. */
   snapshot: z.unknown(),
 });

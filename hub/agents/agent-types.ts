@@ -125,7 +125,7 @@ export type Conversation = {
   readonly messages: readonly AgentMessage[];
   /** Messages without an outcome, in the order in which the agent takes them: the one it works on first. */
   readonly waiting: readonly AgentMessage[];
-  /** Why the newest message has no answer, or why the conversation cannot be read. */
+  /** Why the message `since` has no answer, else why the newest has none, or why the conversation cannot be read. */
   readonly error?: { readonly code: string; readonly message: string };
 };
 

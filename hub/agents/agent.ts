@@ -5,7 +5,9 @@ import {
   type Timer,
   createAbortScope,
   createEmitter,
+  kindOf,
   messageOf,
+  sleep,
   unlessAborted,
   waitAtMost,
 } from '#core';
@@ -49,6 +51,11 @@ export type AgentNeeds = {
 const answerMs = 30_000;
 /** Time in which an agent must end a cancelled turn, in ms, before its container is stopped. */
 const cancelMs = 10_000;
+
+/** Number of failed messages whose reason is stored. */
+const maxFailures = 100;
+/** Pauses in ms between the attempts to start a container. */
+const startPausesMs = [1_000, 3_000, 10_000] as const;
 
 /** One agent: takes its messages in turn, and starts and stops its container. */
 export type Agent = ReturnType<typeof createAgent>;
@@ -157,7 +164,7 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
       places.take(id, message.from.startsWith('agent:') ? 'none' : 'waits', signal),
       signal,
     );
-    const container = await unlessAborted(body.ready(signal), signal);
+    const container = await start(signal);
     if (message.startedIn !== undefined && message.startedIn !== container)
       throw new HubError(
         'HUB_AGENT_DIED',
@@ -174,6 +181,21 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
       if (!signal.aborted) throw error;
       return await cancelTurn(message.id, chat, signal);
     }
+  }
+
+  /** Starts the container. The message has not begun, so it waits for an engine that is restarted. */
+  async function start(signal: AbortSignal): Promise<string> {
+    for (const pauseMs of startPausesMs) {
+      try {
+        return await unlessAborted(body.ready(signal), signal);
+      } catch (error) {
+        if (signal.aborted || kindOf(error) !== 'unavailable') throw error;
+        doing(`starting again: ${messageOf(error)}`);
+        log.info({ error: messageOf(error) }, 'the container did not start');
+      }
+      await sleep(pauseMs, { clock, signal });
+    }
+    return await unlessAborted(body.ready(signal), signal);
   }
 
   /** Ends a turn in the container. Stops the container if it does not end the turn. */
@@ -257,6 +279,10 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
       },
       lastMessageId: message.id,
       lastOutcome: outcome,
+      failures: [
+        ...(session.failures ?? []),
+        ...(outcome.error ? [{ message_id: message.id, ...outcome.error }] : []),
+      ].slice(-maxFailures),
       ...(result && { snapshot: result.snapshot }),
     };
     const { model, lastMessageId, lastOutcome } = next;

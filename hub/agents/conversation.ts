@@ -19,13 +19,19 @@ export async function readConversation(
 ): Promise<Conversation> {
   const { count, since, waitMs = 0, withTools = false } = request;
   if (waitMs > 0) await untilAnswered(agent, since, waitMs, clock, signal);
-  const messages = (await memory.readSession(agent.id))?.messages ?? [];
+  const session = await memory.readSession(agent.id);
+  const messages = session?.messages ?? [];
   const shown = after(messages, since).flatMap(message =>
     withTools ? message : withoutTools(message),
   );
-  const { lastOutcome } = agent;
   const { status } = agent.view();
-  const isOver = status !== 'running' && lastOutcome?.error;
+  // The next message may be under way already, or answered.
+  const failure = session?.failures?.find(({ message_id: id }) => id === since);
+  const error = failure
+    ? { code: failure.code, message: failure.message }
+    : status === 'running'
+      ? undefined
+      : agent.lastOutcome?.error;
   return {
     agentId: agent.id,
     status,
@@ -35,7 +41,7 @@ export async function readConversation(
       .of(agent.id)
       .filter(({ id }) => !messages.some(({ message_id: known }) => known === id))
       .map(asMessage),
-    ...(isOver && lastOutcome.error && { error: lastOutcome.error }),
+    ...(error && { error }),
   };
 }
 

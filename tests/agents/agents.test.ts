@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { HubError } from '#core';
 import { answerTo, openHarness } from './harness.ts';
 
 const never = new AbortController().signal;
@@ -279,4 +280,64 @@ test('settings are checked, kept, and given to the container', async () => {
   expect(settings).toMatchObject({ model: 'big', budget: { stepsPerTurn: 7, callsPerTurn: 100 } });
   await using next = await harness.restarted('end');
   expect(next.agents.get('ada').settings).toEqual(settings);
+});
+
+test('a message that has not begun waits for an engine that is restarted', async () => {
+  await using harness = await openHarness(({ message }) => `re: ${message}`);
+  const { agents, bodies, clock } = harness;
+  await agents.configure('ada', {});
+  const away = new HubError('HUB_ENGINE_UNREACHABLE', 'no Docker engine answers');
+  bodies.get('ada')?.failures.push(away, away);
+  const { messageId } = await agents.send('ada', 'hello', 'cursor');
+  await soon(() => expect(agents.get('ada').current?.doing).toContain('starting again'));
+  clock.advance(1_000);
+  await soon(() => expect(bodies.get('ada')?.failures).toEqual([]));
+  clock.advance(3_000);
+  expect(await answerTo(agents, 'ada', messageId)).toEqual({ texts: ['re: hello'] });
+});
+
+test('an engine that stays away, and a container that cannot be made, fail the message', async () => {
+  await using harness = await openHarness(({ message }) => message);
+  const { agents, bodies, clock } = harness;
+  await agents.configure('ada', {});
+  const away = new HubError('HUB_ENGINE_UNREACHABLE', 'no Docker engine answers');
+  bodies.get('ada')?.failures.push(away, away, away, away);
+  const first = await agents.send('ada', 'hello', 'cursor');
+  const left = () => bodies.get('ada')?.failures.length;
+  for (const [pauseMs, expected] of [
+    [1_000, 3],
+    [3_000, 2],
+    [10_000, 1],
+  ] as const) {
+    await soon(() => expect(left()).toBe(expected));
+    await soon(() => expect(agents.get('ada').current?.doing).toContain('starting again'));
+    clock.advance(pauseMs);
+  }
+  expect(await answerTo(agents, 'ada', first.messageId)).toMatchObject({
+    code: 'HUB_ENGINE_UNREACHABLE',
+  });
+  bodies.get('ada')?.failures.push(new HubError('HUB_IMAGE_BUILD_FAILED', 'no space is left'));
+  const second = await agents.send('ada', 'hello', 'cursor');
+  expect(await answerTo(agents, 'ada', second.messageId)).toMatchObject({
+    code: 'HUB_IMAGE_BUILD_FAILED',
+  });
+});
+
+test('why a message failed is told to who waits for it, also when the next one was answered', async () => {
+  await using harness = await openHarness(({ message }) => {
+    if (message !== 'fatal') return `re: ${message}`;
+    harness.bodies.get('ada')?.die();
+    return new Promise<string>(() => undefined);
+  });
+  const { agents } = harness;
+  const fatal = await agents.send('ada', 'fatal', 'cursor');
+  const next = await agents.send('ada', 'next', 'cursor');
+  expect(await answerTo(agents, 'ada', next.messageId)).toEqual({ texts: ['re: next'] });
+  expect(await answerTo(agents, 'ada', fatal.messageId)).toMatchObject({ code: 'HUB_AGENT_DIED' });
+  const { error } = await agents.messages('ada', { count: 9 }, never);
+  expect(error).toBeUndefined();
+  await using again = await harness.restarted('run');
+  expect(await answerTo(again.agents, 'ada', fatal.messageId)).toMatchObject({
+    code: 'HUB_AGENT_DIED',
+  });
 });

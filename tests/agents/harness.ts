@@ -23,6 +23,8 @@ type Script = (turn: Turn) => Promise<string> | string;
 export type Body = {
   containerId: string | undefined;
   readonly calls: string[];
+  /** Errors of the next starts. */
+  readonly failures: Error[];
   /** Ends the container as if it had been killed. */
   die(): void;
 };
@@ -56,6 +58,7 @@ export async function openHarness(
       const body: Body = {
         containerId: undefined,
         calls: [],
+        failures: [],
         die() {
           body.containerId = undefined;
           turns.abort(new HubError('HUB_AGENT_DIED', `the container of ${id} ended`));
@@ -80,6 +83,8 @@ export async function openHarness(
         },
         changed: changed.event,
         async ready() {
+          const failure = body.failures.shift();
+          if (failure) throw failure;
           if (body.containerId === undefined) {
             body.containerId = `${id}-${process.hrtime.bigint()}`;
             changed.fire(undefined);

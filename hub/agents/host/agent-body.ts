@@ -57,6 +57,16 @@ export function createAgentBody(id: string, needs: Needs): AgentBody {
     );
   }
 
+  /** The error of a container that has ended before it answered, without what to do with an entry of the config. */
+  function didNotStart(cause: HubError): HubError {
+    const why = (server.lastError?.message ?? cause.message).replace(/; set "era" .*$/, '');
+    return new HubError(
+      'HUB_AGENT_DIED',
+      `the container of ${id} could not work: ${why}. Send the message again; if this happens each time, raise "agents.memory" in the config, and see the log of the hub`,
+      { cause },
+    );
+  }
+
   return {
     get containerId() {
       return containerId;
@@ -65,7 +75,13 @@ export function createAgentBody(id: string, needs: Needs): AgentBody {
     async ready(signal) {
       mayLaunch.value = true;
       stopped = undefined;
-      await unlessAborted(startNow(server), signal);
+      try {
+        await unlessAborted(startNow(server), signal);
+      } catch (error) {
+        throw error instanceof HubError && error.code === 'HUB_SERVER_FAILED'
+          ? didNotStart(error)
+          : error;
+      }
       await saved();
       return idOf(await server.ready());
     },
