@@ -38,6 +38,7 @@ export async function launch(
   if (names.has(name))
     throw new HubError('HUB_CONTAINER_NAME_TAKEN', `${name} runs already. Stop it first`);
 
+  if (target.volumeFolders) await requireFolders(spec, parts);
   await using made = names.hold(name);
   const { network } = target;
   let way: Way | undefined;
@@ -78,6 +79,20 @@ export async function launch(
   }
   created.resolve(made.move());
   return instance;
+}
+
+/** The first version of the engine that mounts a folder of a volume. Older ones would mount the whole volume. */
+const firstWithFolders = 26;
+
+async function requireFolders({ server }: LaunchSpec, { engine }: DockerParts): Promise<void> {
+  const { version } = await engine.version();
+  if (Number.parseInt(version, 10) >= firstWithFolders) return;
+  throw new HubError(
+    'HUB_LAUNCH_INVALID',
+    `${server} gets a folder of a volume, which needs Docker Engine ${firstWithFolders} or newer: older ones would give it the whole volume. ` +
+      `The engine at ${engine.address} is ${version}. Update it`,
+    { data: { server } },
+  );
 }
 
 function stderrOf(spec: LaunchSpec, report: LaunchEvents): (line: string) => void {

@@ -84,6 +84,19 @@ test('an engine that cannot separate a network from its machine starts no server
   assert.deepEqual(scene.changes(), []);
 });
 
+test('an engine that would mount a whole volume is asked for no folder of one', async () => {
+  await using scene = await open({
+    'GET /version': { body: { Version: '25.0.5', Os: 'linux' } },
+  });
+  const folder = { volume: 'hub_data', path: 'agents/ada/workspace', target: '/workspace' };
+  const given = specOf('ada', { volumeFolders: [folder] });
+  await assert.rejects(launch(given, image, events, signal, scene.whole), {
+    code: 'HUB_LAUNCH_INVALID',
+    message: /needs Docker Engine 26 or newer.* is 25\.0\.5\. Update it/,
+  });
+  assert.deepEqual(scene.changes(), []);
+});
+
 describe('a launch that fails removes what it made,', () => {
   const refusal = { status: 400, body: { message: 'bad mount' } };
 
