@@ -23,16 +23,21 @@ test('a hub that stops ends what listens over a WebSocket in order, before it cl
   assert.deepEqual(await settled(hub, 60_000), { echo: 'running' }, hub.log());
   const client = await openWebSocket(hub);
   const heard: string[] = [];
+  const listed = Promise.withResolvers<void>();
   const acknowledged = Promise.withResolvers<void>();
   client.socket.on('message', (data: Buffer) => {
     const { id, method, result, error }: { [name: string]: unknown } = JSON.parse(data.toString());
     const what = isObject(result) ? String(result['resultType']) : JSON.stringify(error);
+    if (id === 'tools') listed.resolve();
     heard.push(id === undefined ? String(method) : `${JSON.stringify(id)} ${what}`);
     if (method === 'notifications/subscriptions/acknowledged') acknowledged.resolve();
   });
   const closed = once(client.socket, 'close').then(([code]) =>
     heard.push(`closed ${String(code)}`),
   );
+  // The list is read a moment after the start, which would be announced as well.
+  client.send({ jsonrpc: '2.0', id: 'tools', method: 'tools/list', params: { _meta: meta } });
+  await listed.promise;
   const notifications = { toolsListChanged: true, resourceSubscriptions: ['echo://greeting'] };
   client.send({
     jsonrpc: '2.0',
