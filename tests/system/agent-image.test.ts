@@ -207,7 +207,6 @@ print(json.dumps({"status": answer.status, **json.load(answer)}))`;
         file('shell', { command: 'yes | head -c 1000000' }),
         file('shell', { command: 'trap "" TERM; sleep 60 & sleep 60' }),
         file('shell', { command: 'pgrep -c sleep || exit 3' }),
-        file('shell', { command: 'cat /proc/1/environ' }),
       ],
       { shell_seconds: 2 },
     );
@@ -217,7 +216,6 @@ print(json.dumps({"status": answer.status, **json.load(answer)}))`;
     expect(results[2]).toContain('it was stopped after 2 seconds');
     expect(results[3]).toContain('exit code');
     expect(results[3]).not.toContain('exit code 0');
-    expect(results[4]).not.toContain('\0PATH=/workspace');
   });
 
   test('python_repl keeps its variables until a call takes too long', async () => {
