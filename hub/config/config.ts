@@ -3,6 +3,7 @@ import type { AgentsConfig } from './agents-schema.ts';
 import type { ModelsConfig } from './models.ts';
 import type { CallLimitsConfig, ClientConfig } from './clients.ts';
 import type { PolicyRule } from './policy-schema.ts';
+import type { TasksConfig } from './tasks-schema.ts';
 import type { ServerConfig } from './normalize.ts';
 
 /** The active config: the content of the files, with all defaults filled in. */
@@ -31,6 +32,8 @@ export type Config = {
   readonly models?: ModelsConfig;
   /** Absent: the defaults of `readAgents`. */
   readonly agents?: AgentsConfig;
+  /** Absent: the defaults of `readTasks`. */
+  readonly tasks?: TasksConfig;
   /** The first rule that matches decides. Default: everything is allowed. */
   readonly policy?: readonly PolicyRule[];
   /** Limits of each session of a caller that is not a client by name. */

@@ -4,6 +4,7 @@ import { auditSchema } from './audit-schema.ts';
 import { clientName, clientSchema, rate } from './clients-schema.ts';
 import { annotationsSchema, policySchema, ruleSchema } from './policy-schema.ts';
 import { modelsSchema, providerSchema } from './models-schema.ts';
+import { tasksSchema } from './tasks-schema.ts';
 import { limits, perSession } from './limits-schema.ts';
 import {
   describeKeys,
@@ -67,6 +68,7 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
       limits: limits.optional(),
       models: modelsSchema.optional(),
       agents: agentsSchema.optional(),
+      tasks: tasksSchema.optional(),
       servers: z.record(name, entry).optional(),
       mcpServers: z.record(name, entry).optional(),
     }),
@@ -98,6 +100,7 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
         'Models of agents, and of servers that ask the hub for completions ("sampling": "hub").',
       agents:
         'Limits of agents. Those of their containers apply to containers started after a change.',
+      tasks: 'Tasks that models of this hub work on.',
       servers: 'Servers by name. They start at their first call unless "auto_start" is true.',
       mcpServers:
         'Servers by name, in the format of MCP clients. They start with the hub unless "auto_start" is false.',
@@ -132,6 +135,7 @@ export function knownKeys(path: readonly (string | number)[]): readonly string[]
   }
   if (path[0] === 'clients') return Object.keys(part === 'rate' ? rate.shape : clientSchema.shape);
   if (path[0] === 'agents') return Object.keys(agentsSchema.shape);
+  if (path[0] === 'tasks') return Object.keys(tasksSchema.shape);
   if (path[0] === 'models')
     return Object.keys(path.length > 2 ? providerSchema.shape : modelsSchema.shape);
   if (path[0] === 'audit') return Object.keys(auditSchema.shape);

@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import { describeKeys, serverName, text } from './server-schema.ts';
+
+export const tasksSchema = describeKeys(
+  z.strictObject({
+    server: serverName.default('ollama'),
+    run_tool: text.min(1).default('ollama_run'),
+    list_tool: text.min(1).default('ollama_list_models'),
+    timeout_seconds: z.int().min(10).max(86_400).default(600),
+    models: z.array(text.min(1)).min(1).max(200).exactOptional(),
+  }),
+  {
+    server:
+      'Name of the server that runs models. Default: "ollama", which the shipped config has as "agenthub:ollama-mcp".',
+    run_tool: 'Its tool that runs a prompt. Default: "ollama_run".',
+    list_tool: 'Its tool that lists models. Default: "ollama_list_models".',
+    timeout_seconds:
+      'Maximum duration of one call of a model in seconds, including its wait for other calls. Default: 600.',
+    models: 'Models that tasks may use. Default: all.',
+  },
+);
+
+/** `tasks` of the config. */
+export type TasksConfig = {
+  readonly server: string;
+  readonly runTool: string;
+  readonly listTool: string;
+  readonly timeoutMs: number;
+  /** Undefined: all. */
+  readonly models: readonly string[] | undefined;
+};
+
+/** Converts the written options. Absent: the defaults. */
+export function readTasks(written: z.output<typeof tasksSchema> | undefined): TasksConfig {
+  const { server, run_tool, list_tool, timeout_seconds, models } = written ?? tasksSchema.parse({});
+  return {
+    server,
+    runTool: run_tool,
+    listTool: list_tool,
+    timeoutMs: timeout_seconds * 1_000,
+    models,
+  };
+}
