@@ -26,7 +26,7 @@ const floors: readonly (readonly string[])[] = [
     'vectors',
   ],
   ['access', 'clients', 'runtimes', 'upstream'],
-  ['runtimes/docker', 'runtimes/process', 'runtimes/remote', 'servers'],
+  ['repositories', 'runtimes/docker', 'runtimes/process', 'runtimes/remote', 'servers'],
   ['installs'],
   ['enhance', 'documentation', 'routing'],
   ['agents'],

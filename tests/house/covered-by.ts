@@ -23,6 +23,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   ],
   'models/chat/ollama-chat': ['models/chat/cut-off', 'models/chat/ollama-messages'],
   'models/complete': ['models/streamed-answer'],
+  'repositories/path-guard': ['repositories/path-patterns'],
   'secrets/secrets': ['secrets/mounted'],
   'secrets/vault': ['secrets/vault-key'],
   'agents/agents': [

@@ -1,0 +1,288 @@
+import type { Service } from '#core';
+import type { Principal } from '#policy';
+
+/** The id of a commit, in hex. */
+export type CommitId = string;
+
+/** Opens git repositories and folders of the user. Git never runs in the hub: see `decisions/0034`. */
+export interface Repositories {
+  /** `start` removes what an earlier run left running, `stop` closes everything that is open. */
+  readonly service: Service;
+  /**
+   * Resolves the links in a path and returns the real one. Without the administer grant it must lie in a folder of
+   * `repositories` in the config. Rejects with HUB_PATH_REFUSED, and with HUB_REPOSITORY_UNKNOWN if it does not exist.
+   */
+  requireAllowed(path: string, principal: Principal): Promise<string>;
+  /**
+   * Opens the repository whose top folder is `path`. Several handles of one repository share one container, which is
+   * closed when the last was disposed and nothing used it for a while. Rejects with HUB_PATH_REFUSED,
+   * HUB_REPOSITORY_UNKNOWN (no repository), HUB_REPOSITORY_REFUSED (its owner, its layout or its config), or
+   * HUB_REPOSITORIES_FULL.
+   */
+  open(path: string, principal: Principal, signal: AbortSignal): Promise<Repository>;
+  /** Opens a folder that need not be a repository, such as a vault. Rejects as `open` does. */
+  openFolder(path: string, principal: Principal, signal: AbortSignal): Promise<OpenFolder>;
+  /**
+   * Runs acceptance commands in a container of their own, on a copy of the files of a worktree. Needs Docker, else it
+   * rejects with HUB_ENGINE_UNREACHABLE. A missing image rejects with HUB_IMAGE_MISSING. A command that fails is no error.
+   */
+  runAcceptance(run: AcceptanceRun, signal: AbortSignal): Promise<AcceptanceReport>;
+}
+
+/** Files of one folder. Paths are relative, with `/`. No path leads out of the folder, also not by a link. */
+export interface SafeFolder {
+  /** Undefined if there is no such file. Rejects with HUB_REPOSITORY_LIMIT for more than `maxBytes`. */
+  read(path: string, maxBytes: number, signal: AbortSignal): Promise<Buffer | undefined>;
+  /** Replaces each file atomically, and creates its parents. */
+  write(files: readonly FileContent[], signal: AbortSignal): Promise<void>;
+  /** Creates a file, or resolves with false if it exists. */
+  create(file: FileContent, signal: AbortSignal): Promise<boolean>;
+  /** Removes files, and parents that become empty. Files that do not exist are skipped. */
+  remove(paths: readonly string[], signal: AbortSignal): Promise<void>;
+  /** Regular files, by path. Links are omitted. Rejects with HUB_REPOSITORY_LIMIT for more than 100,000. */
+  list(signal: AbortSignal): Promise<readonly FolderFile[]>;
+}
+
+export interface OpenFolder extends SafeFolder, AsyncDisposable {
+  /** An absolute path without links. */
+  readonly root: string;
+}
+
+export type FileContent = { readonly path: string; readonly content: string | Uint8Array };
+
+export type FolderFile = {
+  readonly path: string;
+  readonly bytes: number;
+  /** Milliseconds since the epoch. */
+  readonly changedAt: number;
+};
+
+/** An open repository. Every operation is bounded in time and bytes, and rejects with HUB_GIT_FAILED if git fails. */
+export interface Repository extends AsyncDisposable {
+  /** Its top folder: an absolute path without links. */
+  readonly root: string;
+  /** `_handoff/` in the top folder, which git ignores (`.git/info/exclude`). */
+  readonly handoff: SafeFolder;
+  /** `agenthub/state/` in the git folder: what must be found again after a kill, such as a lease. */
+  readonly state: SafeFolder;
+  readonly worktrees: Worktrees;
+  summary(signal: AbortSignal): Promise<RepositorySummary>;
+  /** The commit of a branch, tag or id. Rejects with HUB_REPOSITORY_UNKNOWN. */
+  resolve(revision: string, signal: AbortSignal): Promise<CommitId>;
+  /** Files of a commit in the order of git. Submodules are omitted. */
+  files(commit: CommitId, signal: AbortSignal): Promise<readonly TrackedFile[]>;
+  /** Contents of files of a commit, in the order of `paths`. Stops at `maxBytes` in sum: later ones are `omitted`. */
+  readFiles(
+    commit: CommitId,
+    paths: readonly string[],
+    limits: ReadLimits,
+    signal: AbortSignal,
+  ): Promise<readonly ReadFile[]>;
+  /** Newest first, at most 1,000. */
+  log(query: LogQuery, signal: AbortSignal): Promise<readonly LogEntry[]>;
+  diff(query: DiffQuery, signal: AbortSignal): Promise<Diff>;
+  /** Merges without a half-merged state: a conflict and a refusal leave everything as it is. */
+  merge(request: MergeRequest, signal: AbortSignal): Promise<MergeOutcome>;
+  /** Deletes a branch `agenthub/...`, whether merged or not. Resolves with false if it does not exist. */
+  deleteBranch(branch: string, signal: AbortSignal): Promise<boolean>;
+}
+
+export type RepositorySummary = {
+  /** Undefined for a detached HEAD. */
+  readonly branch: string | undefined;
+  /** Undefined before the first commit. */
+  readonly head: CommitId | undefined;
+  /** True if tracked files differ from HEAD. Untracked files do not count. */
+  readonly isDirty: boolean;
+};
+
+export type TrackedFile = {
+  readonly path: string;
+  readonly mode: 'file' | 'executable' | 'link';
+  readonly bytes: number;
+  /** Id of the blob. */
+  readonly hash: string;
+};
+
+export type ReadLimits = {
+  /** Of each file. A larger one is `omitted`. Default: 1 MiB. */
+  readonly fileBytes?: number;
+  /** Of all files. Default: 16 MiB. */
+  readonly maxBytes?: number;
+};
+
+export type ReadFile =
+  | { readonly path: string; readonly kind: 'text'; readonly text: string; readonly bytes: number }
+  /** It has a NUL byte, or is not UTF-8. */
+  | { readonly path: string; readonly kind: 'binary'; readonly bytes: number }
+  /** It exceeds a limit. */
+  | { readonly path: string; readonly kind: 'omitted'; readonly bytes: number }
+  | { readonly path: string; readonly kind: 'missing' };
+
+export type LogQuery = {
+  readonly commit: CommitId;
+  readonly path?: string;
+  /** Leaves out this commit and what it contains. */
+  readonly since?: CommitId;
+  readonly count: number;
+};
+
+export type LogEntry = {
+  readonly commit: CommitId;
+  readonly author: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly subject: string;
+  readonly body: string;
+  /** Trailers of the message. The last one of a name counts. */
+  readonly trailers: Readonly<Record<string, string>>;
+};
+
+export type DiffQuery = {
+  readonly from: CommitId;
+  readonly to: CommitId;
+  readonly paths?: readonly string[];
+  /** Default: 1 MiB. The text is cut off at the end of a line. */
+  readonly maxBytes?: number;
+};
+
+export type Diff = {
+  readonly files: readonly ChangedFile[];
+  /** Unified, without renames. Empty if nothing changed. */
+  readonly text: string;
+  readonly isTruncated: boolean;
+};
+
+export type ChangedFile = {
+  readonly path: string;
+  readonly status: 'added' | 'modified' | 'deleted' | 'type_changed';
+  /** After the change; before it for a deleted file. A submodule is a repository in the repository. */
+  readonly mode: TrackedFile['mode'] | 'submodule';
+};
+
+/** Worktrees of tasks. Their branches are `agenthub/<task_id>`. */
+export interface Worktrees {
+  /** Creates branch and worktree of a task at a commit, or returns those that exist: then `base` is not used. */
+  add(taskId: string, base: CommitId, signal: AbortSignal): Promise<Worktree>;
+  /** Undefined if the task has no worktree. */
+  find(taskId: string, signal: AbortSignal): Promise<Worktree | undefined>;
+  /** All worktrees of tasks, and branches of tasks without one. What no task of the hub knows is stale. */
+  list(signal: AbortSignal): Promise<readonly TaskWorktree[]>;
+  /** Removes the worktree with what is not committed in it, and keeps the branch. False if there is none. */
+  remove(taskId: string, signal: AbortSignal): Promise<boolean>;
+  /** Removes remains of worktrees whose creation or removal was cut off. */
+  prune(signal: AbortSignal): Promise<void>;
+}
+
+export type TaskWorktree = {
+  readonly taskId: string;
+  readonly branch: string;
+  readonly head: CommitId;
+  /** Undefined for a branch without a worktree. */
+  readonly path: string | undefined;
+};
+
+/** What a task may write. Patterns as in `path-guard.ts`. */
+export type PathRules = {
+  /** Empty: every path. */
+  readonly allowed: readonly string[];
+  readonly forbidden: readonly string[];
+};
+
+export type PathFault = { readonly path: string; readonly why: string };
+
+export interface Worktree {
+  readonly taskId: string;
+  readonly branch: string;
+  readonly path: string;
+  /** The commit of its branch. */
+  head(signal: AbortSignal): Promise<CommitId>;
+  /**
+   * Writes and deletes files (`content: undefined`). Nothing is written if a path breaks the rules: rejects with
+   * HUB_PATH_FORBIDDEN, whose data has `faults`.
+   */
+  write(files: readonly WorktreeFile[], rules: PathRules, signal: AbortSignal): Promise<void>;
+  /** The files of the worktree now, read as `Repository.readFiles` does. */
+  readFiles(
+    paths: readonly string[],
+    limits: ReadLimits,
+    signal: AbortSignal,
+  ): Promise<readonly ReadFile[]>;
+  /** Changes of the worktree since a commit, whether committed or not. */
+  changes(since: CommitId, signal: AbortSignal): Promise<readonly ChangedFile[]>;
+  diff(since: CommitId, limits: Pick<DiffQuery, 'maxBytes'>, signal: AbortSignal): Promise<Diff>;
+  /** Commits everything in the worktree. Resolves with the head if nothing changed, unless `allowEmpty`. */
+  commit(request: CommitRequest, signal: AbortSignal): Promise<CommitId>;
+  /** Discards all changes, and moves the branch to the commit. */
+  reset(commit: CommitId, signal: AbortSignal): Promise<void>;
+}
+
+export type WorktreeFile = {
+  readonly path: string;
+  /** Undefined: the file is deleted. */
+  readonly content: string | Uint8Array | undefined;
+  /** Absent: as the file was; a new one is not executable. */
+  readonly isExecutable?: boolean;
+};
+
+export type CommitRequest = {
+  readonly message: string;
+  readonly trailers?: Readonly<Record<string, string>>;
+  /** Default: AgentHub <agenthub@localhost>. */
+  readonly identity?: GitIdentity;
+  readonly allowEmpty?: boolean;
+};
+
+export type GitIdentity = { readonly name: string; readonly email: string };
+
+export type MergeRequest = Pick<CommitRequest, 'message' | 'trailers' | 'identity'> & {
+  /** A branch, usually `agenthub/<task_id>`. */
+  readonly from: string;
+  /** The base branch. */
+  readonly into: string;
+  /** `fast_forward`: a merge commit only if the base has moved on. */
+  readonly strategy: 'fast_forward' | 'merge_commit';
+};
+
+export type MergeOutcome =
+  /** Also if it was merged before. `updated`: the folder whose files were brought to the new commit. */
+  | { readonly kind: 'merged'; readonly commit: CommitId; readonly updated?: string }
+  | { readonly kind: 'conflict'; readonly paths: readonly string[] }
+  /** The base branch is checked out in a folder with changes. `paths`: some of them. */
+  | { readonly kind: 'dirty'; readonly folder: string; readonly paths: readonly string[] };
+
+export type AcceptanceRun = {
+  readonly repository: Repository;
+  readonly worktree: Worktree;
+  readonly commands: readonly string[];
+  /** An image on the engine with a shell. Default: `agenthub/git`, with Node, npm and git. */
+  readonly image?: string;
+  /** For all commands in sum. */
+  readonly timeoutMs: number;
+};
+
+export type AcceptanceReport = {
+  readonly passed: boolean;
+  /** One per command, in order. After a timeout the rest has `exitCode` undefined. */
+  readonly commands: readonly CommandResult[];
+  readonly image: string;
+};
+
+export type CommandResult = {
+  readonly command: string;
+  /** Undefined if it did not end. */
+  readonly exitCode: number | undefined;
+  /** The end of stdout and stderr, at most 16 KiB, without secrets. */
+  readonly output: string;
+  readonly durationMs: number;
+  readonly timedOut: boolean;
+};
+
+/** A secret in the added lines of a diff. Never has its value. */
+export type SecretFinding = {
+  readonly path: string;
+  /** Line in the changed file, from 1. */
+  readonly line: number;
+  /** What it looks like, such as `private key`. */
+  readonly what: string;
+};
