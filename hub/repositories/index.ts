@@ -1,10 +1,8 @@
 export { checkChanges, checkPaths } from './path-guard.ts';
 export type {
   AcceptanceReport,
-  ChangedFile,
   MergeOutcome,
   MergeRequest,
-  PathFault,
   PathRules,
   ReadFile,
   Repositories,
