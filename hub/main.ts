@@ -8,6 +8,7 @@ import {
   createEnding,
   createHubLocator,
   createIo,
+  findAddress,
   openBrowser,
 } from '#cli';
 import {
@@ -32,7 +33,7 @@ import {
   serversFileOf,
   withTags,
 } from '#config';
-import { type Log, HubError, addressOf, errorCodeOf, messageOf, systemClock } from '#core';
+import { type Log, HubError, errorCodeOf, messageOf, systemClock } from '#core';
 import { type Redaction, createKnownSecrets, createRedaction, openLog } from '#telemetry';
 import { createSecretsAccess } from './app/open-secrets.ts';
 import type { ConfigFiles } from './app/wire-config.ts';
@@ -295,7 +296,7 @@ const cli = createCli({
       const { maxMessageBytes } = await import('#transports');
       const { callTokenFile, readKey } = await import('#store');
       const hub = {
-        url: options.url ?? addressOf({ ...settings, isSecure: settings.tls !== undefined }),
+        url: options.url ?? (await findAddress(settings, process.env, [settings.dataDir])),
         server: options.server,
         token: settings.token ?? (await readKey(join(settings.dataDir, callTokenFile))),
         certificate: await readOwnCertificate(process.env),

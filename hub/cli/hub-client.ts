@@ -56,14 +56,17 @@ export type HubClient = ReturnType<typeof createHubClient>;
 
 /** Creates a client of a hub. The signal aborts all its requests. Throws HUB_USAGE for an invalid address. */
 export function createHubClient(
-  { url, token, certificate, ownerAccess }: HubPlace,
+  { url, token, certificate, ownerAccess, runningAccess }: HubPlace,
   { signal: ending, clock }: Pick<Io, 'signal' | 'clock'>,
 ) {
   const base = baseOf(url);
 
   /** Returns the response with any status but 401. */
   async function send(hubRequest: HubRequest): Promise<IncomingMessage> {
-    const answer = await request(hubRequest, token);
+    const isMcp = hubRequest.path.startsWith('/mcp');
+    // Rejects for a key that cannot be used. `ownerAccess` says so if the hub asks for the key.
+    const own = isMcp ? undefined : await runningAccess?.().catch(() => undefined);
+    const answer = await request(hubRequest, own?.key ?? token, own?.dial);
     if (!isUnauthorized(answer)) return answer;
     // An unread response would keep the connection, and so the process, alive until the hub closes it.
     answer.destroy();

@@ -1,6 +1,6 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type LoadOptions, readConfig, readSettings, serversFileOf } from '#config';
+import { type LoadOptions, type Settings, readConfig, readSettings, serversFileOf } from '#config';
 import { addressOf } from '#core';
 import type { CliNeeds } from './needs.ts';
 import { usageError } from './values.ts';
@@ -41,7 +41,7 @@ export function createHubLocator({
   return {
     async findHub(given) {
       const { settings, dataDirs, compose } = await readSetup();
-      const url = given ?? addressOf({ ...settings, isSecure: settings.tls !== undefined });
+      const url = given ?? (await findAddress(settings, env, dataDirs));
       const isNamed = given !== undefined;
       const { ROUTER_HOST: host, ROUTER_TOKEN: ownToken } = env;
       if (!isNamed && ownToken && !host && URL.parse(url)?.hostname !== 'localhost')
@@ -58,6 +58,10 @@ export function createHubLocator({
           const { findOwnerAccess } = await import('./owner.ts');
           return await findOwnerAccess(url, { dataDirs, keyFile, isNamed, compose }, signal);
         },
+        async runningAccess() {
+          const { findRunningAccess } = await import('./owner.ts');
+          return keyFile === undefined ? await findRunningAccess(url, dataDirs) : undefined;
+        },
       };
     },
     async findDataFolders() {
@@ -69,4 +73,21 @@ export function createHubLocator({
       return await findStoredKey(dataDirs, compose, signal);
     },
   };
+}
+
+/**
+ * The address of this user's hub: that of the settings, or where the hub that runs with one of the data folders listens,
+ * because `agenthub serve --port` and other settings may have decided that. The environment comes first.
+ */
+export async function findAddress(
+  settings: Pick<Settings, 'host' | 'port' | 'tls'>,
+  env: NodeJS.ProcessEnv,
+  dataDirs: readonly string[],
+): Promise<string> {
+  const address = addressOf({ ...settings, isSecure: settings.tls !== undefined });
+  if (env['ROUTER_PORT'] || env['ROUTER_HOST']) return address;
+  const { findRunning } = await import('#store');
+  const found = await Promise.all(dataDirs.map(findRunning));
+  const urls = found.flatMap(running => (running ? [running.url] : []));
+  return urls.includes(address) ? address : (urls[0] ?? address);
 }

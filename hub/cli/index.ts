@@ -1,6 +1,6 @@
 export { openBrowser } from './browser.ts';
 export { createCli } from './cli.ts';
 export { createEnding } from './ending.ts';
-export { createHubLocator } from './hub-locator.ts';
+export { createHubLocator, findAddress } from './hub-locator.ts';
 export type { CliNeeds, ServeOptions } from './needs.ts';
 export { createAsk, createIo } from './terminal.ts';

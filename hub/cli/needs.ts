@@ -95,6 +95,11 @@ export type HubPlace = {
    * HubError if this user does not have the key. Undefined: no administration.
    */
   readonly ownerAccess?: (signal: AbortSignal) => Promise<OwnerAccess>;
+  /**
+   * Returns the key without asking any program, if a hub of this user is known to run at the address. Requests that
+   * administer have it from the start, because each refused one is a line in the hub's log and audit log.
+   */
+  readonly runningAccess?: () => Promise<OwnerAccess | undefined>;
 };
 
 /** What commands run until they are stopped. All throw HubError. */

@@ -43,14 +43,8 @@ export async function findOwnerAccess(
 ): Promise<OwnerAccess> {
   const url = new URL(address);
   if (keyFile !== undefined) return await fromFile(url, keyFile, isNamed);
-  for (const folder of dataDirs) {
-    const running = await findRunning(folder);
-    const dial = running && socketOf(url, running.sockets);
-    const isSecure =
-      url.protocol === 'https:' && running && url.origin === URL.parse(running.url)?.origin;
-    const key = dial || isSecure ? await keyIn(ownerKeyFile(folder)) : undefined;
-    if (key !== undefined) return { key, dial };
-  }
+  const running = await findRunningAccess(address, dataDirs);
+  if (running) return running;
   const published = compose && (await docker(compose, ['port', 'hub', portOf(url)], signal));
   const dial = socketOf(url, published?.trim().split('\n') ?? []);
   const key = compose && dial && (await readComposeKey(compose, signal));
@@ -59,6 +53,26 @@ export async function findOwnerAccess(
     'HUB_OWNER_ONLY',
     `this needs the owner's key of the hub at ${url.origin}, and no hub running there keeps its key in ${dataDirs.map(folder => JSON.stringify(folder)).join(' or ')}. Run the command as the user who started the hub, in the folder where it was started. For a hub on another machine, name it with --url, and a copy of its key with AGENTHUB_OWNER_KEY_FILE`,
   );
+}
+
+/**
+ * Finds the owner's key for the hub that runs at a URL with one of these data folders, by files alone. Undefined if none
+ * does. Rejects with HUB_OWNER_ONLY for a key that cannot be used.
+ */
+export async function findRunningAccess(
+  address: string,
+  dataDirs: readonly string[],
+): Promise<OwnerAccess | undefined> {
+  const url = new URL(address);
+  for (const folder of dataDirs) {
+    const running = await findRunning(folder);
+    const dial = running && socketOf(url, running.sockets);
+    const isSecure =
+      url.protocol === 'https:' && running && url.origin === URL.parse(running.url)?.origin;
+    const key = dial || isSecure ? await keyIn(ownerKeyFile(folder)) : undefined;
+    if (key !== undefined) return { key, dial };
+  }
+  return undefined;
 }
 
 async function fromFile(url: URL, file: string, isNamed: boolean): Promise<OwnerAccess> {

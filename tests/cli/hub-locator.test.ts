@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { HubError } from '#core';
-import { openDataDir } from '#store';
+import { announceRunning, openDataDir } from '#store';
 import { createHubLocator } from '../../hub/cli/hub-locator.ts';
 import { temporary } from '../config/editing.ts';
 
@@ -46,6 +46,48 @@ describe('the hub is', () => {
   test('found without a valid config', async () => {
     await using at = await locating({}, '', '{"servers": ');
     assert.equal((await at.findHub(undefined)).url, 'http://localhost:9090');
+  });
+});
+
+describe('the hub that runs with the data folder', () => {
+  const running = { url: 'http://localhost:9393', sockets: ['127.0.0.1:9393'] };
+
+  test.for([
+    [{}, '', running.url],
+    [{}, 'ROUTER_PORT=9292', running.url],
+    [{ ROUTER_PORT: '9191' }, '', 'http://localhost:9191'],
+    [{ ROUTER_HOST: '127.0.0.1' }, '', 'http://localhost:9090'],
+  ] as const)('is found by %j and %j at %s', async ([env, dotenv, url]) => {
+    await using at = await locating(env, dotenv);
+    await mkdir(at.dataDir, { recursive: true });
+    await using _data = await openDataDir(at.dataDir, () => 'abcdef0123456789');
+    await announceRunning(at.dataDir, running);
+    assert.equal((await at.findHub(undefined)).url, url);
+    assert.equal((await at.findHub('http://localhost:1')).url, 'http://localhost:1');
+  });
+
+  test('is found no more when it has ended, also by a kill', async () => {
+    await using at = await locating();
+    await mkdir(at.dataDir, { recursive: true });
+    const data = await openDataDir(at.dataDir, () => 'abcdef0123456789');
+    await data[Symbol.asyncDispose]();
+    await announceRunning(at.dataDir, running);
+    assert.equal((await at.findHub(undefined)).url, 'http://localhost:9090');
+  });
+
+  test('gets the key at once, and no other program does', async () => {
+    await using at = await locating();
+    await mkdir(at.dataDir, { recursive: true });
+    const data = await openDataDir(at.dataDir, () => 'abcdef0123456789');
+    await announceRunning(at.dataDir, running);
+    const keyAt = async (url?: string) => await (await at.findHub(url)).runningAccess?.();
+    const access = { key: data.ownerKey, dial: { host: '127.0.0.1', port: 9393 } };
+    assert.deepEqual(await keyAt(), access);
+    for (const url of ['http://localhost:9090', 'http://127.0.0.2:9393', 'https://hub.example'])
+      assert.equal(await keyAt(url), undefined, url);
+    await data[Symbol.asyncDispose]();
+    await announceRunning(at.dataDir, running);
+    assert.equal(await keyAt(running.url), undefined);
   });
 });
 

@@ -147,6 +147,36 @@ describe('a client by name', () => {
     assert.ok(![token, other].some(secret => hub.log().includes(secret)));
   });
 
+  test('is administered on any port, without a line about a refused request', async () => {
+    await using hub = await startHub({ config: { servers } });
+    await isReady(hub);
+    const { dataDir, configFile } = hub;
+    const env = { PATH: process.env['PATH'], DATA_DIR: dataDir, MCP_SERVERS_CONFIG: configFile };
+    const at = async (...args: readonly string[]) =>
+      (await run(process.execPath, [program, ...args], { env, cwd: dataDir })).stdout;
+    assert.match(await at('token', 'create', 'cursor'), /^[\w-]{43}\n$/);
+    assert.match(await at('token', 'list'), /^cursor /m);
+    assert.match(await at('policy'), /has no rules/);
+    assert.match(await at('secret', 'list'), /No secrets/);
+    await at('reload');
+    assert.match(await at('list'), /^echo /m);
+    assert.match(await at('audit', '--json', '-n', '100'), /"token_created"/);
+    assert.match(await at('call', 'echo_echo', 'text=hello'), /hello/);
+    const lines = await at('audit', '--json', '-n', '100');
+    assert.doesNotMatch(lines, /"kind":\s*"refusal"/);
+    assert.doesNotMatch(hub.log(), /needs the owner's key/);
+    await using bridge = await over(
+      new StdioClientTransport({
+        command: process.execPath,
+        args: [program, 'connect-stdio'],
+        env: { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir },
+        cwd: dataDir,
+        stderr: 'ignore',
+      }),
+    );
+    assert.deepEqual(await bridge.call(), answer);
+  });
+
   test('has its token after a kill of the hub, and is refused with a revoked one', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-named-'));
     const start = async () => await startHub({ config: { servers }, dataDir });
