@@ -124,7 +124,8 @@ export async function wireServers(
     return await runtimes[spec.target.kind].launch(inTime(spec, wanted), events, signal);
   }
 
-  const eras = createEras({ kept: tableIn('eras.json', maxEras), log });
+  const eras = createEras({ kept: tableIn('eras.json', maxEras), secret: dataDir.secret, log });
+  await eras.removeUnkeyed();
   const listings = createKeptListings(folderIn('listings'));
   /** A list of targets applies to running servers. */
   async function applyNetwork({ name, launch: wanted }: ServerConfig): Promise<void> {

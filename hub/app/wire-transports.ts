@@ -41,6 +41,8 @@ const idleMs = 30 * 60_000;
 const maxSessions = 10_000;
 /** Maximum number of WebSockets and SSE streams. */
 const maxStreams = 1_000;
+/** Maximum number of those of one principal. */
+const maxStreamsPerPrincipal = 500;
 /** File of the resumable sessions, in the data folder. */
 const sessionsFile = 'sessions.jsonl';
 const maxSessionsBytes = 8 * 2 ** 20;
@@ -82,7 +84,7 @@ export async function wireTransports({ listens }: { readonly listens: boolean },
     { router, clock, log, newId, saved },
   );
   const connections = createConnections(
-    { maxConnections: maxStreams },
+    { maxConnections: maxStreams, maxPerPrincipal: maxStreamsPerPrincipal },
     { router, clock, log, unread },
   );
   const all = [streamable, connections];

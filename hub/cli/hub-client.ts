@@ -64,8 +64,7 @@ export function createHubClient(
   /** Returns the response with any status but 401. */
   async function send(hubRequest: HubRequest): Promise<IncomingMessage> {
     const isMcp = hubRequest.path.startsWith('/mcp');
-    // Rejects for a key that cannot be used. `ownerAccess` says so if the hub asks for the key.
-    const own = isMcp ? undefined : await runningAccess?.().catch(() => undefined);
+    const own = isMcp ? undefined : await runningAccess?.().catch(() => undefined); // `ownerAccess` says why, if the hub asks for the key.
     const answer = await request(hubRequest, own?.key ?? token, own?.dial);
     if (!isUnauthorized(answer)) return answer;
     // An unread response would keep the connection, and so the process, alive until the hub closes it.

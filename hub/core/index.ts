@@ -42,6 +42,7 @@ export {
   secretWords,
 } from './secret-patterns.ts';
 export { setBounded } from './set-bounded.ts';
+export { createSharedMap } from './shared-map.ts';
 export { createSingleFlight } from './single-flight.ts';
 export { type BatchSink, createWriteBatch } from './write-batch.ts';
 export { type KeyedSlotMap, createKeyedSlotMap, createSlotMap } from './slot-map.ts';

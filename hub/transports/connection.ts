@@ -208,6 +208,8 @@ export type ClientConnections = ReturnType<typeof createConnections>;
 
 export type ConnectionsOptions = {
   readonly maxConnections: number;
+  /** Maximum number of connections of one principal, which must leave room for others. Default: `maxConnections`. */
+  readonly maxPerPrincipal?: number;
   readonly maxUnsentBytes?: number;
 };
 
@@ -224,7 +226,11 @@ const keepAliveMs = 15_000;
 
 /** The open connections. Each is one client, whose session ends with it. */
 export function createConnections(
-  { maxConnections, maxUnsentBytes = defaultMaxUnsentBytes }: ConnectionsOptions,
+  {
+    maxConnections,
+    maxPerPrincipal = maxConnections,
+    maxUnsentBytes = defaultMaxUnsentBytes,
+  }: ConnectionsOptions,
   { router, clock, log, unread }: ConnectionsNeeds,
 ) {
   const open = new Map<Connection, { readonly wire: Wire; readonly endpoint: Endpoint }>();
@@ -251,6 +257,12 @@ export function createConnections(
       if (draining) throw stopping();
       if (open.size >= maxConnections)
         throw retryable('HUB_SESSIONS_FULL', `${open.size} connections are open already`);
+      const own = Array.from(open.keys()).filter(one => isSamePrincipal(one.principal, principal));
+      if (own.length >= maxPerPrincipal)
+        throw retryable(
+          'HUB_SESSIONS_FULL',
+          `this client has ${own.length} open connections, which is the most. Close some`,
+        );
       const limits = { maxUnsentBytes, maxInFlight };
       const connection = createConnection(wire, limits, {
         open: send => router.open(endpoint, principal, send, { over: wire.kind }),

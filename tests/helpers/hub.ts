@@ -176,7 +176,8 @@ export function configOf(fixture: Fixture): ServerConfig {
 
 /** The eras of servers, remembered as long as the test runs. */
 export function createTestEras(log: Log): Eras {
-  return createEras({ kept: createTable({ file: undefined, maxEntries: 100 }, { log }), log });
+  const kept = createTable({ file: undefined, maxEntries: 100 }, { log });
+  return createEras({ kept, secret: Buffer.alloc(32), log });
 }
 
 /** Servers over fixtures, without the rooms above them. Disposing stops them. */

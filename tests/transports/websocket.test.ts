@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { describe, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { createManualClock } from '#helpers/clock';
-import { type TestHub, startHub, until } from '#helpers/hub';
+import { type TestHub, ownerHeaders, startHub, until } from '#helpers/hub';
 import { metaKeys, modernVersion } from '#mcp';
 import { type RawClient, talk } from '../contracts/client-transport.ts';
 import { openWebSocket, upgradeStatus } from './raw-clients.ts';
@@ -115,6 +115,26 @@ describe('a request for a WebSocket', () => {
     await until(() => hub.connections.size === 0);
     (await openWebSocket(hub)).close();
   });
+});
+
+test('a principal has its share of the connections, and others find room', async () => {
+  const token = 'a-token-of-16-chars';
+  await using hub = await startHub([], {
+    http: { token },
+    connections: { maxConnections: 3, maxPerPrincipal: 2 },
+  });
+  const openAs = async (headers: { readonly authorization: string }) => {
+    const socket = new WebSocket(`${hub.url.replace('http', 'ws')}/mcp`, ['mcp'], { headers });
+    await once(socket, 'open');
+    return socket;
+  };
+  const caller = { authorization: `Bearer ${token}` };
+  const own = [await openAs(caller), await openAs(caller)];
+  const why = '1013 this client has 2 open connections, which is the most. Close some';
+  assert.equal(await closing(await openAs(caller)), why);
+  own.push(await openAs(ownerHeaders));
+  assert.equal(await closing(await openAs(ownerHeaders)), '1013 3 connections are open already');
+  for (const socket of own) socket.close();
 });
 
 describe('a WebSocket', () => {

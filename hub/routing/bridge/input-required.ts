@@ -1,6 +1,7 @@
-import { type Clock, HubError, isObject, retryable } from '#core';
+import { type Clock, HubError, createSharedMap, isObject, retryable } from '#core';
 import { type Notification, membersOf, rawText, stringAt, valueOf } from '#jsonrpc';
 import { metaKeys } from '#mcp';
+import { principalKey } from '#policy';
 import type { Running, Server } from '#servers';
 import type { Call, ResolvedCall, ServerReply } from '../call.ts';
 import { clientIdentityOf } from '../client-identity.ts';
@@ -14,7 +15,9 @@ import { createSuspendedCall } from './suspended-call.ts';
 const inputMethods = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
 /** Maximum number of calls that wait for their clients. Further calls are refused. */
-const maxWaiting = 1_000;
+const maxWaiting = 4_000;
+/** Maximum number of those of one principal, which must leave room for others. */
+export const maxWaitingPerPrincipal = 1_000;
 
 export type SuspendedCalls = ReturnType<typeof createSuspendedCalls>;
 
@@ -28,7 +31,7 @@ export function createSuspendedCalls(needs: {
   readonly levels: Pick<LogLevels, 'atLeast'>;
   readonly newId: () => string;
 }) {
-  const waiting = new Map<string, SuspendedCall>();
+  const waiting = createSharedMap<SuspendedCall>(maxWaiting, maxWaitingPerPrincipal);
   /** Calls that servers are working on, including those that wait for a client. */
   const open = new Set<SuspendedCall>();
 
@@ -40,6 +43,7 @@ export function createSuspendedCalls(needs: {
   ): Promise<ServerReply> {
     const { call } = resolved;
     const { request, meta } = call;
+    const owner = principalKey(call.principal);
     const capabilities = valueOf(request.bytes, meta?.get(metaKeys.clientCapabilities));
     // A session's own instance serves only one client, so the client's name does not matter.
     const client =
@@ -69,9 +73,14 @@ export function createSuspendedCalls(needs: {
               'HUB_INPUTS_FULL',
               `${maxWaiting} calls wait for their clients already`,
             );
-          waiting.set(suspended.id, suspended);
+          if (waiting.countOf(owner) >= maxWaitingPerPrincipal)
+            throw retryable(
+              'HUB_INPUTS_FULL',
+              `${maxWaitingPerPrincipal} calls of this client wait for its answers already`,
+            );
+          waiting.set(suspended.id, suspended, owner);
         },
-        forget: suspended => void waiting.delete(suspended.id),
+        forget: suspended => void waiting.remove(suspended.id),
         callsWith: one => [...open].filter(other => isSameClient(one, other)),
         hasOpenRequest: one =>
           [...open, ...waiting.values()].some(
@@ -124,7 +133,7 @@ export function createSuspendedCalls(needs: {
         if (suspended.server === server) suspended.withdrawn(rawText(bytes, id));
     },
     close(): void {
-      for (const suspended of Array.from(waiting.values())) suspended.giveUp('the hub is stopping');
+      for (const suspended of waiting.values()) suspended.giveUp('the hub is stopping');
     },
   };
 }

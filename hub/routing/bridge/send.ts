@@ -11,6 +11,7 @@ import {
   valueOf,
 } from '#jsonrpc';
 import { isStateless, keepsSessions } from '#mcp';
+import { principalKey } from '#policy';
 import type { Running, Server } from '#servers';
 import { type Call, type Reply, type ResolvedCall, type ServerReply, FailedCall } from '../call.ts';
 import { type UrlElicitations, keepPages } from '../events/ownership.ts';
@@ -122,7 +123,12 @@ function remember(
     case 'task':
       return tasks.made(base ?? instance, instance, answer, session, ownName(call, edits));
     case 'public_task':
-      return tasks.route(base ?? instance, answer, ownName(call, edits));
+      return tasks.route(
+        base ?? instance,
+        answer,
+        principalKey(call.principal),
+        ownName(call, edits),
+      );
     case 'subscription':
       // A client that disconnected meanwhile would otherwise stay subscribed forever.
       if (!answer.failed && !cancellation.isCancelled)

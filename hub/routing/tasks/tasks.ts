@@ -1,4 +1,4 @@
-import { HubError, setBounded } from '#core';
+import { HubError, createSharedMap } from '#core';
 import {
   type Answer,
   type Notification,
@@ -36,6 +36,8 @@ type TaskOfSession = Task & { readonly session: SessionState };
 const maxPerSession = 1_000;
 /** Maximum number of tasks of clients without a session. The oldest beyond it are reached only at their server. */
 const maxRoutes = 10_000;
+/** Maximum number of those of one principal, which loses its own oldest beyond it. */
+const maxRoutesPerPrincipal = 1_000;
 
 /**
  * Records the owners of tasks (MCP 2025-11-25, tasks), because a shared server does not distinguish its clients. Ids
@@ -46,7 +48,7 @@ export function createTasks() {
   const ofServers = createOwnership<Task>(maxPerSession);
   const ofClients = createOwnership<undefined>(maxPerSession);
   /** Tasks by public id. A stateless server may keep its tasks across a restart. */
-  const routes = new Map<string, Task>();
+  const routes = createSharedMap<Task>(maxRoutes, maxRoutesPerPrincipal);
 
   /** The tasks that the session can reach. If a server gave two clients the same id, neither can reach it. */
   const tasksOf = (session: SessionState): readonly Task[] =>
@@ -118,8 +120,13 @@ export function createTasks() {
     },
     /** The client that has the task a server asks about; undefined also if two clients have the same id. */
     clientOf: (instance: Server, taskId: string) => ofClients.ownerOf(instance, taskId),
-    /** Records the server of a task if the answer created one for a client without a session. */
-    route(server: Server, { bytes, payload, failed }: Answer, tool?: string): Task | undefined {
+    /** Records the server of a task if the answer created one for a client without a session. `owner`: its principal. */
+    route(
+      server: Server,
+      { bytes, payload, failed }: Answer,
+      owner: string,
+      tool?: string,
+    ): Task | undefined {
       const members = failed ? undefined : membersOf(bytes, payload);
       const taskId = stringAt(bytes, members?.get('taskId'));
       if (taskId === undefined || stringAt(bytes, members?.get('resultType')) !== 'task')
@@ -129,7 +136,7 @@ export function createTasks() {
         return known !== undefined && (known.server !== server || known.taskId !== taskId);
       };
       const task = { server, taskId, publicId: freeId(server, taskId, isOfAnother), tool };
-      setBounded(routes, task.publicId, task, maxRoutes);
+      routes.set(task.publicId, task, owner);
       return task;
     },
     /** The task of a client without a session, by the client's id. The id alone gives access. */

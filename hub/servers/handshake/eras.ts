@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import type { ServerConfig } from '#config';
 import { type Log, HubError, createSingleFlight, isObject } from '#core';
 import { rpcCodes } from '#jsonrpc';
@@ -15,9 +15,15 @@ const unending = new AbortController().signal;
 /** Maximum number of programs whose era is saved. */
 export const maxEras = 1_000;
 
-/** `kept` outlives the hub. */
-export function createEras(needs: { readonly kept: Table; readonly log: Log }) {
-  const { kept, log } = needs;
+export type ErasNeeds = {
+  /** Outlives the hub. */
+  readonly kept: Table;
+  /** Keys the digests of programs: command lines are short and can be guessed, and their arguments may be secret. */
+  readonly secret: Buffer;
+  readonly log: Log;
+};
+
+export function createEras({ kept, secret, log }: ErasNeeds) {
   /** Eras from probes that no handshake has confirmed. */
   const probed = createTable({ file: undefined, maxEntries: maxEras }, { log });
   const probing = createSingleFlight<Era>();
@@ -34,6 +40,12 @@ export function createEras(needs: { readonly kept: Table; readonly log: Log }) {
   }
 
   return {
+    keyOf: (config: Pick<ServerConfig, 'launch'>, identity: string | undefined): string =>
+      eraKeyOf(config, identity, secret),
+    /** Removes the entries of versions that stored digests without a key. Those programs are probed again. */
+    async removeUnkeyed(): Promise<void> {
+      for (const [key] of await kept.entries()) if (!key.startsWith(keyed)) await kept.remove(key);
+    },
     recall,
     /** The era of a program; if unknown, `probe` determines it, one at a time per key. Rejects as the probe does. */
     async find(key: string, probe: () => Promise<Era>): Promise<Era> {
@@ -61,10 +73,14 @@ export function createEras(needs: { readonly kept: Table; readonly log: Log }) {
   };
 }
 
+/** Beginning of the digests that nobody without the secret can compute. */
+const keyed = 'hmac-';
+
 /** The key of a server's era: its program, without its environment. `identity` is that of its instance. */
-export function eraKeyOf(
+function eraKeyOf(
   { launch }: Pick<ServerConfig, 'launch'>,
   identity: string | undefined,
+  secret: Buffer,
 ): string {
   const program =
     launch.kind === 'remote'
@@ -78,7 +94,10 @@ export function eraKeyOf(
             launch.workingDirectory,
           ]
         : [identity, launch.command, launch.args];
-  return createHash('sha256').update(JSON.stringify(program)).digest('hex').slice(0, 32);
+  const digest = createHmac('sha256', secret)
+    .update(`era\n${JSON.stringify(program)}`)
+    .digest('hex');
+  return `${keyed}${digest.slice(0, 32)}`;
 }
 
 /** The era implied by a refusal of `server/discover` or `initialize`, if any. */

@@ -4,7 +4,7 @@ import type { Era } from '#mcp';
 import type { Instance, LaunchEvents } from '#runtimes';
 import { createUpstream } from '#upstream';
 import type { Own, ServerNeeds } from '../server-types.ts';
-import { eraKeyOf, eraToldBy, maySpeakOlder } from './eras.ts';
+import { eraToldBy, maySpeakOlder } from './eras.ts';
 import {
   type HandshakeOptions,
   type Opening,
@@ -40,7 +40,7 @@ export async function launchInEra(needs: LaunchNeeds) {
   const { eras } = needs.hub;
   const instance = await launchOwn(needs);
   /** Identifies the program in the table of eras. */
-  const key = eraKeyOf(config, instance.identity);
+  const key = eras.keyOf(config, instance.identity);
   /** The era that the entry names; undefined if the hub finds it out. */
   const entryEra = config.era === 'auto' ? undefined : config.era;
   /** The instance serves clients of 2025-11-25 and older only. */

@@ -5,6 +5,7 @@ import { createManualClock } from '#helpers/clock';
 import { type TestHub, startHub, until } from '#helpers/hub';
 import type { Principal } from '#policy';
 import { openAsked } from '../asking.ts';
+import { maxWaitingPerPrincipal } from '../../../hub/routing/bridge/input-required.ts';
 import { openModern as openModernAt, textOf } from '../modern.ts';
 
 const sample = { messages: [], maxTokens: 1 };
@@ -189,6 +190,24 @@ describe('a client without a session at a server that keeps one', () => {
     assert.match(String(error?.['message']), /not issued by the hub/);
     const done = await own.call('ask', asking, more);
     assert.equal(done.result['resultType'], 'complete');
+  });
+
+  test('cannot keep others from being asked, however many calls it leaves unanswered', async () => {
+    await using hub = await startHub([
+      { name: 'asker', maxConcurrentCalls: 2_000 },
+      { name: 'other', file: 'asker.mjs' },
+    ]);
+    const other: Principal = { kind: 'client', name: 'other', grants: { administer: false } };
+    const own = openModernAt(hub, hub.server('asker'));
+    const foreign = openModernAt(hub, hub.server('other'), undefined, undefined, other);
+    const left = await Promise.all(
+      Array.from({ length: maxWaitingPerPrincipal }, () => own.call('ask', asking)),
+    );
+    assert.ok(left.every(({ result }) => result['resultType'] === 'input_required'));
+    const { result } = await own.call('ask', asking);
+    assert.match(textOf(result), /1000 calls of this client wait for its answers already/);
+    const asked = await foreign.call('ask', asking);
+    assert.equal(asked.result['resultType'], 'input_required');
   });
 
   test('cannot go on with a call at another endpoint', async () => {

@@ -218,13 +218,30 @@ describe('a request about a task of a client without a session', () => {
     );
   });
 
+  test('is found however many tasks another principal makes', () => {
+    const one = scene({ first: {}, second: {} });
+    const make = (taskId: string, owner: string) =>
+      one.tasks.route(
+        one.server(1),
+        readAnswer(encodeResult('1', `{"resultType":"task","taskId":"${taskId}"}`)),
+        owner,
+      );
+    make('t', 'local:local');
+    for (let index = 0; index < 12_000; index++) make(`other-${index}`, 'client:other');
+    const reach = new Map(modernTasksOfAll).get('tasks/get')?.(
+      callAt('tasks/get', 'all'),
+      one.needs,
+    );
+    assert.equal(reach?.server, one.server(1));
+  });
+
   test('finds the server of the task among all, and is refused where none has it', () => {
     const one = scene({ first: {}, second: {} });
     const call = callAt('tasks/get', 'all');
     const reach = () => new Map(modernTasksOfAll).get('tasks/get')?.(call, one.needs);
     assert.throws(reach, { code: 'HUB_NAME_UNKNOWN', message: /no task is "t"/ });
     const made = encodeResult('1', '{"resultType":"task","taskId":"t"}');
-    one.tasks.route(one.server(1), readAnswer(made));
+    one.tasks.route(one.server(1), readAnswer(made), 'local:local');
     assert.equal(reach()?.server, one.server(1));
   });
 });

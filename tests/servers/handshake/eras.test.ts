@@ -3,6 +3,7 @@ import { describe, test } from 'vitest';
 import { type Log, HubError, silent, systemClock } from '#core';
 import { type Fixture, configOf, createRecordingLog, createTestEras } from '#helpers/hub';
 import type { Era } from '#mcp';
+import { createTable } from '#store';
 import { createProcessRuntime } from '#runtimes/process';
 import {
   type Eras,
@@ -12,7 +13,7 @@ import {
   maySpeakBoth,
   planLaunch,
 } from '#servers';
-import { eraKeyOf, eraToldBy } from '../../../hub/servers/handshake/eras.ts';
+import { createEras, eraToldBy } from '../../../hub/servers/handshake/eras.ts';
 import { createScriptedServer } from '../../routing/scripted-server.ts';
 
 /** A server that speaks one era or both, and never a session of the other. */
@@ -125,7 +126,7 @@ describe('the era of a server', () => {
       const { log, logged } = createRecordingLog();
       await using servers = scene([speaks(spoken)], { log });
       const server = servers.get(`speaks-${spoken}`);
-      const key = eraKeyOf(server.config, undefined);
+      const key = servers.eras.keyOf(server.config, undefined);
       await servers.eras.confirm(key, wrong, true);
       assert.equal(await eraOf(server), right);
       assert.equal(await servers.eras.recall(key), right);
@@ -203,11 +204,28 @@ describe('the era of a server', () => {
 describe('what is remembered', () => {
   test('is the program: neither its name nor its environment', () => {
     const config = configOf({ name: 'echo', env: { TOKEN: 'secret' } });
-    const key = eraKeyOf(config, undefined);
-    assert.equal(key, eraKeyOf(configOf({ name: 'other', file: 'echo.mjs' }), undefined));
-    assert.notEqual(key, eraKeyOf(configOf({ name: 'echo', args: ['-v'] }), undefined));
-    assert.notEqual(key, eraKeyOf(config, 'sha256:1'));
-    assert.notEqual(eraKeyOf(config, 'sha256:1'), eraKeyOf(config, 'sha256:2'));
+    const eras = createTestEras(silent);
+    const key = eras.keyOf(config, undefined);
+    assert.equal(key, eras.keyOf(configOf({ name: 'other', file: 'echo.mjs' }), undefined));
+    assert.notEqual(key, eras.keyOf(configOf({ name: 'echo', args: ['-v'] }), undefined));
+    assert.notEqual(key, eras.keyOf(config, 'sha256:1'));
+    assert.notEqual(eras.keyOf(config, 'sha256:1'), eras.keyOf(config, 'sha256:2'));
+  });
+
+  test('is stored under digests that are keyed, and those of older versions are removed', async () => {
+    const kept = createTable({ file: undefined, maxEntries: 10 }, { log: silent });
+    const config = configOf({ name: 'echo', args: ['--token', 'hunter2'] });
+    const [eras, other] = [1, 2].map(byte =>
+      createEras({ kept, secret: Buffer.alloc(32, byte), log: silent }),
+    );
+    assert.ok(eras && other);
+    const key = eras.keyOf(config, undefined);
+    assert.match(key, /^hmac-[0-9a-f]{32}$/);
+    assert.notEqual(key, other.keyOf(config, undefined));
+    const old = '0123456789abcdef0123456789abcdef';
+    for (const each of [key, old, `${old}.older`]) await kept.put(each, 'modern');
+    await eras.removeUnkeyed();
+    assert.deepEqual(await kept.entries(), [[key, 'modern']]);
   });
 
   test('is kept only after a server was greeted in that era', async () => {

@@ -4,7 +4,7 @@ import type { ServerConfig } from '#config';
 import { silent } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { createTestEras } from '#helpers/hub';
-import { eraKeyOf, olderKeyOf } from '../../../hub/servers/handshake/eras.ts';
+import { olderKeyOf } from '../../../hub/servers/handshake/eras.ts';
 import { duringStart, launchInEra } from '../../../hub/servers/handshake/launch-in-era.ts';
 import type { Own } from '../../../hub/servers/server-types.ts';
 import {
@@ -59,7 +59,7 @@ function open(config: Partial<ServerConfig>, instances: readonly Answering[], ow
     stderr,
     needs,
     cancel: () => cancelling.abort(),
-    keyOf: ({ identity }: Answering) => eraKeyOf(whole, identity),
+    keyOf: ({ identity }: Answering) => eras.keyOf(whole, identity),
     launch: () => launchInEra(needs),
   };
 }

@@ -6,7 +6,6 @@ import { createTestEras } from '#helpers/hub';
 import { createRecordingLog } from '#helpers/recording-log';
 import { type Handle, createHandles } from '#servers';
 import { createTable } from '#store';
-import { eraKeyOf } from '../../../hub/servers/handshake/eras.ts';
 import { resumableAnswer } from '../../../hub/servers/handshake/handshake.ts';
 import { startServer } from '../../../hub/servers/handshake/start.ts';
 import type { Own } from '../../../hub/servers/server-types.ts';
@@ -99,7 +98,7 @@ test('a server whose start is cancelled has time to end, and is told of no era',
 describe('the era of a server that was determined', () => {
   const launch = { kind: 'remote', transport: 'http', url: 'http://far/mcp', headers: {} } as const;
   const config = configFor({ era: 'auto', launch });
-  const key = eraKeyOf(config, undefined);
+  const key = createTestEras(silent).keyOf(config, undefined);
 
   /** Starts of a remote server whose instances are these, in order. */
   function open(instances: readonly Answering[], of?: Own) {
