@@ -5,7 +5,7 @@ import type { Clock, Code, Log } from '#core';
 import type { NamedClients } from '#access';
 import { type Principal, isSamePrincipal } from '#policy';
 import { type Guard, type Scope, guardedRequest } from './guard.ts';
-import { type Login, createThrottle } from './login.ts';
+import { createThrottle } from './login.ts';
 import type { GuardRefusal } from './origins.ts';
 import type { Peers } from './peers.ts';
 
@@ -14,7 +14,6 @@ type Options = { readonly allowedOrigins: readonly string[] };
 type Needs = {
   readonly guard: Guard;
   readonly peers: Pick<Peers, 'of'>;
-  readonly login: Pick<Login, 'throttle'>;
   readonly system: { readonly clock: Pick<Clock, 'monotonic'>; readonly log: Log };
   /** Records a refused request in the audit log, at most as often as it is logged. */
   readonly recordRefusal?: ((refusal: AuditedRefusal) => void) | undefined;
@@ -26,12 +25,13 @@ export type RouteAdmission = ReturnType<typeof createRouteAdmission>;
 
 /** Asks the guard about requests to routes, and answers refused ones and preflights. */
 export function createRouteAdmission(options: Options, needs: Needs) {
-  const { guard, peers, login, system } = needs;
+  const { guard, peers, system } = needs;
   const answers = createClientAnswers(needs.clients);
   const cors = createCors(options.allowedOrigins);
   const logRefusal = createRefusalLog({ ...system, recordRefusal: needs.recordRefusal });
-  /** Of its own: a client with an old token must not keep people from logging in. */
+  // Apart from each other and from logins: a program with an old token or key must not keep people from logging in.
   const callThrottle = createThrottle(system, 'a call with a wrong token was refused');
+  const keyThrottle = createThrottle(system, 'a request with a wrong key was refused');
   const check = ({ raw, url }: FastifyRequest, scope: Scope) =>
     guard.check(guardedRequest(raw, peers.of(raw.socket), isOfDashboard(url)), scope);
   /** Principals of the requests that are being answered. */
@@ -46,7 +46,7 @@ export function createRouteAdmission(options: Options, needs: Needs) {
     const { throttle, way } =
       scope === 'call'
         ? ({ throttle: callThrottle, way: 'call' } as const)
-        : ({ throttle: login.throttle, way: 'key' } as const);
+        : ({ throttle: keyThrottle, way: 'key' } as const);
     const waitMs = throttle.waitMs(request.ip);
     throttle.failed(request.ip, way);
     return waitMs;

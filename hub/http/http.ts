@@ -46,7 +46,6 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
   const admission = createRouteAdmission(options, {
     guard,
     peers,
-    login,
     system,
     recordRefusal,
     clients: access.clients,

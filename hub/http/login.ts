@@ -47,7 +47,6 @@ export function createLogin(options: Options, needs: Needs) {
       throttle.failed(address, 'token');
       return { kind: 'wrong' };
     },
-    throttle,
   };
 }
 

@@ -68,3 +68,45 @@ describe.each(Object.entries(readers))('wrong tokens of %s', (what, ask) => {
     assert.equal(lines.length, 11);
   });
 });
+
+describe('wrong keys of administration and failed logins', () => {
+  const token = 'a-token-16-chars';
+  const logIn = async (url: string, given: string) => {
+    const body = `token=${encodeURIComponent(given)}`;
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const answer = await fetch(`${url}/dashboard/login`, {
+      method: 'POST',
+      headers,
+      body,
+      redirect: 'manual',
+    });
+    await answer.text();
+    return answer.status;
+  };
+  const administer = async (url: string, key: string) => {
+    const answer = await send(`${url}/config/reload`, { method: 'POST', headers: bearer(key) });
+    answer.cut();
+    return answer.status;
+  };
+
+  test('are counted apart: an old key in a script does not keep a person from logging in', async () => {
+    await using hub = await startHub([], { http: { token } });
+    for (let count = 0; count < 10; count++)
+      assert.equal(await administer(hub.url, 'old-key'), 401, `${count}`);
+    assert.equal(await administer(hub.url, 'old-key'), 429);
+    assert.equal(await logIn(hub.url, token), 303);
+  });
+
+  test('are counted apart: a person who mistypes does not slow down commands', async () => {
+    await using hub = await startHub([], { http: { token } });
+    for (let count = 0; count < 10; count++) await logIn(hub.url, `wrong-${count}`);
+    assert.equal(await logIn(hub.url, token), 429);
+    assert.equal(await administer(hub.url, 'old-key'), 401);
+    const own = await send(`${hub.url}/config/reload`, {
+      method: 'POST',
+      headers: hub.ownerHeaders,
+    });
+    own.cut();
+    assert.ok(![401, 429].includes(own.status), `${own.status}`);
+  });
+});
