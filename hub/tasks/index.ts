@@ -1,1 +1,1 @@
-export {};
+export { contractSchemaText } from './contract.ts';

@@ -67,6 +67,7 @@ const keptTo: Readonly<Record<string, readonly string[]>> = {
     'jobs',
     'secrets',
     'servers',
+    'tasks',
   ],
 };
 

@@ -34,6 +34,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'agents/turn-result',
     'agents/use-agent',
   ],
+  'tasks/next': ['tasks/describe-event', 'tasks/fitting'],
   'system/agents': [
     'builtin/agents',
     'agents/host/agent-body',

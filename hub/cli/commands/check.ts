@@ -74,10 +74,19 @@ function describeLaunch(launch: ServerConfig['launch']): string {
 export const schema: Command = {
   name: 'schema',
   summary: 'Print the JSON Schema of the config file.',
-  options: { rules: { help: 'Print the schema of the rules file for prompts instead.' } },
+  options: {
+    rules: { help: 'Print the schema of the rules file for prompts instead.' },
+    task: { help: 'Print the schema of the contract of a task instead.' },
+  },
   examples: [['schema > hub.schema.json', 'Save it for an editor']],
   async run({ values, out }) {
-    out((values['rules'] === true ? rulesSchemaJson() : schemaJson()).trimEnd());
+    const text =
+      values['task'] === true
+        ? (await import('#tasks')).contractSchemaText()
+        : values['rules'] === true
+          ? rulesSchemaJson()
+          : schemaJson();
+    out(text.trimEnd());
     return 0;
   },
 };

@@ -1,0 +1,81 @@
+import { HubError } from '#core';
+import type { TaskCommand } from './task-events.ts';
+import type { TaskState } from './task-state.ts';
+
+/** A state that a command fits, besides its step. */
+type Fitting = Pick<TaskState, 'status' | 'verdict' | 'checkpoints' | 'base'>;
+
+type CommandName =
+  | 'setup'
+  | 'run'
+  | 'run-implementer'
+  | 'run-local-review'
+  | 'report-judge'
+  | 'finalize'
+  | 'rollback'
+  | 'cancel';
+
+const fits: Readonly<Record<CommandName, (task: Fitting) => boolean>> = {
+  setup: ({ status }) => status === 'proposal' || status === 'human_consultation',
+  run: ({ status }) =>
+    status === 'proposal' || status === 'pending_implementer' || status === 'pending_local_review',
+  'run-implementer': ({ status }) => status === 'pending_implementer',
+  'run-local-review': ({ status }) => status === 'pending_local_review',
+  'report-judge': ({ status }) => status === 'pending_judge_review',
+  finalize: ({ status, verdict }) =>
+    verdict === 'pass' && (status === 'pending_judge_review' || status === 'human_consultation'),
+  rollback: ({ status, base }) =>
+    base !== undefined && !['proposal', 'done', 'cancelled'].includes(status),
+  cancel: ({ status }) => status !== 'done' && status !== 'cancelled',
+};
+
+const names: readonly CommandName[] = [
+  'setup',
+  'run',
+  'run-implementer',
+  'run-local-review',
+  'report-judge',
+  'finalize',
+  'rollback',
+  'cancel',
+];
+
+/** The commands of `agenthub task` that fit a state, in the order of the pipeline. */
+export const fittingCommands = (task: Fitting): readonly string[] =>
+  names.filter(name => fits[name](task));
+
+const kinds = {
+  run: 'run',
+  implementer: 'run-implementer',
+  local_review: 'run-local-review',
+} as const;
+
+function nameOf(command: TaskCommand): CommandName {
+  if (command.type === 'begin') return kinds[command.kind];
+  return command.type === 'judge' ? 'report-judge' : command.type;
+}
+
+/** Throws HUB_TASK_BUSY while a step is under way, unless it is cancelled, and HUB_TASK_STATE for a command that does not fit. */
+export function requireFitting(task: TaskState, command: TaskCommand): void {
+  const name = nameOf(command);
+  const { status, step, contract } = task;
+  const id = contract.task_id;
+  if (step.kind !== 'idle' && (name !== 'cancel' || step.kind === 'cleaning'))
+    throw new HubError(
+      'HUB_TASK_BUSY',
+      `task ${id} is ${status} and busy (${step.kind}): wait for it, or run "agenthub task cancel ${id}"`,
+    );
+  if (fits[name](task)) return;
+  const others = fittingCommands(task).map(fitting => `"agenthub task ${fitting}"`);
+  throw new HubError(
+    'HUB_TASK_STATE',
+    `task ${id} is ${status}, which "${name}" does not fit${whyNot(name, task)}. ${
+      others.length > 0 ? `These do: ${others.join(', ')}` : 'It has ended: make a new task'
+    }`,
+  );
+}
+
+const whyNot = (name: CommandName, { status, verdict }: Fitting) =>
+  name === 'finalize' && status === 'pending_judge_review' && verdict !== 'pass'
+    ? ' before the judge says pass'
+    : '';

@@ -1,0 +1,33 @@
+import type { TaskContract } from './contract.ts';
+import type { TaskState } from './task-state.ts';
+
+/** A task that has only its contract. */
+export const newTask = ({
+  contract,
+  repository,
+  principal,
+  at,
+}: {
+  readonly contract: TaskContract;
+  readonly repository: string;
+  readonly principal: string;
+  readonly at: number;
+}): TaskState => ({
+  contract,
+  repository,
+  principal,
+  status: 'proposal',
+  step: { kind: 'idle' },
+  isUnattended: false,
+  attempt: 1,
+  reviewAttempt: 1,
+  phaseTokens: 0,
+  failures: [],
+  checkpoints: [],
+  changedFiles: [],
+  judgeFails: 0,
+  totals: { calls: 0, promptTokens: 0, completionTokens: 0, workMs: 0, cost: 0 },
+  createdAt: at,
+  updatedAt: at,
+  history: [],
+});

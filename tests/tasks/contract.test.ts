@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from 'vitest';
+import {
+  contractSchemaText,
+  parseContract,
+  parseContractText,
+  pathRulesOf,
+} from '../../hub/tasks/contract.ts';
+import { contractOf, written } from './contracts.ts';
+
+test('only the fields of the seed are required', () => {
+  assert.deepEqual(parseContract(written), {
+    task_id: 'add-sum',
+    specification: {
+      requirements: ['sum(a, b) returns a + b'],
+      target_file: 'src/sum.mjs',
+      source_files: [],
+      constraints: [],
+      forbidden_paths: [],
+    },
+    roles: { implementer: 'coder', local_reviewer: 'critic' },
+    budget: {},
+    status: 'proposal',
+    attempt: 1,
+    handoff_data: {
+      changed_files: [],
+      local_review_passed: null,
+      local_review_issues: [],
+      tokens: { prompt: 0, completion: 0 },
+      cost: 0,
+      branch: null,
+      checkpoints: [],
+    },
+  });
+});
+
+test.each([
+  ['erik_consultation', 'human_consultation'],
+  ['merged', 'done'],
+  ['proposal', 'proposal'],
+])('the old spelling %s is read as %s', (old, status) => {
+  assert.equal(contractOf({ status: old }).status, status);
+});
+
+test('without allowed_paths, only the target file may be written', () => {
+  assert.deepEqual(pathRulesOf(contractOf()), { allowed: ['src/sum.mjs'], forbidden: [] });
+  const specification = { ...written.specification, allowed_paths: [], forbidden_paths: ['ci/'] };
+  assert.deepEqual(pathRulesOf(contractOf({ specification })), {
+    allowed: [],
+    forbidden: ['ci/'],
+  });
+});
+
+const { specification, roles } = written;
+test.each<readonly [string, object, string]>([
+  ['no id', { task_id: undefined }, 'task_id: is missing: write a string'],
+  [
+    'an id that is no name of a branch',
+    { task_id: '../x' },
+    'task_id: "../x": write 1 to 63 letters, digits, "-" and "_", with a letter or digit at both ends',
+  ],
+  [
+    'an unknown field',
+    { specification: { ...specification, target: 'x' } },
+    'specification.target: is no field of a contract: remove it or correct its spelling',
+  ],
+  [
+    'a wrong type',
+    { specification: { ...specification, requirements: 'add' } },
+    'specification.requirements: write an array, not "add"',
+  ],
+  [
+    'no requirements',
+    { specification: { ...specification, requirements: [] } },
+    'specification.requirements: [] is too small: write 1 or more entries',
+  ],
+  ['a large attempt', { attempt: 100 }, 'attempt: 100 is too large: write at most 99'],
+  ['a broken attempt', { attempt: 1.5 }, 'attempt: write a whole number, not 1.5'],
+  [
+    'an unknown status',
+    { status: 'open' },
+    'status: "open" is not allowed: write "proposal", "pending_implementer", "pending_local_review", "pending_judge_review", "done", "human_consultation", "cancelled", "erik_consultation", "merged"',
+  ],
+  [
+    'one model for both roles',
+    { roles: { ...roles, local_reviewer: 'coder' } },
+    'roles.local_reviewer: "coder" is the implementer too: name another model',
+  ],
+])('%s is refused with field, value and remedy', (_, changes, problem) => {
+  assert.throws(() => contractOf(changes), {
+    code: 'HUB_CONTRACT_INVALID',
+    message: `_handoff/TASK_CONTRACT.json: ${problem}`,
+  });
+});
+
+test('the text of a contract may begin with a byte order mark', () => {
+  assert.equal(parseContractText(`\uFEFF${JSON.stringify(written)}`).task_id, 'add-sum');
+  assert.throws(() => parseContractText('{'), {
+    code: 'HUB_CONTRACT_INVALID',
+    message: /^_handoff\/TASK_CONTRACT\.json: is not JSON: /,
+  });
+});
+
+test('configs/task-contract.schema.json is what "agenthub schema --task" prints', async () => {
+  assert.equal(await readFile('configs/task-contract.schema.json', 'utf8'), contractSchemaText());
+});
