@@ -7,6 +7,8 @@ import { findEntry, nameOf, problemOf } from './rules.mjs';
 
 const dnsMs = 3_000;
 const connectMs = 10_000;
+/** Maximum age in ms of the own addresses: to read them takes as long as there are networks. */
+const placesMs = 1_000;
 const maxAddresses = 4;
 /** Names that engines give to the machine they run on. */
 const hostNames = ['host.docker.internal', 'gateway.docker.internal'];
@@ -26,20 +28,27 @@ export function createOutside(state, reports) {
   /** The open connections, each with what it was allowed as. */
   const opened = new Set();
 
+  let places;
+  let readAt = -placesMs;
+  /** Read again after every change of networks, which the hub tells, and after some time. */
+  const ownPlaces = () => {
+    const now = performance.now();
+    if (now - readAt < placesMs) return places;
+    readAt = now;
+    places = readPlaces();
+    return places;
+  };
+
   const addressesOf = async name => {
-    const own = Object.values(networkInterfaces()).flat();
-    const hasV6 = own.some(
-      ({ family, address, internal }) => family === 'IPv6' && !internal && !/^f[de]/.test(address),
-    );
     const found = await Promise.allSettled([
       resolver.resolve4(name),
-      ...(hasV6 ? [resolver.resolve6(name)] : []),
+      ...(ownPlaces().hasV6 ? [resolver.resolve6(name)] : []),
     ]);
     return found.flatMap(one => one.value ?? []);
   };
 
-  /** Opens a connection for a server. Throws Refused, after it was reported. */
-  async function open(server, host, port) {
+  /** Opens a connection for a server, paused if it has `onread`. Throws Refused, after it was reported. */
+  async function open(server, host, port, onread) {
     const name = nameOf(host);
     const target = `${host}:${port}`;
     const block = why => {
@@ -51,16 +60,17 @@ export function createOutside(state, reports) {
     if (!entry) block(`is not in "network.allow" of the server ${server.name}`);
     const addresses = await addressesOf(name);
     if (addresses.length === 0) throw new Refused(502, `${target} cannot be resolved`);
+    const { own, gateways } = ownPlaces();
     const about = {
       ...state,
       isInternal: entry.internal,
-      own: ownAddresses(),
-      host: new Set([...gateways(), ...hostAddresses, ...state.hub.addresses]),
+      own,
+      host: new Set([...gateways, ...hostAddresses, ...state.hub.addresses]),
     };
     const good = addresses.filter(address => problemOf(address, port, about) === undefined);
     const [first] = addresses;
     if (good.length === 0) block(`leads to ${first}, which ${problemOf(first, port, about)}`);
-    const socket = await dialFirst(good.slice(0, maxAddresses), port, target);
+    const socket = await dialFirst(good.slice(0, maxAddresses), { port, onread }, target);
     reports.allowed(server.name);
     const one = { peer: server.peer, name, port, socket };
     opened.add(one);
@@ -72,6 +82,7 @@ export function createOutside(state, reports) {
     open,
     /** Ends the connections that the current lists do not allow any more. */
     recheck() {
+      readAt = -placesMs;
       for (const { peer, name, port, socket } of opened) {
         const server = state.servers.get(peer);
         if (!server || !findEntry(server.allow, name, port)) socket.destroy();
@@ -84,11 +95,11 @@ export function createOutside(state, reports) {
   };
 }
 
-async function dialFirst(addresses, port, target) {
+async function dialFirst(addresses, options, target) {
   let problem;
   for (const address of addresses) {
     try {
-      return await dial(address, port);
+      return await dial(address, options);
     } catch (error) {
       problem = error;
     }
@@ -96,7 +107,7 @@ async function dialFirst(addresses, port, target) {
   throw new Refused(502, `${target} does not answer: ${problem.message}`);
 }
 
-function dial(host, port) {
+function dial(host, { port, onread }) {
   const { promise, resolve, reject } = Promise.withResolvers();
   const socket = connect({
     host,
@@ -105,7 +116,9 @@ function dial(host, port) {
     allowHalfOpen: true,
     noDelay: true,
     timeout: connectMs,
+    ...(onread && { onread }),
   });
+  if (onread) socket.pause();
   socket.on('timeout', () => socket.destroy(new Error('no answer in time')));
   socket.on('connect', () => {
     socket.removeAllListeners('timeout').setTimeout(0);
@@ -115,15 +128,20 @@ function dial(host, port) {
   return promise;
 }
 
-const ownAddresses = () =>
-  new Set(
-    Object.values(networkInterfaces())
-      .flat()
-      .map(one => one.address),
-  );
+/** The addresses of the forwarder, whether it has a public one of IPv6, and the addresses of its gateways. */
+function readPlaces() {
+  const own = Object.values(networkInterfaces()).flat();
+  return {
+    own: new Set(own.map(({ address }) => address)),
+    hasV6: own.some(
+      ({ family, address, internal }) => family === 'IPv6' && !internal && !/^f[de]/.test(address),
+    ),
+    gateways: readGateways(),
+  };
+}
 
 /** The gateways of the routes, which are addresses of the engine's machine. The kernel writes them in its byte order. */
-function gateways() {
+function readGateways() {
   const lines = readFileSync('/proc/net/route', 'utf8').split('\n').slice(1);
   const hex = lines
     .map(line => line.split('\t')[2] ?? '00000000')

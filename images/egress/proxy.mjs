@@ -2,30 +2,24 @@
 import { createServer as createHttp, request as requestHttp } from 'node:http';
 import { createServer as createTcp } from 'node:net';
 import { Refused } from './outside.mjs';
+import { createRelay, idleMs } from './relay.mjs';
 import { nameInside } from './rules.mjs';
 
-/** A connection without a byte in either direction ends after this time. */
-const idleMs = 15 * 60_000;
-const totalMs = 24 * 60 * 60_000;
 /** Time for the head of a request, or for the first bytes that tell the target. */
 const headMs = 20_000;
 /** Maximum number of connections of all servers, and of one. The first is divided evenly among the servers. */
 const maxConnections = 2048;
 const maxPerServer = 128;
 const minPerServer = 8;
-/** Maximum rate of a server, in bytes per millisecond: 50 MB per second. */
-const maxRate = 50_000;
-/** Time in ms by which a server may be ahead of its rate. */
-const aheadMs = 5;
 const maxHelloBytes = 16 * 1024;
 /** Small, because thousands of connections may each hold this much. */
 const highWaterMark = 16 * 1024;
+const noBytes = Buffer.alloc(0);
 const hops = new Set(['connection', 'keep-alive', 'expect', 'host', 'te', 'trailer', 'upgrade']);
 
 export function createProxy({ findServer, countServers, outside, reports }) {
   const connections = new Map();
-  /** Time until which each server with connections has used its rate, as of `performance.now`. */
-  const usedUntil = new Map();
+  const relay = createRelay(name => connections.has(name));
 
   /** Counts a connection of a server until it closes. False if there are too many. */
   function take(socket, server) {
@@ -43,7 +37,7 @@ export function createProxy({ findServer, countServers, outside, reports }) {
       const left = connections.get(server.name) - 1;
       if (left === 0) {
         connections.delete(server.name);
-        usedUntil.delete(server.name);
+        relay.forget(server.name);
       } else connections.set(server.name, left);
     });
     return true;
@@ -58,47 +52,14 @@ export function createProxy({ findServer, countServers, outside, reports }) {
     return undefined;
   }
 
-  /** Time in ms until a server may go on, after these bytes. */
-  function useRate({ name }, bytes) {
-    const now = performance.now();
-    const until = Math.max(now, usedUntil.get(name) ?? 0) + bytes / maxRate;
-    if (connections.has(name)) usedUntil.set(name, until);
-    return until - now;
-  }
-
-  /**
-   * Passes the bytes of one stream on to another, one chunk in each turn of the event loop, and within the rate of the
-   * server: `pipe` reads up to two megabytes from a busy connection before any other has its turn.
-   */
-  function pass(server, from, to) {
-    const resume = () => from.resume();
-    from.on('data', chunk => {
-      from.pause();
-      const waitMs = useRate(server, chunk.length);
-      const resumeInTime = () =>
-        waitMs > aheadMs ? setTimeout(resume, waitMs) : setImmediate(resume);
-      if (to.write(chunk)) resumeInTime();
-      else to.once('drain', resumeInTime);
-    });
-    from.on('end', () => to.end());
-    from.resume();
-  }
-
-  function joinStreams(server, client, target) {
-    const timer = setTimeout(() => client.destroy(), totalMs);
-    timer.unref();
-    for (const [one, other] of [
-      [client, target],
-      [target, client],
-    ]) {
-      one.setTimeout(idleMs, () => one.destroy());
-      one.on('error', () => {});
-      one.on('close', () => {
-        clearTimeout(timer);
-        other.destroySoon();
-      });
-      pass(server, one, other);
-    }
+  /** Connects a client with its target, which gets these bytes first. */
+  async function connect(server, client, { host, port, head, opened }) {
+    const receiver = relay.createReceiver();
+    const target = await outside.open(server, host, port, receiver.onread);
+    if (client.destroyed) return void target.destroy();
+    opened?.();
+    if (head.length > 0) target.write(head);
+    relay.join(server, client, { target, receiver });
   }
 
   const http = createHttp({
@@ -113,11 +74,8 @@ export function createProxy({ findServer, countServers, outside, reports }) {
     try {
       const server = serverOf(client);
       const { host, port } = authorityOf(request.url);
-      const target = await outside.open(server, host, port);
-      if (client.destroyed) return void target.destroy();
-      client.write('HTTP/1.1 200 Connection established\r\n\r\n');
-      if (head.length > 0) target.write(head);
-      joinStreams(server, client, target);
+      const opened = () => client.write('HTTP/1.1 200 Connection established\r\n\r\n');
+      await connect(server, client, { host, port, head, opened });
     } catch (error) {
       client.on('error', () => {});
       const { status, message } = told(error);
@@ -168,13 +126,13 @@ export function createProxy({ findServer, countServers, outside, reports }) {
     sent.on('response', answer => {
       response.writeHead(answer.statusCode, answer.statusMessage, passed(answer));
       answer.on('error', () => response.destroy());
-      pass(server, answer, response);
+      relay.pass(server, answer, response);
     });
     response.on('close', () => {
       target.destroy();
       resolve();
     });
-    pass(server, request, sent);
+    relay.pass(server, request, sent);
     await promise;
   }
 
@@ -190,10 +148,7 @@ export function createProxy({ findServer, countServers, outside, reports }) {
     if (!server) return;
     try {
       const { name, head } = await targetOf(server, client, port);
-      const target = await outside.open(server, name, port);
-      if (client.destroyed) return void target.destroy();
-      if (head) target.write(head);
-      joinStreams(server, client, target);
+      await connect(server, client, { host: name, port, head });
     } catch (error) {
       told(error);
       client.destroy();
@@ -202,7 +157,7 @@ export function createProxy({ findServer, countServers, outside, reports }) {
 
   async function targetOf(server, client, port) {
     const exact = server.allow.filter(one => one.internal && one.ports.includes(port));
-    if (exact.length === 1) return { name: exact[0].name };
+    if (exact.length === 1) return { name: exact[0].name, head: noBytes };
     try {
       if (exact.length > 1) return await readName(client);
     } catch (error) {

@@ -2,12 +2,13 @@
 // was wrong: how fast a machine is today is for people to judge. `-- against <commit>` compares the working tree with
 // a commit, `-- prompts` measures the caches of prompts alone, `-- telemetry` what traces cost, and `-- pairs` has a
 // real embedding model tell how good they are (pairs-table.ts). `-- results` rates the checks of improved prompts, and
-// `-- access` measures what clients, policy and audit cost.
+// `-- access` measures what clients, policy and audit cost, and `-- egress` what a download adds to the calls of others.
 import { parseArgs } from 'node:util';
 import { probeEngine } from '#helpers/engine-probe';
 import { measureAccess } from './access-cost.ts';
 import { compareWithCommit } from './against.ts';
 import { findImage } from './containers.ts';
+import { findEgressImages, measureEgress } from './egress-fair.ts';
 import { findPackage, measureFleetStart } from './fleet-start.ts';
 import { type Findings, gateLines } from './gates.ts';
 import { type Growth, measureGrowth } from './growth.ts';
@@ -60,6 +61,13 @@ if (positionals[0] === 'access') {
   const { lines, wrong } = await measureAccess(
     values.quick ? speed : { rounds: 15, durationMs: 700 },
   );
+  for (const line of lines) console.log(line);
+  process.exit(wrong === 0 ? 0 : 1);
+}
+if (positionals[0] === 'egress') {
+  const missing = (await probeEngine()) ?? (await findEgressImages());
+  if (missing) throw new Error(missing);
+  const { lines, wrong } = await measureEgress(values.quick ? 10 : 60, progress);
   for (const line of lines) console.log(line);
   process.exit(wrong === 0 ? 0 : 1);
 }

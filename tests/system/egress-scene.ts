@@ -26,6 +26,10 @@ const world = `
       const timer = setInterval(() => response.write(chunk), 20);
       return response.on('close', () => clearInterval(timer));
     }
+    if (request.url === '/counted') {
+      const chunks = Array.from({ length: 64 }, (_, at) => Buffer.from(Uint32Array.from({ length: 2 ** 17 }, (_, index) => at * 2 ** 17 + index).buffer));
+      return require('node:stream').Readable.from(chunks).pipe(response);
+    }
     if (request.url === '/flood') {
       const chunk = Buffer.alloc(65536);
       const more = () => { while (response.write(chunk)); };

@@ -23,6 +23,30 @@ const doing = answering(`async ({ kind, url, host, port, name, command, env }) =
     require('node:child_process').exec(command, { env: { ...process.env, ...env } }, (error, out, err) => resolve(error ? 'failed: ' + err + out : out.trim()));
     return await promise;
   }
+  if (kind === 'counted') {
+    const { promise, resolve } = Promise.withResolvers();
+    const proxy = new URL(process.env.HTTP_PROXY);
+    require('node:http').request({ host: proxy.hostname, port: proxy.port, method: 'CONNECT', path: host + ':' + port })
+      .on('connect', (_, socket) => resolve(socket)).end();
+    const socket = await promise;
+    socket.write('GET /counted HTTP/1.0\\r\\n\\r\\n');
+    let rest = Buffer.alloc(0);
+    let next;
+    let reads = 0;
+    for await (const chunk of socket) {
+      rest = Buffer.concat([rest, chunk]);
+      const start = next === undefined ? rest.indexOf('\\r\\n\\r\\n') : 0;
+      if (start < 0) continue;
+      if (next === undefined) rest = rest.subarray(start + 4);
+      next ??= 0;
+      const whole = rest.length - (rest.length % 4);
+      for (let at = 0; at < whole; at += 4)
+        if (rest.readUInt32LE(at) !== next++) return 'wrong after ' + next;
+      rest = rest.subarray(whole);
+      if (++reads % 50 === 0) await new Promise(done => setTimeout(done, 20));
+    }
+    return 'right: ' + next + ' numbers';
+  }
   if (kind === 'raw') {
     const { promise, resolve } = Promise.withResolvers();
     const socket = require('node:net').connect({ host, port, timeout: 1500 });
@@ -108,6 +132,11 @@ describeWithEngine('a server with a list', () => {
     ['http://nas.internal:443/x', '200 GET nas.internal:443/x'],
   ])('reaches %s', async (url, expected) => {
     assert.equal(await ask({ kind: 'fetch', url }), expected);
+  });
+
+  test('receives all bytes in order, also when it reads slower than they come', async () => {
+    const seen = await ask({ kind: 'counted', host: 'api.test', port: 80 });
+    assert.equal(seen, `right: ${2 ** 23} numbers`);
   });
 
   test('reaches an exact target under its own name, without a proxy', async () => {
