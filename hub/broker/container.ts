@@ -3,6 +3,7 @@ import { refusal, show } from './refusal.ts';
 import {
   type HubIdentity,
   containerPath,
+  isBuildName,
   matching,
   ownLabels,
   ownName,
@@ -28,9 +29,9 @@ export function rebuildContainer(body: string, owner: HubIdentity): CheckedConta
   return rebuildBody(body, containerSchema(owner), 'a container');
 }
 
-/** Whether a container of this hub may have this name. */
+/** Whether a container of this hub may have this name. Those of builds are the engine's to create. */
 export function containerName(name: string | undefined, owner: HubIdentity): boolean {
-  return ownName(owner).safeParse(name).success;
+  return ownName(owner).safeParse(name).success && name !== undefined && !isBuildName(name, owner);
 }
 
 export type CheckedContainer = z.infer<ReturnType<typeof containerSchema>>;

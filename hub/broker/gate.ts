@@ -11,12 +11,19 @@ import {
   rebuildForwarder,
   rebuildNetwork,
 } from './network.ts';
-import { checkBuilt, checkVolume, findOwned, ownVolumes, requireSubpaths } from './ownership.ts';
+import {
+  checkBuilt,
+  checkVolume,
+  findIsolated,
+  findOwned,
+  ownVolumes,
+  requireSubpaths,
+} from './ownership.ts';
 import { checkLock } from './package-lock.ts';
-import { refusal } from './refusal.ts';
+import { refusal, show } from './refusal.ts';
 import { checkRegistry } from './registries.ts';
 import { findRoute } from './routes.ts';
-import { hubLabel } from './schema.ts';
+import { hubLabel, isBuildName } from './schema.ts';
 import type { BrokerOptions } from './settings.ts';
 import { parseTarget, rebuildFilters, rebuildQuery } from './target.ts';
 
@@ -125,7 +132,7 @@ export function createGate(
         }
         const asked = rebuildContainer(await readBody(), options);
         checkAgent(wanted, asked, options);
-        const container = await resolveHostConfig(asked);
+        const container = await resolveHostConfig(wanted, asked);
         const done = await containers.reserve(wanted, bindsIn(container));
         return { ...finish(route.path, query, json(container)), done };
       }
@@ -146,7 +153,7 @@ export function createGate(
       case 'build': {
         const { base, network, query } = rebuildBuild(parsed.query);
         // The id, because names would also match the default network and the host's.
-        query.set('networkmode', await networkId(network));
+        query.set('networkmode', await buildNetworkId(network));
         const context = Buffer.from(await readBody(maxContextBytes));
         const isPackage = base === 'npm' || base === 'python';
         const lock = isPackage ? checkLock(base, readLock(context)) : undefined;
@@ -156,19 +163,29 @@ export function createGate(
     }
   };
 
-  async function networkId(name: string): Promise<string> {
-    return name === 'none' ? name : await findOwned(engine, 'network', name, hubId);
+  async function buildNetworkId(name: string): Promise<string> {
+    if (name === 'none') return name;
+    const id = await findOwned(engine, 'network', name, hubId);
+    if (isBuildName(name, options)) return id;
+    throw refusal(`a build in the network ${show(name)}, which is not one of builds`);
   }
 
   async function forwarder(body: string) {
     const { HostConfig, ...rest } = rebuildForwarder(body, options);
-    const NetworkMode = await networkId(HostConfig.NetworkMode);
+    const NetworkMode = await findOwned(engine, 'network', HostConfig.NetworkMode, hubId);
     return { ...rest, HostConfig: { ...HostConfig, NetworkMode } };
   }
 
   /** Resolves volumes, mounts and the network of a container, which needs the engine and the file system. */
-  async function resolveHostConfig(container: CheckedContainer): Promise<CheckedContainer> {
+  async function resolveHostConfig(
+    name: string,
+    container: CheckedContainer,
+  ): Promise<CheckedContainer> {
     const host = container.HostConfig;
+    if (host.NetworkMode !== 'none' && host.NetworkMode !== name)
+      throw refusal(
+        `the container ${show(name)} in the network ${show(host.NetworkMode)}: it must be that of its own name, or "none"`,
+      );
     const Mounts = [];
     for (const mount of host.Mounts ?? []) {
       if (mount.Type === 'volume') {
@@ -177,7 +194,8 @@ export function createGate(
         Mounts.push(mount);
       } else Mounts.push({ ...mount, Source: await resolveSource(mount.Source, mountRoots) });
     }
-    const NetworkMode = await networkId(host.NetworkMode);
+    const NetworkMode =
+      name === host.NetworkMode ? await findIsolated(engine, name, hubId) : 'none';
     return { ...container, HostConfig: { ...host, Mounts, NetworkMode } };
   }
 }

@@ -1,37 +1,53 @@
 import { z } from 'zod';
 import { isObject, tryParseJson } from '#core';
 import { integer, localLog, mebibyte } from './container.ts';
-import { type HubIdentity, matching, ownLabels, ownName, rebuildBody } from './schema.ts';
+import {
+  type HubIdentity,
+  isBuildName,
+  matching,
+  ownLabels,
+  ownName,
+  rebuildBody,
+} from './schema.ts';
 
+const gatewayMode = 'com.docker.network.bridge.gateway_mode_ipv4';
 const poolRule = 'must be in 10.213.0.0/16, the pool for networks of servers';
 /** The hub's driver uses the same pool. */
 const inPool = (bits: string) =>
   matching(new RegExp(`^10\\.213\\.\\d{1,3}\\.\\d{1,3}${bits}$`), poolRule);
 
 /**
- * Rebuilds the body of a network creation: a bridge of this hub, without options or isolated: from that, neither the
- * machine nor the outside can be reached. Throws HUB_BROKER_REFUSED.
+ * Rebuilds the body of a network creation. That of a server is isolated: neither the machine nor the outside can be
+ * reached from it. Only the forwarder and builds have plain bridges. Throws HUB_BROKER_REFUSED.
  */
 export function rebuildNetwork(body: string, owner: HubIdentity) {
   const plain = z.strictObject({
-    Name: ownName(owner),
+    Name: z.string().refine(name => name === forwarderName(owner) || isBuildName(name, owner), {
+      error:
+        'must be that of the forwarder or of a build: the network of a server is internal and isolated',
+    }),
     Driver: z.literal('bridge').default('bridge'),
     Labels: ownLabels(owner),
   });
   const isolated = plain.extend({
+    Name: ownName(owner),
     Internal: z.literal(true),
     EnableIPv6: z.literal(false),
     IPAM: z.strictObject({
       Config: z.tuple([z.strictObject({ Subnet: inPool('/30'), IPRange: inPool('/32') })]),
     }),
-    Options: z.strictObject({
-      'com.docker.network.bridge.gateway_mode_ipv4': z.literal('isolated'),
-    }),
+    Options: z.strictObject({ [gatewayMode]: z.literal('isolated') }),
   });
   const given = tryParseJson(body);
   const schema = isObject(given) && 'Internal' in given ? isolated : plain;
   return rebuildBody<object>(body, schema, 'a network');
 }
+
+/** True if a network, as the engine shows it, is one in which a server may be. */
+export const isIsolated = (network: Readonly<Record<string, unknown>>): boolean =>
+  network['Internal'] === true &&
+  isObject(network['Options']) &&
+  network['Options'][gatewayMode] === 'isolated';
 
 /** Name of the container through which servers reach the network. The hub's driver uses the same. */
 export const forwarderName = ({ hubName }: HubIdentity) => `${hubName}-.egress`;

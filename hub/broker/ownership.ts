@@ -1,5 +1,6 @@
 import { HubError, isObject } from '#core';
 import type { EngineSocket } from './engine-socket.ts';
+import { isIsolated } from './network.ts';
 import { refusal, show, unknownObject } from './refusal.ts';
 import { type HubIdentity, hubLabel, managedLabel, nameLabel } from './schema.ts';
 
@@ -35,6 +36,16 @@ export async function findOwned(
     if (labels[hubLabel] === hubId && typeof id === 'string') return id;
   }
   throw unknownObject(kind, name);
+}
+
+/** As `findOwned`, for the network of a server. Rejects with HUB_BROKER_REFUSED if the network is not isolated. */
+export async function findIsolated(engine: Engine, name: string, hubId: string): Promise<string> {
+  const id = await findOwned(engine, 'network', name, hubId);
+  const { body } = await engine.getJson(objectKinds.network.path(id));
+  if (isObject(body) && isIsolated(body)) return id;
+  throw refusal(
+    `a container in the network ${show(name)}, which is not isolated. Remove the network (docker network rm ${name})`,
+  );
 }
 
 /** Rejects with HUB_BROKER_UNKNOWN unless a hub built this image. Any hub will do: hubs share images. */

@@ -47,6 +47,10 @@ export const ownName = ({ hubName }: HubIdentity) =>
     .max(255)
     .startsWith(`${hubName}-`);
 
+/** True for the name of the network of a build. No server has it: their names have no dot. */
+export const isBuildName = (name: string, { hubName }: HubIdentity): boolean =>
+  name.startsWith(`${hubName}-.build-`);
+
 /** Labels of every object of this hub. They are always added. */
 const hubLabels = ({ hubId }: HubIdentity) => ({
   [hubLabel]: z.literal(hubId).default(hubId),

@@ -26,6 +26,15 @@ const objects: Readonly<Record<string, unknown>> = {
   '/containers/ours/json': { Id: 'c1', Config: { Labels: ours } },
   '/containers/theirs/json': { Id: 'c2', Config: { Labels: theirs } },
   [`/networks/${hubName}-net`]: { Id: 'n1', Labels: ours },
+  [`/networks/${hubName}-new`]: { Id: 'n4', Labels: ours },
+  '/networks/n4': {
+    Id: 'n4',
+    Internal: true,
+    Options: { 'com.docker.network.bridge.gateway_mode_ipv4': 'isolated' },
+  },
+  [`/networks/${hubName}-plain`]: { Id: 'n5', Labels: ours },
+  '/networks/n5': { Id: 'n5', Internal: true, Options: {} },
+  [`/networks/${hubName}-.build-0123456789ab`]: { Id: 'n6', Labels: ours },
   [`/networks/${hubName}-theirs`]: { Id: 'n2', Labels: theirs },
   '/networks/host': { Id: 'n3', Labels: {} },
   '/volumes/ours': { Name: 'ours', Labels: ours },
@@ -203,12 +212,12 @@ test('the sizes of volumes are answered by the broker, of its own and without th
 
 describe('a container is created', () => {
   test('from its checked body, under its name, with its network by id', async () => {
-    const body = containerBody({ NetworkMode: `${hubName}-net` });
+    const body = containerBody({ NetworkMode: `${hubName}-new` });
     const call = await create({ body });
     assert.equal(call.path, `/v1.43/containers/create?name=${hubName}-new`);
     assert.equal(call.body?.type, 'application/json');
     const { NetworkMode, Privileged } = hostOf(call);
-    assert.deepEqual({ NetworkMode, Privileged }, { NetworkMode: 'n1', Privileged: false });
+    assert.deepEqual({ NetworkMode, Privileged }, { NetworkMode: 'n4', Privileged: false });
   });
 
   test('on the folder that a link leads to, and on volumes that do not exist yet', async () => {
@@ -247,9 +256,19 @@ describe('a container is created', () => {
     await make('inner');
   });
 
-  test.each<[string, object, object]>([
-    ['in the network of another', { NetworkMode: `${hubName}-theirs` }, unknown],
-    ['in no network that exists', { NetworkMode: `${hubName}-absent` }, unknown],
+  const build = `${hubName}-.build-0123456789ab`;
+  test.each<[string, object, object, string?]>([
+    ['in the network of another hub', { NetworkMode: `${hubName}-theirs` }, unknown, 'theirs'],
+    ['in no network that exists', { NetworkMode: `${hubName}-absent` }, unknown, 'absent'],
+    [
+      'in the network of another server',
+      { NetworkMode: `${hubName}-net` },
+      refused(/of its own name/),
+    ],
+    ['in the network of builds', { NetworkMode: build }, refused(/of its own name/)],
+    ['under the name of a build', { NetworkMode: build }, refused(/"name"/), '.build-0123456789ab'],
+    ['in that of the forwarder', { NetworkMode: `${hubName}-.egress` }, refused(/of its own name/)],
+    ['in a plain network', { NetworkMode: `${hubName}-plain` }, refused(/not isolated/), 'plain'],
     [
       'on the volume of another',
       { Mounts: [{ Type: 'volume', Source: `${hubName}-theirs`, Target: '/x' }] },
@@ -260,8 +279,8 @@ describe('a container is created', () => {
       { Mounts: [{ Type: 'bind', Source: '/etc', Target: '/x', ReadOnly: true }] },
       refused(/not below a mount root/),
     ],
-  ])('but not %s', async (_, host, error) => {
-    await assert.rejects(create({ body: containerBody(host) }), error);
+  ])('but not %s', async (_, host, error, name) => {
+    await assert.rejects(create({ body: containerBody(host) }, name), error);
   });
 
   test.each(['', '?name=redis', `?name=${hubName}-x&platform=y`])(
@@ -275,11 +294,11 @@ describe('a container is created', () => {
 });
 
 test('a network is created as a bridge of this hub', async () => {
-  const call = { body: { Name: `${hubName}-net` } };
+  const call = { body: { Name: `${hubName}-.egress` } };
   const { path, body } = await admit('POST', '/networks/create', call);
   assert.equal(path, '/networks/create');
   assert.deepEqual(JSON.parse(String(body?.content)), {
-    Name: `${hubName}-net`,
+    Name: `${hubName}-.egress`,
     Driver: 'bridge',
     Labels: ours,
   });
@@ -351,9 +370,13 @@ describe('a build', () => {
     assert.deepEqual(bounds, [8 * 2 ** 20]);
   });
 
-  test('runs in a network of this hub only', async () => {
-    const { path } = await admit('POST', target(`${hubName}-net`), { body: '' });
-    assert.equal(networkIn(path), 'n1');
+  test('runs in a network for builds of this hub only', async () => {
+    const { path } = await admit('POST', target(`${hubName}-.build-0123456789ab`), { body: '' });
+    assert.equal(networkIn(path), 'n6');
+    await assert.rejects(
+      admit('POST', target(`${hubName}-net`), { body: '' }),
+      refused(/not one of builds/),
+    );
     for (const network of ['host', 'bridge', `${hubName}-theirs`])
       await assert.rejects(admit('POST', target(network), { body: '' }), unknown);
   });

@@ -10,14 +10,16 @@ import {
 import { bodyOf } from '../../hub/runtimes/docker/egress/container.ts';
 import { owner } from './bodies.ts';
 
-describe('a network', () => {
-  const network = { Name: `${owner.hubName}-memory`, Driver: 'bridge', Labels: {} };
+describe('a network of the forwarder or a build', () => {
+  const network = { Name: forwarderName(owner), Driver: 'bridge', Labels: {} };
 
   test('is a bridge that carries the label of the hub', () => {
-    assert.deepEqual(rebuildNetwork(JSON.stringify(network), owner), {
-      ...network,
-      Labels: { 'io.agenthub.hub': owner.hubId, 'io.agenthub.managed': 'true' },
-    });
+    for (const Name of [network.Name, `${owner.hubName}-.build-0123456789ab`])
+      assert.deepEqual(rebuildNetwork(JSON.stringify({ ...network, Name }), owner), {
+        ...network,
+        Name,
+        Labels: { 'io.agenthub.hub': owner.hubId, 'io.agenthub.managed': 'true' },
+      });
   });
 
   test.each<[string, object]>([
@@ -25,7 +27,8 @@ describe('a network', () => {
     ['a driver of macvlan', { Driver: 'macvlan' }],
     ['options', { Options: { parent: 'eth0' } }],
     ['addresses', { IPAM: {} }],
-    ["another hub's name", { Name: 'other-memory' }],
+    ['the name of a server', { Name: `${owner.hubName}-memory` }],
+    ["another hub's name", { Name: 'other-.egress' }],
     ["another hub's label", { Labels: { 'io.agenthub.hub': 'other' } }],
     ['a key in another case', { driver: 'host' }],
   ])('is refused with %s', (_, change) => {

@@ -227,6 +227,10 @@ describeWithEngine('the broker', () => {
         Name,
         Driver: 'bridge',
         Labels: {},
+        Internal: true,
+        EnableIPv6: false,
+        IPAM: { Config: [{ Subnet: '10.213.255.252/30', IPRange: '10.213.255.254/32' }] },
+        Options: { 'com.docker.network.bridge.gateway_mode_ipv4': 'isolated' },
       });
       assert.equal(network.status, 201, network.text);
       const id = await create('net', containerBody({ NetworkMode: Name }));
@@ -271,7 +275,7 @@ describeWithEngine('the broker', () => {
       [
         "with another's network",
         () => ({ NetworkMode: `${hubName}-${foreign}` }),
-        /no such network/,
+        /must be that of its own name/,
       ],
       [
         "with another's volume",
