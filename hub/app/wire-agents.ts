@@ -36,7 +36,7 @@ export function wireAgents(options: Options, needs: Needs): Agents {
   const { settings, version, dataDir, runsIn } = options;
   const { models } = needs;
   const config = () => options.config().agents ?? usual;
-  const { idleMs, port } = settings.agents;
+  const { idleMs, port, network } = settings.agents;
   const refusal = refusalOf(runsIn, settings);
   return createAgents(
     { dataDir, refusal, limits: () => ({ ...config(), idleMs }) },
@@ -51,6 +51,7 @@ export function wireAgents(options: Options, needs: Needs): Agents {
           {
             config,
             port,
+            network,
             workspaceOf,
             dataVolume: settings.inContainer ? settings.dataVolume : undefined,
           },

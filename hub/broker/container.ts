@@ -7,6 +7,7 @@ import {
   matching,
   ownLabels,
   ownName,
+  ownNetworkName,
   plainPath,
   rebuildBody,
   volumeLabels,
@@ -98,7 +99,7 @@ function hostSchema(owner: HubIdentity) {
       // The largest file that it writes.
       Ulimits: z.tuple([fileLimit]).optional(),
       NetworkMode: z
-        .union([z.literal('none'), ownName(owner)], {
+        .union([z.literal('none'), ownNetworkName(owner)], {
           error: 'must be "none" or the name of a network of this hub',
         })
         .default('none'),

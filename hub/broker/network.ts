@@ -6,7 +6,7 @@ import {
   isBuildName,
   matching,
   ownLabels,
-  ownName,
+  ownNetworkName,
   rebuildBody,
 } from './schema.ts';
 
@@ -30,7 +30,7 @@ export function rebuildNetwork(body: string, owner: HubIdentity) {
     Labels: ownLabels(owner),
   });
   const isolated = plain.extend({
-    Name: ownName(owner),
+    Name: ownNetworkName(owner),
     Internal: z.literal(true),
     EnableIPv6: z.literal(false),
     IPAM: z.strictObject({

@@ -17,6 +17,8 @@ export type HubIdentity = {
   readonly hubName: string;
   /** The volume with the hub's data. Agents get their folders in it, and nothing else does. Absent: no agents. */
   readonly dataVolume?: string;
+  /** Names of the networks of agents begin with it. */
+  readonly agentNetwork?: string;
 };
 
 /** Accepts texts that match the expression. */
@@ -50,6 +52,15 @@ export const ownName = ({ hubName }: HubIdentity) =>
 /** True for the name of the network of a build. No server has it: their names have no dot. */
 export const isBuildName = (name: string, { hubName }: HubIdentity): boolean =>
   name.startsWith(`${hubName}-.build-`);
+
+/** Schema of the name of a network of this hub: that of a container, or of an agent. */
+export const ownNetworkName = (owner: HubIdentity) =>
+  z.union([
+    ownName(owner),
+    matching(/^[a-zA-Z0-9_.-]*-[a-z0-9][a-z0-9-]{0,62}$/)
+      .max(255)
+      .startsWith(`${owner.agentNetwork ?? owner.hubName}-`),
+  ]);
 
 /** Labels of every object of this hub. They are always added. */
 const hubLabels = ({ hubId }: HubIdentity) => ({

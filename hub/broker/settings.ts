@@ -37,6 +37,12 @@ export function readBrokerOptions(
     ...(env['DATA_VOLUME'] && {
       dataVolume: read('DATA_VOLUME', /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,254}$/, volume),
     }),
+    agentNetwork: read(
+      'DOCKER_NETWORK',
+      /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,63}$/,
+      'the DOCKER_NETWORK of the hub: up to 64 letters, digits, "_", "." and "-"',
+      'agent-host-net',
+    ),
     hubName: read('HUB_NAME', /^[a-z0-9][a-z0-9_-]{0,31}$/, name, 'agenthub'),
     mountRoots: splitList(env['BROKER_MOUNT_ROOTS']),
     registries: readRegistries(env['BROKER_REGISTRIES']),

@@ -130,7 +130,7 @@ const variables: Readonly<Record<keyof Settings, string>> = {
   allowedHosts: 'ROUTER_ALLOWED_HOSTS',
   allowedOrigins: 'ROUTER_ALLOWED_ORIGINS',
   inContainer: 'AGENTHUB_IN_CONTAINER',
-  agents: 'IDLE_TIMEOUT_MINUTES or CONTAINER_PORT',
+  agents: 'IDLE_TIMEOUT_MINUTES, CONTAINER_PORT or DOCKER_NETWORK',
   dataDir: 'DATA_DIR',
   dataVolume: 'DATA_VOLUME',
   serversFile: 'MCP_SERVERS_CONFIG',

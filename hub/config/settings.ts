@@ -122,6 +122,13 @@ export function readSettings(env: Environment, dotenv = '', manifest: FileSettin
       idleMs: (number('IDLE_TIMEOUT_MINUTES', 1, 10_080) ?? 30) * 60_000,
       /** Port of the HTTP API inside the container of an agent. */
       port: number('CONTAINER_PORT', 1_024, 65_535) ?? 8080,
+      /** The network of an agent is called `<this>-<id>`. */
+      network:
+        text(
+          'DOCKER_NETWORK',
+          /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,63}$/,
+          'up to 64 letters, digits, "_", "." and "-", starting with a letter or digit',
+        ) ?? 'agent-host-net',
     },
     ...readBackends(variables),
     ...(otlp && { otlp }),

@@ -66,6 +66,8 @@ export type DockerTarget = {
   readonly user?: string;
   /** `allow`: targets as in config entries. */
   readonly network: 'none' | 'bridge' | { readonly allow: readonly string[] };
+  /** Name of its network. Absent: the name of the container. */
+  readonly networkName?: string;
   readonly mounts: readonly Mount[];
   /** Named volumes, which outlive the container. */
   readonly volumes: readonly Volume[];

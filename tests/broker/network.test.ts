@@ -55,6 +55,18 @@ describe('a network of a server', () => {
     assert.deepEqual(rebuildNetwork(JSON.stringify(network), owner), network);
   });
 
+  test.each<[string, boolean]>([
+    ['agent-host-net-writer', true],
+    ['agent-host-net-../writer', false],
+    ['agent-host-net-Writer_1', false],
+    ['other-net-writer', false],
+  ])('may be that of an agent: %s', (Name, isAdmitted) => {
+    const given = JSON.stringify({ ...network, Name });
+    const hub = { ...owner, agentNetwork: 'agent-host-net' };
+    if (isAdmitted) assert.deepEqual(rebuildNetwork(given, hub), { ...network, Name });
+    else assert.throws(() => rebuildNetwork(given, hub), { code: 'HUB_BROKER_REFUSED' });
+  });
+
   test.each<[string, object]>([
     ['that is not internal', { Internal: false }],
     ['with the gateway of the machine', { Options: {} }],

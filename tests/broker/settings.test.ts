@@ -8,6 +8,7 @@ test('the hub is all that must be named', () => {
     enginePath: '/var/run/docker.sock',
     hubId: 'compose-agenthub',
     hubName: 'agenthub',
+    agentNetwork: 'agent-host-net',
     mountRoots: [],
     registries: [
       'docker.io',
@@ -41,6 +42,7 @@ test.each([
     'https://ghcr.io',
     /AGENTHUB_REGISTRIES.*"https:\/\/ghcr\.io" is not a reg/,
   ],
+  ['DOCKER_NETWORK', 'a b', /DOCKER_NETWORK is "a b"/],
   ['DATA_VOLUME', '../x', /DATA_VOLUME is "\.\.\/x"/],
   ['DOCKER_SOCKET', 'unix:///x', /DOCKER_SOCKET is "unix:\/\/\/x"/],
 ])('%s is refused: %s', (name, value, message) => {

@@ -13,6 +13,7 @@ import { type ScriptedRequest, startScriptedOllama } from '../doubles/scripted-m
 import { connect, sdkVersions } from '../helpers/client.ts';
 import { describeWithEngine } from '../helpers/engine.ts';
 import { type HubProcess, startHub, until } from '../helpers/hub-process.ts';
+import { createWorld } from './egress-scene.ts';
 
 const run = promisify(execFile);
 
@@ -20,6 +21,13 @@ describeWithEngine('agents in containers', () => {
   let ollama: OllamaDouble;
   let hub: HubProcess;
   const hubName = `agents-${process.pid}`;
+  const networks = `nets-${process.pid}`;
+  const hubEnv = () => ({
+    OLLAMA_HOST: ollama.url,
+    OLLAMA_MODEL: 'scripted:1b',
+    HUB_NAME: hubName,
+    DOCKER_NETWORK: networks,
+  });
 
   beforeAll(async () => {
     ollama = await startScriptedOllama({ script: answer });
@@ -29,7 +37,7 @@ describeWithEngine('agents in containers', () => {
           memory: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-memory@2026.8.31'] },
         },
       },
-      env: { OLLAMA_HOST: ollama.url, OLLAMA_MODEL: 'scripted:1b', HUB_NAME: hubName },
+      env: hubEnv(),
     });
   });
 
@@ -134,12 +142,42 @@ describeWithEngine('agents in containers', () => {
     const id = String((await ask('GET', '/agents/surfer'))['container_id']);
     const network = async (of: string) =>
       (await run('docker', ['inspect', '-f', '{{.HostConfig.NetworkMode}}', of])).stdout.trim();
-    expect(await network(id)).toBe(`${hubName}-.agent-surfer`);
+    expect(await network(id)).toBe(`${networks}-surfer`);
     await ask('POST', '/agents/surfer/configure', { grants: { network: 'none' } });
     expect(await say('surfer', reach)).not.toContain('403');
     expect(await network(String((await ask('GET', '/agents/surfer'))['container_id']))).toBe(
       'none',
     );
+    const { stdout } = await run('docker', ['network', 'ls', '-q', '-f', `name=${networks}-`]);
+    expect(stdout).toBe('');
+  });
+
+  test('a granted bridge reaches public names and neither private nor link-local addresses', async () => {
+    await ask('POST', '/agents/rover/configure', { grants: { network: 'bridge' } });
+    await say('rover', 'hello');
+    await using world = await createWorld({ hubName });
+    await world.attach();
+    const found = await say(
+      'rover',
+      'reach http://api.test/ http://nas.internal/ http://meta.test/ http://169.254.169.254/',
+    );
+    expect(found.match(/^\d+/gm)).toEqual(['200', '403', '403', '403']);
+    await ask('DELETE', '/agents/rover');
+  }, 60_000);
+
+  test('a network of that name which is of another hub is refused, and left as it is', async () => {
+    const name = `${networks}-claimed`;
+    await run('docker', ['network', 'create', '--label', 'io.agenthub.hub=other', name]);
+    try {
+      await ask('POST', '/agents/claimed/configure', { grants: { network: 'bridge' } });
+      expect(await say('claimed', 'hello')).toBe(
+        `HUB_CONTAINER_NAME_TAKEN: the network name ${name} is taken by another hub (io.agenthub.hub=other). Give the networks of the agents of this hub a DOCKER_NETWORK of their own, or remove the other network`,
+      );
+      await ask('DELETE', '/agents/claimed');
+      await run('docker', ['network', 'inspect', name]);
+    } finally {
+      await run('docker', ['network', 'rm', name]);
+    }
   });
 
   test('an agent asks another one, and never in a circle', async () => {
@@ -279,7 +317,7 @@ describeWithEngine('agents in containers', () => {
           memory: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-memory@2026.8.31'] },
         },
       },
-      env: { OLLAMA_HOST: ollama.url, OLLAMA_MODEL: 'scripted:1b', HUB_NAME: hubName },
+      env: hubEnv(),
       dataDir,
     });
     const answer = await ask(

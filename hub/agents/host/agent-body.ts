@@ -12,6 +12,8 @@ type Needs = {
   readonly gateway: Disposable;
   /** Resolves when the container outlives a kill of the hub. */
   readonly saved: () => Promise<unknown>;
+  /** Why the last launch failed, if another attempt would not help. */
+  readonly launchError: () => HubError | undefined;
   /** False while only the container of an earlier run may be used. */
   readonly mayLaunch: { value: boolean };
 };
@@ -24,7 +26,7 @@ function idOf({ instance }: Running): string {
 
 /** The container of an agent, as a server that is started on demand. */
 export function createAgentBody(id: string, needs: Needs): AgentBody {
-  const { server, budget, gateway, watch, mayLaunch, saved } = needs;
+  const { server, budget, gateway, watch, launchError, mayLaunch, saved } = needs;
   const changed = createEmitter<undefined>();
   let containerId: string | undefined;
   let watching: Disposable | undefined;
@@ -79,7 +81,7 @@ export function createAgentBody(id: string, needs: Needs): AgentBody {
         await unlessAborted(startNow(server), signal);
       } catch (error) {
         throw error instanceof HubError && error.code === 'HUB_SERVER_FAILED'
-          ? didNotStart(error)
+          ? (launchError() ?? didNotStart(error))
           : error;
       }
       await saved();

@@ -1,4 +1,4 @@
-import { type Clock, HubError, type Log, waitAtMost } from '#core';
+import { type Clock, HubError, type Log, kindOf, waitAtMost } from '#core';
 import { type ModelBudget, type ModelSampling, createBudget } from '#models';
 import type { Router } from '#routing';
 import type { Instance, LaunchEvents, LaunchSpec } from '#runtimes';
@@ -58,6 +58,8 @@ export function createAgentHost(
   function make(id: string, budget: ModelBudget): AgentBody {
     const log = needs.log.child({ agent: id });
     const mayLaunch = { value: true };
+    /** Why the container cannot be launched, if another attempt would not help. */
+    let launchError: HubError | undefined;
     /** Resolves when a hub that is killed from now on would find the container again. */
     let saved = Promise.withResolvers<unknown>();
     saved.resolve(undefined);
@@ -94,8 +96,14 @@ export function createAgentHost(
         if (!mayLaunch.value)
           throw new HubError('HUB_SERVER_STOPPED', `the container of ${id} has ended`);
         saved = Promise.withResolvers<unknown>();
-        await prepareWorkspace(options.workspaceOf(id));
-        return await containers.launch(specOf(), events, signal);
+        launchError = undefined;
+        try {
+          await prepareWorkspace(options.workspaceOf(id));
+          return await containers.launch(specOf(), events, signal);
+        } catch (error) {
+          if (error instanceof HubError && kindOf(error) !== 'unavailable') launchError = error;
+          throw error;
+        }
       },
     });
     const session = createAgentSession(id, router);
@@ -105,6 +113,7 @@ export function createAgentHost(
       budget,
       gateway,
       mayLaunch,
+      launchError: () => launchError,
       saved: () => waitAtMost(savedMs, saved.promise, clock),
       watch: exceeded =>
         watchWorkspace(

@@ -8,6 +8,8 @@ export type LaunchOptions = {
   readonly config: () => AgentsConfig;
   /** Port of the HTTP API inside the container. */
   readonly port: number;
+  /** Names of the networks of agents begin with it. */
+  readonly network: string;
   readonly workspaceOf: (id: string) => string;
   /** The volume with the data of a hub in a container. Undefined: the engine mounts the folder of the hub. */
   readonly dataVolume: string | undefined;
@@ -77,7 +79,7 @@ export const serverConfigOf = (
 export function launchSpecOf(
   id: string,
   { grants }: Pick<AgentSettings, 'grants'>,
-  { config, port, workspaceOf, dataVolume }: LaunchOptions,
+  { config, port, network, workspaceOf, dataVolume }: LaunchOptions,
 ): LaunchSpec {
   const { memoryBytes, cpus, pids, workspaceBytes } = config();
   const user = ownUser();
@@ -89,6 +91,7 @@ export function launchSpecOf(
       args: [],
       ...(user !== undefined && { user }),
       network: grants.network,
+      networkName: `${network}-${id}`,
       mounts:
         dataVolume === undefined
           ? [{ source: workspaceOf(id), target: workspace, readOnly: false }]

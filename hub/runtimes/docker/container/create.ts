@@ -3,7 +3,7 @@ import type { LaunchSpec } from '#runtimes';
 import type { Engine } from '../engine/engine.ts';
 import { EngineError, isRefusal } from '../engine/errors.ts';
 import { type ContainerOwner, hubLabel, labelsOf, managedLabel } from './labels.ts';
-import { nameOf } from './options.ts';
+import { nameOf, networkNameOf } from './options.ts';
 
 type Needs = { readonly engine: Engine; readonly log: Log; readonly owner: ContainerOwner };
 
@@ -48,13 +48,13 @@ export async function createNetwork(
   isolated: Parameters<Engine['createNetwork']>[2],
 ): Promise<string> {
   const { engine, owner } = needs;
-  const name = nameOf(owner, spec);
+  const name = networkNameOf(owner, spec);
   await createOver(
     () => engine.createNetwork(name, labelsOf(owner, spec), isolated),
     async () => {
       const other = await findOwn('network', name, spec, needs);
       // The engine refuses to remove a network with a container.
-      await removeStale(name, spec, needs);
+      await removeStale(nameOf(owner, spec), spec, needs);
       if (other) await needs.removeNetwork(other.id);
     },
   );
@@ -78,6 +78,7 @@ async function findOwn(
   spec: LaunchSpec,
   { engine, owner }: Needs,
 ) {
+  const remedy = name === nameOf(owner, spec) ? otherName : otherNetwork;
   const refuse = (by: string, cause?: unknown) =>
     taken(`the ${kind} name ${name} is taken by ${by}. ${remedy}`, spec, cause);
   const find = kind === 'container' ? engine.findContainer : engine.findNetwork;
@@ -93,7 +94,11 @@ async function findOwn(
 }
 
 /** Advice for a name that is taken by an object of another hub or program. */
-const remedy = 'Give this hub a HUB_NAME of its own, rename the server, or remove the other object';
+const otherName =
+  'Give this hub a HUB_NAME of its own, rename the server, or remove the other object';
+/** The same for the network of an agent. */
+const otherNetwork =
+  'Give the networks of the agents of this hub a DOCKER_NETWORK of their own, or remove the other network';
 
 /** Errors in the spec for which the engine answers 404 or 500 instead of 400. */
 const mistakes = /OCI runtime|executable file|unable to find user|Cannot mkdir/i;

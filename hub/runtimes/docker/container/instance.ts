@@ -8,7 +8,7 @@ import type { VolumeBound } from '../volumes/bound.ts';
 import type { Attachment } from './attach.ts';
 import type { ContainerOwner } from './labels.ts';
 import type { Names } from './names.ts';
-import { type Image, nameOf } from './options.ts';
+import { type Image, nameOf, networkNameOf } from './options.ts';
 
 type Needs = {
   readonly engine: Pick<Engine, 'findContainer' | 'waitForContainer' | 'stopContainer' | 'usage'>;
@@ -120,7 +120,7 @@ export function createInstance(
     instances.delete(instance);
     const isAdoptable = isLost && spec.digest !== undefined;
     if (unheard === undefined && !isAdoptable) return await made[Symbol.asyncDispose]();
-    needs.names.leave(name);
+    needs.names.leave(name, networkNameOf(needs.owner, spec));
     needs.tidying.owe();
   }
 

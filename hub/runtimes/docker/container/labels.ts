@@ -11,7 +11,7 @@ export type ContainerOwner = {
 /** Marks all objects of a hub, so that its next run finds and removes leftovers. */
 export const hubLabel = 'io.agenthub.hub';
 export const serverLabel = 'io.agenthub.server';
-const instanceLabel = 'io.agenthub.instance';
+export const instanceLabel = 'io.agenthub.instance';
 /** Keyed digest of the launch spec. Only the hub that launched the container can compute it. */
 export const digestLabel = 'io.agenthub.digest';
 /** Marks all objects of all hubs. */

@@ -15,7 +15,7 @@ import { createAttachment } from './attach.ts';
 import { createContainer, toLaunchError } from './create.ts';
 import { createInstance } from './instance.ts';
 import { digestLabel, hubLabel } from './labels.ts';
-import { type Image, createOptions, nameOf, userOf } from './options.ts';
+import { type Image, createOptions, nameOf, networkNameOf, userOf } from './options.ts';
 
 /** The target of a spec for the Docker runtime. */
 export function targetOf(spec: LaunchSpec): DockerTarget {
@@ -35,18 +35,21 @@ export async function launch(
   const target = targetOf(spec);
   const name = nameOf(owner, spec);
   throwIfCancelled(spec, signal);
-  if (names.has(name))
-    throw new HubError('HUB_CONTAINER_NAME_TAKEN', `${name} runs already. Stop it first`);
+  const networkName = networkNameOf(owner, spec);
+  const held = target.network === 'none' ? [name] : [...new Set([name, networkName])];
+  const running = held.find(names.has);
+  if (running !== undefined)
+    throw new HubError('HUB_CONTAINER_NAME_TAKEN', `${running} runs already. Stop it first`);
 
   if (target.volumeFolders) await requireFolders(spec, parts);
-  await using made = names.hold(name);
+  await using made = names.hold(...held);
   const { network } = target;
   let way: Way | undefined;
   if (network !== 'none') {
     const member = await parts.egress.createNetwork(spec, network);
-    made.add(`network ${name}`, () => parts.egress.leave(name));
+    made.add(`network ${networkName}`, () => parts.egress.leave(networkName));
     throwIfCancelled(spec, signal);
-    way = await parts.egress.join(name, member);
+    way = await parts.egress.join(networkName, member);
     throwIfCancelled(spec, signal);
   }
   // Without the signal: an aborted call may still create a container, whose id would be unknown.
@@ -131,10 +134,12 @@ export async function adopt(
   const [id = '', startedAt = ''] = handle.split(' ');
   const found = await engine.findContainer(id);
   late.throwIfAborted();
-  if (found?.labels[hubLabel] !== owner.hubId || names.has(name)) return undefined;
-  await using made = names.hold(name);
-  const image = await images.find(target.image);
+  const networkName = networkNameOf(owner, spec);
   const { network } = target;
+  const held = network === 'none' ? [name] : [...new Set([name, networkName])];
+  if (found?.labels[hubLabel] !== owner.hubId || held.some(names.has)) return undefined;
+  await using made = names.hold(...held);
+  const image = await images.find(target.image);
   const member = network === 'none' ? undefined : await parts.egress.findNetwork(spec, network);
   const isSame =
     // A network of an earlier version of the hub may lead to the outside.
@@ -146,12 +151,12 @@ export async function adopt(
     found.labels[digestLabel] === spec.digest &&
     found.imageId === image?.id;
   late.throwIfAborted();
-  if (isSame && member && !signal.aborted) await parts.egress.join(name, member);
+  if (isSame && member && !signal.aborted) await parts.egress.join(networkName, member);
   late.throwIfAborted();
   const socket = isSame && !signal.aborted ? await engine.attach(id) : undefined;
   if (late.aborted) socket?.destroy();
   late.throwIfAborted();
-  if (network !== 'none') made.add(`network ${name}`, () => parts.egress.leave(name));
+  if (network !== 'none') made.add(`network ${networkName}`, () => parts.egress.leave(networkName));
   made.add(`container ${name}`, () => engine.removeContainer(id));
   throwIfCancelled(spec, signal);
   if (!image || !socket) return undefined;

@@ -8,18 +8,18 @@ type Needs = {
 
 export type Names = ReturnType<typeof createNames>;
 
-/** Names of containers that are starting or running, which must not be removed as leftovers. */
+/** Names of containers that are starting or running, and of their networks, which must not be removed as leftovers. */
 export function createNames({ log, owe }: Needs) {
   const names = new Set<string>();
   return {
     has: (name: string) => names.has(name),
-    /** Uses a name until it is disposed, which removes the objects created for it in reverse order. */
-    hold(name: string) {
+    /** Uses names until it is disposed, which removes the objects created for them in reverse order. */
+    hold(...held: readonly string[]) {
       const made = new AsyncDisposableStack();
       let isLeft = false;
-      names.add(name);
+      for (const name of held) names.add(name);
       made.defer(() => {
-        names.delete(name);
+        for (const name of held) names.delete(name);
         if (isLeft) owe();
       });
       return {
@@ -38,7 +38,9 @@ export function createNames({ log, owe }: Needs) {
         [Symbol.asyncDispose]: () => made.disposeAsync(),
       };
     },
-    /** Frees a name without removing its objects. */
-    leave: (name: string) => void names.delete(name),
+    /** Frees names without removing their objects. */
+    leave(...held: readonly string[]): void {
+      for (const name of held) names.delete(name);
+    },
   };
 }

@@ -23,10 +23,14 @@ export type Image = {
 const home = '/home/mcp';
 const unprivileged = '65532:65532';
 
-/** Name of a container and its network. No collisions with instances: names of servers contain no dot. */
+/** Name of a container. No collisions with instances: names of servers contain no dot. */
 export function nameOf(owner: ContainerOwner, { server, instance }: Launched): string {
   return `${owner.hubName}-${server}${instance === undefined ? '' : `.${instance}`}`;
 }
+
+/** Name of the network of a container. */
+export const networkNameOf = (owner: ContainerOwner, spec: LaunchSpec): string =>
+  (spec.target.kind === 'docker' ? spec.target.networkName : undefined) ?? nameOf(owner, spec);
 
 /** Name of a volume of this hub on the engine. */
 export const volumeName = (
@@ -97,7 +101,7 @@ function hostConfig(
     ...(limits.fileBytes !== undefined && {
       Ulimits: [{ Name: 'fsize', Soft: limits.fileBytes, Hard: limits.fileBytes }],
     }),
-    NetworkMode: target.network === 'none' ? 'none' : nameOf(owner, spec),
+    NetworkMode: target.network === 'none' ? 'none' : networkNameOf(owner, spec),
     Tmpfs,
     LogConfig:
       target.logs === 'none'

@@ -4,7 +4,7 @@ import { type Clock, HubError, type Log, messageOf, sleep } from '#core';
 import type { EgressReport, LaunchSpec } from '#runtimes';
 import { createNetwork } from '../container/create.ts';
 import { type ContainerOwner, hubLabel } from '../container/labels.ts';
-import { nameOf } from '../container/options.ts';
+import { networkNameOf } from '../container/options.ts';
 import type { Engine } from '../engine/engine.ts';
 import { EngineError } from '../engine/errors.ts';
 import type { BuildLimits } from '../engine/images.ts';
@@ -108,7 +108,9 @@ export function createEgress(options: Options, needs: Needs) {
     },
     /** The member in a network of an earlier run. Undefined if the network leads anywhere else. */
     async findNetwork(spec: LaunchSpec, network: Network): Promise<Member | undefined> {
-      const subnet = findSubnet((await engine.findNetwork(nameOf(owner, spec)))?.isolatedSubnet);
+      const subnet = findSubnet(
+        (await engine.findNetwork(networkNameOf(owner, spec)))?.isolatedSubnet,
+      );
       return subnet && { server: spec.server, subnet, network };
     },
     join,

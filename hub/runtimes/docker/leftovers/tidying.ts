@@ -1,4 +1,5 @@
 import { type Clock, type Log, messageOf, sleep } from '#core';
+import { instanceLabel, serverLabel } from '../container/labels.ts';
 import type { Egress } from '../egress/egress.ts';
 import type { Engine } from '../engine/engine.ts';
 
@@ -64,10 +65,11 @@ export function createTidying(label: string, needs: Needs) {
     const kept = [...servers, ...forwarder];
     const containers = found.filter(one => !kept.includes(one));
     const areContainersGone = await removeAll('container', containers, engine.removeContainer);
-    /** A network has the same name as its container. */
-    const names = new Set(kept.map(({ name }) => name));
+    // The network of the forwarder has its name, that of a server its labels.
+    const names = new Set(forwarder.map(({ name }) => name));
+    const owners = new Set(servers.map(({ labels }) => ownerOf(labels)));
     const networks = (await engine.listNetworks(label)).filter(
-      ({ name }) => !names.has(name) && !isHeld(name),
+      ({ name, labels }) => !names.has(name) && !owners.has(ownerOf(labels)) && !isHeld(name),
     );
     const areNetworksGone = await removeAll('network', networks, egress.removeNetwork);
     const areHeld = kept.map(({ name }) => isHeld(name) || egress.isNeeded());
@@ -104,6 +106,10 @@ export function createTidying(label: string, needs: Needs) {
     stop: () => stopping.abort(),
   };
 }
+
+/** The server, or instance of one, that an object was created for. */
+const ownerOf = (labels: Readonly<Record<string, string>>): string =>
+  `${labels[serverLabel]}.${labels[instanceLabel] ?? ''}`;
 
 /** Maximum time in ms until the engine has removed the container of an aborted build. */
 const endMs = 10_000;

@@ -56,3 +56,15 @@ test('a name that is left is free, and its objects stay', () => {
   assert.ok(!names.has('a'));
   assert.deepEqual(done, []);
 });
+
+test('several names are held and left together', async () => {
+  const { names } = open();
+  {
+    await using _held = names.hold('a', 'a-net');
+    assert.ok(names.has('a') && names.has('a-net'));
+  }
+  assert.ok(!names.has('a') && !names.has('a-net'));
+  names.hold('a', 'a-net');
+  names.leave('a', 'a-net');
+  assert.ok(!names.has('a') && !names.has('a-net'));
+});
