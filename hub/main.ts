@@ -205,7 +205,7 @@ const cli = createCli({
       const { writeWhole } = await import('#store');
       return createConfigEditor({ readOptions, writeWhole });
     },
-    async openTokens() {
+    async openTokens(warn) {
       const { openStoredClients } = await import('./app/wire-clients.ts');
       const { serversFile } = await settingsWith({});
       const shipped = await findShipped({}, serversFile);
@@ -213,9 +213,25 @@ const cli = createCli({
       const reading = await readConfig(serversFile, { ...(await readOptions()), ...shipped });
       if (reading.error) throw reading.error;
       const settings = await settingsWith({}, reading.config);
-      return await openStoredClients(reading.config, { settings, clock: systemClock });
+      return await openStoredClients(reading.config, {
+        settings,
+        clock: systemClock,
+        audit: { hubVersion: version, warn },
+      });
     },
     openSecrets: secrets.open,
+    async recordChange(change, warn) {
+      const { recordStored } = await import('./app/wire-clients.ts');
+      const { serversFile } = await settingsWith({});
+      // Without a valid config the defaults of the audit log apply.
+      const { config } = await readConfig(serversFile, await readOptions());
+      await recordStored(change, {
+        config: config ?? {},
+        settings: await settingsWith({}),
+        clock: systemClock,
+        audit: { hubVersion: version, warn },
+      });
+    },
   },
   ...locator,
   async openBrowser(url) {
@@ -324,17 +340,21 @@ const ending = createEnding(process, systemClock);
 // A closed terminal or pipe must not end the process.
 const io = createIo(process, ending.signal, systemClock);
 // After a bug, stop in order: otherwise the servers would keep running.
-process.on('uncaughtException', error => {
+function endAfter(error: unknown): 1 {
+  const stack = error instanceof Error ? error.stack : String(error);
   process.exitCode = 1;
-  opened?.log.error({ error: error.stack }, 'the hub ends because of an error of its own');
-  if (!opened) process.stderr.write(`${error.stack}\n`);
+  opened?.log.error({ error: stack }, 'the hub ends because of an error of its own');
+  if (!opened) process.stderr.write(`${stack}\n`);
   ending.abort();
-});
+  return 1;
+}
+process.on('uncaughtException', endAfter);
 
 // A command may wait only for a timer, such as the reconnect to Redis at the start, and timers of the hub's clock do not
 // keep the process alive.
 const running = setInterval(() => {}, 60_000);
-const code = await cli.run(process.argv.slice(2), io);
+// A rejected `await` would leave the process waiting for the timer.
+const code = await cli.run(process.argv.slice(2), io).catch(endAfter);
 clearInterval(running);
 await opened?.close();
 // Exits explicitly: a log pipe without a reader would keep the process alive.

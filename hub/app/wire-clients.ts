@@ -6,6 +6,7 @@ import { type Clock, type Event, HubError, type Log, silent } from '#core';
 import type { Principal } from '#policy';
 import type { Observer } from '#routing';
 import { type DataDir, openDataDir } from '#store';
+import { createStoredAudit } from './stored-audit.ts';
 
 type Needs = {
   readonly settings: Pick<Settings, 'administration'>;
@@ -28,23 +29,58 @@ export async function wireClients({ settings, dataDir, source, clock, log }: Nee
   return clients;
 }
 
+const newHubId = () => randomUUID().replaceAll('-', '').slice(0, 16);
+
 /** How long a command waits for another one that has the data folder, in milliseconds. */
 const lockWaitMs = 5_000;
+
+type StoredClientsNeeds = {
+  readonly settings: Settings;
+  readonly clock: Clock;
+  /** Of what is audited: the version of the hub, and what is told if a line cannot be written. */
+  readonly audit: Pick<Parameters<typeof createStoredAudit>[1], 'hubVersion' | 'warn'>;
+};
 
 /** Opens the clients of a hub that does not run. Its data folder is locked until they are disposed. */
 export async function openStoredClients(
   config: Config,
-  { settings, clock }: { readonly settings: Settings; readonly clock: Clock },
+  { settings, clock, audit }: StoredClientsNeeds,
 ) {
   await using opened = new AsyncDisposableStack();
-  const newId = () => randomUUID().replaceAll('-', '').slice(0, 16);
-  const dataDir = opened.use(await openDataDir(settings.dataDir, newId, lockWaitMs));
+  const dataDir = opened.use(await openDataDir(settings.dataDir, newHubId, lockWaitMs));
   const clients = await openNamedClients(
     { file: join(dataDir.path, clientTokensFile), administration: settings.administration },
     { config: () => config, clock, log: silent },
   );
   const held = opened.move();
-  return Object.assign(clients, { [Symbol.asyncDispose]: () => held.disposeAsync() });
+  const stored = createStoredAudit(dataDir.path, { config, clock, ...audit });
+  return {
+    ...clients,
+    async create(name: string, given?: string) {
+      const created = await clients.create(name, given);
+      await stored.record({ action: 'token_created', target: created.name });
+      return created;
+    },
+    async revoke(name: string, given?: string) {
+      await clients.revoke(name, given);
+      await stored.record({ action: 'token_revoked', target: name });
+    },
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
+  };
+}
+
+/** Adds a change to the audit log of a hub that does not run. Rejects with HUB_DATA_LOCKED if one does. */
+export async function recordStored(
+  change: Parameters<ReturnType<typeof createStoredAudit>['record']>[0],
+  {
+    config,
+    settings,
+    clock,
+    audit,
+  }: StoredClientsNeeds & { readonly config: Pick<Config, 'audit'> },
+): Promise<void> {
+  await using dataDir = await openDataDir(settings.dataDir, newHubId, lockWaitMs);
+  await createStoredAudit(dataDir.path, { config, clock, ...audit }).record(change);
 }
 
 /** Outcomes of calls that the hub refused because of who called. */

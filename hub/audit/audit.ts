@@ -165,6 +165,17 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
 
   const isOn = () => options().enabled;
 
+  async function close(): Promise<void> {
+    isRunning = false;
+    writeDue?.[Symbol.dispose]();
+    syncDue?.[Symbol.dispose]();
+    await flush();
+    const unwritten = (pages?.lines ?? 0) + unchained.length + lost;
+    if (unwritten > 0)
+      log.error({ folder, lines: unwritten }, 'the last lines of the audit log are lost');
+    await files.close().catch(failed);
+  }
+
   return {
     name: 'audit',
     /** Tries again first, if the last write failed. */
@@ -208,14 +219,9 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
     /** Writes what waits, if possible. */
     async stop(): Promise<void> {
       if (isOn()) add(bodies.log('hub_stopped', clock.now(), {}));
-      isRunning = false;
-      writeDue?.[Symbol.dispose]();
-      syncDue?.[Symbol.dispose]();
-      await flush();
-      const unwritten = (pages?.lines ?? 0) + unchained.length + lost;
-      if (unwritten > 0)
-        log.error({ folder, lines: unwritten }, 'the last lines of the audit log are lost');
-      await files.close().catch(failed);
+      await close();
     },
+    /** As `stop`, without a line about the hub: for a log that was not started. */
+    close,
   };
 }

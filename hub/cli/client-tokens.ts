@@ -27,7 +27,7 @@ export async function openClientTokens(place: HubPlace, run: Run): Promise<Clien
     return running;
   } catch (error) {
     if (!isAbsent(error) || textOf(run.values, 'url') !== undefined) throw error;
-    return ofFolder(await run.needs.files.openTokens());
+    return ofFolder(await run.needs.files.openTokens(text => run.remark('warning', text)));
   }
 }
 

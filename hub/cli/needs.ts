@@ -128,12 +128,17 @@ type HubFiles = {
   readonly findConfigFile: () => Promise<string>;
   /** Creates an editor for config files, used if no hub runs that could make the change. */
   readonly editConfig: () => Promise<ConfigEditor>;
-  /** Opens the tokens of clients in the data folder, used if no hub runs that could change them. */
-  readonly openTokens: () => Promise<StoredClients>;
+  /** Opens the tokens of clients in the data folder, used if no hub runs that could change them. Changes are audited. */
+  readonly openTokens: (warn: (text: string) => void) => Promise<StoredClients>;
   /** The data folders that a hub of this user may have. */
   readonly findDataFolders: () => Promise<readonly string[]>;
   /** The secrets of the data folder of the settings. */
   readonly openSecrets: () => Promise<Secrets>;
+  /** Adds a change of secrets to the audit log in the data folder, used if no hub runs. */
+  readonly recordChange: (
+    change: { readonly action: 'secret_set' | 'secret_removed'; readonly target: string },
+    warn: (text: string) => void,
+  ) => Promise<void>;
 };
 
 /** Everything that the commands need from the app. */

@@ -1,7 +1,8 @@
+import { StringDecoder } from 'node:string_decoder';
 import type { ReadStream } from 'node:tty';
 import { stripVTControlCharacters, styleText } from 'node:util';
-import type { Clock } from '#core';
-import { asJson } from './values.ts';
+import { type Clock, HubError } from '#core';
+import { asJson, usageError } from './values.ts';
 
 type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
 
@@ -138,25 +139,62 @@ async function askHidden(
   input: ReadStream,
   output: NodeJS.WritableStream,
 ): Promise<string> {
-  output.write(question);
-  let answer = '';
-  input.setRawMode(true);
-  try {
-    // `destroyOnReturn` would close the terminal.
-    for await (const chunk of input.iterator({ destroyOnReturn: false })) {
-      signal.throwIfAborted();
-      for (const key of String(chunk)) {
-        if (key === interrupt) throw new DOMException('The prompt was cancelled', 'AbortError');
-        if (key === '\r' || key === '\n' || key === endOfInput) return answer;
-        answer = erasers.includes(key) ? answer.replace(/.$/su, '') : answer + key;
-      }
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const read = createHiddenReader();
+  const take = (chunk: Buffer) => {
+    try {
+      const answer = read(chunk);
+      if (answer !== undefined) resolve(answer);
+    } catch (error) {
+      reject(error);
     }
-    return answer;
+  };
+  const cancel = () => reject(signal.reason);
+  // Before the question: answers can arrive right after it.
+  input.setRawMode(true);
+  output.write(question);
+  input.on('data', take).once('end', resolve);
+  signal.addEventListener('abort', cancel, { once: true });
+  try {
+    signal.throwIfAborted();
+    return await promise;
   } finally {
+    signal.removeEventListener('abort', cancel);
+    input.off('data', take).off('end', resolve);
     input.setRawMode(false);
     input.pause();
     output.write('\n');
   }
+}
+
+/**
+ * Creates a function that takes what is typed, and returns the answer when it is complete. Throws HUB_USAGE for several
+ * pasted lines, of which the shell would run the others, and for keys that are no characters.
+ */
+function createHiddenReader() {
+  const decoder = new StringDecoder('utf8');
+  let answer = '';
+  return (chunk: Buffer): string | undefined => {
+    const keys = decoder.write(chunk);
+    for (const [at, key] of Array.from(keys).entries()) {
+      if (key === interrupt)
+        throw new HubError('HUB_CALL_CANCELLED', 'cancelled. Nothing was changed');
+      if (key === endOfInput) return answer;
+      if (key === '\r' || key === '\n') {
+        if (Array.from(keys).slice(at).join('').trim() === '') return answer;
+        throw usageError(
+          'the value has several lines, of which a prompt takes one. Nothing was changed. Write it into a file, and read that: agenthub secret set NAME < file',
+        );
+      }
+      if (erasers.includes(key)) answer = answer.replace(/.$/su, '');
+      else if (key < ' ' && key !== '\t')
+        throw usageError(
+          'what was typed contains a control character, such as that of an arrow key. Nothing was changed',
+        );
+      else answer += key;
+    }
+    return undefined;
+  };
 }
 
 /** Ctrl-C and Ctrl-D, and the two codes of the backspace key. */

@@ -15,6 +15,7 @@ import {
 import { openScratchClients, plainClient } from '../access/scratch.ts';
 
 const clients = [plainClient('vscode', { administer: true })];
+const audit = { hubVersion: '1.2.3', warn: () => {} };
 const config: Config = { servers: [], naming: { separator: '_', maxLength: 46 }, clients };
 
 async function openHub() {
@@ -32,7 +33,7 @@ async function openHub() {
 async function openFolder() {
   const scratch = await openScratchClients();
   const settings = readSettings({ DATA_DIR: scratch.folder });
-  const tokens = ofFolder(await openStoredClients(config, { settings, clock: systemClock }));
+  const tokens = ofFolder(await openStoredClients(config, { settings, clock: systemClock, audit }));
   return Object.assign(
     { ...tokens },
     {

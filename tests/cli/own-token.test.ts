@@ -145,6 +145,7 @@ test('--token makes the token in the data folder where no hub runs, and disconne
       await openStoredClients(config, {
         settings: readSettings({ DATA_DIR: scratch.folder }),
         clock: systemClock,
+        audit: { hubVersion: '1.2.3', warn: assert.fail },
       }),
   };
   const { code, err } = await run(['connect', 'cursor', '--token', '--yes'], needs);

@@ -37,6 +37,7 @@ export const createNeeds = (needs: FlatNeeds): CliNeeds => ({
     openTokens: refuse('tokens'),
     findDataFolders: refuse('the data folders'),
     openSecrets: refuse('the secrets'),
+    recordChange: refuse('a line of the audit log'),
     ...needs,
   },
   examine: refuse('the engine'),

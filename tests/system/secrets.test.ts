@@ -201,6 +201,71 @@ describe('without a running hub', () => {
     );
   });
 
+  describe.runIf(process.platform === 'linux')('typed at a terminal', () => {
+    /** Types into `secret set A` on a pseudo terminal once it asks. Resolves with what the terminal shows, and the code. */
+    async function type(keys: string, place: { readonly cwd: string; readonly dataDir: string }) {
+      const command = `'${process.execPath}' '${main}' secret set A`;
+      const env = { PATH: process.env['PATH'] ?? '', HOME: place.cwd, DATA_DIR: place.dataDir };
+      const child = spawn(
+        'script',
+        ['--quiet', '--return', '--flush', '--command', command, '/dev/null'],
+        { cwd: place.cwd, env },
+      );
+      let shown = '';
+      child.stdout.on('data', (chunk: Buffer) => {
+        if (
+          !shown.includes('Value of A: ') &&
+          `${shown}${chunk.toString()}`.includes('Value of A: ')
+        )
+          child.stdin.write(keys);
+        shown += chunk.toString();
+      });
+      await once(child, 'exit');
+      return { code: child.exitCode, shown };
+    }
+
+    test('a value is not shown, and stored as it was typed', async () => {
+      await using folder = await mkdtempDisposable(join(tmpdir(), 'agenthub-cli-'));
+      const place = { cwd: folder.path, dataDir: join(folder.path, 'data') };
+      const { code, shown } = await type('hunter\u007fr3-gr\u00fc\u00df\r', place);
+      assert.equal(code, 0, shown);
+      assert.match(shown, /^Value of A: \r\nstored A in the encrypted file /);
+      assert.doesNotMatch(shown, /hunte/);
+      const config = {
+        servers: {
+          keyed: keyed({
+            args: [join(root, 'tests/fixtures/servers/keyed.mjs')],
+            env: { KEY: '${secret:A}' },
+          }),
+        },
+      };
+      await using hub = await startHub({ config, dataDir: place.dataDir });
+      await using client = await connect(`${hub.url}/mcp/keyed`);
+      assert.equal(await client.call('use'), 'hunter3-gr\u00fc\u00df');
+      assert.match(await page(hub, '/audit'), /"action":"secret_set","target":"A"/);
+    });
+
+    test.for([
+      [
+        '-----BEGIN KEY-----\rc2VjcmV0\r-----END KEY-----\r',
+        2,
+        /the value has several lines.*secret set NAME < file/,
+      ],
+      ['half\u001b[D\r', 2, /contains a control character/],
+      ['half\u0003', 1, /cancelled. Nothing was changed/],
+    ] as const)('%j stores nothing, and shows nothing of it', async ([keys, expected, message]) => {
+      await using folder = await mkdtempDisposable(join(tmpdir(), 'agenthub-cli-'));
+      const place = { cwd: folder.path, dataDir: join(folder.path, 'data') };
+      const { code, shown } = await type(keys, place);
+      assert.deepEqual(
+        [code, (await filesIn(folder.path)).filter(file => file.endsWith('secrets.json'))],
+        [expected, []],
+      );
+      assert.match(shown.replaceAll(/\s+/g, ' '), message);
+      assert.doesNotMatch(shown, /BEGIN|c2Vj|half/);
+    });
+  });
+
   test('an empty value is refused', async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'agenthub-cli-'));
     const place = { cwd: folder.path, dataDir: join(folder.path, 'data'), input: '\n' };

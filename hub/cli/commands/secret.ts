@@ -76,7 +76,7 @@ async function set(name: string, run: Run): Promise<ExitCode> {
       'warning',
       `the value is shorter than ${minRedactedLength} characters: the hub cannot remove it from logs and pages`,
     );
-  return await reloadHub(name, run);
+  return await reloadHub({ action: 'secret_set', target: name }, run);
 }
 
 function storeOf({ values }: Run): SecretStore | undefined {
@@ -103,14 +103,17 @@ async function remove(name: string, run: Run): Promise<ExitCode> {
   if (!isRemoved) throw usageError(`secret: ${name} is not in the keychain or the encrypted file`);
   if (run.isJson) run.json({ name });
   else run.out(`removed ${name}`);
-  return await reloadHub(name, run);
+  return await reloadHub({ action: 'secret_removed', target: name }, run);
 }
 
-/** Makes a running hub read its secrets again. */
-async function reloadHub(name: string, run: Run): Promise<ExitCode> {
+type Change = { readonly action: 'secret_set' | 'secret_removed'; readonly target: string };
+
+/** Makes a running hub read its secrets again. The change gets a line in the audit log, also if no hub runs. */
+async function reloadHub(change: Change, run: Run): Promise<ExitCode> {
   const hub = await openHub(run);
   try {
-    const answer = await hub.ask({ method: 'POST', path: '/config/reload', body: {} });
+    const body = { [change.action]: change.target };
+    const answer = await hub.ask({ method: 'POST', path: '/config/reload', body });
     const { failed, changed } = fieldsOf(answer);
     if (Array.isArray(changed) && changed.length > 0 && !run.isJson)
       run.out(run.screen.foreign(`changed: ${changed.map(String).join(', ')}`));
@@ -118,11 +121,25 @@ async function reloadHub(name: string, run: Run): Promise<ExitCode> {
       run.err(run.errorScreen.foreign(`${String(server)}: ${String(message)}`));
     return objectsIn(failed).length > 0 ? 1 : 0;
   } catch (error) {
-    if (isAbsent(error)) return 0;
+    if (isAbsent(error)) return await recordStored(change, run);
     if (!(error instanceof HubError)) throw error;
-    run.remark('warning', `the running hub did not read ${name} again: ${messageOf(error)}`);
+    run.remark(
+      'warning',
+      `the running hub did not read ${change.target} again: ${messageOf(error)}`,
+    );
     return 1;
   }
+}
+
+async function recordStored(change: Change, { needs, remark }: Run): Promise<0> {
+  const warn = (text: string) => remark('warning', text);
+  try {
+    await needs.files.recordChange(change, warn);
+  } catch (error) {
+    if (!(error instanceof HubError)) throw error;
+    warn(`this change has no line in the audit log: ${messageOf(error)}`);
+  }
+  return 0;
 }
 
 async function list(run: Run): Promise<ExitCode> {

@@ -21,11 +21,16 @@ export function hubRoutes(app: FastifyInstance, needs: Needs): void {
     return { name: 'AgentHub', version: needs.hub.version, paths };
   });
 
-  app.post('/config/reload', changing('config_reload', ['allow']), async request => {
-    const { allow, ...others } = isObject(request.body) ? request.body : {};
-    refuseBody(others, 'POST /config/reload, but for "allow",');
-    return await needs.hub.config.reload(namesOf(allow));
-  });
+  app.post(
+    '/config/reload',
+    changing('config_reload', ['allow', ...secretChanges]),
+    async request => {
+      const { allow, ...more } = isObject(request.body) ? request.body : {};
+      const others = Object.entries(more).filter(([name]) => !secretChanges.includes(name));
+      refuseBody(Object.fromEntries(others), 'POST /config/reload, but for "allow",');
+      return await needs.hub.config.reload(namesOf(allow));
+    },
+  );
 
   app.get('/secrets', administered, async (_request, reply) => {
     const secrets = await needs.hub.config.secrets();
@@ -53,6 +58,9 @@ export function hubRoutes(app: FastifyInstance, needs: Needs): void {
     return await reply.header('content-type', expositionType).send(text);
   });
 }
+
+/** Members by which `agenthub secret` says in the audit log which secret it has changed. */
+const secretChanges: readonly string[] = ['secret_set', 'secret_removed'];
 
 function namesOf(allow: unknown): readonly string[] {
   if (allow === undefined) return [];

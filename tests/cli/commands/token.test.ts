@@ -30,6 +30,8 @@ async function open(configured: Parameters<typeof openScratchClients>[0] = {}) {
   };
 }
 
+const audit = { hubVersion: '1.2.3', warn: assert.fail };
+
 /** The command line without a running hub, over a data folder. */
 const withoutHub = (folder: string, configured: Partial<Config> = {}): FlatNeeds => ({
   // Nothing listens at the discard port.
@@ -37,7 +39,7 @@ const withoutHub = (folder: string, configured: Partial<Config> = {}): FlatNeeds
   openTokens: async () =>
     await openStoredClients(
       { ...config, ...configured },
-      { settings: readSettings({ DATA_DIR: folder }), clock: systemClock },
+      { settings: readSettings({ DATA_DIR: folder }), clock: systemClock, audit },
     ),
 });
 
