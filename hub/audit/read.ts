@@ -31,6 +31,9 @@ export type AuditPage = {
 /** Lines that one page reads at most: it may match few of them. */
 const maxRead = 50_000;
 
+/** Older lines may have later times by this much, because the clock was set in between, in milliseconds. */
+const clockMarginMs = 3_600_000;
+
 /** Reads lines of the log in a folder, newest first. Lines that cannot be read are left out: `verifyAudit` names them. */
 export async function readPage(
   folder: string,
@@ -47,18 +50,19 @@ export async function readPage(
       for (const text of group) {
         const line = parseLine(text);
         if (!line || line.seq >= before) continue;
-        if (filter.since !== undefined && endOf(line) < filter.since)
+        const isOlder = filter.since !== undefined && endOf(line) < filter.since;
+        if (isOlder && endOf(line) < filter.since - clockMarginMs)
           return { lines, next: undefined };
         if (lines.length === limit || read === maxRead) return { lines, next: last };
         read++;
         last = line.seq;
-        if (matches(line)) lines.push(line);
+        if (!isOlder && matches(line)) lines.push(line);
       }
   }
   return { lines, next: undefined };
 }
 
-/** When a line was queued, in ms since the epoch. Lines are in this order. */
+/** When a line was queued, in ms since the epoch. Lines are in this order, unless the clock was set. */
 const endOf = ({ at, duration_ms: duration }: AuditLine): number =>
   Date.parse(at) + (typeof duration === 'number' ? duration : 0);
 

@@ -15,7 +15,13 @@ if most > 0 and redis.call('ZCARD', KEYS[1]) >= most then return { 'maxConcurren
 if calls > 0 then
   local kept = redis.call('HMGET', KEYS[2], 'tokens', 'at')
   local tokens = tonumber(kept[1] or calls)
-  local passed = math.max(0, now - tonumber(kept[2] or now))
+  local at = tonumber(kept[2] or now)
+  if at > now then
+    -- The clock was set back. Tokens grow again from now on.
+    at = now
+    redis.call('HSET', KEYS[2], 'at', text(now))
+  end
+  local passed = now - at
   tokens = math.min(calls, tokens + passed * calls / period)
   if tokens < 1 - 1e-9 then return { 'rate', math.ceil((1 - tokens) * period / calls) } end
   redis.call('HSET', KEYS[2], 'tokens', text(tokens - 1), 'at', text(now))

@@ -385,6 +385,21 @@ describe('a page of the audit log', () => {
   });
 });
 
+test('a page since a time has also the lines before the clock was wrong for a while', async () => {
+  await using temp = await tempFolder();
+  const { audit } = auditIn(temp.folder);
+  await audit.start();
+  // By five minutes back, and right again.
+  for (const minutes of [20, 21, 17, 23])
+    audit.recordCall({ ...call, at: call.at + minutes * 60_000, tookMs: 0 }, 'ada', args);
+  const { lines } = await audit.list({ since: call.at + 19 * 60_000 }, { limit: 50 });
+  assert.deepEqual(
+    lines.flatMap(({ kind, seq }) => (kind === 'call' ? [seq] : [])),
+    [5, 3, 2],
+  );
+  await audit.stop();
+});
+
 describe('while no line can be written', () => {
   test('calls go on or are refused as the config says, and lost lines are counted', async () => {
     await using temp = await tempFolder();

@@ -100,6 +100,16 @@ describeWithEngine('hubs that share the limits of clients through Redis', () => 
     assert.equal((await three.enter(3, 'rate', limits)).admitted.length, 1);
   });
 
+  test('go on with the rate when the clock of Redis was set back by five minutes', async () => {
+    await using hub = await startHub(redis.url);
+    const limits = { rate: { calls: 10, perMs: 1_000 } };
+    const key = 'agenthub:limit:bucket:set-back';
+    await redis.cli('hset', key, 'tokens', '0', 'at', String(Date.now() + 300_000));
+    assert.equal((await hub.enter(1, 'set-back', limits)).admitted.length, 0);
+    const countsFrom = Number(await redis.cli('hget', key, 'at'));
+    assert.ok(countsFrom < Date.now() + 60_000, 'the time since the setting counts');
+  });
+
   test('count the calls of a killed hub no longer than their lease, and those of a living one as long as they last', async () => {
     await using living = await startHub(redis.url, { leaseMs });
     await using dead = await startHub(redis.url, { leaseMs }, true);
