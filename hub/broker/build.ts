@@ -3,7 +3,7 @@ import { baseLabel, managedLabel, packageLabel } from './schema.ts';
 import { parseObject } from './target.ts';
 
 /** An image of the hub's own, of which nothing can be chosen. */
-type OwnImage = 'egress' | 'agent';
+type OwnImage = 'egress' | 'agent' | 'git';
 
 /** A build of an image: a package installed on one of the hub's base images. */
 export type Build = {
@@ -44,7 +44,8 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
   if (parameter !== undefined) throw refusal(`the parameter ${show(parameter)} of a build`);
   const labels = parseObject(given.get('labels') ?? '{}', 'labels');
   const base = labels[baseLabel];
-  if (base === 'egress' || base === 'agent') return rebuildOwnBuild(base, given, labels);
+  if (base === 'egress' || base === 'agent' || base === 'git')
+    return rebuildOwnBuild(base, given, labels);
   if (base !== 'npm' && base !== 'python')
     throw refusal(
       `a build whose label ${baseLabel} is ${show(base)}: it must be "npm" or "python"`,
@@ -102,7 +103,9 @@ function rebuildOwnBuild(
     forcerm: '1',
     ...limits(given),
   });
-  return { base, network: 'none', query };
+  // Git is a package of Debian; the others fetch nothing.
+  const network = base === 'git' ? (given.get('networkmode') ?? 'none') : 'none';
+  return { base, network, query };
 }
 
 /** Resource limits. They need the classic builder, because BuildKit ignores them. */

@@ -65,7 +65,11 @@ function containerSchema(owner: HubIdentity) {
 /** A name that leads to the forwarder in the server's own network. */
 const extraHost = /^[a-z0-9_][a-z0-9_.-]{0,252}:10\.213\.\d{1,3}\.\d{1,3}$/;
 const tmpfsOptions =
-  /^rw,nosuid,nodev,noexec,size=\d{1,12},mode=[01]?[0-7]{3}(,uid=\d{1,9})?(,gid=\d{1,9})?$/;
+  /^rw,nosuid,nodev,(?:no)?exec,size=\d{1,12},mode=[01]?[0-7]{3}(,uid=\d{1,9})?(,gid=\d{1,9})?$/;
+/** The folder in which acceptance commands run. */
+const programsFolder = '/acceptance';
+const isTmpfs = ([path, options]: readonly [string, string]) =>
+  path === programsFolder || options.includes(',noexec,');
 export const localLog = z.strictObject({
   Type: z.literal('local'),
   Config: z.strictObject({
@@ -107,7 +111,12 @@ function hostSchema(owner: HubIdentity) {
         .array(matching(extraHost, 'must be a name and an address in 10.213.0.0/16'))
         .max(200)
         .optional(),
-      Tmpfs: z.record(containerPath, matching(tmpfsOptions)).optional(),
+      Tmpfs: z
+        .record(containerPath, matching(tmpfsOptions))
+        .refine(folders => Object.entries(folders).every(isTmpfs), {
+          error: `only ${programsFolder} may have programs`,
+        })
+        .optional(),
       LogConfig: z
         .discriminatedUnion('Type', [localLog, noLog])
         .prefault({ Type: 'local', Config: { 'max-size': '1m', 'max-file': '2' } }),

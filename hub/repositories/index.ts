@@ -1,11 +1,10 @@
 export { checkChanges, checkPaths } from './path-guard.ts';
+export { createRepositories } from './repositories.ts';
 export type {
-  AcceptanceReport,
   MergeOutcome,
   MergeRequest,
   PathRules,
   ReadFile,
-  Repositories,
   Repository,
   SafeFolder,
   Worktree,

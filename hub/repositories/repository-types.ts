@@ -211,6 +211,8 @@ export interface Worktree {
   /** Changes of the worktree since a commit, whether committed or not. */
   changes(since: CommitId, signal: AbortSignal): Promise<readonly ChangedFile[]>;
   diff(since: CommitId, limits: Pick<DiffQuery, 'maxBytes'>, signal: AbortSignal): Promise<Diff>;
+  /** Secrets in the lines that were added since a commit, at most 100. */
+  secrets(since: CommitId, signal: AbortSignal): Promise<readonly SecretFinding[]>;
   /** Commits everything in the worktree. Resolves with the head if nothing changed, unless `allowEmpty`. */
   commit(request: CommitRequest, signal: AbortSignal): Promise<CommitId>;
   /** Discards all changes, and moves the branch to the commit. */

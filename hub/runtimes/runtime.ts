@@ -58,7 +58,7 @@ export type DockerTarget = {
   readonly image:
     | { readonly reference: string }
     | { readonly package: PackageSource }
-    | { readonly context: 'agent' };
+    | { readonly context: 'agent' | 'git' };
   readonly command?: string;
   readonly args: readonly string[];
   readonly workingDirectory?: string;
@@ -74,6 +74,8 @@ export type DockerTarget = {
   /** Absent: none. They need Docker Engine 26 or newer. */
   readonly volumeFolders?: readonly VolumeFolder[];
   readonly limits: Limits;
+  /** An empty folder for programs: the only one that it may both write to and execute from. Counts as memory. */
+  readonly programs?: { readonly path: string; readonly bytes: number };
   /** `none`: the engine stores no output, so `docker logs` is empty. */
   readonly logs: 'bounded' | 'none';
 };

@@ -65,6 +65,7 @@ const keptTo: Readonly<Record<string, readonly string[]>> = {
     'config',
     'installs',
     'jobs',
+    'repositories',
     'secrets',
     'servers',
     'tasks',

@@ -1,24 +1,116 @@
-import type {
-  AcceptanceReport,
-  MergeOutcome,
-  MergeRequest,
-  PathRules,
-  ReadFile,
-  Repositories,
-  Repository,
-  SafeFolder,
-  Worktree,
-} from '#repositories';
+import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { chownSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { type Clock, silent, systemClock } from '#core';
 import { caller } from '#helpers/principal';
+import {
+  type MergeOutcome,
+  type MergeRequest,
+  type PathRules,
+  type ReadFile,
+  type Repositories,
+  type Repository,
+  type SafeFolder,
+  type Worktree,
+  createRepositories,
+} from '#repositories';
+import { createProcessRuntime } from '#runtimes/process';
+import { createHub, imagesDir } from '../runtimes/docker/hub.ts';
 
 /** A signal of tests that cancel nothing. */
 export const { signal } = new AbortController();
 
 export const anyPath: PathRules = { allowed: [], forbidden: [] };
 
-/** Opens a repository as a client. */
-export const openAsClient = (repositories: Repositories, path: string): Promise<Repository> =>
-  repositories.open(path, caller, signal);
+/** The user of repositories in containers: not root, where the tests may give files away. */
+const user = process.getuid?.() === 0 ? 1000 : (process.getuid?.() ?? 0);
+
+export const git = (folder: string, ...args: readonly string[]): string =>
+  execFileSync(
+    'git',
+    ['-c', 'safe.directory=*', '-c', 'user.name=Test', '-c', 'user.email=t@example.com', ...args],
+    { cwd: folder, encoding: 'utf8', env: { PATH: process.env['PATH'], GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' } },
+  ).trim();
+
+export function writeFiles(folder: string, files: Readonly<Record<string, string | Uint8Array>>): void {
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), content);
+  }
+}
+
+export type Runner = 'docker' | 'process';
+
+/** Repositories with one runner. Disposing it removes everything. */
+export function createScene(runsIn: Runner, { clock = systemClock }: { readonly clock?: Clock } = {}) {
+  const hub = createHub();
+  const home = realpathSync(mkdtempSync(join(tmpdir(), 'repositories-')));
+  const processes = createProcessRuntime(
+    { environment: process.env, platform: process.platform },
+    { clock: systemClock },
+  );
+  const runtime = runsIn === 'docker' ? hub.runtime : processes;
+  let folders: readonly string[] = [home];
+  const repositories = createRepositories(
+    { runsIn, inContainer: false, imagesDir, folders: () => folders },
+    {
+      clock,
+      log: silent,
+      newId: randomUUID,
+      redact: text => text.replaceAll('hunter2', '[redacted]'),
+      launch: (spec, events, ending) => runtime.launch(spec, events, ending),
+      identify: async spec => await hub.runtime.identify?.(spec),
+    },
+  );
+
+  /** Gives files to the user that the runner may act for. */
+  function giveAway(path: string): void {
+    if (runsIn === 'process' || process.getuid?.() !== 0) return;
+    execFileSync('chown', ['-R', `${user}:${user}`, path]);
+  }
+
+  return {
+    home,
+    hub,
+    repositories,
+    giveAway,
+    allow(list: readonly string[]): void {
+      folders = list;
+    },
+    /** A repository with one commit on `main`. */
+    create(files: Readonly<Record<string, string | Uint8Array>> = { 'a.txt': 'one\n' }): string {
+      const path = mkdtempSync(join(home, 'repo-'));
+      git(path, 'init', '--quiet', '--initial-branch=main');
+      writeFiles(path, files);
+      git(path, 'add', '--all');
+      git(path, 'commit', '--quiet', '--message=first');
+      giveAway(path);
+      return path;
+    },
+    open: (path: string): Promise<Repository> => repositories.open(path, caller, signal),
+    async [Symbol.asyncDispose](): Promise<void> {
+      await repositories.service.stop();
+      await hub[Symbol.asyncDispose]();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+export type Scene = ReturnType<typeof createScene>;
+
+/** The code and the message of a failure. */
+export async function failureOf(work: Promise<unknown>): Promise<string> {
+  try {
+    await work;
+  } catch (error) {
+    return error instanceof Error && 'code' in error
+      ? `${String(error.code)}: ${error.message}`
+      : String(error);
+  }
+  return 'no failure';
+}
 
 /** What was read of a file: its text, or why there is none. */
 export const textOf = (file: ReadFile): string =>
@@ -49,6 +141,21 @@ export async function readText(folder: SafeFolder, path: string): Promise<string
   return (await folder.read(path, 2 ** 20, signal))?.toString();
 }
 
-/** The exit codes of the commands, in order. */
-export const exitCodesOf = ({ commands }: AcceptanceReport) =>
-  commands.map(({ exitCode }) => exitCode);
+/** Creates a worktree with one commit in it. */
+export async function workOn(
+  repository: Repository,
+  taskId: string,
+  files: Readonly<Record<string, string | undefined>>,
+): Promise<Worktree> {
+  const { head = '' } = await repository.summary(signal);
+  const worktree = await repository.worktrees.add(taskId, head, signal);
+  await writeInto(worktree, files);
+  await worktree.commit({ message: `Work on ${taskId}` }, signal);
+  return worktree;
+}
+
+/** Everything below a folder but the git folder, for comparing it. */
+export const filesOf = (folder: string): readonly string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(path => path !== '.git' && !path.startsWith('.git/'))
+    .toSorted();

@@ -126,8 +126,12 @@ function tmpfs(
   return Object.fromEntries([
     ...['/tmp', home].filter(path => !taken.has(path)).map(path => [path, options]),
     ...scratch.map(path => [path, options + own]),
+    ...(target.programs ? [[target.programs.path, withPrograms(target.programs)]] : []),
   ]);
 }
+
+const withPrograms = ({ bytes }: { readonly bytes: number }) =>
+  `rw,nosuid,nodev,exec,size=${bytes},mode=1777`;
 
 const mounts = (owner: ContainerOwner, target: DockerTarget) => [
   // The engine refuses a missing source; the older `Binds` would create it as a folder of root.

@@ -94,7 +94,7 @@ export function createImages(options: Options, needs: ImageNeeds) {
     progress: Progress,
     signal: AbortSignal,
   ) {
-    progress(`building the image of ${wanted}s, once`);
+    progress(`building the image agenthub/${wanted}, once`);
     const work = (tell: Progress, ending: AbortSignal) =>
       bounded(ending, inTime =>
         withNetwork(async network => {

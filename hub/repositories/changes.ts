@@ -1,0 +1,92 @@
+import { type Git, partsOf, wholeText } from './git.ts';
+import { modeOf } from './objects.ts';
+import type { ChangedFile, Diff } from './repository-types.ts';
+
+const mib = 2 ** 20;
+const maxListBytes = 16 * mib;
+const usualDiffBytes = mib;
+const maxDiffBytes = 16 * mib;
+
+/** Nothing of the config decides how a diff looks, and no program of it runs. */
+const plain = [
+  '--no-ext-diff',
+  '--no-textconv',
+  '--no-renames',
+  '--no-color',
+  '--ignore-submodules=none',
+];
+
+/** The two sides of a diff, as arguments: `diff-tree A B`, or `diff-index --cached A`. */
+export type Sides = readonly [command: 'diff-tree' | 'diff-index', ...args: string[]];
+
+const statuses: Readonly<Record<string, ChangedFile['status']>> = {
+  A: 'added',
+  M: 'modified',
+  D: 'deleted',
+  T: 'type_changed',
+};
+
+/** The files that differ. */
+export async function changedFiles(
+  git: Git,
+  [command, ...sides]: Sides,
+  paths: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly ChangedFile[]> {
+  const args = [command, '-r', '--raw', '-z', ...plain, ...sides, '--', ...paths];
+  const output = await git(args, { maxBytes: maxListBytes }, signal);
+  const parts = partsOf(wholeText(output, 'the list of changes'));
+  const changes: ChangedFile[] = [];
+  for (let at = 0; at + 1 < parts.length; at += 2) {
+    const [before = '', after = '', , , letter = ''] = (parts[at] ?? '').slice(1).split(' ');
+    const status = statuses[letter[0] ?? ''] ?? 'modified';
+    const mode = modeOf(status === 'deleted' ? before : after);
+    changes.push({ path: parts[at + 1] ?? '', status, mode });
+  }
+  return changes;
+}
+
+/** The files that differ, and the unified diff. */
+export async function diffOf(
+  git: Git,
+  [command, ...sides]: Sides,
+  options: { readonly paths?: readonly string[]; readonly maxBytes?: number },
+  signal: AbortSignal,
+): Promise<Diff> {
+  const { paths = [], maxBytes = usualDiffBytes } = options;
+  const files = await changedFiles(git, [command, ...sides], paths, signal);
+  const { stdout, isTruncated } = await unifiedDiff(
+    git,
+    [command, ...sides],
+    { paths, maxBytes: Math.min(maxBytes, maxDiffBytes) },
+    signal,
+  );
+  const text = stdout.toString();
+  return {
+    files,
+    text: isTruncated ? text.slice(0, text.lastIndexOf('\n') + 1) : text,
+    isTruncated,
+  };
+}
+
+type Form = {
+  readonly paths: readonly string[];
+  readonly maxBytes: number;
+  readonly more?: readonly string[];
+};
+
+function unifiedDiff(git: Git, [command, ...sides]: Sides, form: Form, signal: AbortSignal) {
+  const { paths, maxBytes, more = [] } = form;
+  const look = ['--src-prefix=a/', '--dst-prefix=b/', '--full-index', ...more];
+  const args = [command, '-r', '-p', ...plain, ...look, ...sides, '--', ...paths];
+  return git(args, { maxBytes }, signal);
+}
+
+/**
+ * The added lines alone, of binary files too: an attribute, or a NUL byte, hides nothing from a search. Rejects with
+ * HUB_REPOSITORY_LIMIT above 16 MiB.
+ */
+export async function addedLines(git: Git, sides: Sides, signal: AbortSignal): Promise<string> {
+  const form = { paths: [], maxBytes: maxDiffBytes, more: ['--text', '--unified=0'] };
+  return wholeText(await unifiedDiff(git, sides, form, signal), 'the diff');
+}

@@ -1,0 +1,73 @@
+import { HubError } from '#core';
+import type { Git } from './git.ts';
+import type { CommitId, CommitRequest, GitIdentity } from './repository-types.ts';
+
+const usualIdentity: GitIdentity = { name: 'AgentHub', email: 'agenthub@localhost' };
+const maxMessageLength = 100_000;
+
+export type NewCommit = Pick<CommitRequest, 'message' | 'trailers' | 'identity'> & {
+  readonly tree: string;
+  readonly parents: readonly CommitId[];
+};
+
+/** Creates a commit that no branch has yet. */
+export async function createCommit(
+  git: Git,
+  { tree, parents, message, trailers, identity = usualIdentity }: NewCommit,
+  signal: AbortSignal,
+): Promise<CommitId> {
+  const { name, email } = identity;
+  if ([name, email].some(text => !/^[^<>\p{Cc}]{1,200}$/u.test(text) || text.trim() === ''))
+    throw new HubError(
+      'HUB_REQUEST_INVALID',
+      `${JSON.stringify(`${name} <${email}>`.slice(0, 200))} cannot be the author of a commit: name and email must be one line without "<" and ">"`,
+    );
+  const args = ['commit-tree', ...parents.flatMap(parent => ['-p', parent]), tree];
+  const env = {
+    GIT_AUTHOR_NAME: name,
+    GIT_AUTHOR_EMAIL: email,
+    GIT_COMMITTER_NAME: name,
+    GIT_COMMITTER_EMAIL: email,
+  };
+  const input = messageOf({ message, ...(trailers && { trailers }) });
+  const { stdout } = await git(args, { input, env }, signal);
+  return stdout.toString().trim();
+}
+
+/** The message with its trailers in a paragraph of their own. */
+function messageOf({ message, trailers = {} }: Pick<NewCommit, 'message' | 'trailers'>): string {
+  const text = message.replaceAll('\0', '').slice(0, maxMessageLength).trim() || 'No message';
+  const lines = Object.entries(trailers).map(([name, value]) => {
+    if (!/^[A-Za-z][A-Za-z0-9-]{0,60}$/.test(name))
+      throw new HubError(
+        'HUB_REQUEST_INVALID',
+        `${JSON.stringify(name.slice(0, 200))} is not the name of a trailer: use letters, digits and "-"`,
+      );
+    return `${name}: ${value
+      .replaceAll(/\p{Cc}+/gu, ' ')
+      .slice(0, 1_000)
+      .trim()}`;
+  });
+  return lines.length === 0 ? `${text}\n` : `${text}\n\n${lines.join('\n')}\n`;
+}
+
+/** Moves a branch from one commit to another. Rejects with HUB_GIT_FAILED if it has moved meanwhile. */
+export async function moveBranch(
+  git: Git,
+  branch: string,
+  { from, to, why }: { readonly from: CommitId; readonly to: CommitId; readonly why: string },
+  signal: AbortSignal,
+): Promise<void> {
+  await git(['update-ref', '-m', `agenthub: ${why}`, `refs/heads/${branch}`, to, from], {}, signal);
+}
+
+/** The commit of a branch; undefined if there is no such branch. */
+export async function findBranch(
+  git: Git,
+  branch: string,
+  signal: AbortSignal,
+): Promise<CommitId | undefined> {
+  const args = ['rev-parse', '--verify', '--quiet', `refs/heads/${branch}^{commit}`];
+  const { code, stdout } = await git(args, { codes: [0, 1] }, signal);
+  return code === 0 ? stdout.toString().trim() : undefined;
+}

@@ -1,0 +1,144 @@
+import { z } from 'zod';
+import {
+  type Clock,
+  DeadlineExceeded,
+  HubError,
+  createAbortScope,
+  isObject,
+  unlessAborted,
+} from '#core';
+import { type Answer, valueOf } from '#jsonrpc';
+import type { Instance } from '#runtimes';
+
+/** Requests of one driver at the same time. More wait for none: they are refused. */
+const maxPending = 256;
+/** Time in ms beyond the limit of a request, in which the driver reports its own timeout. */
+const marginMs = 10_000;
+/** Time in ms for the answer to a cancelled request: git removes its locks. */
+const cancelMs = 4_000;
+
+export type DriverRequest = {
+  readonly method: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly timeoutMs: number;
+};
+
+/** The driver of images/git, which serves one folder: see its README. */
+export interface Driver {
+  /** Why the driver has ended. Undefined while it works. */
+  readonly ended: string | undefined;
+  /**
+   * Rejects with HUB_REPOSITORY_LIMIT, HUB_PATH_REFUSED, HUB_GIT_FAILED, or HUB_CALL_CANCELLED once git has ended.
+   * `schema` parses the result.
+   */
+  request<T>(request: DriverRequest, schema: z.ZodType<T>, signal: AbortSignal): Promise<T>;
+  stop(): Promise<void>;
+}
+
+/** The driver in an instance. Call it before the driver has written anything. */
+export function createDriver(
+  root: string,
+  instance: Instance,
+  { clock }: { readonly clock: Clock },
+): Driver {
+  const pending = new Map<number, PromiseWithResolvers<unknown>>();
+  let last = 0;
+  let ended: string | undefined;
+  const { channel } = instance;
+
+  channel.listen({
+    message(message) {
+      if (message.kind !== 'answer' || !message.id) return;
+      const id = valueOf(message.bytes, message.id);
+      const waiting = typeof id === 'number' ? pending.get(id) : undefined;
+      if (typeof id === 'number') pending.delete(id);
+      if (message.failed) waiting?.reject(errorOf(root, message));
+      else waiting?.resolve(valueOf(message.bytes, message.payload));
+    },
+    oversized({ id, bytes }) {
+      const key = Number(id);
+      const tooLong = new HubError(
+        'HUB_REPOSITORY_LIMIT',
+        `${root}: an answer of ${bytes} bytes is too long. Ask for less`,
+      );
+      pending.get(key)?.reject(tooLong);
+      pending.delete(key);
+    },
+    noise() {}, // Nothing but the driver writes to its output.
+  });
+  void instance.exited.then(({ detail }) => {
+    ended = detail;
+    for (const { reject } of pending.values()) reject(gone(root, detail));
+    pending.clear();
+  });
+
+  const send = (message: object) =>
+    channel.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })));
+
+  return {
+    get ended() {
+      return ended;
+    },
+    async request({ method, params, timeoutMs }, schema, signal) {
+      if (ended !== undefined) throw gone(root, ended);
+      if (signal.aborted) throw cancelled(root, signal);
+      if (pending.size >= maxPending)
+        throw new HubError('HUB_REPOSITORIES_FULL', `${root}: too many requests wait. Try later`);
+      const id = ++last;
+      const answer = Promise.withResolvers<unknown>();
+      answer.promise.catch(() => undefined); // A request that was given up has no reader.
+      pending.set(id, answer);
+      send({ id, method, params });
+      using late = createAbortScope([signal], { clock, limitMs: timeoutMs + marginMs });
+      try {
+        return schema.parse(await unlessAborted(answer.promise, late.signal));
+      } catch (error) {
+        if (!late.signal.aborted) throw error;
+        if (ended === undefined) send({ method: 'cancel', params: { id } });
+        using over = createAbortScope([], { clock, limitMs: cancelMs });
+        await unlessAborted(answer.promise, over.signal).catch(() => undefined); // Its result does not count any more.
+        throw signal.aborted ? cancelled(root, signal) : tooLate(root, error);
+      } finally {
+        pending.delete(id);
+      }
+    },
+    async stop() {
+      await instance.stop({ graceMs: 2_000 });
+    },
+  };
+}
+
+const gone = (root: string, detail: string) =>
+  new HubError('HUB_GIT_FAILED', `${root}: git has ended (${detail}). Try again`, {
+    data: { retryable: true },
+  });
+
+const tooLate = (root: string, error: unknown) =>
+  error instanceof DeadlineExceeded
+    ? new HubError('HUB_GIT_FAILED', `${root}: git gave no answer in time`, { cause: error })
+    : error;
+
+const cancelled = (root: string, { reason }: AbortSignal) =>
+  reason instanceof HubError
+    ? reason
+    : new HubError('HUB_CALL_CANCELLED', `${root}: the request was cancelled`, { cause: reason });
+
+/** Codes of the driver, and of the system. */
+const codes: Readonly<Record<string, 'HUB_REPOSITORY_LIMIT' | 'HUB_PATH_REFUSED'>> = {
+  EFBIG: 'HUB_REPOSITORY_LIMIT',
+  ELOOP: 'HUB_PATH_REFUSED',
+  EINVAL: 'HUB_PATH_REFUSED',
+};
+
+function errorOf(root: string, { bytes, payload }: Answer): HubError {
+  const error = valueOf(bytes, payload);
+  const { message, data } = isObject(error) ? error : {};
+  const code = isObject(data) ? String(data['code']) : '';
+  const advice =
+    code === 'EACCES' || code === 'EPERM'
+      ? '. The folder must be writable for its owner'
+      : code === 'ENOSPC' || code === 'EDQUOT'
+        ? '. Make room on the disk'
+        : '';
+  return new HubError(codes[code] ?? 'HUB_GIT_FAILED', `${root}: ${String(message)}${advice}`);
+}

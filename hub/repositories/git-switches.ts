@@ -1,0 +1,108 @@
+import { HubError } from '#core';
+
+/**
+ * Options that keep git from running programs and from leaving the repository, whatever its config says. A value on the
+ * command line wins over every file.
+ */
+const switches: Readonly<Record<string, string>> = {
+  'core.hooksPath': '/dev/null',
+  'core.fsmonitor': 'false',
+  'core.untrackedCache': 'false',
+  'core.sparseCheckout': 'false',
+  'core.attributesFile': '/dev/null',
+  'core.excludesFile': '/dev/null',
+  'core.sshCommand': 'false',
+  'core.gitProxy': 'false',
+  'core.askPass': 'false',
+  'core.editor': 'false',
+  'core.pager': 'cat',
+  'core.alternateRefsCommand': 'false',
+  'core.protectHFS': 'true',
+  'core.protectNTFS': 'true',
+  'core.safecrlf': 'false',
+  'core.quotePath': 'false',
+  'sequence.editor': 'false',
+  'protocol.allow': 'never',
+  'credential.helper': '',
+  'submodule.recurse': 'false',
+  'commit.gpgSign': 'false',
+  'log.showSignature': 'false',
+  'gc.auto': '0',
+  'maintenance.auto': 'false',
+  'merge.default': 'text',
+  'merge.autoStash': 'false',
+  'merge.renormalize': 'false',
+  'worktree.useRelativePaths': 'false',
+  'status.submoduleSummary': 'false',
+  'diff.ignoreSubmodules': 'none',
+  'i18n.commitEncoding': 'utf-8',
+  'i18n.logOutputEncoding': 'utf-8',
+};
+
+const variables: Readonly<Record<string, string>> = {
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_ATTR_NOSYSTEM: '1',
+  GIT_TERMINAL_PROMPT: '0',
+  // No transport at all: protocol.allow alone can be loosened by protocol.<name>.allow in the repository.
+  GIT_ALLOW_PROTOCOL: 'none',
+  GIT_NO_LAZY_FETCH: '1',
+  GIT_OPTIONAL_LOCKS: '0',
+  GIT_LITERAL_PATHSPECS: '1',
+  GIT_NO_REPLACE_OBJECTS: '1',
+  GIT_ADVICE: '0',
+  GIT_EDITOR: 'false',
+  GIT_SEQUENCE_EDITOR: 'false',
+  GIT_PAGER: 'cat',
+  GIT_ASKPASS: 'false',
+  GIT_SSH_COMMAND: 'false',
+  LC_ALL: 'C.UTF-8',
+};
+
+/** Options with a name in them, which can only be switched off one by one. */
+const namedSwitches: readonly (readonly [key: RegExp, value: string])[] = [
+  [/^filter\..*\.(?:clean|smudge|process)$/i, ''],
+  [/^filter\..*\.required$/i, 'false'],
+  // A driver that fails is a conflict, which goes to a person; without one, git would not merge at all.
+  [/^merge\..*\.driver$/i, 'false'],
+  [/^diff\..*\.(?:textconv|command)$/i, 'false'],
+];
+
+/** Options that lead out of the repository, or fetch objects while git reads. There is no way to switch them off. */
+const refused: readonly (readonly [key: RegExp, why: string])[] = [
+  [/^include(?:if\..*)?\.path$/i, 'it includes another file'],
+  [/^core\.worktree$/i, 'its files are in another folder'],
+  [/^extensions\.partialclone$/i, 'it is a partial clone: fetch all objects first'],
+  [/^remote\..*\.promisor$/i, 'it is a partial clone: fetch all objects first'],
+];
+
+/** Keys of a config file, as `git config --list --name-only -z` prints them. */
+export type ConfigKeys = readonly string[];
+
+/** Throws HUB_REPOSITORY_REFUSED for a config that git cannot be made to ignore. */
+export function requireHarmlessConfig(root: string, keys: ConfigKeys): void {
+  for (const key of keys)
+    for (const [pattern, why] of refused)
+      if (pattern.test(key))
+        throw new HubError(
+          'HUB_REPOSITORY_REFUSED',
+          `${root}: its config has ${JSON.stringify(key.slice(0, 200))}, so ${why}. Remove it from .git/config, or copy the repository with git clone`,
+        );
+}
+
+/** The environment of every git command. `keys`: of the config of the repository. */
+export function gitEnvironment(keys: ConfigKeys): Readonly<Record<string, string>> {
+  const named = keys.flatMap(key => {
+    const found = namedSwitches.find(([pattern]) => pattern.test(key));
+    return found ? [[key, found[1]] as const] : [];
+  });
+  const all = [...Object.entries(switches), ...named];
+  // Variables rather than `-c`, which cannot have "=" in a key.
+  return Object.assign(
+    { ...variables, GIT_CONFIG_COUNT: String(all.length) },
+    ...all.map(([key, value], at) => ({
+      [`GIT_CONFIG_KEY_${at}`]: key,
+      [`GIT_CONFIG_VALUE_${at}`]: value,
+    })),
+  );
+}

@@ -1,0 +1,105 @@
+import { z } from 'zod';
+import { HubError } from '#core';
+import type { Driver } from './driver.ts';
+import { type ConfigKeys, gitEnvironment } from './git-switches.ts';
+
+const kib = 1_024;
+const usualBytes = 256 * kib;
+const usualMs = 60_000;
+
+const resultSchema = z.object({
+  code: z.number(),
+  stdout: z.base64(),
+  stderr: z.string(),
+  isTruncated: z.boolean(),
+  timedOut: z.boolean(),
+});
+
+export type GitOptions = {
+  readonly input?: string | Uint8Array;
+  /** More output is cut off, and ends git. Default: 256 KiB. */
+  readonly maxBytes?: number;
+  /** Default: 60,000. */
+  readonly timeoutMs?: number;
+  /** Exit codes that are no failure. Default: 0. */
+  readonly codes?: readonly number[];
+  readonly env?: Readonly<Record<string, string>>;
+};
+
+export type GitOutput = {
+  readonly code: number;
+  readonly stdout: Buffer;
+  readonly isTruncated: boolean;
+};
+
+/** Runs git on a part of a repository. Rejects with HUB_GIT_FAILED for any other exit code than the expected ones. */
+export type Git = (
+  args: readonly string[],
+  options: GitOptions,
+  signal: AbortSignal,
+) => Promise<GitOutput>;
+
+/** What of a repository a command sees. */
+export type GitPlaces = {
+  /** Only objects and refs: no files, no index, and no attributes but `.git/info/attributes`. */
+  readonly objects: Git;
+  /** The files and the index of the user. */
+  readonly userTree: Git;
+  worktree(place: { readonly gitFolder: string; readonly path: string }): Git;
+};
+
+/** Git in the repository of a driver. `keys`: of its config. */
+export function createGitPlaces(root: string, driver: Driver, keys: ConfigKeys): GitPlaces {
+  const common = `${root}/.git`;
+  const usual = gitEnvironment(keys);
+
+  const place =
+    (where: Readonly<Record<string, string>>, bare: boolean): Git =>
+    async (args, options, signal) => {
+      const { input, maxBytes = usualBytes, timeoutMs = usualMs, codes = [0] } = options;
+      const result = await driver.request(
+        {
+          method: 'git',
+          params: {
+            args: ['-c', `core.bare=${bare}`, ...args],
+            env: { ...usual, ...where, GIT_COMMON_DIR: common, ...options.env },
+            ...(input !== undefined && { input: Buffer.from(input).toString('base64') }),
+            maxBytes,
+            timeoutMs,
+          },
+          timeoutMs,
+        },
+        resultSchema,
+        signal,
+      );
+      const { code, stderr, isTruncated, timedOut } = result;
+      if (timedOut || (!isTruncated && !codes.includes(code)))
+        throw gitError(root, args, timedOut ? `took more than ${timeoutMs} ms` : stderr, code);
+      return { code, stdout: Buffer.from(result.stdout, 'base64'), isTruncated };
+    };
+
+  return {
+    objects: place({ GIT_DIR: common, GIT_INDEX_FILE: `${common}/agenthub/no-index` }, true),
+    userTree: place({ GIT_DIR: common, GIT_WORK_TREE: root }, false),
+    worktree: ({ gitFolder, path }) => place({ GIT_DIR: gitFolder, GIT_WORK_TREE: path }, false),
+  };
+}
+
+function gitError(root: string, args: readonly string[], stderr: string, code: number): HubError {
+  const why = stderr.trim().split('\n').slice(-5).join('\n') || `it exited with code ${code}`;
+  const locked = /Unable to create '([^']+\.lock)'/.exec(stderr)?.[1];
+  const remedy = locked === undefined ? '' : `. If no git runs there any more, remove ${locked}`;
+  return new HubError('HUB_GIT_FAILED', `${root}: git ${args[0] ?? ''} failed: ${why}${remedy}`, {
+    data: { exitCode: code },
+  });
+}
+
+/** The whole output as text. Throws HUB_REPOSITORY_LIMIT if it was cut off. */
+export function wholeText({ stdout, isTruncated }: GitOutput, what: string): string {
+  if (!isTruncated) return stdout.toString();
+  throw new HubError('HUB_REPOSITORY_LIMIT', `${what} exceeds ${stdout.length} bytes`);
+}
+
+/** The parts of an output of `-z`. */
+export const partsOf = (text: string): readonly string[] =>
+  text === '' ? [] : text.replace(/\0$/, '').split('\0');

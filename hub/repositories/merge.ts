@@ -1,0 +1,174 @@
+import { HubError } from '#core';
+import { changedFiles } from './changes.ts';
+import { createCommit, findBranch, moveBranch } from './commits.ts';
+import { type Git, type GitPlaces, partsOf, wholeText } from './git.ts';
+import type { CommitId, MergeOutcome, MergeRequest } from './repository-types.ts';
+import { requireBranchName } from './task-branch.ts';
+
+const mib = 2 ** 20;
+const maxListBytes = 4 * mib;
+const shownPaths = 20;
+
+type Needs = {
+  readonly root: string;
+  readonly places: Pick<GitPlaces, 'objects' | 'userTree'>;
+  /** Operations that the user has begun in the top folder and not finished. */
+  readonly busy: (signal: AbortSignal) => Promise<readonly string[]>;
+};
+
+type Branches = { readonly from: CommitId; readonly into: CommitId };
+
+/**
+ * Merges a branch into another. The merge is made among the objects, so a conflict leaves nothing behind; then the branch
+ * moves at once. If it is checked out in the top folder, its files are updated first, and only if they are clean. Another
+ * run after a kill goes on where this one ended.
+ */
+export async function mergeBranch(
+  request: MergeRequest,
+  { root, places, busy }: Needs,
+  signal: AbortSignal,
+): Promise<MergeOutcome> {
+  const { objects, userTree } = places;
+  const branches = {
+    from: await requireBranch(objects, request.from, signal),
+    into: await requireBranch(objects, request.into, signal),
+  };
+  const { from, into } = branches;
+  if (await isAncestor(objects, from, into, signal)) return { kind: 'merged', commit: into };
+
+  const made = await makeTarget(objects, request, branches, signal);
+  if (made.kind === 'conflict') return made;
+  const { target } = made;
+
+  const folder = await folderOf(userTree, request.into, signal);
+  if (folder !== undefined && folder !== root) return { kind: 'dirty', folder, paths: [] };
+  const operations = await busy(signal);
+  if (folder === undefined && operations.includes('a rebase'))
+    // A rebase of this branch would end by moving it.
+    return { kind: 'dirty', folder: root, paths: operations };
+  if (folder === root) {
+    // Compares contents where times, owners or inodes have changed, as git status does.
+    await userTree(['update-index', '-q', '--refresh'], { codes: [0, 1] }, signal);
+    const obstacles = [...operations, ...(await changesIn(userTree, target, signal))];
+    if (obstacles.length > 0)
+      return { kind: 'dirty', folder, paths: obstacles.slice(0, shownPaths) };
+    const paths = await updateFiles(userTree, { from: into, to: target }, signal);
+    if (paths.length > 0) return { kind: 'dirty', folder, paths };
+  }
+  await moveBranch(
+    objects,
+    request.into,
+    { from: into, to: target, why: `merge ${request.from}` },
+    signal,
+  );
+  return { kind: 'merged', commit: target, ...(folder === root && { updated: root }) };
+}
+
+async function requireBranch(git: Git, name: string, signal: AbortSignal): Promise<CommitId> {
+  const found = await findBranch(git, requireBranchName(name), signal);
+  if (found !== undefined) return found;
+  throw new HubError('HUB_REPOSITORY_UNKNOWN', `there is no branch ${JSON.stringify(name)}`);
+}
+
+async function isAncestor(git: Git, one: CommitId, other: CommitId, signal: AbortSignal) {
+  const args = ['merge-base', '--is-ancestor', one, other];
+  return (await git(args, { codes: [0, 1] }, signal)).code === 0;
+}
+
+/** The commit that the branch is going to have. No branch has it yet. */
+async function makeTarget(
+  git: Git,
+  request: MergeRequest,
+  { from, into }: Branches,
+  signal: AbortSignal,
+): Promise<
+  | { readonly kind: 'made'; readonly target: CommitId }
+  | { readonly kind: 'conflict'; readonly paths: readonly string[] }
+> {
+  const canForward = await isAncestor(git, into, from, signal);
+  if (canForward && request.strategy === 'fast_forward') return { kind: 'made', target: from };
+  const args = ['merge-tree', '--write-tree', '--name-only', '--no-messages', '-z', into, from];
+  const options = { codes: [0, 1], maxBytes: maxListBytes, timeoutMs: 300_000 };
+  const output = await git(args, options, signal);
+  const [tree = '', ...paths] = partsOf(wholeText(output, 'the list of conflicts'));
+  if (output.code === 1) return { kind: 'conflict', paths: paths.filter(path => path !== '') };
+  const target = await createCommit(git, { ...request, tree, parents: [into, from] }, signal);
+  return { kind: 'made', target };
+}
+
+/** The folder in which a branch is checked out. */
+async function folderOf(git: Git, branch: string, signal: AbortSignal) {
+  const output = await git(
+    ['worktree', 'list', '--porcelain', '-z'],
+    { maxBytes: maxListBytes },
+    signal,
+  );
+  let folder: string | undefined;
+  for (const line of partsOf(wholeText(output, 'the list of worktrees'))) {
+    if (line.startsWith('worktree ')) folder = line.slice('worktree '.length);
+    if (line === `branch refs/heads/${branch}`) return folder;
+  }
+  return undefined;
+}
+
+/** Changed files of the user. None if an earlier run has brought them to the target already, and was cut off then. */
+async function changesIn(
+  git: Git,
+  target: CommitId,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const args = [
+    'status',
+    '--porcelain=v1',
+    '-z',
+    '--no-renames',
+    '--untracked-files=no',
+    '--ignore-submodules=none',
+  ];
+  const status = partsOf((await git(args, {}, signal)).stdout.toString());
+  if (status.length === 0) return [];
+  const files = await git(['diff-files', '--quiet', '--no-ext-diff'], { codes: [0, 1] }, signal);
+  const same = ['diff-index', '--cached', '--quiet', target];
+  const index = await git(same, { codes: [0, 1] }, signal);
+  if (files.code === 0 && index.code === 0) return [];
+  return status.map(line => line.slice(3));
+}
+
+/**
+ * Brings files and index of the top folder from one commit to another, as a whole or not at all. Resolves with the paths
+ * that stand in the way. Rejects with HUB_REPOSITORY_REFUSED if a filter, such as that of Git LFS, would have to run.
+ */
+async function updateFiles(
+  git: Git,
+  { from, to }: { readonly from: CommitId; readonly to: CommitId },
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const changes = await changedFiles(git, ['diff-tree', from, to], [], signal);
+  const input = changes.map(({ path }) => `${path}\0`).join('');
+  const checked = await git(
+    ['check-attr', '-z', '--stdin', 'filter'],
+    { input, maxBytes: 4 * maxListBytes },
+    signal,
+  );
+  const attributes = partsOf(wholeText(checked, 'the list of attributes'));
+  for (let at = 0; at + 2 < attributes.length; at += 3)
+    if (!['unspecified', 'unset', ''].includes(attributes[at + 2] ?? ''))
+      throw new HubError(
+        'HUB_REPOSITORY_REFUSED',
+        `${attributes[at] ?? ''} has the filter ${attributes[at + 2] ?? ''}, which does not run here. Merge the branch yourself, with git merge`,
+      );
+  const args = ['read-tree', '-m', '-u', from, to];
+  const { code } = await git(
+    ['read-tree', '-n', '-m', '-u', from, to],
+    { codes: [0, 128] },
+    signal,
+  );
+  if (code !== 0) {
+    const untracked = changes.filter(({ status }) => status === 'added').map(({ path }) => path);
+    return untracked.length > 0
+      ? untracked.slice(0, shownPaths)
+      : changes.map(({ path }) => path).slice(0, shownPaths);
+  }
+  await git(args, { timeoutMs: 300_000 }, signal);
+  return [];
+}

@@ -1,0 +1,208 @@
+import { isUtf8 } from 'node:buffer';
+import { HubError } from '#core';
+import { type Git, partsOf, wholeText } from './git.ts';
+import type {
+  CommitId,
+  LogEntry,
+  LogQuery,
+  ReadFile,
+  ReadLimits,
+  TrackedFile,
+} from './repository-types.ts';
+
+const mib = 2 ** 20;
+const maxListBytes = 16 * mib;
+/** Bytes of files that one command prints. */
+const batchBytes = 4 * mib;
+const usualFileBytes = mib;
+const usualReadBytes = 16 * mib;
+const maxReadBytes = 64 * mib;
+const maxLogEntries = 1_000;
+/** Paths of one command line. */
+const pathsAtOnce = 200;
+
+/** A blob at a path. */
+export type Blob = { readonly path: string; readonly hash: string; readonly bytes: number };
+
+/** The commit of a revision. Rejects with HUB_REPOSITORY_UNKNOWN. */
+export async function resolveRevision(
+  git: Git,
+  revision: string,
+  signal: AbortSignal,
+): Promise<CommitId> {
+  const unknown = new HubError(
+    'HUB_REPOSITORY_UNKNOWN',
+    `there is no commit ${JSON.stringify(revision)}. Name a branch, a tag or the id of a commit`,
+  );
+  if (!/^[\w][\w./@{}^~+#-]{0,250}$/.test(revision)) throw unknown;
+  const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${revision}^{commit}`];
+  const { code, stdout } = await git(args, { codes: [0, 1, 128] }, signal);
+  const id = stdout.toString().trim();
+  if (code !== 0 || !isCommitId(id)) throw unknown;
+  return id;
+}
+
+const isCommitId = (text: string) => /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(text);
+
+/** Throws HUB_REQUEST_INVALID for anything but the id of a commit, such as an option. */
+export function requireCommitId(id: CommitId): CommitId {
+  if (isCommitId(id)) return id;
+  throw new HubError('HUB_REQUEST_INVALID', `${JSON.stringify(id)} is not the id of a commit`);
+}
+
+const modes: Readonly<Record<string, TrackedFile['mode']>> = {
+  '100644': 'file',
+  '100664': 'file',
+  '100755': 'executable',
+  '120000': 'link',
+};
+
+/** The kind of an entry by its mode in git. */
+export const modeOf = (mode: string): TrackedFile['mode'] | 'submodule' =>
+  modes[mode] ?? 'submodule';
+
+/** All files of a commit. */
+export async function listFiles(
+  git: Git,
+  commit: CommitId,
+  signal: AbortSignal,
+): Promise<readonly TrackedFile[]> {
+  const args = ['ls-tree', '-r', '-l', '-z', '--full-tree', requireCommitId(commit)];
+  return await treeEntries(git, args, signal);
+}
+
+async function treeEntries(git: Git, args: readonly string[], signal: AbortSignal) {
+  const output = await git(args, { maxBytes: maxListBytes }, signal);
+  return partsOf(wholeText(output, 'the list of files')).flatMap((entry): TrackedFile[] => {
+    const tab = entry.indexOf('\t');
+    const [mode = '', type, hash = '', bytes = ''] = entry.slice(0, tab).split(/ +/);
+    const kind = modes[mode];
+    if (type !== 'blob' || kind === undefined) return [];
+    return [{ path: entry.slice(tab + 1), mode: kind, bytes: Number(bytes), hash }];
+  });
+}
+
+/** Files of a commit, in the order of `paths`. */
+export async function readFiles(
+  git: Git,
+  commit: CommitId,
+  paths: readonly string[],
+  limits: ReadLimits,
+  signal: AbortSignal,
+): Promise<readonly ReadFile[]> {
+  const found = new Map<string, TrackedFile>();
+  for (let at = 0; at < paths.length; at += pathsAtOnce) {
+    const some = paths.slice(at, at + pathsAtOnce);
+    const args = ['ls-tree', '-l', '-z', '--full-tree', requireCommitId(commit), '--', ...some];
+    for (const file of await treeEntries(git, args, signal)) found.set(file.path, file);
+  }
+  return await readBlobs(
+    git,
+    paths.map(path => {
+      const file = found.get(path);
+      return file && file.mode !== 'link' ? file : { path, isLink: file !== undefined };
+    }),
+    limits,
+    signal,
+  );
+}
+
+/** Contents of blobs, within the limits. */
+export async function readBlobs(
+  git: Git,
+  wanted: readonly (Blob | { readonly path: string; readonly isLink: boolean })[],
+  { fileBytes = usualFileBytes, maxBytes = usualReadBytes }: ReadLimits,
+  signal: AbortSignal,
+): Promise<readonly ReadFile[]> {
+  const results: ReadFile[] = [];
+  let batch: Blob[] = [];
+  let inBatch = 0;
+  let rest = Math.min(maxBytes, maxReadBytes);
+  const largest = Math.min(fileBytes, batchBytes);
+  const flush = async () => {
+    results.push(...(await printBlobs(git, batch, signal)));
+    batch = [];
+    inBatch = 0;
+  };
+  for (const blob of wanted) {
+    if ('isLink' in blob || blob.bytes > largest || blob.bytes > rest) {
+      await flush();
+      const { path } = blob;
+      if ('bytes' in blob) results.push({ path, kind: 'omitted', bytes: blob.bytes });
+      else
+        results.push(blob.isLink ? { path, kind: 'omitted', bytes: 0 } : { path, kind: 'missing' });
+      continue;
+    }
+    if (inBatch + blob.bytes > batchBytes) await flush();
+    batch.push(blob);
+    inBatch += blob.bytes;
+    rest -= blob.bytes;
+  }
+  await flush();
+  return results;
+}
+
+async function printBlobs(git: Git, blobs: readonly Blob[], signal: AbortSignal) {
+  if (blobs.length === 0) return [];
+  const headers = blobs.length * 100;
+  const input = blobs.map(({ hash }) => `${hash}\n`).join('');
+  const maxBytes = batchBytes + headers;
+  const { stdout } = await git(['cat-file', '--batch'], { input, maxBytes }, signal);
+  let at = 0;
+  return blobs.map(({ path, bytes }): ReadFile => {
+    const begin = stdout.indexOf(0x0a, at) + 1;
+    const content = stdout.subarray(begin, begin + bytes);
+    at = begin + bytes + 1;
+    return content.includes(0) || !isUtf8(content)
+      ? { path, kind: 'binary', bytes }
+      : { path, kind: 'text', text: content.toString(), bytes };
+  });
+}
+
+const fields = ['%H', '%an', '%at', '%s', '%b'];
+
+/** The history of a commit, or of a path in it. */
+export async function readLog(
+  git: Git,
+  { commit, path, since, count }: LogQuery,
+  signal: AbortSignal,
+): Promise<readonly LogEntry[]> {
+  const args = [
+    'log',
+    '-z',
+    '--no-color',
+    '--no-decorate',
+    '--no-notes',
+    '--no-mailmap',
+    '--no-show-signature',
+    `--max-count=${Math.min(Math.max(1, Math.floor(count)), maxLogEntries)}`,
+    `--format=${fields.join('%x00')}`,
+    requireCommitId(commit),
+    ...(since === undefined ? [] : [`^${requireCommitId(since)}`]),
+    '--',
+    ...(path === undefined ? [] : [path]),
+  ];
+  const output = await git(args, { maxBytes: maxListBytes }, signal);
+  const parts = partsOf(wholeText(output, 'the history'));
+  const entries: LogEntry[] = [];
+  for (let at = 0; at + fields.length <= parts.length; at += fields.length) {
+    const [id = '', author = '', seconds = '', subject = '', body = ''] = parts.slice(at);
+    const at1000 = Number(seconds) * 1_000;
+    const trailers = trailersOf(body);
+    entries.push({ commit: id, author, at: at1000, subject, body: body.trim(), trailers });
+  }
+  return entries;
+}
+
+/** The trailers of a message: its last paragraph, if all of its lines have the form `Name: value`. */
+function trailersOf(body: string): Readonly<Record<string, string>> {
+  const lines =
+    body
+      .trim()
+      .split(/\n\s*\n/)
+      .at(-1)
+      ?.split('\n') ?? [];
+  const found = lines.map(line => /^([A-Za-z][A-Za-z0-9-]*): (.*)$/.exec(line));
+  if (found.includes(null)) return {};
+  return Object.fromEntries(found.map(match => [match?.[1] ?? '', match?.[2] ?? '']));
+}

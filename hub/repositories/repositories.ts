@@ -1,0 +1,86 @@
+import { lstat } from 'node:fs/promises';
+import { type Clock, HubError, type Log, type Service } from '#core';
+import type { Principal } from '#policy';
+import type { LaunchSpec } from '#runtimes';
+import { createAcceptance } from './acceptance.ts';
+import { requireAllowedPath } from './allowed-folders.ts';
+import { type LaunchDriver, createDrivers } from './drivers.ts';
+import { createSafeFolder } from './folder.ts';
+import { type RepositoryPlace, driverSpec } from './launch.ts';
+import { openRepository, requireRepository } from './repository.ts';
+import type { OpenFolder, Repositories, Repository } from './repository-types.ts';
+
+export type RepositoriesOptions = RepositoryPlace & {
+  /** `repositories` of the config in force: folders that the call scope may name. */
+  readonly folders: () => readonly string[];
+};
+
+export type RepositoriesNeeds = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly newId: () => string;
+  /** Removes secrets from the output of commands. */
+  readonly redact: (text: string) => string;
+  readonly launch: LaunchDriver;
+  /** Identity of the image of a spec; undefined if the engine does not have it. */
+  readonly identify: (spec: LaunchSpec) => Promise<string | undefined>;
+};
+
+/** Opens repositories and folders, each in a container that holds nothing else. */
+export function createRepositories(
+  options: RepositoriesOptions,
+  needs: RepositoriesNeeds,
+): Repositories {
+  const drivers = createDrivers({ ...needs, specOf: root => driverSpec(root, options) });
+  const acceptance = createAcceptance(options, needs);
+
+  const requireAllowed = (path: string, principal: Principal) =>
+    requireAllowedPath(path, principal, options.folders());
+
+  const service: Service = {
+    name: 'repositories',
+    async start() {}, // The runtimes remove what an earlier run left.
+    stop: () => drivers.stop(),
+  };
+
+  return {
+    service,
+    requireAllowed,
+    async open(path, principal, signal): Promise<Repository> {
+      const root = await requireAllowed(path, principal);
+      requireMountable(root);
+      await requireRepository(root);
+      await using opened = new AsyncDisposableStack();
+      const use = opened.use(await drivers.use(root));
+      const repository = await openRepository(root, use, signal);
+      opened.move();
+      return repository;
+    },
+    async openFolder(path, principal, signal): Promise<OpenFolder> {
+      const root = await requireAllowed(path, principal);
+      requireMountable(root);
+      if (!(await lstat(root)).isDirectory())
+        throw new HubError('HUB_REPOSITORY_UNKNOWN', `${root} is not a folder`);
+      signal.throwIfAborted();
+      const use = await drivers.use(root);
+      return {
+        root,
+        ...createSafeFolder(use.driver, ''),
+        [Symbol.asyncDispose]: () => use[Symbol.asyncDispose](),
+      };
+    },
+    runAcceptance: (run, signal) => acceptance(run, signal),
+  };
+}
+
+/** Folders of the system: a container that may write there could take over the machine. */
+const system =
+  /^(?:\/|\/(?:bin|boot|dev|etc|lib\w*|proc|root\/\.ssh|run(?!\/media\/)|sbin|sys|usr|var\/(?:lib|run))(?:\/.*)?|\/(?:home|root|tmp|var|opt|srv|mnt|media|Users))$/;
+
+function requireMountable(root: string): void {
+  if (!system.test(root)) return;
+  throw new HubError(
+    'HUB_PATH_REFUSED',
+    `${root} is a folder of the system. Name the folder of a project`,
+  );
+}

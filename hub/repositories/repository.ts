@@ -1,0 +1,159 @@
+import { z } from 'zod';
+import { HubError, errorCodeOf } from '#core';
+import { lstat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { diffOf } from './changes.ts';
+import { findBranch } from './commits.ts';
+import type { Driver } from './driver.ts';
+import type { DriverUse } from './drivers.ts';
+import { createDriverFolder, createSafeFolder } from './folder.ts';
+import { gitEnvironment, requireHarmlessConfig } from './git-switches.ts';
+import { type GitPlaces, createGitPlaces, partsOf } from './git.ts';
+import { mergeBranch } from './merge.ts';
+import { listFiles, readFiles, readLog, requireCommitId, resolveRevision } from './objects.ts';
+import type { Repository, RepositorySummary } from './repository-types.ts';
+import { taskOf } from './task-branch.ts';
+import { createWorktrees } from './worktrees.ts';
+
+const timeoutMs = 60_000;
+const configFiles = ['config', 'config.worktree'];
+const maxConfigBytes = 4 * 2 ** 20;
+const handoffFolder = '_handoff';
+
+const layoutSchema = z.object({
+  faults: z.array(z.string()),
+  busy: z.array(z.string()),
+});
+
+/** Rejects with HUB_REPOSITORY_UNKNOWN unless the folder is the top folder of a repository, and with HUB_REPOSITORY_REFUSED for a special one. */
+export async function requireRepository(root: string): Promise<void> {
+  const found = await lstat(join(root, '.git')).catch((error: unknown) => {
+    if (errorCodeOf(error) === 'ENOENT' || errorCodeOf(error) === 'ENOTDIR') return undefined;
+    throw error;
+  });
+  if (!found)
+    throw new HubError(
+      'HUB_REPOSITORY_UNKNOWN',
+      `${root} is not the top folder of a git repository: it has no .git folder. Run git init there, or name the top folder`,
+    );
+  if (found.isDirectory()) return;
+  const what = found.isSymbolicLink() ? 'a symbolic link' : 'a file';
+  throw new HubError(
+    'HUB_REPOSITORY_REFUSED',
+    `${root}: .git is ${what} that leads to another git folder, as in submodules and linked worktrees. Name the repository that holds it`,
+  );
+}
+
+/** Checks the repository of a driver, and opens it. */
+export async function openRepository(
+  root: string,
+  use: DriverUse,
+  signal: AbortSignal,
+): Promise<Repository> {
+  const { driver } = use;
+  const { faults } = await inspect(driver, signal);
+  if (faults.length > 0)
+    throw new HubError('HUB_REPOSITORY_REFUSED', `${root}: ${faults.slice(0, 3).join('; ')}`);
+  const keys = await configKeys(root, driver, signal);
+  requireHarmlessConfig(root, keys);
+  return createRepository(root, use, createGitPlaces(root, driver, keys));
+}
+
+const inspect = (driver: Driver, signal: AbortSignal) =>
+  driver.request({ method: 'inspect', params: {}, timeoutMs }, layoutSchema, signal);
+
+/** The keys of the config of a repository. Nothing that it includes is read. */
+async function configKeys(root: string, driver: Driver, signal: AbortSignal) {
+  const keys = new Set<string>();
+  // Without a repository: this command alone runs before its config is checked.
+  const env = { ...gitEnvironment([]), GIT_DIR: '/dev/null' };
+  const folder = createDriverFolder(driver, '.git');
+  for (const name of configFiles) {
+    if ((await folder.read(name, maxConfigBytes, signal)) === undefined) continue;
+    const file = `${root}/.git/${name}`;
+    const args = ['config', '--file', file, '--no-includes', '--list', '--name-only', '-z'];
+    const params = { args, env, maxBytes: maxConfigBytes, timeoutMs };
+    const schema = z.object({ code: z.number(), stdout: z.base64(), stderr: z.string() });
+    const { code, stdout, stderr } = await driver.request(
+      { method: 'git', params, timeoutMs },
+      schema,
+      signal,
+    );
+    if (code !== 0)
+      throw new HubError(
+        'HUB_REPOSITORY_REFUSED',
+        `${root}: git cannot read its config: ${stderr.trim()}`,
+      );
+    for (const key of partsOf(Buffer.from(stdout, 'base64').toString())) keys.add(key);
+  }
+  return [...keys];
+}
+
+function createRepository(root: string, use: DriverUse, places: GitPlaces): Repository {
+  const { driver, exclusive } = use;
+  const { objects, userTree } = places;
+  const busy = async (signal: AbortSignal) => (await inspect(driver, signal)).busy;
+
+  /** Hides the handoff folder from git, as a person would, without changing a tracked file. */
+  async function exclude(signal: AbortSignal): Promise<void> {
+    const info = createDriverFolder(driver, '.git/info');
+    const text = (await info.read('exclude', maxConfigBytes, signal))?.toString() ?? '';
+    const line = `/${handoffFolder}/`;
+    if (text.split(/\r?\n/).includes(line)) return;
+    const content = `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${line}\n`;
+    await info.write([{ path: 'exclude', content }], false, signal);
+  }
+
+  async function summary(signal: AbortSignal): Promise<RepositorySummary> {
+    const named = await userTree(
+      ['symbolic-ref', '--quiet', '--short', 'HEAD'],
+      { codes: [0, 1] },
+      signal,
+    );
+    const args = ['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'];
+    const head = await userTree(args, { codes: [0, 1, 128] }, signal);
+    const status = [
+      'status',
+      '--porcelain=v1',
+      '-z',
+      '--no-renames',
+      '--untracked-files=no',
+      '--ignore-submodules=all',
+    ];
+    const changes = await userTree(status, {}, signal);
+    return {
+      branch: named.code === 0 ? named.stdout.toString().trim() : undefined,
+      head: head.code === 0 ? head.stdout.toString().trim() : undefined,
+      isDirty: changes.stdout.length > 0,
+    };
+  }
+
+  return {
+    root,
+    handoff: createSafeFolder(driver, handoffFolder, signal => exclusive(() => exclude(signal))),
+    state: createSafeFolder(driver, '.git/agenthub/state'),
+    worktrees: createWorktrees(root, { driver, places, exclusive }),
+    summary,
+    resolve: (revision, signal) => resolveRevision(objects, revision, signal),
+    files: (commit, signal) => listFiles(objects, commit, signal),
+    readFiles: (commit, paths, limits, signal) => readFiles(objects, commit, paths, limits, signal),
+    log: (query, signal) => readLog(objects, query, signal),
+    diff: ({ from, to, ...options }, signal) =>
+      diffOf(objects, ['diff-tree', requireCommitId(from), requireCommitId(to)], options, signal),
+    merge: (request, signal) =>
+      exclusive(() => mergeBranch(request, { root, places, busy }, signal)),
+    deleteBranch: (branch, signal) =>
+      exclusive(async () => {
+        if (taskOf(branch) === undefined)
+          throw new HubError(
+            'HUB_REQUEST_INVALID',
+            `the branch ${JSON.stringify(branch)} is not one of a task, and stays`,
+          );
+        const head = await findBranch(objects, branch, signal);
+        if (head === undefined) return false;
+        await objects(['update-ref', '-d', `refs/heads/${branch}`, head], {}, signal);
+        return true;
+      }),
+    [Symbol.asyncDispose]: () => use[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,77 @@
+import { assignment, credential, introducedCredentials, isPlaceholder } from '#core';
+import type { SecretFinding } from './repository-types.ts';
+
+const maxFindings = 100;
+/** A longer line is searched in its beginning only: minified code has no secrets of its own. */
+const maxLineLength = 20_000;
+
+/**
+ * Searches the added lines of a unified diff for secrets. Pure. A finding never has the value. Examples and placeholders
+ * are not reported.
+ */
+export function findSecrets(diff: string): readonly SecretFinding[] {
+  const findings: SecretFinding[] = [];
+  let path = '';
+  let line = 0;
+  let isHeader = true;
+  for (const text of diff.split('\n')) {
+    if (findings.length >= maxFindings) break;
+    const hunk = /^@@ -\d+(?:,\d+)? \+(\d+)/.exec(text);
+    if (text.startsWith('diff --git ')) isHeader = true;
+    else if (isHeader && text.startsWith('+++ ')) path = pathOf(text.slice('+++ '.length));
+    else if (hunk) {
+      isHeader = false;
+      line = Number(hunk[1]);
+    } else if (!isHeader && text.startsWith('+')) {
+      const what = secretIn(text.slice(1, maxLineLength));
+      if (what !== undefined) findings.push({ path, line, what });
+      line++;
+    } else if (!isHeader && text.startsWith(' ')) line++;
+  }
+  return findings;
+}
+
+/** Git quotes names with special characters. */
+function pathOf(name: string): string {
+  const plain = name.replace(/\t$/, '');
+  const unquoted = /^"(.*)"$/.exec(plain)?.[1]?.replaceAll(/\\(["\\])/g, '$1') ?? plain;
+  return unquoted.replace(/^b\//, '');
+}
+
+/** What of a line is a secret. */
+function secretIn(line: string): string | undefined {
+  if (/-----BEGIN [A-Z0-9 ]*PRIVATE KEY|PuTTY-User-Key-File-\d/.test(line)) return 'a private key';
+  if (line.search(credential) >= 0) return 'a credential of a service';
+  if (introducedCredentials.some(each => line.search(each) >= 0))
+    return 'a password or a token in a header, a URL or an option';
+  for (const match of line.matchAll(assignment)) {
+    const quoted = match[4];
+    // Without quotes most are expressions: only what looks random counts.
+    if (quoted !== undefined ? isSecretValue(quoted) : isRandom(match[5] ?? ''))
+      return `a value of ${nameIn(match[1] ?? '')}`;
+  }
+  for (const [word] of line.matchAll(/[A-Za-z0-9+/_=-]{40,200}/g))
+    if (isRandom(word) && isMixed(word) && /["'\x60:=]\s*$/.test(line.slice(0, line.indexOf(word))))
+      return 'a long random value';
+  return undefined;
+}
+
+const nameIn = (start: string) => /[\w.-]+/.exec(start)?.[0].slice(0, 60) ?? 'a secret';
+
+const isSecretValue = (value: string) =>
+  value.length >= 8 && !isPlaceholder(value) && !/\s/.test(value.trim()) && !/[${}<>]/.test(value);
+
+/** Shannon entropy in bits per character, of at least 16 characters with a digit. */
+function isRandom(value: string): boolean {
+  if (value.length < 16 || !/\d/.test(value) || isPlaceholder(value) || /[(){}[\]$]/.test(value))
+    return false;
+  const counts = new Map<string, number>();
+  for (const character of value) counts.set(character, (counts.get(character) ?? 0) + 1);
+  let bits = 0;
+  for (const count of counts.values())
+    bits -= (count / value.length) * Math.log2(count / value.length);
+  return bits > 3.2;
+}
+
+/** Hashes have small letters and digits only, and are no secrets. */
+const isMixed = (value: string) => /[a-z]/.test(value) && /[A-Z]/.test(value);

@@ -1,0 +1,39 @@
+import { HubError } from '#core';
+
+/** Branches that the hub may create and delete. */
+const prefix = 'agenthub/';
+
+/** Throws HUB_REQUEST_INVALID for an id that cannot be the name of a branch and of a folder on every system. */
+export function requireTaskId(taskId: string): string {
+  const isName =
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(taskId) && !/\.\.|\.$|\.lock$/i.test(taskId);
+  if (isName) return taskId;
+  throw new HubError(
+    'HUB_REQUEST_INVALID',
+    `the task_id ${JSON.stringify(taskId.slice(0, 200))} cannot name a branch. Use up to 100 letters, digits, ".", "_" and "-", beginning with a letter or a digit`,
+  );
+}
+
+export const branchOf = (taskId: string): string => `${prefix}${requireTaskId(taskId)}`;
+
+/** The task of a branch; undefined for a branch that is not the hub's. */
+export function taskOf(branch: string): string | undefined {
+  if (!branch.startsWith(prefix)) return undefined;
+  try {
+    return requireTaskId(branch.slice(prefix.length));
+  } catch {
+    return undefined; // A branch of somebody else, below the same folder.
+  }
+}
+
+/** Throws HUB_REQUEST_INVALID for a name that git would not take for a branch. */
+export function requireBranchName(name: string): string {
+  const isName =
+    /^[^\p{Cc} ~^:?*[\\]{1,200}$/u.test(name) &&
+    !/^[-/.]|\.\.|\/\/|@\{|\/\.|[/.]$|\.lock(?:\/|$)/.test(name);
+  if (isName) return name;
+  throw new HubError(
+    'HUB_REQUEST_INVALID',
+    `${JSON.stringify(name.slice(0, 200))} is not the name of a branch`,
+  );
+}

@@ -1,0 +1,228 @@
+import { HubError } from '#core';
+import { addedLines, changedFiles, diffOf } from './changes.ts';
+import { createCommit, findBranch, moveBranch } from './commits.ts';
+import { type Git, partsOf, wholeText } from './git.ts';
+import { modeOf, readBlobs, requireCommitId } from './objects.ts';
+import { checkPaths } from './path-guard.ts';
+import type { CommitId, PathFault, Worktree, WorktreeFile } from './repository-types.ts';
+import { findSecrets } from './secret-scan.ts';
+
+const mib = 2 ** 20;
+const maxListBytes = 16 * mib;
+const maxFiles = 1_000;
+const maxBytes = 32 * mib;
+
+/** An entry of the index. */
+type IndexEntry = { readonly path: string; readonly mode: string; readonly hash: string };
+
+type Needs = {
+  /** Git with the files and the index of the worktree. */
+  readonly git: Git;
+  /** Runs changes of the repository one after the other. */
+  readonly exclusive: <T>(work: () => Promise<T>) => Promise<T>;
+};
+
+export type WorktreePlace = Pick<Worktree, 'taskId' | 'branch' | 'path'>;
+
+/** The worktree of a task. Files reach it through git alone, which follows no link. */
+export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs): Worktree {
+  const { taskId, branch, path: root } = place;
+
+  async function head(signal: AbortSignal): Promise<CommitId> {
+    const found = await findBranch(git, branch, signal);
+    if (found !== undefined) return found;
+    throw new HubError('HUB_REPOSITORY_UNKNOWN', `the branch ${branch} does not exist any more`);
+  }
+
+  /** Takes up what a person has edited. */
+  const stage = (signal: AbortSignal) => git(['add', '--all', '--', '.'], {}, signal);
+
+  async function entries(paths: readonly string[], signal: AbortSignal) {
+    const args = ['ls-files', '--stage', '-z', '--', ...paths];
+    const output = await git(args, { maxBytes: maxListBytes }, signal);
+    return partsOf(wholeText(output, 'the list of files')).map((entry): IndexEntry => {
+      const [about = '', path = ''] = entry.split('\t', 2);
+      const [mode = '', hash = ''] = about.split(' ');
+      return { path, mode, hash };
+    });
+  }
+
+  /** Why files cannot be written where something else is: a link, a folder, or a file in the place of a folder. */
+  async function faultsOfPlaces(
+    files: readonly WorktreeFile[],
+    signal: AbortSignal,
+  ): Promise<readonly PathFault[]> {
+    const parents = new Map(files.flatMap(({ path }) => parentsOf(path).map(one => [one, path])));
+    const deleted = new Set(files.filter(one => one.content === undefined).map(one => one.path));
+    const found = await entries([...files.map(({ path }) => path), ...parents.keys()], signal);
+    const written = new Set(files.map(({ path }) => path).filter(path => !deleted.has(path)));
+    return found.flatMap(({ path, mode }) => {
+      const kind = modeOf(mode);
+      if (files.some(one => one.path === path))
+        return kind === 'link' || kind === 'submodule' ? [{ path, why: `is ${nameOf[kind]}` }] : [];
+      const below = parents.get(path);
+      if (below !== undefined)
+        return [{ path: below, why: `is below ${path}, which is ${nameOf[kind]}` }];
+      const above = parentsOf(path).find(one => written.has(one));
+      return above === undefined ? [] : [{ path: above, why: 'is a folder' }];
+    });
+  }
+
+  async function write(files: readonly WorktreeFile[], signal: AbortSignal): Promise<void> {
+    const faults = await faultsOfPlaces(files, signal);
+    if (faults.length > 0) throw forbidden(faults);
+    const written = files.filter(one => one.content !== undefined);
+    const current = await entries(
+      written.map(({ path }) => path),
+      signal,
+    );
+    const modes = new Map(current.map(({ path, mode }) => [path, mode]));
+    const lines: string[] = [];
+    for (const { path, content = '', isExecutable } of written) {
+      const hashed = await git(
+        ['hash-object', '-w', '--stdin', '--no-filters'],
+        { input: content },
+        signal,
+      );
+      const usual = modes.get(path) ?? '100644';
+      const mode = isExecutable === undefined ? usual : isExecutable ? '100755' : '100644';
+      lines.push(`${mode} ${hashed.stdout.toString().trim()}\t${path}\0`);
+    }
+    const deleted = files.filter(one => one.content === undefined).map(({ path }) => `${path}\0`);
+    if (deleted.length > 0) {
+      const args = [
+        'rm',
+        '-f',
+        '-q',
+        '--ignore-unmatch',
+        '--pathspec-file-nul',
+        '--pathspec-from-file=-',
+      ];
+      await git(args, { input: deleted.join('') }, signal);
+    }
+    if (lines.length === 0) return;
+    await git(['update-index', '-z', '--index-info'], { input: lines.join('') }, signal);
+    const input = written.map(({ path }) => `${path}\0`).join('');
+    await git(['checkout-index', '-f', '-u', '-q', '-z', '--stdin'], { input }, signal);
+  }
+
+  return {
+    taskId,
+    branch,
+    path: root,
+    head,
+    async write(files, rules, signal) {
+      const faults = checkPaths(
+        files.map(({ path }) => path),
+        rules,
+      );
+      if (faults.length > 0) throw forbidden(faults);
+      requireBounded(files);
+      await exclusive(async () => {
+        await stage(signal);
+        await write(files, signal);
+      });
+    },
+    readFiles: (paths, limits, signal) =>
+      exclusive(async () => {
+        await stage(signal);
+        const found = new Map((await entries(paths, signal)).map(one => [one.path, one]));
+        const hashes = [...found.values()].map(({ hash }) => `${hash}\n`).join('');
+        const options = { input: hashes, maxBytes: maxListBytes };
+        const { stdout } = await git(
+          ['cat-file', '--batch-check=%(objectname) %(objectsize)'],
+          options,
+          signal,
+        );
+        const sizes = new Map(
+          stdout
+            .toString()
+            .split('\n')
+            .map(line => [line.split(' ')[0], Number(line.split(' ')[1])]),
+        );
+        const wanted = paths.map(path => {
+          const entry = found.get(path);
+          const bytes = entry && sizes.get(entry.hash);
+          return entry && bytes !== undefined && modeOf(entry.mode) !== 'link'
+            ? { path, hash: entry.hash, bytes }
+            : { path, isLink: entry !== undefined };
+        });
+        return await readBlobs(git, wanted, limits, signal);
+      }),
+    changes: (since, signal) =>
+      exclusive(async () => {
+        await stage(signal);
+        return await changedFiles(
+          git,
+          ['diff-index', '--cached', requireCommitId(since)],
+          [],
+          signal,
+        );
+      }),
+    diff: (since, limits, signal) =>
+      exclusive(async () => {
+        await stage(signal);
+        return await diffOf(
+          git,
+          ['diff-index', '--cached', requireCommitId(since)],
+          limits,
+          signal,
+        );
+      }),
+    secrets: (since, signal) =>
+      exclusive(async () => {
+        await stage(signal);
+        return findSecrets(
+          await addedLines(git, ['diff-index', '--cached', requireCommitId(since)], signal),
+        );
+      }),
+    commit: (request, signal) =>
+      exclusive(async () => {
+        await stage(signal);
+        const from = await head(signal);
+        const tree = (await git(['write-tree'], {}, signal)).stdout.toString().trim();
+        const before = await git(['rev-parse', `${from}^{tree}`], {}, signal);
+        if (tree === before.stdout.toString().trim() && request.allowEmpty !== true) return from;
+        const to = await createCommit(git, { ...request, tree, parents: [from] }, signal);
+        await moveBranch(git, branch, { from, to, why: 'commit' }, signal);
+        return to;
+      }),
+    reset: (commit, signal) =>
+      exclusive(async () => {
+        await git(['reset', '--hard', '--quiet', requireCommitId(commit)], {}, signal);
+        await git(['clean', '-ffdxq'], {}, signal);
+      }),
+  };
+}
+
+const nameOf = {
+  file: 'a file',
+  executable: 'a file',
+  link: 'a symbolic link',
+  submodule: 'a submodule',
+} as const;
+
+const parentsOf = (path: string): readonly string[] =>
+  path
+    .split('/')
+    .slice(0, -1)
+    .map((_, at, names) => names.slice(0, at + 1).join('/'));
+
+function forbidden(faults: readonly PathFault[]): HubError {
+  const shown = faults
+    .slice(0, 5)
+    .map(({ path, why }) => `${JSON.stringify(path.slice(0, 200))} ${why}`);
+  const more = faults.length > 5 ? `, and ${faults.length - 5} more` : '';
+  return new HubError('HUB_PATH_FORBIDDEN', `nothing was written: ${shown.join('; ')}${more}`, {
+    data: { faults: faults.slice(0, 100) },
+  });
+}
+
+function requireBounded(files: readonly WorktreeFile[]): void {
+  const bytes = files.reduce((sum, { content = '' }) => sum + Buffer.byteLength(content), 0);
+  if (files.length <= maxFiles && bytes <= maxBytes) return;
+  throw new HubError(
+    'HUB_REPOSITORY_LIMIT',
+    `${files.length} files with ${bytes} bytes are too many at once: at most ${maxFiles} files and ${maxBytes} bytes`,
+  );
+}

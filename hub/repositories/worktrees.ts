@@ -1,0 +1,147 @@
+import { HubError } from '#core';
+import { findBranch } from './commits.ts';
+import type { Driver } from './driver.ts';
+import { createDriverFolder } from './folder.ts';
+import type { Git, GitPlaces } from './git.ts';
+import { requireCommitId } from './objects.ts';
+import type { CommitId, TaskWorktree, Worktree, Worktrees } from './repository-types.ts';
+import { branchOf, requireTaskId, taskOf } from './task-branch.ts';
+import { createWorktree } from './worktree.ts';
+
+/** Relative to the top folder. The git folder is the one place that git never takes for files of the user. */
+const home = '.git/agenthub';
+
+type Needs = {
+  readonly driver: Driver;
+  readonly places: GitPlaces;
+  readonly exclusive: <T>(work: () => Promise<T>) => Promise<T>;
+};
+
+/**
+ * Worktrees in `.git/agenthub/worktrees`. A file in `ready` marks those that are complete: a worktree without it is the
+ * rest of an operation that was cut off. `git worktree prune` is never used: in a container the other worktrees of the user
+ * do not exist, and it would forget them.
+ */
+export function createWorktrees(root: string, { driver, places, exclusive }: Needs): Worktrees {
+  const { objects } = places;
+  const ready = createDriverFolder(driver, `${home}/ready`);
+
+  const nameOf = (taskId: string) => `agenthub-${requireTaskId(taskId)}`;
+  const pathOf = (taskId: string) => `${root}/${home}/worktrees/${nameOf(taskId)}`;
+  const gitOf = (taskId: string): Git =>
+    places.worktree({
+      gitFolder: `${root}/.git/worktrees/${nameOf(taskId)}`,
+      path: pathOf(taskId),
+    });
+
+  const make = (taskId: string): Worktree =>
+    createWorktree(
+      { taskId, branch: branchOf(taskId), path: pathOf(taskId) },
+      { git: gitOf(taskId), exclusive },
+    );
+
+  const isReady = async (taskId: string, signal: AbortSignal) =>
+    (await ready.read(requireTaskId(taskId), 100, signal)) !== undefined;
+
+  async function discard(taskId: string, signal: AbortSignal): Promise<void> {
+    const name = nameOf(taskId);
+    const known = await createDriverFolder(driver, `.git/worktrees/${name}`).read(
+      'gitdir',
+      8_192,
+      signal,
+    );
+    if (known && known.toString().trim() !== `${pathOf(taskId)}/.git`)
+      throw new HubError(
+        'HUB_REPOSITORY_REFUSED',
+        `${root}: the worktree ${name} belongs to somebody else. Rename the task, or remove that worktree`,
+      );
+    await ready.remove([taskId], signal);
+    await createDriverFolder(driver, `${home}/worktrees/${name}`).removeAll(signal);
+    await createDriverFolder(driver, `.git/worktrees/${name}`).removeAll(signal);
+  }
+
+  /** Removes the locks of a git that was killed. No other git of the hub runs meanwhile. */
+  async function unlock(taskId: string, signal: AbortSignal): Promise<void> {
+    const locks = ['index.lock', 'HEAD.lock', 'ORIG_HEAD.lock'];
+    await createDriverFolder(driver, `.git/worktrees/${nameOf(taskId)}`).remove(locks, signal);
+    await createDriverFolder(driver, '.git/refs/heads/agenthub').remove([`${taskId}.lock`], signal);
+  }
+
+  async function create(taskId: string, base: CommitId, signal: AbortSignal): Promise<void> {
+    await discard(taskId, signal);
+    const branch = branchOf(taskId);
+    const isOld = (await findBranch(objects, branch, signal)) !== undefined;
+    const target = isOld ? [pathOf(taskId), branch] : ['-b', branch, pathOf(taskId), base];
+    await places.userTree(['worktree', 'add', '--quiet', '--no-checkout', ...target], {}, signal);
+    await gitOf(taskId)(['reset', '--hard', '--quiet'], { timeoutMs: 300_000 }, signal);
+    await ready.write([{ path: taskId, content: '' }], false, signal);
+  }
+
+  async function branches(signal: AbortSignal) {
+    const args = [
+      'for-each-ref',
+      '--format=%(objectname) %(refname:lstrip=2)',
+      'refs/heads/agenthub/',
+    ];
+    const { stdout } = await objects(args, { maxBytes: 2 ** 22 }, signal);
+    return stdout
+      .toString()
+      .split('\n')
+      .flatMap(line => {
+        const [head = '', branch = ''] = line.split(' ');
+        const taskId = taskOf(branch);
+        return taskId === undefined ? [] : [{ taskId, branch, head }];
+      });
+  }
+
+  return {
+    add: (taskId, base, signal) =>
+      exclusive(async () => {
+        requireCommitId(base);
+        if (await isReady(taskId, signal)) await unlock(taskId, signal);
+        else await create(taskId, base, signal);
+        return make(taskId);
+      }),
+    find: (taskId, signal) =>
+      exclusive(async () => {
+        if (!(await isReady(taskId, signal))) return undefined;
+        await unlock(taskId, signal);
+        return make(taskId);
+      }),
+    async list(signal): Promise<readonly TaskWorktree[]> {
+      const found = new Set((await ready.list(signal)).map(({ path }) => path));
+      return (await branches(signal)).map(one => ({
+        ...one,
+        path: found.has(one.taskId) ? pathOf(one.taskId) : undefined,
+      }));
+    },
+    remove: (taskId, signal) =>
+      exclusive(async () => {
+        const was = await isReady(taskId, signal);
+        await discard(taskId, signal);
+        return was;
+      }),
+    prune: signal =>
+      exclusive(async () => {
+        const complete = new Set((await ready.list(signal)).map(({ path }) => path));
+        const folders = [
+          ...(await createDriverFolder(driver, `${home}/worktrees`).folders(signal)),
+          ...(await createDriverFolder(driver, '.git/worktrees').folders(signal)),
+        ];
+        const tasks = new Set(folders.map(name => /^agenthub-(.+)$/.exec(name)?.[1] ?? ''));
+        for (const taskId of tasks)
+          if (taskId !== '' && !complete.has(taskId) && isTaskId(taskId))
+            await discard(taskId, signal);
+      }),
+  };
+}
+
+function isTaskId(text: string): boolean {
+  try {
+    requireTaskId(text);
+    return true;
+  } catch (error) {
+    if (error instanceof HubError) return false;
+    throw error;
+  }
+}

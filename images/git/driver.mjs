@@ -1,0 +1,53 @@
+// Serves one folder, and the git repository in it, to the hub: see README.md.
+import { createInterface } from 'node:readline';
+import { openFolder } from './folder.mjs';
+import { runGit } from './git.mjs';
+import { inspectLayout } from './layout.mjs';
+
+const [root] = process.argv.slice(2);
+const folders = openFolder(root);
+
+/** Running git commands by the id of their request. */
+const running = new Map();
+
+const methods = {
+  inspect: () => inspectLayout(folders),
+  async git(params, id) {
+    const abort = new AbortController();
+    running.set(id, abort);
+    try {
+      return await runGit(root, params, abort.signal);
+    } finally {
+      running.delete(id);
+    }
+  },
+  read: ({ folder, path, maxBytes }) => folders.read(folder, path, maxBytes),
+  write: ({ folder, files, isNew }) => folders.write(folder, files, isNew),
+  remove: ({ folder, paths }) => folders.remove(folder, paths),
+  removeFolder: ({ folder }) => folders.removeFolder(folder),
+  folders: ({ folder }) => folders.folders(folder),
+  list: ({ folder, max }) => folders.list(folder, max),
+};
+
+const send = message => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+
+async function answer({ id, method, params }) {
+  try {
+    send({ id, result: (await methods[method](params ?? {}, id)) ?? {} });
+  } catch (error) {
+    const data = { code: error.code };
+    send({ id, error: { code: -32000, message: String(error.message), data } });
+  }
+}
+
+// The end of the input is the end of the hub's interest.
+const lines = createInterface({ input: process.stdin, crlfDelay: Infinity });
+lines.on('line', line => {
+  const message = JSON.parse(line);
+  if (message.method === 'cancel') running.get(message.params.id)?.abort();
+  else void answer(message);
+});
+lines.on('close', () => {
+  for (const abort of running.values()) abort.abort();
+  process.stdin.destroy();
+});

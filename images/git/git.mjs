@@ -1,0 +1,67 @@
+// Runs git with the arguments and the environment that the hub chose, bounded in time and output.
+import { spawn } from 'node:child_process';
+
+/** The time in ms in which git removes its locks after a cancellation. */
+const graceMs = 2_000;
+const maxErrorBytes = 16_384;
+
+/** Nothing else of the environment reaches git. */
+const inherited = ['PATH', 'HOME', 'SYSTEMROOT', 'TMPDIR', 'TEMP', 'TMP'];
+
+export function runGit(root, { args, env, input, maxBytes, timeoutMs }, signal) {
+  const { promise, resolve, reject } = Promise.withResolvers();
+  const base = Object.fromEntries(
+    inherited.flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
+  );
+  const child = spawn('git', args, { cwd: root, env: { ...base, ...env }, windowsHide: true });
+  const stdout = [];
+  let bytes = 0;
+  let isTruncated = false;
+  let timedOut = false;
+  let stderr = '';
+  let forced;
+
+  // By SIGTERM git removes its lock files.
+  const end = () => {
+    child.kill('SIGTERM');
+    forced ??= setTimeout(() => child.kill('SIGKILL'), graceMs);
+  };
+  const timer = setTimeout(() => {
+    timedOut = true;
+    end();
+  }, timeoutMs);
+  signal.addEventListener('abort', end);
+
+  child.stdout.on('data', chunk => {
+    if (isTruncated) return;
+    const rest = maxBytes - bytes;
+    stdout.push(chunk.length > rest ? chunk.subarray(0, rest) : chunk);
+    bytes += Math.min(chunk.length, rest);
+    if (chunk.length <= rest) return;
+    isTruncated = true;
+    end();
+  });
+  child.stderr.on('data', chunk => {
+    stderr = `${stderr}${chunk.toString()}`.slice(-maxErrorBytes);
+  });
+  // Git may end before it has read its input.
+  child.stdin.on('error', () => {});
+  child.stdin.end(input === undefined ? '' : Buffer.from(input, 'base64'));
+  child.on('error', error => {
+    clearTimeout(timer);
+    reject(error);
+  });
+  child.on('close', code => {
+    clearTimeout(timer);
+    clearTimeout(forced);
+    signal.removeEventListener('abort', end);
+    resolve({
+      code: code ?? -1,
+      stdout: Buffer.concat(stdout).toString('base64'),
+      stderr,
+      isTruncated,
+      timedOut,
+    });
+  });
+  return promise;
+}

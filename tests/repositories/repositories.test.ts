@@ -1,0 +1,214 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { engineAvailable } from '#helpers/engine';
+import type { Repository } from '#repositories';
+import {
+  type Runner,
+  type Scene,
+  createScene,
+  failureOf,
+  filesOf,
+  git,
+  mergeInto,
+  readText,
+  signal,
+  textOf,
+  workOn,
+  writeFiles,
+  writeInto,
+} from './harness.ts';
+
+const runners: readonly Runner[] = engineAvailable() ? ['docker', 'process'] : ['process'];
+
+describe.each(runners)('repositories in a %s', runner => {
+  let scene: Scene;
+  let path: string;
+  let repository: Repository;
+  beforeAll(async () => {
+    scene = createScene(runner);
+    path = scene.create({
+      'a.txt': 'one\n',
+      'src/b.ts': 'export const b = 1;\n',
+      'bin/run': '#!/bin/sh\n',
+      'image.png': new Uint8Array([1, 0, 2]),
+      'big.txt': 'x'.repeat(3_000),
+    });
+    repository = await scene.open(path);
+  });
+  afterAll(async () => {
+    await scene[Symbol.asyncDispose]();
+  });
+  const headOf = async () => (await repository.summary(signal)).head ?? '';
+
+  test('tell branch, head and changes', async () => {
+    expect(await repository.summary(signal)).toEqual({
+      branch: 'main',
+      head: git(path, 'rev-parse', 'HEAD'),
+      isDirty: false,
+    });
+  });
+
+  test('list and read the files of a commit', async () => {
+    const head = await headOf();
+    const files = await repository.files(head, signal);
+    expect(files.map(({ path: name, mode, bytes }) => [name, mode, bytes])).toEqual([
+      ['a.txt', 'file', 4],
+      ['big.txt', 'file', 3_000],
+      ['bin/run', 'file', 10],
+      ['image.png', 'file', 3],
+      ['src/b.ts', 'file', 20],
+    ]);
+    const wanted = ['src/b.ts', 'nothing', 'image.png', 'big.txt', 'a.txt', 'src'];
+    const read = await repository.readFiles(head, wanted, { fileBytes: 1_000 }, signal);
+    expect(read.map(textOf)).toEqual([
+      'export const b = 1;\n',
+      '(missing)',
+      '(binary)',
+      '(omitted)',
+      'one\n',
+      '(missing)',
+    ]);
+  });
+
+  test('make a change in a worktree, and merge it', async () => {
+    const head = await headOf();
+    const worktree = await repository.worktrees.add('t-1', head, signal);
+    await writeInto(worktree, { 'src/new/c.ts': 'c\n', 'a.txt': 'two\n', 'big.txt': undefined });
+    expect(await worktree.changes(head, signal)).toEqual([
+      { path: 'a.txt', status: 'modified', mode: 'file' },
+      { path: 'big.txt', status: 'deleted', mode: 'file' },
+      { path: 'src/new/c.ts', status: 'added', mode: 'file' },
+    ]);
+    const { text } = await worktree.diff(head, {}, signal);
+    expect(text).toContain('-one\n+two\n');
+    const trailers = { Task: 't-1', Model: 'small\nother' };
+    const commit = await worktree.commit({ message: 'Change it', trailers }, signal);
+    expect(await worktree.head(signal)).toBe(commit);
+    expect(await repository.log({ commit, since: head, count: 5 }, signal)).toMatchObject([
+      {
+        commit,
+        author: 'AgentHub',
+        subject: 'Change it',
+        trailers: { Task: 't-1', Model: 'small other' },
+      },
+    ]);
+    expect(readFileSync(join(path, 'a.txt'), 'utf8')).toBe('one\n');
+    expect(await mergeInto(repository, { from: 'agenthub/t-1' })).toEqual({
+      kind: 'merged',
+      commit,
+      updated: path,
+    });
+    expect(readFileSync(join(path, 'a.txt'), 'utf8')).toBe('two\n');
+    expect(filesOf(path)).toEqual(['a.txt', 'bin', 'bin/run', 'image.png', 'src', 'src/b.ts', 'src/new', 'src/new/c.ts']);
+    expect(git(path, 'status', '--porcelain')).toBe('');
+    expect(await repository.worktrees.remove('t-1', signal)).toBe(true);
+    expect(await repository.deleteBranch('agenthub/t-1', signal)).toBe(true);
+    expect(git(path, 'branch', '--list')).toBe('* main');
+    expect(git(path, 'worktree', 'list').split('\n')).toHaveLength(1);
+  });
+
+  test('hide the handoff folder from git', async () => {
+    await repository.handoff.write([{ path: 'x/TASK.json', content: '{}' }], signal);
+    expect(await readText(repository.handoff, 'x/TASK.json')).toBe('{}');
+    expect(await repository.handoff.create({ path: 'x/TASK.json', content: '' }, signal)).toBe(false);
+    expect(readFileSync(join(path, '_handoff/x/TASK.json'), 'utf8')).toBe('{}');
+    expect(git(path, 'status', '--porcelain')).toBe('');
+    await repository.handoff.remove(['x/TASK.json'], signal);
+    expect(await repository.handoff.list(signal)).toEqual([]);
+  });
+
+  test('leave everything as it is when branches conflict', async () => {
+    await workOn(repository, 't-2', { 'a.txt': 'mine\n' });
+    writeFiles(path, { 'a.txt': 'theirs\n' });
+    git(path, 'commit', '--quiet', '--all', '--message=theirs');
+    scene.giveAway(path);
+    const before = git(path, 'rev-parse', 'main');
+    expect(await mergeInto(repository, { from: 'agenthub/t-2' })).toEqual({
+      kind: 'conflict',
+      paths: ['a.txt'],
+    });
+    expect(git(path, 'rev-parse', 'main')).toBe(before);
+    expect(git(path, 'status', '--porcelain')).toBe('');
+  });
+
+  test('never touch a tree with changes', async () => {
+    await workOn(repository, 't-3', { 'src/b.ts': 'b\n' });
+    writeFiles(path, { 'a.txt': 'not committed\n' });
+    scene.giveAway(path);
+    expect(await mergeInto(repository, { from: 'agenthub/t-3' })).toEqual({
+      kind: 'dirty',
+      folder: path,
+      paths: ['a.txt'],
+    });
+    expect((await repository.summary(signal)).isDirty).toBe(true);
+    git(path, 'checkout', '--quiet', '--', 'a.txt');
+    writeFiles(path, { 'other.txt': 'untracked\n' });
+    await workOn(repository, 't-4', { 'other.txt': 'from the task\n' });
+    expect(await mergeInto(repository, { from: 'agenthub/t-4' })).toMatchObject({
+      kind: 'dirty',
+      paths: ['other.txt'],
+    });
+    expect(readFileSync(join(path, 'other.txt'), 'utf8')).toBe('untracked\n');
+  });
+
+  test('make a merge commit where one is wanted, or the base has moved on', async () => {
+    git(path, 'checkout', '--quiet', '--detach');
+    scene.giveAway(path);
+    await workOn(repository, 't-5', { 'five.txt': '5\n' });
+    const merged = await mergeInto(repository, { from: 'agenthub/t-5', strategy: 'merge_commit' });
+    expect(merged).not.toHaveProperty('updated');
+    expect(git(path, 'log', '-1', '--format=%s %an', 'main')).toBe('Merge AgentHub');
+    expect(git(path, 'rev-list', '--parents', '-1', 'main').split(' ')).toHaveLength(3);
+    expect(await mergeInto(repository, { from: 'agenthub/t-3' })).toMatchObject({ kind: 'merged' });
+    expect(git(path, 'rev-list', '--parents', '-1', 'main').split(' ')).toHaveLength(3);
+    const again = await mergeInto(repository, { from: 'agenthub/t-3' });
+    expect(again).toEqual({ kind: 'merged', commit: git(path, 'rev-parse', 'main') });
+  });
+
+  test('roll a worktree back', async () => {
+    const worktree = await workOn(repository, 't-6', { 'six.txt': '6\n' });
+    const [entry] = await repository.log({ commit: await worktree.head(signal), count: 1 }, signal);
+    const before = git(path, 'rev-parse', `${entry?.commit ?? ''}^`);
+    await writeInto(worktree, { 'more.txt': 'more\n' });
+    await worktree.reset(before, signal);
+    expect(await worktree.head(signal)).toBe(before);
+    expect(await worktree.changes(before, signal)).toEqual([]);
+    expect(filesOf(worktree.path)).not.toContain('more.txt');
+  });
+
+  test('return the worktree of a task that has one, and list them all', async () => {
+    const first = await workOn(repository, 't-7', { 'seven.txt': '7\n' });
+    const again = await repository.worktrees.add('t-7', await headOf(), signal);
+    expect(await again.head(signal)).toBe(await first.head(signal));
+    const read = await again.readFiles(['seven.txt', 'nothing'], {}, signal);
+    expect(read.map(textOf)).toEqual(['7\n', '(missing)']);
+    const listed = await repository.worktrees.list(signal);
+    expect(listed.find(({ taskId }) => taskId === 't-7')).toMatchObject({ path: first.path });
+    await repository.worktrees.remove('t-7', signal);
+    expect(await repository.worktrees.find('t-7', signal)).toBeUndefined();
+    const kept = await repository.worktrees.list(signal);
+    expect(kept.find(({ taskId }) => taskId === 't-7')).toMatchObject({ path: undefined });
+  });
+
+  test('find secrets in what was added, and never tell them', async () => {
+    const worktree = await workOn(repository, 't-8', {
+      'k.env': `A=1\nAPI_TOKEN="zQ8vK2mR9xT4wL7p"\n\0`,
+      '.gitattributes': '* -diff\n',
+    });
+    const findings = await worktree.secrets(await headOf(), signal);
+    expect(findings).toEqual([{ path: 'k.env', line: 2, what: 'a value of API_TOKEN' }]);
+  });
+
+  test('refuse names that are no ids, branches or commits', async () => {
+    const { worktrees } = repository;
+    const head = await headOf();
+    expect(await failureOf(worktrees.add('../x', head, signal))).toContain('HUB_REQUEST_INVALID');
+    expect(await failureOf(worktrees.add('x', '--force', signal))).toContain('HUB_REQUEST_INVALID');
+    expect(await failureOf(repository.resolve('--all', signal))).toContain('HUB_REPOSITORY_UNKNOWN');
+    expect(await failureOf(repository.files('HEAD', signal))).toContain('HUB_REQUEST_INVALID');
+    expect(await failureOf(mergeInto(repository, { from: '-x' }))).toContain('HUB_REQUEST_INVALID');
+    expect(await failureOf(repository.deleteBranch('main', signal))).toContain('HUB_REQUEST_INVALID');
+    expect(await repository.resolve('main', signal)).toBe(git(path, 'rev-parse', 'main'));
+  });
+});
