@@ -22,6 +22,7 @@ import { wireLimits } from './wire-limits.ts';
 import { createModelAccess } from './wire-models.ts';
 import { wireObservers } from './wire-observers.ts';
 import { createPrompts, withRules } from './wire-prompts.ts';
+import { wireRepositories } from './wire-repositories.ts';
 import { type ServersOptions, wireServers } from './wire-servers.ts';
 import { wireTransports } from './wire-transports.ts';
 
@@ -68,17 +69,14 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
           { url: settings.redisUrl, deployment: settings.deployment },
           { ...system, log: log.child({ part: 'redis' }) },
         );
-  const { servers, docker, place, listings, backlog, forAgents, ...wired } = await wireServers(
-    config.servers,
-    options,
-    {
+  const { servers, docker, place, listings, backlog, forAgents, forRepositories, ...wired } =
+    await wireServers(config.servers, options, {
       ...system,
       dataDir,
       redact,
       breakerOf: server =>
         createSharedBreaker(breakerKeyOf(server), settings.breaker, { clock, sharing }),
-    },
-  );
+    });
   const models = createModelAccess(settings, {
     ...system,
     config: () => source.current,
@@ -115,6 +113,10 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       router: { openSessionless: (...session) => router.openSessionless(...session) },
       models,
     },
+  );
+  const repositories = wireRepositories(
+    { settings, imagesDir: options.imagesDir, runsIn: place.auto, config: () => source.current },
+    { ...system, redact, forRepositories },
   );
   const { all, shown } = addBuiltins(servers, {
     clock,
@@ -264,6 +266,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     prompts,
     { name: 'sessions', start: noWork, stop: () => transports.drain() },
     installs,
+    repositories.service,
     agents.service,
     createIdleGc({ servers, lastCall, collect: collectGarbage, clock, log }),
   ];

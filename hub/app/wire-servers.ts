@@ -189,6 +189,12 @@ export async function wireServers(
           await docker.adopt?.(...request),
       },
     },
+    /** For the containers and processes in which git runs, and for acceptance commands. */
+    forRepositories: {
+      launch: (...request: Parameters<Runtime['launch']>) =>
+        runtimes[request[0].target.kind].launch(...request),
+      identify: async (spec: LaunchSpec) => await docker.identify?.(spec),
+    },
     /** Launch plan of a config. Throws HUB_LAUNCH_INVALID. */
     specOf: (wanted: ServerConfig) => specOf(wanted),
     /** Starts a server once under a temporary name, and stops it. */

@@ -34,6 +34,8 @@ export type Config = {
   readonly agents?: AgentsConfig;
   /** Absent: the defaults of `readTasks`. */
   readonly tasks?: TasksConfig;
+  /** Folders that the call scope may name for tasks and documentation, as absolute paths. Absent: none. */
+  readonly repositories?: readonly string[];
   /** The first rule that matches decides. Default: everything is allowed. */
   readonly policy?: readonly PolicyRule[];
   /** Limits of each session of a caller that is not a client by name. */

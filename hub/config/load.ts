@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { isObject } from '#core';
 import { readAudit } from './audit-schema.ts';
 import { readAgents } from './agents-schema.ts';
+import { readRepositories } from './repositories-schema.ts';
 import { readTasks } from './tasks-schema.ts';
 import { readModels } from './models.ts';
 import type { Config, SecretUse } from './config.ts';
@@ -120,6 +121,7 @@ async function configOf(
       ...(policy.length > 0 && { policy }),
       ...(data.agents && { agents: readAgents(data.agents) }),
       ...(data.tasks && { tasks: readTasks(data.tasks) }),
+      ...(data.repositories && { repositories: readRepositories(data.repositories, context.home) }),
       ...(data.models && { models }),
       ...(data.audit && { audit: readAudit(data.audit) }),
       ...(data.limits?.per_session && { perSession: readLimits(data.limits.per_session) }),

@@ -4,6 +4,7 @@ import { auditSchema } from './audit-schema.ts';
 import { clientName, clientSchema, rate } from './clients-schema.ts';
 import { annotationsSchema, policySchema, ruleSchema } from './policy-schema.ts';
 import { modelsSchema, providerSchema } from './models-schema.ts';
+import { repositoriesSchema } from './repositories-schema.ts';
 import { tasksSchema } from './tasks-schema.ts';
 import { limits, perSession } from './limits-schema.ts';
 import {
@@ -69,6 +70,7 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
       models: modelsSchema.optional(),
       agents: agentsSchema.optional(),
       tasks: tasksSchema.optional(),
+      repositories: repositoriesSchema.optional(),
       servers: z.record(name, entry).optional(),
       mcpServers: z.record(name, entry).optional(),
     }),
@@ -101,6 +103,8 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
       agents:
         'Limits of agents. Those of their containers apply to containers started after a change.',
       tasks: 'Tasks that models of this hub work on.',
+      repositories:
+        "Folders whose repositories and vaults calls may name for tasks and documentation. Links are followed before paths are compared. Any other folder needs the owner's key. In a container only folders below AGENTHUB_MOUNT_ROOT are there. Default: none.",
       servers: 'Servers by name. They start at their first call unless "auto_start" is true.',
       mcpServers:
         'Servers by name, in the format of MCP clients. They start with the hub unless "auto_start" is false.',

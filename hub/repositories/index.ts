@@ -5,6 +5,7 @@ export type {
   MergeRequest,
   PathRules,
   ReadFile,
+  Repositories,
   Repository,
   SafeFolder,
   Worktree,

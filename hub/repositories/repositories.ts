@@ -12,7 +12,7 @@ import type { OpenFolder, Repositories, Repository } from './repository-types.ts
 
 export type RepositoriesOptions = RepositoryPlace & {
   /** `repositories` of the config in force: folders that the call scope may name. */
-  readonly folders: () => readonly string[];
+  readonly folders: () => readonly string[] | undefined;
 };
 
 export type RepositoriesNeeds = {
@@ -35,7 +35,7 @@ export function createRepositories(
   const acceptance = createAcceptance(options, needs);
 
   const requireAllowed = (path: string, principal: Principal) =>
-    requireAllowedPath(path, principal, options.folders());
+    requireAllowedPath(path, principal, options.folders() ?? []);
 
   const service: Service = {
     name: 'repositories',

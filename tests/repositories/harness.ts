@@ -1,16 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { chownSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { type Clock, silent, systemClock } from '#core';
+import { silent, systemClock } from '#core';
 import { caller } from '#helpers/principal';
 import {
   type MergeOutcome,
   type MergeRequest,
   type PathRules,
   type ReadFile,
-  type Repositories,
   type Repository,
   type SafeFolder,
   type Worktree,
@@ -31,10 +30,17 @@ export const git = (folder: string, ...args: readonly string[]): string =>
   execFileSync(
     'git',
     ['-c', 'safe.directory=*', '-c', 'user.name=Test', '-c', 'user.email=t@example.com', ...args],
-    { cwd: folder, encoding: 'utf8', env: { PATH: process.env['PATH'], GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' } },
+    {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { PATH: process.env['PATH'], GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' },
+    },
   ).trim();
 
-export function writeFiles(folder: string, files: Readonly<Record<string, string | Uint8Array>>): void {
+export function writeFiles(
+  folder: string,
+  files: Readonly<Record<string, string | Uint8Array>>,
+): void {
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     writeFileSync(join(folder, path), content);
@@ -44,7 +50,7 @@ export function writeFiles(folder: string, files: Readonly<Record<string, string
 export type Runner = 'docker' | 'process';
 
 /** Repositories with one runner. Disposing it removes everything. */
-export function createScene(runsIn: Runner, { clock = systemClock }: { readonly clock?: Clock } = {}) {
+export function createScene(runsIn: Runner) {
   const hub = createHub();
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'repositories-')));
   const processes = createProcessRuntime(
@@ -56,7 +62,7 @@ export function createScene(runsIn: Runner, { clock = systemClock }: { readonly 
   const repositories = createRepositories(
     { runsIn, inContainer: false, imagesDir, folders: () => folders },
     {
-      clock,
+      clock: systemClock,
       log: silent,
       newId: randomUUID,
       redact: text => text.replaceAll('hunter2', '[redacted]'),

@@ -100,7 +100,16 @@ describe.each(runners)('repositories in a %s', runner => {
       updated: path,
     });
     expect(readFileSync(join(path, 'a.txt'), 'utf8')).toBe('two\n');
-    expect(filesOf(path)).toEqual(['a.txt', 'bin', 'bin/run', 'image.png', 'src', 'src/b.ts', 'src/new', 'src/new/c.ts']);
+    expect(filesOf(path)).toEqual([
+      'a.txt',
+      'bin',
+      'bin/run',
+      'image.png',
+      'src',
+      'src/b.ts',
+      'src/new',
+      'src/new/c.ts',
+    ]);
     expect(git(path, 'status', '--porcelain')).toBe('');
     expect(await repository.worktrees.remove('t-1', signal)).toBe(true);
     expect(await repository.deleteBranch('agenthub/t-1', signal)).toBe(true);
@@ -111,7 +120,9 @@ describe.each(runners)('repositories in a %s', runner => {
   test('hide the handoff folder from git', async () => {
     await repository.handoff.write([{ path: 'x/TASK.json', content: '{}' }], signal);
     expect(await readText(repository.handoff, 'x/TASK.json')).toBe('{}');
-    expect(await repository.handoff.create({ path: 'x/TASK.json', content: '' }, signal)).toBe(false);
+    expect(await repository.handoff.create({ path: 'x/TASK.json', content: '' }, signal)).toBe(
+      false,
+    );
     expect(readFileSync(join(path, '_handoff/x/TASK.json'), 'utf8')).toBe('{}');
     expect(git(path, 'status', '--porcelain')).toBe('');
     await repository.handoff.remove(['x/TASK.json'], signal);
@@ -205,10 +216,14 @@ describe.each(runners)('repositories in a %s', runner => {
     const head = await headOf();
     expect(await failureOf(worktrees.add('../x', head, signal))).toContain('HUB_REQUEST_INVALID');
     expect(await failureOf(worktrees.add('x', '--force', signal))).toContain('HUB_REQUEST_INVALID');
-    expect(await failureOf(repository.resolve('--all', signal))).toContain('HUB_REPOSITORY_UNKNOWN');
+    expect(await failureOf(repository.resolve('--all', signal))).toContain(
+      'HUB_REPOSITORY_UNKNOWN',
+    );
     expect(await failureOf(repository.files('HEAD', signal))).toContain('HUB_REQUEST_INVALID');
     expect(await failureOf(mergeInto(repository, { from: '-x' }))).toContain('HUB_REQUEST_INVALID');
-    expect(await failureOf(repository.deleteBranch('main', signal))).toContain('HUB_REQUEST_INVALID');
+    expect(await failureOf(repository.deleteBranch('main', signal))).toContain(
+      'HUB_REQUEST_INVALID',
+    );
     expect(await repository.resolve('main', signal)).toBe(git(path, 'rev-parse', 'main'));
   });
 });

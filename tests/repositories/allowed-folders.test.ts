@@ -1,0 +1,71 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { caller } from '#helpers/principal';
+import { requireAllowedPath } from '../../hub/repositories/allowed-folders.ts';
+import { failureOf } from './harness.ts';
+
+const owner = { ...caller, grants: { administer: true } };
+let home = '';
+beforeAll(() => {
+  home = realpathSync(mkdtempSync(join(tmpdir(), 'allowed-')));
+  mkdirSync(join(home, 'projects/app'), { recursive: true });
+  mkdirSync(join(home, 'projects-old/app'), { recursive: true });
+  mkdirSync(join(home, 'private'));
+  symlinkSync('../private', join(home, 'projects/out'));
+  symlinkSync('projects', join(home, 'work'));
+});
+afterAll(() => {
+  rmSync(home, { recursive: true });
+});
+
+const asCaller = (path: string, folders: readonly string[]) =>
+  requireAllowedPath(
+    join(home, path),
+    caller,
+    folders.map(each => join(home, each)),
+  );
+
+test('a folder, and what is in it, may be named', async () => {
+  expect(await asCaller('projects', ['projects'])).toBe(join(home, 'projects'));
+  expect(await asCaller('projects/app', ['nothing', 'projects'])).toBe(join(home, 'projects/app'));
+});
+
+test('links are followed in the path and in the allowed folders, before they are compared', async () => {
+  expect(await asCaller('work/app', ['projects'])).toBe(join(home, 'projects/app'));
+  expect(await asCaller('projects/app', ['work'])).toBe(join(home, 'projects/app'));
+  expect(await failureOf(asCaller('projects/out', ['projects']))).toBe(
+    `HUB_PATH_REFUSED: "${join(home, 'projects/out')}", where a link leads: it is not in a folder that "repositories" in the config names. Add the folder that holds it to "repositories", or use the owner's key`,
+  );
+});
+
+test.each(['projects-old/app', 'private', '.', 'projects/../private', 'private/nothing'])(
+  '%j may not be named',
+  async path => {
+    expect(await failureOf(asCaller(path, ['projects']))).toContain('HUB_PATH_REFUSED');
+  },
+);
+
+test('without folders nothing may be named but by an administrator', async () => {
+  expect(await failureOf(asCaller('projects', []))).toContain(
+    '"repositories" in the config names no folder',
+  );
+  const path = join(home, 'private');
+  expect(await requireAllowedPath(path, owner, [])).toBe(path);
+});
+
+test('what does not exist is told only to those who may look there', async () => {
+  expect(await failureOf(asCaller('projects/none', ['projects']))).toContain(
+    'HUB_REPOSITORY_UNKNOWN',
+  );
+  expect(await failureOf(requireAllowedPath(join(home, 'none'), owner, []))).toContain(
+    'it does not exist. Check the path',
+  );
+});
+
+test('a relative path is refused', async () => {
+  expect(await failureOf(requireAllowedPath('projects', owner, []))).toContain(
+    '"projects" is not an absolute path',
+  );
+});
