@@ -37,11 +37,13 @@ async function prepare() {
 function isPrepared() {
   // An install deletes what was compiled, and leaves what was built.
   const compiled = path.join(root, 'node_modules', '.cache', 'agenthub');
-  const agent = path.join(root, 'images', 'agent', 'agent.mjs');
+  const programs = ['agent', 'ollama-mcp'].map(name =>
+    path.join(root, 'images', name, `${name}.mjs`),
+  );
   return (
     whatIsMissing() === undefined &&
     findBuild(root) !== undefined &&
-    [compiled, agent].every(file => existsSync(file))
+    [compiled, ...programs].every(file => existsSync(file))
   );
 }
 
@@ -54,9 +56,9 @@ function build() {
     console.error(
       'The hub cannot be built, and starts slower from its sources: "node scripts/build.mjs" says why.',
     );
-  if (!run('build-agent.mjs'))
+  if (!run('build-images.mjs'))
     console.error(
-      'The program of agents cannot be built: "node scripts/build-agent.mjs" says why.',
+      'The programs of agents and of ollama-mcp cannot be built: "node scripts/build-images.mjs" says why.',
     );
   run('compile.mjs');
 }

@@ -143,7 +143,12 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   const access = createAccessSource(source, id => agents.get(id).settings.grants);
   const limits = await wireLimits(settings, { ...system, source });
   const router = createRouter(
-    { naming: () => source.current.naming, hubVersion: version, sampling: models.sampling },
+    {
+      naming: () => source.current.naming,
+      hubVersion: version,
+      sampling: models.sampling,
+      models: models.runs,
+    },
     {
       ...system,
       servers: all,

@@ -6,7 +6,7 @@ import {
   readModels,
 } from '#config';
 import type { Clock, Log } from '#core';
-import type { ModelSampling } from '#models';
+import type { ModelRuns, ModelSampling } from '#models';
 import { createBreaker } from '#resilience';
 
 type Needs = {
@@ -41,6 +41,10 @@ export function createModelAccess(settings: Settings, needs: Needs) {
   const sampling: ModelSampling = {
     answer: async (...request) => await (await open()).sampling.answer(...request),
   };
+  const runs: ModelRuns = {
+    run: async (...request) => await (await open()).runs.run(...request),
+    list: async signal => await (await open()).runs.list(signal),
+  };
   return {
     name: 'models',
     open,
@@ -48,6 +52,8 @@ export function createModelAccess(settings: Settings, needs: Needs) {
     opened: () => opening,
     /** Answers requests for sampling of agents and servers. */
     sampling,
+    /** Answers the server `ollama-mcp`. */
+    runs,
     /** The model of requests that name none. */
     get defaultModel() {
       return defaultModel();
@@ -111,6 +117,7 @@ async function openModels(
     contextSizes,
     chats,
     sampling: room.createSampling(chats),
+    runs: room.createModelRuns(chats),
     async [Symbol.asyncDispose](): Promise<void> {
       ended.abort(new room.ModelFailure('cancelled', 'the hub stops'));
       await models.stop();

@@ -101,7 +101,10 @@ export async function wireServers(
       return createRemoteRuntime({}, { clock, log, random: Math.random });
     }),
   };
-  const place = await findPlace(settings, { docker, folder: dataDir.path, log });
+  const place = {
+    ...(await findPlace(settings, { docker, folder: dataDir.path, log })),
+    imagesDir: options.imagesDir,
+  };
 
   /** Only shared instances may outlive the hub. */
   const specOf = (wanted: ServerConfig, instance?: string): LaunchSpec => {

@@ -3,7 +3,8 @@ import { baseLabel, managedLabel, packageLabel } from './schema.ts';
 import { parseObject } from './target.ts';
 
 /** An image of the hub's own, of which nothing can be chosen. */
-type OwnImage = 'egress' | 'agent' | 'git';
+const ownImages = ['egress', 'agent', 'git', 'ollama-mcp'] as const;
+type OwnImage = (typeof ownImages)[number];
 
 /** A build of an image: a package installed on one of the hub's base images. */
 export type Build = {
@@ -44,8 +45,8 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
   if (parameter !== undefined) throw refusal(`the parameter ${show(parameter)} of a build`);
   const labels = parseObject(given.get('labels') ?? '{}', 'labels');
   const base = labels[baseLabel];
-  if (base === 'egress' || base === 'agent' || base === 'git')
-    return rebuildOwnBuild(base, given, labels);
+  const own = ownImages.find(one => one === base);
+  if (own) return rebuildOwnBuild(own, given, labels);
   if (base !== 'npm' && base !== 'python')
     throw refusal(
       `a build whose label ${baseLabel} is ${show(base)}: it must be "npm" or "python"`,

@@ -1,5 +1,6 @@
 import { type CommandLine, findPackageLine, isProgram, plainLine } from './package-line.ts';
 import {
+  type OwnServer,
   type PackageSpec,
   findExtra,
   findPackage,
@@ -32,7 +33,7 @@ export type ServerConfig = Readonly<NonNullable<Awaited<ReturnType<typeof normal
    * Why a changed entry waits for approval. The other fields are those of the previous entry, or `enabled` is false.
    */
   readonly heldBack?: string | undefined;
-  /** What a server until MCP 2025-11-25 is told that the hub can do. Absent, as in all entries: what some client can do. */
+  /** What a server until MCP 2025-11-25 is told that the hub can do. Absent: what some client can do. */
   readonly hubCapabilities?: object | undefined;
 };
 
@@ -42,6 +43,8 @@ export type LocalLaunch = {
   readonly image: string | undefined;
   /** Built into an image, or run with npx or uvx as a process. Excludes `image`. */
   readonly package: PackageSpec | undefined;
+  /** A server of the hub's own, from the folder of that name in `images/`. Absent: none. Excludes all others. */
+  readonly own?: OwnServer;
   /** The command as written, or a program of `package`. Undefined if `package` or `image` defines what runs. */
   readonly command: string | undefined;
   readonly args: readonly string[];
@@ -73,6 +76,12 @@ export async function normalizeServer(draft: EntryDraft) {
     report(['max_line'], 'write a size from 1k to 512m', true);
   const tools = toolSettings(draft);
   const launch = isRemote(draft) ? remoteLaunch(draft) : await localLaunch(draft);
+  const own = launch?.kind === 'local' ? launch.own : undefined;
+  if (own !== undefined && entry.era === 'modern')
+    report(
+      ['era'],
+      `"modern" cannot be set: ${own} asks the hub for models, which needs a session`,
+    );
   return (
     launch && {
       name,
@@ -94,15 +103,19 @@ export async function normalizeServer(draft: EntryDraft) {
       /** Undefined: never. */
       idleStopMs: entry.idle_stop === undefined ? undefined : entry.idle_stop * 1000,
       instance: entry.instance,
-      era: entry.era,
+      era: own === undefined ? entry.era : 'legacy',
       maxInstances: entry.max_instances,
       instanceIdleMs: entry.instance_idle * 1000,
       launch,
       ...(tools && { tools }),
       ...(entry.sampling === 'hub' && { sampling: entry.sampling }),
+      ...(own !== undefined && { hubCapabilities: capabilitiesForOwn }),
     }
   );
 }
+
+/** Tells `ollama-mcp` that the hub answers its requests for models. */
+const capabilitiesForOwn: object = { experimental: { 'agenthub/models': {} } };
 
 /** False if `disabled` or `enabled` switches the server off. */
 export const isEnabled = (entry: { readonly disabled?: unknown; readonly enabled?: unknown }) =>
@@ -172,7 +185,7 @@ type LaunchSource = Omit<LocalLaunch, 'kind' | 'runtime' | 'env' | 'workingDirec
 const extraRule =
   'write a package of the same registry, such as "name==1.0" (PyPI) or "@org/name@1.2.3" (npm)';
 const packageRule =
-  'write "@org/server@1.2.3" (npm), "uvx:name==1.0" (PyPI) or "docker:name:tag" (an image); no options, ranges, URLs or git references';
+  'write "@org/server@1.2.3" (npm), "uvx:name==1.0" (PyPI), "docker:name:tag" (an image) or "agenthub:ollama-mcp" (of this hub); no options, ranges, URLs or git references';
 
 /** How the hub launches a local server. Undefined if the entry does not define what to run. */
 export async function localLaunch(draft: EntryDraft): Promise<LocalLaunch | undefined> {
@@ -268,6 +281,15 @@ function fromPackage(
   const source = findPackage(written);
   if (!source) return report(['package'], packageRule, true);
   if (source.kind === 'image') return { image: source.image, package: undefined, command, args };
+  if (source.kind === 'own') {
+    if (command === undefined && args.length === 0)
+      return { image: undefined, package: undefined, own: source.own, command, args };
+    const key = command === undefined ? 'args' : 'command';
+    return report(
+      [key],
+      `cannot be combined with "package": ${JSON.stringify(written)}: remove it`,
+    );
+  }
   const base = { image: undefined, command: undefined };
   if (command === undefined) return { ...base, package: source.package, args };
   const plain = plainLine({ command, args });

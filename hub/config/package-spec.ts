@@ -9,6 +9,10 @@ export type PackageSpec = {
   readonly python?: string;
 };
 
+/** The hub's own servers, by their folders in `images/`. */
+export const ownServers = ['ollama-mcp'] as const;
+export type OwnServer = (typeof ownServers)[number];
+
 // Specs are passed to an installer's command line. Options, paths, URLs, git references, archives and shell syntax
 // therefore match neither name nor version.
 const npmSpec =
@@ -21,9 +25,16 @@ const archive = /\.(?:tgz|tar|gz|zip|whl)$/i;
 const imageReference =
   /^[a-z0-9][a-z0-9._-]*(?::\d{1,5})?(?:\/[a-z0-9][a-z0-9._-]*)*(?::[\w][\w.-]{0,127})?(?:@sha256:[a-f0-9]{64})?$/i;
 
-/** Parses `@org/server@1.2.3`, `uvx:name==1.0` or `docker:name:tag`; undefined for anything else. */
+/**
+ * Parses `@org/server@1.2.3`, `uvx:name==1.0`, `docker:name:tag` or `agenthub:name`, a server of the hub's own; undefined
+ * for anything else.
+ */
 export function findPackage(written: string) {
-  const [, registry, name = ''] = /^(docker|uvx):([^]*)$/.exec(written) ?? [];
+  const [, registry, name = ''] = /^(docker|uvx|agenthub):([^]*)$/.exec(written) ?? [];
+  if (registry === 'agenthub') {
+    const own = ownServers.find(one => one === name);
+    return own && ({ kind: 'own', own } as const);
+  }
   if (registry === 'docker')
     return isImage(name) ? ({ kind: 'image', image: name } as const) : undefined;
   const found = registry === 'uvx' ? pypiPackage(name) : npmPackage(written);

@@ -45,7 +45,10 @@ function localEntry({ package: wanted, sandbox, ...launch }: LocalLaunch) {
   const { limits } = sandbox;
   return {
     runtime: launch.runtime,
-    package: wanted && `${wanted.ecosystem === 'pypi' ? 'uvx:' : ''}${wanted.spec}`,
+    package:
+      launch.own === undefined
+        ? wanted && `${wanted.ecosystem === 'pypi' ? 'uvx:' : ''}${wanted.spec}`
+        : `agenthub:${launch.own}`,
     image: launch.image,
     command: launch.command,
     args: launch.args,
@@ -97,7 +100,10 @@ export function sandboxOf(config: ServerConfig, backend: 'docker' | 'process'): 
     };
   // No plan: the command has no image, so the server cannot run. Paths of data folders are not shown.
   const plan =
-    runtimeOf(launch, backend) === 'docker' && launch.image === undefined && !launch.package
+    runtimeOf(launch, backend) === 'docker' &&
+    launch.image === undefined &&
+    !launch.package &&
+    launch.own === undefined
       ? undefined
       : planLaunch(config, { auto: backend, dataDir: '/' }).target;
   if (plan?.kind !== 'docker') return { isThere: false, rows: [] };

@@ -241,6 +241,7 @@ function describe(
     auto_start: autoStart,
     ...(launch.kind === 'local' && {
       ...(launch.package && { package: launch.package.spec }),
+      ...(launch.own !== undefined && { package: `agenthub:${launch.own}` }),
       ...(launch.image !== undefined && { image: launch.image }),
     }),
     ...found,

@@ -17,6 +17,7 @@ import { named } from './client-identity.ts';
 import { createClientInstances } from './client-instances.ts';
 import { announceAccessChanges } from './events/access-changes.ts';
 import { createClientRequests } from './events/client-requests.ts';
+import { type ModelAnswerer, createHubModels } from './events/hub-models.ts';
 import { type SamplingAnswerer, createHubSampling } from './events/hub-sampling.ts';
 import { createLogLevels } from './events/log-levels.ts';
 import { createFromClients, createFromServers } from './events/messages.ts';
@@ -57,6 +58,8 @@ export type RouterOptions = {
   readonly hubVersion: string;
   /** Answers for clients that cannot sample. Absent: nobody does. */
   readonly sampling?: SamplingAnswerer;
+  /** Answers what `ollama-mcp` asks of models. Absent: nobody does. */
+  readonly models?: ModelAnswerer;
 };
 
 export type RouterNeeds = {
@@ -97,6 +100,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
   const urlElicitations = createUrlElicitations();
   const clientRequests = createClientRequests({ clock, tasks, urlElicitations });
   const hubSampling = createHubSampling(sampling, log);
+  const hubModels = createHubModels(options.models, log);
   const streams = createSubscriptionStreams({
     tasks,
     baseOf: clients.baseOf,
@@ -160,12 +164,13 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     fromServers: createFromServers({
       sessions,
       baseOf: clients.baseOf,
-      asking: { hub: hubSampling, clients: [clientRequests, suspendedCalls] },
+      asking: { hub: hubSampling, models: hubModels, clients: [clientRequests, suspendedCalls] },
       ...parts,
     }),
     gone(server) {
       clientRequests.sourceGone(server);
       hubSampling.sourceGone(server);
+      hubModels.sourceGone(server);
       tasks.instanceGone(server);
       urlElicitations.sourceGone(server);
     },

@@ -58,7 +58,7 @@ export type DockerTarget = {
   readonly image:
     | { readonly reference: string }
     | { readonly package: PackageSource }
-    | { readonly context: 'agent' | 'git' };
+    | { readonly context: 'agent' | 'git' | 'ollama-mcp' };
   readonly command?: string;
   readonly args: readonly string[];
   readonly workingDirectory?: string;

@@ -66,6 +66,7 @@ export function describeServer(server: Server): JsonObject {
         ? { url: withoutSecrets(launch.url), transport: launch.transport }
         : {
             ...(launch.package && { package: launch.package.spec }),
+            ...(launch.own !== undefined && { package: `agenthub:${launch.own}` }),
             ...(launch.image !== undefined && { image: launch.image }),
             ...(launch.command !== undefined && { command: launch.command }),
           },

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { execPath } from 'node:process';
 import { type LocalLaunch, type ServerConfig, pathsOfKnownPackage } from '#config';
 import { HubError } from '#core';
 import type { DockerTarget, LaunchSpec, PackageSource, Target } from '#runtimes';
@@ -12,6 +13,8 @@ export type Placement = {
   readonly auto: 'docker' | 'process';
   /** An absolute path. */
   readonly dataDir: string;
+  /** Folder of the hub's own servers. Absent: they cannot run as processes. */
+  readonly imagesDir?: string;
 };
 
 /** Maximum of bytes that wait for a server to read them; calls above it are refused. */
@@ -46,7 +49,7 @@ export function planLaunch(config: ServerConfig, place: Placement, instance?: st
   const target =
     runtime === 'docker'
       ? dockerTarget(config.name, launch, known.volumes)
-      : processTarget(config.name, launch);
+      : processTarget(config.name, launch, place);
   const { secretEnv = [] } = config;
   return {
     ...common,
@@ -88,9 +91,10 @@ function dockerTarget(
   launch: LocalLaunch,
   volumes: LocalLaunch['sandbox']['volumes'],
 ): Target {
-  const { sandbox, image: reference, command, workingDirectory } = launch;
-  const image =
-    reference === undefined ? launch.package && { package: launch.package } : { reference };
+  const { sandbox, own, image: reference, command, workingDirectory } = launch;
+  const built =
+    own === undefined ? launch.package && { package: launch.package } : { context: own };
+  const image = reference === undefined ? built : { reference };
   if (!image)
     throw new HubError(
       'HUB_LAUNCH_INVALID',
@@ -116,14 +120,20 @@ function dockerTarget(
   };
 }
 
-function processTarget(server: string, launch: LocalLaunch): Target {
+function processTarget(
+  server: string,
+  launch: LocalLaunch,
+  { imagesDir }: Pick<Placement, 'imagesDir'>,
+): Target {
   if (typeof launch.sandbox.network === 'object')
     throw new HubError(
       'HUB_LAUNCH_INVALID',
       `${server} would run as a process, for which "network.allow" cannot be enforced. Start Docker, or remove "network"`,
       { data: { server } },
     );
-  const { command, args, workingDirectory, written } = launch;
+  const { own, command, args, workingDirectory, written } = launch;
+  if (own !== undefined && imagesDir !== undefined)
+    return { kind: 'process', command: execPath, args: [join(imagesDir, own, `${own}.mjs`)] };
   const place = workingDirectory === undefined ? {} : { workingDirectory };
   if (written) return { kind: 'process', ...written, ...place };
   if (launch.package)

@@ -146,7 +146,7 @@ describe('a build is refused', () => {
   });
 });
 
-describe.each(['egress', 'agent'])('the own image %s', own => {
+describe.each(['egress', 'agent', 'ollama-mcp'])('the own image %s', own => {
   const image = { t: `agenthub/${own}:0123456789ab`, labels: `{"io.agenthub.base":"${own}"}` };
   const build = (change: Record<string, string> = {}) =>
     rebuildBuild(new Map(Object.entries({ ...image, buildargs: '{}', ...change })));

@@ -126,7 +126,7 @@ test('a change of what is shipped is written into the working folder', async () 
   await assert.rejects(readFile(folder.file), /ENOENT/, 'a trial writes nothing');
   await configFile.remove('memory');
   const names = source.current.servers.map(({ name }) => name);
-  assert.deepEqual(names, ['sequential-thinking', 'context7', 'desktop-commander']);
+  assert.deepEqual(names, ['sequential-thinking', 'context7', 'desktop-commander', 'ollama']);
   const written = await readFile(folder.file, 'utf8');
   assert.doesNotMatch(written, /"memory"/);
   assert.match(written, /"context7"/);

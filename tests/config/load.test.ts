@@ -149,11 +149,14 @@ test('the file that is shipped is right and pins every version', async () => {
   const { servers } = await loadConfig(shipped, { env: {}, home: '/home/user' });
   assert.deepEqual(
     servers.map(({ name }) => name),
-    ['memory', 'sequential-thinking', 'context7', 'desktop-commander'],
+    ['memory', 'sequential-thinking', 'context7', 'desktop-commander', 'ollama'],
   );
-  for (const { launch, autoStart, description } of servers) {
-    assert.ok(autoStart && description !== undefined);
-    assert.ok(launch.kind === 'local' && launch.package);
+  for (const { name, launch, autoStart, description } of servers) {
+    assert.equal(autoStart, name !== 'ollama');
+    assert.ok(description !== undefined && launch.kind === 'local');
+    // It is of the hub itself.
+    if (launch.own === 'ollama-mcp') continue;
+    assert.ok(launch.package);
     assert.match(launch.package.spec, /@\d+\.\d+\.\d+$/);
   }
 });

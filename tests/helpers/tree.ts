@@ -8,6 +8,7 @@ const parts = [
   'configs',
   'hub',
   'images/agent/source',
+  'images/ollama-mcp/source',
   'scripts',
   'package.json',
   'package-lock.json',

@@ -64,8 +64,9 @@ function npmStart(folder: string, port: number, env: Readonly<Record<string, str
         return await states({ url }).catch(() => ({}));
       };
       const isDone = (found: Readonly<Record<string, string>>) =>
-        Object.keys(found).length === 4 && !Object.values(found).includes('starting');
-      const found = await until(ask, isDone, withinMs);
+        Object.keys(found).length === 5 && !Object.values(found).includes('starting');
+      const { ollama, ...found } = await until(ask, isDone, withinMs);
+      assert.equal(ollama, 'stopped', 'it starts with its first call');
       assert.deepEqual(new Set(Object.values(found)), new Set(['running']), output);
     },
     /** Resolves when neither npm nor anything that it started is left. */
@@ -121,6 +122,11 @@ describe.skipIf(problem !== undefined)(
 
     test('builds what it runs', () => {
       assert.ok(existsSync(join(folder, 'dist', 'main.js')));
+    });
+
+    test('starts ollama-mcp as a process with its first call', async () => {
+      await using client = await connect(`${hub.url}/mcp/ollama`);
+      assert.match(await client.call('ollama_list_models'), /ollama: /);
     });
 
     for (const version of sdkVersions)

@@ -116,6 +116,8 @@ describe.skipIf(problem !== undefined)(
         'dist/LICENSE.zod',
         'dist/main.js',
         'images/npm/Dockerfile',
+        'images/ollama-mcp/Dockerfile',
+        'images/ollama-mcp/ollama-mcp.mjs',
         'images/python/Dockerfile',
       ])
         assert.ok(contents.includes(file), `${file} in ${contents.join(' ')}`);
@@ -170,6 +172,7 @@ describe.skipIf(problem !== undefined)(
         'context7',
         'desktop-commander',
         'memory',
+        'ollama',
         'sequential-thinking',
       ]);
       assert.match(hub.output(), /there is no \.\/configs\/mcp-servers\.json here/);

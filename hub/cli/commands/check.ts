@@ -65,6 +65,7 @@ function describeLaunch(launch: ServerConfig['launch']): string {
     return `${launch.transport} ${URL.parse(launch.url)?.origin ?? 'elsewhere'}`;
   const place = launch.runtime === 'auto' ? '' : ` (${launch.runtime})`;
   if (launch.package) return `${launch.package.ecosystem} ${launch.package.spec}${place}`;
+  if (launch.own !== undefined) return `agenthub:${launch.own}, a server of the hub${place}`;
   return launch.image === undefined
     ? `command ${launch.command}${place}`
     : `image ${launch.image}${place}`;

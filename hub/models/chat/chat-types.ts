@@ -46,6 +46,14 @@ export type ChatRequest = {
   readonly caller: ModelCaller;
   /** Called with each new piece of text, without thoughts. */
   readonly progress?: ((text: string) => void) | undefined;
+  /** The form of the answer: any JSON, or that of a JSON schema. Not together with tools. */
+  readonly format?: JsonObject | 'json' | undefined;
+  /** Further options of the model by their names at Ollama, such as `top_p` and `seed`. */
+  readonly tuning?: Readonly<Record<string, number>> | undefined;
+  /** Timeout of the whole call in ms, if it is shorter than that of the config. */
+  readonly timeoutMs?: number | undefined;
+  /** An answer without text and calls is returned, with its usage, and is no failure. */
+  readonly allowsEmpty?: boolean;
 };
 
 export type ChatUsage = { readonly inputTokens: number; readonly outputTokens: number };
@@ -53,12 +61,17 @@ export type ChatUsage = { readonly inputTokens: number; readonly outputTokens: n
 export type ChatAnswer = {
   /** As the request names it, with the provider. */
   readonly model: string;
-  /** Text first. Never empty. */
+  /** Text first. Empty only if the request allows it. */
   readonly content: readonly (TextBlock | ToolUseBlock)[];
   readonly stopReason: 'endTurn' | 'toolUse' | 'maxTokens';
   /** Estimated from the length of the texts where the model's server does not report it. */
   readonly usage: ChatUsage;
   readonly tookMs: number;
+  /** The model thought, and gave no answer. */
+  readonly isThoughtOnly?: true;
+  /** Parts of `tookMs`, where the model's server reports them: loading the model, and reading the prompt. */
+  readonly loadMs?: number;
+  readonly promptMs?: number;
 };
 
 /** Timeouts of a chat in ms. */

@@ -24,9 +24,29 @@ export interface Chats {
   contextTokens(model: string): number | undefined;
   /** The calls to providers now. */
   queues(): readonly QueueLength[];
+  /** All models, and what could not be listed. Rejects only if it is cancelled. */
+  list(signal: AbortSignal): Promise<ModelListing>;
   /** The names of all models that chat, as far as they are known: `provider/` for those of a provider. Never rejects. */
   names(signal: AbortSignal): Promise<readonly string[]>;
 }
+
+/** A model that can be called. */
+export type ListedModel = {
+  /** As requests name it: with the provider, if it is one of a provider. */
+  readonly name: string;
+  /** `ollama`, or the name of the provider. */
+  readonly source: string;
+  readonly sizeBytes?: number;
+  readonly isLoaded?: boolean;
+  readonly capabilities?: readonly string[];
+  readonly contextTokens?: number;
+};
+
+export type ModelListing = {
+  readonly models: readonly ListedModel[];
+  /** Sources whose models could not be listed now, each with the reason. */
+  readonly unavailable: readonly { readonly source: string; readonly message: string }[];
+};
 
 export type ChatSettings = {
   readonly defaultModel: string | undefined;
@@ -66,13 +86,34 @@ export function createChats(settings: () => ChatSettings, needs: ChatsNeeds): Ch
     return [made, model.slice(at + 1)];
   }
 
+  async function ofOllama(signal: AbortSignal): Promise<readonly ListedModel[]> {
+    return (await models.list(signal)).map(({ name, sizeBytes, isLoaded, capabilities }) => ({
+      name,
+      source: 'ollama',
+      sizeBytes,
+      isLoaded,
+      ...(capabilities && { capabilities }),
+    }));
+  }
+
+  async function ofProvider(source: string, signal: AbortSignal): Promise<readonly ListedModel[]> {
+    const contextTokens = settings().providers.get(source)?.contextTokens;
+    const [provider] = providerOf(`${source}/`) ?? [];
+    return ((await provider?.models(signal)) ?? []).map(name => ({
+      name: `${source}/${name}`,
+      source,
+      ...(contextTokens !== undefined && { contextTokens }),
+    }));
+  }
+
   return {
     get defaultModel() {
       return settings().defaultModel;
     },
     async chat(request, signal) {
       const { model } = request;
-      const limits = { silentMs, totalMs: settings().timeoutMs };
+      const { timeoutMs = Infinity } = request;
+      const limits = { silentMs, totalMs: Math.min(timeoutMs, settings().timeoutMs) };
       const [provider, name = ''] = providerOf(model) ?? [];
       if (provider) return await provider.chat({ ...request, ...limits }, name, signal);
       const contextTokens = contextSizes.forChat(model);
@@ -93,6 +134,29 @@ export function createChats(settings: () => ChatSettings, needs: ChatsNeeds): Ch
         if (error instanceof ModelFailure && error.kind !== 'cancelled') return false;
         throw error;
       }
+    },
+    async list(signal) {
+      const sources = [
+        { source: 'ollama', find: () => ofOllama(signal) },
+        ...[...settings().providers.keys()].map(source => ({
+          source,
+          find: () => ofProvider(source, signal),
+        })),
+      ];
+      const found = await Promise.all(
+        sources.map(async ({ source, find }) => {
+          try {
+            return { models: await find(), unavailable: [] };
+          } catch (error) {
+            if (!(error instanceof ModelFailure) || error.kind === 'cancelled') throw error;
+            return { models: [], unavailable: [{ source, message: error.message }] };
+          }
+        }),
+      );
+      return {
+        models: found.flatMap(one => one.models),
+        unavailable: found.flatMap(one => one.unavailable),
+      };
     },
     async names(signal) {
       const remote = [...settings().providers.keys()].map(name => `${name}/`);

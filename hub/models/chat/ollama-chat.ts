@@ -32,7 +32,8 @@ export async function chatOnOllama(
   const isForced = messages.format !== undefined;
   const { model, answer } = await atTurn(request, signal, needs, async (turn, limit) => {
     requireTools(turn, messages.tools !== undefined);
-    const body = { ...messages, options: optionsOf(request), think: false };
+    const form = request.format !== undefined && { format: request.format };
+    const body = { ...form, ...messages, options: optionsOf(request), think: false };
     // A forced call may come as text, which is not meant for people.
     const progress = isForced ? undefined : request.progress;
     const call = { turn, body, length, silentMs, caller, progress };
@@ -41,7 +42,8 @@ export async function chatOnOllama(
   const { promptTokens, outputTokens } = answer;
   const found = callsIn(answer, isForced, model);
   const content = contentOf(answer, found, request.newId);
-  if (content.length === 0) throw whyEmpty(answer, model, request.maxTokens);
+  if (content.length === 0 && request.allowsEmpty !== true)
+    throw whyEmpty(answer, model, request.maxTokens);
   if (toolChoice === 'required' && found.calls.length === 0 && !answer.isCut)
     throw new ModelFailure('refused', `${model} called no tool, although it had to`, { model });
   const usage = {
@@ -51,11 +53,27 @@ export async function chatOnOllama(
   needs.counts.succeeded(model, usage.inputTokens, usage.outputTokens, caller);
   const stopReason = answer.isCut ? 'maxTokens' : found.calls.length > 0 ? 'toolUse' : 'endTurn';
   const tookMs = needs.clock.monotonic() - startedMs;
-  return { model, content, stopReason, usage, tookMs };
+  return {
+    model,
+    content,
+    stopReason,
+    usage,
+    tookMs,
+    ...(content.length === 0 && answer.isThoughtOnly && { isThoughtOnly: true as const }),
+    ...(answer.loadMs > 0 && { loadMs: answer.loadMs }),
+    ...(answer.promptMs > 0 && { promptMs: answer.promptMs }),
+  };
 }
 
-function optionsOf({ contextTokens, maxTokens, temperature, stopSequences }: OllamaChatRequest) {
+function optionsOf({
+  contextTokens,
+  maxTokens,
+  temperature,
+  stopSequences,
+  tuning,
+}: OllamaChatRequest) {
   return {
+    ...tuning,
     num_ctx: contextTokens,
     ...(maxTokens !== undefined && { num_predict: maxTokens }),
     ...(temperature !== undefined && { temperature }),

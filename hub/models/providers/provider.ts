@@ -21,6 +21,7 @@ import { type ModelBreaker, verdictOf } from '../ollama-call.ts';
 import { createCompletion } from './completion-stream.ts';
 import { type ProviderCall, failureInChunk, failureOfStatus } from './provider-failure.ts';
 import { errorText, eventsOf, failureOfFetch, malformed, wholeText } from './provider-response.ts';
+import { listModels } from './list-models.ts';
 import { type Quirks, quirksAfter, requestBody, usualQuirks } from './request-body.ts';
 
 /** An endpoint of OpenAI's API for chats, or one that is compatible with it. */
@@ -170,6 +171,9 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
 
   return {
     queues: () => queue.snapshot(),
+    /** The names of its models, without the provider. Rejects with ModelFailure. */
+    models: (signal: AbortSignal): Promise<readonly string[]> =>
+      listModels({ provider, settings, clock, fetch: needs.fetch }, signal),
     /** Chats with the model `name` of the provider. Rejects with ModelFailure. */
     async chat(request: ProviderRequest, name: string, signal: AbortSignal): Promise<ChatAnswer> {
       const { model, caller, totalMs } = request;
@@ -222,8 +226,9 @@ function answerOf(
     return { type: 'tool_use' as const, id, name, input };
   });
   const content = [...(text === '' ? [] : [{ type: 'text' as const, text }]), ...calls];
-  if (content.length === 0 && isCut) throw cutOffEarly(model, request.maxTokens);
-  if (content.length === 0)
+  const isEmpty = content.length === 0 && request.allowsEmpty !== true;
+  if (isEmpty && isCut) throw cutOffEarly(model, request.maxTokens);
+  if (isEmpty || (content.length === 0 && isFiltered))
     throw isFiltered
       ? new ModelFailure('refused', `${model} answers nothing: its content filter forbids it`, {
           model,
@@ -243,5 +248,6 @@ function answerOf(
       inputTokens: answer.promptTokens ?? estimateTokens(asked),
       outputTokens: answer.outputTokens ?? estimateTokens(said),
     },
+    ...(content.length === 0 && isThoughtOnly && { isThoughtOnly: true as const }),
   };
 }

@@ -22,6 +22,7 @@ export function quirksAfter(refusal: string, quirks: Quirks): Quirks | undefined
 /** The body of POST /chat/completions. */
 export function requestBody(request: ChatRequest, model: string, quirks: Quirks): object {
   const { system, messages, tools, toolChoice, maxTokens, temperature, stopSequences } = request;
+  const { format, tuning } = request;
   const functions = tools.map(({ name, description, inputSchema }) => ({
     type: 'function',
     function: { name, ...(description !== undefined && { description }), parameters: inputSchema },
@@ -32,6 +33,8 @@ export function requestBody(request: ChatRequest, model: string, quirks: Quirks)
       ...(system === undefined ? [] : [{ role: 'system', content: system }]),
       ...messages.flatMap(messagesOf),
     ],
+    ...tuning,
+    ...(format !== undefined && { response_format: responseFormat(format) }),
     ...(functions.length > 0 && { tools: functions, tool_choice: toolChoice }),
     ...(maxTokens !== undefined && { [quirks.limit]: maxTokens }),
     ...(temperature !== undefined && { temperature }),
@@ -40,6 +43,11 @@ export function requestBody(request: ChatRequest, model: string, quirks: Quirks)
     ...(quirks.hasStreamOptions && { stream_options: { include_usage: true } }),
   };
 }
+
+const responseFormat = (format: NonNullable<ChatRequest['format']>) =>
+  format === 'json'
+    ? { type: 'json_object' }
+    : { type: 'json_schema', json_schema: { name: 'answer', schema: format } };
 
 function messagesOf({ role, content }: ChatMessage): readonly object[] {
   const text = content.flatMap(block => (block.type === 'text' ? [block.text] : [])).join('\n\n');

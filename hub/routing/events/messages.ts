@@ -17,6 +17,7 @@ import type { ClientInstances } from '../client-instances.ts';
 import { type SessionState, cancelCall } from '../session.ts';
 import { type Tasks, notificationInTask, relatedTaskIn, requestInTask } from '../tasks/tasks.ts';
 import { type ClientRequests, isClientMethod, isServerMethod } from './client-requests.ts';
+import type { HubModels } from './hub-models.ts';
 import type { HubSampling } from './hub-sampling.ts';
 import type { LogLevels } from './log-levels.ts';
 import type { UrlElicitations } from './ownership.ts';
@@ -31,6 +32,7 @@ export type FromServersNeeds = {
   readonly asking: {
     readonly clients: readonly Pick<ClientRequests | SuspendedCalls, 'withdrawn'>[];
     readonly hub: Pick<HubSampling, 'answers' | 'answerRequest' | 'withdrawn'>;
+    readonly models: Pick<HubModels, 'isOwn' | 'answerRequest' | 'withdrawn'>;
   };
   readonly urlElicitations: UrlElicitations;
   readonly tasks: Tasks;
@@ -156,6 +158,10 @@ export function createFromServers(needs: FromServersNeeds) {
       session: SessionState | undefined,
     ): void {
       const { request, about } = serverRequest;
+      if (needs.asking.models.isOwn(request.method)) {
+        void needs.asking.models.answerRequest(server, serverRequest);
+        return;
+      }
       if (isServerMethod(request.method)) {
         const { name } = server.config;
         const what = `${JSON.stringify(request.method)} of ${name} is not answered: the hub and its clients are no servers of ${name}`;
@@ -201,7 +207,7 @@ export function createFromServers(needs: FromServersNeeds) {
           updated(server, notification);
           return;
         case 'notifications/cancelled':
-          for (const one of [...needs.asking.clients, needs.asking.hub])
+          for (const one of [...needs.asking.clients, needs.asking.hub, needs.asking.models])
             one.withdrawn(server, notification);
           return;
         case 'notifications/elicitation/complete':

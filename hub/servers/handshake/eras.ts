@@ -87,7 +87,7 @@ function eraKeyOf(
       ? [launch.url]
       : identity === undefined
         ? [
-            launch.package?.spec,
+            launch.own ?? launch.package?.spec,
             ...(launch.package?.with ?? []),
             launch.command,
             launch.args,

@@ -51,6 +51,7 @@ function scene(instance: 'shared' | 'session' = 'shared') {
         { withdrawn: () => void withdrawn.push('of a call') },
       ],
       hub: { answers: () => false, answerRequest: async () => {}, withdrawn() {} },
+      models: { isOwn: () => false, answerRequest: async () => {}, withdrawn() {} },
     },
     urlElicitations,
     levels: { defaultLevel: () => undefined },

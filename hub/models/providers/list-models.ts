@@ -1,0 +1,53 @@
+import { type Clock, createAbortScope, isObject, tryParseJson } from '#core';
+import { ModelFailure, failureOfAbort } from '../failure.ts';
+import type { ProviderSettings } from './provider.ts';
+import { failureOfStatus } from './provider-failure.ts';
+import { errorText, failureOfFetch, malformed, wholeText } from './provider-response.ts';
+
+type ListNeeds = {
+  readonly provider: string;
+  readonly settings: Pick<ProviderSettings, 'url' | 'key' | 'keyFault'>;
+  readonly clock: Clock;
+  readonly fetch: typeof globalThis.fetch;
+};
+
+const timeoutMs = 5_000;
+const maxModels = 1_000;
+
+/** Reads GET /models of an OpenAI-compatible API: the ids, at most 1000. Rejects with ModelFailure. */
+export async function listModels(
+  { provider, settings, clock, fetch }: ListNeeds,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const { url, key, keyFault } = settings;
+  if (keyFault !== undefined)
+    throw new ModelFailure('unauthorized', `models.providers.${provider}.key: ${keyFault}`);
+  const call = { provider, model: provider, key };
+  using limit = createAbortScope([signal], {
+    clock,
+    limitMs: timeoutMs,
+    reason: () => new ModelFailure('timeout', `${provider} did not list its models in time`),
+  });
+  try {
+    const response = await fetch(`${url}/models`, {
+      headers: { ...(key !== undefined && { authorization: `Bearer ${key}` }) },
+      // A redirect could take the key elsewhere.
+      redirect: 'error',
+      signal: limit.signal,
+    }).catch((cause: unknown) => {
+      throw failureOfFetch(cause, call, limit.signal);
+    });
+    if (!response.ok) {
+      const text = await errorText(response, call, limit.signal);
+      throw failureOfStatus(response.status, text, response.headers.get('retry-after'), call);
+    }
+    const body = tryParseJson(await wholeText(response, call, limit.signal));
+    const data = isObject(body) ? body['data'] : undefined;
+    if (!Array.isArray(data)) throw malformed(call, 'no list of models');
+    return data
+      .slice(0, maxModels)
+      .flatMap((one: unknown) => (isObject(one) && typeof one['id'] === 'string' ? one['id'] : []));
+  } catch (error) {
+    throw limit.signal.aborted ? failureOfAbort(limit.signal, undefined) : error;
+  }
+}

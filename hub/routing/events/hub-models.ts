@@ -1,0 +1,74 @@
+import { type JsonObject, type Log, HubError, isObject } from '#core';
+import { errorAnswer, rawText, valueOf } from '#jsonrpc';
+import type { Server } from '#servers';
+import type { ServerRequest } from '#upstream';
+import { methodNotFound } from '../call.ts';
+import { createHubRequests } from './hub-requests.ts';
+
+/** Runs prompts on the models of the hub, and lists them. Rejects with HubError. */
+export interface ModelAnswerer {
+  run(
+    params: unknown,
+    context: {
+      readonly caller: { readonly client: string; readonly kind: 'server' };
+      readonly progress?: ((text: string) => void) | undefined;
+    },
+    signal: AbortSignal,
+  ): Promise<JsonObject>;
+  list(signal: AbortSignal): Promise<JsonObject>;
+}
+
+/** Methods that the hub offers to servers of its own, beside those of MCP. */
+const ownMethods = 'agenthub/';
+
+export type HubModels = ReturnType<typeof createHubModels>;
+
+/**
+ * Answers the requests of `ollama-mcp` to the models of the hub. Only a server that the hub launched from its own image or
+ * file is answered; for any other one these methods do not exist.
+ */
+export function createHubModels(answerer: ModelAnswerer | undefined, log: Log) {
+  const { reply, withdrawn, sourceGone } = createHubRequests('a request for a model', log);
+
+  function workOf(
+    server: Server,
+    { request }: ServerRequest,
+  ): ((signal: AbortSignal) => Promise<JsonObject>) | undefined {
+    const { config, running } = server;
+    const { method, bytes } = request;
+    if (config.launch.kind !== 'local' || config.launch.own !== 'ollama-mcp') return undefined;
+    if (method !== 'agenthub/models/run' && method !== 'agenthub/models/list') return undefined;
+    const value = request.params && valueOf(bytes, request.params);
+    const params = isObject(value) ? value : {};
+    return async signal => {
+      if (!answerer) throw new HubError('HUB_MODEL_UNKNOWN', 'the hub has no models');
+      if (method === 'agenthub/models/list') return await answerer.list(signal);
+      const meta = params['_meta'];
+      const progressToken = isObject(meta) ? meta['progressToken'] : undefined;
+      let pieces = 0;
+      const tell = (message: string) =>
+        running?.upstream.notify('notifications/progress', {
+          progressToken,
+          progress: ++pieces,
+          message,
+        });
+      const caller = { client: `server:${config.name}`, kind: 'server' } as const;
+      const progress = progressToken === undefined ? undefined : tell;
+      return await answerer.run(params, { caller, progress }, signal);
+    };
+  }
+
+  return {
+    isOwn: (method: string): boolean => method.startsWith(ownMethods),
+    /** Answers a request with a method of the hub's own. Never rejects: the server gets an error. */
+    async answerRequest(server: Server, serverRequest: ServerRequest): Promise<void> {
+      const work = workOf(server, serverRequest);
+      if (work) return await reply(server, serverRequest, work);
+      const { method, bytes, id } = serverRequest.request;
+      const what = `the hub does not offer ${JSON.stringify(method)} to ${server.config.name}`;
+      serverRequest.answer(errorAnswer(rawText(bytes, id), methodNotFound(what)));
+    },
+    withdrawn,
+    sourceGone,
+  };
+}

@@ -1,0 +1,69 @@
+import { type JsonObject, type Log, messageOf, retryable } from '#core';
+import { type Notification, encodeResult, errorAnswer, membersOf, rawText } from '#jsonrpc';
+import type { Server } from '#servers';
+import type { ServerRequest } from '#upstream';
+
+/** Maximum number of requests of a server that the hub answers at the same time. */
+const maxOpen = 20;
+
+type Answering = (signal: AbortSignal) => Promise<JsonObject>;
+
+export type HubRequests = ReturnType<typeof createHubRequests>;
+
+/** The requests of servers that the hub itself answers. `what` names them in the log. */
+export function createHubRequests(what: string, log: Log) {
+  /** By server, and by the server's own id as JSON text. */
+  const open = new Map<object, Map<string, AbortController>>();
+
+  /** Rejects with the error of `work`, or with HUB_INPUTS_FULL. */
+  async function answer(
+    server: Server,
+    id: string,
+    work: Answering,
+    signal?: AbortSignal,
+  ): Promise<JsonObject> {
+    const { name } = server.config;
+    const ofServer = open.get(server) ?? new Map<string, AbortController>();
+    if (ofServer.size >= maxOpen)
+      throw retryable('HUB_INPUTS_FULL', `the hub answers ${maxOpen} requests of ${name} already`);
+    const ended = new AbortController();
+    open.set(server, ofServer.set(id, ended));
+    try {
+      const result = await work(signal ? AbortSignal.any([signal, ended.signal]) : ended.signal);
+      log.debug({ server: name, model: result['model'] }, `the hub answered ${what}`);
+      return result;
+    } catch (error) {
+      log.warn({ server: name, error: messageOf(error) }, `the hub could not answer ${what}`);
+      throw error;
+    } finally {
+      ofServer.delete(id);
+      if (ofServer.size === 0) open.delete(server);
+    }
+  }
+
+  return {
+    answer,
+    /** Never rejects: the server gets an error. */
+    async reply(
+      server: Server,
+      { request, answer: send }: ServerRequest,
+      work: Answering,
+      signal?: AbortSignal,
+    ): Promise<void> {
+      const id = rawText(request.bytes, request.id);
+      try {
+        send(encodeResult(id, JSON.stringify(await answer(server, id, work, signal))));
+      } catch (error) {
+        send(errorAnswer(id, error));
+      }
+    },
+    /** The server cancelled its request. */
+    withdrawn(server: Server, { bytes, params }: Notification): void {
+      const span = membersOf(bytes, params)?.get('requestId');
+      if (span) open.get(server)?.get(rawText(bytes, span))?.abort();
+    },
+    sourceGone(server: Server): void {
+      for (const ended of open.get(server)?.values() ?? []) ended.abort();
+    },
+  };
+}

@@ -1,0 +1,23 @@
+const intervalMs = 100;
+
+/** Passes on pieces of text joined, at most ten times a second. Disposing passes on the rest. */
+export function createBatches(send: (text: string) => void): Disposable & {
+  add(piece: string): void;
+} {
+  let waiting = '';
+  let timer: NodeJS.Timeout | undefined;
+  function flush(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    const text = waiting;
+    waiting = '';
+    if (text !== '') send(text);
+  }
+  return {
+    add(piece) {
+      waiting += piece;
+      timer ??= setTimeout(flush, intervalMs);
+    },
+    [Symbol.dispose]: flush,
+  };
+}

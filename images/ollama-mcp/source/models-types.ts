@@ -1,0 +1,115 @@
+/** What `ollama_run` asks for. */
+export type RunRequest = {
+  readonly model: string;
+  readonly prompt: string;
+  readonly system?: string | undefined;
+  readonly format?: unknown;
+  readonly options?: unknown;
+  readonly timeoutMs: number;
+};
+
+export type RunResult = {
+  readonly text: string;
+  readonly model: string;
+  readonly tokens: { readonly prompt: number; readonly completion: number };
+  readonly durations: {
+    readonly totalMs: number;
+    readonly loadMs?: number | undefined;
+    readonly promptMs?: number | undefined;
+  };
+  readonly doneReason: 'stop' | 'length';
+  readonly thinkingOnly: boolean;
+};
+
+export type ModelList = {
+  readonly models: readonly {
+    readonly name: string;
+    readonly source: string;
+    readonly sizeBytes?: number | undefined;
+    readonly loaded?: boolean | undefined;
+    readonly capabilities?: readonly string[] | undefined;
+    readonly contextTokens?: number | undefined;
+  }[];
+  readonly unavailable: readonly { readonly source: string; readonly message: string }[];
+};
+
+/** The models: those of the hub, or those of the settings. Both methods reject with ModelError. */
+export interface ModelSource {
+  run(
+    request: RunRequest,
+    progress: ((text: string) => void) | undefined,
+    signal: AbortSignal,
+  ): Promise<RunResult>;
+  list(signal: AbortSignal): Promise<ModelList>;
+}
+
+export type ErrorCode =
+  /** Nothing answers. */
+  | 'unavailable'
+  /** Ollama, the endpoint or a queue is full. */
+  | 'overloaded'
+  | 'model_missing'
+  | 'model_not_allowed'
+  /** Not done in time, or silent for too long. */
+  | 'timeout'
+  /** The answer broke off, or is too long. */
+  | 'cut_off'
+  | 'context_full'
+  | 'unauthorized'
+  | 'invalid_request'
+  /** The model or its server refused the call, or its answer makes no sense. */
+  | 'failed'
+  | 'cancelled';
+
+/** Why there is no result. The message says what to do. */
+export class ModelError extends Error {
+  override readonly name = 'ModelError';
+  readonly code: ErrorCode;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: ErrorCode, message: string, retryAfterMs?: number) {
+    super(message);
+    this.code = code;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+const codes: Readonly<Record<string, ErrorCode>> = {
+  unreachable: 'unavailable',
+  breaker_open: 'unavailable',
+  busy: 'overloaded',
+  queue: 'overloaded',
+  missing: 'model_missing',
+  timeout: 'timeout',
+  cut: 'cut_off',
+  too_long: 'context_full',
+  unauthorized: 'unauthorized',
+  cancelled: 'cancelled',
+  HUB_INPUTS_FULL: 'overloaded',
+  HUB_REQUEST_INVALID: 'invalid_request',
+  HUB_CALL_CANCELLED: 'cancelled',
+  HUB_SHUTTING_DOWN: 'unavailable',
+  HUB_MODEL_UNKNOWN: 'model_missing',
+};
+
+/** Errors after which the same call may succeed. */
+const passing: readonly ErrorCode[] = ['unavailable', 'overloaded', 'cut_off'];
+
+export const isRetryable = ({ code }: ModelError): boolean => passing.includes(code);
+
+/** The error for a failure of the models of AgentHub. `kind` is that of the failure, `code` that of the hub's error. */
+export function modelErrorOf(
+  message: string,
+  {
+    code,
+    kind,
+    retryAfterMs,
+  }: { readonly code?: unknown; readonly kind?: unknown; readonly retryAfterMs?: unknown },
+): ModelError {
+  const found = codes[String(kind)] ?? codes[String(code)] ?? 'failed';
+  return new ModelError(
+    found,
+    message,
+    typeof retryAfterMs === 'number' ? retryAfterMs : undefined,
+  );
+}

@@ -1,0 +1,76 @@
+/** Where the models are when the server runs without a hub, and what it allows. */
+export type Settings = {
+  readonly place:
+    | { readonly kind: 'ollama'; readonly url: string; readonly contextTokens: number }
+    /** An OpenAI-compatible API. */
+    | { readonly kind: 'openai'; readonly url: string; readonly key: string | undefined };
+  /** Models that may be run. Undefined: all. */
+  readonly allowed: readonly string[] | undefined;
+  /** Maximum duration of a call in seconds. */
+  readonly maxSeconds: number;
+};
+
+const port = 11_434;
+const defaultContext = 8_192;
+const defaultSeconds = 3_600;
+const maxSeconds = 86_400;
+
+/** Reads the environment. Throws with all that is wrong with it. */
+export function readSettings(env: Readonly<Record<string, string | undefined>>): Settings {
+  const problems: string[] = [];
+  const read = (name: string) => env[name]?.trim() || undefined;
+
+  function wholeIn(name: string, least: number, most: number, usual: number): number {
+    const written = read(name);
+    if (written === undefined) return usual;
+    const value = Number(written);
+    if (Number.isInteger(value) && value >= least && value <= most) return value;
+    problems.push(
+      `${name} is ${JSON.stringify(written)}: set a whole number from ${least} to ${most}`,
+    );
+    return usual;
+  }
+
+  const openai = read('OPENAI_BASE_URL');
+  const ollama = addressOf(read('OLLAMA_HOST') ?? `127.0.0.1:${port}`);
+  if (openai !== undefined && !isBaseUrl(openai))
+    problems.push(
+      'OPENAI_BASE_URL is no base URL: set one with http:// or https://, such as http://127.0.0.1:8080/v1',
+    );
+  if (ollama === undefined)
+    problems.push('OLLAMA_HOST is no address: set one such as 127.0.0.1:11434');
+  const contextTokens = wholeIn('OLLAMA_CONTEXT_LENGTH', 256, 10_000_000, defaultContext);
+  const seconds = wholeIn('OLLAMA_MCP_MAX_SECONDS', 1, maxSeconds, defaultSeconds);
+  const allowed = (read('OLLAMA_MCP_MODELS') ?? '')
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '');
+  if (problems.length > 0) throw new Error(problems.join('\n'));
+  return {
+    place:
+      openai === undefined
+        ? { kind: 'ollama', url: ollama ?? '', contextTokens }
+        : { kind: 'openai', url: openai.replace(/\/+$/, ''), key: read('OPENAI_API_KEY') },
+    allowed: allowed.length > 0 ? allowed : undefined,
+    maxSeconds: seconds,
+  };
+}
+
+/** OLLAMA_HOST as Ollama reads it: a URL, `host`, `host:port` or `:port`. 0.0.0.0 is an address to listen on only. */
+function addressOf(written: string): string | undefined {
+  const isUrl = /^https?:\/\//i.test(written);
+  const url = URL.parse(isUrl ? written : `http://${written.replace(/^:/, '127.0.0.1:')}`);
+  if (!url || url.search + url.hash !== '') return undefined;
+  if (url.hostname === '0.0.0.0') url.hostname = '127.0.0.1';
+  if (url.port === '' && !isUrl) url.port = String(port);
+  return url.href.replace(/\/+$/, '');
+}
+
+function isBaseUrl(written: string): boolean {
+  const url = URL.parse(written);
+  return (
+    url !== null &&
+    /^https?:$/.test(url.protocol) &&
+    url.username + url.password + url.search + url.hash === ''
+  );
+}
