@@ -12,4 +12,5 @@ export {
 } from './session.ts';
 export type { LimitNeeds, LimitRules } from './steps/limits.ts';
 export type { ImprovedPrompt, NamedByRules, PromptSource, PromptStep } from './steps/improve.ts';
+export type { ModelAnswerer } from './events/hub-models.ts';
 export type { SamplingAnswerer } from './events/hub-sampling.ts';

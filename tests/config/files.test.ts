@@ -46,7 +46,7 @@ async function emptyFolder() {
 
 test('what is shipped holds until there is a file, and not again when that is gone', async () => {
   await using folder = await emptyFolder();
-  assert.equal((await folder.read()).config?.servers.length, 4);
+  assert.equal((await folder.read()).config?.servers.length, 5);
   assert.equal((await readRules(folder.rules, folder.shipped)).rules?.clients.size, 4);
   await folder.write(none);
   assert.equal((await folder.read()).config?.servers.length, 0);

@@ -47,7 +47,7 @@ export type OpenAiDouble = AsyncDisposable & {
 /** Starts an endpoint of OpenAI's API for chats, on 127.0.0.1. With a key it refuses requests without it. */
 export async function startOpenAi(
   script: (request: OpenAiRequest, at: number) => OpenAiReply | Promise<OpenAiReply>,
-  { key }: { readonly key?: string } = {},
+  { key, models = ['gpt-x'] }: { readonly key?: string; readonly models?: readonly string[] } = {},
 ): Promise<OpenAiDouble> {
   const received: (Omit<OpenAiRequest, 'isAbandoned'> & { isAbandoned: boolean })[] = [];
   const server = createServer((request, response) => {
@@ -58,9 +58,16 @@ export async function startOpenAi(
       const own = { path, headers: request.headers, body, isAbandoned: false };
       const at = received.push(own) - 1;
       response.on('close', () => void (own.isAbandoned = !response.writableEnded));
-      if (path !== '/v1/chat/completions') return sendError(response, 404, 'Not Found');
+      if (path !== '/v1/chat/completions' && path !== '/v1/models')
+        return sendError(response, 404, 'Not Found');
       if (key !== undefined && request.headers.authorization !== `Bearer ${key}`)
         return sendError(response, 401, `Incorrect API key: ${request.headers.authorization}`);
+      if (path === '/v1/models') {
+        const data = models.map(id => ({ id, object: 'model', created: 0, owned_by: 'double' }));
+        response.writeHead(200, { 'content-type': 'application/json' });
+        response.end(JSON.stringify({ object: 'list', data }));
+        return;
+      }
       send(response, String(body['model']), body, await script(own, at));
     })();
   });

@@ -10,6 +10,7 @@ import { type Jobs, createJobs } from '#jobs';
 import {
   type AccessSource,
   type LimitNeeds,
+  type ModelAnswerer,
   type Observer,
   type PromptSource,
   type SamplingAnswerer,
@@ -53,6 +54,8 @@ export type Fixture = Partial<Omit<ServerConfig, 'launch'>> & {
   readonly env?: Readonly<Record<string, string>>;
   /** Of a server that runs already, over streamable HTTP: nothing is started for it. */
   readonly url?: string;
+  /** The hub takes it for this server of its own. */
+  readonly own?: 'ollama-mcp';
 };
 
 export type HubOptions = {
@@ -68,6 +71,8 @@ export type HubOptions = {
   readonly prompts?: PromptSource;
   /** Answers for clients that cannot sample. Absent: nobody does. */
   readonly sampling?: SamplingAnswerer;
+  /** Answers what `ollama-mcp` asks of models. Absent: nobody does. */
+  readonly models?: ModelAnswerer;
   /** Absent: there are no management tools. */
   readonly management?: Management;
   /** What answers below `/ollama`. Absent: there is no such path. */
@@ -122,7 +127,7 @@ const fixtures = join(import.meta.dirname, '../fixtures/servers');
 
 /** The config of a fixture server: short waits, and nothing else that is not a default. */
 export function configOf(fixture: Fixture): ServerConfig {
-  const { file = `${fixture.name}.mjs`, args = [], env = {}, url, command, ...rest } = fixture;
+  const { file = `${fixture.name}.mjs`, args = [], env = {}, url, command, own, ...rest } = fixture;
   return {
     description: undefined,
     tags: [],
@@ -152,6 +157,7 @@ export function configOf(fixture: Fixture): ServerConfig {
             runtime: 'process',
             image: undefined,
             package: undefined,
+            ...(own !== undefined && { own }),
             command: command ?? process.execPath,
             args: [join(fixtures, file), ...args],
             env,
@@ -235,7 +241,12 @@ export async function startHub(
     servers: () => all.all.map(({ config }) => config.name),
   });
   const router = createRouter(
-    { naming: () => naming, hubVersion, ...(options.sampling && { sampling: options.sampling }) },
+    {
+      naming: () => naming,
+      hubVersion,
+      ...(options.sampling && { sampling: options.sampling }),
+      ...(options.models && { models: options.models }),
+    },
     {
       servers: all,
       log,

@@ -13,10 +13,12 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'cli/main': ['main'],
   'faults/audit-disk': ['routing/steps/audit'],
   'models/sampling/read-params': ['models/sampling/invalid', 'models/sampling/read-messages'],
+  'models/runs/model-runs': ['models/runs/read-run'],
   'models/sampling/sampling': ['models/chat/chats', 'models/sampling/hub-error'],
   'models/ollama-call': ['models/idle-timeout'],
   'models/providers/provider': [
     'models/providers/completion-stream',
+    'models/providers/list-models',
     'models/providers/provider-failure',
     'models/providers/provider-response',
     'models/providers/request-body',
@@ -69,6 +71,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'runtimes/docker/egress/egress',
     'runtimes/docker/egress/forwarder',
   ],
+  'routing/events/hub-sampling': ['routing/events/hub-requests'],
   'system/hub-sampling': ['routing/bridge/hub-inputs', 'servers/handshake/with-sampling'],
   'routing/access': [
     'routing/access-source',

@@ -61,7 +61,7 @@ function npmStart(folder: string, port: number, env: Readonly<Record<string, str
     async running(withinMs: number): Promise<void> {
       const ask = async () => {
         assert.equal(child.exitCode, null, output);
-        return await states({ url }).catch(() => ({}));
+        return await states({ url }).catch((): Readonly<Record<string, string>> => ({}));
       };
       const isDone = (found: Readonly<Record<string, string>>) =>
         Object.keys(found).length === 5 && !Object.values(found).includes('starting');

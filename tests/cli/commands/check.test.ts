@@ -18,12 +18,13 @@ test('tells what the config says, a line for each server', async () => {
   const { code, out, err } = await check([]);
   assert.deepEqual({ code, err }, { code: 0, err: '' });
   const [first, ...lines] = out.split('\n');
-  assert.equal(first, `${shipped}: fine, 4 servers`);
-  assert.equal(lines.length, 4);
+  assert.equal(first, `${shipped}: fine, 5 servers`);
+  assert.equal(lines.length, 5);
   assert.match(
     lines[0] ?? '',
     /^ {2}memory +npm @modelcontextprotocol\/server-memory@\S+ +starts with the hub$/,
   );
+  assert.match(lines[4] ?? '', /^ {2}ollama +agenthub:ollama-mcp, a server of the hub +starts at/);
 });
 
 test('tells what to think about on stderr, a line each, and is content', async () => {
@@ -39,8 +40,8 @@ test('tells what to think about on stderr, a line each, and is content', async (
   const needs = { loadConfig: async () => ({ file: 'hub.json', config: { ...config, servers } }) };
   const { code, out, err } = await check([], needs);
   assert.equal(code, 0);
-  assert.match(out, /^hub\.json: fine, 4 servers/);
-  assert.equal(err.split('\n').length, 4);
+  assert.match(out, /^hub\.json: fine, 5 servers/);
+  assert.equal(err.split('\n').length, 5);
   assert.match(err, /^warning: memory: the package x has no version, [^\n]*$/m);
 });
 

@@ -61,6 +61,8 @@ describe('a chat', () => {
     assert.deepEqual(
       { ...answer, tookMs: 0 },
       {
+        loadMs: 101.397084,
+        promptMs: 13.074791,
         model: 'scripted:1b',
         content: [{ type: 'text', text: 'It is sunny.' }],
         stopReason: 'endTurn',

@@ -51,6 +51,7 @@ function at(url: string, { clock = systemClock, keyFault = '', parallel = 8 } = 
   const provider = createProvider('work', settings, needs);
   return {
     counts,
+    models: () => provider.models(never),
     chat: (made: Partial<ChatRequest & { silentMs: number }> = {}, signal = never) =>
       provider.chat(chatting(made), 'gpt-x', signal),
     [Symbol.dispose]: () => breaker[Symbol.dispose](),
@@ -411,4 +412,25 @@ test('calls of a model wait for those that are under way', async () => {
   await Promise.all(all);
   assert.equal(endpoint.received().length, 3);
   assert.equal(work.counts.all()[0]?.waits.count, 3);
+});
+
+describe('the models of a provider', () => {
+  test('are listed with its key', async () => {
+    await using endpoint = await startOpenAi(() => '', { key, models: ['a', 'org/b'] });
+    using provider = at(endpoint.url);
+    assert.deepEqual(await provider.models(), ['a', 'org/b']);
+    assert.equal(endpoint.received()[0]?.path, '/v1/models');
+  });
+
+  test('a refused key, a wrong address and a missing secret say so', async () => {
+    await using endpoint = await startOpenAi(() => '', { key: 'another' });
+    using refused = at(endpoint.url);
+    assert.equal(await kindOf(refused.models()), 'unauthorized');
+    using wrong = at(`${endpoint.url}/nowhere`);
+    assert.equal(await kindOf(wrong.models()), 'missing');
+    using gone = at(`http://127.0.0.1:${await freePort()}`);
+    assert.equal(await kindOf(gone.models()), 'unreachable');
+    using faulty = at(endpoint.url, { keyFault: 'it is not set' });
+    assert.match((await failureOf(faulty.models())).message, /it is not set/);
+  });
 });

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type OllamaDouble, startOllama } from '../doubles/ollama.ts';
+import { startOpenAi } from '../doubles/openai.ts';
+import { describeWithEngine } from '../helpers/engine.ts';
+import { type HubProcess, startHub, until } from '../helpers/hub-process.ts';
+import { type Runner, clientKinds, connectRunner } from './clients.ts';
+
+const docker = promisify(execFile);
+const model = 'llama3.2:3b';
+const hubName = `ollama-mcp-${process.pid}`;
+
+describeWithEngine('ollama-mcp behind a hub', () => {
+  let ollama: OllamaDouble;
+  let endpoint: Awaited<ReturnType<typeof startOpenAi>>;
+  let hub: HubProcess;
+
+  beforeAll(async () => {
+    ollama = await startOllama();
+    endpoint = await startOpenAi(() => ({ text: 'of the provider' }));
+    const entry = { package: 'agenthub:ollama-mcp', timeout: 30 };
+    hub = await startHub({
+      config: {
+        models: { providers: { work: { url: endpoint.url, context: 4096 } } },
+        servers: {
+          ollama: entry,
+          process: { ...entry, runtime: 'process' },
+          few: { ...entry, runtime: 'process', env: { OLLAMA_MCP_MODELS: 'work/gpt-x' } },
+        },
+      },
+      env: { OLLAMA_HOST: ollama.url, HUB_NAME: hubName },
+    });
+  }, 120_000);
+
+  afterAll(async () => {
+    await hub?.[Symbol.asyncDispose]();
+    await endpoint?.[Symbol.asyncDispose]();
+    await ollama?.[Symbol.asyncDispose]();
+  });
+
+  describe.for(clientKinds)('with a client of %s', kind => {
+    let client: Runner;
+    beforeAll(async () => {
+      client = await connectRunner(kind, `${hub.url}/mcp/ollama`);
+    }, 60_000);
+    afterAll(() => client[Symbol.asyncDispose]());
+
+    test('a prompt runs on the models of the hub, with progress', async () => {
+      ollama.says({ text: 'blue', pieces: ['<think>hm</think>', 'bl', 'ue'] });
+      const pieces: string[] = [];
+      const { structured } = await client.call(
+        'ollama_run',
+        { model, prompt: 'Why?', options: { temperature: 0 } },
+        { onProgress: piece => pieces.push(piece) },
+      );
+      expect(structured).toMatchObject({
+        text: 'blue',
+        model,
+        tokens: { prompt: expect.any(Number), completion: expect.any(Number) },
+        done_reason: 'stop',
+      });
+      assert.equal(pieces.join(''), 'blue');
+    }, 60_000);
+
+    test('the list has the models of Ollama and of providers', async () => {
+      const { structured } = await client.call('ollama_list_models');
+      expect(structured).toMatchObject({
+        models: [
+          { name: model, source: 'ollama' },
+          { name: 'nomic-embed-text:latest' },
+          { name: 'work/gpt-x', source: 'work', context_tokens: 4096 },
+        ],
+        unavailable: [],
+      });
+      const answer = await client.call('ollama_run', { model: 'work/gpt-x', prompt: 'x' });
+      assert.equal(answer.text, 'of the provider');
+    });
+
+    test('a cancelled call closes the connection to Ollama within 1 s', async () => {
+      ollama.says({ text: 'one two three', fault: { kind: 'hang_mid_stream', afterLines: 2 } });
+      const ended = new AbortController();
+      const heard = Promise.withResolvers<string>();
+      const call = client.call(
+        'ollama_run',
+        { model, prompt: 'Count.' },
+        { signal: ended.signal, onProgress: heard.resolve },
+      );
+      assert.match(await heard.promise, /^one/);
+      const sinceMs = performance.now();
+      ended.abort();
+      await assert.rejects(call);
+      const isAbandoned = async () => ollama.received('/api/chat').at(-1)?.isAbandoned;
+      await until(isAbandoned, isDone => isDone === true, 5_000);
+      assert.ok(performance.now() - sinceMs < 1_000);
+    });
+  });
+
+  test('a failure of the hub is told apart', async () => {
+    await using client = await connectRunner('SDK v1, 2025-11-25', `${hub.url}/mcp/ollama`);
+    const missing = await client.call('ollama_run', { model: 'qwen3:8b', prompt: 'x' });
+    expect(missing).toMatchObject({ isError: true, code: 'model_missing' });
+    assert.match(missing.text, /ollama pull qwen3:8b/);
+    ollama.says({ text: 'x', fault: { kind: 'hang' } });
+    const late = await client.call('ollama_run', { model, prompt: 'x', timeout: 1 });
+    expect(late).toMatchObject({ isError: true, code: 'timeout' });
+    await ollama.stop();
+    const gone = await client.call('ollama_run', { model, prompt: 'x' });
+    expect(gone).toMatchObject({ isError: true, code: 'unavailable', retryable: true });
+    await ollama.start();
+  });
+
+  test('its container has no network, no variables of the hub, and no other way to a model', async () => {
+    const { stdout } = await docker('docker', ['inspect', `${hubName}-ollama`]);
+    const [{ Config, HostConfig, Mounts }] = JSON.parse(stdout);
+    assert.equal(HostConfig.NetworkMode, 'none');
+    assert.equal(HostConfig.ReadonlyRootfs, true);
+    assert.match(Config.Image, /^agenthub\/ollama-mcp:/);
+    assert.doesNotMatch(JSON.stringify(Config.Env), /OLLAMA/);
+    expect(Mounts).toEqual([]);
+  });
+
+  test('as a process it asks the hub too', async () => {
+    await using client = await connectRunner('SDK v2, 2026-07-28', `${hub.url}/mcp/process`);
+    ollama.says('of the hub');
+    const { text } = await client.call('ollama_run', { model, prompt: 'x' });
+    assert.equal(text, 'of the hub');
+  }, 30_000);
+
+  test('OLLAMA_MCP_MODELS of its entry limits it', async () => {
+    await using client = await connectRunner('SDK v1, 2025-11-25', `${hub.url}/mcp/few`);
+    const refused = await client.call('ollama_run', { model, prompt: 'x' });
+    expect(refused.code).toBe('model_not_allowed');
+    const { structured } = await client.call('ollama_list_models');
+    expect(structured['models']).toEqual([expect.objectContaining({ name: 'work/gpt-x' })]);
+  }, 30_000);
+
+  test('the tokens of a server are counted', async () => {
+    const response = await fetch(`${hub.url}/metrics`, { headers: hub.ownerHeaders });
+    assert.match(
+      await response.text(),
+      /agenthub_model_tokens_total\{[^}]*caller="server"[^}]*\} [1-9]/,
+    );
+  });
+});

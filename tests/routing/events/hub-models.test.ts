@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { HubError, type JsonObject } from '#core';
+import { type TestHub, startHub } from '#helpers/hub';
+import type { ModelAnswerer } from '#routing';
+import { openAsked } from '../asking.ts';
+
+const runOf = 'agenthub/models/run';
+const listOf = 'agenthub/models/list';
+const asked: { readonly params: unknown; readonly client: string }[] = [];
+
+/** Answers unless the prompt says otherwise. */
+const models: ModelAnswerer = {
+  async run(params, { caller, progress }, signal): Promise<JsonObject> {
+    asked.push({ params, client: caller.client });
+    progress?.('a piece');
+    if (JSON.stringify(params).includes('fail'))
+      throw new HubError('HUB_MODEL_FAILED', 'it failed', { data: { kind: 'busy' } });
+    if (!JSON.stringify(params).includes('wait')) return { text: 'of the hub', model: 'm' };
+    return await new Promise((_, reject) => {
+      signal.addEventListener('abort', () =>
+        reject(new HubError('HUB_CALL_CANCELLED', 'given up')),
+      );
+    });
+  },
+  list: async () => ({ models: [] }),
+};
+
+let hub: TestHub;
+beforeAll(async () => {
+  hub = await startHub(
+    [
+      { name: 'own', file: 'asker.mjs', own: 'ollama-mcp', era: 'legacy' },
+      // Not even with the setting, and by the name of the shipped entry.
+      { name: 'ollama', file: 'asker.mjs', sampling: 'hub' },
+    ],
+    { models },
+  );
+});
+afterAll(() => hub[Symbol.asyncDispose]());
+
+async function connect(server: string, capabilities: object = { sampling: {} }) {
+  const client = openAsked(hub, hub.server(server));
+  await client.initialize(capabilities);
+  return client;
+}
+
+test('a server of the hub is answered, in place of its client', async () => {
+  const client = await connect('own');
+  const params = { prompt: 'hello', _meta: { progressToken: 7 } };
+  const told = await client.call('ask', { method: runOf, params });
+  assert.match(JSON.stringify(told), /"text":"of the hub"/);
+  assert.match(JSON.stringify(await client.call('ask', { method: listOf })), /"models":\[\]/);
+  expect(asked).toEqual([{ params, client: 'server:own' }]);
+  expect(client.asked).toEqual([]);
+});
+
+test('a failure is its answer, with the kind', async () => {
+  const client = await connect('own');
+  const told = await client.call('ask', { method: runOf, params: { prompt: 'fail' } });
+  assert.match(JSON.stringify(told), /it failed.*"kind":"busy"/);
+});
+
+test('a request that the server withdraws is given up', async () => {
+  const client = await connect('own');
+  const told = await client.call('ask-and-withdraw', { method: runOf, params: { prompt: 'wait' } });
+  assert.match(JSON.stringify(told), /given up/);
+});
+
+test.each([runOf, listOf])('%s does not exist for any other server', async method => {
+  const before = asked.length;
+  const client = await connect('ollama');
+  const told = await client.call('ask', { method, params: { prompt: 'hello' } });
+  assert.match(JSON.stringify(told), /"code":-32601/);
+  expect(client.asked).toEqual([]);
+  assert.equal(asked.length, before);
+});
+
+test('further methods of that kind do not exist for a server of the hub either', async () => {
+  const client = await connect('own');
+  const told = await client.call('ask', { method: 'agenthub/secrets/list' });
+  assert.match(JSON.stringify(told), /"code":-32601/);
+});
+
+test('a hub without models says so', async () => {
+  await using other = await startHub([
+    { name: 'own', file: 'asker.mjs', own: 'ollama-mcp', era: 'legacy' },
+  ]);
+  const client = openAsked(other, other.server('own'));
+  await client.initialize({});
+  const told = await client.call('ask', { method: listOf });
+  assert.match(JSON.stringify(told), /HUB_MODEL_UNKNOWN/);
+});
