@@ -28,7 +28,7 @@ export type HubModels = ReturnType<typeof createHubModels>;
  * file is answered; for any other one these methods do not exist.
  */
 export function createHubModels(answerer: ModelAnswerer | undefined, log: Log) {
-  const { reply, withdrawn, sourceGone } = createHubRequests('a request for a model', log);
+  const requests = createHubRequests('a request for a model', log);
 
   function workOf(
     server: Server,
@@ -63,12 +63,12 @@ export function createHubModels(answerer: ModelAnswerer | undefined, log: Log) {
     /** Answers a request with a method of the hub's own. Never rejects: the server gets an error. */
     async answerRequest(server: Server, serverRequest: ServerRequest): Promise<void> {
       const work = workOf(server, serverRequest);
-      if (work) return await reply(server, serverRequest, work);
+      if (work) return await requests.reply(server, serverRequest, work);
       const { method, bytes, id } = serverRequest.request;
       const what = `the hub does not offer ${JSON.stringify(method)} to ${server.config.name}`;
       serverRequest.answer(errorAnswer(rawText(bytes, id), methodNotFound(what)));
     },
-    withdrawn,
-    sourceGone,
+    withdrawn: requests.withdrawn,
+    sourceGone: requests.sourceGone,
   };
 }

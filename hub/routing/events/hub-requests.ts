@@ -58,11 +58,11 @@ export function createHubRequests(what: string, log: Log) {
       }
     },
     /** The server cancelled its request. */
-    withdrawn(server: Server, { bytes, params }: Notification): void {
+    withdrawn: (server: Server, { bytes, params }: Notification): void => {
       const span = membersOf(bytes, params)?.get('requestId');
       if (span) open.get(server)?.get(rawText(bytes, span))?.abort();
     },
-    sourceGone(server: Server): void {
+    sourceGone: (server: Server): void => {
       for (const ended of open.get(server)?.values() ?? []) ended.abort();
     },
   };

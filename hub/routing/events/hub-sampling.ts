@@ -19,7 +19,7 @@ export type HubSampling = ReturnType<typeof createHubSampling>;
 
 /** Answers the sampling of servers with `"sampling": "hub"` whose clients do not support it. */
 export function createHubSampling(answerer: SamplingAnswerer | undefined, log: Log) {
-  const { answer, reply, withdrawn, sourceGone } = createHubRequests('a request for sampling', log);
+  const requests = createHubRequests('a request for sampling', log);
   let inputs = 0;
 
   const sample =
@@ -41,7 +41,12 @@ export function createHubSampling(answerer: SamplingAnswerer | undefined, log: L
       signal?: AbortSignal,
     ): Promise<void> {
       const { bytes, params } = serverRequest.request;
-      await reply(server, serverRequest, sample(server, params && valueOf(bytes, params)), signal);
+      await requests.reply(
+        server,
+        serverRequest,
+        sample(server, params && valueOf(bytes, params)),
+        signal,
+      );
     },
     /** The result for an input that a stateless server requires, as JSON text. Rejects with HubError. */
     async answerInput(
@@ -51,9 +56,9 @@ export function createHubSampling(answerer: SamplingAnswerer | undefined, log: L
     ): Promise<string> {
       const value: unknown = params === undefined ? undefined : JSON.parse(params);
       const id = `input ${++inputs}`;
-      return JSON.stringify(await answer(server, id, sample(server, value), signal));
+      return JSON.stringify(await requests.answer(server, id, sample(server, value), signal));
     },
-    withdrawn,
-    sourceGone,
+    withdrawn: requests.withdrawn,
+    sourceGone: requests.sourceGone,
   };
 }

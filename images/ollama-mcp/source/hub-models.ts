@@ -52,7 +52,7 @@ async function asked<T>(work: Promise<T>): Promise<T> {
     const message = error instanceof Error ? error.message : String(error);
     const isLate = error instanceof Error && 'code' in error && error.code === 'REQUEST_TIMEOUT';
     throw modelErrorOf(message.replace(/^MCP error -?\d+: /, ''), {
-      ...(hubError.safeParse(data).data ?? {}),
+      ...hubError.safeParse(data).data,
       ...(isLate && { kind: 'timeout' }),
     });
   }

@@ -8,7 +8,7 @@ function settingsOrExit() {
   try {
     return readSettings(process.env);
   } catch (error) {
-    console.error(error instanceof Error ? error.message : error);
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(2);
   }
 }
