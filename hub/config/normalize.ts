@@ -77,7 +77,7 @@ export async function normalizeServer(draft: EntryDraft) {
   const tools = toolSettings(draft);
   const launch = isRemote(draft) ? remoteLaunch(draft) : await localLaunch(draft);
   const own = launch?.kind === 'local' ? launch.own : undefined;
-  if (own !== undefined && entry.era === 'modern')
+  if (own !== undefined && !erasWithSessions.has(entry.era))
     report(
       ['era'],
       `"modern" cannot be set: ${own} asks the hub for models, which needs a session`,
@@ -135,8 +135,8 @@ const typeOf = ({ type }: ServerEntry) => (type === 'streamable-http' ? 'http' :
 const transportOf = (entry: ServerEntry) =>
   entry.transport ?? typeOf(entry) ?? (entry.url === undefined ? 'stdio' : 'http');
 
-/** "modern" servers have no HTTP with SSE, which MCP deprecated in 2025-03-26. */
-const erasOverSse: ReadonlySet<ServerEntry['era']> = new Set(['auto', 'legacy']);
+/** The others have neither sessions nor HTTP with SSE. */
+const erasWithSessions: ReadonlySet<ServerEntry['era']> = new Set(['auto', 'legacy']);
 
 function isRemote({ entry, report }: EntryDraft): boolean {
   const { url } = entry;
@@ -167,7 +167,7 @@ function remoteLaunch({ entry, written, report }: EntryDraft) {
     if (/[^\t\x20-\x7e\x80-\xff]/.test(value))
       report(['headers', header], 'write printable characters, without line breaks', true);
   }
-  if (transportOf(entry) === 'sse' && !erasOverSse.has(entry.era))
+  if (transportOf(entry) === 'sse' && !erasWithSessions.has(entry.era))
     report(['era'], '"modern" cannot be combined with "sse", an older transport: remove it');
   if (url === undefined) return undefined;
   const parsed = URL.parse(url);

@@ -1,12 +1,15 @@
 import { type Clock, createAbortScope, isObject, tryParseJson } from '#core';
 import { ModelFailure, failureOfAbort } from '../failure.ts';
-import type { ProviderSettings } from './provider.ts';
 import { failureOfStatus } from './provider-failure.ts';
 import { errorText, failureOfFetch, malformed, wholeText } from './provider-response.ts';
 
 type ListNeeds = {
   readonly provider: string;
-  readonly settings: Pick<ProviderSettings, 'url' | 'key' | 'keyFault'>;
+  readonly settings: {
+    readonly url: string;
+    readonly key: string | undefined;
+    readonly keyFault: string | undefined;
+  };
   readonly clock: Clock;
   readonly fetch: typeof globalThis.fetch;
 };
