@@ -194,11 +194,11 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
         createdAt,
         ...usage,
       })),
-    /** Counts an answered call of a client. */
-    record({ kind, name }: Principal, isRefused: boolean): void {
+    /** Counts a call of a client that was answered now. */
+    record({ kind, name }: Principal, isRefused: boolean, at: number): void {
       const usage = kind === 'client' ? entries.get(name)?.usage : undefined;
       if (!usage) return;
-      usage.seenAt = clock.now();
+      usage.seenAt = at;
       if (isRefused) usage.refused++;
       else usage.calls++;
     },

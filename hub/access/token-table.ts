@@ -33,11 +33,17 @@ export function createTokenTable(
   for (const { name, digest, principal } of owners)
     if (digest !== undefined) add(digest, { name, principal });
   if (known.size === 0) return undefined;
+  /** What was found for the digest of a connection, which all its requests share. Digests are never changed. */
+  const foundBefore = new WeakMap<Buffer, KnownToken>();
   return {
     /** The time depends on the digest only, of which a token reveals nothing. */
     find(digest: Buffer): KnownToken | undefined {
+      const before = foundBefore.get(digest);
+      if (before) return before;
       const found = known.get(keyOf(digest));
-      return found && timingSafeEqual(found.digest, digest) ? found : undefined;
+      if (!found || !timingSafeEqual(found.digest, digest)) return undefined;
+      foundBefore.set(digest, found);
+      return found;
     },
   };
 }

@@ -89,8 +89,9 @@ const refusals: ReadonlySet<string> = new Set(['HUB_POLICY_DENIED', 'HUB_LIMIT_R
 /** Counts the calls of clients by name. */
 export const countCalls =
   (clients: Pick<NamedClients, 'record'>): Observer =>
-  ({ principal, outcome }) => {
-    if (principal.kind === 'client') clients.record(principal, refusals.has(outcome));
+  ({ principal, outcome, at, tookMs }) => {
+    if (principal.kind === 'client')
+      clients.record(principal, refusals.has(outcome), Math.round(at + tookMs));
   };
 
 /**

@@ -87,7 +87,7 @@ export function createAccess(needs: AccessNeeds) {
     const { catalog } = clients.offeringFor(call);
     const task = taskOf(call);
     if (task) return decisions.decideTask(asked, task, catalog);
-    const named = namedIn(call, catalog);
+    const named = namedIn(resolved, catalog);
     if (!named) {
       const server = (endpoint === 'all' ? resolved.server : endpoint)?.config.name;
       const use = { method, server, isHousekeeping: isHousekeeping(method) };
@@ -257,9 +257,11 @@ const unknownIn = (names: readonly string[] = [], catalog: Catalog) =>
   names.filter(name => !name.includes('*') && !catalog.find('tool', name));
 
 /** What a call uses by the name that its client knows; undefined if its method uses no item. */
-function namedIn({ request, params }: Call, catalog: Catalog) {
+function namedIn({ call: { request, params }, name: known }: ResolvedCall, catalog: Catalog) {
   const { bytes, method } = request;
   const kind = kindOfMethod.get(method);
+  if (known !== undefined && (kind === 'tool' || kind === 'prompt'))
+    return { kind, name: known } as const;
   const nameKey = kind === 'resource' ? 'uri' : 'name';
   if (kind) return { kind, name: stringAt(bytes, params.get(nameKey)) } as const;
   if (method !== 'completion/complete') return undefined;

@@ -45,9 +45,13 @@ export function createItemDecisions({
   readonly naming: () => Naming;
 }) {
   /** Decisions by policy, item, client and method. An entry of the catalog is replaced when its list changes. */
-  const caches = new WeakMap<Policy, WeakMap<CatalogEntry, Map<string, Map<string, Decision>>>>();
+  const caches = new WeakMap<Policy, WeakMap<CatalogEntry, Map<string, Map<string, Decided>>>>();
 
-  function decideEntry({ policy, client, method }: Asked, kind: ListKind, entry: CatalogEntry) {
+  function decideEntry(
+    { policy, client, method }: Asked,
+    kind: ListKind,
+    entry: CatalogEntry,
+  ): Decided {
     let cache = caches.get(policy);
     if (!cache) caches.set(policy, (cache = new WeakMap()));
     let ofEntry = cache.get(entry);
@@ -57,15 +61,11 @@ export function createItemDecisions({
     const known = ofClient.get(method);
     if (known) return known;
     const server = entry.server.config.name;
-    const decision = policy.decide({ method, server, item: itemOf(kind, entry) }, client);
-    ofClient.set(method, decision);
-    return decision;
+    const item = itemOf(kind, entry);
+    const decided = { decision: policy.decide({ method, server, item }, client), item };
+    ofClient.set(method, decided);
+    return decided;
   }
-
-  const byEntry = (asked: Asked, kind: ListKind, entry: CatalogEntry): Decided => ({
-    decision: decideEntry(asked, kind, entry),
-    item: itemOf(kind, entry),
-  });
 
   /** An item that its server does not list. A tool without a description has the hints that MCP assumes. */
   function unlisted(server: Server, kind: ListKind, name: string, description?: Buffer): UsedItem {
@@ -106,7 +106,7 @@ export function createItemDecisions({
     const decision =
       decisions.find(({ action }) => action === 'deny') ??
       decisions.find(one => one !== unmatched) ??
-      (template ? decideEntry(asked, 'template', template) : unmatched);
+      (template ? decideEntry(asked, 'template', template).decision : unmatched);
     return { decision, item: { ...item, name: `${prefix}${uri}` } };
   }
 
@@ -127,7 +127,7 @@ export function createItemDecisions({
     /** True if the lists contain an item. */
     isListed: (policy: Policy, client: string, kind: ListKind, entry: CatalogEntry): boolean =>
       listingMethods(kind).every(
-        method => decideEntry({ policy, client, method }, kind, entry).action === 'allow',
+        method => decideEntry({ policy, client, method }, kind, entry).decision.action === 'allow',
       ),
     /** True if the lists contain an item that the catalog does not have. */
     isShown(
@@ -157,7 +157,7 @@ export function createItemDecisions({
     ): Decided | undefined {
       const isAll = endpoint === 'all';
       const entry = isAll ? catalog.find(kind, name) : catalog.findAt(endpoint, kind, name);
-      if (entry) return byEntry(asked, kind, entry);
+      if (entry) return decideEntry(asked, kind, entry);
       // The reference of a completion may be a resource that its server does not list.
       if (kind === 'resource' || kind === 'template')
         return decideResource(asked, endpoint, name, catalog);
@@ -169,7 +169,7 @@ export function createItemDecisions({
     /** Decides about a task by the tool that works on it. */
     decideTask(asked: Asked, { server, tool }: Task, catalog: Catalog): Decided {
       const entry = tool === undefined ? undefined : catalog.findOwn(server, 'tool', tool);
-      if (entry) return byEntry(asked, 'tool', entry);
+      if (entry) return decideEntry(asked, 'tool', entry);
       const item = tool === undefined ? undefined : unlisted(server, 'tool', tool);
       const { method, policy, client } = asked;
       const use = { method, server: server.config.name, item, isHousekeeping: !item };

@@ -291,10 +291,13 @@ test('calls and refusals of a client are counted, and of nobody else', async () 
   const cursor = clients.principalOf('cursor') ?? assert.fail();
   scratch.pass(1_000);
   clients.find(digestOf(token));
-  clients.record(cursor, false);
-  clients.record(cursor, true);
-  clients.record({ ...cursor, kind: 'local' }, false);
-  clients.record({ ...cursor, name: 'another' }, false);
+  const admittedAt = Date.parse('2026-11-23T12:00:01Z');
+  assert.equal(clients.list()[0]?.seenAt, admittedAt);
+  const [firstAt, secondAt, otherAt] = [admittedAt + 1_000, admittedAt + 2_000, admittedAt + 3_000];
+  clients.record(cursor, false, firstAt);
+  clients.record(cursor, true, secondAt);
+  clients.record({ ...cursor, kind: 'local' }, false, otherAt);
+  clients.record({ ...cursor, name: 'another' }, false, otherAt);
   const [{ calls, refused, seenAt } = assert.fail()] = clients.list();
-  assert.deepEqual([calls, refused, seenAt], [1, 1, Date.parse('2026-11-23T12:00:01Z')]);
+  assert.deepEqual([calls, refused, seenAt], [1, 1, secondAt]);
 });

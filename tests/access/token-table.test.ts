@@ -28,6 +28,16 @@ test('a revoked token that is valid again is that of its client', () => {
   assert.equal(table?.find(digestOf('one'))?.principal?.name, 'cursor');
 });
 
+test('a digest is found again, and not in the next table, from which its token is gone', () => {
+  const digest = digestOf('one');
+  const cursor = owner('cursor', 'one');
+  const table = createTokenTable([cursor], []);
+  for (let time = 0; time < 2; time++)
+    assert.equal(table?.find(digest)?.principal, cursor.principal);
+  const next = createTokenTable([owner('zed', 'two')], [{ name: 'cursor', digest: hex('one') }]);
+  assert.equal(next?.find(digest)?.principal, undefined);
+});
+
 test('there is no table without a token', () => {
   assert.equal(createTokenTable([owner('cursor', undefined)], []), undefined);
 });
