@@ -1,11 +1,6 @@
 import { type Clock, type Log, type Timer, createEmitter, messageOf } from '#core';
-import {
-  type AuditedCall,
-  type AuditedChange,
-  type AuditedRefusal,
-  type BodyNeeds,
-  createBodies,
-} from './body.ts';
+import type { AuditedCall } from './call-bodies.ts';
+import { type AuditedChange, type AuditedRefusal, type BodyNeeds, createBodies } from './body.ts';
 import { type Pages, createPages } from './pages.ts';
 import { type AuditFilesNeeds, type FileLimits, createAuditFiles } from './files.ts';
 import { type AuditFilter, type AuditPage, type PageOptions, isDenied, readPage } from './read.ts';
@@ -67,29 +62,41 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
   });
   /** Undefined until the folder was opened: only then the end of the chain is known. */
   let pages: Pages | undefined;
-  let unchained: string[] = [];
+  let unchained: Buffer[] = [];
   /** Lines that are not in the log, and are not mentioned in it yet. */
   let lost = 0;
   let failure: string | undefined;
   let writeDue: Timer | undefined;
   let syncDue: Timer | undefined;
   let isRunning = false;
+  /** Full pages will be written without waiting for further lines. */
+  let isWriteQueued = false;
   /** Operations on the files, one after the other. Never rejects. */
   let working: Promise<void> = Promise.resolve();
 
-  function add(body: string): void {
-    if (!queue(body)) lost++;
-    if (isRunning) writeDue ??= clock.after(failure === undefined ? gatherMs : retryMs, flushSoon);
+  function add(members: Buffer): void {
+    if (!queue(members)) lost++;
+    if (!isRunning) return;
+    writeDue ??= clock.after(failure === undefined ? gatherMs : retryMs, flushSoon);
+    if (pages?.hasFullPage && failure === undefined && !isWriteQueued) writeFullSoon();
+  }
+
+  function writeFullSoon(): void {
+    isWriteQueued = true;
+    working = working.then(() => {
+      isWriteQueued = false;
+      return writePages(true);
+    });
   }
 
   /** Queues a line, and before it one about lost lines. Returns false if there is no room. */
-  function queue(body: string): boolean {
-    if (!pages) return unchained.length < maxUnchained && unchained.push(body) > 0;
+  function queue(members: Buffer): boolean {
+    if (!pages) return unchained.length < maxUnchained && unchained.push(Buffer.from(members)) > 0;
     if (lost > 0) {
       if (!pages.add(bodies.log('lines_lost', clock.now(), { lines: lost }))) return false;
       lost = 0;
     }
-    return pages.add(body);
+    return pages.add(members);
   }
 
   function flushSoon(): void {
@@ -97,13 +104,14 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
     void flush();
   }
 
-  const flush = () => (working = working.then(writeAll));
+  const flush = () => (working = working.then(() => writePages(false)));
 
-  async function writeAll(): Promise<void> {
+  /** Never rejects. */
+  async function writePages(onlyFull: boolean): Promise<void> {
     if (!pages && unchained.length === 0) return;
     try {
       const opened = pages ?? (await openPages());
-      for (let page = opened.seal(); page; page = opened.seal()) {
+      for (let page = opened.seal(onlyFull); page; page = opened.seal(onlyFull)) {
         const isNew = await files.append(page);
         written.fire(page.bytes.subarray(0, page.length));
         opened.drop();
@@ -124,7 +132,7 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
       opened.add(bodies.log(action, clock.now(), details));
     if (tornBytes > 0) note('torn_line_removed', { bytes: tornBytes });
     if (missing) note('lines_missing', { from_seq: missing.from, through_seq: missing.through });
-    for (const body of unchained) if (!opened.add(body)) lost++;
+    for (const members of unchained) if (!opened.add(members)) lost++;
     unchained = [];
     return opened;
   }

@@ -2,7 +2,7 @@ import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import type { Clock } from '#core';
 import { type Position, beginning } from './chain.ts';
 import { headFileOf, headText, listFiles, pathOf, readHead, readTail } from './folder.ts';
-import type { LinePage } from './pages.ts';
+import type { SealedPage } from './pages.ts';
 
 export type FileLimits = {
   /** A file that would grow beyond it is followed by another, in bytes. */
@@ -119,7 +119,7 @@ export function createAuditFiles(folder: string, needs: AuditFilesNeeds) {
     /** Finds the end of the log. Call it first, until it succeeds. */
     open: openEnd,
     /** Writes lines that continue the log. If it rejects, none of them is in the log. Returns whether it began a file. */
-    async append(page: Pick<LinePage, 'bytes' | 'length' | 'last'>): Promise<boolean> {
+    async append(page: SealedPage): Promise<boolean> {
       const text = page.bytes.subarray(0, page.length);
       let file = current ?? (await openAgain());
       const isNew = isFull(file, text.length);

@@ -1,7 +1,7 @@
 import { type FileHandle, open, readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorCodeOf, isObject, tryParseJson } from '#core';
-import { type Position, hashOf, parseLine } from './chain.ts';
+import { type Position, hashOf, maxBlockLines, parseLine } from './chain.ts';
 
 /** A file of the log. Its name holds the number of its first line. */
 export type AuditFile = { readonly path: string; readonly firstSeq: number };
@@ -54,7 +54,7 @@ export async function readHead(folder: string): Promise<Position | undefined> {
 }
 
 const lineFeed = 0x0a;
-/** No line is longer, in bytes. */
+/** No line and no block is longer, in bytes. */
 const maxLineBytes = 64 * 1024;
 
 /** The end of a file. */
@@ -77,17 +77,31 @@ export async function readTail(handle: FileHandle, firstSeq: number): Promise<Ta
   const end = bytes.lastIndexOf(lineFeed) + 1;
   const size = from + end;
   if (end === 0) return { last: undefined, size, tornBytes: all - size, beganAt: undefined };
-  const start = bytes.subarray(0, end - 1).lastIndexOf(lineFeed) + 1;
-  const text = bytes.subarray(start, end - 1);
+  const lines = bytes.subarray(0, end - 1);
+  const text = lines.subarray(lines.lastIndexOf(lineFeed) + 1);
   const head = await readAt(handle, 0, Math.min(all, maxLineBytes));
   const first = parseLine(head.toString('utf8', 0, head.indexOf(lineFeed)));
   const beganAt = first && Date.parse(first.at);
   return {
-    last: { seq: parseLine(text.toString())?.seq ?? firstSeq, hash: hashOf(text) },
+    last: {
+      seq: parseLine(text.toString())?.seq ?? firstSeq,
+      hash: hashOf(lines.subarray(blockStart(lines))),
+    },
     size,
     tornBytes: all - size,
     beganAt: Number.isFinite(beganAt) ? beganAt : undefined,
   };
+}
+
+/** Where the last block of these lines begins. The first line may be a part of one. */
+function blockStart(lines: Buffer): number {
+  let start = lines.length + 1;
+  for (let count = 0; count < maxBlockLines && start > 0; count++) {
+    const end = start - 1;
+    start = lines.subarray(0, end).lastIndexOf(lineFeed) + 1;
+    if (parseLine(lines.toString('utf8', start, end))?.previous !== undefined) break;
+  }
+  return start;
 }
 
 export async function readAt(handle: FileHandle, position: number, length: number) {

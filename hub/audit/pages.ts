@@ -1,4 +1,5 @@
-import { type Position, hashOf, lineOf } from './chain.ts';
+import { type Position, hashOf, maxBlockLines } from './chain.ts';
+import { writeWhole } from './digits.ts';
 
 /** Lines that wait to be written together. */
 export type LinePage = {
@@ -6,15 +7,27 @@ export type LinePage = {
   length: number;
   /** Number of its first line. */
   readonly firstSeq: number;
-  /** Its last line. */
-  last: Position;
-  /** Lines are no longer added, because it is being written. */
-  isSealed: boolean;
+  /** Where its last block begins. */
+  blockAt: number;
+  blockLines: number;
+  /** Its last line, once no more lines are added. */
+  last: Position | undefined;
 };
 
+/** A page that gets no more lines. */
+export type SealedPage = Pick<LinePage, 'bytes' | 'length'> & { readonly last: Position };
+
 const pageBytes = 64 * 1024;
-/** A UTF-16 unit has at most 3 bytes in UTF-8. */
-const maxUnitBytes = 3;
+/** What a page adds to the members of a line, in bytes: `seq`, `previous`, braces and the line feed. */
+const maxOwnBytes = 120;
+/** Number of lines of a page that are blocks of their own: at usual rates the check of the log tells which line was changed. */
+const singleLines = 16;
+/** Bound of the written pages that are used again. Others burden the garbage collector. */
+const maxSpares = 4;
+
+const seqMember = Buffer.from('{"seq":');
+const previousMember = Buffer.from(',"previous":"');
+const [quote, comma, brace, lineFeed] = [0x22, 0x2c, 0x7d, 0x0a];
 
 /**
  * The lines that wait, chained and as bytes. Thousands of waiting strings would survive the young generation and burden
@@ -22,49 +35,92 @@ const maxUnitBytes = 3;
  */
 export function createPages(end: Position, maxPages: number) {
   const pages: LinePage[] = [];
-  let spare: Buffer | undefined;
-  let last = end;
+  const spares: Buffer[] = [];
+  let { seq } = end;
+  /** Hash of the block that ended last. */
+  let previous = end.hash;
 
-  function pageFor(bytes: number): LinePage | undefined {
+  function endBlock({ bytes, blockAt, length }: LinePage): void {
+    previous = hashOf(bytes.subarray(blockAt, length - 1));
+  }
+
+  /** Ends a page: the next line begins another one. Only the newest page is open. */
+  function close(page: LinePage): Position {
+    if (page.last) return page.last;
+    endBlock(page);
+    return (page.last = { seq, hash: previous });
+  }
+
+  function pageFor(lineBytes: number): LinePage | undefined {
     const page = pages.at(-1);
-    if (page && !page.isSealed && page.length + bytes <= pageBytes) return page;
+    if (page && !page.last) {
+      if (page.length + lineBytes <= pageBytes) return page;
+      close(page);
+    }
     if (pages.length >= maxPages) return undefined;
     const made: LinePage = {
-      bytes: spare ?? Buffer.allocUnsafeSlow(pageBytes),
+      bytes: spares.pop() ?? Buffer.allocUnsafeSlow(pageBytes),
       length: 0,
-      firstSeq: last.seq + 1,
-      last,
-      isSealed: false,
+      firstSeq: seq + 1,
+      blockAt: 0,
+      blockLines: 0,
+      last: undefined,
     };
-    spare = undefined;
     pages.push(made);
     return made;
   }
 
+  /** Begins a block with the line that is being written, and returns the position after the hash of the block before. */
+  function beginBlock(page: LinePage, at: number): number {
+    if (page.length > 0) endBlock(page);
+    page.blockAt = page.length;
+    page.blockLines = 0;
+    page.bytes.set(previousMember, at);
+    const end = at + previousMember.length;
+    const written = page.bytes.write(previous, end, 'latin1');
+    page.bytes[end + written] = quote;
+    return end + written + 1;
+  }
+
   return {
-    /** Adds a line. Returns false if there is no room. */
-    add(body: string): boolean {
-      const line = lineOf(body, last);
-      const page = pageFor((line.length + 1) * maxUnitBytes);
+    /** Adds a line with these members, which it copies. Returns false if there is no room. */
+    add(members: Buffer): boolean {
+      const page = pageFor(members.length + maxOwnBytes);
       if (!page) return false;
-      page.length += page.bytes.write(`${line}\n`, page.length);
-      page.last = last = { seq: last.seq + 1, hash: hashOf(line) };
+      const { bytes } = page;
+      bytes.set(seqMember, page.length);
+      let at = writeWhole(bytes, page.length + seqMember.length, ++seq);
+      bytes[at++] = comma;
+      bytes.set(members, at);
+      at += members.length;
+      const isSingle = seq - page.firstSeq < singleLines;
+      if (isSingle || page.blockLines === maxBlockLines) at = beginBlock(page, at);
+      bytes[at++] = brace;
+      bytes[at++] = lineFeed;
+      page.length = at;
+      page.blockLines++;
       return true;
     },
-    /** The oldest page, which gets no more lines. */
-    seal(): LinePage | undefined {
+    /** Whether a page waits that gets no more lines. */
+    get hasFullPage(): boolean {
+      return pages.length > 1;
+    },
+    /** The oldest page, which gets no more lines. With `onlyFull`, not the newest one. */
+    seal(onlyFull = false): SealedPage | undefined {
       const [page] = pages;
-      if (page) page.isSealed = true;
-      return page;
+      if (!page || (onlyFull && pages.length === 1)) return undefined;
+      const { bytes, length } = page;
+      return { bytes, length, last: close(page) };
     },
     /** Drops the oldest page, which was written. */
     drop(): void {
-      spare = pages.shift()?.bytes;
+      const page = pages.shift();
+      if (page && spares.length < maxSpares) spares.push(page.bytes);
     },
     /** Number of waiting lines. */
     get lines(): number {
       const [first] = pages;
-      return first ? last.seq - first.firstSeq + 1 : 0;
+      return first ? seq - first.firstSeq + 1 : 0;
     },
   };
 }

@@ -1,12 +1,13 @@
+import { type Hash, createHash } from 'node:crypto';
 import { basename } from 'node:path';
-import { type Position, beginning, hashOf, parseLine } from './chain.ts';
+import { type Position, beginning, maxBlockLines, parseLine } from './chain.ts';
 import { listFiles, readForward, readHead } from './folder.ts';
 
 /** What the check of the whole log found. */
 export type AuditReport = {
   readonly files: number;
   readonly lines: number;
-  /** The last line, to compare later or elsewhere; undefined in an empty log. */
+  /** The last line and the hash of its block, to compare later or elsewhere; undefined in an empty log. */
   readonly last: (Position & { readonly at: string }) | undefined;
   /** Removed and changed lines. Empty: the chain is whole. */
   readonly problems: readonly AuditProblem[];
@@ -52,33 +53,52 @@ export async function verifyAudit(folder: string): Promise<AuditReport> {
 
 type Place = { readonly file: string; readonly line: number };
 
+/** Lines whose hash a later line holds. */
+type Block = {
+  readonly firstSeq: number;
+  readonly hash: Hash;
+  lines: number;
+  /** True if a reported problem explains why its hash differs. */
+  isBroken: boolean;
+};
+
 function createChecker(head: Position | undefined, report: (problem: AuditProblem) => void) {
-  let end: Position | undefined;
+  let end: { readonly seq: number; readonly block: Block } | undefined;
   let lastAt = '';
   let lastPlace: Place = { file: 'head', line: 1 };
   let first: { readonly seq: number; readonly place: Place } | undefined;
   let removedThrough = 0;
   let lines = 0;
 
-  function checkLink(seq: number, previous: string, place: Place): void {
+  /** Checks the number of a line. Returns whether the line continues the one before. */
+  function checkNumber(seq: number, place: Place, firstSeq: number | undefined): boolean {
+    const message = missingText(seq, end?.seq, firstSeq);
+    if (message !== undefined) report({ ...place, message });
+    return message === undefined;
+  }
+
+  /** Checks the hash that a line holds of the block before. */
+  function checkPrevious(seq: number, previous: string, place: Place): void {
     if (!end) {
       if (seq === 1 && previous !== beginning.hash)
         report({ ...place, message: 'line 1 was changed: no line stands before it' });
-      return;
+    } else if (!end.block.isBroken && previous !== hashSoFar(end.block))
+      report({
+        ...place,
+        message: `${changedText(end)}, or line ${seq}: their hashes differ`,
+      });
+  }
+
+  /** The block of a line, with its text added. */
+  function blockOf(bytes: Buffer, seq: number, isFirst: boolean): Block {
+    if (end && !isFirst) {
+      const { block } = end;
+      block.hash.update('\n').update(bytes);
+      block.lines++;
+      return block;
     }
-    const expected = end.seq + 1;
-    if (seq > expected)
-      report({ ...place, message: `${linesText(expected, seq - 1)} missing before line ${seq}` });
-    else if (seq < expected)
-      report({
-        ...place,
-        message: `line ${seq} stands after line ${end.seq}: it was moved or added`,
-      });
-    else if (previous !== end.hash)
-      report({
-        ...place,
-        message: `line ${end.seq} was changed, or line ${seq}: their hashes differ`,
-      });
+    const hash = createHash('sha256').update(bytes);
+    return { firstSeq: seq, hash, lines: 1, isBroken: false };
   }
 
   return {
@@ -89,24 +109,28 @@ function createChecker(head: Position | undefined, report: (problem: AuditProble
       const line = parseLine(bytes.toString());
       if (!line) {
         report({ ...place, message: 'this is no line of an audit log' });
-        // The next line holds the hash of this text, whatever it is.
-        if (end) end = { seq: end.seq + 1, hash: hashOf(bytes) };
+        // The hash of its block includes this text, whatever it is.
+        if (end) end = { seq: end.seq + 1, block: blockOf(bytes, end.seq + 1, false) };
         return;
       }
       const { seq, previous, at } = line;
       first ??= { seq: firstSeq ?? seq, place };
-      if (firstSeq !== undefined && seq > firstSeq && (!end || end.seq < firstSeq))
+      const isNext = checkNumber(seq, place, firstSeq);
+      if (isNext && previous !== undefined) checkPrevious(seq, previous, place);
+      const isLost = isNext && previous === undefined && isUnlinked(end?.block);
+      if (isLost)
         report({
           ...place,
-          message: `${linesText(firstSeq, seq - 1)} missing at the start of the file`,
+          message: `line ${seq} was changed: it lacks the hash of earlier lines`,
         });
-      else checkLink(seq, previous, place);
-      end = { seq, hash: hashOf(bytes) };
+      const block = blockOf(bytes, seq, previous !== undefined);
+      if (previous === undefined && (isLost || !isNext)) block.isBroken = true;
+      end = { seq, block };
       lastAt = at;
       const through = line['action'] === 'files_removed' ? line['through_seq'] : undefined;
       if (typeof through === 'number') removedThrough = Math.max(removedThrough, through);
-      if (head?.seq === seq && head.hash !== end.hash)
-        report({ ...place, message: `line ${seq} was changed: the file "head" has another hash` });
+      if (head?.seq === seq && !block.isBroken && head.hash !== hashSoFar(block))
+        report({ ...place, message: `${changedText(end)}: the file "head" has another hash` });
     },
     finish() {
       if (first && first.seq > removedThrough + 1)
@@ -117,10 +141,39 @@ function createChecker(head: Position | undefined, report: (problem: AuditProble
       const seq = end?.seq ?? 0;
       if (head && head.seq > seq)
         report({ ...lastPlace, message: `${linesText(seq + 1, head.seq)} missing at the end` });
-      return { lines, last: end && { ...end, at: lastAt } };
+      return { lines, last: end && { seq, hash: hashSoFar(end.block), at: lastAt } };
     },
   };
 }
+
+/** Whether the next line must have the hash of a block. */
+const isUnlinked = (block: Block | undefined): boolean =>
+  !block || (block.lines >= maxBlockLines && !block.isBroken);
+
+/**
+ * What is missing before a line, or that the line is in the wrong place. `last` is the number of the line before,
+ * `firstSeq` the number in the name of the file, for its first line.
+ */
+function missingText(
+  seq: number,
+  last: number | undefined,
+  firstSeq: number | undefined,
+): string | undefined {
+  if (firstSeq !== undefined && seq > firstSeq && (last === undefined || last < firstSeq))
+    return `${linesText(firstSeq, seq - 1)} missing at the start of the file`;
+  if (last === undefined || seq === last + 1) return undefined;
+  return seq > last + 1
+    ? `${linesText(last + 1, seq - 1)} missing before line ${seq}`
+    : `line ${seq} stands after line ${last}: it was moved or added`;
+}
+
+const hashSoFar = ({ hash }: Block): string => hash.copy().digest('hex');
+
+/** Says that a line was changed, of which only the block is known. */
+const changedText = ({ seq, block }: { readonly seq: number; readonly block: Block }): string =>
+  seq === block.firstSeq
+    ? `line ${seq} was changed`
+    : `one of the lines ${block.firstSeq} to ${seq} was changed`;
 
 const linesText = (from: number, to: number): string =>
   from === to ? `line ${from} is` : `lines ${from} to ${to} are`;

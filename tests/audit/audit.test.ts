@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import {
   appendFile,
+  cp,
   mkdtemp,
   readFile,
   readdir,
@@ -13,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
-import { type AuditOptions, createAudit, verifyAudit } from '#audit';
+import { type AuditOptions, createAudit, readPage, verifyAudit } from '#audit';
 import { createManualClock } from '#helpers/clock';
 import { createRecordingLog } from '#helpers/recording-log';
 
@@ -218,6 +219,21 @@ describe('the audit log', () => {
     await audit.stop();
   });
 
+  test('is written at once when a page is full', async () => {
+    await using temp = await tempFolder();
+    const { audit } = auditIn(temp.folder);
+    await audit.start();
+    const { promise, resolve } = Promise.withResolvers<number>();
+    const heard = audit.written(lines => resolve(lines.toString().split('\n').length - 1));
+    for (let index = 0; index < 300; index++) audit.recordCall(call, 'cursor', args);
+    const count = await promise;
+    assert.ok(count > 150 && count < 300, `${count} lines`);
+    heard[Symbol.dispose]();
+    await audit.stop();
+    assert.deepEqual(await messagesOf(temp.folder), []);
+    assert.equal((await linesOf(temp.folder)).length, 302);
+  });
+
   test('creates nothing while it is off', async () => {
     await using temp = await tempFolder();
     await written(temp.folder, 3, { enabled: false });
@@ -247,6 +263,98 @@ describe('the chain', () => {
     assert.deepEqual(await messagesOf(temp.folder), [
       'line 4 was changed, or line 5: their hashes differ',
     ]);
+  });
+
+  test('of many lines at once shows each changed line by a few lines around it', async () => {
+    await using temp = await tempFolder();
+    await written(temp.folder, 60);
+    const texts = await textsOf(temp.folder);
+    const linked = texts.flatMap((text, index) => (text.includes('"previous"') ? [index + 1] : []));
+    // The first line is a page of its own. The next page has 16 lines with hashes, and then one for 16.
+    assert.deepEqual(linked, [1, ...Array.from({ length: 16 }, (_, at) => at + 2), 33, 49]);
+    const starts = [...linked, texts.length + 1];
+    for (const [index] of texts.entries()) {
+      const number = index + 1;
+      const next = starts.findIndex(start => start > number);
+      const [from = 0, end = 0] = [starts[next - 1], starts[next]];
+      await edit(temp.folder, lines =>
+        lines.map((line, at) => (at === index ? line.replace('Z"', '0Z"') : line)),
+      );
+      const changed =
+        end - from === 1 ? `line ${from} was` : `one of the lines ${from} to ${end - 1} was`;
+      const expected =
+        end > texts.length
+          ? `${changed} changed: the file "head" has another hash`
+          : `${changed} changed, or line ${end}: their hashes differ`;
+      assert.deepEqual(await messagesOf(temp.folder), [expected], `line ${number}`);
+      await edit(temp.folder, () => texts);
+    }
+  });
+
+  test('of many lines at once shows lines that were removed, moved, added and cut off from it', async () => {
+    await using temp = await tempFolder();
+    await written(temp.folder, 60);
+    const texts = await textsOf(temp.folder);
+    const messagesAfter = async (change: (lines: string[]) => readonly string[]) => {
+      await edit(temp.folder, change);
+      const messages = await messagesOf(temp.folder);
+      await edit(temp.folder, () => texts);
+      return messages;
+    };
+    assert.deepEqual(await messagesAfter(lines => lines.toSpliced(39, 2)), [
+      'lines 40 to 41 are missing before line 42',
+    ]);
+    assert.deepEqual(await messagesAfter(lines => lines.toSpliced(40, 0, lines[39] ?? '')), [
+      'line 40 stands after line 40: it was moved or added',
+    ]);
+    const swapped = await messagesAfter(lines =>
+      lines.toSpliced(39, 2, lines[40] ?? '', lines[39] ?? ''),
+    );
+    assert.match(
+      String(swapped),
+      /^line 40 is missing before line 41,line 40 stands after line 41/,
+    );
+    // Without hashes, lines would be of a block that is never checked.
+    const bare = await messagesAfter(lines =>
+      lines.map((line, index) => (index < 20 ? line : line.replace(/,"previous":"\w+"/, ''))),
+    );
+    assert.match(String(bare), /^line 33 was changed: it lacks the hash of earlier lines/);
+  });
+
+  test('continues a log in which each line has a hash', async () => {
+    await using temp = await tempFolder();
+    await cp(join(import.meta.dirname, '../data/audit-hash-per-line'), temp.folder, {
+      recursive: true,
+    });
+    assert.deepEqual(await verifyAudit(temp.folder), {
+      files: 1,
+      lines: 8,
+      last: {
+        seq: 8,
+        hash: '6253021644877178b79adc1caf219a28e41f629c56a011ded67a05148528a7c5',
+        at: '2025-06-15T15:06:40.000Z',
+      },
+      problems: [],
+      torn: undefined,
+    });
+    await written(temp.folder, 40);
+    assert.deepEqual(await messagesOf(temp.folder), []);
+    assert.equal((await linesOf(temp.folder)).length, 8 + 42);
+    const { lines } = await readPage(temp.folder, { tool: 'tool_4' }, { limit: 10 });
+    assert.deepEqual(
+      lines.map(({ seq }) => seq),
+      [14, 6],
+    );
+    const texts = await textsOf(temp.folder);
+    for (const number of [1, 5, 8]) {
+      await edit(temp.folder, all =>
+        all.map((line, index) => (index === number - 1 ? line.replace('Z"', '0Z"') : line)),
+      );
+      assert.deepEqual(await messagesOf(temp.folder), [
+        `line ${number} was changed, or line ${number + 1}: their hashes differ`,
+      ]);
+      await edit(temp.folder, () => texts);
+    }
   });
 
   test('shows removed lines, also at the beginning and at the end', async () => {
@@ -312,20 +420,26 @@ describe('the chain', () => {
     assert.deepEqual([noted.action, noted.bytes], ['torn_line_removed', 19]);
   });
 
-  test('survives a crash at every byte of its last lines', async () => {
-    await using temp = await tempFolder();
-    await written(temp.folder, 2);
-    const [name = ''] = (await readdir(temp.folder)).filter(one => one.endsWith('.jsonl'));
-    const file = join(temp.folder, name);
-    const whole = await readFile(file);
-    for (let size = whole.length - 400; size < whole.length; size += 7) {
-      await writeFile(file, whole);
-      await truncate(file, size);
-      await rm(join(temp.folder, 'head'));
-      await written(temp.folder, 1);
-      assert.deepEqual(await messagesOf(temp.folder), [], `cut at ${size}`);
-    }
-  });
+  test.each([
+    { calls: 2, bytes: 400, step: 7 },
+    { calls: 50, bytes: 8_000, step: 397 },
+  ])(
+    'survives a crash at every byte of its last lines, of $calls',
+    async ({ calls, bytes, step }) => {
+      await using temp = await tempFolder();
+      await written(temp.folder, calls);
+      const [name = ''] = (await readdir(temp.folder)).filter(one => one.endsWith('.jsonl'));
+      const file = join(temp.folder, name);
+      const whole = await readFile(file);
+      for (let size = whole.length - bytes; size < whole.length; size += step) {
+        await writeFile(file, whole);
+        await truncate(file, size);
+        await rm(join(temp.folder, 'head'));
+        await written(temp.folder, 1);
+        assert.deepEqual(await messagesOf(temp.folder), [], `cut at ${size}`);
+      }
+    },
+  );
 });
 
 describe('files of the audit log', () => {

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
+import { test } from 'vitest';
+import { type AuditedCall, createCallBodies } from '../../hub/audit/call-bodies.ts';
+import { createTexts } from '../../hub/audit/texts.ts';
+
+const call: AuditedCall = {
+  method: 'tools/call',
+  name: 'files_read',
+  server: 'files',
+  session: '3',
+  client: 'Cursor 1.0',
+  at: 1_750_000_000_123,
+  tookMs: 4.567_89,
+  outcome: 'ok',
+};
+
+const rules = [
+  undefined,
+  { action: 'allow', rule: 'policy[1]' },
+  { action: 'deny', rule: undefined },
+] as const;
+
+/** The members of a call, as its line should have them. */
+function expected(one: AuditedCall, principal: string, args: Buffer | undefined): object {
+  const { method, name, server, session, client, at, tookMs, outcome, decision } = one;
+  const members = {
+    at: new Date(Math.floor(at)).toISOString(),
+    kind: 'call',
+    principal,
+    client,
+    server,
+    method,
+    name: name?.slice(0, 300),
+    decision: decision?.action,
+    rule: decision?.rule,
+    outcome,
+    session,
+    arguments_sha256: args && hash('sha256', args),
+    duration_ms: Math.round(tookMs * 1000) / 1000,
+  };
+  return JSON.parse(JSON.stringify(members));
+}
+
+/** Numbers below a bound, the same in each run. */
+function createNumbers(seed: number) {
+  let state = seed;
+  return (bound: number): number => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
+    return (state >> 8) % bound;
+  };
+}
+
+test('a call has its own members, whatever calls came before it', () => {
+  const bodies = createCallBodies(createTexts(text => text));
+  const below = createNumbers(16);
+  const pick = <T>(values: readonly [T, ...T[]]): T => values[below(values.length)] ?? values[0];
+  const body = (one: AuditedCall, principal: string, args: Buffer | undefined) =>
+    JSON.parse(`{${bodies.write(one, principal, args).toString()}}`);
+  for (let count = 0; count < 5_000; count++) {
+    const decision = pick([...rules]);
+    const one: AuditedCall = {
+      method: pick(['tools/call', 'prompts/get', 'völlig "anders"']),
+      name: pick([undefined, 'files_read', 'a"b\\c\n', '😀 süß', 'x'.repeat(400), `tool_${count}`]),
+      server: pick([undefined, 'files', 'web']),
+      session: pick(['3', '4', String(count)]),
+      client: pick([undefined, 'Cursor 1.0', 'Zed "2"']),
+      at: call.at + below(5_000) + below(1_000) / 1_000,
+      tookMs: pick([0, 0.0004, 0.12, 4.567_89, 59_999.9996, 86_400_000.5]),
+      outcome: pick(['ok', 'tool_error', 'HUB_CALL_TIMEOUT']),
+      ...(decision && { decision }),
+    };
+    const principal = pick(['cursor', 'local', 'agent:a1']);
+    const args = pick([undefined, Buffer.from('{"path":"/a"}'), Buffer.alloc(70_000, 'x')]);
+    assert.deepEqual(body(one, principal, args), expected(one, principal, args));
+  }
+});
+
+test('texts are redacted, again after other secrets are known', () => {
+  let secret = 'hunter22';
+  const texts = createTexts(text => text.replaceAll(secret, '[redacted]'));
+  const bodies = createCallBodies(texts);
+  const nameOf = (name: string) =>
+    JSON.parse(`{${bodies.write({ ...call, name }, 'cursor', undefined).toString()}}`).name;
+  const names = ['hunter22', 'swordfish'];
+  assert.deepEqual(names.map(nameOf), ['[redacted]', 'swordfish']);
+  secret = 'swordfish';
+  texts.forget();
+  bodies.forget();
+  assert.deepEqual(names.map(nameOf), ['hunter22', '[redacted]']);
+});
