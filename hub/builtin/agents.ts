@@ -284,18 +284,32 @@ function createTools({ agents, record = () => {} }: AgentsServerNeeds): readonly
       name: 'remove_agent',
       scope: 'administer',
       title: 'Remove an agent',
-      description: 'Removes an agent with its conversation and its files. Ask the user first.',
+      description:
+        'Removes an agent with its conversation and its files. The user is asked first: by the client, where it can.',
       args: z.strictObject({
         agent_id: known,
-        confirm: z.boolean().default(false).describe('true once the user has agreed.'),
+        confirm: z
+          .boolean()
+          .default(false)
+          .describe('true once the user has agreed. Only for clients that cannot ask the user.'),
       }),
       annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: false },
       async handler({ agent_id: id, confirm }, context) {
         const { usage } = agents.get(id);
-        if (!confirm)
+        const what = `its conversation (${usage.model_calls} answers of models) and the files of its workspace`;
+        const answer = await context.elicit({
+          message: `Remove the agent ${id}? This deletes ${what}.`,
+          requestedSchema: { type: 'object', properties: {} },
+        });
+        if (answer && answer.action !== 'accept')
           throw new HubError(
             'HUB_CONFIRMATION_NEEDED',
-            `confirm: removing ${id} deletes its conversation (${usage.model_calls} answers of models) and the files of its workspace. Ask the user, and call this again with "confirm": true`,
+            `the user did not agree (${answer.action}), so ${id} is not removed`,
+          );
+        if (!answer && !confirm)
+          throw new HubError(
+            'HUB_CONFIRMATION_NEEDED',
+            `confirm: removing ${id} deletes ${what}. Ask the user, and call this again with "confirm": true`,
           );
         await recorded('agent_remove', id, context, () => agents.remove(id));
         return asResult({ removed: id });

@@ -1,6 +1,7 @@
 import { type Event, type JsonObject, HubError } from '#core';
 import type { Principal } from '#policy';
 import type { ListKind } from '#servers';
+import type { ElicitationAnswer, ElicitationQuestion } from '#upstream';
 import { z } from 'zod';
 
 /** An MCP server in this process: listed, called, limited, observed and shown like any other. */
@@ -25,6 +26,11 @@ export type BuiltinContext = {
   readonly signal: AbortSignal;
   /** Sends a progress notification if the client asked for them. */
   readonly progress: (message: string) => void;
+  /**
+   * Asks the user of the client, and resolves with undefined if the client cannot. Rejections must not be caught, and
+   * nothing may be done before: the call of a stateless client ends here, and begins again with the answer.
+   */
+  readonly elicit: (question: ElicitationQuestion) => Promise<ElicitationAnswer | undefined>;
 };
 
 export type BuiltinItem = {

@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import type { ServerConfig } from '#config';
 import { type Clock, type Event, HubError, createEmitter } from '#core';
 import { encodeResult, readAnswer, readMessage } from '#jsonrpc';
-import { modernVersion } from '#mcp';
+import { modernVersion, tasksExtension } from '#mcp';
 import type { Instance } from '#runtimes';
 import {
   type Item,
@@ -12,7 +13,7 @@ import {
   type ServerStatus,
   createAdmission,
 } from '#servers';
-import type { ServerNotification } from '#upstream';
+import { type Elicitation, type ServerNotification, createElicitation } from '#upstream';
 import type { BuiltinItem, BuiltinServer } from './builtin-server.ts';
 import { createBuiltinUpstream } from './upstream.ts';
 
@@ -56,7 +57,13 @@ export function createBuiltin(
     listed.fire(kind);
   });
 
-  const run = () => (running ??= runningOf(builtin, { clock, hubVersion, notify }));
+  const elicitation = createElicitation({
+    clock,
+    key: randomBytes(32),
+    source: builtin,
+    withdraw: notifyBytes,
+  });
+  const run = () => (running ??= runningOf(builtin, { clock, hubVersion, elicitation, notify }));
 
   function updated(uri: string): void {
     notify('notifications/resources/updated', JSON.stringify({ uri }));
@@ -65,7 +72,11 @@ export function createBuiltin(
   /** `params`: JSON text. */
   function notify(method: string, params: string): void {
     const text = `{"jsonrpc":"2.0","method":${JSON.stringify(method)},"params":${params}}`;
-    const message = readMessage(Buffer.from(text));
+    notifyBytes(Buffer.from(text));
+  }
+
+  function notifyBytes(bytes: Buffer): void {
+    const message = readMessage(bytes);
     if (message.kind === 'notification') notified.fire(message);
   }
 
@@ -161,18 +172,24 @@ function runningOf(
   {
     clock,
     hubVersion,
-    notify,
-  }: BuiltinNeeds & { readonly notify: (method: string, params: string) => void },
+    ...needs
+  }: BuiltinNeeds & {
+    readonly elicitation: Elicitation;
+    readonly notify: (method: string, params: string) => void;
+  },
 ): Running {
   const serverInfo = { name: builtin.name, version: hubVersion };
   const capabilities = {
     ...usualCapabilities,
-    ...(builtin.hasTasks && { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } }),
+    ...(builtin.hasTasks && {
+      tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
+      extensions: { [tasksExtension]: {} },
+    }),
   };
   const identity = { capabilities, serverInfo };
   return {
     instance,
-    upstream: createBuiltinUpstream(builtin, identity, { clock, notify }),
+    upstream: createBuiltinUpstream(builtin, identity, { clock, ...needs }),
     serverInfo: {
       era: 'modern',
       answer: readAnswer(encodeResult('0', JSON.stringify(identity))),

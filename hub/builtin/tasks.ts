@@ -7,6 +7,7 @@ type Status = 'working' | 'completed' | 'failed' | 'cancelled';
 
 type Entry = {
   readonly task: BuiltinTask;
+  readonly maker: TaskMaker;
   readonly createdAt: number;
   readonly ttlMs: number;
   status: Status;
@@ -14,7 +15,19 @@ type Entry = {
   message: string | undefined;
   /** The result of `tools/call`. Never rejects. */
   outcome: Promise<object>;
+  /** The result of `tools/call` of an ended task, or the error that it ended with. */
+  ended: { readonly result: object } | { readonly error: object } | undefined;
 };
+
+/** The client that a task is made for. */
+export type TaskMaker = {
+  /** It knows the tasks extension of MCP 2026-07-28. Others know the tasks of MCP 2025-11-25. */
+  readonly isModern: boolean;
+  /** Key of its principal. */
+  readonly principal: string | undefined;
+};
+
+type Params = { readonly [name: string]: unknown };
 
 type Needs = {
   readonly clock: Pick<Clock, 'after' | 'now'>;
@@ -29,25 +42,39 @@ const hourMs = 3_600_000;
 const longestMs = 24 * hourMs;
 const pollMs = 1_000;
 
-/** The tasks of one of the hub's own servers (MCP 2025-11-25, "Tasks"). The router shows each client only its own. */
+/**
+ * The tasks of one of the hub's own servers: of MCP 2025-11-25, "Tasks", and of the tasks extension of MCP 2026-07-28. The
+ * router shows clients with a session only their own.
+ */
 export function createBuiltinTasks({ clock, notify, asResult }: Needs) {
   const all = new Map<string, Entry>();
 
-  const describe = (entry: Entry) => ({
+  const common = (entry: Entry) => ({
     taskId: entry.task.id,
-    status: entry.status,
+    status: statusOf(entry),
     ...(entry.message !== undefined && { statusMessage: entry.message }),
     createdAt: new Date(entry.createdAt).toISOString(),
     lastUpdatedAt: new Date(entry.updatedAt).toISOString(),
+  });
+  const describe = (entry: Entry) => ({
+    ...common(entry),
     ttl: entry.ttlMs,
     pollInterval: pollMs,
+  });
+  /** As the tasks extension has it. */
+  const describeModern = (entry: Entry) => ({
+    ...common(entry),
+    ttlMs: entry.ttlMs,
+    pollIntervalMs: pollMs,
+    ...entry.ended,
   });
 
   function tell(entry: Entry, status: Status, message: string | undefined): void {
     entry.status = status;
     entry.message = message;
     entry.updatedAt = clock.now();
-    notify('notifications/tasks/status', JSON.stringify(describe(entry)));
+    if (entry.maker.isModern) notify('notifications/tasks', JSON.stringify(describeModern(entry)));
+    else notify('notifications/tasks/status', JSON.stringify(describe(entry)));
   }
 
   /** Keeps an ended task for its time, from its creation on. */
@@ -72,10 +99,13 @@ export function createBuiltinTasks({ clock, notify, asResult }: Needs) {
     try {
       const result = await asResult(task.result);
       const isFailed = isObject(result) && result['isError'] === true;
+      entry.ended = { result };
       tell(entry, isFailed ? 'failed' : 'completed', undefined);
       return result;
     } catch (error) {
       const isCancelled = error instanceof HubError && error.code === 'HUB_CALL_CANCELLED';
+      if (!isCancelled)
+        entry.ended = { error: { code: rpcCodes.internalError, message: messageOf(error) } };
       tell(entry, isCancelled ? 'cancelled' : 'failed', messageOf(error));
       return { content: [{ type: 'text', text: messageOf(error) }], isError: true };
     } finally {
@@ -84,15 +114,20 @@ export function createBuiltinTasks({ clock, notify, asResult }: Needs) {
     }
   }
 
-  function require(params: { readonly [name: string]: unknown }): Entry {
-    const { taskId } = params;
+  function require({ taskId }: Params, isModern: boolean): Entry {
     const entry = typeof taskId === 'string' ? all.get(taskId) : undefined;
-    if (entry) return entry;
+    if (entry?.maker.isModern === isModern) return entry;
     throw new RpcError(
       rpcCodes.invalidParams,
       'HUB_NAME_UNKNOWN',
       `"params.taskId": no task is ${JSON.stringify(taskId)}. Tasks are forgotten after their ttl`,
     );
+  }
+
+  /** The task of a stateless client. To another principal it does not exist. */
+  function requireOwn(params: Params, principal: string | undefined): Entry {
+    const entry = require(params, true);
+    return entry.maker.principal === principal ? entry : require({ taskId: undefined }, true);
   }
 
   return {
@@ -108,10 +143,17 @@ export function createBuiltinTasks({ clock, notify, asResult }: Needs) {
         );
     },
     /** Begins to follow a task, and returns the result of the call that made it. */
-    add(task: BuiltinTask, wanted: unknown, progressToken: string | undefined): object {
+    add(
+      task: BuiltinTask,
+      wanted: unknown,
+      progressToken: string | undefined,
+      maker: TaskMaker,
+    ): object {
       const now = clock.now();
       const entry: Entry = {
         task,
+        maker,
+        ended: undefined,
         createdAt: now,
         updatedAt: now,
         ttlMs: readTtl(wanted),
@@ -120,21 +162,25 @@ export function createBuiltinTasks({ clock, notify, asResult }: Needs) {
         outcome: Promise.resolve({}),
       };
       all.set(task.id, entry);
-      const made = { task: describe(entry) };
+      const made = maker.isModern
+        ? { resultType: 'task', ...describeModern(entry) }
+        : { task: describe(entry) };
       entry.outcome = follow(entry, progressToken);
       return made;
     },
-    get: (params: { readonly [name: string]: unknown }): object => describe(require(params)),
-    list: (): object => ({ tasks: Array.from(all.values(), describe) }),
+    get: (params: Params): object => describe(require(params, false)),
+    list: (): object => ({
+      tasks: [...all.values()].filter(({ maker }) => !maker.isModern).map(describe),
+    }),
     /** The result of the call, when the task has ended. */
-    async result(params: { readonly [name: string]: unknown }): Promise<object> {
-      const { task, outcome } = require(params);
+    async result(params: Params): Promise<object> {
+      const { task, outcome } = require(params, false);
       const related = { [metaKeys.relatedTask]: { taskId: task.id } };
       return { ...(await outcome), _meta: related };
     },
     /** Rejects with HUB_REQUEST_INVALID for a task that has ended. */
-    async cancel(params: { readonly [name: string]: unknown }): Promise<object> {
-      const entry = require(params);
+    async cancel(params: Params): Promise<object> {
+      const entry = require(params, false);
       if (entry.status !== 'working')
         throw new RpcError(
           rpcCodes.invalidParams,
@@ -145,8 +191,25 @@ export function createBuiltinTasks({ clock, notify, asResult }: Needs) {
       await entry.outcome;
       return describe(entry);
     },
+    getModern: (params: Params, principal: string | undefined): object =>
+      describeModern(requireOwn(params, principal)),
+    /** Acknowledges the wish. A task that has ended stays as it is. */
+    async cancelModern(params: Params, principal: string | undefined): Promise<object> {
+      const entry = requireOwn(params, principal);
+      if (entry.status === 'working') await entry.task.cancel();
+      return {};
+    },
+    /** No task of the hub's own servers asks for input, so there is nothing to update. */
+    updateModern(params: Params, principal: string | undefined): object {
+      requireOwn(params, principal);
+      return {};
+    },
   };
 }
+
+/** A result that says why a tool failed is the result of a completed task, as the tasks extension has it. */
+const statusOf = ({ status, maker, ended }: Entry): Status =>
+  maker.isModern && ended && 'result' in ended ? 'completed' : status;
 
 /** Time in which a task is kept, in milliseconds. Throws HUB_REQUEST_INVALID. */
 function readTtl(wanted: unknown): number {

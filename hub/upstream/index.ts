@@ -12,3 +12,10 @@ export type {
 export { type LimitedLog, createLimitedLog } from './limited-log.ts';
 export { createPace } from './pace.ts';
 export { createUpstream } from './upstream.ts';
+export {
+  type Elicitation,
+  type ElicitationAnswer,
+  type ElicitationQuestion,
+  InputRequired,
+  createElicitation,
+} from './elicitation.ts';

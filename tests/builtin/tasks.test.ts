@@ -1,8 +1,11 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { HubError, createEmitter, isObject } from '#core';
 import { createManualClock } from '#helpers/clock';
 import type { BuiltinTask, ToolResult } from '../../hub/builtin/builtin-server.ts';
-import { createBuiltinTasks } from '../../hub/builtin/tasks.ts';
+import { type TaskMaker, createBuiltinTasks } from '../../hub/builtin/tasks.ts';
+
+const legacy: TaskMaker = { isModern: false, principal: 'client:ada' };
+const modern: TaskMaker = { isModern: true, principal: 'client:ada' };
 
 function open() {
   const clock = createManualClock();
@@ -16,7 +19,7 @@ function open() {
     },
   });
   /** A task that the test ends. */
-  function begin(id: string, wanted: unknown = {}, token?: string) {
+  function begin(id: string, wanted: unknown = {}, token?: string, maker: TaskMaker = legacy) {
     const { promise: result, resolve, reject } = Promise.withResolvers<ToolResult>();
     const { event: changed, fire } = createEmitter<undefined>();
     let doing = 'starting';
@@ -29,7 +32,7 @@ function open() {
     };
     tasks.check(wanted);
     return {
-      made: tasks.add(task, wanted, token),
+      made: tasks.add(task, wanted, token, maker),
       end: (text: string, isError = false) => resolve({ text, structured: {}, isError }),
       fail: reject,
       does: (what: string) => {
@@ -121,4 +124,56 @@ test('a thousand tasks that work are as many as are taken; ended ones give way',
   await tasks.result({ taskId: 't0' });
   begin('more');
   expect(() => tasks.get({ taskId: 't0' })).toThrow(/no task/);
+});
+
+test('a stateless client reads the state and the result by tasks/get, and cancels', async () => {
+  const { tasks, told, begin } = open();
+  const { made, does, end } = begin('t1', {}, undefined, modern);
+  expect(made).toMatchObject({
+    resultType: 'task',
+    taskId: 't1',
+    status: 'working',
+    ttlMs: 3_600_000,
+    pollIntervalMs: 1_000,
+  });
+  does('thinking');
+  expect(told).toMatchObject([
+    { method: 'notifications/tasks', params: { taskId: 't1', statusMessage: 'thinking' } },
+  ]);
+  const ada = 'client:ada';
+  expect(tasks.getModern({ taskId: 't1' }, ada)).toMatchObject({ status: 'working' });
+  expect(tasks.updateModern({ taskId: 't1', inputResponses: {} }, ada)).toEqual({});
+  end('no model', true);
+  await vi.waitFor(() =>
+    // It is the result of the tool, which a task completes with.
+    expect(tasks.getModern({ taskId: 't1' }, ada)).toMatchObject({
+      status: 'completed',
+      result: { content: [{ type: 'text', text: 'no model' }], isError: true },
+    }),
+  );
+  expect(await tasks.cancelModern({ taskId: 't1' }, ada)).toEqual({});
+  begin('t2', {}, undefined, modern);
+  expect(await tasks.cancelModern({ taskId: 't2' }, ada)).toEqual({});
+  await vi.waitFor(() =>
+    expect(tasks.getModern({ taskId: 't2' }, ada)).toMatchObject({ status: 'cancelled' }),
+  );
+  begin('t3', {}, undefined, modern).fail(new TypeError('a bug'));
+  await vi.waitFor(() =>
+    expect(tasks.getModern({ taskId: 't3' }, ada)).toMatchObject({
+      status: 'failed',
+      error: { code: -32603, message: 'a bug' },
+    }),
+  );
+});
+
+test('a task does not exist for another principal, nor in the other revision', () => {
+  const { tasks, begin } = open();
+  begin('t1', {}, undefined, modern);
+  begin('t2');
+  const unknown = /no task is/;
+  expect(() => tasks.getModern({ taskId: 't1' }, 'client:eve')).toThrow(unknown);
+  expect(() => tasks.updateModern({ taskId: 't1' }, undefined)).toThrow(unknown);
+  expect(() => tasks.get({ taskId: 't1' })).toThrow(unknown);
+  expect(() => tasks.getModern({ taskId: 't2' }, 'client:ada')).toThrow(unknown);
+  expect(tasks.list()).toMatchObject({ tasks: [{ taskId: 't2' }] });
 });

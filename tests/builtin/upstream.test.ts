@@ -117,6 +117,7 @@ function openUpstream() {
   const identity = { capabilities: {}, serverInfo: { name: 'own', version: '1' } };
   const upstream = createBuiltinUpstream(server, identity, {
     clock: createManualClock(),
+    elicitation: { ask: async () => undefined },
     notify() {},
   });
 

@@ -54,6 +54,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'agents/use-agent',
   ],
   'tasks/next': ['tasks/describe-event', 'tasks/fitting'],
+  'builtin/upstream': ['builtin/answer-request'],
   'system/agents': [
     'builtin/agents',
     'agents/host/agent-body',

@@ -1,0 +1,194 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { type Clock, HubError, isObject, setBounded, unlessAborted } from '#core';
+import {
+  type Answer,
+  RpcError,
+  encodeCall,
+  readAnswer,
+  readMessage,
+  rpcCodes,
+  valueOf,
+} from '#jsonrpc';
+import { metaKeys } from '#mcp';
+import { principalKey } from '#policy';
+import type { Caller } from './upstream-types.ts';
+
+/** A question to the user of a client (MCP, elicitation in form mode). */
+export type ElicitationQuestion = {
+  readonly message: string;
+  /** A flat JSON schema of the answer. */
+  readonly requestedSchema: object;
+};
+
+export type ElicitationAnswer = {
+  readonly action: 'accept' | 'decline' | 'cancel';
+  readonly content: Readonly<Record<string, unknown>>;
+};
+
+/** The request that a question is about. */
+export type ElicitedRequest = {
+  readonly caller: Pick<Caller, 'owner' | 'principal' | 'responseStream'>;
+  readonly method: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  /** The request is of MCP 2026-07-28. */
+  readonly isModern: boolean;
+  readonly signal: AbortSignal;
+};
+
+/** Ends a request of MCP 2026-07-28 with a question. `result` is that of the request: the client sends it again with the answer. */
+export class InputRequired extends Error {
+  readonly result: object;
+  constructor(result: object) {
+    super('the client is asked');
+    this.result = result;
+  }
+}
+
+type Needs = {
+  readonly clock: Pick<Clock, 'monotonic'>;
+  /** A random key of this run. */
+  readonly key: Buffer;
+  /** Who asks: the same object for all questions of one part of the hub. */
+  readonly source: object;
+  /** Tells the client by a `notifications/cancelled` that a question is of no use any more. */
+  readonly withdraw: (notification: Buffer) => void;
+};
+
+/** Time for the user of a stateless client to answer, in ms. */
+const lifeMs = 10 * 60_000;
+/** Maximum number of used states that are remembered, each for `lifeMs`. */
+const maxUsed = 10_000;
+/** Key of the only question in `inputRequests`. */
+const inputKey = 'question';
+const method = 'elicitation/create';
+
+export type Elicitation = ReturnType<typeof createElicitation>;
+
+/** Asks users on behalf of the hub itself. */
+export function createElicitation({ clock, key, source, withdraw }: Needs) {
+  let lastId = 0;
+  const used = new Map<string, true>();
+
+  /** Asks in the session of a client. */
+  async function askSession(request: ElicitedRequest, question: ElicitationQuestion) {
+    const { caller, signal } = request;
+    const id = ++lastId;
+    const asked = readMessage(encodeCall(id, method, question));
+    if (asked.kind !== 'request') throw new TypeError('it is a request');
+    const { promise, resolve } = Promise.withResolvers<Buffer>();
+    const about = { ...caller, progressToken: undefined };
+    caller.owner.serverRequest(
+      { request: asked, about, answer: resolve, tell() {}, source },
+      caller.responseStream,
+    );
+    try {
+      return inSession(readAnswer(await unlessAborted(promise, signal)));
+    } catch (error) {
+      if (signal.aborted)
+        withdraw(encodeCall(undefined, 'notifications/cancelled', { requestId: id }));
+      throw error;
+    }
+  }
+
+  function sign(
+    body: string,
+    { caller, method: of, params }: ElicitedRequest,
+    asked: object,
+  ): string {
+    const hash = createHash('sha256').update(
+      `${caller.principal && principalKey(caller.principal)}\n${of}\n${JSON.stringify(asked)}\n`,
+    );
+    for (const name of Object.keys(params).toSorted())
+      if (!changing.has(name)) hash.update(`${JSON.stringify([name, params[name]])}\n`);
+    return createHmac('sha256', key)
+      .update(`${body}\n${hash.digest('base64url')}`)
+      .digest('base64url');
+  }
+
+  /** Asks by the result of the request, or reads the answer in it. */
+  function askByResult(request: ElicitedRequest, question: ElicitationQuestion): ElicitationAnswer {
+    const { requestState: state, inputResponses } = request.params;
+    if (state !== undefined) {
+      const [, body = '', expires = '', mac = ''] =
+        (typeof state === 'string' && shape.exec(state)) || [];
+      const is = Buffer.from(mac);
+      const should = Buffer.from(sign(body, request, question));
+      if (is.length !== should.length || !timingSafeEqual(is, should))
+        throw invalid('was not issued by the hub for this request');
+      if (used.has(body)) throw invalid('was used already');
+      if (clock.monotonic() > Number(expires)) throw invalid('has expired');
+      const answer = answerIn(isObject(inputResponses) ? inputResponses[inputKey] : undefined);
+      if (answer) {
+        setBounded(used, body, true, maxUsed);
+        return answer;
+      }
+    }
+    const body = `${++lastId}.${Math.ceil(clock.monotonic() + lifeMs)}`;
+    throw new InputRequired({
+      resultType: 'input_required',
+      inputRequests: { [inputKey]: { method, params: { mode: 'form', ...question } } },
+      requestState: `${body}.${sign(body, request, question)}`,
+    });
+  }
+
+  return {
+    /**
+     * Asks the user about a request, and resolves with the answer; with undefined if the client cannot ask its user.
+     * Rejects with InputRequired for a stateless client, whose request begins again with the answer: nothing may have
+     * been done before. An answer counts for this request and this question, once.
+     */
+    async ask(
+      request: ElicitedRequest,
+      question: ElicitationQuestion,
+    ): Promise<ElicitationAnswer | undefined> {
+      if (!request.isModern) return await askSession(request, question);
+      return canAsk(request.params) ? askByResult(request, question) : undefined;
+    },
+  };
+}
+
+const shape = /^((?:\d{1,15})\.(\d{1,16}))\.([\w-]{43})$/;
+
+/** Params that differ between the attempts of one request. */
+const changing = new Set(['_meta', 'inputResponses', 'requestState']);
+
+const invalid = (why: string) =>
+  new HubError(
+    'HUB_STATE_INVALID',
+    `"params.requestState" ${why}. Send the request again without it`,
+  );
+
+/** The answer of a client with a session. Undefined if it cannot ask. */
+function inSession({ bytes, payload, failed }: Answer): ElicitationAnswer | undefined {
+  const value = valueOf(bytes, payload);
+  if (!failed) {
+    const answer = answerIn(value);
+    if (answer) return answer;
+    throw new RpcError(
+      rpcCodes.invalidParams,
+      'HUB_REQUEST_INVALID',
+      'the client answered the question with no "action" of accept, decline or cancel',
+    );
+  }
+  const { code, message } = isObject(value) ? value : {};
+  // Also of the hub, for a client that did not declare the capability.
+  if (code === rpcCodes.methodNotFound) return undefined;
+  throw new HubError(
+    'HUB_CLIENT_GONE',
+    `the client did not answer the question: ${String(message)}`,
+  );
+}
+
+function answerIn(value: unknown): ElicitationAnswer | undefined {
+  const { action, content } = isObject(value) ? value : {};
+  if (action !== 'accept' && action !== 'decline' && action !== 'cancel') return undefined;
+  return { action, content: isObject(content) ? content : {} };
+}
+
+/** Whether a stateless client can ask its user by a form. An empty object means forms. */
+function canAsk({ _meta: meta }: ElicitedRequest['params']): boolean {
+  const capabilities = isObject(meta) ? meta[metaKeys.clientCapabilities] : undefined;
+  const elicitation = isObject(capabilities) ? capabilities['elicitation'] : undefined;
+  if (!isObject(elicitation)) return false;
+  return 'form' in elicitation || Object.keys(elicitation).length === 0;
+}
