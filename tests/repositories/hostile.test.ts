@@ -1,0 +1,337 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { engineAvailable } from '#helpers/engine';
+import type { Repository } from '#repositories';
+import {
+  type Runner,
+  type Scene,
+  anyPath,
+  createScene,
+  failureOf,
+  git,
+  mergeInto,
+  signal,
+  textOf,
+  workOn,
+  writeFiles,
+  writeInto,
+} from './harness.ts';
+
+const runners: readonly Runner[] = engineAvailable() ? ['docker', 'process'] : ['process'];
+
+/** Everything that the hub does with a repository, so that a program which git would run has its chance. */
+async function useAll(repository: Repository): Promise<void> {
+  const { head = '' } = await repository.summary(signal);
+  await repository.files(head, signal);
+  await repository.readFiles(head, ['a.txt', 'data.bin'], {}, signal);
+  await repository.log({ commit: head, path: 'a.txt', count: 5 }, signal);
+  const worktree = await repository.worktrees.add('t', head, signal);
+  await writeInto(worktree, { 'a.txt': 'changed\n', 'new.bin': 'new\n', 'data.bin': undefined });
+  await worktree.changes(head, signal);
+  await worktree.diff(head, {}, signal);
+  await worktree.readFiles(['a.txt', 'new.bin'], {}, signal);
+  const commit = await worktree.commit({ message: 'Change', trailers: { Task: 't' } }, signal);
+  await repository.diff({ from: head, to: commit }, signal);
+  await worktree.reset(head, signal);
+  await worktree.reset(commit, signal);
+  await mergeInto(repository, { from: 'agenthub/t', strategy: 'merge_commit' });
+  await repository.worktrees.remove('t', signal);
+  await repository.worktrees.prune(signal);
+  await repository.deleteBranch('agenthub/t', signal);
+}
+
+describe.each(runners)('a hostile repository in a %s', runner => {
+  let scene: Scene;
+  beforeAll(() => {
+    scene = createScene(runner);
+  });
+  afterAll(async () => {
+    await scene[Symbol.asyncDispose]();
+  });
+
+  /** A repository whose programs leave the file `PWNED`. */
+  function create(attributes = '') {
+    const path = scene.create({
+      'a.txt': 'one\n',
+      'data.bin': 'data\n',
+      ...(attributes !== '' && { '.gitattributes': attributes }),
+    });
+    const program = join(path, '.git', 'program');
+    writeFileSync(program, `#!/bin/sh\ntouch ${path}/PWNED\ncat\n`);
+    chmodSync(program, 0o755);
+    return {
+      path,
+      program,
+      set: (key: string, value = program) => git(path, 'config', key, value),
+      isPwned: () => existsSync(join(path, 'PWNED')),
+    };
+  }
+
+  test('runs no hook, monitor, filter, driver, signer or helper of its config', async () => {
+    const repo = create('*.bin filter=evil diff=evil merge=evil\n*.txt diff=evil\n');
+    mkdirSync(join(repo.path, '.git/hooks'), { recursive: true });
+    for (const hook of [
+      'post-checkout',
+      'post-commit',
+      'pre-commit',
+      'post-index-change',
+      'reference-transaction',
+      'post-merge',
+      'pre-merge-commit',
+      'commit-msg',
+      'post-rewrite',
+      'fsmonitor-watchman',
+    ]) {
+      writeFileSync(join(repo.path, '.git/hooks', hook), readFileSync(repo.program));
+      chmodSync(join(repo.path, '.git/hooks', hook), 0o755);
+    }
+    for (const key of [
+      'core.fsmonitor',
+      'core.sshCommand',
+      'core.editor',
+      'core.pager',
+      'core.askPass',
+      'core.gitProxy',
+      'core.alternateRefsCommand',
+      'sequence.editor',
+      'pager.log',
+      'pager.diff',
+      'diff.external',
+      'diff.evil.command',
+      'diff.evil.textconv',
+      'filter.evil.clean',
+      'filter.evil.smudge',
+      'filter.evil.process',
+      'merge.evil.driver',
+      'gpg.program',
+      'gpg.ssh.program',
+      'credential.helper',
+      'trailer.task.command',
+      'trailer.task.cmd',
+      'interactive.diffFilter',
+      'uploadpack.packObjectsHook',
+    ])
+      repo.set(key);
+    repo.set('core.hooksPath', join(repo.path, '.git/hooks'));
+    repo.set('filter.evil.required', 'true');
+    repo.set('filter.e=v il.clean');
+    repo.set('merge.default', 'evil');
+    repo.set('commit.gpgSign', 'true');
+    repo.set('log.showSignature', 'true');
+    repo.set('gc.auto', '1');
+    repo.set('alias.status', `!${repo.program}`);
+    repo.set('alias.log', `!${repo.program}`);
+    repo.set('protocol.ext.allow', 'always');
+    repo.set('remote.origin.url', `ext::${repo.program}`);
+    writeFileSync(join(repo.path, '.git/info/attributes'), '* filter=evil diff=evil merge=evil\n');
+    scene.giveAway(repo.path);
+    const repository = await scene.open(repo.path);
+    const failure = await failureOf(useAll(repository));
+    // The filter was asked for, so files of the user are not updated without it.
+    expect(failure).toMatch(
+      /^HUB_REPOSITORY_REFUSED: .* has the filter evil, which does not run here/,
+    );
+    expect(repo.isPwned()).toBe(false);
+  });
+
+  test('merges nothing by a driver of its config', async () => {
+    const repo = create('a.txt merge=evil\n');
+    repo.set('merge.evil.driver', `${repo.program} %A`);
+    writeFileSync(join(repo.path, '.git/info/attributes'), 'a.txt merge=evil\n');
+    scene.giveAway(repo.path);
+    const repository = await scene.open(repo.path);
+    await workOn(repository, 't', { 'a.txt': 'zero\none\n' });
+    writeFiles(repo.path, { 'a.txt': 'one\ntwo\n' });
+    git(repo.path, 'commit', '--quiet', '--all', '--message=two');
+    scene.giveAway(repo.path);
+    expect(await mergeInto(repository, { from: 'agenthub/t' })).toEqual({
+      kind: 'conflict',
+      paths: ['a.txt'],
+    });
+    expect(repo.isPwned()).toBe(false);
+  });
+
+  test('cannot make the hub write outside by links among its files', async () => {
+    const outside = join(scene.home, 'outside');
+    mkdirSync(outside, { recursive: true });
+    const path = scene.create();
+    symlinkSync(outside, join(path, 'out'));
+    symlinkSync(join(outside, 'file'), join(path, 'link'));
+    git(path, 'add', '--all');
+    git(path, 'commit', '--quiet', '--message=links');
+    symlinkSync(outside, join(path, '_handoff'));
+    scene.giveAway(path);
+    const repository = await scene.open(path);
+    const { head = '' } = await repository.summary(signal);
+    const worktree = await repository.worktrees.add('t', head, signal);
+    expect(await failureOf(writeInto(worktree, { 'out/x': 'x', link: 'x' }))).toBe(
+      'HUB_PATH_FORBIDDEN: nothing was written: "link" is a symbolic link; "out/x" is below out, which is a symbolic link',
+    );
+    expect(await failureOf(writeInto(worktree, { 'a.txt/x': 'x' }))).toContain(
+      'is below a.txt, which is a file',
+    );
+    await writeInto(worktree, { 'deep/x': 'x' });
+    expect(await failureOf(writeInto(worktree, { deep: 'x' }))).toContain('"deep" is a folder');
+    // A link on the disk in the place of a folder of the index.
+    renameSync(join(worktree.path, 'deep'), join(worktree.path, 'moved'));
+    symlinkSync(outside, join(worktree.path, 'deep'));
+    expect(await failureOf(writeInto(worktree, { 'deep/x': 'y' }))).toContain('HUB_PATH_FORBIDDEN');
+    const read = await repository.readFiles(head, ['link', 'out'], {}, signal);
+    expect(read.map(textOf)).toEqual(['(omitted)', '(omitted)']);
+    expect(
+      await failureOf(repository.handoff.write([{ path: 'x', content: 'x' }], signal)),
+    ).toContain('HUB_PATH_REFUSED');
+    expect(await failureOf(repository.handoff.read('x', 10, signal))).toContain('HUB_PATH_REFUSED');
+    expect(existsSync(join(outside, 'x')) || existsSync(join(outside, 'file'))).toBe(false);
+  });
+
+  test('cannot make a submodule run or write anything', async () => {
+    const path = scene.create();
+    const url = scene.create();
+    writeFiles(path, {
+      '.gitmodules': `[submodule "module"]\n\tpath = module\n\turl = ${url}\n`,
+      'module/a.txt': 'one\n',
+    });
+    git(join(path, 'module'), 'init', '--quiet');
+    const commit = git(url, 'rev-parse', 'HEAD');
+    git(path, 'update-index', '--add', '--cacheinfo', `160000,${commit},module`);
+    git(path, 'add', '.gitmodules');
+    git(path, 'commit', '--quiet', '--message=module');
+    git(path, 'config', 'submodule.module.update', `!touch ${path}/PWNED`);
+    git(path, 'config', 'submodule.recurse', 'true');
+    scene.giveAway(path);
+    const repository = await scene.open(path);
+    const { head = '' } = await repository.summary(signal);
+    expect((await repository.files(head, signal)).map(each => each.path)).toEqual([
+      '.gitmodules',
+      'a.txt',
+    ]);
+    const worktree = await repository.worktrees.add('t', head, signal);
+    expect(await failureOf(writeInto(worktree, { 'module/x': 'x' }))).toContain(
+      'is below module, which is a submodule',
+    );
+    expect(await failureOf(writeInto(worktree, { '.gitmodules': 'x' }))).toContain(
+      'would define submodules',
+    );
+    await useAll(repository);
+    expect(existsSync(join(path, 'PWNED'))).toBe(false);
+    expect(existsSync(join(path, 'module/a.txt'))).toBe(true);
+  });
+
+  test('writes no path that leads out or into a git folder', async () => {
+    const repository = await scene.open(scene.create());
+    const { head = '' } = await repository.summary(signal);
+    const worktree = await repository.worktrees.add('t', head, signal);
+    for (const path of ['../x', '/tmp/x', '.git/hooks/x', 'a/.GIT/x', 'git~1/x'])
+      expect(await failureOf(writeInto(worktree, { [path]: 'x' })), path).toContain(
+        'HUB_PATH_FORBIDDEN',
+      );
+    for (const path of ['../x', '/tmp/x', '.git/x', 'a/../../x'])
+      expect(
+        await failureOf(repository.handoff.write([{ path, content: 'x' }], signal)),
+        path,
+      ).toContain('HUB_PATH_REFUSED');
+    const rules = { ...anyPath, allowed: ['src'] };
+    expect(await failureOf(writeInto(worktree, { 'src/a': 'a', b: 'b' }, rules))).toBe(
+      'HUB_PATH_FORBIDDEN: nothing was written: "b" is not in allowed_paths',
+    );
+    expect(await worktree.changes(head, signal)).toEqual([]);
+  });
+});
+
+/** The driver finds these, which is the same for both runners. */
+describe('a repository that leads out of its folder', () => {
+  let scene: Scene;
+  beforeAll(() => {
+    scene = createScene('process');
+  });
+  afterAll(async () => {
+    await scene[Symbol.asyncDispose]();
+  });
+
+  test.each([
+    ['include.path', '/etc/passwd', 'it includes another file'],
+    ['includeIf.gitdir:/.path', '/etc/passwd', 'it includes another file'],
+    ['core.worktree', '/etc', 'its files are in another folder'],
+    ['extensions.partialClone', 'origin', 'partial clone'],
+    ['remote.origin.promisor', 'true', 'partial clone'],
+  ])('is refused with %s', async (key, value, why) => {
+    const path = scene.create();
+    git(path, 'config', key, value);
+    scene.giveAway(path);
+    expect(await failureOf(scene.open(path))).toMatch(
+      new RegExp(`^HUB_REPOSITORY_REFUSED: .*${why}`),
+    );
+  });
+
+  test.each([
+    [
+      '.git that is a link',
+      (path: string) => {
+        renameSync(join(path, '.git'), join(path, 'real'));
+        symlinkSync('real', join(path, '.git'));
+      },
+      '.git is a symbolic link',
+    ],
+    [
+      '.git that is a file',
+      (path: string) => {
+        renameSync(join(path, '.git'), join(path, 'real'));
+        writeFileSync(join(path, '.git'), 'gitdir: real\n');
+      },
+      '.git is a file',
+    ],
+    [
+      'objects that are a link',
+      (path: string) => {
+        renameSync(join(path, '.git/objects'), join(path, 'objects'));
+        symlinkSync('../objects', join(path, '.git/objects'));
+      },
+      '.git/objects is a symbolic link',
+    ],
+    [
+      'a ref that is a link',
+      (path: string) => {
+        symlinkSync('/etc/hostname', join(path, '.git/refs/heads/evil'));
+      },
+      '.git/refs/heads/evil is a symbolic link',
+    ],
+    [
+      'a folder of the hub that is a link',
+      (path: string) => {
+        symlinkSync('/tmp', join(path, '.git/agenthub'));
+      },
+      '.git/agenthub is a symbolic link',
+    ],
+    [
+      'alternates',
+      (path: string) => {
+        writeFileSync(join(path, '.git/objects/info/alternates'), '/srv/other/.git/objects\n');
+      },
+      'it uses objects of another repository',
+    ],
+    [
+      'a common folder elsewhere',
+      (path: string) => {
+        writeFileSync(join(path, '.git/commondir'), '/srv/other/.git\n');
+      },
+      '.git/commondir leads to another git folder',
+    ],
+  ])('is refused with %s', async (_name, spoil, why) => {
+    const path = scene.create();
+    spoil(path);
+    scene.giveAway(path);
+    expect(await failureOf(scene.open(path))).toMatch(
+      new RegExp(`^HUB_REPOSITORY_REFUSED: .*${why}`),
+    );
+  });
+});
