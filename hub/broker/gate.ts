@@ -22,6 +22,7 @@ import {
 import { checkLock } from './package-lock.ts';
 import { refusal, show } from './refusal.ts';
 import { checkRegistry } from './registries.ts';
+import { checkRepositoryContainer } from './repository.ts';
 import { findRoute } from './routes.ts';
 import { hubLabel, isBuildName } from './schema.ts';
 import type { BrokerOptions } from './settings.ts';
@@ -133,6 +134,7 @@ export function createGate(
         const asked = rebuildContainer(await readBody(), options);
         checkAgent(wanted, asked, options);
         const container = await resolveHostConfig(wanted, asked);
+        await checkRepositoryContainer(wanted, container, options);
         const done = await containers.reserve(wanted, bindsIn(container));
         return { ...finish(route.path, query, json(container)), done };
       }

@@ -171,3 +171,27 @@ describe.each(['egress', 'agent', 'ollama-mcp'])('the own image %s', own => {
     assert.throws(() => build(change), { code: 'HUB_BROKER_REFUSED' });
   });
 });
+
+test("the image of git is built of the broker's own files, with the network for packages of Debian", () => {
+  const asked = (change: Readonly<Record<string, string>>) =>
+    rebuildBuild(
+      new Map(
+        Object.entries({
+          t: 'agenthub/git:0123456789ab',
+          labels: '{"io.agenthub.base":"git"}',
+          buildargs: '{}',
+          ...change,
+        }),
+      ),
+    );
+  assert.equal(
+    asked({ networkmode: 'hub-.build-0123456789ab' }).network,
+    'hub-.build-0123456789ab',
+  );
+  assert.equal(asked({}).network, 'none');
+  const foreign = { buildargs: '{"PACKAGE":"x"}' };
+  assert.throws(() => asked(foreign), {
+    code: 'HUB_BROKER_REFUSED',
+    message: /argument "PACKAGE"/,
+  });
+});

@@ -1,6 +1,17 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { cp, mkdir, mkdtemp, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import {
+  cp,
+  mkdir,
+  mkdtemp,
+  realpath,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { type IncomingMessage, type RequestOptions, request } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -11,10 +22,13 @@ import { createBroker } from '#broker';
 import { type Service, isObject, silent, systemClock } from '#core';
 import { describeWithEngine } from '#helpers/engine';
 import { createRecordingLog } from '#helpers/recording-log';
+import { caller } from '#helpers/principal';
+import { createRepositories } from '#repositories';
 import { createDockerRuntime } from '#runtimes/docker';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { readBuildContext, readLock } from '../../hub/runtimes/docker/image/build-context.ts';
 import { containerBody, owner } from '../broker/bodies.ts';
+import { git, mergeInto, workOn } from '../repositories/harness.ts';
 import { answering, askerOf, specOf } from '../runtimes/docker/hub.ts';
 
 const enginePath = '/var/run/docker.sock';
@@ -667,6 +681,50 @@ describeWithEngine('the broker', () => {
     const list = await viaEngine('GET', '/containers/json?all=1');
     assert.ok(!list.text.includes(`${hubName}-driven`), list.text);
     assert.ok(!(await viaEngine('GET', '/networks')).text.includes(`${hubName}-driven`));
+  });
+
+  test('git and acceptance commands run in the containers that it admits', async () => {
+    await cp('images/git', join(folder, 'images/git'), { recursive: true });
+    const driver = createDockerRuntime(
+      { hubId, hubName, dockerHost: `unix://${socketPath}`, imagesDir: 'images' },
+      { clock: systemClock, log: silent, isAwaited: () => false },
+    );
+    const repositories = createRepositories(
+      { runsIn: 'docker', inContainer: true, imagesDir: 'images', folders: () => [root] },
+      {
+        clock: systemClock,
+        log: silent,
+        newId: randomUUID,
+        redact: text => text,
+        launch: (...request) => driver.launch(...request),
+        identify: async spec => await driver.identify?.(spec),
+      },
+    );
+    const path = join(root, 'repository');
+    await mkdir(path);
+    await writeFile(join(path, 'a.txt'), 'one\n');
+    git(path, 'init', '--quiet', '--initial-branch=main');
+    git(path, 'add', '--all');
+    git(path, 'commit', '--quiet', '--message=first');
+    const signal = AbortSignal.timeout(120_000);
+    const open = () => repositories.open(path, caller, signal);
+    if (process.getuid?.() === 0) {
+      await assert.rejects(open(), { message: /belongs to root\. Give it to a user/ });
+      execFileSync('chown', ['-R', '1234:1235', path]);
+    }
+    const repository = await open();
+    const worktree = await workOn(repository, 'brokered', { 'b.txt': 'two\n' });
+    const run = { repository, worktree, commands: ['cat a.txt b.txt'], timeoutMs: 30_000 };
+    const report = await repositories.runAcceptance(run, signal);
+    assert.equal(report.commands[0]?.output, 'one\ntwo');
+    const merged = await mergeInto(repository, { from: 'agenthub/brokered' });
+    assert.equal(merged.kind, 'merged');
+    const { uid } = await stat(join(path, 'b.txt'));
+    assert.equal(uid, (await stat(path)).uid);
+    await repositories.service.stop();
+    await driver.stop();
+    const list = await viaEngine('GET', '/containers/json?all=1');
+    assert.ok(!list.text.includes(`${hubName}-.g`), list.text);
   });
 
   test("the hub's own driver hands a server its secrets by stdin through it", async () => {

@@ -184,12 +184,15 @@ describeWithEngine('the compose files', () => {
     assert.equal((await config())('services.hub.environment.OLLAMA_PULL'), 'true');
   });
 
-  test('show the broker the folder of compose/mounts.yml at its own path, read-only', async () => {
+  test('show broker and hub the folder of compose/mounts.yml at its own path, read-only', async () => {
     const composition = await config('compose/mounts.yml');
     assert.equal(composition('services.broker.environment.BROKER_MOUNT_ROOTS'), '/srv/agenthub');
-    const volumes = JSON.stringify(composition('services.broker.volumes'));
-    assert.match(volumes, /"source":"\/srv\/agenthub","target":"\/srv\/agenthub","read_only":true/);
-    assert.ok(!JSON.stringify(composition('services.hub')).includes('/srv/agenthub'));
+    for (const service of ['broker', 'hub'])
+      assert.match(
+        JSON.stringify(composition(`services.${service}.volumes`)),
+        /"source":"\/srv\/agenthub","target":"\/srv\/agenthub","read_only":true/,
+      );
+    assert.ok(!JSON.stringify((await config())('services.hub')).includes('/srv/agenthub'));
   });
 });
 
