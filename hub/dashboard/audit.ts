@@ -1,3 +1,4 @@
+import { isObject } from '#core';
 import type { DashboardAudit, ShownLine } from './access-types.ts';
 import { outcomeBadge } from './activity.ts';
 import type { DashboardRequest, Handlers } from './dashboard-types.ts';
@@ -68,9 +69,19 @@ function whatOf(line: ShownLine): Content {
   const name = textIn(line, 'name') ?? textIn(line, 'action');
   const method = textIn(line, 'method');
   const path = textIn(line, 'path');
+  const note = method ?? detailsOf(line);
   if (name !== undefined)
-    return html`${name}${method !== undefined && html` <span class="note">${method}</span>`}`;
+    return html`${name}${note !== undefined && html` <span class="note">${note}</span>`}`;
   return html`${method ?? line.kind}${path !== undefined && html` <span class="note">${path}</span>`}`;
+}
+
+/** What a change was about, such as the name of the secret that was set. */
+function detailsOf({ details }: ShownLine): string | undefined {
+  if (!isObject(details)) return undefined;
+  const members = Object.entries(details);
+  return members
+    .map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(', ') : String(value)}`)
+    .join('; ');
 }
 
 function whoOf(line: ShownLine): Content {

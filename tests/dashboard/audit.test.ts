@@ -104,3 +104,21 @@ test('a log that is off or cannot be written says so', async () => {
   const failing = { kind: 'failing', reason: 'ENOSPC: no space left' } as const;
   assert.match((await shown([], {}, failing)).text, /cannot be written: ENOSPC/);
 });
+
+test('a change is shown with what it was about', async () => {
+  const details = { secret_set: 'GITHUB_TOKEN', allow: ['files', 'client:ada'] };
+  const { text } = await shown([
+    {
+      ...line,
+      kind: 'change',
+      principal: 'owner',
+      action: 'config_reload',
+      outcome: 'ok',
+      details,
+    },
+  ]);
+  assert.match(
+    text,
+    /config_reload <span class="note">secret_set: GITHUB_TOKEN; allow: files, client:ada</,
+  );
+});

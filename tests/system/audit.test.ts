@@ -194,6 +194,46 @@ test('32 parallel calls have a line each, in an unbroken chain', async () => {
   assert.deepEqual(await problemsOf(hub), []);
 });
 
+describe.each(['SIGTERM', 'SIGKILL'] as const)('with 100 calls in flight at %s', signal => {
+  test('each answered call has its line, and the chain holds', async () => {
+    const servers = { echo: fixture('echo.mjs', { max_concurrent_calls: 200 }) };
+    await using hub = await startReady({ config: { servers } });
+    const answered: number[] = [];
+    let isOver = false;
+    const call = async (ms: number) => {
+      const answer = await fetch(`${hub.url}/mcp/echo/tools/call`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ name: 'slow', arguments: { ms } }),
+      });
+      await answer.text();
+      // Refused by the hub that stops: it was no call.
+      if (answer.status === 200) answered.push(performance.now());
+      return answer.status;
+    };
+    const repeat = async (ms: number) => {
+      while (!isOver && (await call(ms)) === 200);
+    };
+    const clients = Promise.allSettled(
+      Array.from({ length: 100 }, (_, index) => repeat(20 + (index % 50))),
+    );
+    await until(
+      async () => answered.length,
+      count => count >= 400,
+      20_000,
+    );
+    const endedAt = performance.now();
+    await (signal === 'SIGTERM' ? hub.stop() : hub.kill());
+    isOver = true;
+    await clients;
+    const lines = callsIn(await linesOf(hub.dataDir)).length;
+    // Lines of the last 0.1 s before a kill are not written yet.
+    const written = signal === 'SIGTERM' ? answered : answered.filter(at => at < endedAt - 200);
+    assert.ok(lines >= written.length, `${lines} lines of ${written.length} answered calls`);
+    assert.deepEqual(await problemsOf(hub), []);
+  });
+});
+
 test('the chain survives hubs that are killed while they write', async () => {
   await using temp = await tempFolder();
   let answered = 0;
