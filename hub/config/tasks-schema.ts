@@ -15,7 +15,7 @@ export const tasksSchema = describeKeys(
     run_tool: 'Its tool that runs a prompt. Default: "ollama_run".',
     list_tool: 'Its tool that lists models. Default: "ollama_list_models".',
     timeout_seconds:
-      'Maximum duration of one call of a model in seconds, including its wait for other calls. Default: 600.',
+      'Maximum duration of one call of a model in seconds, including its wait for other calls. "timeout" of the entry of the server and "models.timeout_seconds" may end it earlier. Default: 600.',
     models: 'Models that tasks may use. Default: all.',
   },
 );

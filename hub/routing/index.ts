@@ -1,5 +1,6 @@
 export { type AccessSource, createAccessSource } from './access-source.ts';
 export type { Observed, Observer } from './answering.ts';
+export { type PrincipalRequests, createPrincipalRequests } from './principal-requests.ts';
 export { reservedNames } from './names.ts';
 export { type Router, createRouter } from './router.ts';
 export {

@@ -1,1 +1,2 @@
 export { contractSchemaText } from './contract.ts';
+export { createModelCalls } from './model-calls/model-calls.ts';

@@ -111,6 +111,27 @@ describeWithEngine('ollama-mcp behind a hub', () => {
     await ollama.start();
   });
 
+  test('a container that is killed in a call fails it at once, and the next call starts another', async () => {
+    await using client = await connectRunner('SDK v1, 2025-11-25', `${hub.url}/mcp/ollama`);
+    ollama.says({ text: 'one two three', fault: { kind: 'hang_mid_stream', afterLines: 2 } });
+    const heard = Promise.withResolvers<string>();
+    const call = client.call(
+      'ollama_run',
+      { model, prompt: 'Count.' },
+      { onProgress: heard.resolve },
+    );
+    await heard.promise;
+    await Promise.all([
+      assert.rejects(call, /ollama is gone/),
+      docker('docker', ['kill', `${hubName}-ollama`]),
+    ]);
+    // What it asked of the hub is given up with it.
+    const isAbandoned = async () => ollama.received('/api/chat').at(-1)?.isAbandoned;
+    await until(isAbandoned, isDone => isDone === true, 5_000);
+    ollama.says('again');
+    assert.equal((await client.call('ollama_run', { model, prompt: 'x' })).text, 'again');
+  }, 30_000);
+
   test('its container has no network, no variables of the hub, and no other way to a model', async () => {
     const { stdout } = await docker('docker', ['inspect', `${hubName}-ollama`]);
     const [{ Config, HostConfig, Mounts }] = JSON.parse(stdout);

@@ -1,10 +1,10 @@
 import { type Clock, HubError, type Log, kindOf, waitAtMost } from '#core';
 import { type ModelBudget, type ModelSampling, createBudget } from '#models';
-import type { Router } from '#routing';
+import type { Principal } from '#policy';
+import { type Router, createPrincipalRequests } from '#routing';
 import type { Instance, LaunchEvents, LaunchSpec } from '#runtimes';
 import { type Eras, type Handles, createServer } from '#servers';
 import { createAgentBody } from './agent-body.ts';
-import { createAgentSession } from './agent-session.ts';
 import { createBodyOnDemand } from './body-on-demand.ts';
 import { createGateway } from './gateway.ts';
 import type { AgentBody, AgentDesk, AgentHost } from './host-types.ts';
@@ -106,7 +106,8 @@ export function createAgentHost(
         }
       },
     });
-    const session = createAgentSession(id, router);
+    const principal: Principal = { kind: 'agent', name: id, grants: { administer: false } };
+    const session = createPrincipalRequests(principal, router);
     const gateway = createGateway(id, server, { desk, sampling, budget, session, log });
     return createAgentBody(id, {
       server,

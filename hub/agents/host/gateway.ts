@@ -1,16 +1,17 @@
 import { type HubError, type JsonObject, type Log, isObject, messageOf } from '#core';
 import { RpcError, encodeResult, errorAnswer, rawText, rpcCodes, valueOf } from '#jsonrpc';
 import type { ModelBudget, ModelSampling } from '#models';
+import type { PrincipalRequests } from '#routing';
 import type { Server } from '#servers';
 import type { ServerNotification, ServerRequest } from '#upstream';
-import type { AgentDesk, AgentSession } from './host-types.ts';
+import type { AgentDesk } from './host-types.ts';
 
 type Needs = {
   readonly desk: AgentDesk;
   readonly sampling: ModelSampling;
   readonly budget: ModelBudget;
   /** The tools of the hub, as granted to the agent. */
-  readonly session: AgentSession;
+  readonly session: PrincipalRequests;
   readonly log: Log;
 };
 
@@ -119,7 +120,7 @@ export function createGateway(id: string, server: Server, needs: Needs): Disposa
       if (state !== 'running') abortAll();
     }),
   );
-  stack.defer(() => session.close());
+  stack.defer(() => session.close('the agent has ended'));
   stack.defer(abortAll);
   return stack;
 }

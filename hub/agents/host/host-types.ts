@@ -42,14 +42,3 @@ export type HeardEvent =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'tool'; readonly name: string; readonly input?: JsonObject }
   | { readonly type: 'tool_result'; readonly name: string; readonly isError: boolean };
-
-/** The tools of the hub for one agent. */
-export interface AgentSession {
-  /** Resolves with the result. Rejects with HubError. */
-  request(
-    method: 'tools/list' | 'tools/call',
-    params: JsonObject,
-    signal: AbortSignal,
-  ): Promise<JsonObject>;
-  close(): void;
-}

@@ -2,8 +2,14 @@ import type { JsonObject } from '#core';
 
 /** Calls models through the MCP server that `tasks.server` of the config names. */
 export interface ModelCalls {
-  /** Resolves if models can be called now. Rejects with HUB_OLLAMA_UNAVAILABLE, which says what to do. */
-  check(signal: AbortSignal): Promise<void>;
+  /**
+   * Resolves if models can be called now. Rejects with HUB_OLLAMA_UNAVAILABLE, which says what to do, with
+   * HUB_MODEL_UNKNOWN if one of `models` is missing, or as `run` does. `job` makes the request, if it is given.
+   */
+  check(
+    signal: AbortSignal,
+    about?: { readonly job?: string; readonly models?: readonly string[] },
+  ): Promise<void>;
   /**
    * Runs a prompt. Rejects with HubError, which tells faults of the infrastructure from those of the model:
    * - HUB_OLLAMA_UNAVAILABLE: nothing answers, or it is overloaded. The same call may succeed later.
@@ -28,7 +34,7 @@ export type ModelRun = {
   readonly format?: JsonObject | undefined;
   /** Options of the model, such as `temperature`. */
   readonly options?: Readonly<Record<string, number | string | boolean>> | undefined;
-  /** Default: `tasks.timeout_seconds`. */
+  /** Not more than `tasks.timeout_seconds`, which is the default. */
   readonly timeoutMs?: number | undefined;
   /** Called with each new piece of text, without thoughts. */
   readonly onProgress?: ((text: string) => void) | undefined;

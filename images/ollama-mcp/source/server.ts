@@ -31,7 +31,7 @@ const runInput = z.object({
   prompt: z.string().min(1).max(maxPromptLength),
   system: z.string().max(maxPromptLength).optional().describe('System prompt.'),
   timeout: number
-    .min(1)
+    .min(0.001)
     .max(maxSeconds)
     .default(defaultSeconds)
     .describe('Maximum duration in seconds, with the wait for other calls of the model.'),
