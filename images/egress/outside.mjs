@@ -47,6 +47,12 @@ export function createOutside(state, reports) {
     return found.flatMap(one => one.value ?? []);
   };
 
+  /** True if the current list of a server has the target. Another server may have got its address. */
+  function isAllowed({ name: server, peer }, name, port) {
+    const current = state.servers.get(peer);
+    return current?.name === server && findEntry(current.allow, name, port) !== undefined;
+  }
+
   /** Opens a connection for a server, paused if it has `onread`. Throws Refused, after it was reported. */
   async function open(server, host, port, onread) {
     const name = nameOf(host);
@@ -71,8 +77,13 @@ export function createOutside(state, reports) {
     const [first] = addresses;
     if (good.length === 0) block(`leads to ${first}, which ${problemOf(first, port, about)}`);
     const socket = await dialFirst(good.slice(0, maxAddresses), { port, onread }, target);
+    // The list may have changed while the name was looked up and the connection opened.
+    if (!isAllowed(server, name, port)) {
+      socket.destroy();
+      block(`is not in "network.allow" of the server ${server.name}`);
+    }
     reports.allowed(server.name);
-    const one = { peer: server.peer, name, port, socket };
+    const one = { server, name, port, socket };
     opened.add(one);
     socket.once('close', () => opened.delete(one));
     return socket;
@@ -83,10 +94,8 @@ export function createOutside(state, reports) {
     /** Ends the connections that the current lists do not allow any more. */
     recheck() {
       readAt = -placesMs;
-      for (const { peer, name, port, socket } of opened) {
-        const server = state.servers.get(peer);
-        if (!server || !findEntry(server.allow, name, port)) socket.destroy();
-      }
+      for (const { server, name, port, socket } of opened)
+        if (!isAllowed(server, name, port)) socket.destroy();
     },
     /** Finds out under which addresses the machine is known here. */
     async learnHost() {

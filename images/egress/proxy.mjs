@@ -123,8 +123,14 @@ export function createProxy({ findServer, countServers, outside, reports }) {
       headers: ['Host', url.host, ...passed(request), 'Connection', 'close'],
     });
     sent.on('error', error => reject(new Refused(502, `${url.host}: ${error.message}`)));
+    sent.on('upgrade', () => reject(new Refused(502, `${url.host} changes the protocol`)));
     sent.on('response', answer => {
-      response.writeHead(answer.statusCode, answer.statusMessage, passed(answer));
+      try {
+        // Without the words of the target for its status: they may contain anything.
+        response.writeHead(answer.statusCode, passed(answer));
+      } catch (error) {
+        return void reject(new Refused(502, `${url.host} answers invalidly: ${error.message}`));
+      }
       answer.on('error', () => response.destroy());
       relay.pass(server, answer, response);
     });

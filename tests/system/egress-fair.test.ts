@@ -49,12 +49,12 @@ describeWithEngine('a busy download', () => {
     { timeout: 180_000 },
     async ({ annotate }) => {
       await using hub = createHub();
-      await using world = await createWorld(hub);
+      await using world = await createWorld();
       const [busy, other] = await Promise.all(
         ['busy', 'other'].map(name => hub.launch(hub.spec(name, { ...loading, network, limits }))),
       );
       assert.ok(busy && other);
-      await world.attach();
+      await world.attach(hub);
       const [busyAsker, asker] = [askerOf(busy), askerOf(other)];
       const sample = async () => {
         const times = await asker.ask('x', { kind: 'calls', url: 'http://api.test/' });

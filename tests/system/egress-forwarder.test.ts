@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { test } from 'vitest';
+import { afterAll, beforeAll, test } from 'vitest';
 import { describeWithEngine } from '#helpers/engine';
+import { byLength } from '#helpers/length';
 import { createRecordingLog } from '#helpers/recording-log';
 import { askerOf, answering, createHub, docker, until } from '../runtimes/docker/hub.ts';
 import { createProxy } from '../runtimes/docker/proxy.ts';
@@ -16,8 +17,15 @@ const events = { stderr() {}, progress() {} };
 const forwarderOf = (hub: { readonly hubName: string }) =>
   docker.getContainer(`${hub.hubName}-.egress`);
 const url = 'http://api.test/';
+const serverCount = byLength({ short: 12, long: 50 });
 
 describeWithEngine('the forwarder', () => {
+  let world: Awaited<ReturnType<typeof createWorld>>;
+  beforeAll(async () => {
+    world = await createWorld();
+  });
+  afterAll(() => world[Symbol.asyncDispose]());
+
   test('runs unprivileged and bounded, and is removed with the hub', async () => {
     await using hub = createHub();
     assert.deepEqual(await hub.allLeftovers(), []);
@@ -46,12 +54,11 @@ describeWithEngine('the forwarder', () => {
   test('that is killed during a download ends it, and is started again', async () => {
     const { log, logged } = createRecordingLog();
     await using hub = createHub({ log });
-    await using world = await createWorld(hub);
     const [instance, other] = await Promise.all([
       hub.launch(hub.spec('fetcher', { ...fetching, network })),
       hub.launch(hub.spec('other', { ...fetching, network })),
     ]);
-    await world.attach();
+    await world.attach(hub);
     const asker = askerOf(instance);
     assert.equal(await asker.ask('x', { url }), '200 GET api.test/');
     const endless = asker.ask('x', { url: 'http://other.test:8080/endless' });
@@ -67,7 +74,7 @@ describeWithEngine('the forwarder', () => {
       () => logged.filter(({ message }) => message.startsWith('servers reach')).length === 2,
     );
     assert.notEqual((await forwarderOf(hub).inspect()).Id, killed);
-    await world.attach();
+    await world.attach(hub);
     for (const one of [asker, askerOf(other)])
       assert.equal(await one.ask('x', { url }), '200 GET api.test/');
   });
@@ -75,13 +82,12 @@ describeWithEngine('the forwarder', () => {
   test('outlives a hub that is killed, and is taken over with the servers', async () => {
     await using proxy = await createProxy();
     await using killed = createHub({ dockerHost: proxy.host });
-    await using world = await createWorld(killed);
     const spec = {
       ...killed.spec('fetcher', { ...fetching, network }),
       digest: 'as it was',
     };
     const instance = await killed.launch(spec);
-    await world.attach();
+    await world.attach(killed);
     const { Id: before } = await forwarderOf(killed).inspect();
     const handle = (await instance.handle?.()) ?? '';
     await proxy.away();
@@ -119,11 +125,10 @@ describeWithEngine('the forwarder', () => {
   test('is told where the hub and its services are, which no list can name', async () => {
     const places = { addresses: [], ports: [9090], backends: [{ address: '', port: 6379 }] };
     await using hub = createHub({ hubPlaces: async () => places });
-    await using world = await createWorld(hub);
     places.backends[0] = { address: world.addresses.private, port: 6379 };
     const allow = ['db.internal:6379', 'db.internal:9090'];
     const instance = await hub.launch(hub.spec('fetcher', { ...fetching, network: { allow } }));
-    await world.attach();
+    await world.attach(hub);
     const asker = askerOf(instance);
     assert.equal(
       await asker.ask('x', { url: 'http://db.internal:9090/' }),
@@ -138,7 +143,6 @@ describeWithEngine('the forwarder', () => {
 
   test('has the names of targets that share a port told apart by what is sent', async () => {
     await using hub = createHub();
-    await using world = await createWorld(hub);
     const raw = answering(`({ host, text }) => new Promise(resolve => {
       const socket = require('node:net').connect(80, host, () => socket.write(text));
       let all = '';
@@ -148,7 +152,7 @@ describeWithEngine('the forwarder', () => {
     })`);
     const allow = ['api.test:80', 'other.test:80'];
     const instance = await hub.launch(hub.spec('raw', { ...raw, network: { allow } }));
-    await world.attach();
+    await world.attach(hub);
     const asker = askerOf(instance);
     for (const host of ['api.test', 'other.test']) {
       const text = `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
@@ -158,25 +162,45 @@ describeWithEngine('the forwarder', () => {
     assert.equal(await asker.ask('x', { host: 'api.test', text }), 'closed');
   });
 
-  test('serves 50 servers with lists that start at once', async () => {
+  test(`serves ${serverCount} servers with lists that start at once`, async ({ annotate }) => {
     await using hub = createHub();
-    await using world = await createWorld(hub);
-    const names = Array.from({ length: 50 }, (_, index) => `s${index}`);
+    const names = Array.from({ length: serverCount }, (_, index) => `s${index}`);
     const limits = {
-      memoryBytes: 64 * 2 ** 20,
+      memoryBytes: 32 * 2 ** 20,
       cpus: 1,
-      pids: 32,
+      pids: 16,
       scratchBytes: 2 ** 20,
       volumeBytes: 2 ** 30,
     };
-    const instances = await Promise.all(
-      names.map(name => hub.launch(hub.spec(name, { ...fetching, network, limits }))),
-    );
-    await world.attach();
+    // Node would take most of the time of this test.
+    const asking = { command: 'bash', args: ['-c', requestInBash], network, limits };
+    const begun = performance.now();
+    const instances = await Promise.all(names.map(name => hub.launch(hub.spec(name, asking))));
+    const startMs = performance.now() - begun;
+    await world.attach(hub);
     const answers = await Promise.all(instances.map(one => askerOf(one).ask('x', { url })));
     assert.deepEqual(new Set(answers), new Set(['200 GET api.test/']));
     for (const name of names)
       await until(`${name} is counted`, () => hub.runtime.egress.report(name)?.allowed === 1);
+    const stats = await forwarderOf(hub).stats({ stream: false, 'one-shot': true });
+    const memoryMib = stats.memory_stats.usage / 2 ** 20;
+    await annotate(
+      `${serverCount} servers in ${Math.round(startMs)} ms, ${memoryMib.toFixed(1)} MiB`,
+    );
+    assert.ok(memoryMib < 64, `${memoryMib} MiB`);
     await Promise.all(instances.map(one => one.stop({ graceMs: 0 })));
   }, 120_000);
 });
+
+/** Answers each line with the status and the body of a request through the proxy. */
+const requestInBash = String.raw`
+while read -r line; do
+  id=${'$'}{line#*'"id":'} id=${'$'}{id%%,*} url=${'$'}{line##*'"url":"'} url=${'$'}{url%%'"'*}
+  address=${'$'}{HTTP_PROXY#http://}
+  exec 3<>"/dev/tcp/${'$'}{address%:*}/${'$'}{address#*:}"
+  printf 'GET %s HTTP/1.0\r\n\r\n' "${'$'}url" >&3
+  read -r _ status _ <&3
+  while read -r body <&3 || [ -n "${'$'}body" ]; do :; last=${'$'}{body:-${'$'}last}; done
+  exec 3>&-
+  printf '{"jsonrpc":"2.0","id":%s,"result":"%s %s"}\n' "${'$'}id" "${'$'}status" "${'$'}last"
+done`;

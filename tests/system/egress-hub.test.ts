@@ -34,10 +34,10 @@ describeWithEngine('the hub', () => {
       },
     };
     hub = await startHub({ config, env: { HUB_NAME: hubName } });
-    world = await createWorld({ hubName });
+    world = await createWorld();
     const states = await settled(hub, 60_000);
     assert.deepEqual(new Set(Object.values(states)), new Set(['running']), hub.log());
-    await world.attach();
+    await world.attach({ hubName });
   });
 
   afterAll(async () => {

@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { createCertificates } from '#helpers/certificates';
 import { describeWithEngine } from '#helpers/engine';
 import type { Instance } from '#runtimes';
 import { askerOf, answering, createHub, docker, until } from '../runtimes/docker/hub.ts';
 import { createWorld } from './egress-scene.ts';
+import { createWheel } from './wheel.ts';
 
 /** Does what it is asked, and tells what it saw. */
 const doing = answering(`async ({ kind, url, host, port, name, command, env }) => {
@@ -18,6 +20,23 @@ const doing = answering(`async ({ kind, url, host, port, name, command, env }) =
   if (kind === 'fetch') return await tried(async () => { const r = await fetch(url); return r.status + ' ' + (await r.text()).trim(); });
   if (kind === 'resolve') return await tried(async () => (await require('node:dns').promises.resolve4(name)).join());
   if (kind === 'lookup') return await tried(async () => (await require('node:dns').promises.lookup(name)).address);
+  if (kind === 'plain') {
+    const proxy = new URL(process.env.HTTP_PROXY);
+    const socket = require('node:net').connect(proxy.port, proxy.hostname);
+    socket.write('GET ' + url + ' HTTP/1.0\\r\\nHost: x\\r\\n\\r\\n');
+    let all = '';
+    for await (const chunk of socket) all += chunk;
+    return all.split(' ')[1] + ' ' + all.split('\\r\\n').at(-1).trim();
+  }
+  if (kind === 'secure') {
+    const { promise, resolve } = Promise.withResolvers();
+    require('node:https').get(url, { rejectUnauthorized: false }, async answer => {
+      let all = '';
+      for await (const chunk of answer) all += chunk;
+      resolve(all);
+    }).on('error', error => resolve(error.message));
+    return await promise;
+  }
   if (kind === 'run') {
     const { promise, resolve } = Promise.withResolvers();
     require('node:child_process').exec(command, { env: { ...process.env, ...env } }, (error, out, err) => resolve(error ? 'failed: ' + err + out : out.trim()));
@@ -64,6 +83,7 @@ const allow = [
   'api.test',
   '*.npm.test',
   'git.test:80',
+  'git.test:8443',
   'other.test:8080',
   'db.internal:5432',
   'meta.internal:80',
@@ -74,7 +94,8 @@ const allow = [
 ];
 
 describeWithEngine('a server with a list', () => {
-  const repos = mkdtempSync(join(tmpdir(), 'agenthub-repos-'));
+  const files = mkdtempSync(join(tmpdir(), 'agenthub-files-'));
+  const certificates = createCertificates();
   let hub: ReturnType<typeof createHub>;
   let world: Awaited<ReturnType<typeof createWorld>>;
   let server: Instance;
@@ -85,7 +106,8 @@ describeWithEngine('a server with a list', () => {
 
   beforeAll(async () => {
     hub = createHub();
-    world = await createWorld(hub, repos);
+    const certificate = certificates.createAuthority('outside').sign({ commonName: 'git.test' });
+    world = await createWorld({ files, certificate });
     const mounts = existsSync('/usr/lib/git-core')
       ? [{ source: '/usr', target: '/host', readOnly: true }]
       : [];
@@ -93,7 +115,7 @@ describeWithEngine('a server with a list', () => {
     const listening = `${doing.args?.[1]}; require('node:net').createServer(s => s.end('other')).listen(7000)`;
     const args = ['-e', listening];
     other = await hub.launch(hub.spec('other', { ...doing, args, network: { allow: ['*'] } }));
-    await world.attach();
+    await world.attach(hub);
     const asker = askerOf(server);
     ask = params => asker.ask('do', params);
     const forwarder = await docker.getContainer(`${hub.hubName}-.egress`).inspect();
@@ -117,7 +139,8 @@ describeWithEngine('a server with a list', () => {
   afterAll(async () => {
     await world[Symbol.asyncDispose]();
     await hub[Symbol.asyncDispose]();
-    await rm(repos, { recursive: true });
+    certificates[Symbol.dispose]();
+    await rm(files, { recursive: true });
   });
 
   /** The refusals of a target so far. */
@@ -187,14 +210,14 @@ describeWithEngine('a server with a list', () => {
     );
     await until('it is reported', () => (refusals(target)?.count ?? 0) > before);
     assert.match(refusals(target)?.why ?? '', why);
-    const proxy = await ask({ kind: 'run', command: `node -e "${plainRequest}" ${url}` });
-    assert.match(String(proxy), /^403 AgentHub: /);
-    assert.match(String(proxy), why);
+    const told = await ask({ kind: 'plain', url });
+    assert.match(String(told), /^403 AgentHub: /);
+    assert.match(String(told), why);
   });
 
   test('does not reach a name without an address, which is no refusal', async () => {
     const url = 'http://absent.example/';
-    const seen = await ask({ kind: 'run', command: `node -e "${plainRequest}" ${url}` });
+    const seen = await ask({ kind: 'plain', url });
     assert.equal(seen, '502 AgentHub: absent.example:80 cannot be resolved');
     assert.equal(refusals('absent.example:80'), undefined);
   });
@@ -221,10 +244,7 @@ describeWithEngine('a server with a list', () => {
   test('does not reach other servers by the forwarder, whatever they may reach', async () => {
     const asker = askerOf(other);
     for (const url of [`http://${hub.hubName}-fetcher:7000/`, `http://${hub.hubName}-fetcher/`]) {
-      const seen = await asker.ask('do', {
-        kind: 'run',
-        command: `node -e "${plainRequest}" ${url}`,
-      });
+      const seen = await asker.ask('do', { kind: 'plain', url });
       assert.match(String(seen), /^403 AgentHub: .*(is an address of servers|is not in)/);
     }
     assert.equal(
@@ -241,38 +261,52 @@ describeWithEngine('a server with a list', () => {
       assert.equal(await ask({ kind: 'run', command }), '1.0.0\ntiny-1.0.0.tgz');
     });
 
-    test.skipIf(!existsSync('/usr/lib/git-core'))('git', async () => {
-      const bare = join(repos, 'repo');
+    test.skipIf(!existsSync('/usr/lib/git-core'))('git, by HTTP and HTTPS', async () => {
+      const bare = join(files, 'repo');
       execFileSync('git', ['init', '--quiet', '--bare', bare]);
       const tree = execFileSync('git', ['-C', bare, 'mktree'], { input: '' }).toString().trim();
       const who = ['-c', 'user.name=a', '-c', 'user.email=a@b'];
       const commit = execFileSync('git', ['-C', bare, ...who, 'commit-tree', tree, '-m', 'first']);
       const id = commit.toString().trim();
       execFileSync('git', ['-C', bare, 'update-ref', 'HEAD', id]);
-      execFileSync('git', ['-C', bare, 'update-server-info']);
       const env = {
         LD_LIBRARY_PATH: '/host/lib/x86_64-linux-gnu',
         GIT_EXEC_PATH: '/host/lib/git-core',
+        GIT_SSL_NO_VERIFY: '1',
       };
-      const command = '/host/bin/git ls-remote http://git.test/repo/ HEAD';
-      assert.equal(await ask({ kind: 'run', command, env }), `${id}\tHEAD`);
-      const refused = await ask({
-        kind: 'run',
-        command: command.replace('git.test', 'www.git.test'),
-        env,
-      });
-      assert.match(String(refused), /403/);
+      const clone = (url: string, folder: string) => {
+        const git = '/host/bin/git';
+        const command = `${git} clone --quiet ${url} ${folder} && ${git} -C ${folder} rev-parse HEAD`;
+        return ask({ kind: 'run', command, env });
+      };
+      assert.equal(await clone('http://git.test/git/repo', '/tmp/plain'), id);
+      assert.equal(await clone('https://git.test:8443/git/repo', '/tmp/secure'), id);
+      assert.match(String(await clone('http://www.git.test/git/repo', '/tmp/refused')), /403/);
     });
 
-    test('requests, by the copy in pip', async () => {
+    test('HTTPS, whose certificate is that of the target', async () => {
+      const url = 'https://git.test:8443/x';
+      assert.equal(await ask({ kind: 'secure', url }), 'GET git.test:8443/x');
+    });
+
+    test('pip and requests', async () => {
+      mkdirSync(join(files, 'tiny'));
+      const wheel = 'tiny-1.0.0-py3-none-any.whl';
+      writeFileSync(join(files, 'tiny', 'index.html'), `<a href="${wheel}">${wheel}</a>`);
+      writeFileSync(join(files, 'tiny', wheel), createWheel('tiny', '1.0.0'));
       const script = `
-import json, sys
+import json, subprocess, sys
 from pip._vendor import requests
 for line in sys.stdin:
     request = json.loads(line)
+    params = request["params"]
     try:
-        answer = requests.get(request["params"]["url"])
-        result = f"{answer.status_code} {answer.text.strip()}"
+        if "words" in params:
+            done = subprocess.run([sys.executable, "-m", *params["words"]], capture_output=True, text=True)
+            result = (done.stdout + done.stderr).strip()
+        else:
+            answer = requests.get(params["url"])
+            result = f"{answer.status_code} {answer.text.strip()}"
     except Exception as error:
         result = type(error).__name__
     print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)`;
@@ -281,7 +315,7 @@ for line in sys.stdin:
           image: { reference: 'python:3.13-slim' },
           command: 'python',
           args: ['-c', script],
-          network: { allow: ['api.test'] },
+          network: { allow: ['api.test', 'pypi.test'] },
         }),
       );
       const asker = askerOf(instance);
@@ -290,6 +324,15 @@ for line in sys.stdin:
         String(await asker.ask('x', { url: 'http://other.test/p' })),
         /^403 AgentHub: other\.test:80 is not in "network.allow" of the server python$/,
       );
+      const pip = (host: string, folder: string) => ({
+        words:
+          `pip install tiny --target ${folder} --no-cache-dir --retries 0 --index-url http://${host}/files/ --trusted-host ${host}`.split(
+            ' ',
+          ),
+      });
+      const installed = String(await asker.ask('x', pip('pypi.test', '/tmp/lib')));
+      assert.match(installed, /Successfully installed tiny-1\.0\.0/);
+      assert.match(String(await asker.ask('x', pip('other.test', '/tmp/no'))), /No matching/);
       await instance.stop({ graceMs: 500 });
     });
   });
@@ -308,7 +351,3 @@ for line in sys.stdin:
     assert.match(String(await ask({ kind: 'fetch', url })), rejected);
   });
 });
-
-/** Sends a plain request to the proxy, as curl does: its answer tells why it was refused. */
-const plainRequest =
-  "const u=process.argv[1];const p=new URL(process.env.HTTP_PROXY);const s=require('net').connect(p.port,p.hostname,()=>s.write('GET '+u+' HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n'));let t='';s.on('data',d=>t+=d).on('end',()=>console.log(t.split(' ')[1]+' '+/AgentHub: .*/.exec(t)))";
