@@ -155,8 +155,8 @@ describeWithEngine('agents in containers', () => {
   test('a granted bridge reaches public names and neither private nor link-local addresses', async () => {
     await ask('POST', '/agents/rover/configure', { grants: { network: 'bridge' } });
     await say('rover', 'hello');
-    await using world = await createWorld({ hubName });
-    await world.attach();
+    await using world = await createWorld();
+    await world.attach({ hubName });
     const found = await say(
       'rover',
       'reach http://api.test/ http://nas.internal/ http://meta.test/ http://169.254.169.254/',
