@@ -73,7 +73,8 @@ export function createGitPlaces(root: string, driver: Driver, keys: ConfigKeys):
         signal,
       );
       const { code, stderr, isTruncated, timedOut } = result;
-      if (timedOut || (!isTruncated && !codes.includes(code)))
+      const isExpected = codes.includes(code) && !(code !== 0 && isLocked.test(stderr));
+      if (timedOut || (!isTruncated && !isExpected))
         throw gitError(root, args, timedOut ? `took more than ${timeoutMs} ms` : stderr, code);
       return { code, stdout: Buffer.from(result.stdout, 'base64'), isTruncated };
     };
@@ -85,9 +86,12 @@ export function createGitPlaces(root: string, driver: Driver, keys: ConfigKeys):
   };
 }
 
+/** What git says if another git may be at work. */
+const isLocked = /Unable to create '([^']+\.lock)'/;
+
 function gitError(root: string, args: readonly string[], stderr: string, code: number): HubError {
   const why = stderr.trim().split('\n').slice(-5).join('\n') || `it exited with code ${code}`;
-  const locked = /Unable to create '([^']+\.lock)'/.exec(stderr)?.[1];
+  const locked = isLocked.exec(stderr)?.[1];
   const remedy = locked === undefined ? '' : `. If no git runs there any more, remove ${locked}`;
   return new HubError('HUB_GIT_FAILED', `${root}: git ${args[0] ?? ''} failed: ${why}${remedy}`, {
     data: { exitCode: code },

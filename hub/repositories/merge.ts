@@ -48,7 +48,8 @@ export async function mergeBranch(
     return { kind: 'dirty', folder: root, paths: operations };
   if (folder === root) {
     // Compares contents where times, owners or inodes have changed, as git status does.
-    await userTree(['update-index', '-q', '--refresh'], { codes: [0, 1] }, signal);
+    // Where the index is locked, the update says so.
+    await userTree(['update-index', '-q', '--refresh'], { codes: [0, 1, 128] }, signal);
     const obstacles = [...operations, ...(await changesIn(userTree, target, signal))];
     if (obstacles.length > 0)
       return { kind: 'dirty', folder, paths: obstacles.slice(0, shownPaths) };

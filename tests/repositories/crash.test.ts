@@ -1,0 +1,184 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { engineAvailable } from '#helpers/engine';
+import type { Repository } from '#repositories';
+import { createHub, docker } from '../runtimes/docker/hub.ts';
+import {
+  type Runner,
+  type Scene,
+  createScene,
+  failureOf,
+  git,
+  mergeInto,
+  signal,
+  workOn,
+  writeFiles,
+  writeInto,
+} from './harness.ts';
+
+const runners: readonly Runner[] = engineAvailable() ? ['docker', 'process'] : ['process'];
+
+/** What is left where an operation was cut off, by how far it came. */
+const remains: readonly (readonly [name: string, spoil: (path: string) => void])[] = [
+  ['a branch alone', path => git(path, 'branch', 'agenthub/t')],
+  [
+    'a folder without its git folder',
+    path => mkdirSync(join(path, '.git/agenthub/worktrees/agenthub-t/src'), { recursive: true }),
+  ],
+  [
+    'a git folder without its folder',
+    path => {
+      git(
+        path,
+        'worktree',
+        'add',
+        '--quiet',
+        '-b',
+        'agenthub/t',
+        join(path, '.git/agenthub/worktrees/agenthub-t'),
+      );
+      rmSync(join(path, '.git/agenthub/worktrees/agenthub-t'), { recursive: true });
+    },
+  ],
+  [
+    'a git folder that is not complete',
+    path => mkdirSync(join(path, '.git/worktrees/agenthub-t'), { recursive: true }),
+  ],
+  [
+    'a worktree without its files',
+    path => {
+      const folder = join(path, '.git/agenthub/worktrees/agenthub-t');
+      git(path, 'worktree', 'add', '--quiet', '--no-checkout', '-b', 'agenthub/t', folder);
+      writeFileSync(join(path, '.git/worktrees/agenthub-t/index.lock'), '');
+    },
+  ],
+];
+
+describe.each(runners)('after a kill in a %s', runner => {
+  let scene: Scene;
+  let path: string;
+  let repository: Repository;
+  beforeAll(async () => {
+    scene = createScene(runner);
+    path = scene.create();
+    repository = await scene.open(path);
+  });
+  afterAll(async () => {
+    await scene[Symbol.asyncDispose]();
+  });
+
+  test.each(remains)('%s is found, and a worktree is made of it', async (_name, spoil) => {
+    spoil(path);
+    scene.giveAway(path);
+    expect(await repository.worktrees.find('t', signal)).toBeUndefined();
+    const { head = '' } = await repository.summary(signal);
+    const worktree = await repository.worktrees.add('t', head, signal);
+    expect(readFileSync(join(worktree.path, 'a.txt'), 'utf8')).toBe('one\n');
+    expect(await worktree.changes(head, signal)).toEqual([]);
+    await repository.worktrees.remove('t', signal);
+    await repository.deleteBranch('agenthub/t', signal);
+  });
+
+  test('prune removes such remains, and no worktree of the user or of a task', async () => {
+    const kept = await workOn(repository, 'kept', { 'k.txt': 'k\n' });
+    const outside = join(scene.home, `mine-${runner}`);
+    git(path, 'worktree', 'add', '--quiet', '-b', 'mine', outside);
+    for (const [, spoil] of remains.slice(2, 3)) spoil(path);
+    scene.giveAway(path);
+    await repository.worktrees.prune(signal);
+    const listed = git(path, 'worktree', 'list');
+    expect(listed).toContain(outside);
+    expect(listed).toContain(kept.path);
+    expect(listed).not.toContain('agenthub-t ');
+    expect(await repository.worktrees.list(signal)).toMatchObject([
+      { taskId: 'kept', path: kept.path },
+      { taskId: 't', path: undefined },
+    ]);
+  });
+
+  test('locks of a worktree are removed when it is found again', async () => {
+    await workOn(repository, 'locked', { 'l.txt': 'l\n' });
+    writeFileSync(join(path, '.git/worktrees/agenthub-locked/index.lock'), '');
+    writeFileSync(join(path, '.git/worktrees/agenthub-locked/HEAD.lock'), '');
+    writeFileSync(join(path, '.git/refs/heads/agenthub/locked.lock'), '');
+    scene.giveAway(path);
+    const found = await repository.worktrees.find('locked', signal);
+    if (!found) throw new Error('it is there');
+    await writeInto(found, { 'l.txt': 'more\n' });
+    await found.commit({ message: 'More' }, signal);
+    // Locks of the user stay: another git may hold them.
+    writeFileSync(join(path, '.git/index.lock'), '');
+    expect(await failureOf(mergeInto(repository, { from: 'agenthub/locked' }))).toContain(
+      `If no git runs there any more, remove ${path}/.git/index.lock`,
+    );
+    rmSync(join(path, '.git/index.lock'));
+  });
+
+  test('a merge that has updated the files is finished', async () => {
+    const worktree = await workOn(repository, 'merging', { 'm.txt': 'm\n' });
+    const target = await worktree.head(signal);
+    git(path, 'read-tree', '-m', '-u', 'HEAD', target);
+    scene.giveAway(path);
+    expect(await mergeInto(repository, { from: 'agenthub/merging' })).toEqual({
+      kind: 'merged',
+      commit: target,
+      updated: path,
+    });
+    expect(git(path, 'status', '--porcelain')).toBe('');
+  });
+
+  test('an unfinished operation of the user is not touched', async () => {
+    await workOn(repository, 'waiting', { 'w.txt': 'w\n' });
+    writeFiles(path, { '.git/MERGE_HEAD': `${git(path, 'rev-parse', 'HEAD')}\n` });
+    scene.giveAway(path);
+    expect(await mergeInto(repository, { from: 'agenthub/waiting' })).toEqual({
+      kind: 'dirty',
+      folder: path,
+      paths: ['a merge'],
+    });
+    rmSync(join(path, '.git/MERGE_HEAD'));
+  });
+
+  test('the driver is replaced, and what it worked on fails', async () => {
+    const signals = new AbortController();
+    const own = await scene.open(path);
+    if (runner === 'docker') {
+      const filters = JSON.stringify({ label: [`io.agenthub.hub=${scene.hub.id}`] });
+      for (const { Id } of await docker.listContainers({ filters }))
+        await docker.getContainer(Id).kill();
+    } else {
+      const pids = execFileSync('pgrep', ['-f', `driver.mjs ${path}$`], { encoding: 'utf8' });
+      for (const pid of pids.trim().split('\n')) process.kill(Number(pid), 'SIGKILL');
+    }
+    expect(await failureOf(own.summary(signals.signal))).toMatch(
+      /^HUB_GIT_FAILED: .* git has ended/,
+    );
+    const again = await scene.open(path);
+    expect(await again.summary(signal)).toMatchObject({ branch: 'main' });
+  });
+
+  test('a cancelled operation ends, and the next one runs', async () => {
+    const own = await scene.open(path);
+    const ending = new AbortController();
+    const running = failureOf(own.worktrees.prune(ending.signal));
+    ending.abort();
+    expect(await running).toContain('HUB_CALL_CANCELLED');
+    await own.worktrees.prune(signal);
+  });
+});
+
+test.runIf(engineAvailable())(
+  'a container of git that a killed hub has left is removed by the next run',
+  async () => {
+    const scene = createScene('docker');
+    const repository = await scene.open(scene.create());
+    await using next = createHub({ hubId: scene.hub.id });
+    expect((await scene.hub.leftovers()).filter(name => name.includes('.git-'))).toHaveLength(1);
+    await next.runtime.start(signal);
+    expect(await scene.hub.leftovers()).toEqual([]);
+    expect(await failureOf(repository.summary(signal))).toContain('git has ended');
+    await scene[Symbol.asyncDispose]();
+  },
+);
