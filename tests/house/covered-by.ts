@@ -31,7 +31,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'repositories/changes',
     'repositories/commits',
     'repositories/driver',
-    'repositories/drivers',
     'repositories/folder',
     'repositories/git',
     'repositories/git-switches',
