@@ -249,6 +249,7 @@ const cli = createCli({
       readOptions,
       recordsFolder: async () => resolve((await settingsWith({})).dataDir, 'imports'),
       now: Date.now,
+      openSecrets: secrets.open,
     });
   },
   async findBridge() {

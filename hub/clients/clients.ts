@@ -33,6 +33,7 @@ import {
 } from './import-plan.ts';
 import { type ImportRecord, createImportRecords } from './import-record.ts';
 import { type Variable, valuesOf, withVariables } from './secrets.ts';
+import { toSecrets } from './to-secrets.ts';
 
 /** The hub's config file and its `.env` file. */
 export type HubFiles = { readonly config: string; readonly dotenv: string };
@@ -47,6 +48,13 @@ type ClientsNeeds = {
   /** The folder for undo records, an absolute path. */
   readonly recordsFolder: () => Promise<string>;
   readonly now: () => number;
+  /** The secrets of the hub. */
+  readonly openSecrets: () => Promise<SecretStore>;
+};
+
+type SecretStore = {
+  set(name: string, value: string): Promise<unknown>;
+  remove(name: string): Promise<boolean>;
 };
 
 /** The files of MCP clients on this machine. Methods named `plan` write nothing. All methods reject with HubError. */
@@ -58,24 +66,44 @@ export function createClients({
   readOptions,
   recordsFolder: folder,
   now,
+  openSecrets,
 }: ClientsNeeds) {
   const records = createImportRecords({ folder, writeWhole, now });
-  const withVariablesSet = (variables: readonly Variable[]) => async () => {
-    const options = await readOptions();
-    return { ...options, env: { ...options.env, ...valuesOf(variables) } };
-  };
+  const withVariablesSet =
+    (variables: readonly Variable[], secrets: readonly Variable[] = []) =>
+    async (): Promise<LoadOptions> => {
+      const options = await readOptions();
+      return {
+        ...options,
+        env: { ...options.env, ...valuesOf(variables) },
+        secrets: async names => {
+          const stored = (await options.secrets?.(names)) ?? new Map();
+          return new Map([
+            ...stored,
+            ...secrets.map(({ name, value }) => [name, { value }] as const),
+          ]);
+        },
+      };
+    };
+
+  async function findSecret(name: string): Promise<string | undefined> {
+    const reading = (await (await readOptions()).secrets?.([name]))?.get(name);
+    if (reading && 'fault' in reading) throw new HubError('HUB_CONFIG_INVALID', reading.fault);
+    return reading?.value;
+  }
+
   const editorWith = (variables: readonly Variable[]): ConfigEditor =>
     createConfigEditor({ readOptions: withVariablesSet(variables), writeWhole });
 
   /** Computes the new texts of the config and `.env` in memory, so that errors show before anything is written. */
   async function changesOf(
-    { items, variables }: ImportPlan,
+    { items, variables, secrets }: ImportPlan,
     files: HubFiles,
   ): Promise<readonly FileChange[]> {
     const config = await readExactly(files.config);
     let text = config ?? '';
     const editor = createConfigEditor({
-      readOptions: withVariablesSet(variables),
+      readOptions: withVariablesSet(variables, secrets),
       readBytes: async path =>
         resolve(path) === resolve(files.config) ? Buffer.from(text) : await readFile(path),
       writeWhole: async (_, edited, check) => {
@@ -160,7 +188,15 @@ export function createClients({
     tokenName: (target: ConnectTarget) => tokenNameOf(target, machine.folder),
     find: async (selection: ImportSelection) => await findServers(selection, machine),
     newestImport: records.newest,
-    undoImport: records.undo,
+    /** Restores the files of the newest import, and removes the secrets that it stored. */
+    async undoImport() {
+      const undone = await records.undo();
+      const store = undone?.secrets && (await openSecrets());
+      for (const name of undone?.secrets ?? []) await store?.remove(name);
+      return undone;
+    },
+    /** The plan with keys as secrets of the hub instead of variables in `.env`. */
+    toSecrets: async (plan: ImportPlan) => await toSecrets(plan, findSecret),
 
     /** Carries out a plan. Resolves to the path of the backup, if there is one. */
     async carryOut(plan: ConnectPlan): Promise<string | undefined> {
@@ -206,13 +242,18 @@ export function createClients({
     async carryOutImport(plan: ImportPlan, files: HubFiles) {
       const changes = await changesOf(plan, files);
       const added = plan.items.flatMap(item => (item.action === 'add' ? [item.name] : []));
-      const record = await records.begin(added, changes);
+      const secrets = plan.secrets ?? [];
+      const names = secrets.map(({ name }) => name);
+      const record = await records.begin(added, changes, names);
+      const store = secrets.length > 0 ? await openSecrets() : undefined;
       try {
+        for (const { name, value } of secrets) await store?.set(name, value);
         // No backups: a copy of `.env` would hold keys under a name that no ignore rule keeps out of version
         // control.
         for (const change of changes) await writeBack(change, writeWhole);
       } catch (error) {
         await records.undo().catch(() => undefined); // The first error is the cause.
+        for (const name of names) await store?.remove(name).catch(() => undefined); // As above.
         throw error;
       }
       return {

@@ -38,6 +38,8 @@ export type ImportPlan = {
   readonly items: readonly ImportItem[];
   /** Secrets from clients' files that move to `.env`. */
   readonly variables: readonly Variable[];
+  /** Secrets from clients' files that are stored as secrets of the hub. */
+  readonly secrets?: readonly Variable[];
 };
 
 export type ImportNeeds = {

@@ -26,6 +26,8 @@ const storedRecord = z.object({
   at: z.string(),
   /** Names of the servers that the import added to the config. */
   added: z.array(z.string()).readonly(),
+  /** Names of the secrets that the import stored. */
+  secrets: z.array(z.string()).readonly().default([]),
   files: z.array(recordedFile).readonly(),
 });
 type StoredRecord = Readonly<z.output<typeof storedRecord>>;
@@ -49,7 +51,11 @@ export function createImportRecords({ folder, writeWhole, now }: Needs) {
   }
 
   return {
-    async begin(added: readonly string[], changes: readonly FileChange[]) {
+    async begin(
+      added: readonly string[],
+      changes: readonly FileChange[],
+      secrets: readonly string[] = [],
+    ) {
       const records = await folder();
       await mkdir(records, { recursive: true, mode: 0o700 });
       const numbers = await numbersIn(records);
@@ -59,6 +65,7 @@ export function createImportRecords({ folder, writeWhole, now }: Needs) {
       let stored: StoredRecord = {
         at: new Date(now()).toISOString(),
         added,
+        secrets,
         files: changes.map(recordOf),
       };
       await save(path, stored);
@@ -122,9 +129,10 @@ const recordOf = ({ file, before, after }: FileChange): RecordedFile => ({
   after: after === undefined ? null : digestOf(after),
 });
 
-const summaryOf = ({ at, added, files }: StoredRecord) => ({
+const summaryOf = ({ at, added, secrets, files }: StoredRecord) => ({
   at,
   added,
+  ...(secrets.length > 0 && { secrets }),
   files: files.map(({ file }) => file),
 });
 

@@ -66,7 +66,7 @@ type Part = FilledInputs & { readonly entry: InstallEntry };
 function draft({ name, description }: ServerJson, { missing, entry, secrets }: Part): Draft {
   if (missing.length > 0)
     throw invalid(
-      `${name} needs values that the request does not give: ${missing.map(({ path, description: what, isSecret }) => `${path}${what ? ` (${what})` : ''}${isSecret ? ', a secret' : ''}`).join('; ')}. Add to it: ${howToGive(missing)}. Set each \${NAME} for the hub, in its environment or in .env`,
+      `${name} needs values that the request does not give: ${missing.map(({ path, description: what, isSecret }) => `${path}${what ? ` (${what})` : ''}${isSecret ? ', a secret' : ''}`).join('; ')}. Add to it: ${howToGive(missing)}. Set each \${NAME} for the hub, in its environment or in .env, or store it with "agenthub secret set NAME" and write \${secret:NAME}`,
       { missing: missing.map(({ path }) => path) },
     );
   return {

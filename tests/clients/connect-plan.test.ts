@@ -371,6 +371,7 @@ test.for(['EACCES', 'EROFS', 'ENOSPC', 'EBUSY'])(
       readOptions: async () => ({ env: {}, home: scratch.home }),
       recordsFolder: async () => scratch.records,
       now: () => 0,
+      openSecrets: async () => assert.fail('no secret is stored'),
     });
     const place = { client: 'codex', scope: 'user' } as const;
     const plan = await failing.planConnect(target(place), hub);

@@ -24,6 +24,7 @@ function failingAfter(scratch: Scratch, writes: number) {
     }),
     recordsFolder: async () => scratch.records,
     now: () => 0,
+    openSecrets: async () => assert.fail('no secret is stored'),
   });
 }
 

@@ -17,6 +17,8 @@ export type Scratch = AsyncDisposable & {
   readonly home: string;
   readonly machine: ClientMachine;
   readonly clients: Clients;
+  /** The secrets of the hub. */
+  readonly secrets: Map<string, string>;
   /** The folder for undo records. */
   readonly records: string;
   /** Writes a file. Resolves to its path. */
@@ -39,18 +41,34 @@ export async function openScratch(env: Readonly<Record<string, string>> = {}): P
   await mkdir(folder);
   // Outside the user's folder, which tests compare as a whole.
   const records = await mkdtemp(join(tmpdir(), 'agenthub-records-'));
+  const secrets = new Map<string, string>();
   const machine: ClientMachine = { platform: 'linux', home, folder, env, packages: [] };
   const clients = createClients({
     machine,
     writeWhole,
-    readOptions: async () => ({ env, home }),
+    readOptions: async () => ({
+      env,
+      home,
+      secrets: async names =>
+        new Map(
+          names.flatMap(name => {
+            const value = secrets.get(name);
+            return value === undefined ? [] : [[name, { value }] as const];
+          }),
+        ),
+    }),
     recordsFolder: async () => join(records, 'imports'),
     now: () => 0,
+    openSecrets: async () => ({
+      set: async (name, value) => secrets.set(name, value),
+      remove: async name => secrets.delete(name),
+    }),
   });
   return {
     home,
     machine,
     clients,
+    secrets,
     async put(path, text) {
       const file = join(home, path);
       await mkdir(dirname(file), { recursive: true });

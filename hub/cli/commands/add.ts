@@ -74,8 +74,8 @@ export const add: Command = {
       'A server that works on a folder',
     ],
     [
-      `add docker:ghcr.io/github/github-mcp-server:v1.0.0 --name github -e GITHUB_PERSONAL_ACCESS_TOKEN='\${GITHUB_TOKEN}' --network bridge`,
-      'An image, with a secret from the environment',
+      `add docker:ghcr.io/github/github-mcp-server:v1.0.0 --name github -e GITHUB_PERSONAL_ACCESS_TOKEN='\${secret:GITHUB_TOKEN}' --network bridge`,
+      'An image, with a secret that "agenthub secret set GITHUB_TOKEN" stored',
     ],
   ],
   async run(run) {

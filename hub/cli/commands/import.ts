@@ -14,7 +14,7 @@ import { allowOption, changeOptions, confirmImport, isAgreed, loadForEdit } from
 import { createHubClient } from '../hub-client.ts';
 import { type NotRunning, startImported } from '../import-running.ts';
 import type { Io } from '../terminal.ts';
-import { type Values, count, textsOf, usageError } from '../values.ts';
+import { type Values, count, textOf, textsOf, usageError } from '../values.ts';
 
 /** The file in the hub's working folder from which it reads variables. */
 const dotenv = '.env';
@@ -43,12 +43,17 @@ export const importServers: Command = {
       ...allowOption,
       help: 'Allow a setting beyond the default sandbox: NAME, or SERVER/NAME for one server. Repeatable.',
     },
+    keys: {
+      value: 'place',
+      completion: ['env', 'secrets'],
+      help: `Where the keys in those files go: "secrets" (the keychain or an encrypted file) or "env" (${dotenv}). Default: asks, and ${dotenv} without a terminal.`,
+    },
     ...changeOptions,
   },
   details: [
     'Without clients and --all: only lists the servers. Project files are read only if they are named, or with --workspace.',
-    `Keys in those files are moved to ${dotenv}, and the config contains only the names of their variables. Each setting beyond the default sandbox (mounts, the network, a user, variables, headers) needs your confirmation. With --yes it is left out, unless --allow names it.`,
-    '--json prints {"config", "servers": [{"client", "file", "name", "action": "add" | "present" | "skip", "as", "why", "asks", "dropped", "hints"}], "variables", "written", "backups", "kept": [{"name", "why"}]}.',
+    `Keys in those files are moved to ${dotenv} or the secrets of the hub, and the config contains only their names. Each setting beyond the default sandbox (mounts, the network, a user, variables, headers) needs your confirmation. With --yes it is left out, unless --allow names it.`,
+    '--json prints {"config", "servers": [{"client", "file", "name", "action": "add" | "present" | "skip", "as", "why", "asks", "dropped", "hints"}], "variables", "secrets", "written", "backups", "kept": [{"name", "why"}]}.',
   ],
   examples: [
     ['import', 'List the servers of the clients on this machine'],
@@ -69,9 +74,13 @@ export const importServers: Command = {
     if (!isJson) show(found, whole, run);
     const isRemoving = values['remove'] === true;
     const hasChange = isRequested && hasChanges(whole, isRemoving);
-    const plan = hasChange
+    const keys = keysOf(values);
+    const tightened = hasChange
       ? await all.tighten(whole, files, await confirmImport(whole, run))
       : whole;
+    const plan = (await isForSecrets(tightened, keys, run))
+      ? await all.toSecrets(tightened)
+      : tightened;
     if (!isJson) showDropped(whole, plan, run);
     const isWritten =
       hasChange &&
@@ -93,6 +102,26 @@ export const importServers: Command = {
     return outcome.kept.length > 0 || found.problems.length > 0 ? 1 : 0;
   },
 };
+
+/** Where keys go; undefined if the command line does not say it. Throws HUB_USAGE. */
+function keysOf(values: Values): 'env' | 'secrets' | undefined {
+  const keys = textOf(values, 'keys');
+  if (keys === undefined || keys === 'env' || keys === 'secrets') return keys;
+  throw usageError(`--keys: ${JSON.stringify(keys)} is not allowed: write "secrets" or "env"`);
+}
+
+/** Whether the keys of a plan become secrets. Asks on a terminal if the command line does not say it. */
+async function isForSecrets(
+  { variables }: ImportPlan,
+  keys: 'env' | 'secrets' | undefined,
+  { needs, values, signal }: Run,
+): Promise<boolean> {
+  if (variables.length === 0) return false;
+  const mayAsk = ['yes', 'dry-run', 'json'].every(option => values[option] !== true);
+  if (keys !== undefined || !needs.ask || !mayAsk) return keys === 'secrets';
+  const question = `Store ${count(variables.length, 'key')} as secrets of the hub, in the keychain or an encrypted file, instead of ${dotenv}? [y/N] `;
+  return /^y(?:es)?$/i.test((await needs.ask(question, signal)).trim());
+}
 
 /** `agenthub import --undo`: restores all files that the latest import changed. */
 async function undoImport(run: Run): Promise<0> {
@@ -149,7 +178,7 @@ function show(
     out(screen.paint('bold', `${file}${title}${first ? '' : ': no servers'}`));
     for (const item of own) for (const line of linesOf(item, { screen })) out(line);
   }
-  if (variables.length > 0) out(`Keys moved to ${dotenv}: ${namesOf(variables).join(', ')}`);
+  if (variables.length > 0) out(`Keys that are moved: ${namesOf(variables).join(', ')}`);
   if (unread.length > 0)
     out(
       `Not read, because they belong to the project: ${unread.join(', ')}. Name a file to import it`,
@@ -212,7 +241,7 @@ type Outcome = {
 };
 
 function reportWritten(
-  { variables }: ImportPlan,
+  { variables, secrets = [] }: ImportPlan,
   { config }: HubFiles,
   { added, backups, kept }: Outcome,
   { out, err, screen, errorScreen }: Io,
@@ -221,6 +250,8 @@ function reportWritten(
   if (added.length > 0) out(`${done} ${config}: ${added.join(', ')}`);
   if (variables.length > 0)
     out(`${done} ${dotenv}: keep it out of version control, because it contains keys`);
+  if (secrets.length > 0)
+    out(`${screen.paint('green', 'stored')} as secrets: ${namesOf(secrets).join(', ')}`);
   for (const backup of backups) out(`Backup of the client's file: ${backup}`);
   for (const { item, why } of kept)
     err(errorScreen.foreign(`${item.found.name} stays in ${item.found.source.file}: ${why}`));
@@ -233,7 +264,7 @@ function reportWritten(
 const namesOf = (those: readonly { readonly name: string }[]) => those.map(({ name }) => name);
 
 const documentOf = (
-  { items, variables }: ImportPlan,
+  { items, variables, secrets = [] }: ImportPlan,
   { config }: HubFiles,
   { isWritten, backups, kept }: Outcome,
 ) => ({
@@ -252,6 +283,7 @@ const documentOf = (
     }),
   })),
   variables: namesOf(variables),
+  secrets: namesOf(secrets),
   written: isWritten,
   backups,
   kept: kept.map(({ item, why }) => ({ name: item.found.name, why })),

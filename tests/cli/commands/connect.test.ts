@@ -221,7 +221,7 @@ describe('import', () => {
     const { code, out } = await run(['import'], needsOf(scratch));
     assert.equal(code, 0);
     assert.match(out, /^ {2}\+ one: npm package @a\/one@1\.0\.0$/m);
-    assert.match(out, /^Keys moved to \.env: MCP_ONE_KEY$/m);
+    assert.match(out, /^Keys that are moved: MCP_ONE_KEY$/m);
     assert.match(out, /To add these to the hub, name clients/);
     assert.doesNotMatch(out, /planted/);
     assert.deepEqual(await scratch.files(), before);
@@ -262,6 +262,7 @@ describe('import', () => {
         },
       ],
       variables: [],
+      secrets: [],
       written: true,
       backups: [],
       // No hub runs there, so the client keeps its server.

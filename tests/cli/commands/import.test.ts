@@ -274,3 +274,34 @@ test('a server leaves the file of its client once it runs in the hub, and --undo
   assert.equal(again.code, 2);
   assert.match(again.out, /there is no import that can be undone/);
 });
+
+describe('keys in the files of clients', () => {
+  test('become secrets where the user says so at the terminal, and leave no .env', async () => {
+    await using scratch = await openProject();
+    const key = 'sk-planted-0123456789abcdef0123';
+    const one = { command: 'npx', args: ['-y', 'one@1.0.0'], env: { ONE_KEY: key } };
+    await scratch.put('.cursor/mcp.json', JSON.stringify({ mcpServers: { one } }));
+    const { code, out } = await agenthub(scratch, ['import', 'cursor'], {
+      env: { DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nonexistent' },
+      answers: [
+        [/Store 1 key as secrets of the hub, .* instead of \.env\?/, 'y'],
+        [/Add 1 server to/, 'y'],
+      ],
+    });
+    assert.equal(code, 0, out);
+    assert.match(out, /stored.* as secrets: MCP_ONE_KEY/);
+    assert.ok(!out.includes(key));
+    const entry = entryOf(await readFile(scratch.config, 'utf8'), 'one');
+    assert.deepEqual(entry.env, { ONE_KEY: '${secret:MCP_ONE_KEY}' });
+    const files = Object.entries(await scratch.files());
+    assert.deepEqual(
+      files.filter(([, text]) => text.includes(key)).map(([path]) => path),
+      ['.cursor/mcp.json'],
+    );
+    const listed = await agenthub(scratch, ['secret', 'list']);
+    assert.match(listed.out, /^MCP_ONE_KEY +readable +file +servers\.one\.env\.ONE_KEY$/m);
+    const undone = await agenthub(scratch, ['import', '--undo', '--yes']);
+    assert.equal(undone.code, 0, undone.out);
+    assert.doesNotMatch((await agenthub(scratch, ['secret', 'list'])).out, /MCP_ONE_KEY/);
+  });
+});
