@@ -35,8 +35,8 @@ const gatherMs = 100;
 const syncMs = 1_000;
 /** Interval between attempts to write again, in milliseconds. */
 const retryMs = 1_000;
-/** Bound for lines that wait, in pages of 64 KiB. Further lines are counted only. */
-const maxPages = 64;
+/** Bound for lines that wait, in pages of 256 KiB. Further lines are counted only. */
+const maxPages = 16;
 /** Bound for lines that wait until the folder can be opened. */
 const maxUnchained = 4_096;
 
@@ -126,7 +126,7 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
 
   async function openPages(): Promise<Pages> {
     const { end, tornBytes, missing } = await files.open();
-    const opened = createPages(end, maxPages);
+    const opened = createPages(end, { maxPages, maxFileBytes: () => options().maxBytes });
     pages = opened;
     const note = (action: string, details: object) =>
       opened.add(bodies.log(action, clock.now(), details));

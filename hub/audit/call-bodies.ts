@@ -28,7 +28,6 @@ const maxShared = 2_000;
 /** More than the members of a call take, of which five are texts with at most six bytes for each character. */
 const maxBodyBytes = 32 * 1024;
 
-const sessionMember = Buffer.from(',"session":');
 const argumentsMember = Buffer.from(',"arguments_sha256":"');
 const durationMember = Buffer.from(',"duration_ms":');
 const [quote, point] = [0x22, 0x2e];
@@ -94,12 +93,11 @@ export function createCallBodies({ member }: Pick<Texts, 'member'>) {
 
   function writeSession(at: number, session: string): number {
     if (session !== lastSession) {
-      sessionBytes = Buffer.from(JSON.stringify(session));
+      sessionBytes = Buffer.from(`,"session":${JSON.stringify(session)}`);
       lastSession = session;
     }
-    body.set(sessionMember, at);
-    body.set(sessionBytes, at + sessionMember.length);
-    return at + sessionMember.length + sessionBytes.length;
+    body.set(sessionBytes, at);
+    return at + sessionBytes.length;
   }
 
   function writeHash(at: number, args: Buffer): number {

@@ -4,6 +4,7 @@ import { writeWhole } from './digits.ts';
 /** Lines that wait to be written together. */
 export type LinePage = {
   readonly bytes: Buffer;
+  readonly maxBytes: number;
   length: number;
   /** Number of its first line. */
   readonly firstSeq: number;
@@ -17,23 +18,32 @@ export type LinePage = {
 /** A page that gets no more lines. */
 export type SealedPage = Pick<LinePage, 'bytes' | 'length'> & { readonly last: Position };
 
-const pageBytes = 64 * 1024;
+/** Longer pages cost less for each line, and wait longer. */
+const maxPageBytes = 256 * 1024;
+/** A block that is longer ends with its line, so that the end of a file tells the last block. */
+const maxBlockBytes = 32 * 1024;
 /** What a page adds to the members of a line, in bytes: `seq`, `previous`, braces and the line feed. */
 const maxOwnBytes = 120;
 /** Number of lines of a page that are blocks of their own: at usual rates the check of the log tells which line was changed. */
 const singleLines = 16;
 /** Bound of the written pages that are used again. Others burden the garbage collector. */
-const maxSpares = 4;
+const maxSpares = 8;
 
 const seqMember = Buffer.from('{"seq":');
 const previousMember = Buffer.from(',"previous":"');
 const [quote, comma, brace, lineFeed] = [0x22, 0x2c, 0x7d, 0x0a];
 
+export type PagesOptions = {
+  readonly maxPages: number;
+  /** A page is at most one file. Read for each page, so that a reload applies. */
+  readonly maxFileBytes: () => number;
+};
+
 /**
  * The lines that wait, chained and as bytes. Thousands of waiting strings would survive the young generation and burden
  * the garbage collector.
  */
-export function createPages(end: Position, maxPages: number) {
+export function createPages(end: Position, { maxPages, maxFileBytes }: PagesOptions) {
   const pages: LinePage[] = [];
   const spares: Buffer[] = [];
   let { seq } = end;
@@ -54,12 +64,13 @@ export function createPages(end: Position, maxPages: number) {
   function pageFor(lineBytes: number): LinePage | undefined {
     const page = pages.at(-1);
     if (page && !page.last) {
-      if (page.length + lineBytes <= pageBytes) return page;
+      if (page.length + lineBytes <= page.maxBytes) return page;
       close(page);
     }
     if (pages.length >= maxPages) return undefined;
     const made: LinePage = {
-      bytes: spares.pop() ?? Buffer.allocUnsafeSlow(pageBytes),
+      bytes: spares.pop() ?? Buffer.allocUnsafeSlow(maxPageBytes),
+      maxBytes: Math.min(maxPageBytes, maxFileBytes()),
       length: 0,
       firstSeq: seq + 1,
       blockAt: 0,
@@ -93,8 +104,7 @@ export function createPages(end: Position, maxPages: number) {
       bytes[at++] = comma;
       bytes.set(members, at);
       at += members.length;
-      const isSingle = seq - page.firstSeq < singleLines;
-      if (isSingle || page.blockLines === maxBlockLines) at = beginBlock(page, at);
+      if (isLastOfBlock(page, seq - page.firstSeq)) at = beginBlock(page, at);
       bytes[at++] = brace;
       bytes[at++] = lineFeed;
       page.length = at;
@@ -124,5 +134,9 @@ export function createPages(end: Position, maxPages: number) {
     },
   };
 }
+
+/** Whether the block ends before the next line. `lines` is the number of lines of the page. */
+const isLastOfBlock = ({ blockLines, blockAt, length }: LinePage, lines: number): boolean =>
+  lines < singleLines || blockLines === maxBlockLines || length - blockAt > maxBlockBytes;
 
 export type Pages = ReturnType<typeof createPages>;

@@ -221,7 +221,7 @@ describe('the audit log', () => {
 
   test('is written at once when a page is full', async () => {
     await using temp = await tempFolder();
-    const { audit } = auditIn(temp.folder);
+    const { audit } = auditIn(temp.folder, { maxBytes: 65_536 });
     await audit.start();
     const { promise, resolve } = Promise.withResolvers<number>();
     const heard = audit.written(lines => resolve(lines.toString().split('\n').length - 1));
@@ -319,6 +319,27 @@ describe('the chain', () => {
       lines.map((line, index) => (index < 20 ? line : line.replace(/,"previous":"\w+"/, ''))),
     );
     assert.match(String(bare), /^line 33 was changed: it lacks the hash of earlier lines/);
+  });
+
+  test('goes on after long lines, of which fewer share a hash', async () => {
+    await using temp = await tempFolder();
+    const { audit } = auditIn(temp.folder);
+    await audit.start();
+    const details = { changed: 'x'.repeat(8_000) };
+    for (let index = 0; index < 26; index++)
+      audit.recordChange({
+        action: 'config_changed',
+        principal: undefined,
+        outcome: 'ok',
+        details,
+      });
+    await audit.stop();
+    await rm(join(temp.folder, 'head'));
+    await written(temp.folder, 1);
+    assert.deepEqual(await messagesOf(temp.folder), []);
+    const linked = (await linesOf(temp.folder)).filter(({ previous }) => previous !== undefined);
+    // The last single line and the 11 after it are blocks of five lines; the others are alone.
+    assert.equal(linked.length, 1 + 16 + 2 + 3);
   });
 
   test('continues a log in which each line has a hash', async () => {
