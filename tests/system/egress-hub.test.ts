@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
 import { connect } from '#helpers/client';
@@ -10,11 +11,15 @@ import { createWorld } from './egress-scene.ts';
 
 const hubName = `egress-${process.pid}`;
 const fixtures = join(import.meta.dirname, '..', 'fixtures', 'servers');
+const ws = {
+  source: join(import.meta.dirname, '../../node_modules/ws'),
+  target: '/node_modules/ws',
+};
 const fetcher = (allow: readonly string[], more: object = {}) => ({
   image: 'node:24-bookworm-slim',
   command: 'node',
   args: ['/fixtures/fetcher.mjs'],
-  mounts: [{ source: fixtures, target: '/fixtures' }],
+  mounts: [{ source: fixtures, target: '/fixtures' }, ws],
   network: { allow },
   auto_start: true,
   ...more,
@@ -26,14 +31,19 @@ describeWithEngine('the hub', () => {
   let hub: HubProcess;
   let world: Awaited<ReturnType<typeof createWorld>>;
 
+  let dataDir: string;
+  const config = {
+    servers: {
+      shared: fetcher(['api.test']),
+      own: fetcher(['www.api.test'], { instance: 'session' }),
+      lasting: fetcher(['api.test']),
+    },
+  };
+  const start = () => startHub({ config, dataDir, env: { HUB_NAME: hubName } });
+
   beforeAll(async () => {
-    const config = {
-      servers: {
-        shared: fetcher(['api.test']),
-        own: fetcher(['www.api.test'], { instance: 'session' }),
-      },
-    };
-    hub = await startHub({ config, env: { HUB_NAME: hubName } });
+    dataDir = await mkdtemp(join(tmpdir(), 'agenthub-egress-'));
+    hub = await start();
     world = await createWorld();
     const states = await settled(hub, 60_000);
     assert.deepEqual(new Set(Object.values(states)), new Set(['running']), hub.log());
@@ -43,6 +53,7 @@ describeWithEngine('the hub', () => {
   afterAll(async () => {
     await world[Symbol.asyncDispose]();
     await hub[Symbol.asyncDispose]();
+    await rm(dataDir, { recursive: true });
     const filters = JSON.stringify({ name: [hubName] });
     assert.deepEqual(await docker.listContainers({ all: true, filters }), []);
     assert.deepEqual(await docker.listNetworks({ filters }), []);
@@ -76,14 +87,25 @@ describeWithEngine('the hub', () => {
       await client.call('raw', given),
       'connect ENETUNREACH 203.0.113.1:443 - Local (0.0.0.0:0)',
     );
-    const logs = await until(
-      async () =>
-        await (await fetch(`${hub.url}/servers/shared/logs`, { headers: hub.ownerHeaders })).text(),
-      found => found.includes('AgentHub'),
+    await hinted('shared');
+  });
+
+  test('tells of one whose error only the client is told, such as ws', async () => {
+    await using client = await connect(`${hub.url}/mcp/lasting`);
+    const seen = await client.call('ws', { url: 'ws://api.test/' });
+    assert.match(seen, /EAI_AGAIN|ENOTFOUND/);
+    await hinted('lasting');
+  });
+
+  /** Waits until the log of a server has the hint about proxies. */
+  async function hinted(server: string): Promise<void> {
+    const url = `${hub.url}/servers/${server}/logs`;
+    await until(
+      async () => await (await fetch(url, { headers: hub.ownerHeaders })).text(),
+      found => found.includes(`AgentHub: ${server} reaches the network through a proxy`),
       5_000,
     );
-    assert.match(logs, /reaches the network through a proxy/);
-  });
+  }
 
   test('gives each instance of a session the list of its server, in a network of its own', async () => {
     await using one = await connect(`${hub.url}/mcp/own`);
@@ -120,5 +142,37 @@ describeWithEngine('the hub', () => {
     assert.equal(await client.call('raw', { host: 'db.internal', port: 5432 }), 'db ping');
     const shown = JSON.parse(JSON.stringify(await getJson(hub, '/servers/shared')));
     assert.notEqual(shown.instance.containerId, before.slice(0, 12));
+  });
+
+  test('that is killed and started again finds a download going on', async () => {
+    const received = async () => {
+      await using client = await connect(`${hub.url}/mcp/lasting`);
+      const [, state, bytes] = /^(\S+) (\d+)$/.exec(await client.call('received')) ?? [];
+      assert.equal(state, 'open');
+      return Number(bytes);
+    };
+    const grown = async (from: number) =>
+      await until(received, bytes => bytes > from + 1_000_000, 10_000);
+    const facts = async () => {
+      await using client = await connect(`${hub.url}/mcp/lasting`);
+      const { Id } = await docker.getContainer(`${hubName}-.egress`).inspect();
+      return [await client.call('pid'), Id].map(fact => fact.split(' ')[0]);
+    };
+    {
+      await using client = await connect(`${hub.url}/mcp/lasting`);
+      await client.call('download', { url: 'http://api.test/endless' });
+    }
+    const before = await facts();
+    const atDeath = await grown(0);
+    await hub.kill();
+    const killed = hub;
+    hub = await start();
+    await killed[Symbol.asyncDispose]();
+    const states = await settled(hub, 60_000);
+    assert.equal(states['lasting'], 'running', hub.log());
+    assert.deepEqual(await facts(), before);
+    await grown(await grown(atDeath));
+    const { egress } = JSON.parse(JSON.stringify(await shown('lasting')));
+    assert.equal(egress, undefined, 'no further connection was made');
   });
 });

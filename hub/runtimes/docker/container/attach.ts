@@ -4,14 +4,16 @@ import { createStderrLines } from '#runtimes';
 
 export type Attachment = ReturnType<typeof createAttachment>;
 
+/** Who hears what a container writes besides the channel. */
+type Hears = {
+  readonly stderr: (line: string) => void;
+  readonly stdout?: (chunk: Buffer) => void;
+};
+
 /** The standard streams of a container, over the raw connection of an attach call. */
-export function createAttachment(
-  socket: Duplex,
-  options: LineChannelOptions,
-  onStderr: (line: string) => void,
-) {
+export function createAttachment(socket: Duplex, options: LineChannelOptions, hears: Hears) {
   const { promise: over, resolve } = Promise.withResolvers<Error | undefined>();
-  const stderr = createStderrLines(onStderr);
+  const stderr = createStderrLines(hears.stderr);
   const line = createLineChannel(options, {
     write: chunk => void (socket.writable && socket.write(chunk)),
     waitingBytes: () => socket.writableLength,
@@ -21,7 +23,10 @@ export function createAttachment(
     resume: () => void socket.resume(),
   });
   const demux = createDemux({
-    stdout: chunk => line.push(chunk),
+    stdout(chunk) {
+      hears.stdout?.(chunk);
+      line.push(chunk);
+    },
     stderr: chunk => stderr.push(chunk),
     broken: detail => socket.destroy(new Error(detail)),
   });

@@ -9,7 +9,7 @@ import {
 import type { DockerParts } from '../parts.ts';
 import { deliveryOf } from '../secrets/delivery.ts';
 import { declaredVolumes } from '../volumes/declared.ts';
-import { withProxyHint } from '../egress/hint.ts';
+import { createProxyHint } from '../egress/hint.ts';
 import type { Way } from '../egress/way.ts';
 import { createAttachment } from './attach.ts';
 import { createContainer, toLaunchError } from './create.ts';
@@ -65,7 +65,7 @@ export async function launch(
   made.add(`container ${name}`, () => engine.removeContainer(id));
   throwIfCancelled(spec, signal);
 
-  const attachment = createAttachment(await engine.attach(id), spec, stderrOf(spec, report));
+  const attachment = createAttachment(await engine.attach(id), spec, hearsOf(spec, report));
   // The container may exit before the engine answers the start call.
   const created = Promise.withResolvers<AsyncDisposable>();
   const { secrets, line } = planned;
@@ -98,9 +98,9 @@ async function requireFolders({ server }: LaunchSpec, { engine }: DockerParts): 
   );
 }
 
-function stderrOf(spec: LaunchSpec, report: LaunchEvents): (line: string) => void {
+function hearsOf(spec: LaunchSpec, report: LaunchEvents) {
   const stderr = (line: string) => report.stderr(line);
-  return targetOf(spec).network === 'none' ? stderr : withProxyHint(spec, stderr);
+  return targetOf(spec).network === 'none' ? { stderr } : createProxyHint(spec, stderr);
 }
 
 function logReplacedUser(
@@ -161,7 +161,7 @@ export async function adopt(
   throwIfCancelled(spec, signal);
   if (!image || !socket) return undefined;
   const options = { ...spec, isTakenOver: true };
-  const attachment = createAttachment(socket, options, stderrOf(spec, report));
+  const attachment = createAttachment(socket, options, hearsOf(spec, report));
   const volumes = [...target.volumes, ...declaredVolumes(spec, target, image)];
   const created = Promise.resolve(made.move());
   // The process keeps its environment.

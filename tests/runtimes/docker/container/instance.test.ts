@@ -25,7 +25,7 @@ function scene() {
   const attachment = createAttachment(
     socket,
     { server: 'tested', maxLineBytes: 1000, maxWaitingBytes: 1000 },
-    () => {},
+    { stderr: () => {} },
   );
   const instance = createInstance(
     {

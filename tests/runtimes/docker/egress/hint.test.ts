@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { withProxyHint } from '../../../../hub/runtimes/docker/egress/hint.ts';
+import { createProxyHint } from '../../../../hub/runtimes/docker/egress/hint.ts';
 import { specOf } from '../hub.ts';
 
 test.each([
@@ -11,10 +11,22 @@ test.each([
   'fatal: Could not resolve host: github.com',
 ])('a server is told once that a library ignores the proxy, by: %s', line => {
   const lines: string[] = [];
-  const stderr = withProxyHint(specOf('fetcher', {}), text => lines.push(text));
+  const { stderr } = createProxyHint(specOf('fetcher', {}), text => lines.push(text));
   stderr('listening');
   stderr(line);
   stderr(line);
   assert.equal(lines.length, 4);
   assert.match(lines[2] ?? '', /^AgentHub: fetcher reaches the network through a proxy.*"network"/);
+});
+
+test('a server is told by an error that it reports to the client only, and not by long results', () => {
+  const lines: string[] = [];
+  const { stderr, stdout } = createProxyHint(specOf('fetcher', {}), text => lines.push(text));
+  const error = '{"result":{"isError":true,"content":[{"text":"getaddrinfo EAI_AGAIN x.test"}]}}';
+  stdout(Buffer.from(`${error}${' '.repeat(5000)}`));
+  assert.deepEqual(lines, []);
+  stdout(Buffer.from(error));
+  stderr('getaddrinfo EAI_AGAIN x.test');
+  assert.equal(lines.length, 2);
+  assert.match(lines[0] ?? '', /seems to ignore/);
 });
