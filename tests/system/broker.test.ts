@@ -24,10 +24,12 @@ import { describeWithEngine } from '#helpers/engine';
 import { createRecordingLog } from '#helpers/recording-log';
 import { caller } from '#helpers/principal';
 import { createRepositories } from '#repositories';
+import type { LaunchSpec } from '#runtimes';
 import { createDockerRuntime } from '#runtimes/docker';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { readBuildContext, readLock } from '../../hub/runtimes/docker/image/build-context.ts';
 import { containerBody, owner } from '../broker/bodies.ts';
+import { createProxy } from '../runtimes/docker/proxy.ts';
 import { git, mergeInto, workOn } from '../repositories/harness.ts';
 import { answering, askerOf, specOf } from '../runtimes/docker/hub.ts';
 
@@ -635,19 +637,27 @@ describeWithEngine('the broker', () => {
       assert.equal((await viaBroker('GET', target)).status, 403);
   });
 
-  test("the hub's own driver runs a server through it", { timeout: 60_000 }, async () => {
-    await cp('images/egress', join(folder, 'images/egress'), { recursive: true });
-    const driver = createDockerRuntime(
-      { hubId, hubName, dockerHost: `unix://${socketPath}`, imagesDir: 'images' },
-      { clock: systemClock, log: silent, isAwaited: () => false },
-    );
-    const ready = await driver.probe(AbortSignal.timeout(5_000));
-    assert.equal(ready.healthy, true, ready.detail);
-    await driver.start(AbortSignal.timeout(5_000));
-    const stderr: string[] = [];
-    const instance = await driver.launch(
-      {
+  test(
+    "the hub's own driver runs a server through it, and the next run takes it over",
+    { timeout: 60_000 },
+    async () => {
+      await cp('images/egress', join(folder, 'images/egress'), { recursive: true });
+      const createDriver = (isAwaited: (id: string) => boolean, dockerHost: string) =>
+        createDockerRuntime(
+          { hubId, hubName, dockerHost, imagesDir: 'images' },
+          { clock: systemClock, log: silent, isAwaited },
+        );
+      // The first run ends without a word when its way to the broker is cut.
+      await using way = await createProxy(`unix://${socketPath}`);
+      const killed = createDriver(() => false, way.host);
+      const ready = await killed.probe(AbortSignal.timeout(5_000));
+      assert.equal(ready.healthy, true, ready.detail);
+      await killed.start(AbortSignal.timeout(5_000));
+      const stderr: string[] = [];
+      const events = { stderr: (line: string) => stderr.push(line), progress: () => {} };
+      const spec: LaunchSpec = {
         server: 'driven',
+        digest: 'as it was',
         target: {
           kind: 'docker',
           image: { reference: image },
@@ -668,20 +678,31 @@ describeWithEngine('the broker', () => {
         env: {},
         maxLineBytes: 1024,
         maxWaitingBytes: 1024 * 1024,
-      },
-      { stderr: line => stderr.push(line), progress: () => {} },
-      AbortSignal.timeout(30_000),
-    );
-    leftovers.push(`/volumes/${hubName}-driven`);
-    const usage = await instance.usage();
-    assert.ok(usage !== undefined && usage.pidsLimit === 32, JSON.stringify(usage));
-    const exit = await instance.stop({ graceMs: 1_000 });
-    assert.ok(exit.detail.length > 0);
-    await driver.stop();
-    const list = await viaEngine('GET', '/containers/json?all=1');
-    assert.ok(!list.text.includes(`${hubName}-driven`), list.text);
-    assert.ok(!(await viaEngine('GET', '/networks')).text.includes(`${hubName}-driven`));
-  });
+      };
+      const launched = await killed.launch(spec, events, AbortSignal.timeout(30_000));
+      leftovers.push(`/volumes/${hubName}-driven`);
+      const handle = (await launched.handle?.()) ?? '';
+      const forwarder = await viaEngine('GET', `/containers/${hubName}-.egress/json`);
+      await way.away();
+      assert.equal((await launched.exited).lost, true);
+      const driver = createDriver(id => handle.startsWith(id), `unix://${socketPath}`);
+      await driver.start(AbortSignal.timeout(5_000));
+      const instance = await driver.adopt?.(spec, handle, events, AbortSignal.timeout(30_000));
+      assert.ok(instance);
+      const same = await viaEngine('GET', `/containers/${hubName}-.egress/json`);
+      assert.equal(idOf(same), idOf(forwarder));
+      const usage = await instance.usage();
+      assert.ok(usage !== undefined && usage.pidsLimit === 32, JSON.stringify(usage));
+      const exit = await instance.stop({ graceMs: 1_000 });
+      assert.ok(exit.detail.length > 0);
+      await driver.stop();
+      await way.back();
+      await killed.stop();
+      const list = await viaEngine('GET', '/containers/json?all=1');
+      assert.ok(!list.text.includes(`${hubName}-driven`), list.text);
+      assert.ok(!(await viaEngine('GET', '/networks')).text.includes(`${hubName}-driven`));
+    },
+  );
 
   test('git and acceptance commands run in the containers that it admits', async () => {
     await cp('images/git', join(folder, 'images/git'), { recursive: true });

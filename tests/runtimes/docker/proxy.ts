@@ -8,7 +8,7 @@ import { engineHost } from '#helpers/engine-probe';
  * A way to the engine that can be cut, taken away and brought back, as when the engine restarts, or be silent,
  * as when it hangs.
  */
-export async function createProxy() {
+export async function createProxy(host = engineHost) {
   const folder = mkdtempSync(join(tmpdir(), 'engine-'));
   const path = join(folder, 'docker.sock');
   const open = new Set<Socket>();
@@ -26,7 +26,7 @@ export async function createProxy() {
   });
   function relay(near: Socket): void {
     const isLost = --callsToFailure === 0;
-    const far = connect(engineHost.replace('unix://', ''));
+    const far = connect(host.replace('unix://', ''));
     open.add(far);
     far.on('close', () => open.delete(far));
     far.on('error', () => {});
