@@ -13,7 +13,13 @@ import {
 } from '#core';
 import { patchSettings } from './agent-settings.ts';
 import { type AgentMemory, type AgentSession, newSession } from './agent-memory.ts';
-import type { AgentEvent, AgentSettings, AgentView, MessageOutcome } from './agent-types.ts';
+import type {
+  AgentEvent,
+  AgentSettings,
+  AgentStatus,
+  AgentView,
+  MessageOutcome,
+} from './agent-types.ts';
 import type { AgentBody, HeardEvent } from './host/host-types.ts';
 import type { MessageQueue, PendingMessage } from './message-queue.ts';
 import type { AgentPlaces } from './places.ts';
@@ -42,8 +48,15 @@ export type AgentNeeds = {
   readonly limits: () => { readonly turnMs: number; readonly idleMs: number };
   /** Size of the context of a model in tokens; undefined if it is unknown. Loads the models. Never rejects. */
   readonly contextTokens: (model: string | undefined) => Promise<number | undefined>;
+  readonly report: AgentReport;
+};
+
+/** What an agent reports to the room. */
+export type AgentReport = {
   /** Reports what `view` shows. `isTask`: `tasks.json` changes. */
   readonly changed: (isTask: boolean) => void;
+  /** Resolves when `task` is written to `tasks.json`. Never rejects. */
+  readonly saveTask: () => Promise<void>;
   readonly fire: (event: AgentEvent) => void;
 };
 
@@ -62,7 +75,8 @@ export type Agent = ReturnType<typeof createAgent>;
 
 export function createAgent(record: AgentRecord, needs: AgentNeeds) {
   const { id } = record;
-  const { clock, body, memory, queue, places, fire, changed } = needs;
+  const { clock, body, memory, queue, places } = needs;
+  const { changed, fire, saveTask } = needs.report;
   const log = needs.log.child({ agent: id });
   let settings = record.settings;
   let { containerId: knowing, lastActivity } = record;
@@ -78,11 +92,22 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
   let stopping: Promise<void> | undefined;
   let idle: Timer | undefined;
   let isOver = false;
+  /** The container of the last run may still run. */
+  let isAdopting = record.containerId !== undefined;
   let remembering: Promise<unknown> = Promise.resolve();
   const ended = createEmitter<{ readonly id: string; readonly outcome: MessageOutcome }>();
 
   const statusOf = () =>
     current ? 'running' : body.containerId === undefined ? 'stopped' : 'idle';
+
+  /** The status in `tasks.json`. A container that is being stopped is named with `stopped` until it is removed. */
+  function taskStatus(): AgentStatus {
+    if (stopping) return 'stopped';
+    if (!isAdopting) return statusOf();
+    return queue.of(id).some(({ startedIn }) => startedIn === record.containerId)
+      ? 'running'
+      : 'idle';
+  }
 
   body.changed(() => {
     if (body.containerId === undefined) {
@@ -123,10 +148,17 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
   }
 
   function stopContainer(): Promise<void> {
-    return (stopping ??= body.stop().finally(() => {
+    return (stopping ??= endContainer().finally(() => {
       stopping = undefined;
       if (!current) places.release(id);
+      changed(true);
     }));
+  }
+
+  async function endContainer(): Promise<void> {
+    // `tasks.json` must not call a container idle that has ended.
+    if (body.existing !== undefined) await saveTask();
+    await body.stop();
   }
 
   async function takeTurn(message: PendingMessage): Promise<void> {
@@ -312,6 +344,7 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
       for (const message of queue.of(id))
         if (message.id === summary?.lastMessageId) await queue.end(message.id, 'answered');
       if (knowing !== undefined && !(await body.adopt())) knowing = undefined;
+      isAdopting = false;
       if (body.containerId !== undefined)
         await places.take(id, 'waits', AbortSignal.abort()).catch(() => undefined); // Above the limit it stays until it is idle.
       changed(true);
@@ -319,7 +352,8 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
       else rest();
     },
     get task() {
-      return { id, containerId: body.containerId, status: statusOf(), lastActivity } as const;
+      const containerId = isAdopting ? record.containerId : body.existing;
+      return { id, containerId, status: taskStatus(), lastActivity } as const;
     },
     get settings() {
       return settings;
@@ -413,7 +447,7 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
           'the hub was stopped before the agent had answered. Send the message again',
         ),
       );
-      await body.stop();
+      await stopContainer();
       await working;
     },
   };

@@ -69,6 +69,8 @@ export function createAgents(
   const all = new Map<string, Agent>();
   /** Agents that are being created or removed, by id. */
   const busy = new Map<string, Promise<unknown>>();
+  /** Agents that are being removed, whose containers may still run. */
+  const leaving = new Set<Agent>();
   const places = createPlaces(
     () => limits().maxRunning,
     () =>
@@ -82,15 +84,25 @@ export function createAgents(
   const desk: AgentDesk = {
     settings: id => all.get(id)?.settings ?? defaultSettings,
     heard: (id, event) => all.get(id)?.heard(event),
+    created: async () => await writeTasks(),
     async useAgent(from, args, signal) {
       return await useAgent(get(from), args, signal);
     },
   };
   const host = openHost(desk, memory.workspaceOf);
 
-  async function writeTasks(): Promise<void> {
+  /** The write of `tasks.json` that has not begun: it will have what all its callers have changed. */
+  let planned: Promise<void> | undefined;
+  function writeTasks(): Promise<void> {
+    return (planned ??= writePlanned());
+  }
+
+  async function writePlanned(): Promise<void> {
     try {
-      await memory.writeTasks(() => Array.from(all.values(), ({ task }) => task));
+      await memory.writeTasks(() => {
+        planned = undefined;
+        return [...all.values(), ...leaving].map(({ task }) => task);
+      });
     } catch (error) {
       log.error({ error: messageOf(error) }, 'tasks.json could not be written');
     }
@@ -108,11 +120,14 @@ export function createAgents(
       places,
       limits,
       contextTokens,
-      changed(isTask) {
-        fire({ type: 'view' });
-        if (isTask && !isOver) void writeTasks();
+      report: {
+        changed(isTask) {
+          fire({ type: 'view' });
+          if (isTask && !isOver) void writeTasks();
+        },
+        saveTask: writeTasks,
+        fire,
       },
-      fire,
     });
     all.set(id, agent);
     return agent;
@@ -221,9 +236,14 @@ export function createAgents(
     async remove(id) {
       const agent = get(id);
       all.delete(id);
+      leaving.add(agent);
       const removing = (async () => {
-        await agent.stop(stoppedBy(id));
-        await agent.discard();
+        try {
+          await agent.stop(stoppedBy(id));
+          await agent.discard();
+        } finally {
+          leaving.delete(agent);
+        }
         await memory.remove(id);
         await writeTasks();
       })();

@@ -226,7 +226,9 @@ test.each(['run', 'end'] as const)(
     const second = await harness.agents.send('ada', 'second', 'a');
     await soon(() => expect(seen).toEqual(['first']));
     await soon(async () =>
-      expect(await tasksOf(harness.folder)).toMatchObject([{ status: 'running' }]),
+      expect(await tasksOf(harness.folder)).toMatchObject([
+        { status: 'running', container_id: expect.stringContaining('ada') },
+      ]),
     );
     await using next = await harness.restarted(containers);
     answer.resolve('first answer');

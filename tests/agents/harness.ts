@@ -43,13 +43,20 @@ const usual: AgentsLimits = { max: 5, maxRunning: 3, queue: 4, turnMs: 60_000, i
 export async function openHarness(
   script: Script,
   limits: Partial<AgentsLimits> = {},
-  earlier?: { readonly folder: string; readonly running: ReadonlyMap<string, string> },
+  earlier?: {
+    readonly folder: string;
+    readonly running: ReadonlyMap<string, string>;
+    /** Closes the files of the hub that was forgotten. */
+    readonly close: () => Promise<void>;
+  },
 ): Promise<Harness> {
   const folder = earlier?.folder ?? (await mkdtemp(join(tmpdir(), 'agents-')));
   const clock = createManualClock();
   const bodies = new Map<string, Body>();
   const { log } = createRecordingLog();
   let isKilled = false;
+  const forgotten = Promise.withResolvers<never>();
+  forgotten.promise.catch(() => undefined); // No call may wait for it.
   const host: (desk: { useAgent: UseAgent }) => AgentHost = desk => ({
     open(id) {
       const changed = createEmitter<undefined>();
@@ -81,6 +88,9 @@ export async function openHarness(
         get containerId() {
           return body.containerId;
         },
+        get existing() {
+          return body.containerId;
+        },
         changed: changed.event,
         async ready() {
           const failure = body.failures.shift();
@@ -107,7 +117,7 @@ export async function openHarness(
           results.set(messageId, known);
           const result = await known;
           // A hub that was killed hears nothing.
-          return isKilled ? await new Promise<never>(() => undefined) : result;
+          return isKilled ? await forgotten.promise : result;
         },
         async stop() {
           if (body.containerId !== undefined) body.die();
@@ -139,12 +149,19 @@ export async function openHarness(
       if (containers === 'run')
         for (const [id, { containerId }] of bodies)
           if (containerId !== undefined) running.set(id, containerId);
-      return await openHarness(script, limits, { folder, running });
+      const close = async () => {
+        forgotten.reject(new HubError('HUB_AGENT_DIED', 'the hub was killed'));
+        await agents.service.stop();
+        await earlier?.close();
+      };
+      return await openHarness(script, limits, { folder, running, close });
     },
     async [Symbol.asyncDispose]() {
+      if (isKilled) return;
       await agents.service.stop();
+      await earlier?.close();
       // The last write of a hub that was killed may still come.
-      if (!earlier) await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 });
     },
   };
 }

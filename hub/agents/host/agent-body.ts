@@ -12,11 +12,16 @@ type Needs = {
   readonly gateway: Disposable;
   /** Resolves when the container outlives a kill of the hub. */
   readonly saved: () => Promise<unknown>;
+  /** The container from its creation on. The body forgets it when it is removed. */
+  readonly existing: { id: string | undefined };
   /** Why the last launch failed, if another attempt would not help. */
   readonly launchError: () => HubError | undefined;
   /** False while only the container of an earlier run may be used. */
   readonly mayLaunch: { value: boolean };
 };
+
+/** Codes of a call whose container has ended, alone or with the engine. */
+const goneCodes: ReadonlySet<string> = new Set(['HUB_SERVER_DOWN', 'HUB_ENGINE_UNREACHABLE']);
 
 function idOf({ instance }: Running): string {
   const { containerId } = instance.about;
@@ -26,16 +31,24 @@ function idOf({ instance }: Running): string {
 
 /** The container of an agent, as a server that is started on demand. */
 export function createAgentBody(id: string, needs: Needs): AgentBody {
-  const { server, budget, gateway, watch, launchError, mayLaunch, saved } = needs;
+  const { server, budget, existing, gateway, watch, launchError, mayLaunch, saved } = needs;
   const changed = createEmitter<undefined>();
   let containerId: string | undefined;
   let watching: Disposable | undefined;
   /** Why the hub stopped the container. */
   let stopped: HubError | undefined;
 
-  server.changed(() => {
+  server.changed(({ state }) => {
     const now = server.running && idOf(server.running);
-    if (now === containerId) return;
+    const before = existing.id;
+    if (now !== undefined) existing.id = now;
+    else if (state === 'stopped' || state === 'failed') existing.id = undefined;
+    if (now !== containerId) follow(now);
+    else if (before !== existing.id) changed.fire(undefined);
+  });
+
+  /** The container has started or ended. */
+  function follow(now: string | undefined): void {
     containerId = now;
     watching?.[Symbol.dispose]();
     watching =
@@ -46,7 +59,7 @@ export function createAgentBody(id: string, needs: Needs): AgentBody {
             void server.stop(false);
           });
     changed.fire(undefined);
-  });
+  }
 
   /** The error of a call that the end of the container has failed. */
   function died(cause: unknown): HubError {
@@ -72,6 +85,9 @@ export function createAgentBody(id: string, needs: Needs): AgentBody {
   return {
     get containerId() {
       return containerId;
+    },
+    get existing() {
+      return existing.id;
     },
     changed: changed.event,
     async ready(signal) {
@@ -114,8 +130,7 @@ export function createAgentBody(id: string, needs: Needs): AgentBody {
           `the container of ${id} refused ${tool}: ${String(valueOf(answer.bytes, answer.payload) && JSON.stringify(valueOf(answer.bytes, members?.get('content'))))}`,
         );
       } catch (error) {
-        const isGone = error instanceof HubError && error.code === 'HUB_SERVER_DOWN';
-        throw isGone ? died(error) : error;
+        throw error instanceof HubError && goneCodes.has(error.code) ? died(error) : error;
       }
     },
     stop: () => server.stop(false),

@@ -58,6 +58,8 @@ export function createAgentHost(
   function make(id: string, budget: ModelBudget): AgentBody {
     const log = needs.log.child({ agent: id });
     const mayLaunch = { value: true };
+    /** The container from its creation on. */
+    const existing: { id: string | undefined } = { id: undefined };
     /** Why the container cannot be launched, if another attempt would not help. */
     let launchError: HubError | undefined;
     /** Resolves when a hub that is killed from now on would find the container again. */
@@ -99,7 +101,17 @@ export function createAgentHost(
         launchError = undefined;
         try {
           await prepareWorkspace(options.workspaceOf(id));
-          return await containers.launch(specOf(), events, signal);
+          return await containers.launch(
+            specOf(),
+            {
+              ...events,
+              async created(containerId) {
+                existing.id = containerId;
+                await desk.created(id);
+              },
+            },
+            signal,
+          );
         } catch (error) {
           if (error instanceof HubError && kindOf(error) !== 'unavailable') launchError = error;
           throw error;
@@ -113,6 +125,7 @@ export function createAgentHost(
       server,
       budget,
       gateway,
+      existing,
       mayLaunch,
       launchError: () => launchError,
       saved: () => waitAtMost(savedMs, saved.promise, clock),

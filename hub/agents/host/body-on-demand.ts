@@ -36,6 +36,9 @@ export function createBodyOnDemand(make: () => AgentBody): AgentBody {
     get containerId() {
       return body?.containerId;
     },
+    get existing() {
+      return body?.existing;
+    },
     changed: changed.event,
     ready: signal => use(made => made.ready(signal)),
     async adopt() {

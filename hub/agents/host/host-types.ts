@@ -11,7 +11,9 @@ export interface AgentHost {
 export interface AgentBody {
   /** Id of the container; undefined while none runs. */
   readonly containerId: string | undefined;
-  /** Fires when the container has started or ended. */
+  /** Id of the container from its creation, before it runs, until the engine has removed it. */
+  readonly existing: string | undefined;
+  /** Fires when the container has started or ended, or does not exist any more. */
   readonly changed: Event<unknown>;
   /** Starts or adopts the container, and resolves with its id. Rejects with HubError if it does not start. */
   ready(signal: AbortSignal): Promise<string>;
@@ -31,6 +33,8 @@ export interface AgentBody {
 /** What the connections of agents need of the rest of the room. */
 export type AgentDesk = {
   readonly settings: (id: string) => AgentSettings;
+  /** The container of the agent exists, and does not run before this resolves. Must not reject. */
+  created(id: string): Promise<void>;
   /** Sends a message to another agent, and resolves with the result of the tool. */
   useAgent(from: string, args: unknown, signal: AbortSignal): Promise<JsonObject>;
   /** Pieces of text and tool calls of the message under way. */

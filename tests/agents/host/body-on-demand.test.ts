@@ -19,6 +19,9 @@ function open() {
       get containerId() {
         return containerId;
       },
+      get existing() {
+        return containerId;
+      },
       changed: changed.event,
       async ready() {
         become(`c${number}`);

@@ -6,7 +6,7 @@ import type { EngineEvents } from '../engine/events.ts';
 import type { Tidying } from '../leftovers/tidying.ts';
 import type { VolumeBound } from '../volumes/bound.ts';
 import type { Attachment } from './attach.ts';
-import type { ContainerOwner } from './labels.ts';
+import { type ContainerOwner, shortId } from './labels.ts';
 import type { Names } from './names.ts';
 import { type Image, nameOf, networkNameOf } from './options.ts';
 
@@ -175,7 +175,7 @@ export function createInstance(
   }
 
   const instance: Instance = {
-    about: { containerId: id.slice(0, 12), containerName: name, image: image.reference },
+    about: { containerId: shortId(id), containerName: name, image: image.reference },
     identity: image.id,
     ...(secrets && { secrets }),
     channel: attachment.channel,

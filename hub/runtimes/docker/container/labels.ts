@@ -57,3 +57,6 @@ export const composeLabelsOf = (owner: ContainerOwner, { server, instance }: Lau
 
 /** Instances of sessions are numbered from 1; the shared instance comes before them. */
 const numberOf = (instance: string) => (/^\d{1,6}$/.test(instance) ? Number(instance) + 1 : 0);
+
+/** A container's id as `docker ps` shows it. */
+export const shortId = (id: string): string => id.slice(0, 12);

@@ -14,7 +14,7 @@ import type { Way } from '../egress/way.ts';
 import { createAttachment } from './attach.ts';
 import { createContainer, toLaunchError } from './create.ts';
 import { createInstance } from './instance.ts';
-import { digestLabel, hubLabel } from './labels.ts';
+import { digestLabel, hubLabel, shortId } from './labels.ts';
 import { type Image, createOptions, nameOf, networkNameOf, userOf } from './options.ts';
 
 /** The target of a spec for the Docker runtime. */
@@ -72,6 +72,7 @@ export async function launch(
   const container = { id, image, spec, secrets, target: whole, attachment };
   const instance = createInstance({ ...container, created: created.promise }, report, parts);
   try {
+    await report.created?.(shortId(id));
     await engine.startContainer(id, signal);
     throwIfCancelled(spec, signal);
     if (line) attachment.preface(line);
