@@ -33,8 +33,8 @@ export function createContainerRegistry(engine: Engine, hubId: string) {
       throw refusal(`more than ${maxContainers} containers of one hub. ${advice}`);
     const created: BoundContainer = { name, binds };
     for (const other of [...others, created]) {
-      refuseNested(created, other);
-      refuseNested(other, created);
+      if (!isGateOf(created, other)) refuseNested(created, other);
+      if (!isGateOf(other, created)) refuseNested(other, created);
     }
     starting.add(created);
     return () => void starting.delete(created);
@@ -53,6 +53,23 @@ export function createContainerRegistry(engine: Engine, hubId: string) {
       return admitted;
     },
   };
+}
+
+/** Folder of the worktrees of tasks in a repository. */
+const worktrees = '.git/agenthub/worktrees';
+
+/**
+ * Whether a container for acceptance commands gets a worktree of the repository that the other one holds for git, which
+ * makes these worktrees. `checkRepositoryContainer` knows both by their names.
+ */
+function isGateOf(gate: BoundContainer, git: BoundContainer): boolean {
+  const [outer] = git.binds;
+  return (
+    gate.name?.includes('-.gate-') === true &&
+    git.name?.includes('-.git-') === true &&
+    outer !== undefined &&
+    gate.binds.every(({ source }) => isBelow(source, `${outer.source}/${worktrees}`))
+  );
 }
 
 /** Throws if a mount of one container lies below a writable mount of the other. */

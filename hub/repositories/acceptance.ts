@@ -92,7 +92,8 @@ export function createAcceptance(place: RepositoryPlace, needs: Needs) {
         args: ['-c', script, 'sh', worktree.path, ...commands],
         user: owner.uid === 0 ? unprivileged : userOf(owner),
         network: 'none',
-        mounts: [{ source: repository.root, target: repository.root, readOnly: true }],
+        // The rest of the repository may hold keys: .git/config, and files that git ignores.
+        mounts: [{ source: worktree.path, target: worktree.path, readOnly: true }],
         volumes: [],
         limits: {
           memoryBytes: 3_072 * mib,

@@ -42,7 +42,6 @@ export async function driverSpec(root: string, place: RepositoryPlace): Promise<
         kind: 'process',
         command: process.execPath,
         args: [join(place.imagesDir, 'git', 'driver.mjs'), root],
-        workingDirectory: root,
       },
     };
   return {

@@ -13,7 +13,12 @@ export function runGit(root, { args, env, input, maxBytes, timeoutMs }, signal) 
   const base = Object.fromEntries(
     inherited.flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
   );
-  const child = spawn('git', args, { cwd: root, env: { ...base, ...env }, windowsHide: true });
+  // Not from the folder itself: Windows looks for programs there first.
+  const child = spawn('git', ['-C', root, ...args], {
+    cwd: import.meta.dirname,
+    env: { ...base, ...env },
+    windowsHide: true,
+  });
   const stdout = [];
   let bytes = 0;
   let isTruncated = false;

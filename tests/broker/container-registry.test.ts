@@ -38,6 +38,33 @@ const registryOf = (...containers: readonly Made[]) =>
   createContainerRegistry(engineOf(containers), owner.hubId);
 const refused = (message: RegExp) => ({ code: 'HUB_BROKER_REFUSED', message });
 
+describe('a worktree in the folder of git', () => {
+  const git = { name: 'hub-.git-0123456789ab', binds: [writable('/srv/app')] };
+  const worktree = readOnly('/srv/app/.git/agenthub/worktrees/agenthub-t');
+  const gate = { name: 'hub-.gate-0123456789ab', binds: [worktree] };
+
+  test('is mounted for acceptance commands, whichever of the two comes first', async () => {
+    (await registryOf(git).reserve(gate.name, [worktree]))();
+    (await registryOf(gate).reserve(git.name, git.binds))();
+  });
+
+  test.each<[string, string, Bind]>([
+    ['for a server', 'hub-memory', worktree],
+    ['if it is another folder', gate.name, readOnly('/srv/app/src')],
+    ['if it is all worktrees', gate.name, readOnly('/srv/app/.git/agenthub/worktrees')],
+  ])('is not mounted %s', async (_, name, bind) => {
+    await assert.rejects(registryOf(git).reserve(name, [bind]), refused(/beside a writable mount/));
+  });
+
+  test('is not mounted beside a writable mount of a server', async () => {
+    const server = { name: 'hub-files', binds: [writable('/srv')] };
+    await assert.rejects(
+      registryOf(git, server).reserve(gate.name, [worktree]),
+      refused(/beside a writable mount of "\/srv"/),
+    );
+  });
+});
+
 describe('a folder in what another container may write to is not mounted', () => {
   test.each<[string, Bind, Bind]>([
     ['read-only', writable('/srv'), readOnly('/srv/a')],

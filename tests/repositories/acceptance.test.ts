@@ -58,6 +58,7 @@ describeWithEngine('acceptance commands', () => {
     const { passed, commands } = await run([
       'test "$(ls /sys/class/net)" = lo',
       `! touch ${repository.root}/x ${worktree.path}/x 2>/dev/null`,
+      `! cat ${repository.root}/.git/config ${repository.root}/a.txt ${worktree.path}/../../../config 2>/dev/null`,
       `! touch /x 2>/dev/null && test "$(id -u)" -ne 0`,
       'grep -q "^CapEff:.0000000000000000$" /proc/self/status && grep -q "^NoNewPrivs:.1$" /proc/self/status',
     ]);
