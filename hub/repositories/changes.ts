@@ -6,6 +6,7 @@ const mib = 2 ** 20;
 const maxListBytes = 16 * mib;
 const usualDiffBytes = mib;
 const maxDiffBytes = 16 * mib;
+const maxAddedBytes = 4 * mib;
 
 /** Nothing of the config decides how a diff looks, and no program of it runs. */
 const plain = [
@@ -84,9 +85,9 @@ function unifiedDiff(git: Git, [command, ...sides]: Sides, form: Form, signal: A
 
 /**
  * The added lines alone, of binary files too: an attribute, or a NUL byte, hides nothing from a search. Rejects with
- * HUB_REPOSITORY_LIMIT above 16 MiB.
+ * HUB_REPOSITORY_LIMIT above 4 MiB.
  */
 export async function addedLines(git: Git, sides: Sides, signal: AbortSignal): Promise<string> {
-  const form = { paths: [], maxBytes: maxDiffBytes, more: ['--text', '--unified=0'] };
+  const form = { paths: [], maxBytes: maxAddedBytes, more: ['--text', '--unified=0'] };
   return wholeText(await unifiedDiff(git, sides, form, signal), 'the diff');
 }

@@ -53,6 +53,10 @@ export function createDriverFolder(driver: Driver, folder: string) {
       void (await request('remove', { paths }, none, signal)),
     list: async (signal: AbortSignal) =>
       (await request('list', { max: maxFiles }, listSchema, signal)).files,
+    /** Paths of what is in the way of new files. */
+    obstacles: async (paths: readonly string[], signal: AbortSignal) =>
+      (await request('obstacles', { paths }, z.object({ paths: z.array(z.string()) }), signal))
+        .paths,
     /** Names of the folders in it. */
     folders: async (signal: AbortSignal) =>
       (await request('folders', {}, z.object({ names: z.array(z.string()) }), signal)).names,

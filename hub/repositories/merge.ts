@@ -2,7 +2,7 @@ import { HubError } from '#core';
 import { changedFiles } from './changes.ts';
 import { createCommit, findBranch, moveBranch } from './commits.ts';
 import { type Git, type GitPlaces, partsOf, wholeText } from './git.ts';
-import type { CommitId, MergeOutcome, MergeRequest } from './repository-types.ts';
+import type { ChangedFile, CommitId, MergeOutcome, MergeRequest } from './repository-types.ts';
 import { requireBranchName } from './task-branch.ts';
 
 const mib = 2 ** 20;
@@ -14,6 +14,8 @@ type Needs = {
   readonly places: Pick<GitPlaces, 'objects' | 'userTree'>;
   /** Operations that the user has begun in the top folder and not finished. */
   readonly busy: (signal: AbortSignal) => Promise<readonly string[]>;
+  /** Paths of what is in the way of new files in the top folder. */
+  readonly obstacles: (paths: readonly string[], signal: AbortSignal) => Promise<readonly string[]>;
 };
 
 type Branches = { readonly from: CommitId; readonly into: CommitId };
@@ -25,7 +27,7 @@ type Branches = { readonly from: CommitId; readonly into: CommitId };
  */
 export async function mergeBranch(
   request: MergeRequest,
-  { root, places, busy }: Needs,
+  { root, places, busy, obstacles }: Needs,
   signal: AbortSignal,
 ): Promise<MergeOutcome> {
   const { objects, userTree } = places;
@@ -50,9 +52,10 @@ export async function mergeBranch(
     // Compares contents where times, owners or inodes have changed, as git status does.
     // Where the index is locked, the update says so.
     await userTree(['update-index', '-q', '--refresh'], { codes: [0, 1, 128] }, signal);
-    const obstacles = [...operations, ...(await changesIn(userTree, target, signal))];
-    if (obstacles.length > 0)
-      return { kind: 'dirty', folder, paths: obstacles.slice(0, shownPaths) };
+    const changed = [...operations, ...(await changesIn(userTree, target, signal))];
+    if (changed.length > 0) return { kind: 'dirty', folder, paths: changed.slice(0, shownPaths) };
+    const inTheWay = await untrackedIn(userTree, target, obstacles, signal);
+    if (inTheWay.length > 0) return { kind: 'dirty', folder, paths: inTheWay.slice(0, shownPaths) };
     const paths = await updateFiles(userTree, { from: into, to: target }, signal);
     if (paths.length > 0) return { kind: 'dirty', folder, paths };
   }
@@ -133,6 +136,22 @@ async function changesIn(
   const index = await git(same, { codes: [0, 1] }, signal);
   if (files.code === 0 && index.code === 0) return [];
   return status.map(line => line.slice(3));
+}
+
+/** Files and links of the user at paths of new files. Git itself would overwrite those that it ignores. */
+async function untrackedIn(
+  git: Git,
+  target: CommitId,
+  obstacles: Needs['obstacles'],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  // From the target to the index: what is deleted on the way is new in the target.
+  const changes = await changedFiles(git, ['diff-index', '--cached', target], [], signal);
+  const pathsOf = (status: ChangedFile['status']) =>
+    changes.filter(each => each.status === status).map(({ path }) => path);
+  const leaving = new Set(pathsOf('added'));
+  const found = await obstacles(pathsOf('deleted'), signal);
+  return found.filter(path => !leaving.has(path));
 }
 
 /**

@@ -77,10 +77,15 @@ async function treeEntries(git: Git, args: readonly string[], signal: AbortSigna
     const tab = entry.indexOf('\t');
     const [mode = '', type, hash = '', bytes = ''] = entry.slice(0, tab).split(/ +/);
     const kind = modes[mode];
-    if (type !== 'blob' || kind === undefined) return [];
+    if (type !== 'blob' || kind === undefined || !isInside(entry.slice(tab + 1))) return [];
     return [{ path: entry.slice(tab + 1), mode: kind, bytes: Number(bytes), hash }];
   });
 }
+
+/** A tree may have names that no git would add, such as `..`. */
+const isInside = (path: string) =>
+  path.split('/').every(part => part !== '' && part !== '.' && part !== '..') &&
+  !path.includes('\0');
 
 /** Files of a commit, in the order of `paths`. */
 export async function readFiles(
@@ -92,7 +97,8 @@ export async function readFiles(
 ): Promise<readonly ReadFile[]> {
   const found = new Map<string, TrackedFile>();
   for (let at = 0; at < paths.length; at += pathsAtOnce) {
-    const some = paths.slice(at, at + pathsAtOnce);
+    const some = paths.slice(at, at + pathsAtOnce).filter(isInside);
+    if (some.length === 0) continue;
     const args = ['ls-tree', '-l', '-z', '--full-tree', requireCommitId(commit), '--', ...some];
     for (const file of await treeEntries(git, args, signal)) found.set(file.path, file);
   }

@@ -94,6 +94,8 @@ function createRepository(root: string, use: DriverUse, places: GitPlaces): Repo
   const { objects, userTree } = places;
   const busy = async (signal: AbortSignal) => (await inspect(driver, signal)).busy;
 
+  const { obstacles } = createDriverFolder(driver, '');
+
   /** Hides the handoff folder from git, as a person would, without changing a tracked file. */
   async function exclude(signal: AbortSignal): Promise<void> {
     const info = createDriverFolder(driver, '.git/info');
@@ -141,7 +143,7 @@ function createRepository(root: string, use: DriverUse, places: GitPlaces): Repo
     diff: ({ from, to, ...options }, signal) =>
       diffOf(objects, ['diff-tree', requireCommitId(from), requireCommitId(to)], options, signal),
     merge: (request, signal) =>
-      exclusive(() => mergeBranch(request, { root, places, busy }, signal)),
+      exclusive(() => mergeBranch(request, { root, places, busy, obstacles }, signal)),
     deleteBranch: (branch, signal) =>
       exclusive(async () => {
         if (taskOf(branch) === undefined)

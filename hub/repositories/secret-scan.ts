@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { assignment, credential, introducedCredentials, isPlaceholder } from '#core';
 import type { SecretFinding } from './repository-types.ts';
 
@@ -5,17 +6,26 @@ const maxFindings = 100;
 /** A longer line is searched in its beginning only: minified code has no secrets of its own. */
 const maxLineLength = 20_000;
 
+/** Characters that are searched without a pause: some 20 ms. */
+const sliceLength = 32 * 1_024;
+
 /**
- * Searches the added lines of a unified diff for secrets. Pure. A finding never has the value. Examples and placeholders
- * are not reported.
+ * Searches the added lines of a unified diff for secrets. A finding never has the value. Examples and placeholders are not
+ * reported. Other work of the hub goes on meanwhile.
  */
-export function findSecrets(diff: string): readonly SecretFinding[] {
+export async function findSecrets(diff: string): Promise<readonly SecretFinding[]> {
   const findings: SecretFinding[] = [];
   let path = '';
   let line = 0;
   let isHeader = true;
+  let searched = 0;
   for (const text of diff.split('\n')) {
     if (findings.length >= maxFindings) break;
+    searched += text.length;
+    if (searched > sliceLength) {
+      searched = 0;
+      await setImmediate();
+    }
     const hunk = /^@@ -\d+(?:,\d+)? \+(\d+)/.exec(text);
     if (text.startsWith('diff --git ')) isHeader = true;
     else if (isHeader && text.startsWith('+++ ')) path = pathOf(text.slice('+++ '.length));

@@ -172,7 +172,7 @@ export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs):
     secrets: (since, signal) =>
       exclusive(async () => {
         await stage(signal);
-        return findSecrets(
+        return await findSecrets(
           await addedLines(git, ['diff-index', '--cached', requireCommitId(since)], signal),
         );
       }),

@@ -25,6 +25,7 @@ const methods = {
   write: ({ folder, files, isNew }) => folders.write(folder, files, isNew),
   remove: ({ folder, paths }) => folders.remove(folder, paths),
   removeFolder: ({ folder }) => folders.removeFolder(folder),
+  obstacles: ({ folder, paths }) => folders.obstacles(folder, paths),
   folders: ({ folder }) => folders.folders(folder),
   list: ({ folder, max }) => folders.list(folder, max),
 };

@@ -69,6 +69,14 @@ export function openFolder(root) {
     return { parents: [...namesOf(folder), ...names.slice(0, -1)], name: names.at(-1) };
   };
 
+  const statusOf = (parents, name) =>
+    within(parents, false, place =>
+      lstat(place(name)).catch(error => {
+        if (!isAbsent(error)) throw error;
+        return undefined;
+      }),
+    );
+
   async function writeOne(folder, { path, content }, isNew) {
     const { parents, name } = split(folder, path);
     return await within(parents, true, async place => {
@@ -171,6 +179,22 @@ export function openFolder(root) {
     async removeFolder(folder) {
       const { parents, name } = split('', folder);
       await within(parents, false, place => rm(place(name), { recursive: true, force: true }));
+    },
+    /** What stands in the way of new files: a file or a link at their path, or in the place of a folder on the way. */
+    async obstacles(folder, paths) {
+      const found = new Set();
+      for (const path of paths) {
+        const { parents, name } = split(folder, path);
+        const least = namesOf(folder).length;
+        for (let count = least; count < parents.length; count++) {
+          const status = await statusOf(parents.slice(0, count), parents[count]);
+          if (status?.isDirectory()) continue;
+          if (status) found.add(parents.slice(least, count + 1).join('/'));
+          break;
+        }
+        if (await statusOf(parents, name).catch(() => undefined)) found.add(path); // A parent is no folder.
+      }
+      return { paths: [...found] };
     },
     /** Names of the folders in a folder. Links are omitted. */
     async folders(folder) {

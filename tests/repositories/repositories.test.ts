@@ -160,7 +160,20 @@ describe.each(runners)('repositories in a %s', runner => {
       kind: 'dirty',
       paths: ['other.txt'],
     });
+    writeFiles(path, { '.git/info/exclude': 'ignored/\nother.txt\n', 'ignored/x': 'ignored\n' });
+    scene.giveAway(path);
+    expect(await mergeInto(repository, { from: 'agenthub/t-4' })).toMatchObject({
+      kind: 'dirty',
+      paths: ['other.txt'],
+    });
+    await workOn(repository, 't-4b', { ignored: 'a file in the place of a folder\n' });
+    expect(await mergeInto(repository, { from: 'agenthub/t-4b' })).toMatchObject({
+      kind: 'dirty',
+      paths: ['ignored'],
+    });
     expect(readFileSync(join(path, 'other.txt'), 'utf8')).toBe('untracked\n');
+    expect(readFileSync(join(path, 'ignored/x'), 'utf8')).toBe('ignored\n');
+    writeFiles(path, { '.git/info/exclude': '' });
   });
 
   test('make a merge commit where one is wanted, or the base has moved on', async () => {
