@@ -25,6 +25,8 @@ type Needs = {
 /** Use of a driver until it is disposed. */
 export type DriverUse = AsyncDisposable & {
   readonly driver: Driver;
+  /** Stops the driver for all of its uses. The next use starts another one. */
+  readonly discard: () => Promise<void>;
   /** Runs work of all uses of this folder one after the other. */
   readonly exclusive: <T>(work: () => Promise<T>) => Promise<T>;
 };
@@ -131,6 +133,7 @@ export function createDrivers({ clock, log, launch, specOf }: Needs) {
       let isReleased = false;
       return {
         driver,
+        discard: () => remove(root, entry),
         exclusive: entry.exclusive,
         async [Symbol.asyncDispose]() {
           if (!isReleased) release(root, entry);

@@ -4,10 +4,11 @@ import type { Principal } from '#policy';
 import type { LaunchSpec } from '#runtimes';
 import { createAcceptance } from './acceptance.ts';
 import { requireAllowedPath } from './allowed-folders.ts';
-import { type LaunchDriver, createDrivers } from './drivers.ts';
+import { type DriverUse, type LaunchDriver, createDrivers } from './drivers.ts';
 import { createSafeFolder } from './folder.ts';
 import { type RepositoryPlace, driverSpec } from './launch.ts';
 import { openRepository, requireRepository } from './repository.ts';
+import { isSamePlace } from './same-place.ts';
 import type { OpenFolder, Repositories, Repository } from './repository-types.ts';
 
 export type RepositoriesOptions = RepositoryPlace & {
@@ -37,6 +38,23 @@ export function createRepositories(
   const requireAllowed = (path: string, principal: Principal) =>
     requireAllowedPath(path, principal, options.folders() ?? []);
 
+  /** A driver of the folder that was checked. One that serves another is replaced once. */
+  async function useDriver(root: string, signal: AbortSignal): Promise<DriverUse> {
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await using opened = new AsyncDisposableStack();
+      const use = opened.use(await drivers.use(root));
+      if (await isSamePlace(root, use.driver, signal)) {
+        opened.move();
+        return use;
+      }
+      await use.discard();
+    }
+    throw new HubError(
+      'HUB_PATH_REFUSED',
+      `${root} was replaced by another folder while it was opened. Open it again`,
+    );
+  }
+
   const service: Service = {
     name: 'repositories',
     async start() {}, // The runtimes remove what an earlier run left.
@@ -51,7 +69,7 @@ export function createRepositories(
       requireMountable(root);
       await requireRepository(root);
       await using opened = new AsyncDisposableStack();
-      const use = opened.use(await drivers.use(root));
+      const use = opened.use(await useDriver(root, signal));
       const repository = await openRepository(root, use, signal);
       opened.move();
       return repository;
@@ -61,8 +79,7 @@ export function createRepositories(
       requireMountable(root);
       if (!(await lstat(root)).isDirectory())
         throw new HubError('HUB_REPOSITORY_UNKNOWN', `${root} is not a folder`);
-      signal.throwIfAborted();
-      const use = await drivers.use(root);
+      const use = await useDriver(root, signal);
       return {
         root,
         ...createSafeFolder(use.driver, ''),

@@ -11,6 +11,7 @@ const folders = openFolder(root);
 const running = new Map();
 
 const methods = {
+  place: () => folders.place(),
   inspect: () => inspectLayout(folders),
   async git(params, id) {
     const abort = new AbortController();

@@ -142,6 +142,11 @@ export function openFolder(root) {
 
   return {
     root,
+    /** Identifies the folder that is served. */
+    async place() {
+      const { ino } = await lstat(root, { bigint: true });
+      return { inode: String(ino) };
+    },
     walk: (folder, enters) => walk(namesOf(folder), '', enters),
     async read(folder, path, maxBytes) {
       const { parents, name } = split(folder, path);

@@ -50,7 +50,7 @@ export function writeFiles(
 export type Runner = 'docker' | 'process';
 
 /** Repositories with one runner. Disposing it removes everything. */
-export function createScene(runsIn: Runner) {
+export function createScene(runsIn: Runner, beforeLaunch = () => {}) {
   const hub = createHub();
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'repositories-')));
   const processes = createProcessRuntime(
@@ -66,7 +66,10 @@ export function createScene(runsIn: Runner) {
       log: silent,
       newId: randomUUID,
       redact: text => text.replaceAll('hunter2', '[redacted]'),
-      launch: (spec, events, ending) => runtime.launch(spec, events, ending),
+      launch(spec, events, ending) {
+        beforeLaunch();
+        return runtime.launch(spec, events, ending);
+      },
       identify: async spec => await hub.runtime.identify?.(spec),
     },
   );

@@ -1,0 +1,28 @@
+import { lstat, realpath } from 'node:fs/promises';
+import { z } from 'zod';
+import type { Driver } from './driver.ts';
+
+const timeoutMs = 10_000;
+
+/**
+ * Whether a driver serves the folder that is there now. It may have been created anew since; or whoever may write to a folder
+ * above it has replaced it by a link, which the engine follows. Inodes are the same in a container on Linux only;
+ * elsewhere the engine runs in a machine of its own.
+ */
+export async function isSamePlace(
+  root: string,
+  driver: Driver,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (process.platform !== 'linux') return true;
+  const schema = z.object({ inode: z.string() });
+  const { inode } = await driver.request(
+    { method: 'place', params: {}, timeoutMs },
+    schema,
+    signal,
+  );
+  const real = await realpath(root).catch(() => undefined); // It is gone.
+  if (real !== root) return false;
+  const { ino } = await lstat(root, { bigint: true });
+  return String(ino) === inode;
+}
