@@ -159,7 +159,7 @@ async function readPem(setting: string, file: string): Promise<Buffer> {
   try {
     return await readFile(file);
   } catch (cause) {
-    const problem = `${setting}: ${JSON.stringify(file)} cannot be read (${messageOf(cause)})`;
+    const problem = `${setting}: ${JSON.stringify(file)} cannot be read (${messageOf(cause)}). Write the path of a PEM file that this user may read`;
     throw new HubError('HUB_CONFIG_INVALID', problem, { cause });
   }
 }

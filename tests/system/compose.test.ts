@@ -224,8 +224,7 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
     await writeFile(join(configs, 'mcp-servers.json'), JSON.stringify({ servers }));
     const override = join(folder, 'override.yml');
     const mount = { type: 'bind', source: configs, target: '/app/configs', read_only: true };
-    const key = { source: join(folder, 'key'), target: '/run/secrets/NOTE_KEY' };
-    const volumes = [mount, { type: 'bind', ...key, read_only: true }];
+    const volumes = [mount];
     ollama = await startScriptedOllama({ script, host: '0.0.0.0' });
     const environment = {
       OLLAMA_HOST: `http://host.docker.internal:${new URL(ollama.url).port}`,
@@ -233,8 +232,9 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
       OLLAMA_PULL: 'false',
     };
     const extra_hosts = ['host.docker.internal:host-gateway'];
-    const hub = { volumes, environment, extra_hosts };
-    await writeFile(override, JSON.stringify({ services: { hub } }));
+    const hub = { volumes, environment, extra_hosts, secrets: ['NOTE_KEY'] };
+    const ofProject = { NOTE_KEY: { file: join(folder, 'key') } };
+    await writeFile(override, JSON.stringify({ services: { hub }, secrets: ofProject }));
     files = ['docker-compose.yml', 'compose/lite.yml', override];
     await leaveOldData();
     await compose('up', '-d', '--build', '--wait');

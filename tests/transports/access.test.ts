@@ -13,6 +13,7 @@ import { JSONRPCMessageSchema } from '@modelcontextprotocol/sdk/types.js';
 import { describe, test } from 'vitest';
 import type { PolicyRule } from '#config';
 import { type TestHub, startHub } from '#helpers/hub';
+import type { Observed } from '#routing';
 import type { RawClient } from '../contracts/client-transport.ts';
 import { createTestAccess } from '../routing/test-access.ts';
 import { openOnStdio, openOverBridge } from './raw-clients.ts';
@@ -111,14 +112,19 @@ const refusal = /policy denies the (tool|resource|method) "[^"]+" to (local|stdi
 
 describe.each(Object.entries(transports))('over %s', (_name, connect) => {
   test.each(['', '/files'] as const)(
-    'every kind of rule hides and refuses at /mcp%s, in the same words',
+    'every kind of rule hides and refuses at /mcp%s, in the same words, and each refusal is observed',
     async path => {
       const { access, change } = createTestAccess(fixtures);
-      await using hub = await startHub(fixtures, { access });
+      const seen: Observed[] = [];
+      await using hub = await startHub(fixtures, {
+        access,
+        observer: call => void seen.push(call),
+      });
       await using client = await connect(hub, path);
       const named = (name: string) => (path === '' ? `files_${name}` : name);
       for (const [what, rule, denied, isSecretDenied] of kinds) {
         change({ policy: [{ ...rule, action: 'deny', reason: 'not today' }] });
+        seen.length = 0;
         const rest = tools.filter(name => !denied.includes(name)).map(named);
         assert.deepEqual(await client.list(), rest, what);
         for (const name of tools)
@@ -127,6 +133,10 @@ describe.each(Object.entries(transports))('over %s', (_name, connect) => {
         for (const uri of ['file:///secret/b', 'file:///secret/by-template'])
           if (isSecretDenied) await assert.rejects(client.read(uri), refusal, what);
           else await client.read(uri);
+        const refused = seen.filter(({ outcome }) => outcome === 'HUB_POLICY_DENIED');
+        assert.equal(refused.length, denied.length + (isSecretDenied ? 2 : 0), what);
+        for (const { decision } of refused)
+          assert.deepEqual([decision?.action, decision?.rule], ['deny', 'policy[0]'], what);
       }
       change({});
       assert.equal((await client.list()).length, tools.length);

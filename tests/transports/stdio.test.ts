@@ -5,6 +5,7 @@ import { startHub, until } from '#helpers/hub';
 import type { Principal } from '#policy';
 import type { Observer } from '#routing';
 import { type RawClient, talk } from '../contracts/client-transport.ts';
+import { createTestAccess } from '../routing/test-access.ts';
 import { openOnStdio } from './raw-clients.ts';
 
 const echo = [{ name: 'echo' }];
@@ -27,6 +28,55 @@ async function join(client: RawClient) {
 }
 
 describe('a client on stdin and stdout', () => {
+  test('reaches a denied tool by no way of writing its messages', async () => {
+    const policy = [{ tools: ['echo_echo'], action: 'deny' } as const];
+    const { access } = createTestAccess(echo, { policy });
+    const outcomes: string[] = [];
+    await using hub = await startHub(echo, {
+      access,
+      observer: ({ request, outcome }) =>
+        void (outcome === 'ok' && outcomes.push(request.toString())),
+    });
+    const client = await openOnStdio(hub, undefined, 'lines');
+    const { input } = client.streams;
+    assert.ok(input instanceof PassThrough);
+    const talking = await join(client);
+    const given = '"params":{"name":"echo_echo","arguments":{"text":"REACHED"}}';
+    const written = (id: string, method = '"method":"tools/call"') =>
+      `{"jsonrpc":"2.0","id":${id},${method},${given}}`;
+    const lines = [
+      ...['1', '"1"', 'null', '1.5', '1e400', '{}', '[]', '-0', '123456789012345678901'].map(id =>
+        written(id),
+      ),
+      `[${written('20')}]`,
+      `[${written('21')},${written('22')}]`,
+      `${written('23')}${written('24')}`,
+      `\ufeff${written('25')}`,
+      `\r${written('26')}\r`,
+      written('27', '"method":"ping","method":"tools/call"'),
+      written('28', '"method":"tools\\/call"'),
+      written('29', '"m\\u0065thod":"tools/call"'),
+      written('30', '"PARAMS":{},"method":"tools/call"'),
+      written('31').replace('"name":', '"name":"echo_slow","name":'),
+      written('32').replace('echo_echo', 'echo_ech\\u006f'),
+      written('33').replace('"id":33,', ''),
+      written('34').replace('"jsonrpc":"2.0",', ''),
+      Buffer.from(written('35').replace('REACHED', '\xff'), 'latin1'),
+      '\0',
+      '',
+      '['.repeat(5_000),
+    ];
+    for (const line of lines) input.write(Buffer.concat([Buffer.from(line), Buffer.from('\n')]));
+    await talking.ask('last', 'ping');
+    await until(() => hub.router.inFlight === 0);
+    assert.doesNotMatch(JSON.stringify(client.received), /"text":"REACHED"/);
+    assert.deepEqual(
+      outcomes.filter(request => request.includes('REACHED')),
+      [],
+    );
+    client.close();
+  });
+
   test('that has written its last is still answered, for a while', async () => {
     await using hub = await startHub(echo);
     const patient = await openOnStdio(hub, 'echo', 'lines', 10_000);
