@@ -39,6 +39,7 @@ const floors: readonly (readonly string[])[] = [
 /** Packages that only some rooms may use, so that replacing one stays a change to one room. */
 const keptTo: Readonly<Record<string, readonly string[]>> = {
   '@napi-rs/keyring': ['secrets'],
+  '@vscode/tree-sitter-wasm': ['documentation'],
   '@qdrant/js-client-rest': ['vectors'],
   ...Object.fromEntries(
     Object.keys(manifest.dependencies)
@@ -63,6 +64,7 @@ const keptTo: Readonly<Record<string, readonly string[]>> = {
     'builtin',
     'clients',
     'config',
+    'documentation',
     'installs',
     'jobs',
     'repositories',

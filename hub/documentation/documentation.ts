@@ -1,0 +1,140 @@
+import { HubError, retryable, tryParseJson } from '#core';
+import type { Job, Jobs, OpenJob } from '#jobs';
+import { type Principal, policyNameOf } from '#policy';
+import type { Repositories } from '#repositories';
+import { z } from 'zod';
+import { type DocumentationRequest, documentationRequest } from './request.ts';
+import { type RunNeeds, runDocumentation } from './run-documentation.ts';
+
+/** Documents repositories as notes of Obsidian. Each run is a job. */
+export interface Documentation {
+  /**
+   * Begins a run, and returns the id of its job. Rejects with HUB_PATH_REFUSED, HUB_REPOSITORY_UNKNOWN,
+   * HUB_VAULT_UNKNOWN and HUB_DOCUMENTATIONS_FULL.
+   */
+  begin(request: DocumentationRequest, principal: Principal): Promise<string>;
+}
+
+export type DocumentationNeeds = {
+  readonly run: RunNeeds;
+  readonly repositories: Pick<Repositories, 'requireAllowed'>;
+  readonly jobs: Pick<Jobs, 'begin' | 'list' | 'onResume'>;
+  /** Where the requests of running jobs are stored for the next run of the hub. */
+  readonly store: {
+    find(id: string): Promise<string | undefined>;
+    put(id: string, value: string): Promise<boolean>;
+    remove(id: string): Promise<void>;
+  };
+  /** The vault that a request means: a path, or an address. Throws HUB_VAULT_UNKNOWN. */
+  readonly vaultOf: (vault: string | undefined) => {
+    readonly place: string;
+    readonly isNamed: boolean;
+  };
+};
+
+export const documentationKind = 'documentation';
+const maxRunning = 2;
+
+const stored = z.object({
+  request: documentationRequest,
+  administer: z.boolean(),
+  commit: z.string().optional(),
+});
+type Stored = z.output<typeof stored>;
+
+/** Creates the documentation. Call it before `jobs.start`: it resumes what an earlier run of the hub began. */
+export function createDocumentation(needs: DocumentationNeeds): Documentation {
+  const { jobs, repositories, store, vaultOf } = needs;
+  /** Projects in vaults that are being written, by job. */
+  const targets = new Map<string, string>();
+
+  function run(
+    job: OpenJob,
+    { request, administer, commit }: Stored,
+    cancelling: AbortController,
+  ): void {
+    const principal: Principal = { kind: 'job', name: job.id, grants: { administer } };
+    const save = async (at?: string) =>
+      await store.put(job.id, JSON.stringify({ request, administer, commit: at } satisfies Stored));
+    const work = async () => {
+      await save(commit);
+      return await runDocumentation(
+        { request, principal, commit },
+        needs.run,
+        (step, text) => job.report({ step, text }),
+        save,
+        cancelling.signal,
+      );
+    };
+    const ended = async (end: () => void, isOver: boolean) => {
+      targets.delete(job.id);
+      if (isOver) await store.remove(job.id);
+      end();
+    };
+    void work().then(
+      result => ended(() => job.done(result), true),
+      (error: unknown) => {
+        // What was cancelled may fail in many ways.
+        const why: unknown = cancelling.signal.aborted ? cancelling.signal.reason : error;
+        return ended(() => job.failed(why), !isShutdown(why));
+      },
+    );
+  }
+
+  jobs.onResume(documentationKind, (job: Job, open: OpenJob) => {
+    const cancelling = new AbortController();
+    void store.find(open.id).then(text => {
+      const read = stored.safeParse(tryParseJson(text ?? ''));
+      if (!read.success)
+        return open.failed(
+          new HubError(
+            'HUB_INTERNAL',
+            `the request of ${job.title} was not stored: begin it again`,
+          ),
+        );
+      targets.set(open.id, targetOf(read.data.request));
+      return run(open, read.data, cancelling);
+    });
+    return reason => cancelling.abort(reason);
+  });
+
+  const targetOf = ({ vault, project_name: name }: DocumentationRequest) =>
+    `${vaultOf(vault).place}\n${name.toLowerCase()}`;
+
+  return {
+    async begin(request, principal) {
+      const path = await repositories.requireAllowed(request.repo_path, principal);
+      const { place, isNamed } = vaultOf(request.vault);
+      if (isNamed) await repositories.requireAllowed(place, principal);
+      const target = targetOf(request);
+      const busy = [...targets].find(([, other]) => other === target)?.[0];
+      if (busy !== undefined)
+        throw retryable(
+          'HUB_DOCUMENTATIONS_FULL',
+          `the job ${busy} documents ${request.project_name} already: wait for it, or cancel it`,
+        );
+      if (targets.size >= maxRunning)
+        throw retryable(
+          'HUB_DOCUMENTATIONS_FULL',
+          `${maxRunning} repositories are being documented already: wait for one of them`,
+        );
+      const cancelling = new AbortController();
+      const job = jobs.begin({
+        kind: documentationKind,
+        title: `Document ${request.project_name}${request.dry_run ? ' (dry run)' : ''}`,
+        principal: policyNameOf(principal),
+        cancel: reason => cancelling.abort(reason),
+      });
+      targets.set(job.id, target);
+      run(
+        job,
+        { request: { ...request, repo_path: path }, administer: principal.grants.administer },
+        cancelling,
+      );
+      return job.id;
+    },
+  };
+}
+
+const isShutdown = (error: unknown) =>
+  error instanceof HubError && error.code === 'HUB_SHUTTING_DOWN';

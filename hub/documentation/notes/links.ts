@@ -1,0 +1,11 @@
+const links = /\[\[([^\]|#^\n]+)(?:[#^][^\]|\n]*)?(?:\|[^\]\n]*)?\]\]/g;
+
+/** The names that the links of a note point to. Text in code is no link. */
+export function linksIn(note: string): readonly string[] {
+  const body = note
+    .replace(/^---\n[^]*?\n---\n/, '')
+    .replaceAll(/^```[^]*?^```/gm, '')
+    .replaceAll(/(`+)(?!`)[^\n]*?(?<!`)\1(?!`)/g, '')
+    .replaceAll(/\\[[\]]/g, '');
+  return [...body.matchAll(links)].map(([, name = '']) => name.trim());
+}

@@ -1,0 +1,68 @@
+import type { CodeModule } from '../project/project-types.ts';
+import { compareText } from '../project/modules.ts';
+
+const minNodes = 5;
+const maxNodes = 24;
+const maxEdges = 40;
+
+type Edge = { readonly from: string; readonly to: string; readonly files: number };
+
+/** Which groups of modules use which. `depth`: number of path parts that name a group. */
+export type Drawing = {
+  readonly text: string;
+  readonly groups: readonly string[];
+  readonly omittedEdges: number;
+};
+
+/** Draws the modules, or their parent folders if there are too many. Undefined if nothing uses anything. */
+export function drawModules(all: readonly CodeModule[]): Drawing | undefined {
+  const modules = all.filter(({ isTests }) => !isTests);
+  const depth = depthFor(modules.map(({ folder }) => folder));
+  const groupOf = (folder: string) => folder.split('/').slice(0, depth).join('/');
+  const isDrawn = new Set(modules.map(({ folder }) => folder));
+  const weights = new Map<string, Edge>();
+  for (const { folder, uses } of modules)
+    for (const [target, files] of uses) {
+      const [from, to] = [groupOf(folder), groupOf(target)];
+      if (from === to || !isDrawn.has(target)) continue;
+      const key = `${from}\n${to}`;
+      weights.set(key, { from, to, files: (weights.get(key)?.files ?? 0) + files.length });
+    }
+  const strongest = [...weights.values()].toSorted(
+    (a, b) => b.files - a.files || compareText(a.from, b.from) || compareText(a.to, b.to),
+  );
+  const shown = new Set<string>();
+  for (const { from, to } of strongest.slice(0, maxEdges))
+    for (const group of [from, to]) if (shown.size < maxNodes) shown.add(group);
+  const edges = strongest
+    .filter(({ from, to }) => shown.has(from) && shown.has(to))
+    .slice(0, maxEdges)
+    .toSorted((a, b) => compareText(a.from, b.from) || compareText(a.to, b.to));
+  const groups = [...shown].toSorted(compareText);
+  const ids = new Map(groups.map((group, at) => [group, `m${at}`]));
+  const arrows = edges.flatMap(({ from, to }) => {
+    const [source, target] = [ids.get(from), ids.get(to)];
+    return source !== undefined && target !== undefined ? [`  ${source} --> ${target}`] : [];
+  });
+  if (arrows.length === 0) return undefined;
+  const nodes = groups.map(group => `  ${ids.get(group)}["${labelOf(group)}"]`);
+  return {
+    text: ['flowchart LR', ...nodes, ...arrows].join('\n'),
+    groups,
+    omittedEdges: strongest.length - arrows.length,
+  };
+}
+
+/** The most parts of a path at which there are few enough groups, but at least a few. */
+function depthFor(folders: readonly string[]): number {
+  const deepest = Math.max(1, ...folders.map(folder => folder.split('/').length));
+  const groupsAt = (depth: number) =>
+    new Set(folders.map(folder => folder.split('/').slice(0, depth).join('/'))).size;
+  let depth = deepest;
+  while (depth > 1 && groupsAt(depth) > maxNodes) depth--;
+  return depth < deepest && groupsAt(depth) < minNodes ? depth + 1 : depth;
+}
+
+/** Mermaid writes special characters as `#quot;`. */
+const labelOf = (group: string) =>
+  (group === '.' ? 'top folder' : group).replaceAll(/["`<>#&]/g, '-').slice(0, 80);

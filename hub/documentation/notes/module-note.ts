@@ -1,0 +1,229 @@
+import { posix } from 'node:path';
+import type { FileOutline, OutlineSymbol } from '../outline/outline-types.ts';
+import type { CodeModule } from '../project/project-types.ts';
+import { cite, code, counted, link, plainText, tagOf } from './markdown.ts';
+import type { Description, DraftNote } from './note-types.ts';
+
+/** Names of notes, by folder. */
+export type NoteNames = {
+  readonly project: string;
+  readonly readme: string;
+  readonly index: string;
+  readonly architecture: string;
+  readonly ofModule: ReadonlyMap<string, string>;
+};
+
+const maxSymbolsShown = 40;
+const maxFilesShown = 4;
+const maxTestsShown = 12;
+
+/** Writes the note of a module. */
+export function draftModuleNote(
+  module: CodeModule,
+  modules: ReadonlyMap<string, CodeModule>,
+  names: NoteNames,
+): DraftNote {
+  const { folder, files, isTests } = module;
+  const languages = languagesOf(files);
+  const kind = isTests ? 'tests' : 'module';
+  const tags = [tagOf(names.project), kind, ...languages.map(tagOf)];
+  return {
+    folder,
+    name: names.ofModule.get(folder) ?? folder,
+    title: titleOf(folder),
+    tags,
+    description: describe(module),
+    madeFrom: files.map(({ path, hash }) => `${path} ${hash}`).join('\n'),
+    body: [
+      `# ${plainText(titleOf(folder))}`,
+      navigation(names, tags),
+      module.summary && `${plainText(module.summary.text)} ${cite(module.summary)}`,
+      `${counted(files.length, 'file')}, ${counted(sum(files.map(({ lines }) => lines)), 'line')} of ${languages.join(', ')}.`,
+      ...(isTests ? tested(module, names) : offered(module)),
+      ...(isTests ? [] : used(module, modules, names)),
+    ]
+      .filter(part => part !== undefined && part !== '')
+      .join('\n\n'),
+  };
+}
+
+/** Inserts what a model wrote, before what was read from the syntax. */
+export function withDescription(body: string, { claims, model }: Description): string {
+  const lines = claims.map(
+    ({ text, citations }) => `- ${plainText(text)} ${citations.map(cite).join(', ')}`,
+  );
+  const section = `## How it works\n\n${lines.join('\n')}\n\n*Written by ${plainText(model)}. Each line cites what it says.*`;
+  const at = body.indexOf('\n## ');
+  return at < 0 ? `${body}\n\n${section}` : `${body.slice(0, at)}\n${section}\n${body.slice(at)}`;
+}
+
+export const titleOf = (folder: string): string => (folder === '.' ? 'top folder' : folder);
+
+export const navigation = (names: NoteNames, tags: readonly string[]): string =>
+  [
+    link(names.readme, names.project),
+    link(names.index, 'Index'),
+    link(names.architecture, 'Architecture'),
+    tags.map(tag => `#${tag}`).join(' '),
+  ].join(' · ');
+
+export const languagesOf = (files: readonly FileOutline[]): readonly string[] =>
+  [...new Set(files.map(({ language }) => language))].toSorted();
+
+const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
+
+const maxNamesInDescription = 5;
+
+/** One sentence about a module: its own, or what it offers. */
+export function describe({ summary, files, isTests }: CodeModule): string {
+  if (isTests) return `${counted(files.length, 'file')} of tests.`;
+  if (summary) return summary.text.replace(/^(.{20,}?[.!?])\s.*$/, '$1');
+  const all = [
+    ...new Set(
+      files
+        .flatMap(({ symbols }) => symbols)
+        .filter(({ kind }) => kind !== 're-export' && kind !== 'default')
+        .map(({ name }) => name),
+    ),
+  ];
+  const shown = all.slice(0, maxNamesInDescription).join(', ');
+  if (all.length === 0)
+    return `${counted(files.length, 'file')} of ${languagesOf(files).join(', ')}.`;
+  const more = all.length - maxNamesInDescription;
+  return `Offers ${shown}${more > 0 ? ` and ${counted(more, 'other')}` : ''}.`;
+}
+
+function offered({ files, folder }: CodeModule): readonly string[] {
+  const offering = files.filter(({ symbols, doc }) => symbols.length > 0 || doc !== undefined);
+  const others = files.filter(file => !offering.includes(file));
+  const sections = offering.map(file => sectionOf(file, folder));
+  return [
+    ...(sections.length > 0 ? ['## What it offers', ...sections] : []),
+    ...(others.length > 0
+      ? [
+          `## Other files\n\n${others.map(file => `- ${code(relative(folder, file.path))} (${counted(file.lines, 'line')}${file.isParsed ? '' : ', not parsed'})`).join('\n')}`,
+        ]
+      : []),
+  ];
+}
+
+function sectionOf(file: FileOutline, folder: string): string {
+  const { path, doc, symbols, lines } = file;
+  const reexports = symbols.filter(({ kind }) => kind === 're-export');
+  const own = symbols.filter(({ kind }) => kind !== 're-export');
+  const shown = own.slice(0, maxSymbolsShown);
+  const more = own.length - shown.length + file.moreSymbols;
+  return [
+    `### ${code(relative(folder, path))}`,
+    doc && `${plainText(doc.text)} ${cite({ path, line: doc.line })}`,
+    [
+      ...shown.map(symbol => itemOf(symbol, path)),
+      ...(more > 0
+        ? [`- and ${counted(more, 'other name')} (${counted(lines, 'line')} in all)`]
+        : []),
+    ].join('\n'),
+    reexports.length > 0 && `Passes on ${reexportsOf(reexports)}.`,
+  ]
+    .filter(part => typeof part === 'string' && part !== '')
+    .join('\n\n');
+}
+
+function itemOf({ signature, name, line, doc, members = [] }: OutlineSymbol, path: string): string {
+  const declaration = signature.replace(
+    /^(?:export (?:default )?|pub(?:\([^)]*\))? |public |declare )+/,
+    '',
+  );
+  const shown = declaration.includes(name) ? declaration : `${name}: ${declaration}`;
+  const methods = members.length > 0 ? ` Members: ${members.map(code).join(', ')}.` : '';
+  const said = doc === undefined ? '' : `: ${plainText(doc)}`;
+  return `- ${code(shown)}${said}${methods} ${cite({ path, line })}`;
+}
+
+/** Names by the file that they come from. */
+function reexportsOf(symbols: readonly OutlineSymbol[]): string {
+  const bySource = new Map<string, string[]>();
+  for (const { name, signature } of symbols) {
+    const source = signature.replace(/^from\s*/, '').replaceAll(/['"]/g, '');
+    bySource.set(source, [...(bySource.get(source) ?? []), name]);
+  }
+  return [...bySource]
+    .map(
+      ([source, list]) =>
+        `${list.map(name => (name === '*' ? 'everything' : code(name))).join(', ')} of ${code(source)}`,
+    )
+    .join('; ');
+}
+
+function used(
+  { uses, usedBy, packages, files, folder }: CodeModule,
+  modules: ReadonlyMap<string, CodeModule>,
+  names: NoteNames,
+): readonly string[] {
+  const plain = usedBy.filter(user => modules.get(user)?.isTests === false);
+  const testing = usedBy.filter(user => modules.get(user)?.isTests === true);
+  const tests = testing.flatMap(user => modules.get(user)?.uses.get(folder) ?? []);
+  const stems = new Set(files.map(({ path }) => stem(path)));
+  const own = tests.filter(path =>
+    stems.has(stem(path).replace(/[._-](?:test|spec)$|^test_|_test$/, '')),
+  );
+  const shown = (own.length > 0 ? own : tests).slice(0, maxTestsShown);
+  const rest = tests.length - shown.length;
+  return [
+    listOf(
+      'Uses',
+      [...uses].map(([target, paths]) => `- ${linkTo(target, names)} in ${filesText(paths)}`),
+    ),
+    packages.length > 0
+      ? `${uses.size > 0 ? 'Packages' : '## Uses\n\nPackages'}: ${packages.map(code).join(', ')}.`
+      : '',
+    listOf(
+      'Used by',
+      plain.map(
+        user =>
+          `- ${linkTo(user, names)} in ${filesText(modules.get(user)?.uses.get(folder) ?? [])}`,
+      ),
+    ),
+    listOf('Tests', [
+      ...shown.map(path => `- ${code(path)}`),
+      ...(rest > 0
+        ? [
+            `- and ${counted(rest, 'other')} in ${testing.map(user => linkTo(user, names)).join(', ')}`,
+          ]
+        : []),
+    ]),
+  ];
+}
+
+const tested = ({ uses, files }: CodeModule, names: NoteNames): readonly string[] => {
+  const folders = new Map<string, number>();
+  for (const { path } of files)
+    folders.set(posix.dirname(path), (folders.get(posix.dirname(path)) ?? 0) + 1);
+  return [
+    listOf(
+      'Folders',
+      [...folders].map(([name, count]) => `- ${code(name)}: ${counted(count, 'file')}`),
+    ),
+    listOf(
+      'What it tests',
+      [...uses].map(
+        ([target, paths]) => `- ${linkTo(target, names)} in ${counted(paths.length, 'file')}`,
+      ),
+    ),
+  ];
+};
+
+const listOf = (heading: string, items: readonly string[]) =>
+  items.length === 0 ? '' : `## ${heading}\n\n${items.join('\n')}`;
+
+export const linkTo = (folder: string, { ofModule }: NoteNames): string =>
+  link(ofModule.get(folder) ?? folder, titleOf(folder));
+
+const filesText = (paths: readonly string[]) =>
+  paths.length > maxFilesShown
+    ? counted(paths.length, 'file')
+    : paths.map(path => code(posix.basename(path))).join(', ');
+
+const relative = (folder: string, path: string) =>
+  folder === '.' ? path : path.slice(folder.length + 1);
+
+const stem = (path: string) => posix.basename(path).replace(/\.[^.]+$/, '');

@@ -1,0 +1,226 @@
+import type { Exclusion } from '../outline/outline-types.ts';
+import { findCycles } from '../project/cycles.ts';
+import { compareText } from '../project/modules.ts';
+import type { CodeModule, Project } from '../project/project-types.ts';
+import { cite, code, counted, link, plainText, tagOf } from './markdown.ts';
+import { drawModules } from './mermaid.ts';
+import { type NoteNames, linkTo, navigation } from './module-note.ts';
+import type { DraftNote } from './note-types.ts';
+
+/** What the notes about all modules need. */
+export type Overview = {
+  readonly project: Project;
+  readonly names: NoteNames;
+  /** A sentence about each module, by folder. */
+  readonly descriptions: ReadonlyMap<string, string>;
+};
+
+const maxListed = 200;
+const maxCentral = 8;
+const maxPackages = 60;
+
+/** The note to begin with: what the project is, how it starts, and what is not documented. */
+export function draftReadme(overview: Overview): DraftNote {
+  const { project, names } = overview;
+  const { introduction, entryPoints, documents, modules, excluded, trackedFiles, name } = project;
+  const files = modules.flatMap(module => module.files);
+  const languages = [...Map.groupBy(files, ({ language }) => language)].toSorted(
+    ([a, of], [b, others]) => others.length - of.length || compareText(a, b),
+  );
+  return draft(
+    overview,
+    names.readme,
+    `${name}`,
+    introduction?.text ?? `Documentation of ${name}.`,
+    [
+      introduction && `${plainText(introduction.text)} ${cite(introduction)}`,
+      section(
+        'Languages',
+        languages.map(
+          ([language, of]) => `- ${plainText(language)}: ${counted(of.length, 'file')}`,
+        ),
+      ),
+      section(
+        'How it starts',
+        entryPoints.map(
+          entry => `- ${plainText(entry.what)}: ${code(entry.target)} ${cite(entry)}`,
+        ),
+      ),
+      section(
+        'Where to begin reading',
+        centralOf(modules).map(
+          ({ folder, usedBy }) =>
+            `${itemOf(folder, overview)} Used by ${counted(usedBy.length, 'module')}.`,
+        ),
+      ),
+      section(
+        'Documents in the repository',
+        limited(documents.map(document => `- ${plainText(document.title)} ${cite(document)}`)),
+      ),
+      section('About these notes', [
+        `${link(names.index, 'The index')} lists ${counted(modules.length, 'module')} with ${counted(files.length, 'source file')}; ${link(names.architecture, 'the architecture')} shows how they depend on each other. git tracks ${counted(trackedFiles, 'file')} in all.`,
+      ]),
+      ...excludedTexts(excluded),
+    ],
+  );
+}
+
+/** All modules, by their top folder. */
+export function draftIndex(overview: Overview): DraftNote {
+  const { project, names } = overview;
+  const code = project.modules.filter(({ isTests }) => !isTests);
+  const tests = project.modules.filter(({ isTests }) => isTests);
+  const groups = Map.groupBy(code, ({ folder }) => folder.split('/')[0] ?? '');
+  const lists = [...groups].map(([top, of]) =>
+    section(
+      top === '.' ? 'Top folder' : plainText(top),
+      of.map(({ folder }) => itemOf(folder, overview)),
+    ),
+  );
+  return draft(overview, names.index, `${project.name}: index`, `All modules of ${project.name}.`, [
+    ...lists,
+    section(
+      'Tests',
+      tests.map(({ folder }) => itemOf(folder, overview)),
+    ),
+  ]);
+}
+
+/** How the modules depend on each other. */
+export function draftArchitecture(overview: Overview): DraftNote {
+  const { project, names } = overview;
+  const modules = project.modules.filter(({ isTests }) => !isTests);
+  const folders = new Set(modules.map(({ folder }) => folder));
+  const drawing = drawModules(modules);
+  const users = (usedBy: readonly string[]) => usedBy.filter(folder => folders.has(folder)).length;
+  const roots = modules.filter(({ uses, usedBy }) => users(usedBy) === 0 && uses.size > 0);
+  const base = modules.filter(({ uses, usedBy }) => uses.size === 0 && users(usedBy) > 1);
+  const alone = modules.filter(({ uses, usedBy }) => uses.size === 0 && users(usedBy) === 0);
+  return draft(
+    overview,
+    names.architecture,
+    `${project.name}: architecture`,
+    `How the modules of ${project.name} depend on each other.`,
+    [
+      drawing
+        ? `An arrow points from a module to one that it imports.${drawing.omittedEdges > 0 ? ` ${counted(drawing.omittedEdges, 'weaker arrow')} ${drawing.omittedEdges === 1 ? 'is' : 'are'} left out.` : ''}\n\n\`\`\`mermaid\n${drawing.text}\n\`\`\``
+        : 'No module imports another one, as far as the imports can be followed.',
+      section(
+        'Where calls come in',
+        limited(roots.map(({ folder }) => itemOf(folder, overview))),
+        'Modules that no other module imports.',
+      ),
+      section(
+        'Most used',
+        centralOf(modules).map(
+          ({ folder, usedBy }) =>
+            `${itemOf(folder, overview)} Used by ${counted(users(usedBy), 'module')}.`,
+        ),
+      ),
+      section(
+        'Foundations',
+        limited(base.map(({ folder }) => itemOf(folder, overview))),
+        'Modules that import no other module, and are used by several.',
+      ),
+      section(
+        'Circles',
+        limited(
+          findCycles(modules).map(
+            group => `- ${group.map(folder => linkTo(folder, names)).join(', ')}`,
+          ),
+        ),
+        'Modules that import each other, directly or through others.',
+      ),
+      section('On their own', limited(alone.map(({ folder }) => linkItem(folder, names)))),
+      section('Packages', packagesOf(modules, names)),
+    ],
+  );
+}
+
+function draft(
+  { project, names }: Overview,
+  name: string,
+  title: string,
+  description: string,
+  parts: readonly (string | undefined)[],
+): DraftNote {
+  const tags = [tagOf(project.name), 'overview'];
+  const body = [`# ${plainText(title)}`, navigation(names, tags), ...parts];
+  return {
+    name,
+    title,
+    tags,
+    description,
+    madeFrom: '',
+    body: body.filter(part => part !== undefined && part !== '').join('\n\n'),
+  };
+}
+
+const section = (heading: string, items: readonly string[], about?: string) =>
+  items.length === 0
+    ? ''
+    : `## ${heading}\n\n${about === undefined ? '' : `${about}\n\n`}${items.join('\n')}`;
+
+const itemOf = (folder: string, { names, descriptions }: Overview) =>
+  `- ${linkTo(folder, names)}: ${plainText(descriptions.get(folder) ?? '')}`;
+
+const linkItem = (folder: string, names: NoteNames) => `- ${linkTo(folder, names)}`;
+
+const limited = (items: readonly string[]) =>
+  items.length > maxListed
+    ? [...items.slice(0, maxListed), `- and ${items.length - maxListed} others`]
+    : items;
+
+/** The modules that most others use, tests not counted. */
+function centralOf(modules: readonly CodeModule[]): readonly CodeModule[] {
+  const isTests = new Set(modules.filter(module => module.isTests).map(({ folder }) => folder));
+  const users = ({ usedBy }: CodeModule) => usedBy.filter(folder => !isTests.has(folder)).length;
+  return modules
+    .filter(module => !module.isTests && users(module) > 0)
+    .toSorted((a, b) => users(b) - users(a) || compareText(a.folder, b.folder))
+    .slice(0, maxCentral);
+}
+
+/** Packages of others, those that most modules use first. */
+function packagesOf(modules: readonly CodeModule[], names: NoteNames): readonly string[] {
+  const users = new Map<string, string[]>();
+  for (const { folder, packages } of modules)
+    for (const name of packages) users.set(name, [...(users.get(name) ?? []), folder]);
+  return [...users]
+    .toSorted(([a, of], [b, others]) => others.length - of.length || compareText(a, b))
+    .slice(0, maxPackages)
+    .map(
+      ([name, of]) =>
+        `- ${code(name)}: ${of.length > 5 ? counted(of.length, 'module') : of.map(folder => linkTo(folder, names)).join(', ')}`,
+    );
+}
+
+const reasons: Readonly<Record<Exclusion['reason'], string>> = {
+  secret: 'Left out, because they may hold secrets',
+  too_large: 'Left out, because they are too large',
+  limit: 'Left out, because the repository has more than the limit',
+  binary: 'Not text',
+  generated: 'Generated or vendored',
+  link: 'Symbolic links, which are not followed',
+};
+
+/** Secrets are listed one by one. Of the others, the folders are enough. */
+function excludedTexts(excluded: readonly Exclusion[]): readonly string[] {
+  const groups = Map.groupBy(excluded, ({ reason }) => reason);
+  const lists = Object.entries(reasons).flatMap(([reason, text]) => {
+    const of = [...groups].find(([name]) => name === reason)?.[1];
+    if (!of) return [];
+    if (reason === 'secret')
+      return [
+        `${text}:\n\n${limited(of.map(({ path, what }) => `- ${code(path)}${what === undefined ? '' : ` (${what})`}`)).join('\n')}`,
+      ];
+    const folders = [
+      ...new Set(of.map(({ path }) => path.split('/').slice(0, -1).join('/') || 'top folder')),
+    ];
+    const shown = folders.slice(0, 8).map(code).join(', ');
+    return [
+      `${text}: ${counted(of.length, 'file')} in ${shown}${folders.length > 8 ? ` and ${counted(folders.length - 8, 'other folder')}` : ''}.`,
+    ];
+  });
+  return lists.length === 0 ? [] : ['## Not documented', ...lists];
+}

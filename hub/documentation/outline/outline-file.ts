@@ -1,0 +1,56 @@
+import type { Node } from '@vscode/tree-sitter-wasm';
+import { docOfFile } from './comments.ts';
+import { outlineEcmascript } from './ecmascript.ts';
+import { grammarRules } from './grammar-rules.ts';
+import { type GrammarName, languageOf } from './languages.ts';
+import type { FileOutline, SourceText } from './outline-types.ts';
+import { docOfModule, outlineTree } from './outline-tree.ts';
+
+/** Parses a text and passes its syntax tree on, which is freed afterwards. Undefined: it could not be parsed. */
+export type Parse = <T>(
+  grammar: GrammarName,
+  text: string,
+  read: (root: Node) => T,
+) => T | undefined;
+
+const maxSymbols = 200;
+const maxImports = 500;
+
+/** Reads the outline of a file. */
+export function outlineFile({ path, text, bytes, hash }: SourceText, parse: Parse): FileOutline {
+  const language = languageOf(path);
+  const found =
+    language?.grammar === undefined
+      ? undefined
+      : parse(language.grammar, text, root => read(root, text, language.grammar));
+  const symbols = found?.symbols ?? [];
+  return {
+    path,
+    language: language?.name ?? 'Text',
+    lines: countLines(text),
+    bytes,
+    hash,
+    ...(found?.doc && { doc: found.doc }),
+    symbols: symbols.slice(0, maxSymbols),
+    moreSymbols: Math.max(0, symbols.length - maxSymbols),
+    imports: (found?.imports ?? []).slice(0, maxImports),
+    isParsed: found !== undefined,
+  };
+}
+
+function read(root: Node, text: string, grammar: GrammarName | undefined) {
+  const rules = grammar && grammarRules[grammar];
+  const found = rules ? outlineTree(root, rules) : outlineEcmascript(root, text);
+  return {
+    ...found,
+    doc: (grammar === 'python' ? docOfModule(root) : undefined) ?? docOfFile(root),
+  };
+}
+
+/** As editors count them: the line after the last line feed is none if it is empty. */
+export function countLines(text: string): number {
+  if (text === '') return 0;
+  let lines = text.endsWith('\n') ? 0 : 1;
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++;
+  return lines;
+}

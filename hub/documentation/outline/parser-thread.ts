@@ -1,0 +1,151 @@
+import { createRequire } from 'node:module';
+import { setPriority } from 'node:os';
+import {
+  type MessagePort,
+  Worker,
+  isMainThread,
+  parentPort,
+  workerData,
+} from 'node:worker_threads';
+import { type Clock, HubError, isObject, unlessAborted } from '#core';
+import { excludedByContent } from '../project/exclusions.ts';
+import { type GrammarName, languageOf } from './languages.ts';
+import { type Parse, countLines, outlineFile } from './outline-file.ts';
+import type { Exclusion, FileOutline, SourceText } from './outline-types.ts';
+
+export type ParsedBatch = {
+  readonly outlines: readonly FileOutline[];
+  readonly excluded: readonly Exclusion[];
+};
+
+/** Parses files in a thread of its own, so that calls of clients do not wait for it. */
+export interface ParserThread extends AsyncDisposable {
+  parse(files: readonly SourceText[], signal: AbortSignal): Promise<ParsedBatch>;
+}
+
+type Needs = { readonly clock: Pick<Clock, 'after'> };
+
+/** This file is also the code of the thread, which starts with this value. */
+const role = 'agenthub-documentation-parser';
+/** Maximum duration of a batch in ms. A grammar that needs longer is caught in a loop. */
+const batchMs = 60_000;
+const maxOldSpaceMb = 128;
+/** Below the priority of the hub, so that calls of clients go first on a busy machine. */
+const niceness = 10;
+
+/** Creates a parser. Its thread starts with the first batch, and again after a batch that ended it. */
+export function createParserThread({ clock }: Needs): ParserThread {
+  let worker: Worker | undefined;
+
+  async function end(): Promise<void> {
+    const ending = worker;
+    worker = undefined;
+    await ending?.terminate();
+  }
+
+  /** Rejects if the thread ends. */
+  async function run(files: readonly SourceText[]): Promise<ParsedBatch> {
+    worker ??= new Worker(new URL(import.meta.url), {
+      workerData: role,
+      resourceLimits: { maxOldGenerationSizeMb: maxOldSpaceMb },
+    });
+    const { promise, resolve, reject } = Promise.withResolvers<ParsedBatch>();
+    const failed = (why: unknown) =>
+      reject(new HubError('HUB_INTERNAL', `the parser ended: ${String(why)}`));
+    const current = worker;
+    current.once('message', resolve).once('error', failed).once('exit', failed);
+    using _limit = clock.after(batchMs, () => failed('it did not answer'));
+    try {
+      current.postMessage(files);
+      return await promise;
+    } finally {
+      current.off('message', resolve).off('error', failed).off('exit', failed);
+    }
+  }
+
+  return {
+    async parse(files, signal) {
+      try {
+        return await unlessAborted(run(files), signal);
+      } catch {
+        // The thread failed or was cancelled. Its files are listed without their names.
+        await end();
+        signal.throwIfAborted();
+        const outlines = files
+          .filter(({ path, text }) => !excludedByContent(path, text))
+          .map(unparsed);
+        const read = new Set(outlines.map(({ path }) => path));
+        const excluded = files.flatMap(({ path, text }) =>
+          read.has(path) ? [] : (excludedByContent(path, text) ?? []),
+        );
+        return { outlines, excluded };
+      }
+    },
+    [Symbol.asyncDispose]: end,
+  };
+}
+
+const unparsed = ({ path, text, bytes, hash }: SourceText): FileOutline => ({
+  path,
+  language: languageOf(path)?.name ?? 'Text',
+  lines: countLines(text),
+  bytes,
+  hash,
+  symbols: [],
+  moreSymbols: 0,
+  imports: [],
+  isParsed: false,
+});
+
+if (!isMainThread && workerData === role && parentPort) serve(parentPort);
+
+/** Answers each batch in turn. */
+function serve(port: MessagePort): void {
+  // Only Linux has priorities of threads. Elsewhere this would slow down the hub.
+  if (process.platform === 'linux') setPriority(niceness);
+  const parsing = createParse();
+  port.on('message', (files: unknown) => {
+    void parsing.then(async parsers => {
+      const batch: ParsedBatch & { outlines: FileOutline[]; excluded: Exclusion[] } = {
+        outlines: [],
+        excluded: [],
+      };
+      for (const file of Array.isArray(files) ? files.filter(isSourceText) : []) {
+        const exclusion = excludedByContent(file.path, file.text);
+        if (exclusion) batch.excluded.push(exclusion);
+        else {
+          await parsers.prepare(languageOf(file.path)?.grammar);
+          batch.outlines.push(outlineFile(file, parsers.parse));
+        }
+      }
+      port.postMessage(batch);
+    });
+  });
+}
+
+const isSourceText = (value: unknown): value is SourceText =>
+  isObject(value) && typeof value['path'] === 'string' && typeof value['text'] === 'string';
+
+/** The package is loaded here, and each grammar with its first file: only repositories that are documented need them. */
+async function createParse() {
+  const { default: treeSitter } = await import('@vscode/tree-sitter-wasm');
+  const { Parser, Language } = treeSitter;
+  await Parser.init();
+  const require = createRequire(import.meta.url);
+  const parsers = new Map<GrammarName, InstanceType<typeof Parser>>();
+  return {
+    async prepare(grammar: GrammarName | undefined): Promise<void> {
+      if (grammar === undefined || parsers.has(grammar)) return;
+      const file = require.resolve(`@vscode/tree-sitter-wasm/wasm/tree-sitter-${grammar}.wasm`);
+      parsers.set(grammar, new Parser().setLanguage(await Language.load(file)));
+    },
+    parse: ((grammar, text, read) => {
+      const tree = parsers.get(grammar)?.parse(text);
+      try {
+        return tree ? read(tree.rootNode) : undefined;
+      } finally {
+        tree?.delete();
+      }
+    }) satisfies Parse,
+  };
+}

@@ -1,0 +1,122 @@
+import { posix } from 'node:path';
+import { isObject, tryParseJson } from '#core';
+import type { EntryPoint, ProjectFile } from './project-types.ts';
+
+/** What manifests such as package.json say. */
+export type Manifests = {
+  readonly entryPoints: readonly EntryPoint[];
+  /** Names of packages that the repository depends on, of any language. */
+  readonly dependencies: ReadonlySet<string>;
+  /** Packages of npm in this repository. */
+  readonly packages: readonly NpmPackage[];
+  /** Modules of Go in this repository: their names and folders. */
+  readonly goModules: readonly { readonly name: string; readonly folder: string }[];
+};
+
+export type NpmPackage = {
+  readonly name: string | undefined;
+  readonly folder: string;
+  /** Patterns of `imports`, such as `#*`, and what they stand for. */
+  readonly imports: readonly (readonly [pattern: string, target: string])[];
+};
+
+const names = /(?:^|\/)(?:package\.json|pyproject\.toml|requirements\.txt|go\.mod|Cargo\.toml)$/;
+
+/** Whether a file is a manifest that `readManifests` reads. */
+export const isManifest = (path: string): boolean => names.test(path);
+
+const shownScripts = ['start', 'dev', 'build', 'test'];
+const maxTargetLength = 160;
+
+/** Reads manifests. What cannot be parsed says nothing. */
+export function readManifests(files: readonly ProjectFile[]): Manifests {
+  const entryPoints: EntryPoint[] = [];
+  const dependencies = new Set<string>();
+  const packages: NpmPackage[] = [];
+  const goModules: { name: string; folder: string }[] = [];
+
+  for (const { path, text } of files) {
+    const folder = posix.dirname(path);
+    const lines = text.split('\n');
+    const add = (what: string, target: unknown, key: string) => {
+      if (typeof target !== 'string') return;
+      const at = lines.findIndex(line => line.includes(key));
+      const cut =
+        target.length > maxTargetLength ? `${target.slice(0, maxTargetLength)} ...` : target;
+      entryPoints.push({ what, target: cut, path, line: at < 0 ? 1 : at + 1 });
+    };
+    switch (posix.basename(path)) {
+      case 'package.json':
+        readNpm(folder, tryParseJson(text), add);
+        break;
+      case 'go.mod': {
+        const name = /^module\s+(\S+)/m.exec(text)?.[1];
+        if (name !== undefined) goModules.push({ name, folder });
+        for (const [, dependency = ''] of text.matchAll(
+          /^\s*(?:require\s+)?([\w.-]+\.[\w.-]+\/\S+)\s+v/gm,
+        ))
+          dependencies.add(dependency);
+        break;
+      }
+      case 'requirements.txt':
+        for (const line of lines) addPython(/^\s*([A-Za-z][\w.-]*)/.exec(line)?.[1]);
+        break;
+      default:
+        readToml(lines, path, add);
+    }
+  }
+  return { entryPoints, dependencies, packages, goModules };
+
+  function addPython(name: string | undefined): void {
+    if (name !== undefined) dependencies.add(name.toLowerCase().replaceAll('-', '_'));
+  }
+
+  function readNpm(folder: string, manifest: unknown, add: Add): void {
+    if (!isObject(manifest)) return;
+    const { name, main, bin, imports, scripts, exports: exported } = manifest;
+    packages.push({
+      name: typeof name === 'string' ? name : undefined,
+      folder,
+      imports: entriesOf(imports).flatMap(([pattern, target]) => {
+        const plain = isObject(target) ? (target['default'] ?? target['import']) : target;
+        return typeof plain === 'string' ? [[pattern, plain] as const] : [];
+      }),
+    });
+    add('package main', main, '"main"');
+    if (typeof exported === 'string') add('package exports', exported, '"exports"');
+    if (typeof bin === 'string')
+      add(`command ${typeof name === 'string' ? name : ''}`.trim(), bin, '"bin"');
+    for (const [command, target] of entriesOf(bin))
+      add(`command ${command}`, target, `"${command}":`);
+    for (const script of shownScripts)
+      if (isObject(scripts)) add(`npm run ${script}`, scripts[script], `"${script}":`);
+    for (const key of [
+      'dependencies',
+      'peerDependencies',
+      'optionalDependencies',
+      'devDependencies',
+    ])
+      for (const [dependency] of entriesOf(manifest[key])) dependencies.add(dependency);
+  }
+
+  /** The tables of Cargo.toml and pyproject.toml that matter, line by line. */
+  function readToml(lines: readonly string[], path: string, add: Add): void {
+    let table = '';
+    for (const line of lines) {
+      table = /^\s*\[+\s*([^\]]+?)\s*\]+/.exec(line)?.[1] ?? table;
+      const [, key, value] = /^\s*"?([\w.-]+)"?\s*=\s*(.+)$/.exec(line) ?? [];
+      if (table === 'project.scripts' || table === 'tool.poetry.scripts') {
+        if (key !== undefined) add(`command ${key}`, value?.replaceAll('"', ''), line.trim());
+      } else if (table.endsWith('dependencies') && key !== undefined) {
+        if (path.endsWith('Cargo.toml')) dependencies.add(key.replaceAll('-', '_'));
+        else addPython(key);
+      } else if (/^\s*"([A-Za-z][\w.-]*)[^"]*",?\s*$/.test(line))
+        addPython(/"([A-Za-z][\w.-]*)/.exec(line)?.[1]);
+    }
+  }
+}
+
+type Add = (what: string, target: unknown, key: string) => void;
+
+const entriesOf = (value: unknown): readonly (readonly [string, unknown])[] =>
+  isObject(value) ? Object.entries(value) : [];

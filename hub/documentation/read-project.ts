@@ -1,0 +1,136 @@
+import type { Repository } from '#repositories';
+import type { Exclusion, FileOutline, SourceText } from './outline/outline-types.ts';
+import { languageOf } from './outline/languages.ts';
+import type { ParserThread } from './outline/parser-thread.ts';
+import { buildProject } from './project/build-project.ts';
+import { excludedByContent, excludedByName } from './project/exclusions.ts';
+import { isManifest } from './project/manifests.ts';
+import type { Project, ProjectFile } from './project/project-types.ts';
+
+export type ReadingLimits = {
+  /** Source files. */
+  readonly maxFiles: number;
+  /** Bytes of all files that are read. */
+  readonly maxBytes: number;
+};
+
+type Reading = {
+  readonly repository: Pick<Repository, 'root' | 'files' | 'readFiles'>;
+  readonly commit: string;
+  readonly name: string;
+  readonly limits: ReadingLimits;
+};
+
+type Needs = {
+  readonly parser: Pick<ParserThread, 'parse'>;
+  readonly progress: (read: number, all: number) => void;
+};
+
+type Tracked = Awaited<ReturnType<Repository['files']>>[number];
+
+export const maxFileBytes = 512 * 1_024;
+const batchFiles = 100;
+const batchBytes = 2 * 2 ** 20;
+
+/** Reads a repository at a commit: what git tracks, within limits. Nothing is read from its working tree. */
+export async function readProject(
+  { repository, commit, name, limits }: Reading,
+  { parser, progress }: Needs,
+  signal: AbortSignal,
+): Promise<Project> {
+  const tracked = await repository.files(commit, signal);
+  const { chosen, excluded } = chooseFiles(tracked, limits);
+  const outlines: FileOutline[] = [];
+  const others: ProjectFile[] = [];
+  let read = 0;
+  const batches = batchesOf(chosen);
+  const readBatch = async (batch: readonly Tracked[]) =>
+    await repository.readFiles(
+      commit,
+      batch.map(({ path }) => path),
+      { fileBytes: maxFileBytes, maxBytes: 2 * batchBytes },
+      signal,
+    );
+  // The next batch is read while the parser works on this one.
+  let next = batches[0] && readBatch(batches[0]);
+  next?.catch(() => undefined); // It is awaited below.
+  for (const [at, batch] of batches.entries()) {
+    const files = (await next) ?? [];
+    const following = batches[at + 1];
+    next = following && readBatch(following);
+    next?.catch(() => undefined); // It is awaited in the next round, unless this one fails first.
+    const hashes = new Map(batch.map(({ path, hash }) => [path, hash]));
+    const sources: SourceText[] = [];
+    for (const file of files) {
+      if (file.kind !== 'text') {
+        if (file.kind !== 'missing')
+          excluded.push({
+            path: file.path,
+            reason: file.kind === 'binary' ? 'binary' : 'too_large',
+          });
+        continue;
+      }
+      const { path, text, bytes } = file;
+      if (languageOf(path)) sources.push({ path, text, bytes, hash: hashes.get(path) ?? '' });
+      else {
+        const exclusion = excludedByContent(path, text);
+        if (exclusion) excluded.push(exclusion);
+        else others.push({ path, text: path.endsWith('.md') ? text.slice(0, maxMarkdown) : text });
+      }
+    }
+    const parsed = await parser.parse(sources, signal);
+    outlines.push(...parsed.outlines);
+    excluded.push(...parsed.excluded);
+    read += batch.length;
+    progress(read, chosen.length);
+  }
+  return buildProject({
+    name,
+    root: repository.root,
+    commit,
+    trackedFiles: tracked.length,
+    outlines,
+    others,
+    excluded,
+  });
+}
+
+/** Its heading and its first paragraph are enough. */
+const maxMarkdown = 8_000;
+
+/** Source files, manifests and Markdown, in the order of git, as far as the limits go. */
+function chooseFiles(tracked: readonly Tracked[], { maxFiles, maxBytes }: ReadingLimits) {
+  const chosen: Tracked[] = [];
+  const excluded: Exclusion[] = [];
+  let bytes = 0;
+  for (const file of tracked) {
+    const { path, mode } = file;
+    const isWanted = languageOf(path) !== undefined || isManifest(path) || /\.md$/i.test(path);
+    const exclusion = excludedByName(path);
+    if (exclusion && (isWanted || exclusion.reason === 'secret')) excluded.push(exclusion);
+    if (exclusion || !isWanted) continue;
+    if (mode === 'link') excluded.push({ path, reason: 'link' });
+    else if (file.bytes > maxFileBytes) excluded.push({ path, reason: 'too_large' });
+    else if (chosen.length >= maxFiles || bytes + file.bytes > maxBytes)
+      excluded.push({ path, reason: 'limit' });
+    else {
+      chosen.push(file);
+      bytes += file.bytes;
+    }
+  }
+  return { chosen, excluded };
+}
+
+function batchesOf(files: readonly Tracked[]): readonly (readonly Tracked[])[] {
+  const batches: Tracked[][] = [];
+  let bytes = Infinity;
+  for (const file of files) {
+    if (bytes + file.bytes > batchBytes || (batches.at(-1)?.length ?? 0) >= batchFiles) {
+      batches.push([]);
+      bytes = 0;
+    }
+    batches.at(-1)?.push(file);
+    bytes += file.bytes;
+  }
+  return batches;
+}

@@ -1,0 +1,39 @@
+import { HubError } from '#core';
+import type { Repositories } from '#repositories';
+import type { Vault } from './vault-types.ts';
+
+type OpenFolder = Awaited<ReturnType<Repositories['openFolder']>>;
+
+/** A longer note is none of the hub. */
+const maxNoteBytes = 4 * 2 ** 20;
+
+/** Opens a vault that is a folder. Rejects with HUB_VAULT_UNKNOWN for one that Obsidian has not opened, unless forced. */
+export async function openFolderVault(
+  folder: OpenFolder,
+  isForced: boolean,
+  signal: AbortSignal,
+): Promise<Vault> {
+  const isVault = (await folder.list(signal)).some(({ path }) => path.startsWith('.obsidian/'));
+  if (!isVault && !isForced)
+    throw new HubError(
+      'HUB_VAULT_UNKNOWN',
+      `vault: ${JSON.stringify(folder.root)} has no folder .obsidian, so it is no vault. Name the folder that Obsidian has opened, or set "force": true to write there anyway`,
+    );
+  return {
+    place: folder.root,
+    async list(inside, ending) {
+      const files = await folder.list(ending);
+      return files
+        .map(({ path }) => path)
+        .filter(path => path.startsWith(`${inside}/`) && path.endsWith('.md'));
+    },
+    read: async (path, ending) => (await folder.read(path, maxNoteBytes, ending))?.toString(),
+    write: async (notes, ending) =>
+      await folder.write(
+        notes.map(({ path, text }) => ({ path, content: text })),
+        ending,
+      ),
+    remove: async (path, ending) => await folder.remove([path], ending),
+    [Symbol.asyncDispose]: async () => await folder[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,140 @@
+import { X509Certificate } from 'node:crypto';
+import { connect } from 'node:tls';
+import type { Agent, AgentOptions } from 'node:https';
+import { type Clock, HubError, createAbortScope, https, messageOf } from '#core';
+
+/** How a server with a certificate of its own making is recognized. */
+export type Pin = {
+  /** SHA-256 of its certificate: 64 hex digits, with or without colons. */
+  readonly fingerprint?: string | undefined;
+  /** The certificate itself, or that of the authority that signed it, as PEM. */
+  readonly certificate?: string | undefined;
+};
+
+export type HttpsAnswer = { readonly status: number; readonly type: string; readonly body: string };
+
+export type HttpsRequest = {
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | undefined;
+};
+
+type Needs = { readonly clock: Clock };
+
+const requestMs = 30_000;
+const maxAnswerBytes = 8 * 2 ** 20;
+
+/**
+ * Creates a client of one server. It sends nothing before the certificate was verified: it is the pinned one, or an
+ * authority vouches for it. Rejects with HUB_VAULT_UNREACHABLE.
+ */
+export function createPinnedHttps(origin: URL, pin: Pin, { clock }: Needs) {
+  const expected = pin.fingerprint?.replaceAll(':', '').toUpperCase();
+  let trust: Promise<AgentOptions> | undefined;
+  let agent: Agent | undefined;
+
+  /** With a fingerprint, the certificate is read in a handshake of its own, which sends nothing else. */
+  async function trustOf(signal: AbortSignal): Promise<AgentOptions> {
+    if (pin.certificate !== undefined) return trusting(pin.certificate);
+    if (expected === undefined) return {};
+    const certificate = await peerCertificate(origin, signal);
+    const found = fingerprintOf(certificate);
+    if (found === expected) return trusting(certificate.toString());
+    throw unreachable(
+      origin,
+      `its certificate has the SHA-256 fingerprint ${found}, not the one in documentation.obsidian.fingerprint. If the plugin made a new certificate, compare it there and update the config`,
+    );
+  }
+
+  return {
+    async request(wanted: HttpsRequest, ending: AbortSignal): Promise<HttpsAnswer> {
+      using limit = createAbortScope([ending], { clock, limitMs: requestMs });
+      try {
+        const trusted = await (trust ??= trustOf(limit.signal));
+        agent ??= new https.Agent({ keepAlive: true, maxSockets: 4, ...trusted });
+        return await send(wanted, agent, limit.signal);
+      } catch (error) {
+        trust = undefined;
+        ending.throwIfAborted();
+        throw error instanceof HubError ? error : unreachable(origin, messageOf(error), error);
+      }
+    },
+    close: () => agent?.destroy(),
+  };
+}
+
+const unreachable = (origin: URL, why: string, cause?: unknown) =>
+  new HubError(
+    'HUB_VAULT_UNREACHABLE',
+    `the Local REST API of Obsidian at ${origin.origin} cannot be used: ${why}`,
+    { cause },
+  );
+
+/** Trusts one certificate. If the server presents exactly this one, the name in it does not matter. */
+function trusting(certificate: string): AgentOptions {
+  const expected = fingerprintOf(new X509Certificate(certificate));
+  return {
+    ca: certificate,
+    checkServerIdentity: (host, presented) =>
+      presented.fingerprint256.replaceAll(':', '') === expected
+        ? undefined
+        : new Error(
+            `its certificate is not the one in the config, and is for ${presented.subjectaltname ?? 'no host'}, not for ${host}`,
+          ),
+  };
+}
+
+const fingerprintOf = ({ fingerprint256 }: X509Certificate) => fingerprint256.replaceAll(':', '');
+
+/** Shakes hands without trust, and closes the connection again. */
+async function peerCertificate(
+  { hostname, port }: URL,
+  signal: AbortSignal,
+): Promise<X509Certificate> {
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  const socket = connect({ host, port: Number(port || 443), rejectUnauthorized: false });
+  const { promise, resolve, reject } = Promise.withResolvers<X509Certificate>();
+  const cancel = () => reject(new Error('it did not answer in time'));
+  signal.addEventListener('abort', cancel, { once: true });
+  socket.once('error', reject);
+  socket.once('secureConnect', () => {
+    const certificate = socket.getPeerX509Certificate();
+    if (certificate) resolve(certificate);
+    else reject(new Error('it presented no certificate'));
+  });
+  try {
+    return await promise;
+  } finally {
+    signal.removeEventListener('abort', cancel);
+    socket.destroy();
+  }
+}
+
+async function send(
+  { method, url, headers, body }: HttpsRequest,
+  agent: Agent,
+  signal: AbortSignal,
+): Promise<HttpsAnswer> {
+  const { promise, resolve, reject } = Promise.withResolvers<HttpsAnswer>();
+  const request = https.request(url, { method, headers, agent, signal }, response => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    response.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > maxAnswerBytes) request.destroy(new Error('its answer is too long'));
+      else chunks.push(chunk);
+    });
+    response.once('error', reject);
+    response.once('end', () =>
+      resolve({
+        status: response.statusCode ?? 0,
+        type: response.headers['content-type'] ?? '',
+        body: Buffer.concat(chunks).toString(),
+      }),
+    );
+  });
+  request.once('error', reject);
+  request.end(body);
+  return await promise;
+}

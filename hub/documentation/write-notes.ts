@@ -1,0 +1,166 @@
+import { setImmediate } from 'node:timers/promises';
+import { HubError } from '#core';
+import { draftModuleNotes, draftOverviews, nameNotes, sourceHashOf } from './notes/draft-notes.ts';
+import { type ExistingNote, readNote, renderNote } from './notes/frontmatter.ts';
+import { withDescription } from './notes/module-note.ts';
+import type { Description, DraftNote } from './notes/note-types.ts';
+import type { CodeModule, Project } from './project/project-types.ts';
+import {
+  type NoteAction,
+  type PlannedNote,
+  planRemovals,
+  planWrites,
+} from './vault/plan-writes.ts';
+import type { Vault, VaultNote } from './vault/vault-types.ts';
+
+/** What became of the notes. In a dry run, what would become of them. */
+export type WrittenNotes = {
+  /** Names by what happened to them; those of `keep` are left out. */
+  readonly byAction: Readonly<Record<Exclude<NoteAction, 'keep'>, readonly string[]>>;
+  readonly removed: readonly string[];
+  readonly kept: number;
+  /** Modules whose notes a model would describe. */
+  readonly toDescribe: readonly CodeModule[];
+};
+
+type Writing = {
+  readonly project: Project;
+  readonly vault: Vault;
+  readonly isDryRun: boolean;
+  readonly generatedAt: string;
+  /** The model that describes modules; undefined for none. */
+  readonly model: string | undefined;
+};
+
+type Needs = {
+  readonly describe: (module: CodeModule, signal: AbortSignal) => Promise<Description | undefined>;
+  readonly progress: (step: 'compare' | 'write', done: number, all: number) => void;
+};
+
+const batchNotes = 20;
+const readAtOnce = 8;
+
+/** Compares the notes of a project with those in the vault, and writes those that changed. */
+export async function writeNotes(
+  { project, vault, isDryRun, generatedAt, model }: Writing,
+  { describe, progress }: Needs,
+  signal: AbortSignal,
+): Promise<WrittenNotes> {
+  const names = nameNotes(project);
+  const folder = project.name;
+  const pathOf = (name: string) => `${folder}/${name}.md`;
+  const existing = await readExisting(vault, folder, signal);
+  requireOwn(existing, project);
+  const modules = new Map(project.modules.map(module => [module.folder, module]));
+  const described = new Map<string, string>();
+  const done: Record<NoteAction, string[]> = {
+    create: [],
+    replace: [],
+    keep: [],
+    beside: [],
+    conflict: [],
+  };
+  const toDescribe: CodeModule[] = [];
+  let batch: VaultNote[] = [];
+
+  async function flush(): Promise<void> {
+    if (batch.length > 0) await vault.write(batch, signal);
+    batch = [];
+  }
+
+  async function put(
+    draft: DraftNote,
+    { action, target }: PlannedNote,
+    sourceHash: string,
+  ): Promise<void> {
+    done[action].push(target ?? draft.name);
+    const module = draft.folder === undefined ? undefined : modules.get(draft.folder);
+    const isDescribed = model !== undefined && module !== undefined && !module.isTests;
+    if (isDescribed && target !== undefined) toDescribe.push(module);
+    const before = existing.get(draft.name)?.description;
+    if (draft.folder !== undefined && action === 'keep' && before !== undefined)
+      described.set(draft.folder, before);
+    if (target === undefined || isDryRun) return;
+    const description = isDescribed ? await describe(module, signal) : undefined;
+    const first = description?.claims[0]?.text;
+    const isVague = draft.folder !== undefined && module?.summary === undefined;
+    const sentence = isVague && first !== undefined ? first : draft.description;
+    if (draft.folder !== undefined) described.set(draft.folder, sentence);
+    const { title, tags } = draft;
+    const facts = {
+      title,
+      tags,
+      description: sentence,
+      source: project.root,
+      commit: project.commit,
+      generatedAt,
+      sourceHash,
+      model: description?.model,
+    };
+    const body = description ? withDescription(draft.body, description) : draft.body;
+    batch.push({ path: pathOf(target), text: renderNote(facts, body) });
+    // A description takes long: what is written survives a kill of the hub.
+    if (batch.length >= batchNotes || description) await flush();
+  }
+
+  const wanted = [];
+  const all = project.modules.length;
+  for (const draft of draftModuleNotes(project, names)) {
+    signal.throwIfAborted();
+    const module = draft.folder === undefined ? undefined : modules.get(draft.folder);
+    const note = {
+      name: draft.name,
+      sourceHash: sourceHashOf(draft),
+      model: module?.isTests === false ? model : undefined,
+    };
+    wanted.push(note);
+    for (const planned of planWrites([note], existing)) await put(draft, planned, note.sourceHash);
+    if (wanted.length % batchNotes === 0) {
+      progress('write', wanted.length, all);
+      // Calls of clients go first.
+      await setImmediate();
+    }
+  }
+  await flush();
+  for (const draft of draftOverviews(project, names, described)) {
+    const note = { name: draft.name, sourceHash: sourceHashOf(draft), model: undefined };
+    wanted.push(note);
+    for (const planned of planWrites([note], existing)) await put(draft, planned, note.sourceHash);
+  }
+  await flush();
+  const removed = planRemovals(wanted, existing);
+  if (!isDryRun) for (const name of removed) await vault.remove(pathOf(name), signal);
+  const { keep, ...byAction } = done;
+  return { byAction, removed, kept: keep.length, toDescribe };
+}
+
+async function readExisting(
+  vault: Vault,
+  folder: string,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, ExistingNote>> {
+  const paths = (await vault.list(folder, signal)).filter(
+    path => !path.slice(folder.length + 1).includes('/'),
+  );
+  const existing = new Map<string, ExistingNote>();
+  for (let at = 0; at < paths.length; at += readAtOnce) {
+    const some = paths.slice(at, at + readAtOnce);
+    const texts = await Promise.all(some.map(path => vault.read(path, signal)));
+    for (const [index, path] of some.entries()) {
+      const text = texts[index];
+      if (text !== undefined)
+        existing.set(path.slice(folder.length + 1, -'.md'.length), readNote(text));
+    }
+  }
+  return existing;
+}
+
+/** Two repositories under one name would remove each other's notes. */
+function requireOwn(existing: ReadonlyMap<string, ExistingNote>, { name, root }: Project): void {
+  for (const { source } of existing.values())
+    if (source !== undefined && source !== root)
+      throw new HubError(
+        'HUB_PROJECT_NAME_TAKEN',
+        `project_name: the folder ${JSON.stringify(name)} of the vault documents ${source}, not ${root}. Choose another project_name, or delete that folder`,
+      );
+}
