@@ -18,6 +18,7 @@ import { collectGarbage, createIdleGc } from './idle-gc.ts';
 import { wireAudit } from './wire-audit.ts';
 import { countCalls, findStdioClient, wireClients } from './wire-clients.ts';
 import { type ConfigFiles, createConfiguration } from './wire-config.ts';
+import { isDocumenting, wireDocumentation } from './wire-documentation.ts';
 import { wireLimits } from './wire-limits.ts';
 import { createModelAccess } from './wire-models.ts';
 import { wireObservers } from './wire-observers.ts';
@@ -118,6 +119,24 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     { settings, imagesDir: options.imagesDir, runsIn: place.auto, config: () => source.current },
     { ...system, redact, forRepositories },
   );
+  const jobs = createJobs({
+    ...system,
+    redaction,
+    openJournal: snapshot =>
+      createJournal(
+        { file: join(dataDir.path, jobsFile), maxBytes: maxJobsBytes, snapshot },
+        { log, backlog },
+      ),
+  });
+  const documentation = wireDocumentation(dataDir.path, {
+    ...system,
+    redact,
+    backlog,
+    jobs,
+    repositories,
+    models,
+    config: () => source.current,
+  });
   const { all, shown } = addBuiltins(servers, {
     clock,
     hubVersion: version,
@@ -130,6 +149,12 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     agents: {
       agents,
       isOn: () => agents.refusal === undefined && models.defaultModel !== undefined,
+      changed: source.changed,
+    },
+    documentation: {
+      documentation,
+      jobs,
+      isOn: () => isDocumenting(source.current),
       changed: source.changed,
     },
   });
@@ -160,15 +185,6 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       ...(telemetry?.tracer && { tracer: telemetry.tracer }),
     },
   );
-  const jobs = createJobs({
-    ...system,
-    redaction,
-    openJournal: snapshot =>
-      createJournal(
-        { file: join(dataDir.path, jobsFile), maxBytes: maxJobsBytes, snapshot },
-        { log, backlog },
-      ),
-  });
   const installs = createLazyInstalls({
     log,
     configFile,
@@ -216,6 +232,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
         sharing,
         limits: limits.status,
         agents,
+        documentation,
         residentBytes: () => process.memoryUsage.rss(),
       },
       access: {
@@ -272,6 +289,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     { name: 'sessions', start: noWork, stop: () => transports.drain() },
     installs,
     repositories.service,
+    documentation.service,
     agents.service,
     createIdleGc({ servers, lastCall, collect: collectGarbage, clock, log }),
   ];

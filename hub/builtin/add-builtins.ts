@@ -4,6 +4,7 @@ import { type Clock, type Event, createEmitter } from '#core';
 import type { PromptSource } from '#routing';
 import { type ListKind, type Server, type Servers, describeServer } from '#servers';
 import { type AgentsServerNeeds, createAgentsServer } from './agents.ts';
+import { type DocumentationServerNeeds, createDocumentationServer } from './documentation.ts';
 import type { BuiltinPrompt, BuiltinServer, BuiltinTool } from './builtin-server.ts';
 import { createEnhancePrompt, createEnhanceTool } from './enhance-prompt.ts';
 import { createManagementTools } from './manage-servers.ts';
@@ -27,6 +28,8 @@ export type AddBuiltinsNeeds = {
   readonly management?: Management;
   /** Absent: the hub has no agents. */
   readonly agents?: Pick<AgentsServerNeeds, 'agents' | 'isOn' | 'changed'>;
+  /** Absent: the hub documents no repositories. */
+  readonly documentation?: DocumentationServerNeeds;
 };
 
 /**
@@ -50,7 +53,14 @@ export function addBuiltins(
       needs,
     ),
   ];
-  const builtins = [agentHub, ...(ofAgents ?? [])];
+  const ofDocumentation = needs.documentation && [
+    createBuiltin(
+      createDocumentationServer(needs.documentation),
+      () => builtinNameOf('documentation', name => servers.find(name) !== undefined),
+      needs,
+    ),
+  ];
+  const builtins = [agentHub, ...(ofAgents ?? []), ...(ofDocumentation ?? [])];
   const shown = join(servers, builtins, ({ listing }) => listing.tool.length > 0);
   return { all: join(servers, builtins, () => true), shown };
 }

@@ -29,6 +29,9 @@ const groups: Readonly<Record<string, Loading>> = {
     logs: async () => (await import('./commands/logs.ts')).logs,
     call: async () => (await import('./commands/call.ts')).call,
   },
+  'Its repositories': {
+    docs: async () => (await import('./commands/docs.ts')).docs,
+  },
   'Its agents': {
     agent: async () => (await import('./commands/agent.ts')).agent,
   },

@@ -1,5 +1,6 @@
 import type { AuditConfig } from './audit-schema.ts';
 import type { AgentsConfig } from './agents-schema.ts';
+import type { DocumentationConfig } from './documentation.ts';
 import type { ModelsConfig } from './models.ts';
 import type { CallLimitsConfig, ClientConfig } from './clients.ts';
 import type { PolicyRule } from './policy-schema.ts';
@@ -32,6 +33,8 @@ export type Config = {
   readonly models?: ModelsConfig;
   /** Absent: the defaults of `readAgents`. */
   readonly agents?: AgentsConfig;
+  /** Absent: the defaults of `readDocumentation`. */
+  readonly documentation?: DocumentationConfig;
   /** Absent: the defaults of `readTasks`. */
   readonly tasks?: TasksConfig;
   /** Folders that the call scope may name for tasks and documentation, as absolute paths. Absent: none. */

@@ -59,6 +59,7 @@ const hubKeys: readonly (keyof Config)[] = [
   'models',
   'policy',
   'repositories',
+  'documentation',
 ];
 
 type Change = {

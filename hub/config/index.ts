@@ -1,6 +1,11 @@
 export { readAudit } from './audit-schema.ts';
 export { type AgentsConfig, readAgents } from './agents-schema.ts';
 export { type TasksConfig, readTasks } from './tasks-schema.ts';
+export {
+  type DocumentationConfig,
+  type ObsidianConfig,
+  readDocumentation,
+} from './documentation.ts';
 export { type ModelsConfig, readModels } from './models.ts';
 export type { PolicyRule } from './policy-schema.ts';
 export type { Config, Naming } from './config.ts';

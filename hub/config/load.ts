@@ -5,6 +5,7 @@ import { readAudit } from './audit-schema.ts';
 import { readAgents } from './agents-schema.ts';
 import { readRepositories } from './repositories-schema.ts';
 import { readTasks } from './tasks-schema.ts';
+import { readDocumentation } from './documentation.ts';
 import { readModels } from './models.ts';
 import type { Config, SecretUse } from './config.ts';
 import { readClients, readLimits } from './clients.ts';
@@ -71,10 +72,13 @@ type Context = Pick<LoadOptions, 'env' | 'home'> & {
   readonly secrets: SecretValues;
 };
 
+/** Parts of the file outside of servers that may contain secrets. */
+const ownParts = ['token', 'clients', 'models', 'documentation'];
+
 /** Names of the secrets of the hub, its clients and its enabled servers. Those of a disabled server may be missing. */
 function secretsWanted(value: unknown): readonly string[] {
   if (!isObject(value)) return [];
-  const own = secretsIn([value['token'], value['clients'], value['models']]);
+  const own = secretsIn(ownParts.map(part => value[part]));
   const entries = forms.flatMap(form => Object.values(isObject(value[form]) ? value[form] : {}));
   const enabled = entries.filter(entry => isObject(entry) && isEnabled(entry));
   return [...new Set([...own, ...enabled.flatMap(secretsOfEntry)])];
@@ -106,6 +110,11 @@ async function configOf(
   const uses = secretUsesOf(document.value);
   const { token } = isObject(own.value) ? own.value : {};
   const { models, problems: ofModels } = readModels(data.models, context.env, context.secrets);
+  const { documentation, problems: ofDocumentation } = readDocumentation(
+    data.documentation,
+    context.env,
+    context.secrets,
+  );
   const { policy, problems: ofPolicy } = readPolicy(data.policy ?? []);
   return {
     config: {
@@ -123,6 +132,7 @@ async function configOf(
       ...(data.tasks && { tasks: readTasks(data.tasks) }),
       ...(data.repositories && { repositories: readRepositories(data.repositories, context.home) }),
       ...(data.models && { models }),
+      ...(data.documentation && { documentation }),
       ...(data.audit && { audit: readAudit(data.audit) }),
       ...(data.limits?.per_session && { perSession: readLimits(data.limits.per_session) }),
     },
@@ -132,6 +142,7 @@ async function configOf(
       ...own.secretFaults,
       ...ofClients,
       ...ofModels,
+      ...ofDocumentation,
       ...ofPolicy,
     ],
   };
@@ -147,10 +158,7 @@ function secretUsesOf(value: unknown): readonly SecretUse[] {
       }),
     ),
   );
-  return [
-    ...['token', 'clients', 'models'].flatMap(key => secretUsesIn(value[key], key)),
-    ...ofServers,
-  ];
+  return [...ownParts.flatMap(key => secretUsesIn(value[key], key)), ...ofServers];
 }
 
 function findMissingServers({ value }: Document): readonly Problem[] {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { agentsSchema } from './agents-schema.ts';
 import { auditSchema } from './audit-schema.ts';
+import { documentationSchema, obsidianSchema } from './documentation-schema.ts';
 import { clientName, clientSchema, rate } from './clients-schema.ts';
 import { annotationsSchema, policySchema, ruleSchema } from './policy-schema.ts';
 import { modelsSchema, providerSchema } from './models-schema.ts';
@@ -70,6 +71,7 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
       models: modelsSchema.optional(),
       agents: agentsSchema.optional(),
       tasks: tasksSchema.optional(),
+      documentation: documentationSchema.optional(),
       repositories: repositoriesSchema.optional(),
       servers: z.record(name, entry).optional(),
       mcpServers: z.record(name, entry).optional(),
@@ -103,6 +105,7 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
       agents:
         'Limits of agents. Those of their containers apply to containers started after a change.',
       tasks: 'Tasks that models of this hub work on.',
+      documentation: 'Documentation of repositories as notes of Obsidian.',
       repositories:
         "Folders whose repositories and vaults calls may name for tasks and documentation. Links are followed before paths are compared. Any other folder needs the owner's key. In a container only folders below AGENTHUB_MOUNT_ROOT are there. Default: none.",
       servers: 'Servers by name. They start at their first call unless "auto_start" is true.',
@@ -139,6 +142,8 @@ export function knownKeys(path: readonly (string | number)[]): readonly string[]
   }
   if (path[0] === 'clients') return Object.keys(part === 'rate' ? rate.shape : clientSchema.shape);
   if (path[0] === 'agents') return Object.keys(agentsSchema.shape);
+  if (path[0] === 'documentation')
+    return Object.keys(path.length > 1 ? obsidianSchema.shape : documentationSchema.shape);
   if (path[0] === 'tasks') return Object.keys(tasksSchema.shape);
   if (path[0] === 'models')
     return Object.keys(path.length > 2 ? providerSchema.shape : modelsSchema.shape);

@@ -1,13 +1,16 @@
-import { HubError, retryable, tryParseJson } from '#core';
+import { HubError, type Service, retryable, tryParseJson } from '#core';
 import type { Job, Jobs, OpenJob } from '#jobs';
 import { type Principal, policyNameOf } from '#policy';
 import type { Repositories } from '#repositories';
 import { z } from 'zod';
 import { type DocumentationRequest, documentationRequest } from './request.ts';
-import { type RunNeeds, runDocumentation } from './run-documentation.ts';
+import type { RunNeeds } from './run-documentation.ts';
+import { chooseVault } from './vault/choose-vault.ts';
 
 /** Documents repositories as notes of Obsidian. Each run is a job. */
 export interface Documentation {
+  /** `start` lets resumed runs begin, `stop` ends all runs; the next run of the hub resumes them. */
+  readonly service: Service;
   /**
    * Begins a run, and returns the id of its job. Rejects with HUB_PATH_REFUSED, HUB_REPOSITORY_UNKNOWN,
    * HUB_VAULT_UNKNOWN and HUB_DOCUMENTATIONS_FULL.
@@ -15,20 +18,15 @@ export interface Documentation {
   begin(request: DocumentationRequest, principal: Principal): Promise<string>;
 }
 
-export type DocumentationNeeds = {
-  readonly run: RunNeeds;
-  readonly repositories: Pick<Repositories, 'requireAllowed'>;
+/** Needs of the documentation. Its code is loaded with the first run. */
+export type DocumentationNeeds = RunNeeds & {
+  readonly repositories: Pick<Repositories, 'requireAllowed' | 'open' | 'openFolder'>;
   readonly jobs: Pick<Jobs, 'begin' | 'list' | 'onResume'>;
   /** Where the requests of running jobs are stored for the next run of the hub. */
   readonly store: {
     find(id: string): Promise<string | undefined>;
     put(id: string, value: string): Promise<boolean>;
     remove(id: string): Promise<void>;
-  };
-  /** The vault that a request means: a path, or an address. Throws HUB_VAULT_UNKNOWN. */
-  readonly vaultOf: (vault: string | undefined) => {
-    readonly place: string;
-    readonly isNamed: boolean;
   };
 };
 
@@ -44,9 +42,12 @@ type Stored = z.output<typeof stored>;
 
 /** Creates the documentation. Call it before `jobs.start`: it resumes what an earlier run of the hub began. */
 export function createDocumentation(needs: DocumentationNeeds): Documentation {
-  const { jobs, repositories, store, vaultOf } = needs;
+  const { config, jobs, repositories, store } = needs;
   /** Projects in vaults that are being written, by job. */
   const targets = new Map<string, string>();
+  /** Ends the runs, and resolves when they have ended. */
+  const runs = new Map<string, () => Promise<void>>();
+  const ready = Promise.withResolvers<void>();
 
   function run(
     job: OpenJob,
@@ -58,9 +59,10 @@ export function createDocumentation(needs: DocumentationNeeds): Documentation {
       await store.put(job.id, JSON.stringify({ request, administer, commit: at } satisfies Stored));
     const work = async () => {
       await save(commit);
+      const { runDocumentation } = await import('./run-documentation.ts');
       return await runDocumentation(
         { request, principal, commit },
-        needs.run,
+        needs,
         (step, text) => job.report({ step, text }),
         save,
         cancelling.signal,
@@ -68,10 +70,11 @@ export function createDocumentation(needs: DocumentationNeeds): Documentation {
     };
     const ended = async (end: () => void, isOver: boolean) => {
       targets.delete(job.id);
+      runs.delete(job.id);
       if (isOver) await store.remove(job.id);
       end();
     };
-    void work().then(
+    const running = work().then(
       result => ended(() => job.done(result), true),
       (error: unknown) => {
         // What was cancelled may fail in many ways.
@@ -79,11 +82,17 @@ export function createDocumentation(needs: DocumentationNeeds): Documentation {
         return ended(() => job.failed(why), !isShutdown(why));
       },
     );
+    runs.set(job.id, async () => {
+      cancelling.abort(new HubError('HUB_SHUTTING_DOWN', 'the hub stops'));
+      await running;
+    });
   }
 
   jobs.onResume(documentationKind, (job: Job, open: OpenJob) => {
     const cancelling = new AbortController();
-    void store.find(open.id).then(text => {
+    const begin = async () => {
+      await ready.promise;
+      const text = await store.find(open.id);
       const read = stored.safeParse(tryParseJson(text ?? ''));
       if (!read.success)
         return open.failed(
@@ -92,19 +101,28 @@ export function createDocumentation(needs: DocumentationNeeds): Documentation {
             `the request of ${job.title} was not stored: begin it again`,
           ),
         );
+      if (cancelling.signal.aborted) return open.failed(cancelling.signal.reason);
       targets.set(open.id, targetOf(read.data.request));
       return run(open, read.data, cancelling);
-    });
+    };
+    begin().catch((error: unknown) => open.failed(error));
     return reason => cancelling.abort(reason);
   });
 
   const targetOf = ({ vault, project_name: name }: DocumentationRequest) =>
-    `${vaultOf(vault).place}\n${name.toLowerCase()}`;
+    `${chooseVault(vault, config()).place}\n${name.toLowerCase()}`;
+
+  const service: Service = {
+    name: 'documentation',
+    start: async () => ready.resolve(),
+    stop: async () => void (await Promise.all([...runs.values()].map(end => end()))),
+  };
 
   return {
+    service,
     async begin(request, principal) {
       const path = await repositories.requireAllowed(request.repo_path, principal);
-      const { place, isNamed } = vaultOf(request.vault);
+      const { place, isNamed } = chooseVault(request.vault, config());
       if (isNamed) await repositories.requireAllowed(place, principal);
       const target = targetOf(request);
       const busy = [...targets].find(([, other]) => other === target)?.[0];

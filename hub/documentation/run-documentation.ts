@@ -1,3 +1,4 @@
+import type { DocumentationConfig } from '#config';
 import type { Clock } from '#core';
 import type { Principal } from '#policy';
 import type { Repositories } from '#repositories';
@@ -6,22 +7,20 @@ import { estimateTokens, promptCharacters, system } from './model/prompt.ts';
 import { createParserThread } from './outline/parser-thread.ts';
 import { excludedByContent } from './project/exclusions.ts';
 import type { CodeModule, Project } from './project/project-types.ts';
-import { type ReadingLimits, maxFileBytes, readProject } from './read-project.ts';
+import { maxFileBytes, readProject } from './read-project.ts';
 import type { DocumentationRequest } from './request.ts';
+import { chooseVault } from './vault/choose-vault.ts';
+import { openVault } from './vault/open-vault.ts';
 import type { Vault } from './vault/vault-types.ts';
 import { type WrittenNotes, writeNotes } from './write-notes.ts';
 
 export type RunNeeds = {
   readonly clock: Clock;
-  readonly repositories: Pick<Repositories, 'open'>;
+  readonly repositories: Pick<Repositories, 'open' | 'openFolder'>;
   readonly models: DocumentationModels;
-  readonly openVault: (
-    request: Pick<DocumentationRequest, 'vault' | 'force'>,
-    principal: Principal,
-    signal: AbortSignal,
-  ) => Promise<Vault>;
   readonly redact: (text: string) => string;
-  readonly limits: () => ReadingLimits;
+  /** The config in force. */
+  readonly config: () => DocumentationConfig;
 };
 
 export type DocumentationRun = {
@@ -42,8 +41,14 @@ export async function runDocumentation(
   onCommit: (commit: string) => Promise<unknown>,
   signal: AbortSignal,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const { clock, repositories, models, openVault, redact } = needs;
-  await using vault = await openVault(request, principal, signal);
+  const { clock, repositories, models, redact } = needs;
+  const config = needs.config();
+  await using vault = await openVault(
+    chooseVault(request.vault, config),
+    { isForced: request.force, principal },
+    { clock, repositories },
+    signal,
+  );
   report('open', `Opening ${request.repo_path}`);
   await using repository = await repositories.open(request.repo_path, principal, signal);
   const commit = given ?? (await repository.resolve('HEAD', signal));
@@ -91,7 +96,7 @@ export async function runDocumentation(
   async function read(): Promise<Project> {
     await using parser = createParserThread({ clock });
     return await readProject(
-      { repository, commit, name: request.project_name, limits: needs.limits() },
+      { repository, commit, name: request.project_name, limits: config },
       { parser, progress: (done, all) => report(`read ${done}`, `Read ${done} of ${all} files`) },
       signal,
     );

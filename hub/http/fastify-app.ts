@@ -16,6 +16,7 @@ import { dashboardRoutes } from './routes/dashboard.ts';
 import { createFollowing } from './routes/events.ts';
 import { healthRoutes } from './routes/health.ts';
 import { hubRoutes } from './routes/hub.ts';
+import { documentationRoutes } from './routes/documentation.ts';
 import { jobRoutes } from './routes/jobs.ts';
 import { mcpRoutes } from './routes/mcp.ts';
 import { ollamaRoutes } from './routes/ollama.ts';
@@ -126,6 +127,8 @@ function registerRoutes(
   logRoutes(app, { ...needs, follow });
   jobRoutes(app, jobs, follow);
   if (hub.agents) agentRoutes(app, { agents: hub.agents, admission, follow });
+  const { documentation } = hub;
+  if (documentation) documentationRoutes(app, { documentation, admission });
   const installJobs = installs && createInstallJobs({ installs, jobs });
   if (installJobs) installRoutes(app, { installs, installJobs, admission, system });
   if (prompts) ollamaRoutes(app, { prompts, system });

@@ -4,6 +4,7 @@ import type { NamedClients } from '#access';
 import type { RulesStatus } from '#config';
 import type { JsonObject } from '#core';
 import type { DashboardNeeds } from '#dashboard';
+import type { Documentation } from '#documentation';
 import type { Enhancer } from '#enhance';
 import type { Installs } from '#installs';
 import type { Jobs } from '#jobs';
@@ -78,6 +79,8 @@ type HubParts = {
   readonly limits?: () => SharingStatus | undefined;
   /** Absent: the hub has no agents. */
   readonly agents?: Agents;
+  /** Absent: the hub documents no repositories. */
+  readonly documentation?: Documentation;
   readonly residentBytes: () => number;
 };
 

@@ -17,6 +17,7 @@ import { type Command, type ExitCode, type Run, hubOptions, serverOption } from 
 import { changeOptions, isAgreed } from '../confirm.ts';
 import { createHubClient } from '../hub-client.ts';
 import { type OwnToken, findOwnToken, revokeRemoved } from '../own-token.ts';
+import { showObsidian } from '../obsidian.ts';
 import type { HubPlace } from '../needs.ts';
 import { fieldsOf } from '../responses.ts';
 import { columns } from '../table.ts';
@@ -38,6 +39,7 @@ export const connect: Command = {
   details: [
     'If the hub requires tokens, the client gets one of its own, which "disconnect" revokes.',
     'Without a client: lists the files of all clients and whether they contain the hub. Shows the change before it is written. Nothing else in the file changes, and "disconnect" reverts it.',
+    'Obsidian has no MCP client of its own: "connect obsidian" prints the address for its plugins.',
     '--json prints {"client", "file", "name", "state": "connected" | "unchanged" | "planned", "backup", "notes"}, for Raycast {"client", "paste", "notes"}, and without a client a list of {"client", "scope", "file", "state"}.',
   ],
   examples: [
@@ -53,6 +55,16 @@ export const connect: Command = {
     const word = textOf(values, 'client');
     const place = await needs.findHub(textOf(values, 'url'));
     if (word === undefined) return await showAll(place, run);
+    if (word === 'obsidian')
+      return showObsidian(
+        {
+          ...place,
+          url: reachable(place.url),
+          server: textOf(values, 'server'),
+          bridge: await needs.findBridge(),
+        },
+        run,
+      );
     const client = clientOf(word);
     const own =
       client === 'raycast'

@@ -48,7 +48,7 @@ export const jobs: Command = {
       );
     const hub = await openHub(run);
     if (id === undefined) return await list(hub, run);
-    return await (action === 'follow' ? follow : cancel)(hub, id, run);
+    return await (action === 'follow' ? followJob : cancel)(hub, id, run);
   },
 };
 
@@ -67,7 +67,8 @@ async function list(hub: HubClient, { isJson, json, out, screen }: Run): Promise
   return 0;
 }
 
-async function follow(
+/** Prints each step of a job until it ends. Returns 1 if it did not succeed. */
+export async function followJob(
   hub: HubClient,
   wanted: string,
   { isJson, out, err, screen, errorScreen, signal: ending, unread }: Run,

@@ -1,0 +1,75 @@
+import { join } from 'node:path';
+import { type Config, readDocumentation } from '#config';
+import { type Clock, type Log, isObject } from '#core';
+import { type Documentation, type DocumentationModels, createDocumentation } from '#documentation';
+import type { Jobs } from '#jobs';
+import type { Repositories } from '#repositories';
+import { type Backlog, createTable } from '#store';
+import type { ModelAccess } from './wire-models.ts';
+
+type Needs = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly redact: (text: string) => string;
+  readonly backlog: Backlog;
+  readonly jobs: Jobs;
+  readonly repositories: Repositories;
+  readonly models: ModelAccess;
+  /** The config in force. */
+  readonly config: () => Pick<Config, 'documentation'>;
+};
+
+/** Requests of running jobs. */
+const file = 'documentation.json';
+const maxStored = 20;
+const usual = readDocumentation(undefined).documentation;
+
+/** Whether clients are offered the documentation: the config says where repositories or vaults are. */
+export const isDocumenting = ({
+  repositories,
+  documentation,
+}: Pick<Config, 'documentation' | 'repositories'>): boolean =>
+  documentation !== undefined || (repositories?.length ?? 0) > 0;
+
+/** Creates the documentation, whose unfinished jobs resume when the jobs start. */
+export function wireDocumentation(dataDir: string, needs: Needs): Documentation {
+  const { clock, redact, jobs, repositories, models, config } = needs;
+  return createDocumentation({
+    clock,
+    redact,
+    jobs,
+    repositories,
+    models: modelsFor(models),
+    config: () => config().documentation ?? usual,
+    store: createTable({ file: join(dataDir, file), maxEntries: maxStored }, needs),
+  });
+}
+
+const maxAnswerTokens = 1_200;
+
+/** The models that chat, for descriptions of modules. */
+const modelsFor = (models: ModelAccess): DocumentationModels => ({
+  async defaultModel(signal) {
+    const { defaultModel } = models;
+    if (defaultModel === undefined) return undefined;
+    return (await (await models.open()).chats.isLocal(defaultModel, signal))
+      ? defaultModel
+      : undefined;
+  },
+  contextTokens: model => models.contextTokens(model),
+  async chat({ model, system, prompt, client }, signal) {
+    const answer = await models.sampling.answer(
+      {
+        systemPrompt: system,
+        messages: [{ role: 'user', content: { type: 'text', text: prompt } }],
+        maxTokens: maxAnswerTokens,
+        temperature: 0,
+      },
+      { caller: { client }, model },
+      signal,
+    );
+    const content = answer['content'];
+    const text = isObject(content) ? content['text'] : undefined;
+    return typeof text === 'string' ? text : '';
+  },
+});

@@ -1,0 +1,83 @@
+import type { z } from 'zod';
+import { documentationSchema, type obsidianSchema } from './documentation-schema.ts';
+import type { Problem } from './problem.ts';
+import { type Environment, type SecretValues, expandStrings } from './variables.ts';
+
+/** `documentation` of the config. */
+export type DocumentationConfig = {
+  readonly vault: string | undefined;
+  readonly obsidian: ObsidianConfig | undefined;
+  readonly maxFiles: number;
+  readonly maxBytes: number;
+};
+
+export type ObsidianConfig = {
+  /** `https://host:port`. */
+  readonly url: string;
+  /** Secret. */
+  readonly key: string | undefined;
+  /** Why the key cannot be read: a sentence with the remedy. */
+  readonly keyFault: string | undefined;
+  /** Path of a PEM file. */
+  readonly certificate: string | undefined;
+  readonly fingerprint: string | undefined;
+};
+
+const megabyte = 1_000_000;
+
+/**
+ * Converts the written options, with variables expanded. Absent: the defaults. A secret that cannot be read is no problem
+ * of the file: only runs that need it fail.
+ */
+export function readDocumentation(
+  written: z.output<typeof documentationSchema> | undefined,
+  env: Environment = {},
+  secrets: SecretValues = new Map(),
+): { readonly documentation: DocumentationConfig; readonly problems: readonly Problem[] } {
+  const { vault, obsidian, max_files, max_megabytes } = written ?? documentationSchema.parse({});
+  const problems: Problem[] = [];
+  return {
+    problems,
+    documentation: {
+      vault,
+      obsidian: obsidian && readObsidian(obsidian),
+      maxFiles: max_files,
+      maxBytes: max_megabytes * megabyte,
+    },
+  };
+
+  function readObsidian({
+    url,
+    key,
+    certificate,
+    fingerprint: print,
+  }: z.output<typeof obsidianSchema>): ObsidianConfig {
+    const path = ['documentation', 'obsidian'];
+    const secret = expandStrings(key, [...path, 'key'], env, secrets);
+    problems.push(...secret.problems);
+    const address = URL.parse(url);
+    if (
+      address?.protocol !== 'https:' ||
+      address.pathname !== '/' ||
+      address.username !== '' ||
+      address.search !== ''
+    )
+      problems.push({
+        path: [...path, 'url'],
+        text: 'is no address of the plugin: write "https://" with host and port. The plugin must not be used without TLS, as its key could be read',
+      });
+    if (certificate === undefined && print === undefined)
+      problems.push({
+        path,
+        text: 'needs "certificate" or "fingerprint", because the plugin signs its certificate itself',
+      });
+    const [fault] = secret.secretFaults;
+    return {
+      url: address?.origin ?? url,
+      key: fault ? undefined : String(secret.value),
+      keyFault: fault?.text,
+      certificate,
+      fingerprint: print,
+    };
+  }
+}
