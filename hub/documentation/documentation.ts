@@ -30,7 +30,7 @@ export type DocumentationNeeds = RunNeeds & {
   };
 };
 
-export const documentationKind = 'documentation';
+const documentationKind = 'documentation';
 const maxRunning = 2;
 
 const stored = z.object({

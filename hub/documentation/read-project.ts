@@ -1,5 +1,5 @@
 import type { Repository } from '#repositories';
-import type { Exclusion, FileOutline, SourceText } from './outline/outline-types.ts';
+import type { Exclusion, FileOutline, SourceFileText } from './outline/outline-types.ts';
 import { languageOf } from './outline/languages.ts';
 import type { ParserThread } from './outline/parser-thread.ts';
 import { buildProject } from './project/build-project.ts';
@@ -60,7 +60,7 @@ export async function readProject(
     next = following && readBatch(following);
     next?.catch(() => undefined); // It is awaited in the next round, unless this one fails first.
     const hashes = new Map(batch.map(({ path, hash }) => [path, hash]));
-    const sources: SourceText[] = [];
+    const sources: SourceFileText[] = [];
     for (const file of files) {
       if (file.kind !== 'text') {
         if (file.kind !== 'missing')

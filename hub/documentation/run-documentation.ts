@@ -11,7 +11,7 @@ import { maxFileBytes, readProject } from './read-project.ts';
 import type { DocumentationRequest } from './request.ts';
 import { chooseVault } from './vault/choose-vault.ts';
 import { openVault } from './vault/open-vault.ts';
-import type { Vault } from './vault/vault-types.ts';
+import type { NoteVault } from './vault/vault-types.ts';
 import { type WrittenNotes, writeNotes } from './write-notes.ts';
 
 export type RunNeeds = {
@@ -31,13 +31,13 @@ export type DocumentationRun = {
   readonly commit: string | undefined;
 };
 
-export type Report = (step: string, text: string) => void;
+export type ReportStep = (step: string, text: string) => void;
 
 /** Reads the repository, and writes what changed into the vault. Returns the result of the job. */
 export async function runDocumentation(
   { request, principal, commit: given }: DocumentationRun,
   needs: RunNeeds,
-  report: Report,
+  report: ReportStep,
   onCommit: (commit: string) => Promise<unknown>,
   signal: AbortSignal,
 ): Promise<Readonly<Record<string, unknown>>> {
@@ -142,7 +142,7 @@ const shownNames = (names: readonly string[]) =>
     ? [...names.slice(0, maxNames), `and ${names.length - maxNames} others`]
     : names;
 
-function resultOf(project: Project, vault: Vault, written: WrittenNotes, isDryRun: boolean) {
+function resultOf(project: Project, vault: NoteVault, written: WrittenNotes, isDryRun: boolean) {
   const { byAction, removed, kept } = written;
   const secrets = project.excluded.filter(({ reason }) => reason === 'secret');
   return {

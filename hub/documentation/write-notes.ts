@@ -11,7 +11,7 @@ import {
   planRemovals,
   planWrites,
 } from './vault/plan-writes.ts';
-import type { Vault, VaultNote } from './vault/vault-types.ts';
+import type { NoteVault, VaultNote } from './vault/vault-types.ts';
 
 /** What became of the notes. In a dry run, what would become of them. */
 export type WrittenNotes = {
@@ -25,7 +25,7 @@ export type WrittenNotes = {
 
 type Writing = {
   readonly project: Project;
-  readonly vault: Vault;
+  readonly vault: NoteVault;
   readonly isDryRun: boolean;
   readonly generatedAt: string;
   /** The model that describes modules; undefined for none. */
@@ -135,7 +135,7 @@ export async function writeNotes(
 }
 
 async function readExisting(
-  vault: Vault,
+  vault: NoteVault,
   folder: string,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, ExistingNote>> {

@@ -3,7 +3,7 @@ import { docOfFile } from './comments.ts';
 import { outlineEcmascript } from './ecmascript.ts';
 import { grammarRules } from './grammar-rules.ts';
 import { type GrammarName, languageOf } from './languages.ts';
-import type { FileOutline, SourceText } from './outline-types.ts';
+import type { FileOutline, SourceFileText } from './outline-types.ts';
 import { docOfModule, outlineTree } from './outline-tree.ts';
 
 /** Parses a text and passes its syntax tree on, which is freed afterwards. Undefined: it could not be parsed. */
@@ -17,7 +17,10 @@ const maxSymbols = 200;
 const maxImports = 500;
 
 /** Reads the outline of a file. */
-export function outlineFile({ path, text, bytes, hash }: SourceText, parse: Parse): FileOutline {
+export function outlineFile(
+  { path, text, bytes, hash }: SourceFileText,
+  parse: Parse,
+): FileOutline {
   const language = languageOf(path);
   const found =
     language?.grammar === undefined

@@ -61,7 +61,7 @@ export type Exclusion = {
 };
 
 /** A file as it is handed to the parser. */
-export type SourceText = {
+export type SourceFileText = {
   readonly path: string;
   readonly text: string;
   readonly bytes: number;

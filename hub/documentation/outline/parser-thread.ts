@@ -11,7 +11,7 @@ import { type Clock, HubError, isObject, unlessAborted } from '#core';
 import { excludedByContent } from '../project/exclusions.ts';
 import { type GrammarName, languageOf } from './languages.ts';
 import { type Parse, countLines, outlineFile } from './outline-file.ts';
-import type { Exclusion, FileOutline, SourceText } from './outline-types.ts';
+import type { Exclusion, FileOutline, SourceFileText } from './outline-types.ts';
 
 export type ParsedBatch = {
   readonly outlines: readonly FileOutline[];
@@ -20,7 +20,7 @@ export type ParsedBatch = {
 
 /** Parses files in a thread of its own, so that calls of clients do not wait for it. */
 export interface ParserThread extends AsyncDisposable {
-  parse(files: readonly SourceText[], signal: AbortSignal): Promise<ParsedBatch>;
+  parse(files: readonly SourceFileText[], signal: AbortSignal): Promise<ParsedBatch>;
 }
 
 type Needs = { readonly clock: Pick<Clock, 'after'> };
@@ -44,7 +44,7 @@ export function createParserThread({ clock }: Needs): ParserThread {
   }
 
   /** Rejects if the thread ends. */
-  async function run(files: readonly SourceText[]): Promise<ParsedBatch> {
+  async function run(files: readonly SourceFileText[]): Promise<ParsedBatch> {
     worker ??= new Worker(new URL(import.meta.url), {
       workerData: role,
       resourceLimits: { maxOldGenerationSizeMb: maxOldSpaceMb },
@@ -85,7 +85,7 @@ export function createParserThread({ clock }: Needs): ParserThread {
   };
 }
 
-const unparsed = ({ path, text, bytes, hash }: SourceText): FileOutline => ({
+const unparsed = ({ path, text, bytes, hash }: SourceFileText): FileOutline => ({
   path,
   language: languageOf(path)?.name ?? 'Text',
   lines: countLines(text),
@@ -110,7 +110,7 @@ function serve(port: MessagePort): void {
         outlines: [],
         excluded: [],
       };
-      for (const file of Array.isArray(files) ? files.filter(isSourceText) : []) {
+      for (const file of Array.isArray(files) ? files.filter(isSourceFileText) : []) {
         const exclusion = excludedByContent(file.path, file.text);
         if (exclusion) batch.excluded.push(exclusion);
         else {
@@ -123,7 +123,7 @@ function serve(port: MessagePort): void {
   });
 }
 
-const isSourceText = (value: unknown): value is SourceText =>
+const isSourceFileText = (value: unknown): value is SourceFileText =>
   isObject(value) && typeof value['path'] === 'string' && typeof value['text'] === 'string';
 
 /** The package is loaded here, and each grammar with its first file: only repositories that are documented need them. */

@@ -3,7 +3,7 @@ import type { Exclusion, FileOutline } from '../outline/outline-types.ts';
 import { isTestFile } from '../outline/languages.ts';
 import { readManifests } from './manifests.ts';
 import { compareText, groupModules, introductionOf } from './modules.ts';
-import type { Document, EntryPoint, Project, ProjectFile } from './project-types.ts';
+import type { RepositoryDocument, EntryPoint, Project, ProjectFile } from './project-types.ts';
 import { createImportResolver } from './resolve-imports.ts';
 
 type Sources = Pick<Project, 'name' | 'root' | 'commit' | 'trackedFiles'> & {
@@ -48,7 +48,7 @@ const mainsOf = (files: readonly FileOutline[]): readonly EntryPoint[] =>
       line: symbols.find(({ name }) => name === 'main')?.line ?? 1,
     }));
 
-function documentOf({ path, text }: ProjectFile): Document {
+function documentOf({ path, text }: ProjectFile): RepositoryDocument {
   const lines = text.split('\n');
   const at = lines.findIndex(line => /^#{1,3}\s+\S/.test(line));
   const title =

@@ -2,9 +2,9 @@ import { posix } from 'node:path';
 import { isTestFile } from '../outline/languages.ts';
 import type { FileOutline } from '../outline/outline-types.ts';
 import type { CodeModule, ProjectFile } from './project-types.ts';
-import type { Resolved } from './resolve-imports.ts';
+import type { ResolvedImport } from './resolve-imports.ts';
 
-type Resolve = (file: FileOutline, specifier: string) => Resolved;
+type Resolve = (file: FileOutline, specifier: string) => ResolvedImport;
 
 /** Files whose comment describes their folder, the most telling first. */
 const describing = /^(?:index|mod|lib|__init__|main|doc|package-info)\.\w+$/;

@@ -25,7 +25,7 @@ export type EntryPoint = Citation & {
   readonly target: string;
 };
 
-export type Document = Citation & { readonly title: string };
+export type RepositoryDocument = Citation & { readonly title: string };
 
 /** What the documentation says about a repository at a commit, without a model. */
 export type Project = {
@@ -34,7 +34,7 @@ export type Project = {
   readonly commit: string;
   readonly modules: readonly CodeModule[];
   readonly entryPoints: readonly EntryPoint[];
-  readonly documents: readonly Document[];
+  readonly documents: readonly RepositoryDocument[];
   /** The first paragraph of the README. */
   readonly introduction: (Citation & { readonly text: string }) | undefined;
   readonly excluded: readonly Exclusion[];

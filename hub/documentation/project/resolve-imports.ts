@@ -4,7 +4,7 @@ import type { FileOutline } from '../outline/outline-types.ts';
 import type { Manifests } from './manifests.ts';
 
 /** What an import names: a folder of the repository, a package, or neither (the standard library, or unknown). */
-export type Resolved =
+export type ResolvedImport =
   | { readonly kind: 'folder'; readonly folder: string }
   | { readonly kind: 'package'; readonly name: string }
   | undefined;
@@ -24,13 +24,16 @@ export function createImportResolver(paths: ReadonlySet<string>, manifests: Mani
   }
   const folders = new Set([...paths].map(path => posix.dirname(path)));
 
-  const folderOf = (path: string): Resolved => ({ kind: 'folder', folder: posix.dirname(path) });
-  const inFolder = (folder: string): Resolved =>
+  const folderOf = (path: string): ResolvedImport => ({
+    kind: 'folder',
+    folder: posix.dirname(path),
+  });
+  const inFolder = (folder: string): ResolvedImport =>
     folders.has(folder) ? { kind: 'folder', folder } : undefined;
-  const known = (name: string): Resolved =>
+  const known = (name: string): ResolvedImport =>
     manifests.dependencies.has(name) ? { kind: 'package', name } : undefined;
 
-  function firstOf(candidates: readonly string[]): Resolved {
+  function firstOf(candidates: readonly string[]): ResolvedImport {
     const found = candidates
       .map(candidate => posix.normalize(candidate))
       .find(candidate => paths.has(candidate));
@@ -38,7 +41,7 @@ export function createImportResolver(paths: ReadonlySet<string>, manifests: Mani
   }
 
   /** A file by the end of its path, if there is only one. */
-  function bySuffix(suffix: string): Resolved {
+  function bySuffix(suffix: string): ResolvedImport {
     const matches = (byName.get(posix.basename(suffix)) ?? []).filter(
       path => path === suffix || path.endsWith(`/${suffix}`),
     );
@@ -46,7 +49,7 @@ export function createImportResolver(paths: ReadonlySet<string>, manifests: Mani
   }
 
   /** A script as Node and bundlers find it: `.js` may stand for `.ts`. */
-  function script(base: string): Resolved {
+  function script(base: string): ResolvedImport {
     const plain = base.replace(/\.(?:js|mjs|cjs|jsx)$/, '');
     const bases = plain === base ? [base] : [base, plain];
     return firstOf(
@@ -54,7 +57,7 @@ export function createImportResolver(paths: ReadonlySet<string>, manifests: Mani
     );
   }
 
-  function ofScript(from: string, specifier: string): Resolved {
+  function ofScript(from: string, specifier: string): ResolvedImport {
     if (specifier.startsWith('.')) return script(posix.join(posix.dirname(from), specifier));
     if (/^[@~]\//.test(specifier))
       return script(`src/${specifier.slice(2)}`) ?? script(specifier.slice(2));
@@ -71,7 +74,7 @@ export function createImportResolver(paths: ReadonlySet<string>, manifests: Mani
   }
 
   /** `imports` of the nearest package.json. */
-  function ofAlias(from: string, specifier: string): Resolved {
+  function ofAlias(from: string, specifier: string): ResolvedImport {
     const near = manifests.packages
       .filter(({ folder }) => folder === '.' || from.startsWith(`${folder}/`))
       .toSorted((a, b) => b.folder.length - a.folder.length);
@@ -93,7 +96,7 @@ export function createImportResolver(paths: ReadonlySet<string>, manifests: Mani
     return undefined;
   }
 
-  function ofPython(from: string, specifier: string): Resolved {
+  function ofPython(from: string, specifier: string): ResolvedImport {
     const [, dots = '', name = ''] = /^(\.*)(.*)$/.exec(specifier) ?? [];
     const parts = name.split('.').filter(Boolean);
     const up = Array.from({ length: Math.max(0, dots.length - 1) }, () => '..');
@@ -112,7 +115,7 @@ export function createImportResolver(paths: ReadonlySet<string>, manifests: Mani
     return dots === '' ? known((parts[0] ?? '').toLowerCase()) : inFolder(here);
   }
 
-  function ofGo(specifier: string): Resolved {
+  function ofGo(specifier: string): ResolvedImport {
     for (const { name, folder } of manifests.goModules)
       if (specifier === name || specifier.startsWith(`${name}/`))
         return inFolder(posix.join(folder, specifier.slice(name.length)));
@@ -122,7 +125,7 @@ export function createImportResolver(paths: ReadonlySet<string>, manifests: Mani
     return dependency === undefined ? undefined : { kind: 'package', name: dependency };
   }
 
-  function ofRust(from: string, specifier: string): Resolved {
+  function ofRust(from: string, specifier: string): ResolvedImport {
     const parts = specifier.split('::');
     const [first = ''] = parts;
     const crate = /^(.*?\bsrc)\//.exec(from)?.[1] ?? posix.dirname(from);
@@ -140,7 +143,7 @@ export function createImportResolver(paths: ReadonlySet<string>, manifests: Mani
   return (
     { path, language }: Pick<FileOutline, 'path' | 'language'>,
     specifier: string,
-  ): Resolved => {
+  ): ResolvedImport => {
     if (scripts.has(language)) return ofScript(path, specifier);
     const beside = posix.join(posix.dirname(path), specifier);
     switch (language) {

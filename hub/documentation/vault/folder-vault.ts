@@ -1,6 +1,6 @@
 import { HubError } from '#core';
 import type { Repositories } from '#repositories';
-import type { Vault } from './vault-types.ts';
+import type { NoteVault } from './vault-types.ts';
 
 type OpenFolder = Awaited<ReturnType<Repositories['openFolder']>>;
 
@@ -12,7 +12,7 @@ export async function openFolderVault(
   folder: OpenFolder,
   isForced: boolean,
   signal: AbortSignal,
-): Promise<Vault> {
+): Promise<NoteVault> {
   const isVault = (await folder.list(signal)).some(({ path }) => path.startsWith('.obsidian/'));
   if (!isVault && !isForced)
     throw new HubError(

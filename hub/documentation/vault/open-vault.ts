@@ -7,7 +7,7 @@ import type { VaultChoice } from './choose-vault.ts';
 import { openFolderVault } from './folder-vault.ts';
 import { createPinnedHttps } from './pinned-https.ts';
 import { openRestVault } from './rest-vault.ts';
-import type { Vault } from './vault-types.ts';
+import type { NoteVault } from './vault-types.ts';
 
 type Needs = {
   readonly clock: Clock;
@@ -23,7 +23,7 @@ export async function openVault(
   { isForced, principal }: { readonly isForced: boolean; readonly principal: Principal },
   { clock, repositories }: Needs,
   signal: AbortSignal,
-): Promise<Vault> {
+): Promise<NoteVault> {
   if (choice.kind === 'obsidian') return await openPlugin(choice.obsidian, clock, signal);
   const opener = choice.isNamed ? principal : ownerOfConfig;
   await using opened = new AsyncDisposableStack();
@@ -37,7 +37,7 @@ async function openPlugin(
   { url, key, keyFault, certificate, fingerprint }: ObsidianConfig,
   clock: Clock,
   signal: AbortSignal,
-): Promise<Vault> {
+): Promise<NoteVault> {
   if (key === undefined)
     throw new HubError(
       'HUB_VAULT_UNREACHABLE',

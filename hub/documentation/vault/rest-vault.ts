@@ -1,6 +1,6 @@
 import { HubError, isObject, tryParseJson } from '#core';
 import type { HttpsAnswer, HttpsRequest } from './pinned-https.ts';
-import type { Vault } from './vault-types.ts';
+import type { NoteVault } from './vault-types.ts';
 
 /** Sends a request to the Local REST API plugin. Rejects with HUB_VAULT_UNREACHABLE. */
 type Client = {
@@ -13,7 +13,7 @@ export async function openRestVault(
   { origin, key }: { readonly origin: URL; readonly key: string },
   client: Client,
   signal: AbortSignal,
-): Promise<Vault> {
+): Promise<NoteVault> {
   const place = origin.origin;
 
   async function ask(

@@ -1,5 +1,5 @@
 /** Where notes are written. Paths are relative to the vault, with `/`. */
-export interface Vault extends AsyncDisposable {
+export interface NoteVault extends AsyncDisposable {
   /** For people, such as the path of the folder. */
   readonly place: string;
   /** Paths of the notes in a folder; empty if there is no such folder. */

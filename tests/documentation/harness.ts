@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Documentation, type DocumentationModels, createDocumentation } from '#documentation';
+import { type DocumentationConfig, readDocumentation } from '#config';
+import { silent, systemClock } from '#core';
+import { caller } from '#helpers/principal';
+import { type Job, createJobs } from '#jobs';
+import type { Principal } from '#policy';
+import { createBacklog, createTable } from '#store';
+import { redactJson, redactText } from '#telemetry';
+import { parseDocumentationRequest } from '../../hub/documentation/request.ts';
+import { linksIn } from '../../hub/documentation/notes/links.ts';
+import { createScene, git } from '../repositories/harness.ts';
+
+/** A hub without a model. */
+export const noModels: DocumentationModels = {
+  defaultModel: async () => undefined,
+  contextTokens: async () => undefined,
+  chat: async () => '',
+};
+
+type Options = {
+  readonly models?: DocumentationModels;
+  readonly config?: Partial<DocumentationConfig>;
+};
+
+/** Documentation of real repositories, which git of this machine reads. */
+export function createDocumentationScene({ models = noModels, config = {} }: Options = {}) {
+  const scene = createScene('process');
+  const { repositories, home } = scene;
+  const usual = readDocumentation(undefined).documentation;
+  const journal: object[] = [];
+  const store = createTable(
+    { file: undefined, maxEntries: 20 },
+    { log: silent, backlog: createBacklog() },
+  );
+
+  /** Jobs and documentation of one run of a hub. `resumed`: what the run before left in the journal. */
+  function start(over: Partial<DocumentationModels> = {}) {
+    const jobs = createJobs({
+      clock: systemClock,
+      log: silent,
+      newId: randomUUID,
+      redaction: { text: redactText, json: redactJson },
+      openJournal: () => ({
+        open: async () => [...journal],
+        append: async record => journal.push(record) > 0,
+        close: async () => {},
+      }),
+    });
+    const documentation: Documentation = createDocumentation({
+      clock: systemClock,
+      redact: redactText,
+      jobs,
+      repositories,
+      models: { ...models, ...over },
+      config: () => ({ ...usual, ...config }),
+      store,
+    });
+    return { jobs, documentation };
+  }
+
+  const hub = start();
+  void hub.documentation.service.start(new AbortController().signal);
+
+  const vault = join(home, 'vault');
+  mkdirSync(join(vault, '.obsidian'), { recursive: true });
+  writeFileSync(join(vault, '.obsidian', 'app.json'), '{}');
+
+  async function ended(id: string, { jobs } = hub): Promise<Job> {
+    const { promise, resolve } = Promise.withResolvers<Job>();
+    const look = () => {
+      const job = jobs.get(id);
+      if (job.state !== 'running') resolve(job);
+    };
+    using _heard = jobs.changed(look);
+    look();
+    return await promise;
+  }
+
+  return {
+    ...scene,
+    ...hub,
+    start,
+    store,
+    vault,
+    ended,
+    /** Runs a request to its end. */
+    async run(body: object, principal: Principal = caller): Promise<Job> {
+      return await ended(
+        await hub.documentation.begin(parseDocumentationRequest({ vault, ...body }), principal),
+      );
+    },
+    /** The notes of a project, by name. */
+    notes: (project: string): ReadonlyMap<string, string> => readNotes(join(vault, project)),
+    async [Symbol.asyncDispose](): Promise<void> {
+      await hub.documentation.service.stop();
+      await scene[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The notes in a folder, by name without `.md`. */
+export function readNotes(folder: string): ReadonlyMap<string, string> {
+  if (!existsSync(folder)) return new Map();
+  return new Map(
+    readdirSync(folder)
+      .filter(name => name.endsWith('.md'))
+      .map(name => [name.slice(0, -'.md'.length), readFileSync(join(folder, name), 'utf8')]),
+  );
+}
+
+export function resultOf(job: Job): Readonly<Record<string, unknown>> {
+  if (job.state !== 'done')
+    throw new Error('error' in job ? `${job.error.code}: ${job.error.message}` : job.state);
+  return job.result;
+}
+
+/** Links that lead to no note. */
+export const brokenLinks = (notes: ReadonlyMap<string, string>): readonly string[] =>
+  [...notes].flatMap(([name, text]) =>
+    linksIn(text)
+      .filter(target => !notes.has(target))
+      .map(target => `${name} -> ${target}`),
+  );
+
+const citations = /(?<!`)`([^`\n]+):(\d+)`(?!`)/g;
+
+/** Citations of lines that do not exist at HEAD, and the number of all citations. */
+export function checkCitations(repository: string, notes: ReadonlyMap<string, string>) {
+  const tracked = new Set(
+    git(repository, 'ls-tree', '-r', '--name-only', '-z', 'HEAD').split('\0'),
+  );
+  const lines = new Map<string, number>();
+  const linesOf = (path: string) => {
+    const known = lines.get(path) ?? git(repository, 'show', `HEAD:${path}`).split('\n').length;
+    lines.set(path, known);
+    return known;
+  };
+  const wrong: string[] = [];
+  let count = 0;
+  for (const [name, text] of notes)
+    for (const [, path = '', line] of text.matchAll(citations)) {
+      count++;
+      if (!tracked.has(path) || Number(line) < 1 || Number(line) > linesOf(path))
+        wrong.push(`${name}: ${path}:${line}`);
+    }
+  return { wrong, count };
+}

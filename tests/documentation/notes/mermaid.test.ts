@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { faultOfMermaid } from '../../../hub/documentation/notes/check-mermaid.ts';
+import { drawModules } from '../../../hub/documentation/notes/mermaid.ts';
+import type { CodeModule } from '../../../hub/documentation/project/project-types.ts';
+
+const module = (folder: string, uses: readonly string[] = [], isTests = false): CodeModule => ({
+  folder,
+  isTests,
+  files: [],
+  summary: undefined,
+  uses: new Map(uses.map(target => [target, [`${folder}/x.ts`]])),
+  usedBy: [],
+  packages: [],
+});
+
+test('few modules are drawn one by one, tests left out', () => {
+  const drawing = drawModules([module('a', ['b/c']), module('b/c'), module('tests', ['a'], true)]);
+  assert.equal(drawing?.text, 'flowchart LR\n  m0["a"]\n  m1["b/c"]\n  m0 --> m1');
+});
+
+test('many modules are drawn by their parent folders', () => {
+  const many = Array.from({ length: 60 }, (_, at) =>
+    module(`p${at % 6}/m${at}`, [`p${(at + 1) % 6}/m${(at + 1) % 60}`]),
+  );
+  const drawing = drawModules(many);
+  assert.deepEqual(drawing?.groups, ['p0', 'p1', 'p2', 'p3', 'p4', 'p5']);
+});
+
+test('a drawing is correct whatever the folders are called, and bounded', () => {
+  const odd = [
+    'end',
+    'a"b',
+    '<x>',
+    '[y]',
+    '`z`',
+    'click',
+    'größe',
+    '日本',
+    '.',
+    'a(b)',
+    'x%%y',
+    "it's",
+    'a;b',
+  ];
+  const all = [...odd, ...Array.from({ length: 100 }, (_, at) => `top/m${at}`)];
+  const modules = all.map((folder, at) =>
+    module(
+      folder,
+      all.filter((_, other) => (at * other) % 7 === 1),
+    ),
+  );
+  const drawing = drawModules(modules);
+  assert.ok(drawing && drawing.groups.length <= 24);
+  assert.equal(faultOfMermaid(drawing.text), undefined, drawing.text);
+  const few = drawModules(
+    odd.map((folder, at) => module(folder, [odd[(at + 1) % odd.length] ?? ''])),
+  );
+  assert.equal(faultOfMermaid(few?.text ?? ''), undefined, few?.text);
+});
+
+test('nothing is drawn if no module uses another', () => {
+  assert.equal(drawModules([module('a'), module('b')]), undefined);
+});

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import {
+  excludedByContent,
+  excludedByName,
+} from '../../../hub/documentation/project/exclusions.ts';
+
+test.each([
+  ['.env', 'secret'],
+  ['app/.env.production', 'secret'],
+  ['.env.example', undefined],
+  ['deploy/id_ed25519', 'secret'],
+  ['deploy/id_ed25519.pub', undefined],
+  ['config/credentials.json', 'secret'],
+  ['certs/server.pem', 'secret'],
+  ['.aws/config', 'secret'],
+  ['src/secrets.ts', undefined],
+  ['package-lock.json', 'generated'],
+  ['web/jquery.min.js', 'generated'],
+  ['vendor/a/a.go', 'generated'],
+  ['api/a_pb2.py', 'generated'],
+  ['src/building/out.ts', undefined],
+])('%s: %s', (path, reason) => {
+  assert.equal(excludedByName(path)?.reason, reason);
+});
+
+test('a file with a credential is left out with its line, and one that reads credentials is not', () => {
+  const key = `${'sk-'}${'a1'.repeat(10)}`;
+  assert.deepEqual(excludedByContent('a.ts', `\n\nconst key = '${key}';`), {
+    path: 'a.ts',
+    reason: 'secret',
+    what: 'line 3',
+  });
+  assert.equal(excludedByContent('a.ts', 'const token = process.env.TOKEN;'), undefined);
+});

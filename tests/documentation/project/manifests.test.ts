@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { isManifest, readManifests } from '../../../hub/documentation/project/manifests.ts';
+
+test('entry points are read with their lines', () => {
+  const { entryPoints } = readManifests([
+    {
+      path: 'package.json',
+      text: '{\n  "name": "app",\n  "main": "lib/app.js",\n  "bin": {\n    "app": "bin/app.js"\n  },\n  "scripts": {\n    "start": "node .",\n    "other": "x"\n  }\n}\n',
+    },
+    { path: 'py/pyproject.toml', text: '[project.scripts]\ncount = "app.cli:main"\n' },
+  ]);
+  assert.deepEqual(
+    entryPoints.map(({ what, target, path, line }) => [what, target, `${path}:${line}`]),
+    [
+      ['package main', 'lib/app.js', 'package.json:3'],
+      ['command app', 'bin/app.js', 'package.json:5'],
+      ['npm run start', 'node .', 'package.json:8'],
+      ['command count', 'app.cli:main', 'py/pyproject.toml:2'],
+    ],
+  );
+});
+
+test('a manifest that is no JSON says nothing', () => {
+  const { packages, dependencies } = readManifests([{ path: 'package.json', text: '{' }]);
+  assert.deepEqual([packages, dependencies.size], [[], 0]);
+});
+
+test('dependencies of all languages are known', () => {
+  const { dependencies } = readManifests([
+    { path: 'requirements.txt', text: 'Requests==2\n# comment\nscikit-learn\n' },
+    { path: 'Cargo.toml', text: '[package]\nname = "x"\n[dependencies]\nserde = "1"\n' },
+    { path: 'go.mod', text: 'module a.org/b\nrequire c.org/d v1.0.0\n' },
+    { path: 'package.json', text: '{"devDependencies": {"vitest": "1"}}' },
+  ]);
+  assert.deepEqual([...dependencies].toSorted(), [
+    'c.org/d',
+    'requests',
+    'scikit_learn',
+    'serde',
+    'vitest',
+  ]);
+});
+
+test.each([
+  ['a/package.json', true],
+  ['go.mod', true],
+  ['a/xpackage.json', false],
+])('%s is a manifest: %s', (path, expected) => {
+  assert.equal(isManifest(path), expected);
+});

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import type { FileOutline } from '../../../hub/documentation/outline/outline-types.ts';
+import { findCycles } from '../../../hub/documentation/project/cycles.ts';
+import { groupModules, introductionOf } from '../../../hub/documentation/project/modules.ts';
+
+const file = (path: string, imports: readonly string[] = [], doc?: string): FileOutline => ({
+  path,
+  language: 'TypeScript',
+  lines: 1,
+  bytes: 1,
+  hash: path,
+  ...(doc !== undefined && { doc: { text: doc, line: 1 } }),
+  symbols: [],
+  moreSymbols: 0,
+  imports: imports.map(specifier => ({ specifier, line: 1 })),
+  isParsed: true,
+});
+
+/** A specifier is the folder itself, or a package if it begins with "pkg". */
+const resolve = (_file: FileOutline, specifier: string) =>
+  specifier.startsWith('pkg')
+    ? ({ kind: 'package', name: specifier } as const)
+    : ({ kind: 'folder', folder: specifier } as const);
+
+test('modules are folders, which know whom they use and who uses them', () => {
+  const modules = groupModules(
+    [
+      file('b/x.ts', ['a', 'pkg1']),
+      file('b/y.ts', ['a', 'b', 'none']),
+      file('a/index.ts', [], 'The base.'),
+    ],
+    [],
+    resolve,
+  );
+  assert.deepEqual(
+    modules.map(({ folder, uses, usedBy, packages }) => [folder, [...uses], usedBy, packages]),
+    [
+      ['a', [], ['b'], []],
+      ['b', [['a', ['b/x.ts', 'b/y.ts']]], [], ['pkg1']],
+    ],
+  );
+  assert.deepEqual(modules[0]?.summary, { text: 'The base.', path: 'a/index.ts', line: 1 });
+});
+
+test('the README of a folder goes before comments', () => {
+  const readme = { path: 'a/README.md', text: '# A\n\nWhat a really is.\n' };
+  const [module] = groupModules([file('a/index.ts', [], 'x y')], [readme], resolve);
+  assert.deepEqual(module?.summary, { text: 'What a really is.', path: 'a/README.md', line: 3 });
+});
+
+test('tests below one folder are one module', () => {
+  const modules = groupModules(
+    [file('tests/a/x.test.ts', ['a']), file('tests/b/y.test.ts'), file('a/x.ts')],
+    [],
+    resolve,
+  );
+  assert.deepEqual(
+    modules.map(({ folder, isTests, files }) => [folder, isTests, files.length]),
+    [
+      ['a', false, 1],
+      ['tests', true, 2],
+    ],
+  );
+});
+
+test.each([
+  [
+    '# T\n\n[![badge](a)](b)\n<p>x</p>\n\nA tool that **counts** [words](x).\nIn texts.\n',
+    'A tool that counts words. In texts.',
+    6,
+  ],
+  ['```\ncode that is long\n```\n- a list item\n\nThe text itself.\n', 'The text itself.', 6],
+  ['# Only a heading\n', undefined, undefined],
+])('the introduction of %j', (text, expected, line) => {
+  const found = introductionOf({ path: 'README.md', text });
+  assert.deepEqual([found?.text, found?.line], [expected, line]);
+});
+
+test('circles are found, also in long chains without one', () => {
+  const chain = Array.from({ length: 20_000 }, (_, at) => file(`m${at}/a.ts`, [`m${at + 1}`]));
+  const circle = [
+    file('x/a.ts', ['y']),
+    file('y/a.ts', ['z']),
+    file('z/a.ts', ['x', 'w']),
+    file('w/a.ts'),
+  ];
+  const modules = groupModules([...chain, ...circle], [], resolve);
+  assert.deepEqual(findCycles(modules), [['x', 'y', 'z']]);
+});
