@@ -10,7 +10,7 @@ import type { Principal } from '#policy';
 import { createBacklog, createTable } from '#store';
 import { redactJson, redactText } from '#telemetry';
 import { parseDocumentationRequest } from '../../hub/documentation/request.ts';
-import { linksIn } from '../../hub/documentation/notes/links.ts';
+import { linksIn } from './links-in.ts';
 import { createScene, git } from '../repositories/harness.ts';
 
 /** A hub without a model. */

@@ -12,6 +12,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'cache/redis-cache': ['cache/redis-client'],
   'cli/main': ['main'],
   'documentation/documentation': [
+    'documentation/notes/draft-notes',
     'documentation/notes/module-note',
     'documentation/notes/overview-notes',
     'documentation/project/build-project',
@@ -22,7 +23,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'documentation/vault/folder-vault',
   ],
   'documentation/model/describe-modules': ['documentation/model/prompt'],
-  'documentation/notes/markdown': ['documentation/notes/links'],
   'documentation/outline/outline-file': [
     'documentation/outline/comments',
     'documentation/outline/ecmascript',

@@ -1,4 +1,5 @@
 import type { CodeModule } from '../project/project-types.ts';
+import { faultOfMermaid } from './check-mermaid.ts';
 import { compareText } from '../project/modules.ts';
 
 const minNodes = 5;
@@ -46,8 +47,11 @@ export function drawModules(all: readonly CodeModule[]): Drawing | undefined {
   });
   if (arrows.length === 0) return undefined;
   const nodes = groups.map(group => `  ${ids.get(group)}["${labelOf(group)}"]`);
+  const text = ['flowchart LR', ...nodes, ...arrows].join('\n');
+  // A drawing that Mermaid cannot read is an error message in the note: rather none.
+  if (faultOfMermaid(text) !== undefined) return undefined;
   return {
-    text: ['flowchart LR', ...nodes, ...arrows].join('\n'),
+    text,
     groups,
     omittedEdges: strongest.length - arrows.length,
   };

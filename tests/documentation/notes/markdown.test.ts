@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { linksIn } from '../../../hub/documentation/notes/links.ts';
+import { linksIn } from '../links-in.ts';
 import {
   code,
   counted,
