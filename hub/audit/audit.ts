@@ -1,5 +1,6 @@
 import { type Clock, type Log, type Timer, createEmitter, messageOf } from '#core';
 import type { AuditedCall } from './call-bodies.ts';
+import { createCallQueue } from './call-queue.ts';
 import { type AuditedChange, type AuditedRefusal, type BodyNeeds, createBodies } from './body.ts';
 import { type Pages, createPages } from './pages.ts';
 import { type AuditFilesNeeds, type FileLimits, createAuditFiles } from './files.ts';
@@ -53,6 +54,7 @@ const unaudited: ReadonlySet<string> = new Set(
 export function createAudit(folder: string, options: () => AuditOptions, needs: AuditNeeds) {
   const { clock, log } = needs;
   const bodies = createBodies(needs);
+  const calls = createCallQueue(bodies.calls, addLine);
   const written = createEmitter<Buffer>(error =>
     log.error({ error: messageOf(error) }, 'lines of the audit log could not be sent to a client'),
   );
@@ -74,10 +76,20 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
   /** Operations on the files, one after the other. Never rejects. */
   let working: Promise<void> = Promise.resolve();
 
+  /** Adds a line after those of the calls before it. */
   function add(members: Buffer): void {
+    calls.drain();
+    addLine(members);
+    writeSoon();
+  }
+
+  function writeSoon(): void {
+    if (isRunning) writeDue ??= clock.after(failure === undefined ? gatherMs : retryMs, flushSoon);
+  }
+
+  function addLine(members: Buffer): void {
     if (!queue(members)) lost++;
     if (!isRunning) return;
-    writeDue ??= clock.after(failure === undefined ? gatherMs : retryMs, flushSoon);
     if (pages?.hasFullPage && failure === undefined && !isWriteQueued) writeFullSoon();
   }
 
@@ -108,6 +120,7 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
 
   /** Never rejects. */
   async function writePages(onlyFull: boolean): Promise<void> {
+    if (!onlyFull) calls.drain();
     if (!pages && unchained.length === 0) return;
     try {
       const opened = pages ?? (await openPages());
@@ -198,7 +211,8 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
     /** Queues the line of a call, if it gets one. Copies what it keeps. */
     recordCall(call: AuditedCall, principal: string, args: Buffer | undefined): void {
       if (!isOn() || (unaudited.has(call.method) && !isDenied(call.outcome))) return;
-      add(bodies.call(call, principal, args));
+      calls.add(call, principal, args);
+      writeSoon();
     },
     recordChange: (change: AuditedChange): void => {
       if (isOn()) add(bodies.change(change, clock.now()));

@@ -1,4 +1,4 @@
-import { type AuditedCall, createCallBodies } from './call-bodies.ts';
+import { createCallBodies } from './call-bodies.ts';
 import { createTexts } from './texts.ts';
 
 /** An administrative change. */
@@ -42,9 +42,7 @@ export function createBodies({ redaction }: BodyNeeds) {
   const { member } = texts;
   const calls = createCallBodies(texts);
   return {
-    /** `principal` is a policy name; `args` the text of the arguments. The result is overwritten by the next call. */
-    call: (call: AuditedCall, principal: string, args: Buffer | undefined): Buffer =>
-      calls.write(call, principal, args),
+    calls,
     change({ action, principal, target, outcome, details }: AuditedChange, at: number): Buffer {
       const text = details && JSON.stringify(redaction.json(details));
       const shown = text !== undefined && text.length > maxDetails ? '"too long"' : text;

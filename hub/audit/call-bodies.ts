@@ -16,11 +16,15 @@ export type AuditedCall = {
   readonly decision?: { readonly action: string; readonly rule: string | undefined };
 };
 
-/** The members that a call shares with most calls of its client, and their bytes. */
+/** The members that a call shares with most calls of its client, as bytes. */
+export type SharedMembers = Buffer;
+
+export type CallBodies = ReturnType<typeof createCallBodies>;
+
 type Shared = Pick<AuditedCall, 'method' | 'name' | 'server' | 'client' | 'outcome'> & {
   readonly decision: AuditedCall['decision'] | undefined;
   readonly principal: string;
-  readonly bytes: Buffer;
+  readonly bytes: SharedMembers;
 };
 
 /** Bound of the cache of shared members, which is cleared when full. */
@@ -119,14 +123,20 @@ export function createCallBodies({ member }: Pick<Texts, 'member'>) {
   }
 
   return {
-    /** `principal` is a policy name; `args` the text of the arguments. The result is overwritten by the next call. */
-    write(call: AuditedCall, principal: string, args: Buffer | undefined): Buffer {
-      const { bytes } = sharedOf(call, principal);
-      let at = writeTime(call.at);
-      body.set(bytes, at);
-      at = writeSession(at + bytes.length, call.session);
+    /** The part that a call shares with earlier ones. `principal` is a policy name. */
+    sharedOf: (call: AuditedCall, principal: string): SharedMembers =>
+      sharedOf(call, principal).bytes,
+    /** `args` is the text of the arguments. The result is overwritten by the next call. */
+    write(
+      { at: time, tookMs, session }: Pick<AuditedCall, 'at' | 'tookMs' | 'session'>,
+      members: SharedMembers,
+      args: Buffer | undefined,
+    ): Buffer {
+      let at = writeTime(time);
+      body.set(members, at);
+      at = writeSession(at + members.length, session);
       if (args) at = writeHash(at, args);
-      return body.subarray(0, writeDuration(at, call.tookMs));
+      return body.subarray(0, writeDuration(at, tookMs));
     },
     /** Drops the cache, because other secrets are known now. */
     forget,

@@ -56,7 +56,7 @@ test('a call has its own members, whatever calls came before it', () => {
   const below = createNumbers(16);
   const pick = <T>(values: readonly [T, ...T[]]): T => values[below(values.length)] ?? values[0];
   const body = (one: AuditedCall, principal: string, args: Buffer | undefined) =>
-    JSON.parse(`{${bodies.write(one, principal, args).toString()}}`);
+    JSON.parse(`{${bodies.write(one, bodies.sharedOf(one, principal), args).toString()}}`);
   for (let count = 0; count < 5_000; count++) {
     const decision = pick([...rules]);
     const one: AuditedCall = {
@@ -81,7 +81,7 @@ test('texts are redacted, again after other secrets are known', () => {
   const texts = createTexts(text => text.replaceAll(secret, '[redacted]'));
   const bodies = createCallBodies(texts);
   const nameOf = (name: string) =>
-    JSON.parse(`{${bodies.write({ ...call, name }, 'cursor', undefined).toString()}}`).name;
+    JSON.parse(`{${bodies.sharedOf({ ...call, name }, 'cursor').toString('utf8', 3)}}`).name;
   const names = ['hunter22', 'swordfish'];
   assert.deepEqual(names.map(nameOf), ['[redacted]', 'swordfish']);
   secret = 'swordfish';
