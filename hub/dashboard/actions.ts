@@ -72,6 +72,10 @@ const said = {
   'cancel-install': 'is being cancelled.',
   'agent-stop': 'was stopped. The next message starts it again.',
   'agent-cancel': 'is told to end the message.',
+  'task-run': 'goes on until a person is needed.',
+  'task-cancel': 'was cancelled. Its branch is kept.',
+  'task-finalize': 'was merged.',
+  'task-verdict': 'has its verdict.',
 } as const;
 
 const isDone = (text: string): text is Done => Object.hasOwn(said, text);

@@ -12,7 +12,8 @@ export type Part =
   | 'caches'
   | 'install'
   | 'agent'
-  | 'files';
+  | 'files'
+  | 'task';
 
 type ChangingServer = {
   readonly config: { readonly name: string };
@@ -28,13 +29,14 @@ type Needs = {
   readonly agents?: {
     readonly events: Event<{ readonly event: { readonly type: string } }>;
   };
+  readonly tasks?: { readonly events: Event<unknown> };
 };
 
 /** Events of agents after which their files may have changed. */
 const changesFiles = new Set(['tool_result', 'outcome']);
 
 /** Reports which parts of open pages have changed. It subscribes to events of the hub only while a page is open. */
-export function createChanges({ servers, activity, jobs, agents }: Needs) {
+export function createChanges({ servers, activity, jobs, agents, tasks }: Needs) {
   const pages = new Set<(part: Part, server?: ChangingServer) => void>();
   let subscriptions: DisposableStack | undefined;
 
@@ -60,6 +62,7 @@ export function createChanges({ servers, activity, jobs, agents }: Needs) {
           tell(changesFiles.has(event.type) ? ['agent', 'files'] : ['agent']),
         ),
       );
+    if (tasks) all.use(tasks.events(() => tell(['task'])));
     all.defer(() => ofServers.dispose());
     return all;
   }

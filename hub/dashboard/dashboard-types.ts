@@ -8,6 +8,7 @@ import type { Jobs } from '#jobs';
 import type { Principal } from '#policy';
 import type { Router } from '#routing';
 import type { Servers } from '#servers';
+import type { TaskPipeline } from '#tasks';
 import type { Metrics, Redaction } from '#telemetry';
 import type { DashboardAccess, DashboardAudit } from './access-types.ts';
 import type { createChanges } from './changes.ts';
@@ -60,6 +61,8 @@ type DashboardHub = {
   readonly access: DashboardAccess;
   /** Absent: the hub has no agents. */
   readonly agents?: Agents;
+  /** Absent: the hub runs no tasks. */
+  readonly tasks?: TaskPipeline;
 };
 
 /** The answer of `/health`, as far as the overview shows it. */

@@ -23,6 +23,7 @@ import { alert, failed, failurePage } from './pieces.ts';
 import { serverPages } from './server.ts';
 import { createServerViews } from './server-view.ts';
 import { sessionPages } from './sessions.ts';
+import { taskPages } from './tasks.ts';
 import { toolPages } from './tool.ts';
 
 /** The loaded dashboard: the handlers of its routes, by name. */
@@ -103,6 +104,7 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
       ...installPages(given),
       ...jobPages(given),
       ...agentPages(given),
+      ...taskPages(given),
       ...accessPages(given),
       ...auditPages(given),
       ...actions(given),

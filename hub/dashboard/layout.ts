@@ -31,6 +31,7 @@ const places = [
   ['caches', 'Caches', paths.caches],
   ['sessions', 'Sessions', paths.sessions],
   ['agents', 'Agents', paths.agents],
+  ['tasks', 'Tasks', paths.tasks],
   ['jobs', 'Jobs', paths.jobs],
   ['access', 'Access', paths.access],
   ['audit', 'Audit', paths.audit],

@@ -1,5 +1,15 @@
 type Action =
-  'start' | 'stop' | 'restart' | 'remove' | 'cancel-install' | 'agent-stop' | 'agent-remove';
+  | 'start'
+  | 'stop'
+  | 'restart'
+  | 'remove'
+  | 'cancel-install'
+  | 'agent-stop'
+  | 'agent-remove'
+  | 'task-run'
+  | 'task-cancel'
+  | 'task-finalize'
+  | 'task-verdict';
 
 /** URL paths of the dashboard's pages. Names of servers, tools, agents and files are encoded. */
 export const paths = {
@@ -9,6 +19,7 @@ export const paths = {
   sessions: '/dashboard/sessions',
   jobs: '/dashboard/jobs',
   agents: '/dashboard/agents',
+  tasks: '/dashboard/tasks',
   access: '/dashboard/access',
   audit: '/dashboard/audit',
   install: '/dashboard/install',
@@ -30,6 +41,9 @@ export const paths = {
   agentFile: (id: string, path: string) =>
     `/dashboard/agents/${encodeURIComponent(id)}/files/${path.split('/').map(encodeURIComponent).join('/')}`,
   agentRemoval: (id: string) => `/dashboard/agents/${encodeURIComponent(id)}/remove`,
+  task: (id: string) => `/dashboard/tasks/${encodeURIComponent(id)}`,
+  taskPart: (id: string, part: 'state' | 'work') =>
+    `/dashboard/tasks/${encodeURIComponent(id)}/${part}-partial`,
   messageCancel: (id: string, message: string) =>
     `/dashboard/actions/agent-cancel/${encodeURIComponent(id)}/${encodeURIComponent(message)}`,
   action: (action: Action, name: string) =>

@@ -147,6 +147,7 @@ function registerRoutes(
         secrets: () => hub.config.secrets(),
       },
       ...(hub.agents && { agents: hub.agents }),
+      ...(hub.tasks && { tasks: hub.tasks }),
     },
     ...(installJobs && {
       installs: { ...installs, ...installJobs, read: readInstallBody },

@@ -13,6 +13,7 @@ import type { Sharing, SharingStatus } from '#resilience';
 import type { Router } from '#routing';
 import type { SecretStatus } from '#secrets';
 import type { Servers } from '#servers';
+import type { TaskPipeline } from '#tasks';
 import type { ByteBudget, ClientConnections, Sse, Streamable, WebSockets } from '#transports';
 import type { HttpSystem } from './errors.ts';
 import type { GuardNeeds } from './guard.ts';
@@ -81,6 +82,8 @@ type HubParts = {
   readonly agents?: Agents;
   /** Absent: the hub documents no repositories. */
   readonly documentation?: Documentation;
+  /** Absent: the hub runs no tasks. */
+  readonly tasks?: TaskPipeline;
   readonly residentBytes: () => number;
 };
 

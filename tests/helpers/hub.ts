@@ -29,6 +29,7 @@ import {
   createServers,
   planLaunch,
 } from '#servers';
+import type { TaskPipeline } from '#tasks';
 import {
   type ClientConnections,
   type ConnectionsOptions,
@@ -73,6 +74,8 @@ export type HubOptions = {
   readonly sampling?: SamplingAnswerer;
   /** Answers what `ollama-mcp` asks of models. Absent: nobody does. */
   readonly models?: ModelAnswerer;
+  /** Absent: the hub runs no tasks. */
+  readonly tasks?: TaskPipeline;
   /** Absent: there are no management tools. */
   readonly management?: Management;
   /** What answers below `/ollama`. Absent: there is no such path. */
@@ -326,6 +329,7 @@ export async function startHub(
         },
         sharing: { status: { kind: 'alone' } },
         residentBytes: () => process.memoryUsage.rss(),
+        ...(options.tasks && { tasks: options.tasks }),
       },
       access: { ...options.guard, ...(options.peers && { peers: options.peers }) },
       ...(options.installs && { installs: options.installs }),

@@ -102,6 +102,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'runtimes/docker/egress/egress',
     'runtimes/docker/egress/forwarder',
   ],
+  'dashboard/tasks': ['dashboard/task-parts', 'dashboard/task-reports'],
   'tasks/model-calls/model-calls': [
     'routing/principal-requests',
     'tasks/model-calls/call-errors',

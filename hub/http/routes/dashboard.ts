@@ -64,6 +64,11 @@ const routes = [
   ['GET', '/dashboard/agents/:id/files/*', 'agentFile', 'administer'],
   ['GET', '/dashboard/agents/:id/remove', 'confirmRemoveAgent', 'administer'],
   ['POST', '/dashboard/agents/:id/messages', 'sendToAgent', 'administer'],
+  ['GET', '/dashboard/tasks', 'tasks', 'call'],
+  ['GET', '/dashboard/tasks-partial', 'tasksPartial', 'call'],
+  ['GET', '/dashboard/tasks/:id', 'task', 'administer'],
+  ['GET', '/dashboard/tasks/:id/state-partial', 'taskStatePartial', 'administer'],
+  ['GET', '/dashboard/tasks/:id/work-partial', 'taskWorkPartial', 'administer'],
   ['GET', '/dashboard/jobs', 'jobs', 'call'],
   ['GET', '/dashboard/jobs-partial', 'jobsPartial', 'call'],
   ['GET', '/dashboard/access', 'access', 'administer'],
@@ -82,6 +87,10 @@ const routes = [
   ['POST', '/dashboard/actions/agent-cancel/:id/:message', 'cancelMessage', 'administer'],
   ['POST', '/dashboard/actions/agent-stop/:id', 'stopAgent', 'administer'],
   ['POST', '/dashboard/actions/agent-remove/:id', 'removeAgent', 'administer'],
+  ['POST', '/dashboard/actions/task-run/:id', 'runTask', 'administer'],
+  ['POST', '/dashboard/actions/task-cancel/:id', 'cancelTask', 'administer'],
+  ['POST', '/dashboard/actions/task-finalize/:id', 'finalizeTask', 'administer'],
+  ['POST', '/dashboard/actions/task-verdict/:id', 'judgeTask', 'administer'],
   ['GET', '/dashboard/login', 'loginPage', 'call'],
   ['POST', '/dashboard/login', 'login', 'call'],
   ['POST', '/dashboard/logout', 'logout', 'call'],
@@ -110,6 +119,10 @@ const changes: ReadonlyMap<string, RouteChange | 'none'> = new Map<string, Route
   ['cancelMessage', { action: 'agent_cancel' }],
   ['stopAgent', { action: 'agent_stop' }],
   ['removeAgent', { action: 'agent_remove' }],
+  ['runTask', { action: 'task_run' }],
+  ['cancelTask', { action: 'task_cancel' }],
+  ['finalizeTask', { action: 'task_finalize' }],
+  ['judgeTask', { action: 'task_verdict', members: ['verdict'] }],
 ]);
 
 /** Routes that are public, because they show no data of the hub. */

@@ -1,0 +1,47 @@
+import { setBounded } from '#core';
+import { type TaskPipeline, type TaskReportName, type TaskView, taskReports } from '#tasks';
+
+/** What git and the folder of a task have of it: reading it takes a container. */
+export type TaskFiles = {
+  readonly diff: { readonly text: string; readonly isTruncated: boolean };
+  readonly reports: readonly { readonly name: TaskReportName; readonly text: string }[];
+};
+
+type Stored = { readonly key: string; readonly files: Promise<TaskFiles> };
+
+/** Maximum number of tasks whose files are kept. */
+const maxTasks = 20;
+
+/** Reads the diff and the reports of tasks again only after the task has changed. */
+export function createTaskFiles(pipeline: Pick<TaskPipeline, 'diff' | 'report'>) {
+  const stored = new Map<string, Stored>();
+
+  async function read(id: string, signal: AbortSignal): Promise<TaskFiles> {
+    const [diff, ...texts] = await Promise.all([
+      pipeline.diff(id, signal),
+      ...taskReports.map(name => pipeline.report(id, name, signal)),
+    ]);
+    const reports = taskReports.flatMap((name, at) => {
+      const text = texts[at];
+      return text === undefined ? [] : { name, text };
+    });
+    return { diff, reports };
+  }
+
+  return async (
+    { id, updatedAt, repository }: TaskView,
+    signal: AbortSignal,
+  ): Promise<TaskFiles> => {
+    const key = `${repository} ${updatedAt}`;
+    const known = stored.get(id);
+    if (known?.key === key) return await known.files;
+    const files = read(id, signal);
+    setBounded(stored, id, { key, files }, maxTasks);
+    try {
+      return await files;
+    } catch (error) {
+      stored.delete(id);
+      throw error;
+    }
+  };
+}
