@@ -16,7 +16,6 @@ import { taskOf } from './task-branch.ts';
 import { createWorktrees } from './worktrees.ts';
 
 const timeoutMs = 60_000;
-const configFiles = ['config', 'config.worktree'];
 const maxConfigBytes = 4 * 2 ** 20;
 const handoffFolder = '_handoff';
 
@@ -62,31 +61,39 @@ export async function openRepository(
 const inspect = (driver: Driver, signal: AbortSignal) =>
   driver.request({ method: 'inspect', params: {}, timeoutMs }, layoutSchema, signal);
 
-/** The keys of the config of a repository. Nothing that it includes is read. */
+/** The keys of the config of a repository and of its worktrees. Nothing that it includes is read. */
 async function configKeys(root: string, driver: Driver, signal: AbortSignal) {
   const keys = new Set<string>();
+  const addKeysOf = async (folder: string, name: string) => {
+    const found = await createDriverFolder(driver, folder).read(name, maxConfigBytes, signal);
+    if (found === undefined) return;
+    for (const key of await keysOfFile(root, `${folder}/${name}`, driver, signal)) keys.add(key);
+  };
+  await addKeysOf('.git', 'config');
+  await addKeysOf('.git', 'config.worktree');
+  if (!keys.has('extensions.worktreeconfig')) return [...keys];
+  for (const name of await createDriverFolder(driver, '.git/worktrees').folders(signal))
+    await addKeysOf(`.git/worktrees/${name}`, 'config.worktree');
+  return [...keys];
+}
+
+async function keysOfFile(root: string, file: string, driver: Driver, signal: AbortSignal) {
+  const path = `${root}/${file}`;
+  const args = ['config', '--file', path, '--no-includes', '--list', '--name-only', '-z'];
   // Without a repository: this command alone runs before its config is checked.
   const env = { ...gitEnvironment([]), GIT_DIR: '/dev/null' };
-  const folder = createDriverFolder(driver, '.git');
-  for (const name of configFiles) {
-    if ((await folder.read(name, maxConfigBytes, signal)) === undefined) continue;
-    const file = `${root}/.git/${name}`;
-    const args = ['config', '--file', file, '--no-includes', '--list', '--name-only', '-z'];
-    const params = { args, env, maxBytes: maxConfigBytes, timeoutMs };
-    const schema = z.object({ code: z.number(), stdout: z.base64(), stderr: z.string() });
-    const { code, stdout, stderr } = await driver.request(
-      { method: 'git', params, timeoutMs },
-      schema,
-      signal,
-    );
-    if (code !== 0)
-      throw new HubError(
-        'HUB_REPOSITORY_REFUSED',
-        `${root}: git cannot read its config: ${stderr.trim()}`,
-      );
-    for (const key of partsOf(Buffer.from(stdout, 'base64').toString())) keys.add(key);
-  }
-  return [...keys];
+  const params = { args, env, maxBytes: maxConfigBytes, timeoutMs };
+  const schema = z.object({ code: z.number(), stdout: z.base64(), stderr: z.string() });
+  const { code, stdout, stderr } = await driver.request(
+    { method: 'git', params, timeoutMs },
+    schema,
+    signal,
+  );
+  if (code === 0) return partsOf(Buffer.from(stdout, 'base64').toString());
+  throw new HubError(
+    'HUB_REPOSITORY_REFUSED',
+    `${root}: git cannot read ${file}: ${stderr.trim()}`,
+  );
 }
 
 function createRepository(root: string, use: DriverUse, places: GitPlaces): Repository {

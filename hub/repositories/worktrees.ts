@@ -25,6 +25,7 @@ type Needs = {
 export function createWorktrees(root: string, { driver, places, exclusive }: Needs): Worktrees {
   const { objects } = places;
   const ready = createDriverFolder(driver, `${home}/ready`);
+  const folders = createDriverFolder(driver, `${home}/worktrees`);
 
   const nameOf = (taskId: string) => `agenthub-${requireTaskId(taskId)}`;
   const pathOf = (taskId: string) => `${root}/${home}/worktrees/${nameOf(taskId)}`;
@@ -41,7 +42,9 @@ export function createWorktrees(root: string, { driver, places, exclusive }: Nee
     );
 
   const isReady = async (taskId: string, signal: AbortSignal) =>
-    (await ready.read(requireTaskId(taskId), 100, signal)) !== undefined;
+    (await ready.read(requireTaskId(taskId), 100, signal)) !== undefined &&
+    // A person may have removed it.
+    (await folders.folders(signal)).includes(nameOf(taskId));
 
   async function discard(taskId: string, signal: AbortSignal): Promise<void> {
     const name = nameOf(taskId);
@@ -60,11 +63,33 @@ export function createWorktrees(root: string, { driver, places, exclusive }: Nee
     await createDriverFolder(driver, `.git/worktrees/${name}`).removeAll(signal);
   }
 
+  /**
+   * Rejects with HUB_REPOSITORY_REFUSED if a worktree has another branch than that of its task, as when a person has switched,
+   * or a repository came with a worktree: a reset would move that branch.
+   */
+  async function requireBranch(taskId: string, signal: AbortSignal): Promise<void> {
+    const { stdout } = await gitOf(taskId)(
+      ['symbolic-ref', '--quiet', 'HEAD'],
+      { codes: [0, 1, 128] },
+      signal,
+    );
+    if (stdout.toString().trim() === `refs/heads/${branchOf(taskId)}`) return;
+    throw new HubError(
+      'HUB_REPOSITORY_REFUSED',
+      `${pathOf(taskId)} does not have the branch ${branchOf(taskId)} checked out. Check it out there, or remove the folder`,
+    );
+  }
+
   /** Removes the locks of a git that was killed. No other git of the hub runs meanwhile. */
   async function unlock(taskId: string, signal: AbortSignal): Promise<void> {
     const locks = ['index.lock', 'HEAD.lock', 'ORIG_HEAD.lock'];
     await createDriverFolder(driver, `.git/worktrees/${nameOf(taskId)}`).remove(locks, signal);
     await createDriverFolder(driver, '.git/refs/heads/agenthub').remove([`${taskId}.lock`], signal);
+  }
+
+  async function recover(taskId: string, signal: AbortSignal): Promise<void> {
+    await unlock(taskId, signal);
+    await requireBranch(taskId, signal);
   }
 
   async function create(taskId: string, base: CommitId, signal: AbortSignal): Promise<void> {
@@ -98,14 +123,14 @@ export function createWorktrees(root: string, { driver, places, exclusive }: Nee
     add: (taskId, base, signal) =>
       exclusive(async () => {
         requireCommitId(base);
-        if (await isReady(taskId, signal)) await unlock(taskId, signal);
-        else await create(taskId, base, signal);
+        if (!(await isReady(taskId, signal))) await create(taskId, base, signal);
+        else await recover(taskId, signal);
         return make(taskId);
       }),
     find: (taskId, signal) =>
       exclusive(async () => {
         if (!(await isReady(taskId, signal))) return undefined;
-        await unlock(taskId, signal);
+        await recover(taskId, signal);
         return make(taskId);
       }),
     async list(signal): Promise<readonly TaskWorktree[]> {
@@ -124,11 +149,11 @@ export function createWorktrees(root: string, { driver, places, exclusive }: Nee
     prune: signal =>
       exclusive(async () => {
         const complete = new Set((await ready.list(signal)).map(({ path }) => path));
-        const folders = [
-          ...(await createDriverFolder(driver, `${home}/worktrees`).folders(signal)),
+        const names = [
+          ...(await folders.folders(signal)),
           ...(await createDriverFolder(driver, '.git/worktrees').folders(signal)),
         ];
-        const tasks = new Set(folders.map(name => /^agenthub-(.+)$/.exec(name)?.[1] ?? ''));
+        const tasks = new Set(names.map(name => /^agenthub-(.+)$/.exec(name)?.[1] ?? ''));
         for (const taskId of tasks)
           if (taskId !== '' && !complete.has(taskId) && isTaskId(taskId))
             await discard(taskId, signal);

@@ -116,6 +116,15 @@ describe.each(runners)('after a kill in a %s', runner => {
     rmSync(join(path, '.git/index.lock'));
   });
 
+  test('a worktree that a person has removed is made anew from its branch', async () => {
+    const worktree = await workOn(repository, 'gone', { 'g.txt': 'g\n' });
+    rmSync(worktree.path, { recursive: true });
+    expect(await repository.worktrees.find('gone', signal)).toBeUndefined();
+    const { head = '' } = await repository.summary(signal);
+    const again = await repository.worktrees.add('gone', head, signal);
+    expect(readFileSync(join(again.path, 'g.txt'), 'utf8')).toBe('g\n');
+  });
+
   test('a merge that has updated the files is finished', async () => {
     const worktree = await workOn(repository, 'merging', { 'm.txt': 'm\n' });
     const target = await worktree.head(signal);

@@ -143,6 +143,29 @@ describe.each(runners)('a hostile repository in a %s', runner => {
     expect(repo.isPwned()).toBe(false);
   });
 
+  test('runs nothing by a worktree that it brings along, and moves no branch with it', async () => {
+    const repo = create('*.bin filter=evil\n');
+    const folder = join(repo.path, '.git/agenthub/worktrees/agenthub-t');
+    git(repo.path, 'worktree', 'add', '--quiet', '-b', 'agenthub/t', folder);
+    writeFiles(repo.path, { '.git/agenthub/ready/t': '' });
+    repo.set('extensions.worktreeConfig', 'true');
+    git(folder, 'config', '--worktree', 'filter.evil.clean', repo.program);
+    git(folder, 'config', '--worktree', 'filter.evil.smudge', repo.program);
+    scene.giveAway(repo.path);
+    const repository = await scene.open(repo.path);
+    const { head = '' } = await repository.summary(signal);
+    const worktree = await repository.worktrees.add('t', head, signal);
+    writeFiles(folder, { 'data.bin': 'other\n' });
+    await worktree.changes(head, signal);
+    await worktree.reset(head, signal);
+    expect(repo.isPwned()).toBe(false);
+    writeFiles(repo.path, { '.git/worktrees/agenthub-t/HEAD': 'ref: refs/heads/main\n' });
+    expect(await failureOf(repository.worktrees.find('t', signal))).toContain(
+      'does not have the branch agenthub/t checked out',
+    );
+    expect(await repository.worktrees.remove('t', signal)).toBe(true);
+  });
+
   test('merges nothing by a driver of its config', async () => {
     const repo = create('a.txt merge=evil\n');
     repo.set('merge.evil.driver', `${repo.program} %A`);
@@ -261,6 +284,7 @@ describe('a repository that leads out of its folder', () => {
   test.each([
     ['include.path', '/etc/passwd', 'it includes another file'],
     ['includeIf.gitdir:/.path', '/etc/passwd', 'it includes another file'],
+    ['hook.evil.command', 'touch PWNED', 'it has hooks in its config'],
     ['core.worktree', '/etc', 'its files are in another folder'],
     ['extensions.partialClone', 'origin', 'partial clone'],
     ['remote.origin.promisor', 'true', 'partial clone'],
