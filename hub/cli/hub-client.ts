@@ -61,10 +61,31 @@ export function createHubClient(
 ) {
   const base = baseOf(url);
 
+  /** Whether calls need a token. Asked once, if this user has none. */
+  let callsNeedToken: Promise<boolean> | undefined;
+
+  /**
+   * The key for a request that would be refused without it; undefined if it is not known to be needed, or whose it is.
+   * MCP requests are those of a local caller, unless calls need a token and this user has only the key.
+   */
+  async function keyFor(path: string): Promise<OwnerAccess | undefined> {
+    const isMcp = path.startsWith('/mcp');
+    if (isMcp && token !== undefined) return undefined;
+    const own = await runningAccess?.().catch(() => undefined); // `ownerAccess` says why, if the hub asks for the key.
+    if (!own || !isMcp) return own;
+    callsNeedToken ??= askIfCallsNeedToken(own);
+    return (await callsNeedToken) ? own : undefined;
+  }
+
+  async function askIfCallsNeedToken({ key, dial }: OwnerAccess): Promise<boolean> {
+    const answer = await request({ method: 'GET', path: '/clients' }, key, dial);
+    const state = fieldsOf(tryParseJson(await readWhole(answer)));
+    return state['calls_need_token'] === true;
+  }
+
   /** Returns the response with any status but 401. */
   async function send(hubRequest: HubRequest): Promise<IncomingMessage> {
-    const isMcp = hubRequest.path.startsWith('/mcp');
-    const own = isMcp ? undefined : await runningAccess?.().catch(() => undefined); // `ownerAccess` says why, if the hub asks for the key.
+    const own = await keyFor(hubRequest.path);
     const answer = await request(hubRequest, own?.key ?? token, own?.dial);
     if (!isUnauthorized(answer)) return answer;
     // An unread response would keep the connection, and so the process, alive until the hub closes it.

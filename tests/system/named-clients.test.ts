@@ -148,13 +148,14 @@ describe('a client by name', () => {
   });
 
   test('is administered on any port, without a line about a refused request', async () => {
-    await using hub = await startHub({ config: { servers } });
+    await using hub = await startHub({ config: { servers, tokens: 'required' } });
     await isReady(hub);
     const { dataDir, configFile } = hub;
     const env = { PATH: process.env['PATH'], DATA_DIR: dataDir, MCP_SERVERS_CONFIG: configFile };
     const at = async (...args: readonly string[]) =>
       (await run(process.execPath, [program, ...args], { env, cwd: dataDir })).stdout;
-    assert.match(await at('token', 'create', 'cursor'), /^[\w-]{43}\n$/);
+    const token = (await at('token', 'create', 'cursor')).trim();
+    assert.match(token, /^[\w-]{43}$/);
     assert.match(await at('token', 'list'), /^cursor /m);
     assert.match(await at('policy'), /has no rules/);
     assert.match(await at('secret', 'list'), /No secrets/);
@@ -164,12 +165,12 @@ describe('a client by name', () => {
     assert.match(await at('call', 'echo_echo', 'text=hello'), /hello/);
     const lines = await at('audit', '--json', '-n', '100');
     assert.doesNotMatch(lines, /"kind":\s*"refusal"/);
-    assert.doesNotMatch(hub.log(), /needs the owner's key/);
+    assert.doesNotMatch(hub.log(), /needs the owner's key|Authorization must be/);
     await using bridge = await over(
       new StdioClientTransport({
         command: process.execPath,
         args: [program, 'connect-stdio'],
-        env: { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir },
+        env: { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir, ROUTER_TOKEN: token },
         cwd: dataDir,
         stderr: 'ignore',
       }),
