@@ -60,7 +60,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'repositories/folder',
     'repositories/git',
     'repositories/git-switches',
-    'repositories/launch',
     'repositories/merge',
     'repositories/objects',
     'repositories/repository',
