@@ -38,7 +38,7 @@ const volume = '/volumes/([a-zA-Z0-9][a-zA-Z0-9_.-]{0,254})';
 const image = '/images/[a-zA-Z0-9][a-zA-Z0-9_.:@/-]{0,511}';
 // Repositories that only images of packages and the hub's own images have.
 const builtRepository =
-  'agenthub/(?:(?:npm|python)-[a-z0-9][a-z0-9._-]{0,200}|egress|agent|ollama-mcp)';
+  'agenthub/(?:(?:npm|python)-[a-z0-9][a-z0-9._-]{0,200}|egress|agent|git|ollama-mcp)';
 // A tag, never an image id.
 const builtImage = `/images/(${builtRepository}:[a-zA-Z0-9_][\\w.-]{0,127})`;
 const own = (object: OwnedKind): Handling => ({ kind: 'own', object });

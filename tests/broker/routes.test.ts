@@ -33,6 +33,8 @@ describe('a call of the hub is admitted', () => {
     ['DELETE', '/volumes/abc', 'own'],
     ['DELETE', '/images/agenthub/npm-memory:1.0.0-abcdef', 'built_image'],
     ['DELETE', '/images/agenthub/egress:0123456789ab', 'built_image'],
+    ['DELETE', '/images/agenthub/git:0123456789ab', 'built_image'],
+    ['DELETE', '/images/agenthub/ollama-mcp:0123456789ab', 'built_image'],
     [
       'POST',
       '/images/agenthub/agent:0123456789ab/tag?repo=agenthub/agent&tag=0123456789ab.h-0123456789ab',
