@@ -39,13 +39,6 @@ export function createToolCalls() {
   let last: Cell | undefined;
 
   function cellOf(client: string, server: string, tool: string, outcome: string): Cell {
-    if (
-      last?.tool === tool &&
-      last.client === client &&
-      last.server === server &&
-      last.outcome === outcome
-    )
-      return last;
     const key = `${client}\n${server}\n${tool}\n${outcome}`;
     let cell = cells.get(key);
     if (!cell && cells.size >= maxToolSeries && tool !== other)
@@ -57,6 +50,10 @@ export function createToolCalls() {
   return {
     /** `client` is the policy name of the principal. */
     record(call: LabelledCall, client: string): void {
+      if (last && isOf(last, call, client)) {
+        last.count++;
+        return;
+      }
       const tool = toolOf(call);
       if (tool === undefined || call.server === undefined) return;
       if (tool === other) cellOf(other, other, other, call.outcome).count++;
@@ -76,3 +73,11 @@ export function createToolCalls() {
     },
   };
 }
+
+/** Consecutive calls are mostly of one cell. */
+const isOf = (cell: Cell, { method, server, name, outcome }: LabelledCall, client: string) =>
+  cell.tool === name &&
+  cell.client === client &&
+  cell.server === server &&
+  cell.outcome === outcome &&
+  method === 'tools/call';
