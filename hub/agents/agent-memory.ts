@@ -2,6 +2,7 @@ import { mkdir, readFile, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { type Clock, HubError, type Log, errorCodeOf, messageOf, tryParseJson } from '#core';
+import type { SpentTokens } from '#models';
 import { writeWhole } from '#store';
 import { agentIdPattern } from './agent-id.ts';
 import { defaultSettings, patchSettings, writtenSettings } from './agent-settings.ts';
@@ -75,6 +76,11 @@ const tasksSchema = z.object({
       last_activity: z.string(),
     }),
   ),
+});
+
+const spentSchema = z.object({
+  version: z.literal(1),
+  spent: z.array(z.object({ at: z.number(), tokens: z.number() })),
 });
 
 /** A line of `tasks.json`. */
@@ -171,6 +177,12 @@ export function createAgentMemory(
     },
     writeSettings: (id: string, settings: AgentSettings) =>
       write(join(folderOf(id), 'settings.json'), writtenSettings(settings)),
+    /** Tokens that the agent has spent on models. */
+    async readSpent(id: string): Promise<readonly SpentTokens[]> {
+      return (await read(join(folderOf(id), 'budget.json'), spentSchema))?.spent ?? [];
+    },
+    writeSpent: (id: string, spent: readonly SpentTokens[]) =>
+      write(join(folderOf(id), 'budget.json'), { version: 1, spent }),
     /** Undefined for a new agent, and if the file was set aside. */
     readSession: (id: string) => read(join(folderOf(id), 'session.json'), sessionSchema),
     /** Rejects with HUB_AGENT_STORE_FAILED. */

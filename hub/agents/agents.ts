@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { type Clock, HubError, type Log, createEmitter, messageOf, retryable } from '#core';
+import type { SpentTokens } from '#models';
 import type { Backlog } from '#store';
 import { type Agent, type AgentRecord, createAgent } from './agent.ts';
 import { createAgentFiles } from './agent-files.ts';
@@ -71,6 +72,8 @@ export function createAgents(
   const busy = new Map<string, Promise<unknown>>();
   /** Agents that are being removed, whose containers may still run. */
   const leaving = new Set<Agent>();
+  /** What agents had spent before this run. */
+  const spent = new Map<string, readonly SpentTokens[]>();
   const places = createPlaces(
     () => limits().maxRunning,
     () =>
@@ -85,6 +88,10 @@ export function createAgents(
     settings: id => all.get(id)?.settings ?? defaultSettings,
     heard: (id, event) => all.get(id)?.heard(event),
     created: async () => await writeTasks(),
+    spending: {
+      earlier: id => spent.get(id) ?? [],
+      save: (id, tokens) => void saveSpent(id, tokens),
+    },
     async useAgent(from, args, signal) {
       return await useAgent(get(from), args, signal);
     },
@@ -105,6 +112,15 @@ export function createAgents(
       });
     } catch (error) {
       log.error({ error: messageOf(error) }, 'tasks.json could not be written');
+    }
+  }
+
+  async function saveSpent(id: string, tokens: readonly SpentTokens[]): Promise<void> {
+    try {
+      await memory.writeSpent(id, tokens);
+    } catch (error) {
+      // Also of an agent that was removed meanwhile.
+      log.warn({ agent: id, error: messageOf(error) }, 'what the agent has spent was not written');
     }
   }
 
@@ -186,6 +202,7 @@ export function createAgents(
     for (const id of ids) {
       const session = await memory.readSession(id);
       const task = tasks.get(id);
+      spent.set(id, await memory.readSpent(id));
       add({
         id,
         settings: await memory.readSettings(id),
@@ -236,6 +253,7 @@ export function createAgents(
     async remove(id) {
       const agent = get(id);
       all.delete(id);
+      spent.delete(id);
       leaving.add(agent);
       const removing = (async () => {
         try {

@@ -16,7 +16,14 @@ export type ModelBudgetStatus = {
   readonly freeAt?: number;
 };
 
-/** What one agent may spend on models. Kept in memory: a restart of the hub clears it. */
+/** Tokens that were spent within a minute. */
+export type SpentTokens = {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly tokens: number;
+};
+
+/** What one agent may spend on models. */
 export interface ModelBudget {
   /** Begins a turn: its calls are counted from 0 again. */
   turn(): void;
@@ -30,16 +37,40 @@ const hourMs = 3_600_000;
 /** Tokens are added up by the minute. */
 const slotMs = 60_000;
 
-/** Creates a budget. The limits are read at each call, so that a change applies at once. */
-export function createBudget(limits: () => BudgetLimits, clock: Clock): ModelBudget {
+/**
+ * Creates a budget. The limits are read at each call, so that a change applies at once. `store` has what was spent before this
+ * run of the hub, and saves what was spent within the last hour, oldest first.
+ */
+export function createBudget(
+  limits: () => BudgetLimits,
+  clock: Clock,
+  store?: {
+    readonly earlier: readonly SpentTokens[];
+    readonly save: (history: readonly SpentTokens[]) => void;
+  },
+): ModelBudget {
   /** Tokens by the start of their slot, in monotonic ms, oldest first. */
-  let slots: readonly { readonly atMs: number; readonly tokens: number }[] = [];
+  let slots: readonly { readonly atMs: number; readonly tokens: number }[] = (
+    store?.earlier ?? []
+  ).map(
+    // A clock that was set back must not lock the budget for longer than an hour.
+    ({ at, tokens }) => ({
+      atMs: clock.monotonic() - Math.max(0, clock.now() - at),
+      tokens,
+    }),
+  );
   let calls = 0;
 
   function current() {
     slots = slots.filter(({ atMs }) => atMs + hourMs > clock.monotonic());
     return slots;
   }
+  /** What was spent within the last hour, oldest first. */
+  const history = () =>
+    current().map(({ atMs, tokens: spent }) => ({
+      at: Math.round(clock.now() - (clock.monotonic() - atMs)),
+      tokens: spent,
+    }));
   const sumOf = (some: typeof slots) => some.reduce((sum, { tokens }) => sum + tokens, 0);
 
   /** Time in ms until enough tokens are older than an hour; 0 while some are left. */
@@ -78,6 +109,7 @@ export function createBudget(limits: () => BudgetLimits, clock: Clock): ModelBud
       const isNew = last?.atMs !== atMs;
       const tokens = inputTokens + outputTokens + (isNew ? 0 : last.tokens);
       slots = [...(isNew ? current() : slots.slice(0, -1)), { atMs, tokens }];
+      store?.save(history());
     },
     get status() {
       const retryAfterMs = waitMs();

@@ -1,4 +1,4 @@
-export { type ModelBudget, createBudget } from './budget.ts';
+export { type ModelBudget, type SpentTokens, createBudget } from './budget.ts';
 export { createChats } from './chat/chats.ts';
 export { createContextSizes } from './chat/context-sizes.ts';
 export type { CompletionRequest } from './complete.ts';

@@ -58,7 +58,8 @@ export async function startOpenAi(
       const own = { path, headers: request.headers, body, isAbandoned: false };
       const at = received.push(own) - 1;
       response.on('close', () => void (own.isAbandoned = !response.writableEnded));
-      if (path !== '/v1/chat/completions' && path !== '/v1/models')
+      // The properties of a llama-server are beside its API.
+      if (!['/v1/chat/completions', '/v1/models', '/props'].includes(path))
         return sendError(response, 404, 'Not Found');
       if (key !== undefined && request.headers.authorization !== `Bearer ${key}`)
         return sendError(response, 401, `Incorrect API key: ${request.headers.authorization}`);

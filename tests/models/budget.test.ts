@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { HubError } from '#core';
-import { type BudgetLimits, createBudget } from '../../hub/models/budget.ts';
+import { type BudgetLimits, type SpentTokens, createBudget } from '../../hub/models/budget.ts';
 import { createManualClock } from '#helpers/clock';
 
 const minuteMs = 60_000;
@@ -89,4 +89,33 @@ describe('an hour', () => {
     limits.tokensPerHour = 1;
     budget.check();
   });
+});
+
+test('what was spent is saved, and counts in the next run until it is an hour old', () => {
+  const { clock, limits } = open();
+  let saved: readonly SpentTokens[] = [];
+  const save = (history: readonly SpentTokens[]) => void (saved = history);
+  const first = createBudget(() => limits, clock, { earlier: [], save });
+  first.spent({ inputTokens: 60, outputTokens: 0 });
+  clock.advance(30 * minuteMs);
+  first.spent({ inputTokens: 50, outputTokens: 0 });
+  assert.deepEqual(
+    saved.map(({ tokens }) => tokens),
+    [60, 50],
+  );
+  const next = createBudget(() => limits, clock, { earlier: saved, save });
+  assert.equal(next.status.tokens, 110);
+  refusal(() => next.check());
+  clock.advance(30 * minuteMs);
+  assert.equal(next.status.tokens, 50);
+  next.check();
+});
+
+test('spending from the future, before a clock was set back, locks for an hour at most', () => {
+  const { clock, limits } = open();
+  const earlier = [{ at: clock.now() + 10 * 60 * minuteMs, tokens: 200 }];
+  const budget = createBudget(() => limits, clock, { earlier, save() {} });
+  refusal(() => budget.check());
+  clock.advance(60 * minuteMs);
+  budget.check();
 });

@@ -332,6 +332,11 @@ describeWithEngine('agents in containers', () => {
     );
     expect(after['container_id']).toBe(before);
     expect(await say('clerk', 'what did I say?')).toBe('remember, remember');
+    // What an agent has spent counts on in the next run.
+    await ask('POST', '/agents/writer/configure', { budget: { tokens_per_hour: 1 } });
+    expect(await say('writer', 'compute')).toMatch(
+      /^HUB_BUDGET_SPENT: \d+ tokens were spent in the last hour/,
+    );
   });
 });
 

@@ -145,7 +145,10 @@ export function createAgentHost(
   return {
     open(id) {
       // It counts what was used before a stop.
-      const budget = createBudget(() => desk.settings(id).budget, clock);
+      const budget = createBudget(() => desk.settings(id).budget, clock, {
+        earlier: desk.spending.earlier(id),
+        save: spent => desk.spending.save(id, spent),
+      });
       return createBodyOnDemand(() => make(id, budget));
     },
   };

@@ -1,4 +1,5 @@
 import type { Event, JsonObject } from '#core';
+import type { SpentTokens } from '#models';
 import type { AgentSettings } from '../agent-types.ts';
 
 /** The containers of agents. */
@@ -33,6 +34,11 @@ export interface AgentBody {
 /** What the connections of agents need of the rest of the room. */
 export type AgentDesk = {
   readonly settings: (id: string) => AgentSettings;
+  /** What agents have spent on models, which outlives the hub. */
+  readonly spending: {
+    readonly earlier: (id: string) => readonly SpentTokens[];
+    readonly save: (id: string, spent: readonly SpentTokens[]) => void;
+  };
   /** The container of the agent exists, and does not run before this resolves. Must not reject. */
   created(id: string): Promise<void>;
   /** Sends a message to another agent, and resolves with the result of the tool. */

@@ -22,6 +22,7 @@ import { createCompletion } from './completion-stream.ts';
 import { type ProviderCall, failureInChunk, failureOfStatus } from './provider-failure.ts';
 import { errorText, eventsOf, failureOfFetch, malformed, wholeText } from './provider-response.ts';
 import { listModels } from './list-models.ts';
+import { isOfLlamaServer, requireToolTemplate } from './tool-support.ts';
 import { type Quirks, quirksAfter, requestBody, usualQuirks } from './request-body.ts';
 
 /** An endpoint of OpenAI's API for chats, or one that is compatible with it. */
@@ -57,6 +58,7 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
   const queue = createModelQueue({ parallel }, { clock, counts, usualMs: () => 0, life });
   /** By model: the models of one endpoint differ. */
   const quirksOf = new Map<string, Quirks>();
+  let isLlamaServer = false;
 
   /** Sends the request, again where the endpoint refuses a parameter that can be left out. */
   async function post(
@@ -153,7 +155,14 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
       isFirst = false;
     };
     try {
+      const within = { ...needs, signal: scope.signal };
+      const hasTools = request.tools.length > 0;
+      // Each time: another model may have been loaded.
+      if (hasTools && isLlamaServer) await requireToolTemplate(url, call, within);
       const response = await post(request, name, call, scope.signal);
+      const wasKnown = isLlamaServer;
+      isLlamaServer = isOfLlamaServer(response);
+      if (hasTools && isLlamaServer && !wasKnown) await requireToolTemplate(url, call, within);
       const answer = await read(response, request, call, scope.signal, heard);
       permit.succeeded();
       return answer;

@@ -434,3 +434,28 @@ describe('the models of a provider', () => {
     assert.match((await failureOf(faulty.models())).message, /it is not set/);
   });
 });
+
+test('a llama-server whose template ignores tools is asked once, and then refused before a call', async () => {
+  await using api = await startOpenAi(({ path }) =>
+    path === '/v1/chat/completions'
+      ? {
+          status: 200,
+          headers: { server: 'llama.cpp', 'content-type': 'text/event-stream' },
+          raw: 'data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n',
+        }
+      : {
+          status: 200,
+          headers: { 'content-length': '47' },
+          raw: '{"chat_template_caps":{"supports_tools":false}}',
+        },
+  );
+  using work = at(api.url);
+  const withTools = { tools: [weather] };
+  const cannot = { kind: 'refused', message: /work\/gpt-x cannot call tools/ };
+  await assert.rejects(work.chat(withTools), cannot);
+  await assert.rejects(work.chat(withTools), cannot);
+  const paths = api.received().map(({ path }) => path);
+  assert.deepEqual(paths, ['/v1/chat/completions', '/props', '/props']);
+  // Without tools it chats.
+  assert.deepEqual((await work.chat()).content, [{ type: 'text', text: 'hi' }]);
+});
