@@ -2,10 +2,12 @@
 // was wrong: how fast a machine is today is for people to judge. `-- against <commit>` compares the working tree with
 // a commit, `-- prompts` measures the caches of prompts alone, `-- telemetry` what traces cost, and `-- pairs` has a
 // real embedding model tell how good they are (pairs-table.ts). `-- results` rates the checks of improved prompts, and
-// `-- access` measures what clients, policy and audit cost, and `-- egress` what a download adds to the calls of others.
+// `-- access` measures what clients, policy and audit cost, `-- egress` what a download adds to the calls of others,
+// and `-- agents` what agents cost beside the engine's own start of their image.
 import { parseArgs } from 'node:util';
 import { probeEngine } from '#helpers/engine-probe';
 import { measureAccess } from './access-cost.ts';
+import { measureAgents } from './agents-cost.ts';
 import { compareWithCommit } from './against.ts';
 import { findImage } from './containers.ts';
 import { findEgressImages, measureEgress } from './egress-fair.ts';
@@ -61,6 +63,16 @@ if (positionals[0] === 'access') {
   const { lines, wrong } = await measureAccess(
     values.quick ? speed : { rounds: 15, durationMs: 700 },
   );
+  for (const line of lines) console.log(line);
+  process.exit(wrong === 0 ? 0 : 1);
+}
+if (positionals[0] === 'agents') {
+  const missing = await probeEngine();
+  if (missing) throw new Error(missing);
+  const rounds = values.quick
+    ? { idle: 10, stopped: 3, agents: 10 }
+    : { idle: 50, stopped: 15, agents: 50 };
+  const { lines, wrong } = await measureAgents(rounds, progress);
   for (const line of lines) console.log(line);
   process.exit(wrong === 0 ? 0 : 1);
 }

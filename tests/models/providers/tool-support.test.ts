@@ -15,7 +15,7 @@ async function check(props: Response | Error, signal = never) {
     signal,
     async fetch(url, init) {
       const { authorization } = Object.fromEntries(new Headers(init?.headers));
-      asked.push(`${String(url)} ${authorization}`);
+      asked.push(`${new Request(url).url} ${authorization}`);
       if (props instanceof Error) throw props;
       return props;
     },

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import Dockerode from 'dockerode';
+import WebSocket from 'ws';
+import { isObject } from '#core';
+import { engineHost } from '#helpers/engine-probe';
+import { startHub } from '#helpers/hub-process';
+import { freePort } from '#helpers/port';
+import { startScriptedOllama } from '../doubles/scripted-model.ts';
+import { median } from './median.ts';
+import { descendantsOf, residentMb } from './usage.ts';
+
+type Rounds = { readonly idle: number; readonly stopped: number; readonly agents: number };
+
+/** Agents that have worked before the memory of stopped ones is measured. */
+const warm = 10;
+/** Number of stopped agents that the memory is told for. */
+const per = 50;
+
+const initialize = `${JSON.stringify({
+  jsonrpc: '2.0',
+  id: 0,
+  method: 'initialize',
+  params: {
+    protocolVersion: '2025-11-25',
+    capabilities: { sampling: { tools: {} } },
+    clientInfo: { name: 'bench', version: '1' },
+  },
+})}\n`;
+
+/**
+ * What agents cost: from a message to the request at the model, for an idle agent and for a stopped one, side by side with the
+ * engine's own start of the same image and the boot in it; the memory of an idle agent; and that of the hub for stopped ones.
+ */
+export async function measureAgents(
+  rounds: Rounds,
+  progress: (text: string) => void,
+): Promise<{ readonly lines: readonly string[]; readonly wrong: number }> {
+  let asked = Promise.withResolvers<void>();
+  await using ollama = await startScriptedOllama({
+    script: () => {
+      asked.resolve();
+      return 'ok';
+    },
+  });
+  const inspector = await freePort();
+  await using hub = await startHub({
+    config: { servers: {}, agents: { max: 500, max_running: 4 } },
+    env: {
+      OLLAMA_HOST: ollama.url,
+      OLLAMA_MODEL: 'scripted:1b',
+      HUB_NAME: `bench-agents-${process.pid}`,
+      NODE_OPTIONS: `--inspect=127.0.0.1:${inspector}`,
+    },
+  });
+
+  async function ask(method: string, path: string, body?: object) {
+    const response = await fetch(`${hub.url}${path}`, {
+      method,
+      headers: { ...hub.ownerHeaders, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const content: unknown = await response.json();
+    assert.ok(isObject(content) && response.ok, JSON.stringify(content));
+    return content;
+  }
+
+  /** Sends a message. Returns the time in ms until the model was asked. */
+  async function say(agent: string): Promise<number> {
+    asked = Promise.withResolvers();
+    const sentMs = performance.now();
+    const { message_id: id } = await ask('POST', `/agents/${agent}/messages`, { message: 'hello' });
+    await asked.promise;
+    const tookMs = performance.now() - sentMs;
+    const path = `/agents/${agent}/messages?since=${String(id)}&wait_seconds=60`;
+    const { error } = await ask('GET', path);
+    assert.equal(error ?? undefined, undefined);
+    return tookMs;
+  }
+
+  progress('an idle agent');
+  await say('bench');
+  const idle: number[] = [];
+  for (let round = 0; round < rounds.idle; round++) idle.push(await say('bench'));
+  const { container_id: container } = await ask('GET', '/agents/bench');
+  const docker = new Dockerode(
+    engineHost.startsWith('unix://') ? { socketPath: engineHost.slice('unix://'.length) } : {},
+  );
+  const { State, Config, HostConfig } = await docker.getContainer(String(container)).inspect();
+  const resident = [State.Pid, ...descendantsOf([State.Pid])].map(pid => residentMb(pid) ?? 0);
+
+  /** Starts the same image by the engine. Returns the time in ms until it has started, and until it answers. */
+  async function startByEngine() {
+    const { CapDrop, Memory, MemorySwap, NanoCpus, PidsLimit, ReadonlyRootfs, Tmpfs } = HostConfig;
+    const fromMs = performance.now();
+    const made = await docker.createContainer({
+      Image: Config.Image,
+      OpenStdin: true,
+      HostConfig: {
+        Init: true,
+        NetworkMode: 'none',
+        SecurityOpt: ['no-new-privileges'],
+        CapDrop: CapDrop ?? [],
+        Memory: Memory ?? 0,
+        MemorySwap: MemorySwap ?? 0,
+        NanoCpus: NanoCpus ?? 0,
+        PidsLimit: PidsLimit ?? 0,
+        ReadonlyRootfs: ReadonlyRootfs ?? true,
+        Tmpfs,
+      },
+    });
+    const socket = await made.attach({ stream: true, stdin: true, stdout: true, hijack: true });
+    await made.start();
+    const startMs = performance.now() - fromMs;
+    const answered = once(socket, 'data');
+    socket.write(initialize);
+    await answered;
+    const wholeMs = performance.now() - fromMs;
+    await made.remove({ force: true });
+    return { startMs, bootMs: wholeMs - startMs };
+  }
+
+  progress('a stopped agent, in turns with the engine');
+  const stopped: number[] = [];
+  const engine: { readonly startMs: number; readonly bootMs: number }[] = [];
+  for (let round = 0; round < rounds.stopped; round++) {
+    await ask('POST', '/agents/bench/stop');
+    stopped.push(await say('bench'));
+    engine.push(await startByEngine());
+  }
+
+  progress(`${rounds.agents} stopped agents`);
+  for (let number = 0; number < warm; number++) await say(`warm-${number}`);
+  const before = await heapMb(inspector, () => stopAll());
+  for (let number = 0; number < rounds.agents; number++) await say(`cold-${number}`);
+  const after = await heapMb(inspector, () => stopAll());
+  async function stopAll(): Promise<void> {
+    const { agents } = await ask('GET', '/agents');
+    for (const agent of Array.isArray(agents) ? agents : [])
+      await ask('POST', `/agents/${agent.agent_id}/stop`);
+  }
+
+  const startMs = median(engine.map(one => one.startMs)) ?? 0;
+  const bootMs = median(engine.map(one => one.bootMs)) ?? 0;
+  const stoppedMs = median(stopped) ?? 0;
+  const limitMs = 1.3 * startMs + bootMs;
+  return {
+    wrong: 0,
+    lines: [
+      `message to an idle agent -> model asked, p50 of ${idle.length}: ${(median(idle) ?? 0).toFixed(1)} ms (at most 20)`,
+      `message to a stopped agent -> model asked, p50 of ${stopped.length}: ${stoppedMs.toFixed(0)} ms (at most ${limitMs.toFixed(0)}: 1.3 times the engine's create and start, ${startMs.toFixed(0)} ms, and the boot)`,
+      `boot of the agent until it answers, p50: ${bootMs.toFixed(0)} ms (at most 600)`,
+      `resident memory of an idle agent: ${resident.reduce((sum, mb) => sum + mb, 0).toFixed(1)} MB (at most 160)`,
+      `heap of the hub for ${per} stopped agents: ${(((after - before) * per) / rounds.agents).toFixed(2)} MB (at most 1)`,
+    ],
+  };
+}
+
+/** Used heap of a hub after `settle` and a collection, in MB of 10^6 bytes, by its inspector. */
+async function heapMb(port: number, settle: () => Promise<void>): Promise<number> {
+  await settle();
+  const targets: unknown = await (await fetch(`http://127.0.0.1:${port}/json`)).json();
+  const target: unknown = Array.isArray(targets) ? targets[0] : undefined;
+  const url = isObject(target) ? String(target['webSocketDebuggerUrl']) : '';
+  const socket = new WebSocket(url);
+  await once(socket, 'open');
+  async function call(id: number, method: string): Promise<unknown> {
+    socket.send(JSON.stringify({ id, method }));
+    const [data] = await once(socket, 'message');
+    return JSON.parse(String(data));
+  }
+  try {
+    await call(1, 'HeapProfiler.collectGarbage');
+    await call(2, 'HeapProfiler.collectGarbage');
+    const answer = await call(3, 'Runtime.getHeapUsage');
+    const result = isObject(answer) && isObject(answer['result']) ? answer['result'] : {};
+    return Number(result['usedSize']) / 1e6;
+  } finally {
+    socket.close();
+  }
+}
