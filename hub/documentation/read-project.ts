@@ -29,8 +29,9 @@ type Needs = {
 type Tracked = Awaited<ReturnType<Repository['files']>>[number];
 
 export const maxFileBytes = 512 * 1_024;
-const batchFiles = 100;
-const batchBytes = 2 * 2 ** 20;
+/** Small batches: the hub must not handle more than this at once, as calls of clients wait meanwhile. */
+const batchFiles = 25;
+const batchBytes = 256 * 1_024;
 
 /** Reads a repository at a commit: what git tracks, within limits. Nothing is read from its working tree. */
 export async function readProject(
@@ -48,7 +49,7 @@ export async function readProject(
     await repository.readFiles(
       commit,
       batch.map(({ path }) => path),
-      { fileBytes: maxFileBytes, maxBytes: 2 * batchBytes },
+      { fileBytes: maxFileBytes, maxBytes: batchBytes + maxFileBytes },
       signal,
     );
   // The next batch is read while the parser works on this one.
@@ -84,7 +85,7 @@ export async function readProject(
     read += batch.length;
     progress(read, chosen.length);
   }
-  return buildProject({
+  return await buildProject({
     name,
     root: repository.root,
     commit,

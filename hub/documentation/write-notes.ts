@@ -115,11 +115,9 @@ export async function writeNotes(
     };
     wanted.push(note);
     for (const planned of planWrites([note], existing)) await put(draft, planned, note.sourceHash);
-    if (wanted.length % batchNotes === 0) {
-      progress('write', wanted.length, all);
-      // Calls of clients go first.
-      await setImmediate();
-    }
+    if (wanted.length % batchNotes === 0) progress('write', wanted.length, all);
+    // Calls of clients go first.
+    await setImmediate();
   }
   await flush();
   for (const draft of draftOverviews(project, names, described)) {

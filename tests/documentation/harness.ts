@@ -125,16 +125,18 @@ export const brokenLinks = (notes: ReadonlyMap<string, string>): readonly string
       .map(target => `${name} -> ${target}`),
   );
 
-const citations = /(?<!`)`([^`\n]+):(\d+)`(?!`)/g;
+/** A path with an extension: comments have addresses such as `db.internal:5432`. */
+const citations = /(?<!`)`([^`\n]+\.[a-z]{1,5}):(\d+)`(?!`)/g;
 
-/** Citations of lines that do not exist at HEAD, and the number of all citations. */
+/** Citations of lines that do not exist at HEAD, which is checked out without changes, and the number of all citations. */
 export function checkCitations(repository: string, notes: ReadonlyMap<string, string>) {
   const tracked = new Set(
     git(repository, 'ls-tree', '-r', '--name-only', '-z', 'HEAD').split('\0'),
   );
   const lines = new Map<string, number>();
   const linesOf = (path: string) => {
-    const known = lines.get(path) ?? git(repository, 'show', `HEAD:${path}`).split('\n').length;
+    const known =
+      lines.get(path) ?? readFileSync(join(repository, path), 'utf8').split('\n').length;
     lines.set(path, known);
     return known;
   };

@@ -29,7 +29,9 @@ type Needs = { readonly clock: Pick<Clock, 'after'> };
 const role = 'agenthub-documentation-parser';
 /** Maximum duration of a batch in ms. A grammar that needs longer is caught in a loop. */
 const batchMs = 60_000;
-const maxOldSpaceMb = 128;
+const maxOldSpaceMb = 96;
+/** Most of a syntax tree is garbage soon. */
+const maxYoungSpaceMb = 8;
 /** Below the priority of the hub, so that calls of clients go first on a busy machine. */
 const niceness = 10;
 
@@ -47,7 +49,10 @@ export function createParserThread({ clock }: Needs): ParserThread {
   async function run(files: readonly SourceFileText[]): Promise<ParsedBatch> {
     worker ??= new Worker(new URL(import.meta.url), {
       workerData: role,
-      resourceLimits: { maxOldGenerationSizeMb: maxOldSpaceMb },
+      resourceLimits: {
+        maxOldGenerationSizeMb: maxOldSpaceMb,
+        maxYoungGenerationSizeMb: maxYoungSpaceMb,
+      },
     });
     const { promise, resolve, reject } = Promise.withResolvers<ParsedBatch>();
     const failed = (why: unknown) =>

@@ -19,7 +19,12 @@ const maxEntryPoints = 40;
 const maxDocuments = 200;
 
 /** Joins what was read from a repository. */
-export function buildProject({ outlines, others, excluded, ...facts }: Sources): Project {
+export async function buildProject({
+  outlines,
+  others,
+  excluded,
+  ...facts
+}: Sources): Promise<Project> {
   const manifests = readManifests(others.filter(({ path }) => !path.endsWith('.md')));
   const markdown = others
     .filter(({ path }) => path.endsWith('.md'))
@@ -29,7 +34,7 @@ export function buildProject({ outlines, others, excluded, ...facts }: Sources):
   const top = readmes.find(({ path }) => posix.dirname(path) === '.');
   return {
     ...facts,
-    modules: groupModules(outlines, readmes, (file, specifier) => resolve(file, specifier)),
+    modules: await groupModules(outlines, readmes, (file, specifier) => resolve(file, specifier)),
     entryPoints: [...manifests.entryPoints, ...mainsOf(outlines)].slice(0, maxEntryPoints),
     documents: markdown.slice(0, maxDocuments).map(documentOf),
     introduction: top && introductionOf(top),

@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { isTestFile } from '../outline/languages.ts';
 import type { FileOutline } from '../outline/outline-types.ts';
 import type { CodeModule, ProjectFile } from './project-types.ts';
@@ -9,12 +10,12 @@ type Resolve = (file: FileOutline, specifier: string) => ResolvedImport;
 /** Files whose comment describes their folder, the most telling first. */
 const describing = /^(?:index|mod|lib|__init__|main|doc|package-info)\.\w+$/;
 
-/** Groups source files by folder, and finds which modules use which. Sorted by folder. */
-export function groupModules(
+/** Groups source files by folder, and finds which modules use which. Sorted by folder. Other work goes between. */
+export async function groupModules(
   files: readonly FileOutline[],
   readmes: readonly ProjectFile[],
   resolve: Resolve,
-): readonly CodeModule[] {
+): Promise<readonly CodeModule[]> {
   const groups = new Map<string, FileOutline[]>();
   for (const file of files) {
     const folder = moduleFolderOf(file.path);
@@ -24,7 +25,9 @@ export function groupModules(
   }
   const readmeOf = new Map(readmes.map(readme => [posix.dirname(readme.path), readme]));
   const usedBy = new Map<string, Set<string>>();
-  const linked = [...groups].map(([folder, group]) => {
+  const linked = [];
+  for (const [folder, group] of groups) {
+    await setImmediate();
     const uses = new Map<string, Set<string>>();
     const packages = new Set<string>();
     for (const file of group)
@@ -39,8 +42,8 @@ export function groupModules(
         addTo(uses, target, file.path);
         addTo(usedBy, target, folder);
       }
-    return { folder, group, uses, packages };
-  });
+    linked.push({ folder, group, uses, packages });
+  }
   return linked
     .map(({ folder, group, uses, packages }) => ({
       folder,

@@ -38,7 +38,8 @@ async function document(config: Partial<ObsidianConfig>, project = 'app') {
   await using scene = createDocumentationScene({ config: { obsidian: { ...plugin, ...config } } });
   const repo = scene.create(files);
   const request = { repo_path: repo, project_name: project, vault: 'obsidian' };
-  return [await scene.run(request), await scene.run(request)] as const;
+  const first = await scene.run(request);
+  return [first, first.state === 'done' ? await scene.run(request) : first] as const;
 }
 
 test('notes are written over TLS with the pinned certificate, and the second run writes none', async () => {

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { cpSync, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'vitest';
+import { isLong } from '#helpers/length';
+import { git } from '../repositories/harness.ts';
+import { brokenLinks, checkCitations, createDocumentationScene, resultOf } from './harness.ts';
+
+const root = join(import.meta.dirname, '../..');
+
+/** Documents a repository twice. Links and citations must exist, and the second run must write nothing. */
+async function documentTwice(repo: string, scene: ReturnType<typeof createDocumentationScene>) {
+  const request = { repo_path: repo, project_name: 'project' };
+  const owner = { kind: 'local', name: 'owner', grants: { administer: true } } as const;
+  const result = resultOf(await scene.run(request, owner));
+  const notes = scene.notes('project');
+  assert.deepEqual(brokenLinks(notes), []);
+  const { wrong, count } = checkCitations(repo, notes);
+  assert.deepEqual(wrong, []);
+  const again = resultOf(await scene.run(request, owner));
+  assert.deepEqual([again['created'], again['replaced'], again['removed']], [0, 0, 0]);
+  return { result, notes, count };
+}
+
+test("fastify's package", async () => {
+  await using scene = createDocumentationScene();
+  const repo = scene.create();
+  cpSync(join(root, 'node_modules/fastify'), repo, { recursive: true });
+  git(repo, 'add', '--all', '--force');
+  git(repo, 'commit', '--quiet', '--message=fastify');
+  const { notes, count } = await documentTwice(repo, scene);
+  assert.ok(count > 200, `${count} citations`);
+  const lib = notes.get('project - lib') ?? '';
+  assert.match(
+    lib,
+    /`function buildErrorHandler \([^`]*` `lib\/error-handler\.js:\d+`|`function [^`]*`.* `lib\/[\w-]+\.js:\d+`/,
+  );
+  assert.match(
+    notes.get('project - README') ?? '',
+    /- package main: `fastify\.js` `package\.json:\d+`/,
+  );
+});
+
+test.skipIf(!isLong || !existsSync(join(root, '.git')))('this repository', async () => {
+  await using scene = createDocumentationScene();
+  const repo = join(scene.home, 'agenthub');
+  git(scene.home, 'clone', '--quiet', '--depth=1', `file://${root}`, repo);
+  const { notes, count } = await documentTwice(repo, scene);
+  assert.ok(count > 1_000, `${count} citations`);
+  assert.match(notes.get('project - Architecture') ?? '', /m\d+\["hub\/core"\]/);
+});
