@@ -73,11 +73,14 @@ async function chunks() {
   return Object.fromEntries(output.toReversed().map(({ fileName, code }) => [fileName, code]));
 }
 
-/** What pages load. Beside the code, which looks for it there. */
+/** What pages load, and the prompts of tasks. Beside the code, which looks for them there. */
 function assets() {
-  const found = globSync('hub/*/assets/*', { cwd: root });
+  const found = globSync('hub/*/{assets,prompts}/*', { cwd: root });
   return Object.fromEntries(
-    found.map(file => [`assets/${path.basename(file)}`, readFileSync(path.join(root, file))]),
+    found.map(file => [
+      `${path.basename(path.dirname(file))}/${path.basename(file)}`,
+      readFileSync(path.join(root, file)),
+    ]),
   );
 }
 

@@ -25,6 +25,7 @@ import { wireObservers } from './wire-observers.ts';
 import { createPrompts, withRules } from './wire-prompts.ts';
 import { wireRepositories } from './wire-repositories.ts';
 import { type ServersOptions, wireServers } from './wire-servers.ts';
+import { wireTasks } from './wire-tasks.ts';
 import { wireTransports } from './wire-transports.ts';
 
 export type AppOptions = ServersOptions & {
@@ -137,6 +138,18 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     models,
     config: () => source.current,
   });
+  const tasks = wireTasks(
+    { dataDir, config: () => source.current },
+    {
+      system,
+      redact,
+      backlog,
+      repositories,
+      jobs,
+      servers,
+      router: { openSessionless: (...session) => router.openSessionless(...session) },
+    },
+  );
   const { all, shown } = addBuiltins(servers, {
     clock,
     hubVersion: version,
@@ -155,6 +168,12 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       documentation,
       jobs,
       isOn: () => isDocumenting(source.current),
+      changed: source.changed,
+    },
+    tasks: {
+      tasks,
+      isOn: () =>
+        source.current.tasks !== undefined || (source.current.repositories?.length ?? 0) > 0,
       changed: source.changed,
     },
   });
@@ -233,6 +252,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
         limits: limits.status,
         agents,
         documentation,
+        tasks,
         residentBytes: () => process.memoryUsage.rss(),
       },
       access: {
@@ -291,6 +311,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     repositories.service,
     documentation.service,
     agents.service,
+    tasks.service,
     createIdleGc({ servers, lastCall, collect: collectGarbage, clock, log }),
   ];
   opened.use(await startAll(services, signal));

@@ -10,6 +10,7 @@ import { createEnhancePrompt, createEnhanceTool } from './enhance-prompt.ts';
 import { createManagementTools } from './manage-servers.ts';
 import { createBuiltin } from './server.ts';
 import { createServersResource } from './servers-resource.ts';
+import { type TasksServerNeeds, createTasksServer } from './task-pipeline.ts';
 
 /** Whether the management tools are offered: `"management_tools"` of the config. */
 export type Management = {
@@ -30,6 +31,8 @@ export type AddBuiltinsNeeds = {
   readonly agents?: Pick<AgentsServerNeeds, 'agents' | 'isOn' | 'changed'>;
   /** Absent: the hub documents no repositories. */
   readonly documentation?: DocumentationServerNeeds;
+  /** Absent: the hub has no task pipeline. */
+  readonly tasks?: Pick<TasksServerNeeds, 'tasks' | 'isOn' | 'changed'>;
 };
 
 /**
@@ -60,7 +63,14 @@ export function addBuiltins(
       needs,
     ),
   ];
-  const builtins = [agentHub, ...(ofAgents ?? []), ...(ofDocumentation ?? [])];
+  const ofTasks = needs.tasks && [
+    createBuiltin(
+      createTasksServer({ ...needs.tasks, ...(record && { record }) }),
+      () => builtinNameOf('tasks', name => servers.find(name) !== undefined),
+      needs,
+    ),
+  ];
+  const builtins = [agentHub, ...(ofAgents ?? []), ...(ofDocumentation ?? []), ...(ofTasks ?? [])];
   const shown = join(servers, builtins, ({ listing }) => listing.tool.length > 0);
   return { all: join(servers, builtins, () => true), shown };
 }

@@ -35,6 +35,9 @@ const groups: Readonly<Record<string, Loading>> = {
   'Its agents': {
     agent: async () => (await import('./commands/agent.ts')).agent,
   },
+  'Its tasks': {
+    task: async () => (await import('./commands/task.ts')).task,
+  },
   'Its secrets': {
     secret: async () => (await import('./commands/secret.ts')).secret,
   },

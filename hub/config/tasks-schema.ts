@@ -8,6 +8,9 @@ export const tasksSchema = describeKeys(
     list_tool: text.min(1).default('ollama_list_models'),
     timeout_seconds: z.int().min(10).max(86_400).default(600),
     models: z.array(text.min(1)).min(1).max(200).exactOptional(),
+    max_running: z.int().min(1).max(32).default(2),
+    queue: z.int().min(0).max(1_000).default(20),
+    merge: z.enum(['fast_forward', 'merge_commit']).default('fast_forward'),
   }),
   {
     server:
@@ -17,6 +20,10 @@ export const tasksSchema = describeKeys(
     timeout_seconds:
       'Maximum duration of one call of a model in seconds, including its wait for other calls. "timeout" of the entry of the server and "models.timeout_seconds" may end it earlier. Default: 600.',
     models: 'Models that tasks may use. Default: all.',
+    max_running: 'Maximum number of tasks that are worked on at the same time. Default: 2.',
+    queue: 'Maximum number of tasks that wait to be worked on. Default: 20.',
+    merge:
+      'How "finalize" merges: "fast_forward" makes a merge commit only if the base branch has moved on, "merge_commit" always. Default: "fast_forward".',
   },
 );
 
@@ -28,16 +35,23 @@ export type TasksConfig = {
   readonly timeoutMs: number;
   /** Undefined: all. */
   readonly models: readonly string[] | undefined;
+  readonly maxRunning: number;
+  readonly queue: number;
+  readonly merge: 'fast_forward' | 'merge_commit';
 };
 
 /** Converts the written options. Absent: the defaults. */
 export function readTasks(written: z.output<typeof tasksSchema> | undefined): TasksConfig {
-  const { server, run_tool, list_tool, timeout_seconds, models } = written ?? tasksSchema.parse({});
+  const { server, run_tool, list_tool, timeout_seconds, models, max_running, queue, merge } =
+    written ?? tasksSchema.parse({});
   return {
     server,
     runTool: run_tool,
     listTool: list_tool,
     timeoutMs: timeout_seconds * 1_000,
     models,
+    maxRunning: max_running,
+    queue,
+    merge,
   };
 }

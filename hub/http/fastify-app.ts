@@ -22,6 +22,7 @@ import { mcpRoutes } from './routes/mcp.ts';
 import { ollamaRoutes } from './routes/ollama.ts';
 import { policyRoutes } from './routes/policy.ts';
 import { installRoutes, logRoutes, serverRoutes } from './routes/servers.ts';
+import { taskRoutes } from './routes/tasks.ts';
 
 type Options = {
   readonly maxBodyBytes: number;
@@ -129,6 +130,7 @@ function registerRoutes(
   if (hub.agents) agentRoutes(app, { agents: hub.agents, admission, follow });
   const { documentation } = hub;
   if (documentation) documentationRoutes(app, { documentation, admission });
+  if (hub.tasks) taskRoutes(app, { tasks: hub.tasks, admission, follow });
   const installJobs = installs && createInstallJobs({ installs, jobs });
   if (installJobs) installRoutes(app, { installs, installJobs, admission, system });
   if (prompts) ollamaRoutes(app, { prompts, system });

@@ -23,8 +23,8 @@ const maxAttempts = 2;
 /** The judge may send a task back this many times. */
 const maxJudgeFails = 1;
 const maxHistory = 50;
-/** In characters, of the end of an answer in a report. */
-const maxOutput = 4_000;
+/** Characters that are kept of the end of an answer that failed. */
+export const maxOutput = 4_000;
 const idle: TaskStep = { kind: 'idle' };
 
 /**
@@ -177,7 +177,7 @@ function afterResult(task: TaskState, event: TaskResult & { at: number }): TaskS
       const phase = phaseIn(step);
       if (!phase) return undefined;
       const used = event.use ? counted(task, event.use) : task;
-      return strike(used, { phase, ...event, output: answerIn(step) });
+      return strike(used, { output: answerIn(step), ...event, phase });
     }
     case 'checked':
       if (step.kind !== 'applying') return undefined;
@@ -201,7 +201,8 @@ function afterResult(task: TaskState, event: TaskResult & { at: number }): TaskS
       return step.kind === 'cleaning' ? ended(task) : undefined;
     case 'halted': {
       // What ends a task is tried again at the next start.
-      if (step.kind === 'idle' || step.kind === 'cleaning') return undefined;
+      if (step.kind === 'cleaning' || (step.kind === 'idle' && !task.isUnattended))
+        return undefined;
       const { code, message } = event;
       return { ...ended(task), halted: { code, message } };
     }

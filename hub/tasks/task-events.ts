@@ -36,6 +36,8 @@ export type TaskResult =
       readonly type: 'stalled';
       readonly cause: StallCause;
       readonly detail: string;
+      /** What the model has said, if it was not recorded as an answer. */
+      readonly output?: string;
       readonly use?: CallUse;
       readonly gate?: GateResult;
     }

@@ -46,6 +46,8 @@ export interface TaskPipeline {
   /** Newest first. */
   list(): readonly TaskView[];
   get(id: string): TaskView;
+  /** Those whose repository a principal may name. */
+  visibleTo(principal: Principal): Promise<readonly TaskView[]>;
   /** The newest task of a repository, by its top folder or a path in it. */
   findByRepository(path: string): TaskView | undefined;
   /** Writes a contract into a repository, and its exclusion from git. Rejects with HUB_CONTRACT_INVALID and HUB_TASK_EXISTS. */
@@ -57,6 +59,8 @@ export interface TaskPipeline {
   setup(repository: string, principal: Principal): Promise<TaskView>;
   /** Begins a phase, or `run`, as a job, and returns the id of the job at once. */
   begin(id: string, kind: TaskRunKind, principal: Principal): Promise<{ readonly job: string }>;
+  /** Resolves when no step of the task is under way. Rejects with the fault that ended the last one. */
+  settled(id: string): Promise<void>;
   /** Without a judgement it is read from JUDGE_REPORT.md. */
   reportJudge(
     id: string,

@@ -9,6 +9,9 @@ test('without options tasks use the shipped server', () => {
     listTool: 'ollama_list_models',
     timeoutMs: 600_000,
     models: undefined,
+    maxRunning: 2,
+    queue: 20,
+    merge: 'fast_forward',
   });
 });
 

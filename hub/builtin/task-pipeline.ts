@@ -1,0 +1,270 @@
+import type { AuditedChange } from '#audit';
+import { type Event, type JsonObject, createEmitter, errorCodeOf } from '#core';
+import { type Principal, policyNameOf } from '#policy';
+import type { ListKind } from '#servers';
+import { type TaskPipeline, type TaskView, taskReports } from '#tasks';
+import { z } from 'zod';
+import {
+  type BuiltinContext,
+  type BuiltinServer,
+  type BuiltinTool,
+  type ToolResult,
+  defineTool,
+} from './builtin-server.ts';
+
+export type TasksServerNeeds = {
+  readonly tasks: TaskPipeline;
+  /** Whether clients are offered the tools. */
+  readonly isOn: () => boolean;
+  readonly changed: Event<unknown>;
+  readonly record?: (change: AuditedChange) => void;
+};
+
+/** Who calls without a principal is a test. */
+const nobody: Principal = { kind: 'local', name: 'local', grants: { administer: false } };
+
+const id = z.string().describe('task_id of the contract.');
+const repository = z.string().describe('Absolute path of the top folder of the repository.');
+const readOnly = { readOnlyHint: true, openWorldHint: false };
+const changes = { readOnlyHint: false, destructiveHint: false, openWorldHint: false };
+const destructive = { readOnlyHint: false, destructiveHint: true, openWorldHint: false };
+
+/** The server `tasks`: clients hand contracts to the task pipeline, and follow the work. */
+export function createTasksServer(needs: TasksServerNeeds): BuiltinServer {
+  const { isOn } = needs;
+  const { event: changed, fire } = createEmitter<ListKind>();
+  let made: readonly BuiltinTool[] | undefined;
+  let wasOn = isOn();
+  needs.changed(() => {
+    if (isOn() === wasOn) return;
+    wasOn = !wasOn;
+    fire('tool');
+  });
+  return {
+    name: 'tasks',
+    description: 'Tasks that local models implement and review on a branch of their own.',
+    tools: () => (isOn() ? (made ??= createTools(needs)) : []),
+    prompts: () => [],
+    resources: [],
+    changed,
+  };
+}
+
+/** What a client needs to know of a task. Reports have the rest. */
+const briefly = ({
+  id: name,
+  status,
+  doing,
+  attempt,
+  why,
+  halted,
+  commands,
+  ...task
+}: TaskView) => ({
+  task_id: name,
+  repository: task.repository,
+  status,
+  doing,
+  attempt,
+  branch: task.branch ?? null,
+  changed_files: [...task.changedFiles],
+  tokens: task.totals.promptTokens + task.totals.completionTokens,
+  cost: task.totals.cost,
+  next: [...commands],
+  ...(why !== undefined && { why }),
+  ...(halted && { halted: { ...halted } }),
+  ...(task.job !== undefined && { job: task.job }),
+});
+
+const asResult = (structured: JsonObject): ToolResult => ({
+  text: JSON.stringify(structured),
+  structured,
+});
+
+function createTools({ tasks, record = () => {} }: TasksServerNeeds): readonly BuiltinTool[] {
+  /** Records what a tool of the owner has changed. */
+  async function recorded(
+    action: string,
+    target: string,
+    { principal }: BuiltinContext,
+    work: () => Promise<TaskView>,
+  ): Promise<ToolResult> {
+    const note = (outcome: string) =>
+      record({ action, principal: principal && policyNameOf(principal), target, outcome });
+    try {
+      const task = await work();
+      note('ok');
+      return asResult(briefly(task));
+    } catch (error) {
+      note(errorCodeOf(error) ?? 'HUB_INTERNAL');
+      throw error;
+    }
+  }
+
+  /** Begins a phase, and waits for its end with progress if the client asked for that. */
+  async function work(
+    {
+      task_id: name,
+      phase,
+      wait,
+    }: { task_id: string; phase: 'run' | 'implementer' | 'local_review'; wait: boolean },
+    { principal = nobody, signal, progress }: BuiltinContext,
+  ): Promise<ToolResult> {
+    const { job } = await tasks.begin(name, phase, principal);
+    if (!wait) return asResult({ ...briefly(tasks.get(name)), job });
+    using _heard = tasks.events(({ task, text }) => {
+      if (task.id === name) progress(`${task.status}: ${text}`);
+    });
+    const { promise: given, reject } = Promise.withResolvers<never>();
+    const giveUp = () => reject(signal.reason);
+    signal.addEventListener('abort', giveUp);
+    try {
+      const settled = tasks.settled(name).catch(() => undefined); // A fault is in the answer.
+      await Promise.race([settled, given]);
+    } finally {
+      signal.removeEventListener('abort', giveUp);
+    }
+    return asResult({ ...briefly(tasks.get(name)), job });
+  }
+
+  return [
+    defineTool({
+      name: 'create',
+      scope: 'call',
+      title: 'Create a task',
+      description:
+        'Writes _handoff/TASK_CONTRACT.json into a repository and prepares its branch. Two different models are named: one implements, one reviews.',
+      args: z.strictObject({
+        repository,
+        contract: z
+          .record(z.string(), z.json())
+          .describe(
+            'task_id; specification: requirements[], target_file, and optionally goal, source_files[], constraints[], allowed_paths[], forbidden_paths[]; roles: implementer, local_reviewer; optionally acceptance: commands[], timeout, image; budget: tokens, minutes.',
+          ),
+      }),
+      annotations: changes,
+      async handler({ repository: path, contract }, { principal = nobody }) {
+        await tasks.create(path, contract, principal);
+        return asResult(briefly(await tasks.setup(path, principal)));
+      },
+    }),
+    defineTool({
+      name: 'setup',
+      scope: 'call',
+      title: 'Set up a task',
+      description:
+        'Reads the contract of a repository and prepares its branch. After human_consultation, the task begins anew.',
+      args: z.strictObject({ repository }),
+      annotations: changes,
+      handler: async ({ repository: path }, { principal = nobody }) =>
+        asResult(briefly(await tasks.setup(path, principal))),
+    }),
+    defineTool({
+      name: 'run',
+      scope: 'call',
+      title: 'Work on a task',
+      description:
+        'Lets the models work: "run" goes on until a person or a judge is needed, the others do one phase. Returns at once unless "wait" is true.',
+      args: z.strictObject({
+        task_id: id,
+        phase: z.enum(['run', 'implementer', 'local_review']).default('run'),
+        wait: z.boolean().default(false).describe('true: return when the work has ended.'),
+      }),
+      annotations: changes,
+      handler: work,
+    }),
+    defineTool({
+      name: 'status',
+      scope: 'call',
+      title: 'Show tasks',
+      description: 'Returns the state of tasks, and which commands fit. Without task_id: of all.',
+      args: z.strictObject({ task_id: id.optional() }),
+      annotations: readOnly,
+      async handler({ task_id: name }, { principal = nobody }) {
+        const visible = await tasks.visibleTo(principal);
+        const wanted = visible.filter(task => name === undefined || task.id === name);
+        if (name !== undefined && wanted.length === 0) tasks.get(`${name} `);
+        return asResult({ tasks: wanted.map(briefly) });
+      },
+    }),
+    defineTool({
+      name: 'report',
+      scope: 'call',
+      title: 'Read a report of a task',
+      description:
+        'REVIEW_REQUEST.md has what a judge needs, STALL_REPORT.md and HALT.md why a person is needed.',
+      args: z.strictObject({ task_id: id, name: z.enum(taskReports) }),
+      annotations: readOnly,
+      async handler({ task_id: name, name: report }, { principal = nobody, signal }) {
+        await requireVisible(tasks, name, principal);
+        const text = await tasks.report(name, report, signal);
+        return text === undefined
+          ? { text: `${name} has no ${report} now`, structured: { found: false }, isError: true }
+          : { text, structured: { found: true } };
+      },
+    }),
+    defineTool({
+      name: 'report_judge',
+      scope: 'call',
+      title: 'Judge a task',
+      description:
+        'Takes the verdict on a task in pending_judge_review. "fail" sends it back once with the notes, then a person is asked.',
+      args: z.strictObject({
+        task_id: id,
+        verdict: z.enum(['pass', 'fail']),
+        notes: z.string().max(20_000).optional(),
+      }),
+      annotations: changes,
+      handler: async ({ task_id: name, verdict, notes }, { principal = nobody }) =>
+        asResult(briefly(await tasks.reportJudge(name, { verdict, notes }, principal))),
+    }),
+    defineTool({
+      name: 'cancel',
+      scope: 'call',
+      title: 'Cancel a task',
+      description: 'Ends a task and its work. The branch is kept.',
+      args: z.strictObject({ task_id: id }),
+      annotations: destructive,
+      handler: async ({ task_id: name }, { principal = nobody }) =>
+        asResult(briefly(await tasks.cancel(name, principal))),
+    }),
+    defineTool({
+      name: 'finalize',
+      scope: 'administer',
+      title: 'Merge a task',
+      description: 'Merges the branch of a task after the verdict "pass". Ask the user first.',
+      args: z.strictObject({ task_id: id }),
+      annotations: destructive,
+      handler: async ({ task_id: name }, context) =>
+        await recorded('task_finalize', name, context, () =>
+          tasks.finalize(name, context.principal ?? nobody),
+        ),
+    }),
+    defineTool({
+      name: 'rollback',
+      scope: 'administer',
+      title: 'Roll a task back',
+      description:
+        'Moves the branch of a task back to a checkpoint and drops what came after it. Ask the user first.',
+      args: z.strictObject({
+        task_id: id,
+        checkpoint: z.string().optional().describe('A commit, or "base". Default: the one before.'),
+      }),
+      annotations: destructive,
+      handler: async ({ task_id: name, checkpoint }, context) =>
+        await recorded('task_rollback', name, context, () =>
+          tasks.rollback(name, checkpoint, context.principal ?? nobody),
+        ),
+    }),
+  ];
+}
+
+/** Throws HUB_TASK_UNKNOWN for a task whose repository the principal may not name. */
+async function requireVisible(
+  tasks: TaskPipeline,
+  id: string,
+  principal: Principal,
+): Promise<void> {
+  const visible = await tasks.visibleTo(principal);
+  if (!visible.some(task => task.id === id)) tasks.get(`${id} `);
+}

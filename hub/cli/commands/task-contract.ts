@@ -1,0 +1,59 @@
+import { basename } from 'node:path';
+import type { Run } from '../command.ts';
+import { textOf, textsOf, usageError } from '../values.ts';
+
+/** The contract that the options describe. Asks for what is missing; throws HUB_USAGE without a terminal. */
+export async function contractOf(run: Run): Promise<object> {
+  const { values } = run;
+  const missing: string[] = [];
+
+  /** The value of an option, or the answer to a question. */
+  async function need(option: string, question: string): Promise<string> {
+    const given = textOf(values, option);
+    if (given !== undefined) return given;
+    const { ask } = run.needs;
+    const answer = ask && !run.isJson ? (await ask(`${question}: `, run.signal)).trim() : '';
+    if (answer === '') missing.push(`--${option}`);
+    return answer;
+  }
+
+  const list = (option: string) => textsOf(values, option);
+  const target = await need('target', 'File to write');
+  const requirements =
+    list('requirement').length > 0
+      ? list('requirement')
+      : [await need('requirement', 'What it must do')];
+  const implementer = await need('implementer', 'Model that writes the code');
+  const reviewer = await need('reviewer', 'Another model, which reviews it');
+  if (missing.length > 0)
+    throw usageError(
+      `task new: ${[...new Set(missing)].join(', ')} ${missing.length > 1 ? 'are' : 'is'} missing`,
+    );
+  const goal = textOf(values, 'goal');
+  const image = textOf(values, 'image');
+  const allowed = list('allow');
+  return {
+    task_id: textOf(values, 'id') ?? idFrom(target),
+    specification: {
+      ...(goal !== undefined && { goal }),
+      requirements,
+      target_file: target,
+      source_files: list('source'),
+      constraints: list('constraint'),
+      ...(allowed.length > 0 && { allowed_paths: [target, ...allowed] }),
+      forbidden_paths: list('forbid'),
+    },
+    ...(list('accept').length > 0 && {
+      acceptance: { commands: list('accept'), ...(image !== undefined && { image }) },
+    }),
+    roles: { implementer, local_reviewer: reviewer },
+  };
+}
+
+/** `sum` for `src/sum.mjs`. */
+const idFrom = (target: string): string =>
+  basename(target)
+    .replace(/\..*$/, '')
+    .replaceAll(/[^A-Za-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '')
+    .slice(0, 60) || 'task';

@@ -1,0 +1,268 @@
+import { resolve } from 'node:path';
+import { HubError, isObject, tryParseJson } from '#core';
+import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
+import { type HubClient, openHub } from '../hub-client.ts';
+import { type Described, fieldsOf, objectsIn } from '../responses.ts';
+import { type Cell, tableOf } from '../table.ts';
+import { textOf, usageError } from '../values.ts';
+import { contractOf } from './task-contract.ts';
+
+const actions = [
+  'new',
+  'setup',
+  'run',
+  'run-implementer',
+  'run-local-review',
+  'report-judge',
+  'finalize',
+  'status',
+  'cancel',
+  'rollback',
+] as const;
+type Action = (typeof actions)[number];
+
+/** Other names of actions. */
+const aliases: ReadonlyMap<string, Action> = new Map([
+  ['setup-task', 'setup'],
+  ['finalize-task', 'finalize'],
+]);
+
+/** `agenthub task`: lets local models implement and review a contract. */
+export const task: Command = {
+  name: 'task',
+  summary: 'Let local models implement and review a task, and merge it.',
+  positionals: [
+    {
+      name: 'action',
+      help: `One of ${actions.join(', ')}.`,
+      completion: [...actions, ...aliases.keys()],
+    },
+    {
+      name: 'id',
+      help: 'Id of the task. Default: the task of the repository.',
+      count: 'optional',
+    },
+  ],
+  options: {
+    repo: { value: 'folder', completion: 'file', help: 'The repository. Default: this folder.' },
+    watch: { help: 'status and run: print what happens until a person is needed.' },
+    'no-wait': { help: 'run: return at once, and print the id of the job.' },
+    verdict: {
+      value: 'pass|fail',
+      completion: ['pass', 'fail'],
+      help: 'report-judge: the verdict. Default: that of _handoff/JUDGE_REPORT.md.',
+    },
+    notes: { value: 'text', help: 'report-judge: what is to be changed.' },
+    to: {
+      value: 'commit',
+      help: 'rollback: a checkpoint, or "base". Default: the checkpoint before the last.',
+    },
+    goal: { value: 'text', help: 'new: what is to be achieved.' },
+    requirement: {
+      value: 'text',
+      multiple: true,
+      help: 'new: what the result must do. Repeatable.',
+    },
+    target: { value: 'path', help: 'new: the file to write.' },
+    source: {
+      value: 'path',
+      multiple: true,
+      help: 'new: a file that the implementer reads. Repeatable.',
+    },
+    constraint: { value: 'text', multiple: true, help: 'new: what must not be done. Repeatable.' },
+    allow: {
+      value: 'pattern',
+      multiple: true,
+      help: 'new: files that may be changed besides the target. Repeatable.',
+    },
+    forbid: {
+      value: 'pattern',
+      multiple: true,
+      help: 'new: files that must not be changed. Repeatable.',
+    },
+    accept: {
+      value: 'command',
+      multiple: true,
+      help: 'new: a command that must succeed before the review. Repeatable.',
+    },
+    image: { value: 'image', help: 'new: the image with the tools of these commands.' },
+    implementer: { value: 'model', help: 'new: the model that writes the code.' },
+    reviewer: { value: 'model', help: 'new: another model, which reviews it.' },
+    ...hubOptions,
+  },
+  details: [
+    '"new" writes _handoff/TASK_CONTRACT.json and asks for what is missing; "setup" makes the branch agenthub/<id>; "run" goes on until a person or a judge is needed. "setup-task" and "finalize-task" are other names of "setup" and "finalize".',
+    'Exits with 1 if a person is needed or the work was halted, such as by an Ollama that does not answer.',
+    '--json prints what the REST API answers (docs/tasks.md).',
+  ],
+  examples: [
+    ['task new --target src/sum.mjs', 'Write a contract, and be asked for the rest'],
+    ['task setup', 'Make its branch'],
+    ['task run --watch', 'Let the models work, and watch them'],
+    ['task report-judge --verdict pass', 'Accept the result'],
+    ['task finalize', 'Merge it'],
+  ],
+  async run(run) {
+    const given = textOf(run.values, 'action') ?? '';
+    const action = aliases.get(given) ?? actions.find(one => one === given);
+    if (!action)
+      throw usageError(
+        `task: ${JSON.stringify(given)} is no action: write one of ${actions.join(', ')}`,
+      );
+    return await work[action](await openHub(run), run);
+  },
+};
+
+type Work = (hub: HubClient, run: Run) => Promise<ExitCode>;
+
+const work: Readonly<Record<Action, Work>> = {
+  new: create,
+  setup: async (hub, run) => {
+    const body = { repository: folderOf(run) };
+    return show(await hub.ask({ method: 'POST', path: '/tasks/setup', body }), run);
+  },
+  run: async (hub, run) => await begin(hub, run, 'run'),
+  'run-implementer': async (hub, run) => await begin(hub, run, 'implementer'),
+  'run-local-review': async (hub, run) => await begin(hub, run, 'local_review'),
+  async 'report-judge'(hub, run) {
+    const verdict = textOf(run.values, 'verdict');
+    const notes = textOf(run.values, 'notes');
+    const body = {
+      ...(verdict !== undefined && { verdict }),
+      ...(notes !== undefined && { notes }),
+    };
+    return show(await post(hub, await pathOf(hub, run), 'judge', body), run);
+  },
+  finalize: async (hub, run) => show(await post(hub, await pathOf(hub, run), 'finalize'), run),
+  status,
+  cancel: async (hub, run) => {
+    show(await post(hub, await pathOf(hub, run), 'cancel'), run);
+    return 0;
+  },
+  async rollback(hub, run) {
+    const to = textOf(run.values, 'to');
+    const body = to === undefined ? {} : { checkpoint: to };
+    return show(await post(hub, await pathOf(hub, run), 'rollback', body), run);
+  },
+};
+
+const folderOf = ({ values }: Run) => resolve(textOf(values, 'repo') ?? '.');
+
+const post = async (hub: HubClient, path: string, verb: string, body: object = {}) =>
+  await hub.ask({ method: 'POST', path: `${path}/${verb}`, body });
+
+/** Path of the task that the command line names, or of that of the repository. */
+async function pathOf(hub: HubClient, run: Run): Promise<string> {
+  const id = textOf(run.values, 'id');
+  if (id !== undefined) return `/tasks/${encodeURIComponent(id)}`;
+  const folder = folderOf(run);
+  const query = `repository=${encodeURIComponent(folder)}`;
+  const [found] = objectsIn(
+    fieldsOf(await hub.ask({ method: 'GET', path: `/tasks?${query}` }))['tasks'],
+  );
+  if (found) return `/tasks/${encodeURIComponent(String(found['id']))}`;
+  throw new HubError(
+    'HUB_TASK_UNKNOWN',
+    `${folder} has no task: make one with "agenthub task new", or name a task`,
+  );
+}
+
+async function create(hub: HubClient, run: Run): Promise<ExitCode> {
+  const body = { repository: folderOf(run), contract: await contractOf(run) };
+  return show(await hub.ask({ method: 'POST', path: '/tasks', body }), run);
+}
+
+async function begin(hub: HubClient, run: Run, phase: string): Promise<ExitCode> {
+  const { values, isJson, json, out } = run;
+  const path = await pathOf(hub, run);
+  // A new task is set up by "run".
+  const began = fieldsOf(await post(hub, path, 'run', { phase }));
+  if (values['no-wait'] === true) {
+    if (isJson) return json(began);
+    out(String(began['job']));
+    return 0;
+  }
+  await follow(hub, path, run, values['watch'] === true);
+  return show(await hub.ask({ method: 'GET', path }), run);
+}
+
+/** Follows a task until nothing of it is under way. */
+async function follow(hub: HubClient, path: string, run: Run, isShown: boolean): Promise<void> {
+  const { out, screen, progress, signal: ending, unread } = run;
+  const over = new AbortController();
+  const signal = AbortSignal.any([ending, unread, over.signal]);
+  for await (const { data } of hub.follow({ method: 'GET', path: `${path}/events`, signal })) {
+    const event = tryParseJson(data);
+    if (!isObject(event) || !isObject(event['task'])) continue;
+    const { status: now, doing, job } = event['task'];
+    const text = screen.foreign(`${String(now)}: ${String(event['text'])}`);
+    if (isShown) out(text);
+    else progress(text);
+    // Between two phases, a task that runs on keeps its job.
+    if (doing === 'idle' && job === undefined) break;
+  }
+  over.abort();
+}
+
+async function status(hub: HubClient, run: Run): Promise<ExitCode> {
+  const { values, isJson, json, out, screen } = run;
+  if (
+    textOf(values, 'id') === undefined &&
+    textOf(values, 'repo') === undefined &&
+    values['watch'] !== true
+  ) {
+    const answer = await hub.ask({ method: 'GET', path: '/tasks' });
+    if (isJson) return json(answer);
+    const all = objectsIn(fieldsOf(answer)['tasks']);
+    if (all.length === 0) out('There are no tasks. "agenthub task new" writes a contract.');
+    else
+      out(
+        tableOf(['TASK', 'STATUS', 'ATTEMPT', 'TOKENS', 'REPOSITORY'], all.map(rowOf), screen).join(
+          '\n',
+        ),
+      );
+    return 0;
+  }
+  const path = await pathOf(hub, run);
+  if (values['watch'] === true) await follow(hub, path, run, true);
+  return show(await hub.ask({ method: 'GET', path }), run);
+}
+
+const styles: Readonly<Record<string, 'green' | 'yellow' | 'red' | 'dim'>> = {
+  done: 'green',
+  pending_judge_review: 'yellow',
+  human_consultation: 'red',
+  cancelled: 'dim',
+};
+
+const tokensOf = ({ totals }: Described): string =>
+  isObject(totals)
+    ? String(Number(totals['prompt_tokens']) + Number(totals['completion_tokens']))
+    : '';
+
+const rowOf = (found: Described): readonly Cell[] => [
+  String(found['id']),
+  { text: String(found['status']), style: styles[String(found['status'])] ?? 'yellow' },
+  String(found['attempt']),
+  tokensOf(found),
+  String(found['repository']),
+];
+
+/** Prints a task and what can be done with it. */
+function show(answer: unknown, { isJson, json, out, err, screen, errorScreen }: Run): ExitCode {
+  const found = fieldsOf(answer);
+  const { id, status: now, why, halted, commands } = found;
+  const code = now === 'human_consultation' || isObject(halted) ? 1 : 0;
+  if (isJson) {
+    json(found);
+    return code;
+  }
+  out(screen.foreign(`${String(id)}: ${String(now)}, ${tokensOf(found)} tokens`));
+  if (typeof why === 'string')
+    err(errorScreen.foreign(`A person is needed: ${why}. See _handoff/`));
+  if (isObject(halted))
+    err(errorScreen.foreign(`Halted (${String(halted['code'])}): ${String(halted['message'])}`));
+  if (Array.isArray(commands) && commands.length > 0)
+    out(`Next: ${commands.map(command => `agenthub task ${String(command)}`).join(', ')}`);
+  return code;
+}

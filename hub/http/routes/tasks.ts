@@ -1,0 +1,164 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { HubError, isObject } from '#core';
+import type { Principal } from '#policy';
+import {
+  type TaskJudgement,
+  type TaskPipeline,
+  type TaskRunKind,
+  type TaskView,
+  taskReports,
+} from '#tasks';
+import type { RouteAdmission } from '../admission.ts';
+import { changing } from './audit.ts';
+import { type Follow, hangUpOf } from './events.ts';
+import { type Identified, invalid, readQuery, refuseBody, shown, snakeCased } from './input.ts';
+
+type OfReport = { readonly Params: { readonly id: string; readonly name: string } };
+
+type Needs = {
+  readonly tasks: TaskPipeline;
+  readonly admission: Pick<RouteAdmission, 'principalOf'>;
+  readonly follow: Follow;
+};
+
+const maxWaiting = 100;
+const phases: readonly TaskRunKind[] = ['run', 'implementer', 'local_review'];
+
+/**
+ * `/tasks`. Callers may use tasks of repositories below the folders in `repositories` of the config; other repositories,
+ * `finalize` and `rollback` are the owner's.
+ */
+export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: Needs): void {
+  const of = (request: FastifyRequest) => admission.principalOf(request);
+
+  /** The task of a path, if the caller may use its repository. */
+  async function visible(id: string, principal: Principal): Promise<TaskView> {
+    const found = (await tasks.visibleTo(principal)).find(task => task.id === id);
+    if (found) return found;
+    throw new HubError('HUB_TASK_UNKNOWN', `there is no task ${shown(id)} that you may use`);
+  }
+
+  app.get('/tasks', async request => {
+    const { repository } = readQuery(request, ['repository']);
+    const all = await tasks.visibleTo(of(request));
+    if (repository === undefined) return { tasks: all.map(snakeCased) };
+    const found = tasks.findByRepository(repository);
+    return { tasks: all.filter(({ id }) => id === found?.id).map(snakeCased) };
+  });
+
+  app.post('/tasks', async (request, reply) => {
+    const { repository, contract } = readBody(request, ['repository', 'contract']);
+    const task = await tasks.create(readText('repository', repository), contract, of(request));
+    return await reply.code(201).send(snakeCased(task));
+  });
+
+  app.post('/tasks/setup', async request => {
+    const { repository } = readBody(request, ['repository']);
+    return snakeCased(await tasks.setup(readText('repository', repository), of(request)));
+  });
+
+  app.get<Identified>('/tasks/:id', async request =>
+    snakeCased(await visible(request.params.id, of(request))),
+  );
+
+  app.post<Identified>('/tasks/:id/run', async (request, reply) => {
+    const { phase = 'run' } = readBody(request, ['phase']);
+    const kind = phases.find(one => one === phase);
+    if (!kind) throw invalid(`phase: ${shown(phase)} is not allowed: write ${phases.join(', ')}`);
+    return await reply.code(202).send(await tasks.begin(request.params.id, kind, of(request)));
+  });
+
+  app.post<Identified>('/tasks/:id/judge', async request => {
+    const judgement = readJudgement(request);
+    return snakeCased(await tasks.reportJudge(request.params.id, judgement, of(request)));
+  });
+
+  app.post<Identified>('/tasks/:id/cancel', async request => {
+    refuseBody(request.body, 'POST /tasks/{id}/cancel');
+    return snakeCased(await tasks.cancel(request.params.id, of(request)));
+  });
+
+  app.post<Identified>('/tasks/:id/finalize', changing('task_finalize'), async request => {
+    refuseBody(request.body, 'POST /tasks/{id}/finalize');
+    return snakeCased(await tasks.finalize(request.params.id, of(request)));
+  });
+
+  app.post<Identified>(
+    '/tasks/:id/rollback',
+    changing('task_rollback', ['checkpoint']),
+    async request => {
+      const { checkpoint } = readBody(request, ['checkpoint']);
+      const commit = checkpoint === undefined ? undefined : readText('checkpoint', checkpoint);
+      return snakeCased(await tasks.rollback(request.params.id, commit, of(request)));
+    },
+  );
+
+  app.get<Identified>('/tasks/:id/diff', async (request, reply) => {
+    const { id } = await visible(request.params.id, of(request));
+    const { text, isTruncated } = await tasks.diff(id, hangUpOf(reply));
+    return { diff: text, is_truncated: isTruncated };
+  });
+
+  app.get<OfReport>('/tasks/:id/reports/:name', async (request, reply) => {
+    const { id } = await visible(request.params.id, of(request));
+    const { name } = request.params;
+    const known = taskReports.find(one => one === name);
+    if (!known) throw invalid(`${shown(name)} is no report: ask for ${taskReports.join(', ')}`);
+    const text = await tasks.report(id, known, hangUpOf(reply));
+    if (text === undefined) throw new HubError('HUB_TASK_UNKNOWN', `task ${id} has no ${name} now`);
+    return await reply
+      .header('content-type', 'text/markdown; charset=utf-8')
+      .header('x-content-type-options', 'nosniff')
+      .send(text);
+  });
+
+  app.get<Identified>('/tasks/:id/events', async (request, reply) => {
+    const { id } = await visible(request.params.id, of(request));
+    const waiting: object[] = [snakeCased({ task: tasks.get(id), text: 'now' })];
+    return follow(reply, {
+      listen(changed) {
+        queueMicrotask(changed);
+        return tasks.events(event => {
+          if (event.task.id !== id) return;
+          waiting.push(snakeCased(event));
+          if (waiting.length > maxWaiting) waiting.shift();
+          changed();
+        });
+      },
+      tell(events) {
+        for (const event of waiting.splice(0)) events.send('task', event);
+      },
+    });
+  });
+}
+
+/** The members of a body. Throws HUB_REQUEST_INVALID for others. */
+function readBody<K extends string>(
+  { body, routeOptions }: FastifyRequest,
+  names: readonly K[],
+): { readonly [name in K]?: unknown } {
+  if (body === undefined || body === null) return {};
+  if (!isObject(body)) throw invalid(`the body of ${routeOptions.url} is a JSON object`);
+  const found: { [name in K]?: unknown } = {};
+  for (const [key, value] of Object.entries(body)) {
+    const known = names.find(name => name === key);
+    if (known === undefined)
+      throw invalid(`${key}: is no member of the body, which takes ${names.join(' and ')}`);
+    found[known] = value;
+  }
+  return found;
+}
+
+function readText(name: string, value: unknown): string {
+  if (typeof value === 'string' && value !== '') return value;
+  throw invalid(`${name}: ${value === undefined ? 'is missing' : shown(value)}: write a string`);
+}
+
+/** Undefined: JUDGE_REPORT.md has it. */
+function readJudgement(request: FastifyRequest): TaskJudgement | undefined {
+  const { verdict, notes } = readBody(request, ['verdict', 'notes']);
+  if (verdict === undefined && notes === undefined) return undefined;
+  if (verdict !== 'pass' && verdict !== 'fail')
+    throw invalid(`verdict: ${shown(verdict)} is not allowed: write "pass" or "fail"`);
+  return { verdict, ...(notes !== undefined && { notes: readText('notes', notes) }) };
+}

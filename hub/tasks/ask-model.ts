@@ -1,0 +1,138 @@
+import { type Clock, HubError, type JsonObject, type Log, durationText } from '#core';
+import type { ModelCalls, ModelRunResult } from './model-calls/model-calls-types.ts';
+import { maxOutput } from './next.ts';
+import { repairPrompt } from './prompts.ts';
+import type { CallUse, TaskResult } from './task-events.ts';
+import type { StallCause, TaskState, TaskStep } from './task-state.ts';
+
+export type AskNeeds = {
+  readonly models: ModelCalls;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly log: Log;
+  /** Removes secrets. */
+  readonly redact: (text: string) => string;
+};
+
+export type ModelQuestion = {
+  readonly prompt: string;
+  /** JSON schema of the answer, if it is JSON. */
+  readonly format?: JsonObject;
+  /** Called now and then while the model writes. */
+  readonly onProgress: (text: string) => void;
+};
+
+/** A longer answer is malformed. In characters. */
+const maxAnswer = 512 * 1024;
+const minuteMs = 60_000;
+/** Characters between two reports of progress. */
+const progressEvery = 500;
+
+/**
+ * Asks the model of a phase. Stalls of the model are results; faults of the infrastructure are thrown, and count as
+ * nothing. Asks nothing once the budget is spent.
+ */
+export async function askModel(
+  task: TaskState,
+  step: Extract<TaskStep, { kind: 'asking' }>,
+  { prompt, format, onProgress }: ModelQuestion,
+  { models, clock, log, redact }: AskNeeds,
+  signal: AbortSignal,
+): Promise<TaskResult> {
+  const spent = spentBudget(task);
+  if (spent !== undefined) return { type: 'budget_spent', what: spent };
+  await models.check(signal);
+  const { contract } = task;
+  const { phase, repair } = step;
+  const model =
+    phase === 'implementer' ? contract.roles.implementer : contract.roles.local_reviewer;
+  const whole = repair ? repairPrompt(prompt, repair) : prompt;
+  const fields = { task: contract.task_id, phase, model };
+  log.debug({ ...fields, prompt: redact(whole) }, 'request of the pipeline');
+  const began = clock.monotonic();
+  const left = minutesLeft(task);
+  let written = 0;
+  let reported = 0;
+  try {
+    const result = await models.run(
+      {
+        job: task.job ?? contract.task_id,
+        model,
+        prompt: whole,
+        format,
+        ...(left !== undefined && { timeoutMs: left }),
+        onProgress(text) {
+          written += text.length;
+          if (written < reported + progressEvery) return;
+          reported = written;
+          onProgress(`${model} has written ${written} characters`);
+        },
+      },
+      signal,
+    );
+    log.debug(
+      { ...fields, answer: redact(result.text), tokens: result.tokens },
+      'answer of the pipeline',
+    );
+    return resultOf(task, step, result);
+  } catch (error) {
+    if (!(error instanceof HubError) || error.code !== 'HUB_MODEL_CALL_TIMEOUT') throw error;
+    const workMs = Math.round(clock.monotonic() - began);
+    return {
+      type: 'stalled',
+      cause: 'timeout',
+      detail: `${error.message} (after ${durationText(workMs)})`,
+      use: { calls: 1, promptTokens: 0, completionTokens: 0, workMs },
+    };
+  }
+}
+
+function resultOf(
+  task: TaskState,
+  { phase, repair }: Extract<TaskStep, { kind: 'asking' }>,
+  { text, model, tokens, durationMs, doneReason, thinkingOnly }: ModelRunResult,
+): TaskResult {
+  const use: CallUse = {
+    calls: 1,
+    promptTokens: tokens.prompt,
+    completionTokens: tokens.completion,
+    workMs: Math.round(durationMs),
+  };
+  const stalled = (cause: StallCause, detail: string): TaskResult => ({
+    type: 'stalled',
+    cause,
+    detail,
+    output: text,
+    use,
+  });
+  if (thinkingOnly) return stalled('thinking_only', `${model} has thought, and said nothing`);
+  if (doneReason === 'length')
+    return stalled(
+      'cut_off',
+      `the answer of ${model} ended at its limit of tokens. Write less, in smaller blocks`,
+    );
+  if (text.trim() === '') return stalled('empty_output', `${model} has answered nothing`);
+  const last = task.failures.findLast(failure => failure.phase === phase)?.output ?? '';
+  if (text === repair?.answer || (last !== '' && text.slice(-maxOutput) === last))
+    return stalled('repeated_output', `${model} has given the same answer again`);
+  if (text.length > maxAnswer)
+    return stalled(
+      'malformed_output',
+      `the answer of ${model} has more than ${maxAnswer} characters`,
+    );
+  return { type: 'answered', answer: text, use };
+}
+
+/** Which budget is spent; undefined while there is some left. */
+function spentBudget({ contract, totals }: TaskState): string | undefined {
+  const { tokens, minutes } = contract.budget;
+  const used = totals.promptTokens + totals.completionTokens;
+  if (tokens !== undefined && used >= tokens) return `${used} of ${tokens} tokens`;
+  if (minutes !== undefined && totals.workMs >= minutes * minuteMs)
+    return `${durationText(totals.workMs)} of ${minutes} minutes`;
+  return undefined;
+}
+
+const minutesLeft = ({ contract, totals }: TaskState): number | undefined =>
+  contract.budget.minutes === undefined
+    ? undefined
+    : Math.max(1, Math.round(contract.budget.minutes * minuteMs - totals.workMs));

@@ -1,0 +1,90 @@
+import { HubError } from '#core';
+import type { MergeRequest } from '#repositories';
+import type { TaskResult } from './task-events.ts';
+import { type TaskPlace, worktreeOf } from './task-place.ts';
+import type { TaskState } from './task-state.ts';
+
+/** Makes branch and worktree from what is checked out, or finds those that exist. */
+export async function prepareBranch(
+  task: TaskState,
+  { repository }: TaskPlace,
+  signal: AbortSignal,
+): Promise<TaskResult> {
+  const id = task.contract.task_id;
+  const { branch: current, head } = await repository.summary(signal);
+  const { baseBranch = current } = task;
+  if (head === undefined || baseBranch === undefined)
+    throw new HubError(
+      'HUB_TASK_STATE',
+      `${repository.root}: ${head === undefined ? 'has no commit yet: make one' : 'no branch is checked out: switch to the branch that the task belongs to'}, then run "agenthub task setup" again`,
+    );
+  const worktree = await repository.worktrees.add(id, task.base ?? head, signal);
+  const { branch } = worktree;
+  if (task.base !== undefined) return { type: 'prepared', branch, baseBranch, base: task.base };
+  const found = await worktree.head(signal);
+  const [entry] = await repository.log({ commit: found, count: 1 }, signal);
+  if (found !== head && entry?.trailers['Task'] === id)
+    throw new HubError(
+      'HUB_TASK_EXISTS',
+      `${repository.root}: the branch ${branch} has commits of an earlier task ${id}. Delete it, or choose another task_id`,
+    );
+  return { type: 'prepared', branch, baseBranch, base: found };
+}
+
+/** Merges the branch into its base. A conflict and a dirty base leave everything as it is. */
+export async function mergeBranch(
+  task: TaskState,
+  strategy: MergeRequest['strategy'],
+  { repository }: TaskPlace,
+  signal: AbortSignal,
+): Promise<TaskResult> {
+  const { branch, baseBranch, contract } = task;
+  if (branch === undefined || baseBranch === undefined)
+    throw new HubError('HUB_TASK_STATE', `task ${contract.task_id} has no branch`);
+  const outcome = await repository.merge(
+    {
+      from: branch,
+      into: baseBranch,
+      strategy,
+      message: `Merge ${branch}`,
+      trailers: { Task: contract.task_id },
+    },
+    signal,
+  );
+  switch (outcome.kind) {
+    case 'merged':
+      return { type: 'merged', commit: outcome.commit };
+    case 'conflict':
+      return {
+        type: 'not_merged',
+        why: `${branch} conflicts with ${baseBranch} in ${outcome.paths.join(', ')}`,
+      };
+    case 'dirty':
+      return {
+        type: 'not_merged',
+        why: `${baseBranch} is checked out in ${outcome.folder}, which has uncommitted changes: ${outcome.paths.join(', ')}`,
+      };
+  }
+}
+
+export async function rollBack(
+  task: TaskState,
+  commit: string,
+  place: TaskPlace,
+  signal: AbortSignal,
+): Promise<TaskResult> {
+  const worktree = await worktreeOf(task, place, signal);
+  await worktree.reset(commit, signal);
+  return { type: 'rolled_back', commit };
+}
+
+/** Removes the worktree. The branch stays until somebody deletes it. */
+export async function removeWorktree(
+  task: TaskState,
+  { repository }: TaskPlace,
+  signal: AbortSignal,
+): Promise<TaskResult> {
+  await repository.worktrees.remove(task.contract.task_id, signal);
+  await repository.worktrees.prune(signal);
+  return { type: 'cleaned' };
+}

@@ -1,0 +1,180 @@
+import { type Clock, HubError } from '#core';
+import { type PathRules, type Worktree, checkChanges } from '#repositories';
+import { readAnswer } from './answer.ts';
+import { type TaskContract, pathRulesOf } from './contract.ts';
+import { applyBlocks } from './edits.ts';
+import type { PromptSourceFile } from './prompts.ts';
+import type { TaskResult } from './task-events.ts';
+import {
+  type TaskPlace,
+  baseOf,
+  committedBefore,
+  lastCommitOf,
+  trailersOf,
+  worktreeOf,
+} from './task-place.ts';
+import type { GateResult, TaskState } from './task-state.ts';
+
+/** Bytes of all files that a prompt shows. */
+const maxSourceBytes = 256 * 1024;
+const maxFileBytes = 2 ** 20;
+
+/** The files that the implementer is shown, as they are on the branch. */
+export async function readSources(
+  task: TaskState,
+  place: TaskPlace,
+  signal: AbortSignal,
+): Promise<readonly PromptSourceFile[]> {
+  const { source_files: sources, target_file: target } = task.contract.specification;
+  const worktree = await worktreeOf(task, place, signal);
+  const paths = [...new Set([target, ...sources])];
+  const files = await worktree.readFiles(paths, { maxBytes: maxSourceBytes }, signal);
+  return files.map(file => {
+    if (file.kind === 'omitted')
+      throw new HubError(
+        'HUB_CONTEXT_FULL',
+        `${file.path} has ${file.bytes} bytes, and the files of a prompt together may have ${maxSourceBytes}. Name fewer or smaller source_files`,
+      );
+    return { path: file.path, text: file.kind === 'text' ? file.text : undefined };
+  });
+}
+
+/** Applies the answer in the worktree and runs the gate. Leaves no change there unless the gate is passed. */
+export async function applyAnswer(
+  task: TaskState,
+  answer: string,
+  place: TaskPlace,
+  clock: Pick<Clock, 'monotonic'>,
+  signal: AbortSignal,
+): Promise<TaskResult> {
+  const worktree = await worktreeOf(task, place, signal);
+  const stalled = await write(task, answer, worktree, signal);
+  const result = stalled ?? (await runGate(task, place, worktree, clock, signal));
+  if (result.type !== 'checked') await worktree.reset(lastCommitOf(task), signal);
+  return result;
+}
+
+/** Commits the checkpoint of the implementer, unless that was done before a kill. */
+export async function commitAnswer(
+  task: TaskState,
+  answer: string,
+  place: TaskPlace,
+  signal: AbortSignal,
+): Promise<TaskResult> {
+  const worktree = await worktreeOf(task, place, signal);
+  let commit = await committedBefore(task, 'implementer', place, worktree, signal);
+  if (commit === undefined) {
+    // Written again: between the gate and now, a kill may have lost files, or a person may have changed them.
+    const stalled = await write(task, answer, worktree, signal);
+    if (stalled) return stalled;
+    commit = await worktree.commit(
+      {
+        message: `Implement ${task.contract.task_id}\n\nAttempt ${task.attempt}, not reviewed yet.`,
+        trailers: trailersOf(task, 'implementer'),
+      },
+      signal,
+    );
+  }
+  const changes = await worktree.changes(baseOf(task), signal);
+  return { type: 'committed', commit, files: changes.map(({ path }) => path) };
+}
+
+/** Writes what an answer says into a clean worktree. Returns why it cannot, or undefined. */
+async function write(
+  task: TaskState,
+  answer: string,
+  worktree: Worktree,
+  signal: AbortSignal,
+): Promise<TaskResult | undefined> {
+  const read = readAnswer(answer);
+  if ('problem' in read) return { type: 'malformed', problem: read.problem };
+  const from = lastCommitOf(task);
+  await worktree.reset(from, signal);
+  const edited = read.blocks.flatMap(({ kind, path }) => (kind === 'file' ? [] : [path]));
+  const rules = pathRulesOf(task.contract);
+  const texts = new Map<string, string>();
+  // A path that must not be written is not read either: its content would reach the prompt by the problem.
+  if (edited.length > 0) {
+    const faults = checkChanges(
+      edited.map(path => ({ path, status: 'modified', mode: 'file' })),
+      rules,
+    );
+    if (faults.length > 0) return forbidden(faults);
+    for (const file of await worktree.readFiles(edited, { fileBytes: maxFileBytes }, signal))
+      if (file.kind === 'text') texts.set(file.path, file.text);
+  }
+  const applied = applyBlocks(read.blocks, texts);
+  if ('problem' in applied) return { type: 'malformed', problem: applied.problem };
+  try {
+    await worktree.write(applied.files, rules, signal);
+  } catch (error) {
+    if (!(error instanceof HubError) || error.code !== 'HUB_PATH_FORBIDDEN') throw error;
+    return { type: 'stalled', cause: 'forbidden_path', detail: error.message };
+  }
+  if ((await worktree.changes(from, signal)).length > 0) return undefined;
+  return {
+    type: 'stalled',
+    cause: 'no_change',
+    detail: 'the answer leaves every file as it was. Change what the requirements ask for',
+  };
+}
+
+const forbidden = (faults: readonly GateResult['faults'][number][]): TaskResult => ({
+  type: 'stalled',
+  cause: 'forbidden_path',
+  detail: faults.map(({ path, why }) => `${JSON.stringify(path)} ${why}`).join('; '),
+});
+
+/** Paths and secrets of the whole change, and then the acceptance commands, which run on a copy. */
+async function runGate(
+  task: TaskState,
+  { repository, repositories }: TaskPlace,
+  worktree: Worktree,
+  clock: Pick<Clock, 'monotonic'>,
+  signal: AbortSignal,
+): Promise<TaskResult> {
+  const began = clock.monotonic();
+  const use = () => ({
+    calls: 0 as const,
+    promptTokens: 0,
+    completionTokens: 0,
+    workMs: Math.round(clock.monotonic() - began),
+  });
+  const rules: PathRules = pathRulesOf(task.contract);
+  const base = baseOf(task);
+  const faults = [...checkChanges(await worktree.changes(base, signal), rules)];
+  const secrets = [...(await worktree.secrets(base, signal))];
+  const stalled = (cause: 'forbidden_path' | 'secret_found' | 'gate_failed', gate: GateResult) =>
+    ({ type: 'stalled', cause, detail: details[cause], gate, use: use() }) as const;
+  const scanned: GateResult = { passed: false, commands: [], faults, secrets };
+  if (faults.length > 0) return stalled('forbidden_path', scanned);
+  if (secrets.length > 0) return stalled('secret_found', scanned);
+  const { acceptance } = task.contract;
+  if (!acceptance) return { type: 'checked', gate: { ...scanned, passed: true }, use: use() };
+  const report = await repositories.runAcceptance(
+    { repository, worktree, ...limitsOf(acceptance) },
+    signal,
+  );
+  const gate: GateResult = {
+    ...scanned,
+    passed: report.passed,
+    image: report.image,
+    commands: report.commands.map(({ exitCode, ...rest }) => ({
+      ...rest,
+      ...(exitCode !== undefined && { exitCode }),
+    })),
+  };
+  return report.passed ? { type: 'checked', gate, use: use() } : stalled('gate_failed', gate);
+}
+
+const details = {
+  forbidden_path: 'the change touches paths that it must not',
+  secret_found: 'the change adds secrets. Read them from the environment instead',
+  gate_failed: 'an acceptance command failed',
+} as const;
+
+const limitsOf = ({ commands, timeout, image }: NonNullable<TaskContract['acceptance']>) => ({
+  commands,
+  timeoutMs: timeout * 1_000,
+  ...(image !== undefined && { image }),
+});

@@ -1,0 +1,61 @@
+import { HubError } from '#core';
+import { readReview } from './review-answer.ts';
+import type { TaskResult } from './task-events.ts';
+import { type TaskPlace, baseOf, committedBefore, trailersOf, worktreeOf } from './task-place.ts';
+import type { LocalReview, TaskState } from './task-state.ts';
+
+/** Bytes of a diff that a model reviews. */
+const maxDiffBytes = 256 * 1024;
+
+/** The change of the whole task. Rejects with HUB_CONTEXT_FULL if it is too large to be reviewed. */
+export async function readChange(
+  task: TaskState,
+  place: TaskPlace,
+  signal: AbortSignal,
+): Promise<string> {
+  const worktree = await worktreeOf(task, place, signal);
+  const { text, isTruncated } = await worktree.diff(
+    baseOf(task),
+    { maxBytes: maxDiffBytes },
+    signal,
+  );
+  if (!isTruncated) return text;
+  throw new HubError(
+    'HUB_CONTEXT_FULL',
+    `the change of ${task.contract.task_id} has more than ${maxDiffBytes} bytes, which no local model reviews. Review it by hand, or split the task`,
+  );
+}
+
+export async function readReviewAnswer(
+  task: TaskState,
+  answer: string,
+  place: TaskPlace,
+  signal: AbortSignal,
+): Promise<TaskResult> {
+  const read = readReview(answer, await readChange(task, place, signal));
+  return 'problem' in read
+    ? { type: 'malformed', problem: read.problem }
+    : { type: 'reviewed', review: read.review };
+}
+
+/** Commits the checkpoint of the reviewer, which changes no file, unless that was done before a kill. */
+export async function commitReview(
+  task: TaskState,
+  review: LocalReview,
+  place: TaskPlace,
+  signal: AbortSignal,
+): Promise<TaskResult> {
+  const worktree = await worktreeOf(task, place, signal);
+  const outcome = review.critical ? 'critical' : review.passed ? 'passed' : 'not passed';
+  const commit =
+    (await committedBefore(task, 'local_review', place, worktree, signal)) ??
+    (await worktree.commit(
+      {
+        message: `Review ${task.contract.task_id}\n\nThe local review: ${outcome}, ${review.issues.length} issues.`,
+        trailers: trailersOf(task, 'local_review'),
+        allowEmpty: true,
+      },
+      signal,
+    ));
+  return { type: 'committed', commit, files: task.changedFiles };
+}

@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs';
+import { type TaskContract, pathRulesOf } from './contract.ts';
+import { describeGate } from './describe-gate.ts';
+import type { TaskState } from './task-state.ts';
+
+type TemplateName = 'implementer' | 'repair' | 'reviewer' | 'security' | 'syntax';
+
+const templates = new Map<TemplateName, string>();
+
+/** A template in `prompts/`, which a build copies beside the code. Read at its first use. */
+function templateOf(name: TemplateName): string {
+  const known = templates.get(name);
+  if (known !== undefined) return known;
+  const text = readFileSync(new URL(`./prompts/${name}.txt`, import.meta.url), 'utf8');
+  templates.set(name, text);
+  return text;
+}
+
+/** Replaces each `{{name}}` once: what a value contains is no placeholder. */
+function fill(name: TemplateName, values: Readonly<Record<string, string>>): string {
+  const filled = templateOf(name).replaceAll(
+    /\{\{(\w+)\}\}/g,
+    (whole, key: string) => values[key] ?? whole,
+  );
+  return filled.replaceAll(/\n{3,}/g, '\n\n');
+}
+
+export type PromptSourceFile = { readonly path: string; readonly text: string | undefined };
+
+/** The prompt of the implementer, with what the judge and the attempts before have said. */
+export function implementerPrompt(task: TaskState, sources: readonly PromptSourceFile[]): string {
+  const { contract } = task;
+  const rules = pathRulesOf(contract);
+  return fill('implementer', {
+    ...aboutTask(contract),
+    target_file: contract.specification.target_file,
+    allowed_paths: rules.allowed.length > 0 ? rules.allowed.map(code).join(', ') : 'every file',
+    forbidden_paths: ['.git', ...rules.forbidden].map(code).join(', '),
+    sources: sources.map(sourceText).join('\n\n'),
+    feedback: feedbackOf(task),
+  });
+}
+
+export function reviewerPrompt(task: TaskState, diff: string): string {
+  return fill('reviewer', {
+    ...aboutTask(task.contract),
+    security: templateOf('security').trim(),
+    syntax: templateOf('syntax').trim(),
+    gate: task.gate ? describeGate(task.gate) : 'None.',
+    diff,
+  });
+}
+
+/** Asks once more for an answer that could not be read. */
+export const repairPrompt = (
+  prompt: string,
+  { answer, problem }: { readonly answer: string; readonly problem: string },
+): string => fill('repair', { prompt, answer: answer.slice(0, maxAnswer), problem });
+
+const maxAnswer = 20_000;
+const code = (text: string) => `\`${text}\``;
+const bullets = (lines: readonly string[]) =>
+  lines.length > 0 ? lines.map(line => `- ${line}`).join('\n') : '- None.';
+
+const aboutTask = ({ task_id, specification }: TaskContract) => ({
+  task_id,
+  goal: specification.goal ?? '',
+  requirements: bullets(specification.requirements),
+  constraints: bullets(specification.constraints),
+});
+
+const sourceText = ({ path, text }: PromptSourceFile) =>
+  text === undefined ? `\`${path}\` does not exist yet.` : `\`${path}\`:\n\n~~~~\n${text}\n~~~~`;
+
+function feedbackOf({ failures, judgeNotes, verdict }: TaskState): string {
+  const last = failures.findLast(({ phase }) => phase === 'implementer');
+  const notes =
+    verdict === 'fail'
+      ? `## What the judge wants changed\n\n${judgeNotes ?? 'The judge did not accept the work. Check every requirement again.'}`
+      : '';
+  const failure = last
+    ? `## What went wrong at the last attempt\n\n${last.cause}: ${last.detail}${last.gate ? `\n\n${describeGate(last.gate)}` : ''}`
+    : '';
+  return [notes, failure].filter(text => text !== '').join('\n\n');
+}

@@ -1,0 +1,131 @@
+import { type JsonObject, isObject, tryParseJson } from '#core';
+import { z } from 'zod';
+import type { LocalReview, ReviewIssue } from './task-state.ts';
+
+const maxIssues = 50;
+const maxText = 2_000;
+
+const issueSchema = z.object({
+  path: z.string(),
+  line: z.number().nullish(),
+  severity: z.enum(['critical', 'major', 'minor']),
+  rule: z.string(),
+  quote: z.string(),
+  why: z.string(),
+});
+
+const reviewSchema = z.object({
+  passed: z.boolean(),
+  critical: z.boolean(),
+  issues: z.array(issueSchema),
+});
+
+/** JSON schema of the review, for models that can be held to one. */
+export function reviewFormat(): JsonObject {
+  const { $schema: _, ...schema } = z.toJSONSchema(reviewSchema);
+  return z.record(z.string(), z.json()).parse(schema);
+}
+
+/**
+ * Reads the answer of the reviewer. Pure. Issues whose quote is not in the diff of their file are dropped and counted. A
+ * critical review that quotes no line of the diff cannot be used: it neither passes nor stops the task.
+ */
+export function readReview(
+  answer: string,
+  diff: string,
+): { readonly review: LocalReview } | { readonly problem: string } {
+  const value = jsonIn(answer);
+  if (value === undefined) return { problem: 'the answer is not one JSON object' };
+  const parsed = reviewSchema.safeParse(value);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    return {
+      problem: `${issue?.path.join('.') || 'the review'}: ${issue?.message ?? 'is invalid'}`,
+    };
+  }
+  const { passed, critical, issues } = parsed.data;
+  if (issues.length > maxIssues) return { problem: `issues: more than ${maxIssues}` };
+  const lines = linesByFile(diff);
+  const kept = issues.filter(issue => isQuoted(issue, lines));
+  const dropped = issues.length - kept.length;
+  const isCritical =
+    kept.some(issue => issue.severity === 'critical') || (critical && kept.length > 0);
+  if (critical && !isCritical)
+    return {
+      problem:
+        'critical is true, but no issue quotes a line of the change: copy the line exactly, or write false',
+    };
+  return {
+    review: {
+      passed: passed && !isCritical,
+      critical: isCritical,
+      issues: kept.map(shortened),
+      dropped,
+    },
+  };
+}
+
+function shortened({ line, ...issue }: z.output<typeof issueSchema>): ReviewIssue {
+  const short = (text: string) => text.slice(0, maxText);
+  return {
+    ...issue,
+    quote: short(issue.quote),
+    why: short(issue.why),
+    rule: short(issue.rule),
+    ...(typeof line === 'number' && { line }),
+  };
+}
+
+/** The object in an answer, which may stand in a Markdown fence or among other text. */
+function jsonIn(answer: string): unknown {
+  const text = answer.trim();
+  const whole = tryParseJson(text);
+  if (isObject(whole)) return whole;
+  const from = text.indexOf('{');
+  const to = text.lastIndexOf('}');
+  const inside = from >= 0 && to > from ? tryParseJson(text.slice(from, to + 1)) : undefined;
+  return isObject(inside) ? inside : undefined;
+}
+
+/** The lines of a unified diff below the paths of their files, without the sign before them. */
+function linesByFile(diff: string): ReadonlyMap<string, readonly string[]> {
+  const files = new Map<string, string[]>();
+  let before = '';
+  let current: string[] | undefined;
+  let isHunk = false;
+  for (const line of diff.split('\n')) {
+    if (line.startsWith('diff --git ')) {
+      current = undefined;
+      isHunk = false;
+    } else if (!isHunk && line.startsWith('--- ')) before = pathIn(line, 'a/');
+    else if (!isHunk && line.startsWith('+++ ')) {
+      const after = pathIn(line, 'b/');
+      const path = after === '/dev/null' ? before : after;
+      current = files.get(path) ?? [];
+      files.set(path, current);
+    } else if (line.startsWith('@@ ')) isHunk = true;
+    else if (isHunk) current?.push(line.slice(1));
+  }
+  return files;
+}
+
+/** `+++ b/src/a.ts`, or quoted by git: `+++ "b/\303\244.ts"`, which stays as it is. */
+const pathIn = (line: string, prefix: string): string => {
+  const path = line.slice(4).replace(/\t.*$/, '');
+  return path.startsWith(prefix) ? path.slice(prefix.length) : path;
+};
+
+/** Fewer characters match anywhere. */
+const minQuote = 3;
+const plain = (text: string) => text.replaceAll(/\s+/g, ' ').trim();
+
+function isQuoted(
+  { path, quote }: { readonly path: string; readonly quote: string },
+  files: ReadonlyMap<string, readonly string[]>,
+): boolean {
+  const lines = files.get(path.replace(/^(?:\.\/|[ab]\/)/, '')) ?? files.get(path);
+  const wanted = plain(quote.replaceAll(/^[+-]/gm, ''));
+  return (
+    wanted.length >= minQuote && lines !== undefined && plain(lines.join('\n')).includes(wanted)
+  );
+}

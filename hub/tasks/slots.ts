@@ -1,0 +1,68 @@
+import { HubError, createFairQueue } from '#core';
+
+export type SlotLimits = {
+  /** Tasks that are worked on at the same time. */
+  readonly maxRunning: number;
+  /** Tasks that wait. */
+  readonly queue: number;
+};
+
+/** Places for tasks that are worked on. Owners take turns, and waiting is bounded. */
+export function createSlots(limits: () => SlotLimits) {
+  const waiting = createFairQueue<() => void>();
+  let running = 0;
+
+  function release(): void {
+    running--;
+    while (running < limits().maxRunning) {
+      const take = waiting.take();
+      if (!take) return;
+      take();
+    }
+  }
+
+  return {
+    /** Throws HUB_TASKS_FULL if no place is free and too many wait. */
+    requireRoom(): void {
+      const { maxRunning, queue } = limits();
+      if (running < maxRunning || waiting.length < queue) return;
+      throw new HubError(
+        'HUB_TASKS_FULL',
+        `${running} tasks are worked on and ${waiting.length} wait. Try again when one of them is done`,
+        { data: { retryable: true } },
+      );
+    },
+    /** Waits for a place. Rejects with the reason of the signal. The caller disposes the result. */
+    async take(owner: string, signal: AbortSignal): Promise<Disposable> {
+      signal.throwIfAborted();
+      let isReleased = false;
+      const slot = {
+        [Symbol.dispose]() {
+          if (!isReleased) release();
+          isReleased = true;
+        },
+      };
+      if (running < limits().maxRunning) {
+        running++;
+        return slot;
+      }
+      const { promise, resolve, reject } = Promise.withResolvers<Disposable>();
+      const leave = waiting.append(owner, () => {
+        running++;
+        resolve(slot);
+      });
+      const giveUp = () => {
+        leave();
+        reject(signal.reason);
+      };
+      signal.addEventListener('abort', giveUp);
+      try {
+        return await promise;
+      } finally {
+        signal.removeEventListener('abort', giveUp);
+      }
+    },
+  };
+}
+
+export type TaskSlots = ReturnType<typeof createSlots>;

@@ -1,0 +1,246 @@
+import { type Event, HubError, type Log, createAbortScope, createEmitter, messageOf } from '#core';
+import type { OpenJob } from '#jobs';
+import type { Principal } from '#policy';
+import type { Repositories, Repository } from '#repositories';
+import { describeEvent } from './describe-event.ts';
+import { writeHandoff } from './handoff.ts';
+import { type LeaseNeeds, type RepositoryLease, dropOldLease, takeLease } from './lease.ts';
+import { effectsOf, next, phaseIn } from './next.ts';
+import { type PerformNeeds, performStep } from './perform.ts';
+import type { TaskSlots } from './slots.ts';
+import type { TaskCommand, TaskResult, TaskTransition } from './task-events.ts';
+import type { TaskState } from './task-state.ts';
+import { type StoredTask, writtenEvent } from './task-store.ts';
+
+export type RunnerNeeds = {
+  readonly repositories: Repositories;
+  readonly slots: TaskSlots;
+  readonly lease: LeaseNeeds;
+  readonly perform: PerformNeeds;
+  readonly log: Log;
+};
+
+/** A task, and the work on it. */
+export interface TaskRunner {
+  readonly state: TaskState;
+  readonly changed: Event<TaskTransition>;
+  /**
+   * Applies a command: rejects with HUB_TASK_STATE or HUB_TASK_BUSY. Resolves once it is stored; the work goes on. `job`:
+   * of a command that begins a phase.
+   */
+  dispatch(command: TaskCommand, job?: OpenJob): Promise<void>;
+  /** Resolves when no step is under way. Rejects with the fault that ended the last one. */
+  settled(): Promise<void>;
+  /** Ends the phase under way and keeps the state, as a cancelled job does. */
+  interrupt(reason: HubError): void;
+  /** Goes on where a kill cut the work off, and writes what is missing in the repository. */
+  recover(job: OpenJob | undefined): void;
+  /** Ends the work without a trace: the next run of the hub goes on with it. */
+  stop(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+/** The principal of the pipeline. Who may name a repository was checked by the command. */
+const pipeline: Principal = { kind: 'job', name: 'tasks', grants: { administer: true } };
+const never = new AbortController().signal;
+
+export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRunner {
+  const { repositories, slots, log } = needs;
+  const { event: changed, fire } = createEmitter<TaskTransition>();
+  const id = stored.state.contract.task_id;
+  const fields = { task: id };
+  const stopping = new AbortController();
+  /** Of the step under way. */
+  let current: AbortController | undefined;
+  let work: Promise<void> | undefined;
+  /** A command came while work was under way. */
+  let isAsked = false;
+  let job: OpenJob | undefined;
+  let fault: HubError | undefined;
+
+  async function apply(event: TaskCommand | TaskResult): Promise<void> {
+    const transition = { ...event, at: needs.lease.clock.now() };
+    const { task } = next(stored.state, transition);
+    if (task === stored.state) return;
+    stored.state = task;
+    stored.isWritten = false;
+    log.info({ ...fields, status: task.status, step: task.step.kind }, describeEvent(transition));
+    const isStored = await stored.save(event.type);
+    fire(transition);
+    if (!isStored)
+      throw new HubError(
+        'HUB_TASK_STORE_FAILED',
+        `the state of task ${id} could not be stored: see the log of the hub`,
+      );
+  }
+
+  /** Performs what the state asks for, until it asks for nothing. */
+  async function perform(signal: AbortSignal): Promise<void> {
+    const owner = stored.state.principal;
+    using _slot = phaseIn(stored.state.step) ? await slots.take(owner, signal) : undefined;
+    await using repository = await repositories.open(stored.state.repository, pipeline, signal);
+    let lease: RepositoryLease | undefined;
+    try {
+      for (;;) {
+        if (stored.state.step.kind !== 'idle') {
+          await project(repository);
+          signal.throwIfAborted();
+          lease ??= await takeLease(repository.state, id, needs.lease, signal);
+          await performOnce(repository, lease, signal);
+          continue;
+        }
+        if (lease) await lease[Symbol.asyncDispose]();
+        else await dropOldLease(repository.state, needs.lease, signal);
+        lease = undefined;
+        await project(repository);
+        signal.throwIfAborted();
+        const isNext = effectsOf(stored.state).some(({ type }) => type === 'begin_next');
+        if (!isNext || stored.state.job === undefined) return;
+        await apply({ type: 'begin', kind: 'run', job: stored.state.job });
+      }
+    } finally {
+      await lease?.[Symbol.asyncDispose]();
+    }
+  }
+
+  async function performOnce(
+    repository: Repository,
+    { lost }: RepositoryLease,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { state } = stored;
+    using scope = createAbortScope([signal, lost]);
+    const step = phaseIn(state.step) ?? state.status;
+    const report = (text: string) => job?.report({ step, text });
+    report(doingOf(state));
+    const place = { repositories, repository };
+    const result = await performStep(state, place, report, needs.perform, scope.signal);
+    // The result of a step that was cancelled, or that another hub does again, does not count.
+    scope.signal.throwIfAborted();
+    await apply(result);
+  }
+
+  /** A repository that cannot be written now is written at the next transition, or at the next start. */
+  async function project(repository: Repository): Promise<void> {
+    if (stored.isWritten) return;
+    const { state } = stored;
+    try {
+      await writeHandoff(state, repository, stopping.signal);
+      if (state.step.kind !== 'idle' || stored.state !== state) return;
+      stored.isWritten = true;
+      await stored.save(writtenEvent);
+    } catch (error) {
+      stopping.signal.throwIfAborted();
+      log.warn(
+        { ...fields, error: messageOf(error) },
+        'the files in _handoff could not be written',
+      );
+    }
+  }
+
+  async function halt(error: unknown): Promise<void> {
+    const known =
+      error instanceof HubError
+        ? error
+        : new HubError('HUB_INTERNAL', `task ${id} failed by a bug: see the log`, { cause: error });
+    if (known.code === 'HUB_INTERNAL')
+      log.error(
+        { ...fields, error: error instanceof Error ? error.stack : String(error) },
+        'a step failed',
+      );
+    fault = known;
+    const code = known.code.replace(/^HUB_/, '').toLowerCase();
+    const halted = code === 'call_cancelled' ? 'cancelled' : code;
+    await apply({ type: 'halted', code: halted, message: known.message }).catch(
+      (problem: unknown) => log.error({ ...fields, error: messageOf(problem) }, 'not stored'),
+    );
+  }
+
+  async function run(): Promise<void> {
+    do {
+      isAsked = false;
+      fault = undefined;
+      current = new AbortController();
+      using scope = createAbortScope([current.signal, stopping.signal]);
+      try {
+        await perform(scope.signal);
+      } catch (error) {
+        if (stopping.signal.aborted) break;
+        // A cancelled task still removes its worktree.
+        if (isAsked) continue;
+        await halt(error);
+        await projectAfterHalt();
+      }
+    } while (isAsked);
+    current = undefined;
+    endJob();
+  }
+
+  async function projectAfterHalt(): Promise<void> {
+    try {
+      await using repository = await repositories.open(stored.state.repository, pipeline, never);
+      await project(repository);
+    } catch (error) {
+      log.debug({ ...fields, error: messageOf(error) }, 'the repository cannot be opened');
+    }
+  }
+
+  function endJob(): void {
+    const open = job;
+    job = undefined;
+    const { status, attempt, step } = stored.state;
+    if (stopping.signal.aborted) open?.failed(stopping.signal.reason);
+    else if (fault) open?.failed(fault);
+    else if (status === 'cancelled')
+      open?.failed(new HubError('HUB_CALL_CANCELLED', `task ${id} was cancelled`));
+    else open?.done({ task_id: id, status, attempt, step: step.kind });
+  }
+
+  function begin(): void {
+    if (work || stopping.signal.aborted) return;
+    const running = run().finally(() => {
+      work = undefined;
+      if (isAsked) begin();
+    });
+    work = running;
+  }
+
+  return {
+    get state() {
+      return stored.state;
+    },
+    changed,
+    async dispatch(command, open) {
+      await apply(command);
+      if (open) job = open;
+      isAsked = true;
+      if (command.type === 'cancel')
+        current?.abort(new HubError('HUB_CALL_CANCELLED', `task ${id} was cancelled`));
+      begin();
+    },
+    async settled() {
+      await work;
+      if (fault) throw fault;
+    },
+    interrupt: reason => current?.abort(reason),
+    recover(open) {
+      job = open;
+      const { step, isUnattended } = stored.state;
+      if (step.kind !== 'idle' || isUnattended || !stored.isWritten) begin();
+      else endJob();
+    },
+    async stop() {
+      stopping.abort(new HubError('HUB_SHUTTING_DOWN', 'the hub is stopping'));
+      await work?.catch(() => undefined); // It was logged.
+      await stored.close();
+    },
+    remove: () => stored.remove(),
+  };
+}
+
+function doingOf({ step, attempt, reviewAttempt, contract }: TaskState): string {
+  if (step.kind !== 'asking') return step.kind.replaceAll('_', ' ');
+  const isImplementer = step.phase === 'implementer';
+  const model = isImplementer ? contract.roles.implementer : contract.roles.local_reviewer;
+  return `asks ${model}, attempt ${isImplementer ? attempt : reviewAttempt}`;
+}

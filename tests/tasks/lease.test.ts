@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { silent } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { test } from 'vitest';
+import { dropOldLease, takeLease } from '../../hub/tasks/lease.ts';
+
+/** A folder in memory. */
+function createFolder() {
+  const files = new Map<string, string>();
+  return {
+    files,
+    read: async (path: string) => {
+      const text = files.get(path);
+      return text === undefined ? undefined : Buffer.from(text);
+    },
+    write: async (all: readonly { path: string; content: string | Uint8Array }[]) => {
+      for (const { path, content } of all) files.set(path, String(content));
+    },
+    create: async ({ path, content }: { path: string; content: string | Uint8Array }) => {
+      if (files.has(path)) return false;
+      files.set(path, String(content));
+      return true;
+    },
+    remove: async (paths: readonly string[]) => paths.forEach(path => files.delete(path)),
+  };
+}
+
+const { signal } = new AbortController();
+const turns = async () => {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+};
+
+function createScene() {
+  const folder = createFolder();
+  const clock = createManualClock();
+  const take = (hubId: string, runId: string) =>
+    takeLease(folder, 'add-sum', { clock, log: silent, hubId, runId }, signal);
+  return { folder, clock, take };
+}
+
+test('one hub has the lease until it gives it back', async () => {
+  const { folder, take } = createScene();
+  const lease = await take('one', 'a');
+  await assert.rejects(take('two', 'b'), { code: 'HUB_TASK_LEASED' });
+  await lease[Symbol.asyncDispose]();
+  assert.equal(folder.files.size, 0);
+  await (await take('two', 'b'))[Symbol.asyncDispose]();
+});
+
+test('the heartbeat keeps a lease; that of a dead hub ends after 30 s', async () => {
+  const { clock, take } = createScene();
+  await using lease = await take('one', 'a');
+  for (let beat = 0; beat < 8; beat++) {
+    clock.advance(5_000);
+    await turns();
+  }
+  await assert.rejects(take('two', 'b'), { code: 'HUB_TASK_LEASED' });
+  clock.advance(0);
+  assert.equal(lease.lost.aborted, false);
+});
+
+test('a hub that was silent for too long loses its lease, and hears of it', async () => {
+  const { folder, clock, take } = createScene();
+  const lease = await take('one', 'a');
+  folder.files.set(
+    'task-lease.json',
+    JSON.stringify({ hub: 'one', run: 'a', task: 'add-sum', beat: clock.now() - 30_000 }),
+  );
+  const other = await take('two', 'b');
+  clock.advance(5_000);
+  await turns();
+  assert.equal(lease.lost.aborted, true);
+  await lease[Symbol.asyncDispose]();
+  assert.equal(folder.files.size, 1, 'that of the other hub stays');
+  await other[Symbol.asyncDispose]();
+});
+
+test('the next run of the same hub takes the lease at once, and drops it where it has no work', async () => {
+  const { folder, take } = createScene();
+  await take('one', 'a');
+  await dropOldLease(folder, { hubId: 'two', runId: 'b' }, signal);
+  await dropOldLease(folder, { hubId: 'one', runId: 'a' }, signal);
+  assert.equal(folder.files.size, 1);
+  await dropOldLease(folder, { hubId: 'one', runId: 'b' }, signal);
+  assert.equal(folder.files.size, 0);
+  await take('one', 'b');
+  await (await take('one', 'c'))[Symbol.asyncDispose]();
+});
+
+test('a lease that cannot be read is taken', async () => {
+  const { folder, take } = createScene();
+  folder.files.set('task-lease.json', '{');
+  await (await take('one', 'a'))[Symbol.asyncDispose]();
+});

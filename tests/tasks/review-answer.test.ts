@@ -1,0 +1,97 @@
+import { describe, expect, test } from 'vitest';
+import { readReview, reviewFormat } from '../../hub/tasks/review-answer.ts';
+
+const diff = `diff --git a/src/a.ts b/src/a.ts
+index 1..2 100644
+--- a/src/a.ts
++++ b/src/a.ts
+@@ -1,2 +1,2 @@
+ const a = 1;
+-const b = eval(input);
++const b  =  parse(input);
+diff --git a/gone.txt b/gone.txt
+deleted file mode 100644
+--- a/gone.txt
++++ /dev/null
+@@ -1 +0,0 @@
+--- not a header
+`;
+const issue = {
+  path: 'src/a.ts',
+  line: 2,
+  severity: 'minor',
+  rule: 'Syntax',
+  quote: 'const b = parse(input);',
+  why: 'w',
+};
+const answer = (changes: object) =>
+  JSON.stringify({ passed: true, critical: false, issues: [], ...changes });
+const read = (changes: object) => readReview(answer(changes), diff);
+const kept = (changes: object) => read({ issues: [{ ...issue, ...changes }] });
+
+describe('a review', () => {
+  test('keeps issues that quote the diff of their file, spaces aside', () => {
+    expect(kept({})).toEqual({
+      review: { passed: true, critical: false, issues: [issue], dropped: 0 },
+    });
+    expect(kept({ path: './src/a.ts', quote: '+const b = parse(input);' })).toMatchObject({
+      review: { dropped: 0 },
+    });
+    expect(
+      kept({ path: 'b/src/a.ts', quote: 'const a = 1; const b = eval(input);' }),
+    ).toMatchObject({ review: { dropped: 0 } });
+    expect(kept({ path: 'gone.txt', quote: '-- not a header' })).toMatchObject({
+      review: { dropped: 0 },
+    });
+    expect(kept({ line: null })).toMatchObject({
+      review: { issues: [expect.not.objectContaining({ line: null })] },
+    });
+  });
+
+  test.each([
+    [{ quote: 'system(input)' }],
+    [{ quote: '' }],
+    [{ quote: 'b' }],
+    [{ path: 'src/other.ts' }],
+    [{ path: 'gone.txt' }],
+  ])('drops and counts an issue with %j', changes => {
+    expect(kept(changes)).toEqual({
+      review: { passed: true, critical: false, issues: [], dropped: 1 },
+    });
+  });
+
+  test('with a critical issue is critical and not passed, whatever it says of itself', () => {
+    expect(kept({ severity: 'critical' })).toMatchObject({
+      review: { passed: false, critical: true },
+    });
+    expect(read({ critical: true, issues: [issue] })).toMatchObject({ review: { critical: true } });
+  });
+
+  test('that claims something critical without a true quote cannot be used', () => {
+    const problem = expect.stringContaining('no issue quotes a line of the change');
+    expect(read({ critical: true })).toEqual({ problem });
+    expect(read({ critical: true, issues: [{ ...issue, quote: 'nowhere' }] })).toEqual({ problem });
+  });
+
+  test('may stand among other text', () => {
+    const text = `Here it is:\n\`\`\`json\n${answer({})}\n\`\`\``;
+    expect(readReview(text, diff)).toMatchObject({ review: { passed: true } });
+  });
+
+  test.each([
+    ['looks good', 'the answer is not one JSON object'],
+    ['[]', 'the answer is not one JSON object'],
+    ['{"passed": "yes"}', 'passed: '],
+    [answer({ issues: [{ ...issue, severity: 'bad' }] }), 'issues.0.severity: '],
+    [answer({ issues: Array.from({ length: 51 }, () => issue) }), 'issues: more than 50'],
+  ])('%s is malformed', (text, problem) => {
+    expect(readReview(text, diff)).toEqual({ problem: expect.stringContaining(problem) });
+  });
+});
+
+test('models are given the schema of a review', () => {
+  expect(reviewFormat()).toMatchObject({
+    type: 'object',
+    required: ['passed', 'critical', 'issues'],
+  });
+});

@@ -1,0 +1,579 @@
+import assert from 'node:assert/strict';
+import { existsSync, symlinkSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { HubError } from '#core';
+import { caller } from '#helpers/principal';
+import { createRecordingLog } from '#helpers/recording-log';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { type Scene, createScene, git, writeFiles } from '../repositories/harness.ts';
+import {
+  type PipelineOptions,
+  createPipeline,
+  fails,
+  fileBlock,
+  goodAnswer,
+  goodReview,
+  jobEnded,
+  owner,
+  remainsIn,
+  reportOf,
+  says,
+  scriptedAcceptance,
+} from './pipeline.ts';
+
+const files = { 'README.md': 'A\n', 'src/old.mjs': 'export const old = 1;\n' };
+const acceptance = { commands: ['node --test'] };
+const open: AsyncDisposable[] = [];
+let scene: Scene;
+
+beforeAll(() => {
+  scene = createScene('process');
+});
+afterAll(async () => {
+  for (const one of open) await one[Symbol.asyncDispose]();
+  await scene[Symbol.asyncDispose]();
+});
+
+/** A repository, and a pipeline whose models follow a script. */
+async function begin(options: PipelineOptions, contract: object = {}) {
+  const path = scene.create(files);
+  const pipeline = createPipeline(scene.repositories, options);
+  await pipeline.start();
+  open.push({
+    async [Symbol.asyncDispose]() {
+      await pipeline.stop();
+      await rm(pipeline.folder, { recursive: true, force: true });
+    },
+  });
+  const set = await pipeline.setUp(path, contract);
+  assert.equal(set.status, 'pending_implementer');
+  return { ...pipeline, path };
+}
+
+const codeOf = (error: unknown) => (error instanceof HubError ? error.code : String(error));
+
+const prepared = {
+  handoff: ['TASK_CONTRACT.json'],
+  branch: [],
+  main: ['first'],
+  worktrees: 2,
+  tree: '',
+};
+
+test('a task goes from its proposal to merged, unattended until the judge', async () => {
+  const { tasks, work, path, runs } = await begin(
+    { script: [says(goodAnswer), says(goodReview)], acceptance: scriptedAcceptance([true]) },
+    { acceptance },
+  );
+  const reviewed = await work('add-sum', 'run');
+  assert.equal(reviewed.status, 'pending_judge_review');
+  assert.deepEqual(remainsIn(path), {
+    handoff: ['REVIEW_REQUEST.md', 'TASK_CONTRACT.json'],
+    status: 'pending_judge_review',
+    branch: ['Review add-sum', 'Implement add-sum'],
+    main: ['first'],
+    worktrees: 2,
+    tree: '',
+  });
+  assert.deepEqual(
+    runs.map(({ model, job }) => [model, job.startsWith('job-')]),
+    [
+      ['coder', true],
+      ['critic', true],
+    ],
+  );
+  assert.equal(
+    git(
+      path,
+      'log',
+      '-2',
+      '--format=%(trailers:key=Task,key=Phase,key=Model,key=Tokens)',
+      'agenthub/add-sum',
+    ).replaceAll(/\n+/g, '\n'),
+    'Task: add-sum\nPhase: local_review\nModel: critic\nTokens: 120\nTask: add-sum\nPhase: implementer\nModel: coder\nTokens: 120',
+  );
+  const request = reportOf(path, 'REVIEW_REQUEST.md');
+  for (const part of [
+    'sum(a, b) returns a + b',
+    '+export const sum',
+    'All checks passed',
+    'Passed. By critic',
+    '200 read, 40 written',
+  ])
+    assert.ok(request.includes(part), part);
+  assert.equal(
+    (await tasks.reportJudge('add-sum', { verdict: 'pass' }, caller)).status,
+    'pending_judge_review',
+  );
+  await assert.rejects(tasks.finalize('add-sum', caller), { code: 'HUB_OWNER_ONLY' });
+  const done = await tasks.finalize('add-sum', owner);
+  assert.equal(`${done.status} ${done.doing} ${done.totals.calls}`, 'done idle 2');
+  assert.deepEqual(remainsIn(path), {
+    handoff: ['REVIEW_REQUEST.md', 'TASK_CONTRACT.json'],
+    status: 'done',
+    branch: [],
+    main: ['Review add-sum', 'Implement add-sum', 'first'],
+    worktrees: 1,
+    tree: '',
+  });
+  assert.ok(existsSync(join(path, 'src/sum.mjs')));
+  assert.equal(git(path, 'branch', '--list', 'agenthub/*'), 'agenthub/add-sum');
+});
+
+describe('two strikes of the implementer ask a person:', () => {
+  const secret = fileBlock('src/sum.mjs', 'export const key = "sk-proj-abcdefghij0123456789";\n');
+  const cases: Readonly<Record<string, readonly [PipelineOptions['script'], RegExp]>> = {
+    empty_output: [[says('  '), says('\n')], /coder has answered nothing/],
+    thinking_only: [
+      [says('', { thinkingOnly: true }), says('', { thinkingOnly: true })],
+      /said nothing/,
+    ],
+    cut_off: [
+      [says('@@@ FILE', { doneReason: 'length' }), says('@@@ F', { doneReason: 'length' })],
+      /limit of tokens/,
+    ],
+    timeout: [
+      [fails('HUB_MODEL_CALL_TIMEOUT', 'no answer'), fails('HUB_MODEL_CALL_TIMEOUT', 'no answer')],
+      /no answer \(after/,
+    ],
+    malformed_output: [
+      [says('one'), says('two'), says('three'), says('four')],
+      /there is no block/,
+    ],
+    repeated_output: [[says('one'), says('two'), says('two')], /the same answer again/],
+    no_change: [
+      [
+        says(fileBlock('src/old.mjs', files['src/old.mjs'])),
+        says(`Here:\n${fileBlock('src/old.mjs', files['src/old.mjs'])}`),
+      ],
+      /leaves every file as it was/,
+    ],
+    forbidden_path: [
+      [says(fileBlock('README.md', 'B\n')), says(fileBlock('../out', 'x\n'))],
+      /\.\.\/out/,
+    ],
+    secret_found: [[says(secret), says(`${secret}\n`)], /adds secrets/],
+  };
+  for (const [cause, [script, detail]] of Object.entries(cases))
+    test(cause, async () => {
+      const specification = {
+        requirements: ['x'],
+        target_file: 'src/sum.mjs',
+        allowed_paths: ['src/'],
+      };
+      const { work, path } = await begin({ script }, { specification });
+      const task = await work('add-sum', 'implementer');
+      assert.equal(task.status, 'human_consultation');
+      assert.equal(task.attempt, 2);
+      assert.equal(task.failures.at(-1)?.cause, cause);
+      assert.deepEqual(remainsIn(path), {
+        ...prepared,
+        handoff: ['STALL_REPORT.md', 'TASK_CONTRACT.json'],
+        status: 'human_consultation',
+      });
+      const report = reportOf(path, 'STALL_REPORT.md');
+      assert.match(report, detail);
+      assert.match(
+        report,
+        /### implementer, attempt 1[^]*### implementer, attempt 2[^]*How to go on/,
+      );
+      assert.equal(git(path, '-C', worktreeIn(path), 'status', '--porcelain'), '');
+    });
+});
+
+const worktreeIn = (path: string) =>
+  git(path, 'worktree', 'list', '--porcelain')
+    .split('\n')
+    .filter(line => line.startsWith('worktree '))
+    .map(line => line.slice('worktree '.length))
+    .at(-1) ?? '';
+
+test('what the gate finds is told to the implementer, whose second attempt can pass', async () => {
+  const second = fileBlock('src/sum.mjs', 'export const sum = (a, b) => b + a;\n');
+  const { work, path, runs } = await begin(
+    { script: [says(goodAnswer), says(second)], acceptance: scriptedAcceptance([false, true]) },
+    { acceptance },
+  );
+  const task = await work('add-sum', 'implementer');
+  assert.equal(`${task.status} ${task.attempt}`, 'pending_local_review 2');
+  assert.match(
+    runs[1]?.prompt ?? '',
+    /gate_failed: an acceptance command failed[^]*AssertionError: 3 is not 4/,
+  );
+  assert.deepEqual(remainsIn(path).branch, ['Implement add-sum']);
+});
+
+test('a symbolic link is not followed: writing below it is a forbidden path', async () => {
+  const specification = { requirements: ['x'], target_file: 'link/x', allowed_paths: ['link/'] };
+  const path = scene.create(files);
+  symlinkSync('/tmp', join(path, 'link'));
+  git(path, 'add', '--all');
+  git(path, 'commit', '--quiet', '--message=link');
+  const attack = says(fileBlock('link/agenthub-was-here', 'x\n'));
+  const pipeline = createPipeline(scene.repositories, {
+    script: [attack, says(`${fileBlock('link/agenthub-was-here', 'y\n')}`)],
+  });
+  await pipeline.start();
+  await pipeline.setUp(path, { specification });
+  const task = await pipeline.work('add-sum', 'run');
+  assert.equal(task.failures.at(-1)?.cause, 'forbidden_path');
+  assert.match(task.failures.at(-1)?.detail ?? '', /symbolic link/);
+  assert.equal(existsSync('/tmp/agenthub-was-here'), false);
+  await pipeline.stop();
+});
+
+describe('the local review', () => {
+  const issue = {
+    path: 'src/sum.mjs',
+    line: 1,
+    severity: 'critical',
+    rule: 'Injection',
+    quote: 'export const sum',
+    why: 'because',
+  };
+  const through = async (...reviews: readonly string[]) => {
+    const begun = await begin({ script: [says(goodAnswer), ...reviews.map(text => says(text))] });
+    return { ...begun, task: await begun.work('add-sum', 'run') };
+  };
+
+  test('with a critical finding asks a person by HALT.md', async () => {
+    const { task, path } = await through(
+      JSON.stringify({ passed: false, critical: true, issues: [issue] }),
+    );
+    assert.equal(task.why, 'the local review has a critical finding');
+    assert.deepEqual(remainsIn(path), {
+      handoff: ['HALT.md', 'TASK_CONTRACT.json'],
+      status: 'human_consultation',
+      branch: ['Review add-sum', 'Implement add-sum'],
+      main: ['first'],
+      worktrees: 2,
+      tree: '',
+    });
+    assert.match(reportOf(path, 'HALT.md'), /critical, `src\/sum\.mjs:1`, Injection: because/);
+  });
+
+  test('with minor issues goes on, and they travel with the task', async () => {
+    const minor = { ...issue, severity: 'minor' };
+    const { task, path } = await through(
+      JSON.stringify({
+        passed: false,
+        critical: false,
+        issues: [minor, { ...minor, quote: 'eval(input)' }],
+      }),
+    );
+    assert.equal(task.status, 'pending_judge_review');
+    assert.deepEqual(task.contract.handoff_data.local_review_issues, [minor]);
+    assert.equal(task.contract.handoff_data.local_review_passed, false);
+    assert.match(reportOf(path, 'REVIEW_REQUEST.md'), /1 further findings were dropped/);
+  });
+
+  test('that is malformed is no pass: it is asked for once more', async () => {
+    const { task, runs } = await through('It looks fine.', goodReview);
+    assert.equal(`${task.status} ${task.reviewAttempt}`, 'pending_judge_review 1');
+    assert.match(runs[2]?.prompt ?? '', /the answer is not one JSON object/);
+  });
+
+  test('that stays malformed strikes twice, and then asks a person', async () => {
+    const { task, path } = await through('a', 'b', 'c', 'd');
+    assert.equal(task.why, 'the local reviewer stalled 2 times, last by malformed_output');
+    assert.deepEqual(remainsIn(path).branch, ['Implement add-sum']);
+    assert.match(
+      reportOf(path, 'STALL_REPORT.md'),
+      /### local_review, attempt 2: malformed_output/,
+    );
+  });
+
+  test('that claims something critical must quote it', async () => {
+    const { task } = await through(
+      JSON.stringify({ passed: false, critical: true, issues: [{ ...issue, quote: 'rm -rf /' }] }),
+      goodReview,
+    );
+    assert.equal(task.status, 'pending_judge_review');
+  });
+});
+
+test('the judge sends a task back once with notes, then a person is asked', async () => {
+  const again = fileBlock('src/sum.mjs', 'export const sum = (a, b) => a + b; // named\n');
+  const { tasks, work, path, runs } = await begin({
+    script: [says(goodAnswer), says(goodReview), says(again), says(goodReview)],
+  });
+  await work('add-sum', 'run');
+  writeFileSync(
+    join(path, '_handoff/JUDGE_REPORT.md'),
+    '# Judge\n\nVerdict: FAIL\n\nName the sum.\n',
+  );
+  const back = await tasks.reportJudge('add-sum', undefined, owner);
+  assert.equal(`${back.status} ${back.attempt}`, 'pending_implementer 1');
+  assert.deepEqual(remainsIn(path).handoff, ['TASK_CONTRACT.json']);
+  await work('add-sum', 'run');
+  assert.match(runs[2]?.prompt ?? '', /What the judge wants changed[^]*Name the sum\./);
+  const person = await tasks.reportJudge('add-sum', { verdict: 'fail', notes: 'no' }, owner);
+  assert.equal(
+    `${person.status}: ${person.why}`,
+    'human_consultation: the judge said fail 2 times',
+  );
+  assert.deepEqual(remainsIn(path).branch, [
+    'Review add-sum',
+    'Implement add-sum',
+    'Review add-sum',
+    'Implement add-sum',
+  ]);
+  assert.deepEqual(remainsIn(path).handoff, [
+    'REVIEW_REQUEST.md',
+    'STALL_REPORT.md',
+    'TASK_CONTRACT.json',
+  ]);
+});
+
+describe('finalize', () => {
+  const judged = async () => {
+    const begun = await begin({ script: [says(goodAnswer), says(goodReview)] });
+    await begun.work('add-sum', 'run');
+    await begun.tasks.reportJudge('add-sum', { verdict: 'pass' }, owner);
+    return begun;
+  };
+
+  test('asks a person at a conflict, with nothing half merged, and merges once it is solved', async () => {
+    const { tasks, path } = await judged();
+    writeFiles(path, { 'src/sum.mjs': 'other\n' });
+    git(path, 'add', '--all');
+    git(path, 'commit', '--quiet', '--message=other');
+    const task = await tasks.finalize('add-sum', owner);
+    assert.equal(task.why, 'agenthub/add-sum conflicts with main in src/sum.mjs');
+    assert.deepEqual(remainsIn(path), {
+      handoff: ['REVIEW_REQUEST.md', 'STALL_REPORT.md', 'TASK_CONTRACT.json'],
+      status: 'human_consultation',
+      branch: ['Review add-sum', 'Implement add-sum'],
+      main: ['other', 'first'],
+      worktrees: 2,
+      tree: '',
+    });
+    git(path, 'reset', '--quiet', '--hard', 'HEAD~1');
+    assert.equal((await tasks.finalize('add-sum', owner)).status, 'done');
+    assert.equal(remainsIn(path).worktrees, 1);
+  });
+
+  test('asks a person if the base is checked out with changes, which stay as they are', async () => {
+    const { tasks, path } = await judged();
+    writeFiles(path, { 'README.md': 'changed\n' });
+    const task = await tasks.finalize('add-sum', owner);
+    assert.match(task.why ?? '', /main is checked out in .* uncommitted changes: README\.md/);
+    assert.equal(remainsIn(path).tree, 'M README.md');
+    assert.deepEqual(remainsIn(path).main, ['first']);
+  });
+});
+
+test('a dirty tree of the user is neither touched nor committed', async () => {
+  const { path, work } = await begin({ script: [says(goodAnswer), says(goodReview)] });
+  writeFiles(path, { 'README.md': 'mine\n', 'new.txt': 'mine\n' });
+  assert.equal((await work('add-sum', 'run')).status, 'pending_judge_review');
+  assert.equal(git(path, 'status', '--porcelain'), 'M README.md\n?? new.txt');
+  assert.equal(git(path, 'diff', '--name-only', 'main', 'agenthub/add-sum'), 'src/sum.mjs');
+});
+
+test('Ollama down before and in the middle of a phase halts it with the state unchanged', async () => {
+  const { work, path, jobs, tasks, runs, setUpOllama } = await begin({
+    script: [
+      fails('HUB_OLLAMA_UNAVAILABLE', 'Ollama does not answer: start it'),
+      says(goodAnswer),
+      says(goodReview),
+    ],
+  });
+  setUpOllama(false);
+  const before = await work('add-sum', 'run');
+  assert.equal(
+    `${before.status} ${before.halted?.code} ${runs.length}`,
+    'pending_implementer ollama_unavailable 0',
+  );
+  setUpOllama(true);
+  const halted = await work('add-sum', 'run');
+  assert.equal(`${halted.status} ${halted.attempt} ${runs.length}`, 'pending_implementer 1 1');
+  assert.deepEqual(halted.halted, {
+    code: 'ollama_unavailable',
+    message: 'Ollama does not answer: start it',
+  });
+  assert.deepEqual(remainsIn(path), { ...prepared, status: 'pending_implementer' });
+  assert.equal(jobs.list()[0]?.state, 'failed');
+  assert.deepEqual(tasks.get('add-sum').failures, []);
+  assert.equal((await work('add-sum', 'run')).status, 'pending_judge_review');
+});
+
+test('a spent budget asks a person before the next call', async () => {
+  const { work, path, runs } = await begin(
+    { script: [says(goodAnswer), says(goodReview)] },
+    { budget: { tokens: 100 } },
+  );
+  const task = await work('add-sum', 'run');
+  assert.equal(task.why, 'the budget is spent: 120 of 100 tokens');
+  assert.equal(runs.length, 1);
+  assert.deepEqual(remainsIn(path), {
+    ...prepared,
+    handoff: ['STALL_REPORT.md', 'TASK_CONTRACT.json'],
+    status: 'human_consultation',
+    branch: ['Implement add-sum'],
+  });
+});
+
+/** A model that answers when its call is cancelled, and tells when it was called. */
+function hanging() {
+  const called = Promise.withResolvers<void>();
+  return {
+    called: called.promise,
+    call: async (_run: unknown, signal: AbortSignal) => {
+      called.resolve();
+      const { promise, reject } = Promise.withResolvers<never>();
+      signal.addEventListener('abort', () => reject(signal.reason));
+      return await promise;
+    },
+  };
+}
+
+test('cancel ends the call of the model and the task, and keeps the branch without its worktree', async () => {
+  const hang = hanging();
+  const { tasks, path, jobs } = await begin({ script: [hang.call] });
+  const { job } = await tasks.begin('add-sum', 'run', owner);
+  await hang.called;
+  await assert.rejects(tasks.begin('add-sum', 'run', owner), {
+    code: 'HUB_TASK_BUSY',
+    message:
+      'task add-sum is pending_implementer and busy (asking): wait for it, or run "agenthub task cancel add-sum"',
+  });
+  const cancelled = await tasks.cancel('add-sum', owner);
+  await jobEnded(jobs, job);
+  assert.equal(`${cancelled.status} ${cancelled.doing}`, 'cancelled idle');
+  assert.equal(jobs.get(job).state, 'cancelled');
+  assert.deepEqual(remainsIn(path), { ...prepared, worktrees: 1, status: 'cancelled' });
+  assert.equal(git(path, 'branch', '--list', 'agenthub/*'), 'agenthub/add-sum');
+});
+
+test('a cancelled job ends the phase and keeps the task where it was', async () => {
+  const hang = hanging();
+  const { tasks, jobs, work } = await begin({ script: [hang.call, says(goodAnswer)] });
+  const { job } = await tasks.begin('add-sum', 'run', owner);
+  await hang.called;
+  await jobs.cancel(job);
+  await jobEnded(jobs, job);
+  const { status, doing, halted } = tasks.get('add-sum');
+  assert.deepEqual([status, doing, halted?.code], ['pending_implementer', 'idle', 'cancelled']);
+  assert.equal((await work('add-sum', 'implementer')).status, 'pending_local_review');
+});
+
+test('rollback moves the branch back to a checkpoint', async () => {
+  const { tasks, work, path } = await begin({
+    script: [says(goodAnswer), says(goodReview), says(goodReview)],
+  });
+  const { checkpoints } = await work('add-sum', 'run');
+  await assert.rejects(tasks.rollback('add-sum', undefined, caller), { code: 'HUB_OWNER_ONLY' });
+  await assert.rejects(tasks.rollback('add-sum', 'abc', owner), { code: 'HUB_REQUEST_INVALID' });
+  const back = await tasks.rollback('add-sum', checkpoints[0]?.commit, owner);
+  assert.equal(back.status, 'pending_local_review');
+  assert.deepEqual(remainsIn(path).branch, ['Implement add-sum']);
+  assert.equal((await work('add-sum', 'local_review')).status, 'pending_judge_review');
+  assert.equal((await tasks.rollback('add-sum', 'base', owner)).status, 'pending_implementer');
+  assert.deepEqual(remainsIn(path), { ...prepared, status: 'pending_implementer' });
+});
+
+test('after a stall, setup begins anew with the contract as it is now', async () => {
+  const { tasks, work, path } = await begin({
+    script: [says(''), says(''), says(goodAnswer), says(goodReview)],
+  });
+  await work('add-sum', 'run');
+  const contract = JSON.parse(reportOf(path, 'TASK_CONTRACT.json'));
+  contract.specification.requirements.push('say it again');
+  writeFileSync(join(path, '_handoff/TASK_CONTRACT.json'), JSON.stringify(contract));
+  const set = await tasks.setup(path, owner);
+  assert.equal(`${set.status} ${set.attempt}`, 'pending_implementer 1');
+  assert.equal(set.contract.specification.requirements.length, 2);
+  assert.equal((await work('add-sum', 'run')).status, 'pending_judge_review');
+});
+
+test('wrong commands name the state and what fits; tasks are refused where they do not belong', async () => {
+  const { tasks, path } = await begin({ script: [] });
+  const refusal = async (work: Promise<unknown>) => {
+    try {
+      await work;
+    } catch (error) {
+      return `${codeOf(error)}: ${error instanceof Error ? error.message : ''}`.replaceAll(
+        path,
+        'REPO',
+      );
+    }
+    return 'allowed';
+  };
+  assert.equal(
+    await refusal(tasks.begin('add-sum', 'local_review', owner)),
+    'HUB_TASK_STATE: task add-sum is pending_implementer, which "run-local-review" does not fit. These do: "agenthub task run", "agenthub task run-implementer", "agenthub task rollback", "agenthub task cancel"',
+  );
+  assert.equal(
+    await refusal(tasks.begin('nope', 'run', owner)),
+    'HUB_TASK_UNKNOWN: there is no task "nope". There are add-sum',
+  );
+  assert.match(
+    await refusal(tasks.create(path, { ...minimal, task_id: 'other' }, owner)),
+    /^HUB_TASK_EXISTS: REPO: task add-sum is pending_implementer\./,
+  );
+  scene.allow([]);
+  try {
+    assert.match(await refusal(tasks.begin('add-sum', 'run', caller)), /^HUB_PATH_REFUSED: /);
+    assert.deepEqual(await tasks.visibleTo(caller), []);
+    assert.equal((await tasks.visibleTo(owner)).length, 1);
+  } finally {
+    scene.allow([scene.home]);
+  }
+});
+
+const minimal = {
+  task_id: 'x',
+  specification: { requirements: ['x'], target_file: 'x' },
+  roles: { implementer: 'a', local_reviewer: 'b' },
+};
+
+test('requests and answers are logged at debug, without secrets', async () => {
+  const { log, logged } = createRecordingLog();
+  const { work } = await begin(
+    { script: [says(`hunter2 ${goodAnswer}`)], log },
+    {
+      specification: {
+        ...minimal.specification,
+        target_file: 'src/sum.mjs',
+        goal: 'the password is hunter2',
+      },
+    },
+  );
+  await work('add-sum', 'implementer');
+  const texts = logged
+    .filter(({ level }) => level === 'debug')
+    .map(({ message, fields }) => `${message} ${JSON.stringify(fields)}`);
+  assert.ok(
+    texts.some(
+      text =>
+        text.startsWith('request of the pipeline') && text.includes('the password is [redacted]'),
+    ),
+  );
+  assert.ok(
+    texts.some(text => text.startsWith('answer of the pipeline') && text.includes('@@@ FILE')),
+  );
+  assert.ok(!JSON.stringify(logged).includes('hunter2'));
+});
+
+test('tasks of several repositories are worked on at once, within the limits', async () => {
+  const hang = [hanging(), hanging()];
+  const pipeline = createPipeline(scene.repositories, {
+    script: hang.map(({ call }) => call),
+    limits: { maxRunning: 1, queue: 1 },
+  });
+  await pipeline.start();
+  const ids = ['one', 'two', 'three'];
+  for (const id of ids) await pipeline.setUp(scene.create(files), { task_id: id });
+  await pipeline.tasks.begin('one', 'run', owner);
+  await hang[0]?.called;
+  await pipeline.tasks.begin('two', 'run', owner);
+  await assert.rejects(pipeline.tasks.begin('three', 'run', owner), { code: 'HUB_TASKS_FULL' });
+  assert.equal(pipeline.runs.length, 1);
+  await pipeline.tasks.cancel('one', owner);
+  await hang[1]?.called;
+  assert.equal(pipeline.tasks.get('two').doing, 'asking');
+  await pipeline.stop();
+  await rm(pipeline.folder, { recursive: true, force: true });
+});
