@@ -113,6 +113,7 @@ describe.skipIf(problem !== undefined)(
         'configs/enhancement-rules.json',
         'configs/hub.schema.json',
         'configs/mcp-servers.json',
+        'configs/task-contract.schema.json',
         'dist/LICENSE.zod',
         'dist/main.js',
         'images/npm/Dockerfile',
@@ -131,8 +132,9 @@ describe.skipIf(problem !== undefined)(
       );
       assert.ok(kept.length > 0);
       for (const { parentPath, name } of kept) {
-        assert.equal(basename(parentPath), 'assets', `${parentPath}/${name}`);
-        assert.ok(contents.includes(`dist/assets/${name}`), name);
+        const folder = basename(parentPath);
+        assert.match(folder, /^(?:assets|prompts)$/, `${parentPath}/${name}`);
+        assert.ok(contents.includes(`dist/${folder}/${name}`), name);
       }
     });
 
