@@ -46,6 +46,8 @@ export function createTestPipeline() {
     list: () => [...tasks.values()],
     get,
     findByRepository: () => undefined,
+    visibleTo: none,
+    settled: none,
     create: none,
     setup: none,
     rollback: none,
