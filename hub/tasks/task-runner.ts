@@ -57,6 +57,8 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
   let isAsked = false;
   let job: OpenJob | undefined;
   let fault: HubError | undefined;
+  /** Status and attempts that the files in the repository have. */
+  let written: string | undefined;
 
   async function apply(event: TaskCommand | TaskResult): Promise<void> {
     const transition = { ...event, at: needs.lease.clock.now() };
@@ -124,8 +126,12 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
   async function project(repository: Repository): Promise<void> {
     if (stored.isWritten) return;
     const { state } = stored;
+    // Within an attempt, only counts change: they are written at its end.
+    const attempt = `${state.status} ${state.attempt} ${state.reviewAttempt}`;
+    if (state.step.kind !== 'idle' && attempt === written) return;
     try {
       await writeHandoff(state, repository, stopping.signal);
+      written = attempt;
       if (state.step.kind !== 'idle' || stored.state !== state) return;
       stored.isWritten = true;
       await stored.save(writtenEvent);
