@@ -11,6 +11,10 @@ const headMs = 20_000;
 const maxConnections = 2048;
 const maxPerServer = 128;
 const minPerServer = 8;
+/** Maximum number of requests that wait for answers on one connection. */
+const maxPipelined = 16;
+/** Time in ms for which a server that has sent more gets no connection: they are parsed before any of them is answered. */
+const pausedMs = 10_000;
 const maxHelloBytes = 16 * 1024;
 /** Small, because thousands of connections may each hold this much. */
 const highWaterMark = 16 * 1024;
@@ -18,7 +22,12 @@ const noBytes = Buffer.alloc(0);
 const hops = new Set(['connection', 'keep-alive', 'expect', 'host', 'te', 'trailer', 'upgrade']);
 
 export function createProxy({ findServer, countServers, outside, reports }) {
+  /** The connections of each server. */
   const connections = new Map();
+  /** Time until which a server gets no connection, as of `performance.now`. */
+  const pausedUntil = new Map();
+  /** Number of requests that wait for answers, by connection. */
+  const unanswered = new WeakMap();
   const relay = createRelay(name => connections.has(name));
 
   /** Counts a connection of a server until it closes. False if there are too many. */
@@ -27,33 +36,60 @@ export function createProxy({ findServer, countServers, outside, reports }) {
       minPerServer,
       Math.min(maxPerServer, Math.floor(maxConnections / countServers())),
     );
-    const count = connections.get(server.name) ?? 0;
-    if (count >= most) {
+    const open = connections.get(server.name) ?? new Set();
+    if (open.size >= most) {
       reports.blocked(server.name, 'more connections', `has ${most} connections open, the maximum`);
       return false;
     }
-    connections.set(server.name, count + 1);
+    connections.set(server.name, open.add(socket));
     socket.once('close', () => {
-      const left = connections.get(server.name) - 1;
-      if (left === 0) {
-        connections.delete(server.name);
-        relay.forget(server.name);
-      } else connections.set(server.name, left);
+      open.delete(socket);
+      if (open.size > 0) return;
+      connections.delete(server.name);
+      relay.forget(server.name);
     });
     return true;
+  }
+
+  function isPaused({ name }) {
+    if ((pausedUntil.get(name) ?? 0) > performance.now()) return true;
+    pausedUntil.delete(name);
+    return false;
+  }
+
+  /** Counts a request until it is answered. False if its connection, or its server, has no right to another. */
+  function countRequest({ socket }, response) {
+    if (socket.destroyed) return false;
+    const count = (unanswered.get(socket) ?? 0) + 1;
+    unanswered.set(socket, count);
+    response.once('close', () => unanswered.set(socket, unanswered.get(socket) - 1));
+    if (count <= maxPipelined) return true;
+    const server = findServer(socket.remoteAddress, socket.localAddress);
+    socket.destroy();
+    if (server) {
+      pausedUntil.set(server.name, performance.now() + pausedMs);
+      for (const other of connections.get(server.name) ?? []) other.destroy();
+      reports.blocked(
+        server.name,
+        'more requests',
+        `sent more than ${maxPipelined} requests without waiting for answers`,
+      );
+    }
+    return false;
   }
 
   /** The server of an accepted connection. Undefined, and the connection is closed, if there is none or it has too many. */
   function admit(socket) {
     socket.on('error', () => {});
     const server = findServer(socket.remoteAddress, socket.localAddress);
-    if (server && take(socket, server)) return server;
+    if (server && !isPaused(server) && take(socket, server)) return server;
     socket.destroy();
     return undefined;
   }
 
   /** Connects a client with its target, which gets these bytes first. */
   async function connect(server, client, { host, port, head, opened }) {
+    await relay.takeTurn(server);
     const receiver = relay.createReceiver();
     const target = await outside.open(server, host, port, receiver.onread);
     if (client.destroyed) return void target.destroy();
@@ -95,7 +131,9 @@ export function createProxy({ findServer, countServers, outside, reports }) {
     }
   };
   http.on('connect', (request, client, head) => void tunnel(request, client, head));
-  http.on('request', (request, response) => void answer(request, response));
+  http.on('request', (request, response) => {
+    if (countRequest(request, response)) void answer(request, response);
+  });
 
   const serverOf = ({ remoteAddress, localAddress }) => {
     const server = findServer(remoteAddress, localAddress);
@@ -107,6 +145,7 @@ export function createProxy({ findServer, countServers, outside, reports }) {
     const url = URL.parse(request.url);
     if (url?.protocol !== 'http:')
       throw new Refused(400, 'this is a proxy: send CONNECT, or a request with an http:// URL');
+    await relay.takeTurn(server);
     const target = await outside.open(server, url.hostname, Number(url.port || 80));
     if (response.destroyed || !take(target, server)) {
       target.destroy();

@@ -1,5 +1,7 @@
 // Passes bytes on, in turns and within a rate, so that a busy connection of one server does not delay those of others.
 
+import { setTimeout as sleep } from 'node:timers/promises';
+
 /** A connection without a byte in either direction ends after this time. */
 export const idleMs = 15 * 60_000;
 const totalMs = 24 * 60 * 60_000;
@@ -7,6 +9,8 @@ const totalMs = 24 * 60 * 60_000;
 const maxRate = 50_000;
 /** Time in ms by which a server may be ahead of its rate. */
 const aheadMs = 5;
+/** What a request counts in the rate, as bytes: a request a millisecond takes about a third of a core. */
+const requestBytes = maxRate;
 /** As much as Node reads at once. A connection takes memory only for what it has read. */
 const bufferBytes = 64 * 1024;
 /** Maximum number of unused buffers that are kept for later connections. */
@@ -94,6 +98,11 @@ export function createRelay(isOpen) {
   return {
     pass,
     createReceiver,
+    /** Resolves when it is the turn of a server to make another request. */
+    async takeTurn(server) {
+      const waitMs = useRate(server, requestBytes);
+      if (waitMs > aheadMs) await sleep(waitMs);
+    },
     /** Joins the connection of a client and that to its target, until one of them closes. */
     join(server, client, { target, receiver }) {
       const timer = setTimeout(() => client.destroy(), totalMs);

@@ -24,6 +24,7 @@ const sending = answering(`async ({ bytes, then = '', count = 1 }) => {
     return await promise.finally(() => socket.destroy());
   };
   if (count === 1) return await one();
+  if (count === 0) return globalThis.held.map(socket => socket.destroy()).length;
   globalThis.held = Array.from({ length: count }, () => connect(proxy.port, proxy.hostname).on('error', () => {}).on('close', () => globalThis.closed = (globalThis.closed ?? 0) + 1));
   if (bytes !== '') for (const socket of globalThis.held) socket.write(bytes);
   await new Promise(done => { const timer = setInterval(() => globalThis.closed >= count - 128 && done(clearInterval(timer)), 20); });
@@ -152,6 +153,10 @@ describeWithEngine('a hostile server', () => {
     );
     const [blocked] = hub.runtime.egress.report('hostile')?.blocked ?? [];
     assert.equal(blocked?.why, 'has 128 connections open, the maximum');
+    await send({ bytes: '', count: 0 });
+    await until('there is room again', async () =>
+      /GET api/.test(String(await send({ bytes: get('http://api.test/') }))),
+    );
   });
 
   test('loses a connection that is being opened while its list changes', async () => {
@@ -183,5 +188,20 @@ describeWithEngine('a hostile server', () => {
     } finally {
       await container.remove({ force: true });
     }
+  });
+
+  test('that sends requests without end and reads no answer gets no connection for a time', async () => {
+    const before = await forwarder();
+    const bytes = 'GET http://a.test/ HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1500);
+    assert.equal(await send({ bytes }), 'closed');
+    const refusal = () =>
+      hub.runtime.egress
+        .report('hostile')
+        ?.blocked.find(({ target }) => target === 'more requests');
+    await until('it is reported', () => refusal() !== undefined);
+    assert.match(refusal()?.why ?? '', /^sent more than 16 requests without waiting/);
+    assert.equal(await send({ bytes: get('http://api.test/') }), 'closed');
+    assert.match(String(await sendOther({ bytes: get('http://api.test/') })), /GET api\.test\/$/m);
+    assert.equal(await forwarder(), before);
   });
 });
