@@ -15,8 +15,16 @@ export type Principal = {
   readonly grants: Grants;
 };
 
-/** Identifies a principal among all others, as a key of maps. */
-export const principalKey = ({ kind, name }: Principal): string => `${kind}:${name}`;
+const keys = new WeakMap<Principal, string>();
+
+/** Identifies a principal among all others, as a key of maps. One string for each principal: each call needs it. */
+export function principalKey(principal: Principal): string {
+  const known = keys.get(principal);
+  if (known !== undefined) return known;
+  const key = `${principal.kind}:${principal.name}`;
+  keys.set(principal, key);
+  return key;
+}
 
 /** Whether two principals are one caller. What it is granted may have changed between the two. */
 export const isSamePrincipal = (one: Principal, other: Principal): boolean =>
