@@ -200,11 +200,14 @@ function callsIn(text: string): readonly Import[] {
 
 const unquoted = (text: string) => text.replace(/^['"`](.*)['"`]$/, '$1');
 
-/** The first of each name. `module.exports` often names one thing several times. */
+/** The first of each name. `module.exports` often names one thing several times, also as `default`. */
 function distinct(symbols: readonly OutlineSymbol[]): readonly OutlineSymbol[] {
   const seen = new Set<string>();
-  return symbols.filter(({ name, signature }) => {
+  const named = new Set(symbols.flatMap(({ name, line }) => (name === 'default' ? [] : [line])));
+  return symbols.filter(({ name, line, signature }) => {
     const key = name === '*' ? signature : name;
-    return !seen.has(key) && seen.add(key) !== undefined;
+    if (seen.has(key) || (name === 'default' && named.has(line))) return false;
+    seen.add(key);
+    return true;
   });
 }
