@@ -7,6 +7,8 @@ import { git } from '../repositories/harness.ts';
 import { brokenLinks, checkCitations, createDocumentationScene, resultOf } from './harness.ts';
 
 const root = join(import.meta.dirname, '../..');
+/** A busy machine may need minutes for a large repository. */
+const timeoutMs = 180_000;
 
 /** Documents a repository twice. Links and citations must exist, and the second run must write nothing. */
 async function documentTwice(repo: string, scene: ReturnType<typeof createDocumentationScene>) {
@@ -22,7 +24,7 @@ async function documentTwice(repo: string, scene: ReturnType<typeof createDocume
   return { result, notes, count };
 }
 
-test("fastify's package", async () => {
+test("fastify's package", { timeout: timeoutMs }, async () => {
   await using scene = createDocumentationScene();
   const repo = scene.create();
   cpSync(join(root, 'node_modules/fastify'), repo, { recursive: true });
@@ -41,11 +43,15 @@ test("fastify's package", async () => {
   );
 });
 
-test.skipIf(!isLong || !existsSync(join(root, '.git')))('this repository', async () => {
-  await using scene = createDocumentationScene();
-  const repo = join(scene.home, 'agenthub');
-  git(scene.home, 'clone', '--quiet', '--depth=1', `file://${root}`, repo);
-  const { notes, count } = await documentTwice(repo, scene);
-  assert.ok(count > 1_000, `${count} citations`);
-  assert.match(notes.get('project - Architecture') ?? '', /m\d+\["hub\/core"\]/);
-});
+test.skipIf(!isLong || !existsSync(join(root, '.git')))(
+  'this repository',
+  { timeout: timeoutMs },
+  async () => {
+    await using scene = createDocumentationScene();
+    const repo = join(scene.home, 'agenthub');
+    git(scene.home, 'clone', '--quiet', '--depth=1', `file://${root}`, repo);
+    const { notes, count } = await documentTwice(repo, scene);
+    assert.ok(count > 1_000, `${count} citations`);
+    assert.match(notes.get('project - Architecture') ?? '', /m\d+\["hub\/core"\]/);
+  },
+);
