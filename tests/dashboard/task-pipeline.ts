@@ -50,7 +50,7 @@ export function createTestPipeline() {
     settled: none,
     create: none,
     setup: none,
-    rollback: none,
+    rollback: async id => change(id, {}),
     async begin(id, kind, { name }) {
       done.push(`${kind} ${id} by ${name}`);
       change(id, { doing: 'asking', commands: ['cancel'] });

@@ -5,6 +5,7 @@ import { type Activity, createActivity } from '#activity';
 import { type Management, addBuiltins } from '#builtin';
 import type { Naming, ServerConfig } from '#config';
 import { type Clock, type Log, type Service, systemClock } from '#core';
+import type { Documentation } from '#documentation';
 import { type HttpNeeds, type HttpOptions, createHttp } from '#http';
 import { type Jobs, createJobs } from '#jobs';
 import {
@@ -76,6 +77,8 @@ export type HubOptions = {
   readonly models?: ModelAnswerer;
   /** Absent: the hub runs no tasks. */
   readonly tasks?: TaskPipeline;
+  /** Absent: the hub documents no repositories. */
+  readonly documentation?: Documentation;
   /** Absent: there are no management tools. */
   readonly management?: Management;
   /** What answers below `/ollama`. Absent: there is no such path. */
@@ -330,6 +333,7 @@ export async function startHub(
         sharing: { status: { kind: 'alone' } },
         residentBytes: () => process.memoryUsage.rss(),
         ...(options.tasks && { tasks: options.tasks }),
+        ...(options.documentation && { documentation: options.documentation }),
       },
       access: { ...options.guard, ...(options.peers && { peers: options.peers }) },
       ...(options.installs && { installs: options.installs }),

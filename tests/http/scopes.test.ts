@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { isObject } from '#core';
 import { type TestHub, startHub } from '#helpers/hub';
 import { openScratchClients } from '../access/scratch.ts';
+import { createTestPipeline } from '../dashboard/task-pipeline.ts';
 import { createInstallHub } from '../installs/hub.ts';
 import { send } from '../transports/raw.ts';
 
@@ -55,6 +56,11 @@ const expected = {
     'GET /servers/:name',
     'GET /sse',
     'GET /sse/:server',
+    'GET /tasks',
+    'GET /tasks/:id',
+    'GET /tasks/:id/diff',
+    'GET /tasks/:id/events',
+    'GET /tasks/:id/reports/:name',
     'POST /dashboard/login',
     'POST /dashboard/logout',
     'POST /mcp',
@@ -62,6 +68,12 @@ const expected = {
     'POST /mcp/:server/*',
     'POST /messages',
     'POST /ollama/enhance',
+    'POST /pipelines/documentation',
+    'POST /tasks',
+    'POST /tasks/:id/cancel',
+    'POST /tasks/:id/judge',
+    'POST /tasks/:id/run',
+    'POST /tasks/setup',
   ],
   administer: [
     'DELETE /clients/:name/token',
@@ -121,6 +133,8 @@ const expected = {
     'POST /servers/:name/start',
     'POST /servers/:name/stop',
     'POST /servers/install',
+    'POST /tasks/:id/finalize',
+    'POST /tasks/:id/rollback',
   ],
 };
 
@@ -144,6 +158,11 @@ async function openHub(http: Parameters<typeof startHub>[1]) {
     guard: { clients: await scratch.open() },
     installs: config.installs,
     ollama: () => Promise.reject(new Error('this hub improves no prompts')),
+    tasks: createTestPipeline().pipeline,
+    documentation: {
+      service: { name: 'documentation', start: async () => {}, stop: async () => {} },
+      begin: () => Promise.reject(new Error('this hub documents nothing')),
+    },
     ...http,
   });
   subscribe('fastify.initialization', collect);
