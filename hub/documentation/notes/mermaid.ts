@@ -2,7 +2,7 @@ import type { CodeModule } from '../project/project-types.ts';
 import { faultOfMermaid } from './check-mermaid.ts';
 import { compareText } from '../project/modules.ts';
 
-const minNodes = 5;
+const minEdges = 5;
 const maxNodes = 24;
 const maxEdges = 40;
 
@@ -18,7 +18,7 @@ export type Drawing = {
 /** Draws the modules, or their parent folders if there are too many. Undefined if nothing uses anything. */
 export function drawModules(all: readonly CodeModule[]): Drawing | undefined {
   const modules = all.filter(({ isTests }) => !isTests);
-  const depth = depthFor(modules.map(({ folder }) => folder));
+  const depth = depthFor(modules);
   const groupOf = (folder: string) => folder.split('/').slice(0, depth).join('/');
   const isDrawn = new Set(modules.map(({ folder }) => folder));
   const weights = new Map<string, Edge>();
@@ -57,14 +57,28 @@ export function drawModules(all: readonly CodeModule[]): Drawing | undefined {
   };
 }
 
-/** The most parts of a path at which there are few enough groups, but at least a few. */
-function depthFor(folders: readonly string[]): number {
-  const deepest = Math.max(1, ...folders.map(folder => folder.split('/').length));
+/**
+ * The most parts of a path at which there are few enough groups. One more if they hardly use each other, as where all code
+ * is in one top folder.
+ */
+function depthFor(modules: readonly CodeModule[]): number {
+  const groupOf = (folder: string, depth: number) => folder.split('/').slice(0, depth).join('/');
+  const deepest = Math.max(1, ...modules.map(({ folder }) => folder.split('/').length));
   const groupsAt = (depth: number) =>
-    new Set(folders.map(folder => folder.split('/').slice(0, depth).join('/'))).size;
+    new Set(modules.map(({ folder }) => groupOf(folder, depth))).size;
+  const edgesAt = (depth: number) =>
+    new Set(
+      modules.flatMap(({ folder, uses }) =>
+        [...uses.keys()]
+          .map(target => [groupOf(folder, depth), groupOf(target, depth)])
+          .filter(([from, to]) => from !== to)
+          .map(ends => ends.join('\n')),
+      ),
+    ).size;
   let depth = deepest;
   while (depth > 1 && groupsAt(depth) > maxNodes) depth--;
-  return depth < deepest && groupsAt(depth) < minNodes ? depth + 1 : depth;
+  while (depth < deepest && edgesAt(depth) < minEdges) depth++;
+  return depth;
 }
 
 /** Mermaid writes special characters as `#quot;`. */

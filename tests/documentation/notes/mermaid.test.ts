@@ -27,6 +27,14 @@ test('many modules are drawn by their parent folders', () => {
   assert.deepEqual(drawing?.groups, ['p0', 'p1', 'p2', 'p3', 'p4', 'p5']);
 });
 
+test('modules of one top folder are drawn one by one, the most connected ones', () => {
+  const many = Array.from({ length: 60 }, (_, at) =>
+    module(`hub/m${at}`, at === 0 ? [] : ['hub/m0']),
+  );
+  const drawing = drawModules([module('bin', ['scripts']), module('scripts'), ...many]);
+  assert.ok(drawing?.groups.includes('hub/m0') && drawing.groups.length === 24);
+});
+
 test('a drawing is correct whatever the folders are called, and bounded', () => {
   const odd = [
     'end',
