@@ -4,6 +4,7 @@ import { type HubClient, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import { type Cell, tableOf } from '../table.ts';
 import { numberOf, textOf, textsOf, usageError } from '../values.ts';
+import { configureOptions, settingsPatch } from './agent-configure.ts';
 
 const actions = ['list', 'send', 'chat', 'logs', 'cancel', 'stop', 'remove', 'configure'] as const;
 type Action = (typeof actions)[number];
@@ -30,24 +31,7 @@ export const agent: Command = {
       help: `logs: number of messages. Default: ${usualLogs}.`,
     },
     yes: { short: 'y', help: 'remove: do not ask.' },
-    model: { value: 'name', help: 'configure: the model; "" for the default of the hub.' },
-    system: { value: 'text', help: 'configure: the system prompt; "" for the general one.' },
-    'grant-tool': {
-      value: 'pattern',
-      multiple: true,
-      help: 'configure: tools by their names on /mcp, such as "memory_*". Replaces those before. Repeatable.',
-    },
-    'grant-server': {
-      value: 'name',
-      multiple: true,
-      completion: 'server',
-      help: 'configure: servers all of whose tools it may use. Replaces those before. Repeatable.',
-    },
-    'grant-agent': {
-      value: 'id',
-      multiple: true,
-      help: 'configure: agents that it may ask. Replaces those before. Repeatable.',
-    },
+    ...configureOptions,
     ...hubOptions,
   },
   details: [
@@ -298,25 +282,7 @@ async function remove(hub: HubClient, path: string, run: Run): Promise<ExitCode>
 
 async function configure(hub: HubClient, path: string, run: Run): Promise<ExitCode> {
   const { values, isJson, json, out } = run;
-  const text = (name: string) => {
-    const value = textOf(values, name);
-    return value === undefined ? {} : { [name]: value === '' ? null : value };
-  };
-  const names = (option: string, member: string) =>
-    Array.isArray(values[option])
-      ? { [member]: textsOf(values, option).filter(name => name !== '') }
-      : {};
-  const grants = {
-    ...names('grant-tool', 'tools'),
-    ...names('grant-server', 'servers'),
-    ...names('grant-agent', 'agents'),
-  };
-  const patch = {
-    ...text('model'),
-    ...text('system'),
-    ...(Object.keys(grants).length > 0 && { grants }),
-  };
-  const view = fieldsOf(await post(hub, `${path}/configure`, patch));
+  const view = fieldsOf(await post(hub, `${path}/configure`, settingsPatch(values)));
   if (isJson) return json(view);
   out(JSON.stringify(view['settings'], null, 2));
   return 0;
