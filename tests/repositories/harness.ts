@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { silent, systemClock } from '#core';
 import { caller } from '#helpers/principal';
 import {
@@ -17,6 +17,7 @@ import {
 } from '#repositories';
 import { createProcessRuntime } from '#runtimes/process';
 import { createHub, imagesDir } from '../runtimes/docker/hub.ts';
+import { git, writeFiles } from './git.ts';
 
 /** A signal of tests that cancel nothing. */
 export const { signal } = new AbortController();
@@ -26,26 +27,7 @@ export const anyPath: PathRules = { allowed: [], forbidden: [] };
 /** The user of repositories in containers: not root, where the tests may give files away. */
 const user = process.getuid?.() === 0 ? 1000 : (process.getuid?.() ?? 0);
 
-export const git = (folder: string, ...args: readonly string[]): string =>
-  execFileSync(
-    'git',
-    ['-c', 'safe.directory=*', '-c', 'user.name=Test', '-c', 'user.email=t@example.com', ...args],
-    {
-      cwd: folder,
-      encoding: 'utf8',
-      env: { PATH: process.env['PATH'], GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' },
-    },
-  ).trim();
-
-export function writeFiles(
-  folder: string,
-  files: Readonly<Record<string, string | Uint8Array>>,
-): void {
-  for (const [path, content] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, path)), { recursive: true });
-    writeFileSync(join(folder, path), content);
-  }
-}
+export { git, writeFiles };
 
 export type Runner = 'docker' | 'process';
 
@@ -59,6 +41,8 @@ export function createScene(runsIn: Runner, beforeLaunch = () => {}) {
   );
   const runtime = runsIn === 'docker' ? hub.runtime : processes;
   let folders: readonly string[] = [home];
+  /** Repositories by their files: the next one with the same files is a copy. */
+  const templates = new Map<string, string>();
   const repositories = createRepositories(
     { runsIn, inContainer: false, imagesDir, folders: () => folders },
     {
@@ -91,10 +75,17 @@ export function createScene(runsIn: Runner, beforeLaunch = () => {}) {
     /** A repository with one commit on `main`. */
     create(files: Readonly<Record<string, string | Uint8Array>> = { 'a.txt': 'one\n' }): string {
       const path = mkdtempSync(join(home, 'repo-'));
-      git(path, 'init', '--quiet', '--initial-branch=main');
-      writeFiles(path, files);
-      git(path, 'add', '--all');
-      git(path, 'commit', '--quiet', '--message=first');
+      const key = JSON.stringify(files);
+      const made = templates.get(key);
+      if (made === undefined) {
+        git(path, 'init', '--quiet', '--initial-branch=main');
+        writeFiles(path, files);
+        git(path, 'add', '--all');
+        git(path, 'commit', '--quiet', '--message=first');
+        const template = `${path}.template`;
+        cpSync(path, template, { recursive: true, preserveTimestamps: true });
+        templates.set(key, template);
+      } else cpSync(made, path, { recursive: true, preserveTimestamps: true });
       giveAway(path);
       return path;
     },

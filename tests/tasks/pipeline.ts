@@ -15,7 +15,7 @@ import type {
 import { type TaskJournal } from '../../hub/tasks/task-store.ts';
 import { createTasks } from '../../hub/tasks/tasks.ts';
 import type { TaskView } from '../../hub/tasks/task-types.ts';
-import { git } from '../repositories/harness.ts';
+import { git } from '../repositories/git.ts';
 import { written } from './contracts.ts';
 
 export const owner: Principal = { kind: 'local', name: 'owner', grants: { administer: true } };

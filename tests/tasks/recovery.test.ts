@@ -1,29 +1,39 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { cp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isLong } from '#helpers/length';
+import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, test } from 'vitest';
 import { type Scene, createScene, git } from '../repositories/harness.ts';
 import { imagesDir } from '../runtimes/docker/hub.ts';
 import { remainsIn } from './pipeline.ts';
 
 let scene: Scene;
-beforeAll(() => {
+/** The hub as one file: it is started for each record, and starts faster than from its sources. */
+let program: string;
+beforeAll(async () => {
   scene = createScene('process');
+  program = join(scene.home, 'program/killed-hub.mjs');
+  await using bundle = await rolldown({
+    input: join(import.meta.dirname, 'killed-hub.ts'),
+    platform: 'node',
+    tsconfig: false,
+  });
+  await bundle.write({ file: program, codeSplitting: false });
+  await cp('hub/tasks/prompts', join(scene.home, 'program/prompts'), { recursive: true });
 });
 afterAll(async () => await scene[Symbol.asyncDispose]());
 
-const program = join(import.meta.dirname, 'killed-hub.ts');
 /** More runs than a task has records. */
 const maxRuns = 40;
 
 /** Runs a hub once. Resolves with the signal that ended it, or its exit code. */
 async function runHub(...args: readonly string[]): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
-  const env = { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), 'agenthub-killed-hub-cache') };
+  const env = { ...process.env, NODE_COMPILE_CACHE: join(scene.home, 'program/cache') };
   execFile(
     process.execPath,
     [program, ...args],
