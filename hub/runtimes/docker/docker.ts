@@ -80,7 +80,7 @@ export function createDockerRuntime(
       await Promise.all(Array.from(instances, one => one.stop({ graceMs: stopGraceMs })));
       await parts.egress.stop();
       events.stop();
-      tidying.stop();
+      await tidying.stop();
     },
     async probe(signal) {
       try {

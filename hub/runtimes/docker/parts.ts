@@ -65,7 +65,13 @@ export function createParts(given: DockerRuntimeOptions, needs: DockerRuntimeNee
   );
   const tidying = createTidying(label, { ...needs, engine, log, egress, isHeld: names.has });
   let tidied: Promise<Tidied> | undefined;
-  const onConnected = () => void (tidied = tidying.now());
+  async function tidy(): Promise<Tidied> {
+    const found = await tidying.now();
+    // The forwarder of an earlier run is kept until it is known which of the servers need it.
+    if (found === 'left') tidying.owe();
+    return found;
+  }
+  const onConnected = () => void (tidied = tidy());
   const volumeWatch = createVolumeWatch(options.volumeCheckMs, { engine, clock, log });
   const users = createImageUsers({ engine, owner });
 

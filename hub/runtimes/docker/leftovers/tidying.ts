@@ -4,7 +4,7 @@ import type { Egress } from '../egress/egress.ts';
 import type { Engine } from '../engine/engine.ts';
 
 type Needs = {
-  readonly engine: Engine;
+  readonly engine: Pick<Engine, 'listContainers' | 'removeContainer' | 'listNetworks'>;
   readonly egress: Pick<Egress, 'isForwarder' | 'isNeeded' | 'removeNetwork'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -30,6 +30,7 @@ export function createTidying(label: string, needs: Needs) {
   const { engine, egress, clock, log, isHeld, isAwaited } = needs;
   const stopping = new AbortController();
   let isGoing = false;
+  let last: Tidied = 'clear';
   let retryMs = firstRetryMs;
   let clearLooks = 0;
 
@@ -48,11 +49,12 @@ export function createTidying(label: string, needs: Needs) {
   /** Tries once. Never rejects. */
   async function now(): Promise<Tidied> {
     try {
-      return (await reap()) ? 'clear' : 'left';
+      last = (await reap()) ? 'clear' : 'left';
     } catch (error) {
       log.debug({ problem: messageOf(error) }, 'could not look for leftovers');
-      return 'unheard';
+      last = 'unheard';
     }
+    return last;
   }
 
   /** Resolves with true if everything that remains is held. Rejects if the engine does not answer. */
@@ -103,7 +105,11 @@ export function createTidying(label: string, needs: Needs) {
       retryMs = firstRetryMs;
       if (!isGoing) void settle();
     },
-    stop: () => stopping.abort(),
+    /** Tries once more if leftovers were kept for servers that were going to be adopted. */
+    async stop() {
+      stopping.abort();
+      if (last === 'left') await now();
+    },
   };
 }
 

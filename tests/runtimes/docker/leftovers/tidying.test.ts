@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
+import { silent } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { test } from 'vitest';
-import { removeBuildNetwork } from '../../../../hub/runtimes/docker/leftovers/tidying.ts';
+import {
+  createTidying,
+  removeBuildNetwork,
+} from '../../../../hub/runtimes/docker/leftovers/tidying.ts';
 
 /** An engine that refuses to remove a network so many times. */
 function engineThatRefuses(times: number, words: string) {
@@ -51,4 +55,56 @@ test('any other refusal is not repeated', async () => {
     /permission denied/,
   );
   assert.equal(engine.asked, 1);
+});
+
+/** Containers of an earlier run: a server that is adopted later, and the forwarder. */
+function leftovers() {
+  const clock = createManualClock();
+  const held = new Set<string>();
+  const containers = [
+    { id: 'id of hub-notes', name: 'hub-notes', labels: {}, isRunning: true },
+    { id: 'id of hub-.egress', name: 'hub-.egress', labels: {}, isRunning: true },
+  ];
+  const tidying = createTidying('label', {
+    engine: {
+      listContainers: async () => [...containers],
+      listNetworks: async () => [],
+      async removeContainer(id: string) {
+        containers.splice(
+          containers.findIndex(one => one.id === id),
+          1,
+        );
+      },
+    },
+    egress: {
+      isForwarder: name => name === 'hub-.egress',
+      isNeeded: () => false,
+      removeNetwork: async () => {},
+    },
+    clock,
+    log: silent,
+    isHeld: name => held.has(name),
+    isAwaited: id => id === 'id of hub-notes',
+  });
+  return { tidying, clock, held, names: () => containers.map(({ name }) => name) };
+}
+
+test('the forwarder is kept until the server is adopted, and removed if that does not need it', async () => {
+  const { tidying, clock, held, names } = leftovers();
+  assert.equal(await tidying.now(), 'left');
+  assert.deepEqual(names(), ['hub-notes', 'hub-.egress']);
+  tidying.owe();
+  held.add('hub-notes');
+  clock.advance(500);
+  await turn();
+  assert.deepEqual(names(), ['hub-notes']);
+  await tidying.stop();
+});
+
+test('a hub that stops before the next look removes the forwarder that it kept', async () => {
+  const { tidying, held, names } = leftovers();
+  await tidying.now();
+  held.add('hub-notes');
+  await tidying.stop();
+  assert.deepEqual(names(), ['hub-notes']);
 });
