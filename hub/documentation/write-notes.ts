@@ -73,15 +73,25 @@ export async function writeNotes(
     { action, target }: PlannedNote,
     sourceHash: string,
   ): Promise<void> {
-    done[action].push(target ?? draft.name);
     const module = draft.folder === undefined ? undefined : modules.get(draft.folder);
     const isDescribed = model !== undefined && module !== undefined && !module.isTests;
     if (isDescribed && target !== undefined) toDescribe.push(module);
     const before = existing.get(draft.name)?.description;
     if (draft.folder !== undefined && action === 'keep' && before !== undefined)
       described.set(draft.folder, before);
-    if (target === undefined || isDryRun) return;
+    if (target === undefined || isDryRun) {
+      done[action].push(target ?? draft.name);
+      return;
+    }
     const description = isDescribed ? await describe(module, signal) : undefined;
+    const there = existing.get(target);
+    // The model was asked again in vain: what is there says as much, or more.
+    const isVain = isDescribed && !description && there?.sourceHash === sourceHash;
+    done[isVain ? 'keep' : action].push(target);
+    if (isVain) {
+      if (there.description !== undefined) described.set(module.folder, there.description);
+      return;
+    }
     const first = description?.claims[0]?.text;
     const isVague = draft.folder !== undefined && module?.summary === undefined;
     const sentence = isVague && first !== undefined ? first : draft.description;

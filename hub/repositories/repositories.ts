@@ -5,7 +5,7 @@ import type { LaunchSpec } from '#runtimes';
 import { createAcceptance } from './acceptance.ts';
 import { requireAllowedPath } from './allowed-folders.ts';
 import { type DriverUse, type LaunchDriver, createDrivers } from './drivers.ts';
-import { createSafeFolder } from './folder.ts';
+import { createDriverFolder, createSafeFolder } from './folder.ts';
 import { type RepositoryPlace, driverSpec } from './launch.ts';
 import { openRepository, requireRepository } from './repository.ts';
 import { isSamePlace } from './same-place.ts';
@@ -83,6 +83,7 @@ export function createRepositories(
       return {
         root,
         ...createSafeFolder(use.driver, ''),
+        folders: createDriverFolder(use.driver, '').folders,
         [Symbol.asyncDispose]: () => use[Symbol.asyncDispose](),
       };
     },

@@ -46,6 +46,8 @@ export interface SafeFolder {
 export interface OpenFolder extends SafeFolder, AsyncDisposable {
   /** An absolute path without links. */
   readonly root: string;
+  /** Names of the folders in it. Links are omitted. */
+  folders(signal: AbortSignal): Promise<readonly string[]>;
 }
 
 export type FileContent = { readonly path: string; readonly content: string | Uint8Array };

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { caller } from '#helpers/principal';
@@ -160,6 +160,8 @@ describe('refused:', () => {
       /has no folder \.obsidian.*"force": true/,
     );
     resultOf(await scene.run({ repo_path: repo, project_name: 'forced', vault, force: true }));
+    mkdirSync(join(vault, '.obsidian'));
+    resultOf(await scene.run({ repo_path: repo, project_name: 'forced', vault }));
   });
 
   test('a project name that another repository has', async () => {

@@ -13,8 +13,7 @@ export async function openFolderVault(
   isForced: boolean,
   signal: AbortSignal,
 ): Promise<NoteVault> {
-  const isVault = (await folder.list(signal)).some(({ path }) => path.startsWith('.obsidian/'));
-  if (!isVault && !isForced)
+  if (!isForced && !(await folder.folders(signal)).includes('.obsidian'))
     throw new HubError(
       'HUB_VAULT_UNKNOWN',
       `vault: ${JSON.stringify(folder.root)} has no folder .obsidian, so it is no vault. Name the folder that Obsidian has opened, or set "force": true to write there anyway`,

@@ -95,4 +95,16 @@ describe('with a model,', () => {
     assert.match(String(result['model_failure']), /wrote no line with a citation that exists/);
     assert.doesNotMatch([...scene.notes('app').values()].join(), /very good/);
   });
+
+  test('a note stays as it is if the model is asked again in vain', async () => {
+    await using scene = createDocumentationScene({
+      models: withModel(async () => 'It is very good code.'),
+    });
+    const repo = scene.create(files);
+    const request = { repo_path: repo, project_name: 'app' };
+    await scene.run(request);
+    const before = scene.notes('app');
+    const again = resultOf(await scene.run(request));
+    assert.deepEqual([again['created'], again['replaced'], scene.notes('app')], [0, 0, before]);
+  });
 });
