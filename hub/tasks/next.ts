@@ -92,12 +92,7 @@ function afterCommand(task: TaskState, command: TaskCommand): TaskState {
     case 'finalize':
       return { ...rest, step: { kind: 'merging' } };
     case 'cancel':
-      return {
-        ...rest,
-        status: 'cancelled',
-        isUnattended: false,
-        step: { kind: 'cleaning' },
-      };
+      return ending({ ...rest, isUnattended: false }, 'cancelled');
     case 'rollback':
       return {
         ...rest,
@@ -146,6 +141,12 @@ function resting(task: TaskState): TaskState {
 
 const ended = (task: TaskState): TaskState => resting({ ...task, isUnattended: false });
 
+/** Nobody is asked any more. */
+function ending(task: TaskState, status: 'done' | 'cancelled'): TaskState {
+  const { why: _, ...rest } = task;
+  return { ...rest, status, step: { kind: 'cleaning' } };
+}
+
 const askPerson = (task: TaskState, why: string): TaskState => ({
   ...ended(task),
   status: 'human_consultation',
@@ -192,7 +193,7 @@ function afterResult(task: TaskState, event: TaskResult & { at: number }): TaskS
       return { ...task, step: { kind: 'recording', review: event.review } };
     case 'merged':
       if (step.kind !== 'merging') return undefined;
-      return { ...task, status: 'done', merged: event.commit, step: { kind: 'cleaning' } };
+      return ending({ ...task, merged: event.commit }, 'done');
     case 'not_merged':
       return step.kind === 'merging' ? askPerson(task, event.why) : undefined;
     case 'rolled_back':

@@ -295,6 +295,14 @@ test('the judge sends a task back once, with the notes and attempts from 1', () 
   assert.equal(again.why, 'the judge said fail 2 times');
 });
 
+test('a person is asked for nothing once the task has ended', () => {
+  const asking = preparedState({ status: 'human_consultation', verdict: 'pass', why: 'conflict' });
+  const merged = after(asking, { type: 'finalize' }, { type: 'merged', commit: 'm' });
+  assert.deepEqual([merged.status, merged.why], ['done', undefined]);
+  const cancelled = after(asking, { type: 'cancel' });
+  assert.deepEqual([cancelled.status, cancelled.why], ['cancelled', undefined]);
+});
+
 test('an unattended task keeps its job and begins the next phase, until a person is needed', () => {
   const run: TaskCommand = { type: 'begin', kind: 'run', job: 'j' };
   const prepared = next(after(stateOf(), run), {
