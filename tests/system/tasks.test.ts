@@ -162,6 +162,8 @@ test('a stalled task exits with 1 and says why, and can be cancelled', async () 
     code: 1,
     err: expect.stringContaining('A person is needed: the implementer stalled 2 times'),
   });
+  const anew = await cli(scene.create(), 'setup', 'bad');
+  expect([anew.code, anew.out]).toEqual([0, expect.stringContaining('bad: pending_implementer')]);
   expect((await cli(path, 'cancel')).out).toBe(
     'bad: cancelled, ' + /(\d+ tokens)/.exec(stalled.out)?.[1],
   );

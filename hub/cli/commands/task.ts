@@ -118,7 +118,7 @@ type Work = (hub: HubClient, run: Run) => Promise<ExitCode>;
 const work: Readonly<Record<Action, Work>> = {
   new: create,
   setup: async (hub, run) => {
-    const body = { repository: folderOf(run) };
+    const body = { repository: await repositoryOf(hub, run) };
     return show(await hub.ask({ method: 'POST', path: '/tasks/setup', body }), run);
   },
   run: async (hub, run) => await begin(hub, run, 'run'),
@@ -147,6 +147,13 @@ const work: Readonly<Record<Action, Work>> = {
 };
 
 const folderOf = ({ values }: Run) => resolve(textOf(values, 'repo') ?? '.');
+
+/** That of the task which the command line names, else the folder. */
+async function repositoryOf(hub: HubClient, run: Run): Promise<string> {
+  if (textOf(run.values, 'id') === undefined) return folderOf(run);
+  const task = fieldsOf(await hub.ask({ method: 'GET', path: await pathOf(hub, run) }));
+  return String(task['repository']);
+}
 
 const post = async (hub: HubClient, path: string, verb: string, body: object = {}) =>
   await hub.ask({ method: 'POST', path: `${path}/${verb}`, body });
