@@ -1,6 +1,6 @@
 import { type Clock, HubError, type JsonObject, type Log, durationText } from '#core';
 import type { ModelCalls, ModelRunResult } from './model-calls/model-calls-types.ts';
-import { maxOutput } from './next.ts';
+import { maxOutput } from './after-result.ts';
 import { repairPrompt } from './prompts.ts';
 import type { CallUse, TaskResult } from './task-events.ts';
 import type { StallCause, TaskState, TaskStep } from './task-state.ts';

@@ -1,0 +1,188 @@
+import { nameOfPhase } from './describe-event.ts';
+import { phaseIn } from './phases.ts';
+import { askPerson, ended, ending, newRound, resting } from './task-changes.ts';
+import type { CallUse, TaskResult } from './task-events.ts';
+import type {
+  FailedAttempt,
+  StallCause,
+  TaskCheckpoint,
+  TaskState,
+  TaskStep,
+} from './task-state.ts';
+
+/** Attempts of a phase. The last strike hands over to a person. */
+const maxAttempts = 2;
+/** Characters that are kept of the end of an answer that failed. */
+export const maxOutput = 4_000;
+
+/** The state after the result of a step. Undefined: the result does not belong to the step under way. */
+export function afterResult(
+  task: TaskState,
+  event: TaskResult & { at: number },
+): TaskState | undefined {
+  const { step } = task;
+  switch (event.type) {
+    case 'prepared':
+      if (step.kind !== 'preparing') return undefined;
+      return {
+        ...resting(task),
+        status: 'pending_implementer',
+        branch: event.branch,
+        baseBranch: event.baseBranch,
+        base: event.base,
+      };
+    case 'answered': {
+      if (step.kind !== 'asking') return undefined;
+      const kind = step.phase === 'implementer' ? 'applying' : 'reading';
+      const repaired = step.repair !== undefined;
+      return { ...counted(task, event.use), step: { kind, answer: event.answer, repaired } };
+    }
+    case 'malformed':
+      return afterMalformed(task, event);
+    case 'stalled': {
+      const phase = phaseIn(step);
+      if (!phase) return undefined;
+      const used = event.use ? counted(task, event.use) : task;
+      return strike(used, { output: answerIn(step), ...event, phase });
+    }
+    case 'checked':
+      if (step.kind !== 'applying') return undefined;
+      return {
+        ...counted(task, event.use),
+        step: { kind: 'committing', answer: step.answer, gate: event.gate },
+      };
+    case 'committed':
+      return afterCommit(task, event);
+    case 'reviewed':
+      if (step.kind !== 'reading') return undefined;
+      return { ...task, step: { kind: 'recording', review: event.review } };
+    case 'merged':
+      if (step.kind !== 'merging') return undefined;
+      return ending({ ...task, merged: event.commit }, 'done');
+    case 'not_merged':
+      return step.kind === 'merging' ? askPerson(task, event.why) : undefined;
+    case 'rolled_back':
+      return step.kind === 'rolling_back' ? afterRollback(task, event.commit) : undefined;
+    case 'cleaned':
+      return step.kind === 'cleaning' ? ended(task) : undefined;
+    case 'halted': {
+      // What ends a task is tried again at the next start.
+      if (step.kind === 'cleaning' || (step.kind === 'idle' && !task.isUnattended))
+        return undefined;
+      const { code, message } = event;
+      return { ...ended(task), halted: { code, message } };
+    }
+    case 'budget_spent':
+      return phaseIn(step) ? askPerson(task, `the budget is spent: ${event.what}`) : undefined;
+  }
+}
+
+function counted(task: TaskState, use: CallUse): TaskState {
+  const { totals } = task;
+  return {
+    ...task,
+    phaseTokens: task.phaseTokens + use.promptTokens + use.completionTokens,
+    totals: {
+      ...totals,
+      calls: totals.calls + use.calls,
+      promptTokens: totals.promptTokens + use.promptTokens,
+      completionTokens: totals.completionTokens + use.completionTokens,
+      workMs: totals.workMs + use.workMs,
+    },
+  };
+}
+
+function afterMalformed(
+  task: TaskState,
+  { problem, at }: { readonly problem: string; readonly at: number },
+): TaskState | undefined {
+  const { step } = task;
+  if (step.kind !== 'applying' && step.kind !== 'reading') return undefined;
+  const phase = step.kind === 'applying' ? 'implementer' : 'local_review';
+  const { answer } = step;
+  if (!step.repaired)
+    return { ...task, step: { kind: 'asking', phase, repair: { answer, problem } } };
+  return strike(task, { phase, cause: 'malformed_output', detail: problem, output: answer, at });
+}
+
+/** The first strike asks again, with what went wrong; the second hands over to a person. */
+function strike(
+  task: TaskState,
+  failed: Pick<FailedAttempt, 'phase' | 'detail' | 'output' | 'gate' | 'at'> & {
+    readonly cause: StallCause;
+  },
+): TaskState {
+  const { phase, cause, detail, output, gate, at } = failed;
+  const attempt = phase === 'implementer' ? task.attempt : task.reviewAttempt;
+  const failure: FailedAttempt = {
+    phase,
+    attempt,
+    cause,
+    detail,
+    output: output.slice(-maxOutput),
+    at,
+    ...(gate && { gate }),
+  };
+  const struck: TaskState = {
+    ...task,
+    failures: [...task.failures, failure],
+    ...(gate && { gate }),
+  };
+  if (attempt >= maxAttempts)
+    return askPerson(
+      struck,
+      `the ${nameOfPhase(phase)} stalled ${maxAttempts} times, last by ${cause}`,
+    );
+  const counts =
+    phase === 'implementer' ? { attempt: attempt + 1 } : { reviewAttempt: attempt + 1 };
+  return { ...struck, ...counts, step: { kind: 'asking', phase } };
+}
+
+function afterCommit(
+  task: TaskState,
+  { commit, files, at }: Extract<TaskResult, { type: 'committed' }> & { readonly at: number },
+): TaskState | undefined {
+  const { step, contract } = task;
+  const phase = phaseIn(step);
+  if (step.kind !== 'committing' && step.kind !== 'recording') return undefined;
+  if (!phase) return undefined;
+  const isImplementer = step.kind === 'committing';
+  const checkpoint: TaskCheckpoint = {
+    phase,
+    attempt: isImplementer ? task.attempt : task.reviewAttempt,
+    commit,
+    model: isImplementer ? contract.roles.implementer : contract.roles.local_reviewer,
+    tokens: task.phaseTokens,
+    at,
+  };
+  const done: TaskState = {
+    ...task,
+    checkpoints: [...task.checkpoints, checkpoint],
+    changedFiles: [...files],
+  };
+  if (step.kind === 'committing')
+    return {
+      ...resting(done),
+      status: 'pending_local_review',
+      gate: step.gate,
+      reviewAttempt: 1,
+    };
+  const { review } = step;
+  if (review.critical)
+    return askPerson({ ...done, review }, 'the local review has a critical finding');
+  return { ...ended(done), review, status: 'pending_judge_review' };
+}
+
+function afterRollback(task: TaskState, commit: string): TaskState {
+  const at = task.checkpoints.findIndex(checkpoint => checkpoint.commit === commit);
+  const checkpoints = task.checkpoints.slice(0, at + 1);
+  return {
+    ...newRound(resting(task)),
+    checkpoints,
+    judgeFails: 0,
+    status: checkpoints.length > 0 ? 'pending_local_review' : 'pending_implementer',
+  };
+}
+
+const answerIn = (step: TaskStep): string =>
+  'answer' in step ? step.answer : step.kind === 'asking' ? (step.repair?.answer ?? '') : '';

@@ -1,0 +1,107 @@
+import { type Clock, HubError } from '#core';
+import { type Principal, policyNameOf } from '#policy';
+import type { TaskContract } from './contract.ts';
+import { newTask } from './new-task.ts';
+import type { TaskRunner } from './task-runner.ts';
+import type { StoredTask, createTaskStore } from './task-store.ts';
+
+type Needs = {
+  readonly clock: Pick<Clock, 'now'>;
+  readonly store: ReturnType<typeof createTaskStore>;
+  readonly runnerOf: (stored: StoredTask) => TaskRunner;
+};
+
+/** Tasks that are stored. The oldest that have ended are removed first. */
+const maxTasks = 200;
+
+export const hasEnded = ({ state }: TaskRunner) =>
+  state.status === 'done' || state.status === 'cancelled';
+
+/** The tasks of a hub. A repository has at most one that has not ended. */
+export function createTaskList({ clock, store, runnerOf }: Needs) {
+  /** By id in lower case, oldest first. */
+  const tasks = new Map<string, TaskRunner>();
+
+  function keep(runner: TaskRunner): TaskRunner {
+    tasks.set(runner.state.contract.task_id.toLowerCase(), runner);
+    return runner;
+  }
+
+  const find = (id: string) => tasks.get(id.toLowerCase());
+
+  function get(id: string): TaskRunner {
+    const task = find(id);
+    if (task) return task;
+    const known = [...tasks.values()].map(({ state }) => state.contract.task_id).slice(-10);
+    throw new HubError(
+      'HUB_TASK_UNKNOWN',
+      `there is no task ${JSON.stringify(id.slice(0, 70))}${known.length > 0 ? `. There are ${known.join(', ')}` : ': make one with "agenthub task new"'}`,
+    );
+  }
+
+  const activeIn = (root: string) =>
+    [...tasks.values()].find(task => task.state.repository === root && !hasEnded(task));
+
+  /** Refuses a second task in a repository, and an id that another repository uses. */
+  function requireFree(root: string, id: string): void {
+    const active = activeIn(root)?.state;
+    if (active && active.contract.task_id.toLowerCase() !== id.toLowerCase())
+      throw new HubError(
+        'HUB_TASK_EXISTS',
+        `${root}: task ${active.contract.task_id} is ${active.status}. Finish it, or run "agenthub task cancel ${active.contract.task_id}"`,
+      );
+    const other = find(id);
+    if (other && (other.state.repository !== root || hasEnded(other)))
+      throw new HubError(
+        'HUB_TASK_EXISTS',
+        `task_id: ${JSON.stringify(id)} is the id of a task in ${other.state.repository} that is ${other.state.status}. Choose another`,
+      );
+  }
+
+  async function makeRoom(): Promise<void> {
+    for (const [key, task] of tasks) {
+      if (tasks.size < maxTasks) return;
+      if (!hasEnded(task) || task.state.step.kind !== 'idle') continue;
+      tasks.delete(key);
+      await task.remove();
+    }
+    if (tasks.size >= maxTasks)
+      throw new HubError(
+        'HUB_TASKS_FULL',
+        `there are ${tasks.size} tasks that have not ended. Finish or cancel some`,
+      );
+  }
+
+  /** The task of a contract in a repository: a new one, unless there is one that has not ended. */
+  async function add(root: string, contract: TaskContract, principal: Principal) {
+    requireFree(root, contract.task_id);
+    const known = find(contract.task_id);
+    if (known) return known;
+    await makeRoom();
+    const state = newTask({
+      contract: { ...contract, status: 'proposal', attempt: 1 },
+      repository: root,
+      principal: policyNameOf(principal),
+      at: clock.now(),
+    });
+    const stored = await store.create(state);
+    if (!(await stored.save('created')))
+      throw new HubError('HUB_TASK_STORE_FAILED', 'the task could not be stored: see the log');
+    return keep(runnerOf(stored));
+  }
+
+  return {
+    /** Oldest first. */
+    all: (): readonly TaskRunner[] => [...tasks.values()],
+    find,
+    /** Throws HUB_TASK_UNKNOWN. */
+    get,
+    activeIn,
+    requireFree,
+    add,
+    /** Reads the tasks that are stored. */
+    async load(): Promise<void> {
+      for (const stored of await store.load()) keep(runnerOf(stored));
+    },
+  };
+}
