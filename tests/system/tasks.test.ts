@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isObject } from '#core';
-import type { OllamaDouble } from '../doubles/ollama.ts';
+import type { OllamaDouble, Said } from '../doubles/ollama.ts';
 import { startScriptedOllama } from '../doubles/scripted-model.ts';
 import { connect } from '../helpers/client.ts';
 import { type HubProcess, startHub } from '../helpers/hub-process.ts';
@@ -17,13 +17,13 @@ const main = join(import.meta.dirname, '../../bin/agenthub.mjs');
 let scene: Scene;
 let ollama: OllamaDouble;
 let hub: HubProcess;
-let isBad = false;
+let implementer: Said = goodAnswer;
 
 beforeAll(async () => {
   scene = createScene('process');
   ollama = await startScriptedOllama({
     models: [{ name: 'coder:1b' }, { name: 'critic:1b' }],
-    script: ({ model }) => (isBad ? 'no' : model === 'coder:1b' ? goodAnswer : goodReview),
+    script: ({ model }) => (model === 'coder:1b' ? implementer : goodReview),
   });
   hub = await startHub({
     config: {
@@ -38,6 +38,17 @@ afterAll(async () => {
   await ollama?.[Symbol.asyncDispose]();
   await scene?.[Symbol.asyncDispose]();
 });
+
+/** Asks the REST API. */
+const ask = async (method: string, where: string, headers: object = {}, body?: object) => {
+  const response = await fetch(`${hub.url}${where}`, {
+    method,
+    headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return { status: response.status, body: text.startsWith('{') ? JSON.parse(text) : text };
+};
 
 /** Runs `agenthub task` in a repository. */
 async function cli(path: string, ...args: readonly string[]) {
@@ -127,15 +138,6 @@ test('over REST and MCP, callers have the repositories of the config, and the ow
     next: expect.arrayContaining(['finalize']),
   });
 
-  const ask = async (method: string, where: string, headers: object = {}, body?: object) => {
-    const response = await fetch(`${hub.url}${where}`, {
-      method,
-      headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    return { status: response.status, body: text.startsWith('{') ? JSON.parse(text) : text };
-  };
   expect(await ask('GET', '/tasks')).toMatchObject({
     body: { tasks: [{ id: 'over-mcp' }, { id: 'sum' }] },
   });
@@ -153,11 +155,11 @@ test('over REST and MCP, callers have the repositories of the config, and the ow
 
 test('a stalled task exits with 1 and says why, and can be cancelled', async () => {
   const path = scene.create();
-  isBad = true;
+  implementer = 'no';
   await cli(path, 'new', 'bad', '--target', 'src/sum.mjs', '--requirement', 'x', ...models);
   await cli(path, 'setup');
   const stalled = await cli(path, 'run');
-  isBad = false;
+  implementer = goodAnswer;
   expect(stalled).toMatchObject({
     code: 1,
     err: expect.stringContaining('A person is needed: the implementer stalled 2 times'),
@@ -167,4 +169,56 @@ test('a stalled task exits with 1 and says why, and can be cancelled', async () 
   expect((await cli(path, 'cancel')).out).toBe(
     'bad: cancelled, ' + /(\d+ tokens)/.exec(stalled.out)?.[1],
   );
+});
+
+test('an answer that breaks off, and an Ollama that goes in the middle of one, leave the task as it was', async () => {
+  const path = scene.create();
+  const contract = {
+    task_id: 'cut',
+    specification: { requirements: ['sum'], target_file: 'src/sum.mjs' },
+    roles: { implementer: 'coder:1b', local_reviewer: 'critic:1b' },
+  };
+  expect((await ask('POST', '/tasks', {}, { repository: path, contract })).status).toBe(201);
+  const prepared = (await ask('POST', '/tasks/setup', {}, { repository: path })).body;
+  const text = `${'word '.repeat(300)}\n${goodAnswer}`;
+
+  /** Lets the models work until their job has ended, and returns the task. */
+  async function work() {
+    const { job } = (await ask('POST', '/tasks/cut/run')).body;
+    await (await fetch(`${hub.url}/jobs/${job}/events`)).text();
+    return (await ask('GET', '/tasks/cut')).body;
+  }
+  const unchanged = {
+    status: 'pending_implementer',
+    doing: 'idle',
+    attempt: 1,
+    failures: [],
+    checkpoints: [],
+    totals: prepared.totals,
+  };
+  const files = () => git(path, 'log', '--format=%s', 'agenthub/cut');
+
+  implementer = { text, fault: { kind: 'reset', afterLines: 250 } };
+  expect(await work()).toMatchObject({ ...unchanged, halted: { code: 'model_failed' } });
+  expect(files()).toBe('first');
+
+  let isCut = false;
+  const before = async (line: number) => {
+    if (line !== 250) return;
+    isCut = true;
+    await ollama.stop();
+  };
+  implementer = { text, fault: { kind: 'paced', before } };
+  expect(await work()).toMatchObject({ ...unchanged, halted: { code: 'ollama_unavailable' } });
+  expect(isCut).toBe(true);
+  expect(files()).toBe('first');
+
+  await ollama.start();
+  implementer = goodAnswer;
+  expect(await work()).toMatchObject({
+    status: 'pending_judge_review',
+    attempt: 1,
+    failures: [],
+  });
+  expect(files()).toBe('Review cut\nImplement cut\nfirst');
 });
