@@ -130,15 +130,22 @@ const codes: Readonly<Record<string, 'HUB_REPOSITORY_LIMIT' | 'HUB_PATH_REFUSED'
   EINVAL: 'HUB_PATH_REFUSED',
 };
 
+const notWritable = '. The folder must be writable for its owner';
+const full = '. Make room on the disk';
+const advices: Readonly<Record<string, string>> = {
+  EACCES: notWritable,
+  EPERM: notWritable,
+  EROFS: '. The folder must be on a file system that can be written',
+  ENOSPC: full,
+  EDQUOT: full,
+};
+
 function errorOf(root: string, { bytes, payload }: Answer): HubError {
   const error = valueOf(bytes, payload);
   const { message, data } = isObject(error) ? error : {};
   const code = isObject(data) ? String(data['code']) : '';
-  const advice =
-    code === 'EACCES' || code === 'EPERM'
-      ? '. The folder must be writable for its owner'
-      : code === 'ENOSPC' || code === 'EDQUOT'
-        ? '. Make room on the disk'
-        : '';
-  return new HubError(codes[code] ?? 'HUB_GIT_FAILED', `${root}: ${String(message)}${advice}`);
+  // The driver opens each folder on the way by itself, so that no link leads elsewhere.
+  const said = String(message).replaceAll(/\/proc\/self\/fd\/\d+\//g, '');
+  const advice = advices[code] ?? '';
+  return new HubError(codes[code] ?? 'HUB_GIT_FAILED', `${root}: ${said}${advice}`);
 }

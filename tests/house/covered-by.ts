@@ -56,7 +56,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'repositories/repositories': [
     'repositories/changes',
     'repositories/commits',
-    'repositories/driver',
     'repositories/folder',
     'repositories/git',
     'repositories/git-switches',
