@@ -86,7 +86,7 @@ export async function runDocumentation(
     ...resultOf(project, vault, written, request.dry_run),
     model: model ?? null,
     ...(model === undefined && {
-      note: 'written without a model: outlines, comments and imports only. Set OLLAMA_HOST, or name a model',
+      note: `written without a model: outlines, comments and imports only${request.model === 'none' ? '' : '. Set OLLAMA_HOST, or name a model'}`,
     }),
     ...(describer && !request.dry_run && countsOf(describer.counts)),
     ...(request.dry_run &&

@@ -60,6 +60,7 @@ describe('with a model,', () => {
       [0, 0],
       'what the model wrote stays',
     );
+    assert.equal(without['note'], 'written without a model: outlines, comments and imports only');
     const dry = resultOf(await scene.run({ ...request, project_name: 'dry', dry_run: true }));
     assert.ok(Number(dry['estimated_tokens']) > 0 && prompts.length === 3);
   });
