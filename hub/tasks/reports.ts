@@ -143,7 +143,7 @@ function howToGoOn({ contract, branch, verdict }: TaskState): string {
   return [
     '## How to go on',
     [
-      `- Try again: change \`_handoff/TASK_CONTRACT.json\` if it is unclear, then \`agenthub task setup\` and \`agenthub task run ${id}\`.`,
+      `- Try again: change \`_handoff/TASK_CONTRACT.json\` if it is unclear, then \`agenthub task setup ${id}\` and \`agenthub task run ${id}\`.`,
       ...(branch === undefined
         ? []
         : [

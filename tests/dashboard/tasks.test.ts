@@ -61,7 +61,7 @@ test('the page has the states as a line, what was used, the checks, the review a
   expect(page).toContain('1 issue of the reviewer');
   expect(page).toContain('gate_failed');
   expect(page).toContain('the review found minor issues');
-  expect(page).toContain('<code>agenthub task report-judge</code>');
+  expect(page).toContain('<code>agenthub task report-judge add-sum</code>');
 });
 
 test('the diff and the reports are shown, and read again only after a change of the task', async () => {
