@@ -172,6 +172,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     },
     tasks: {
       tasks,
+      jobs,
       isOn: () =>
         source.current.tasks !== undefined || (source.current.repositories?.length ?? 0) > 0,
       changed: source.changed,

@@ -32,7 +32,7 @@ export type AddBuiltinsNeeds = {
   /** Absent: the hub documents no repositories. */
   readonly documentation?: DocumentationServerNeeds;
   /** Absent: the hub has no task pipeline. */
-  readonly tasks?: Pick<TasksServerNeeds, 'tasks' | 'isOn' | 'changed'>;
+  readonly tasks?: Pick<TasksServerNeeds, 'tasks' | 'jobs' | 'isOn' | 'changed'>;
 };
 
 /**

@@ -1,5 +1,6 @@
 import type { AuditedChange } from '#audit';
 import { type Event, type JsonObject, createEmitter, errorCodeOf } from '#core';
+import type { Jobs } from '#jobs';
 import { type Principal, policyNameOf } from '#policy';
 import type { ListKind } from '#servers';
 import { type TaskPipeline, type TaskView, taskReports } from '#tasks';
@@ -11,9 +12,11 @@ import {
   type ToolResult,
   defineTool,
 } from './builtin-server.ts';
+import { beginTaskRun } from './task-run.ts';
 
 export type TasksServerNeeds = {
   readonly tasks: TaskPipeline;
+  readonly jobs: Pick<Jobs, 'cancel' | 'changed' | 'get'>;
   /** Whether clients are offered the tools. */
   readonly isOn: () => boolean;
   readonly changed: Event<unknown>;
@@ -47,6 +50,7 @@ export function createTasksServer(needs: TasksServerNeeds): BuiltinServer {
     prompts: () => [],
     resources: [],
     changed,
+    hasTasks: true,
   };
 }
 
@@ -81,7 +85,7 @@ const asResult = (structured: JsonObject): ToolResult => ({
   structured,
 });
 
-function createTools({ tasks, record = () => {} }: TasksServerNeeds): readonly BuiltinTool[] {
+function createTools({ tasks, jobs, record = () => {} }: TasksServerNeeds): readonly BuiltinTool[] {
   /** Records what a tool of the owner has changed. */
   async function recorded(
     action: string,
@@ -172,6 +176,11 @@ function createTools({ tasks, record = () => {} }: TasksServerNeeds): readonly B
       }),
       annotations: changes,
       handler: work,
+      begin: async ({ task_id: name, phase }, { principal = nobody }) =>
+        await beginTaskRun(
+          { tasks, jobs, resultOf: (task, job) => asResult({ ...briefly(task), job }) },
+          { id: name, kind: phase, principal },
+        ),
     }),
     defineTool({
       name: 'status',

@@ -50,6 +50,25 @@ const ask = async (method: string, where: string, headers: object = {}, body?: o
   return { status: response.status, body: text.startsWith('{') ? JSON.parse(text) : text };
 };
 
+/** The result of a request of a client of MCP 2026-07-28 that knows the tasks extension. */
+async function askMcp(method: string, params: Readonly<Record<string, unknown>>) {
+  const version = '2026-07-28';
+  const meta = 'io.modelcontextprotocol';
+  const headers = {
+    accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': version,
+    'mcp-method': method,
+    'mcp-name': String(params['name'] ?? params['taskId']),
+  };
+  const _meta = {
+    [`${meta}/protocolVersion`]: version,
+    [`${meta}/clientInfo`]: { name: 'agenthub-tests', version: '1.0.0' },
+    [`${meta}/clientCapabilities`]: { extensions: { [`${meta}/tasks`]: {} } },
+  };
+  const request = { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } };
+  return (await ask('POST', '/mcp', headers, request)).body.result;
+}
+
 /** Runs `agenthub task` in a repository. */
 async function cli(path: string, ...args: readonly string[]) {
   const env = { ...process.env, DATA_DIR: hub.dataDir, NO_COLOR: '1' };
@@ -215,10 +234,15 @@ test('an answer that breaks off, and an Ollama that goes in the middle of one, l
 
   await ollama.start();
   implementer = goodAnswer;
-  expect(await work()).toMatchObject({
-    status: 'pending_judge_review',
-    attempt: 1,
-    failures: [],
-  });
+  const made = await askMcp('tools/call', { name: 'tasks_run', arguments: { task_id: 'cut' } });
+  expect(made).toMatchObject({ resultType: 'task', status: 'working' });
+  await (await fetch(`${hub.url}/jobs/${made.taskId}/events`)).text();
+  await expect
+    .poll(() => askMcp('tasks/get', { taskId: made.taskId }))
+    .toMatchObject({
+      status: 'completed',
+      result: { structuredContent: { status: 'pending_judge_review', attempt: 1 } },
+    });
+  expect((await ask('GET', '/tasks/cut')).body).toMatchObject({ failures: [] });
   expect(files()).toBe('Review cut\nImplement cut\nfirst');
 });
