@@ -75,6 +75,8 @@ export function createScriptedModels(script: readonly ScriptedCall[]) {
 
 export type PipelineOptions = {
   readonly script: readonly ScriptedCall[];
+  /** Other models than those of the script. */
+  readonly models?: ModelCalls;
   readonly folder?: string;
   readonly acceptance?: Repositories['runAcceptance'];
   readonly log?: Log;
@@ -133,7 +135,7 @@ export function createPipeline(repositories: Repositories, options: PipelineOpti
         openJournal: (name, snapshot) => openJournal(join(tasksFolder, name), snapshot),
         removeJournal: async name => await rm(join(tasksFolder, name), { force: true }),
       },
-      models: scripted.models,
+      models: options.models ?? scripted.models,
       identity: { hubId, runId: `${process.pid}-${folder}` },
     },
   );
