@@ -1,4 +1,4 @@
-import type { Repository } from '#repositories';
+import type { CommitFiles } from './commit-types.ts';
 import type { Exclusion, FileOutline, SourceFileText } from './outline/outline-types.ts';
 import { languageOf } from './outline/languages.ts';
 import type { ParserThread } from './outline/parser-thread.ts';
@@ -15,7 +15,8 @@ export type ReadingLimits = {
 };
 
 type Reading = {
-  readonly repository: Pick<Repository, 'root' | 'files' | 'readFiles'>;
+  readonly repository: CommitFiles;
+  readonly root: string;
   readonly commit: string;
   readonly name: string;
   readonly limits: ReadingLimits;
@@ -23,35 +24,34 @@ type Reading = {
 
 type Needs = {
   readonly parser: Pick<ParserThread, 'parse'>;
+  /** Called after each piece of work. */
+  readonly pace: () => void;
   readonly progress: (read: number, all: number) => void;
 };
 
-type Tracked = Awaited<ReturnType<Repository['files']>>[number];
+type Tracked = Awaited<ReturnType<CommitFiles['files']>>[number];
 
 export const maxFileBytes = 512 * 1_024;
 /** Small batches: the hub must not handle more than this at once, as calls of clients wait meanwhile. */
 const batchFiles = 25;
-const batchBytes = 256 * 1_024;
+const batchBytes = 64 * 1_024;
 
 /** Reads a repository at a commit: what git tracks, within limits. Nothing is read from its working tree. */
 export async function readProject(
-  { repository, commit, name, limits }: Reading,
-  { parser, progress }: Needs,
-  signal: AbortSignal,
+  { repository, root, commit, name, limits }: Reading,
+  { parser, pace, progress }: Needs,
 ): Promise<Project> {
-  const tracked = await repository.files(commit, signal);
+  const tracked = await repository.files();
   const { chosen, excluded } = chooseFiles(tracked, limits);
   const outlines: FileOutline[] = [];
   const others: ProjectFile[] = [];
   let read = 0;
   const batches = batchesOf(chosen);
   const readBatch = async (batch: readonly Tracked[]) =>
-    await repository.readFiles(
-      commit,
-      batch.map(({ path }) => path),
-      { fileBytes: maxFileBytes, maxBytes: batchBytes + maxFileBytes },
-      signal,
-    );
+    await repository.readFiles(batch, {
+      fileBytes: maxFileBytes,
+      maxBytes: batchBytes + maxFileBytes,
+    });
   // The next batch is read while the parser works on this one.
   let next = batches[0] && readBatch(batches[0]);
   next?.catch(() => undefined); // It is awaited below.
@@ -79,21 +79,25 @@ export async function readProject(
         else others.push({ path, text: path.endsWith('.md') ? text.slice(0, maxMarkdown) : text });
       }
     }
-    const parsed = await parser.parse(sources, signal);
+    const parsed = await parser.parse(sources);
     outlines.push(...parsed.outlines);
     excluded.push(...parsed.excluded);
     read += batch.length;
     progress(read, chosen.length);
+    pace();
   }
-  return await buildProject({
-    name,
-    root: repository.root,
-    commit,
-    trackedFiles: tracked.length,
-    outlines,
-    others,
-    excluded,
-  });
+  return buildProject(
+    {
+      name,
+      root,
+      commit,
+      trackedFiles: tracked.length,
+      outlines,
+      others,
+      excluded,
+    },
+    pace,
+  );
 }
 
 /** Its heading and its first paragraph are enough. */

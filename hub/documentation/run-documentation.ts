@@ -2,17 +2,12 @@ import type { DocumentationConfig } from '#config';
 import type { Clock } from '#core';
 import type { Principal } from '#policy';
 import type { Repositories } from '#repositories';
-import { type DocumentationModels, createDescriber } from './model/describe-modules.ts';
-import { estimateTokens, promptCharacters, system } from './model/prompt.ts';
-import { createParserThread } from './outline/parser-thread.ts';
-import { excludedByContent } from './project/exclusions.ts';
-import type { CodeModule, Project } from './project/project-types.ts';
-import { maxFileBytes, readProject } from './read-project.ts';
+import type { DocumentationModels } from './model/describe-modules.ts';
 import type { DocumentationRequest } from './request.ts';
+import { createAnswers } from './thread/answers.ts';
+import { runInThread } from './thread/run-in-thread.ts';
 import { chooseVault } from './vault/choose-vault.ts';
 import { openVault } from './vault/open-vault.ts';
-import type { NoteVault } from './vault/vault-types.ts';
-import { type WrittenNotes, writeNotes } from './write-notes.ts';
 
 export type RunNeeds = {
   readonly clock: Clock;
@@ -53,76 +48,25 @@ export async function runDocumentation(
   await using repository = await repositories.open(request.repo_path, principal, signal);
   const commit = given ?? (await repository.resolve('HEAD', signal));
   await onCommit(commit);
-  const project = await read();
   const model = await modelOf(request.model, models, signal);
-  report('compare', `Comparing ${project.modules.length} modules with ${vault.place}`);
-  const describer =
-    model === undefined
-      ? undefined
-      : await createDescriber(model, principal.name, {
-          models,
-          redact,
-          readFiles: async (paths, ending) => await readTexts(paths, ending),
-        });
-  let described = 0;
-  const written = await writeNotes(
+  return await runInThread(
     {
-      project,
-      vault,
+      name: request.project_name,
+      root: repository.root,
+      commit,
+      limits: { maxFiles: config.maxFiles, maxBytes: config.maxBytes },
+      place: vault.place,
       isDryRun: request.dry_run,
       generatedAt: new Date(clock.now()).toISOString(),
       model,
+      isModelWanted: request.model !== 'none',
     },
-    {
-      async describe(module, ending) {
-        report(`describe ${++described}`, `${model} describes ${module.folder}`);
-        return await describer?.describe(module, ending);
-      },
-      progress: (step, done, all) => report(`${step} ${done}`, `Module ${done} of ${all}`),
-    },
+    createAnswers(
+      { repository, commit, vault, client: principal.name },
+      { clock, models, redact, report },
+    ),
     signal,
   );
-  return {
-    ...resultOf(project, vault, written, request.dry_run),
-    model: model ?? null,
-    ...(model === undefined && {
-      note: `written without a model: outlines, comments and imports only${request.model === 'none' ? '' : '. Set OLLAMA_HOST, or name a model'}`,
-    }),
-    ...(describer && !request.dry_run && countsOf(describer.counts)),
-    ...(request.dry_run &&
-      model !== undefined && { estimated_tokens: await estimate(model, written.toDescribe) }),
-  };
-
-  async function read(): Promise<Project> {
-    await using parser = createParserThread({ clock });
-    return await readProject(
-      { repository, commit, name: request.project_name, limits: config },
-      { parser, progress: (done, all) => report(`read ${done}`, `Read ${done} of ${all} files`) },
-      signal,
-    );
-  }
-
-  async function readTexts(paths: readonly string[], ending: AbortSignal) {
-    const limits = { fileBytes: maxFileBytes, maxBytes: 2 * 2 ** 20 };
-    const files = await repository.readFiles(commit, paths, limits, ending);
-    return files.flatMap(file =>
-      file.kind === 'text' && !excludedByContent(file.path, file.text)
-        ? [{ path: file.path, text: file.text }]
-        : [],
-    );
-  }
-
-  /** As prompts are built: no longer than the context allows. */
-  async function estimate(wanted: string, modules: readonly CodeModule[]): Promise<number> {
-    const most = promptCharacters((await models.contextTokens(wanted)) ?? 8_192);
-    const characters = modules.map(({ files }) =>
-      Math.min(
-        most,
-        files.reduce((sum, { bytes, lines }) => sum + bytes + 6 * lines, 0),
-      ),
-    );
-    return estimateTokens(characters.reduce((sum, length) => sum + length + system.length, 0));
-  }
 }
 
 /** A model of a provider is used only if the request names it: the code leaves the machine. */
@@ -134,44 +78,3 @@ async function modelOf(
   if (given === 'none') return undefined;
   return given ?? (await models.defaultModel(signal));
 }
-
-const maxNames = 40;
-
-const shownNames = (names: readonly string[]) =>
-  names.length > maxNames
-    ? [...names.slice(0, maxNames), `and ${names.length - maxNames} others`]
-    : names;
-
-function resultOf(project: Project, vault: NoteVault, written: WrittenNotes, isDryRun: boolean) {
-  const { byAction, removed, kept } = written;
-  const secrets = project.excluded.filter(({ reason }) => reason === 'secret');
-  return {
-    project: project.name,
-    vault: vault.place,
-    commit: project.commit,
-    dry_run: isDryRun,
-    modules: project.modules.length,
-    files: project.modules.reduce((sum, { files }) => sum + files.length, 0),
-    excluded_files: project.excluded.length,
-    secrets_excluded: shownNames(secrets.map(({ path }) => path)),
-    created: byAction.create.length,
-    replaced: byAction.replace.length,
-    kept,
-    removed: removed.length,
-    written: shownNames([...byAction.create, ...byAction.replace]),
-    edited_by_hand: shownNames(byAction.beside),
-    conflicts: shownNames(byAction.conflict),
-  };
-}
-
-const countsOf = ({
-  described,
-  removedCitations,
-  droppedClaims,
-  failure,
-}: Awaited<ReturnType<typeof createDescriber>>['counts']) => ({
-  described,
-  citations_removed: removedCitations,
-  claims_dropped: droppedClaims,
-  ...(failure !== undefined && { model_failure: failure }),
-});

@@ -1,5 +1,5 @@
-import { setImmediate } from 'node:timers/promises';
 import { HubError } from '#core';
+import type { CommitNotes } from './commit-types.ts';
 import { draftModuleNotes, draftOverviews, nameNotes, sourceHashOf } from './notes/draft-notes.ts';
 import { type ExistingNote, readNote, renderNote } from './notes/frontmatter.ts';
 import { withDescription } from './notes/module-note.ts';
@@ -11,7 +11,7 @@ import {
   planRemovals,
   planWrites,
 } from './vault/plan-writes.ts';
-import type { NoteVault, VaultNote } from './vault/vault-types.ts';
+import type { VaultNote } from './vault/vault-types.ts';
 
 /** What became of the notes. In a dry run, what would become of them. */
 export type WrittenNotes = {
@@ -25,7 +25,7 @@ export type WrittenNotes = {
 
 type Writing = {
   readonly project: Project;
-  readonly vault: NoteVault;
+  readonly vault: CommitNotes;
   readonly isDryRun: boolean;
   readonly generatedAt: string;
   /** The model that describes modules; undefined for none. */
@@ -33,23 +33,26 @@ type Writing = {
 };
 
 type Needs = {
-  readonly describe: (module: CodeModule, signal: AbortSignal) => Promise<Description | undefined>;
+  readonly describe: (module: CodeModule) => Promise<Description | undefined>;
+  /** Called after each piece of work. */
+  readonly pace: () => void;
   readonly progress: (step: 'compare' | 'write', done: number, all: number) => void;
 };
 
+/** Small batches: the hub must not handle more than this at once, as calls of clients wait meanwhile. */
 const batchNotes = 20;
+const batchLength = 48 * 1_024;
 const readAtOnce = 8;
 
 /** Compares the notes of a project with those in the vault, and writes those that changed. */
 export async function writeNotes(
   { project, vault, isDryRun, generatedAt, model }: Writing,
-  { describe, progress }: Needs,
-  signal: AbortSignal,
+  { describe, pace, progress }: Needs,
 ): Promise<WrittenNotes> {
   const names = nameNotes(project);
   const folder = project.name;
   const pathOf = (name: string) => `${folder}/${name}.md`;
-  const existing = await readExisting(vault, folder, signal);
+  const existing = await readExisting(vault, folder, pace);
   requireOwn(existing, project);
   const modules = new Map(project.modules.map(module => [module.folder, module]));
   const described = new Map<string, string>();
@@ -62,10 +65,12 @@ export async function writeNotes(
   };
   const toDescribe: CodeModule[] = [];
   let batch: VaultNote[] = [];
+  let inBatch = 0;
 
   async function flush(): Promise<void> {
-    if (batch.length > 0) await vault.write(batch, signal);
+    if (batch.length > 0) await vault.write(batch);
     batch = [];
+    inBatch = 0;
   }
 
   async function put(
@@ -83,7 +88,7 @@ export async function writeNotes(
       done[action].push(target ?? draft.name);
       return;
     }
-    const description = isDescribed ? await describe(module, signal) : undefined;
+    const description = isDescribed ? await describe(module) : undefined;
     const there = existing.get(target);
     // The model was asked again in vain: what is there says as much, or more.
     const isVain = isDescribed && !description && there?.sourceHash === sourceHash;
@@ -108,15 +113,16 @@ export async function writeNotes(
       model: description?.model,
     };
     const body = description ? withDescription(draft.body, description) : draft.body;
-    batch.push({ path: pathOf(target), text: renderNote(facts, body) });
+    const text = renderNote(facts, body);
+    batch.push({ path: pathOf(target), text });
+    inBatch += text.length;
     // A description takes long: what is written survives a kill of the hub.
-    if (batch.length >= batchNotes || description) await flush();
+    if (batch.length >= batchNotes || inBatch >= batchLength || description) await flush();
   }
 
   const wanted = [];
   const all = project.modules.length;
   for (const draft of draftModuleNotes(project, names)) {
-    signal.throwIfAborted();
     const module = draft.folder === undefined ? undefined : modules.get(draft.folder);
     const note = {
       name: draft.name,
@@ -126,34 +132,35 @@ export async function writeNotes(
     wanted.push(note);
     for (const planned of planWrites([note], existing)) await put(draft, planned, note.sourceHash);
     if (wanted.length % batchNotes === 0) progress('write', wanted.length, all);
-    // Calls of clients go first.
-    await setImmediate();
+    pace();
   }
   await flush();
   for (const draft of draftOverviews(project, names, described)) {
     const note = { name: draft.name, sourceHash: sourceHashOf(draft), model: undefined };
     wanted.push(note);
     for (const planned of planWrites([note], existing)) await put(draft, planned, note.sourceHash);
+    pace();
   }
   await flush();
   const removed = planRemovals(wanted, existing);
-  if (!isDryRun) for (const name of removed) await vault.remove(pathOf(name), signal);
+  if (!isDryRun) for (const name of removed) await vault.remove(pathOf(name));
   const { keep, ...byAction } = done;
   return { byAction, removed, kept: keep.length, toDescribe };
 }
 
 async function readExisting(
-  vault: NoteVault,
+  vault: CommitNotes,
   folder: string,
-  signal: AbortSignal,
+  pace: () => void,
 ): Promise<ReadonlyMap<string, ExistingNote>> {
-  const paths = (await vault.list(folder, signal)).filter(
+  const paths = (await vault.list(folder)).filter(
     path => !path.slice(folder.length + 1).includes('/'),
   );
   const existing = new Map<string, ExistingNote>();
   for (let at = 0; at < paths.length; at += readAtOnce) {
     const some = paths.slice(at, at + readAtOnce);
-    const texts = await Promise.all(some.map(path => vault.read(path, signal)));
+    const texts = await Promise.all(some.map(path => vault.read(path)));
+    pace();
     for (const [index, path] of some.entries()) {
       const text = texts[index];
       if (text !== undefined)

@@ -87,15 +87,16 @@ const isInside = (path: string) =>
   path.split('/').every(part => part !== '' && part !== '.' && part !== '..') &&
   !path.includes('\0');
 
-/** Files of a commit, in the order of `paths`. */
+/** Files of a commit, in the order of `wanted`. Those that were listed before are not looked up again. */
 export async function readFiles(
   git: Git,
   commit: CommitId,
-  paths: readonly string[],
+  wanted: readonly (string | TrackedFile)[],
   limits: ReadLimits,
   signal: AbortSignal,
 ): Promise<readonly ReadFile[]> {
   const found = new Map<string, TrackedFile>();
+  const paths = wanted.filter(file => typeof file === 'string');
   for (let at = 0; at < paths.length; at += pathsAtOnce) {
     const some = paths.slice(at, at + pathsAtOnce).filter(isInside);
     if (some.length === 0) continue;
@@ -104,8 +105,9 @@ export async function readFiles(
   }
   return await readBlobs(
     git,
-    paths.map(path => {
-      const file = found.get(path);
+    wanted.map(one => {
+      const path = typeof one === 'string' ? one : one.path;
+      const file = typeof one === 'string' ? found.get(one) : one;
       return file && file.mode !== 'link' ? file : { path, isLink: file !== undefined };
     }),
     limits,

@@ -73,10 +73,13 @@ export interface Repository extends AsyncDisposable {
   resolve(revision: string, signal: AbortSignal): Promise<CommitId>;
   /** Files of a commit in the order of git. Submodules are omitted. */
   files(commit: CommitId, signal: AbortSignal): Promise<readonly TrackedFile[]>;
-  /** Contents of files of a commit, in the order of `paths`. Stops at `maxBytes` in sum: later ones are `omitted`. */
+  /**
+   * Contents of files of a commit, by their paths or as `files` lists them, in that order. Stops at `maxBytes` in sum: later
+   * ones are `omitted`.
+   */
   readFiles(
     commit: CommitId,
-    paths: readonly string[],
+    files: readonly (string | TrackedFile)[],
     limits: ReadLimits,
     signal: AbortSignal,
   ): Promise<readonly ReadFile[]>;

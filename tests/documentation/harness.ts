@@ -11,7 +11,7 @@ import { createBacklog, createTable } from '#store';
 import { redactJson, redactText } from '#telemetry';
 import { parseDocumentationRequest } from '../../hub/documentation/request.ts';
 import { linksIn } from './links-in.ts';
-import { createScene, git } from '../repositories/harness.ts';
+import { type Runner, createScene, git } from '../repositories/harness.ts';
 
 /** A hub without a model. */
 export const noModels: DocumentationModels = {
@@ -20,14 +20,33 @@ export const noModels: DocumentationModels = {
   chat: async () => '',
 };
 
+/** Jobs that keep their journal in memory. */
+export const createTestJobs = (journal: object[]) =>
+  createJobs({
+    clock: systemClock,
+    log: silent,
+    newId: randomUUID,
+    redaction: { text: redactText, json: redactJson },
+    openJournal: () => ({
+      open: async () => [...journal],
+      append: async record => journal.push(record) > 0,
+      close: async () => {},
+    }),
+  });
+
 type Options = {
   readonly models?: DocumentationModels;
   readonly config?: Partial<DocumentationConfig>;
+  readonly runsIn?: Runner;
 };
 
-/** Documentation of real repositories, which git of this machine reads. */
-export function createDocumentationScene({ models = noModels, config = {} }: Options = {}) {
-  const scene = createScene('process');
+/** Documentation of real repositories, which git of this machine reads unless it runs in containers. */
+export function createDocumentationScene({
+  models = noModels,
+  config = {},
+  runsIn = 'process',
+}: Options = {}) {
+  const scene = createScene(runsIn);
   const { repositories, home } = scene;
   const usual = readDocumentation(undefined).documentation;
   const journal: object[] = [];
@@ -38,17 +57,7 @@ export function createDocumentationScene({ models = noModels, config = {} }: Opt
 
   /** Jobs and documentation of one run of a hub. `resumed`: what the run before left in the journal. */
   function start(over: Partial<DocumentationModels> = {}) {
-    const jobs = createJobs({
-      clock: systemClock,
-      log: silent,
-      newId: randomUUID,
-      redaction: { text: redactText, json: redactJson },
-      openJournal: () => ({
-        open: async () => [...journal],
-        append: async record => journal.push(record) > 0,
-        close: async () => {},
-      }),
-    });
+    const jobs = createTestJobs(journal);
     const documentation: Documentation = createDocumentation({
       clock: systemClock,
       redact: redactText,

@@ -17,6 +17,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'documentation/notes/overview-notes',
     'documentation/project/build-project',
     'documentation/read-project',
+    'documentation/document-commit',
     'documentation/request',
     'documentation/run-documentation',
     'documentation/write-notes',
@@ -33,6 +34,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'documentation/outline/syntax',
   ],
   'documentation/project/modules': ['documentation/project/cycles'],
+  'documentation/thread/run-in-thread': ['documentation/thread/ask'],
   'documentation/vault/rest-vault': [
     'documentation/vault/open-vault',
     'documentation/vault/pinned-https',
@@ -109,12 +111,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'http/routes/tasks',
   ],
   'builtin/upstream': ['builtin/answer-request'],
-  'system/documentation': [
-    'app/wire-documentation',
-    'builtin/documentation',
-    'cli/commands/docs',
-    'cli/obsidian',
-  ],
+  'system/documentation': ['builtin/documentation', 'cli/commands/docs', 'cli/obsidian'],
   'system/agents': [
     'builtin/agents',
     'agents/host/agent-body',

@@ -4,22 +4,27 @@ import type { CodeModule } from '../project/project-types.ts';
 import { type ShownFile, promptCharacters, promptFor, system } from './prompt.ts';
 import { readClaims } from './read-claims.ts';
 
+/** A question about a module. */
+export type ModulePrompt = {
+  readonly model: string;
+  readonly system: string;
+  readonly prompt: string;
+};
+
 /** Models of the hub, as this room uses them. */
 export interface DocumentationModels {
   /** The model of runs that name none: a local one, undefined if none answers. */
   defaultModel(signal: AbortSignal): Promise<string | undefined>;
   contextTokens(model: string): Promise<number | undefined>;
   /** Rejects with HubError. */
-  chat(
-    request: {
-      readonly model: string;
-      readonly system: string;
-      readonly prompt: string;
-      readonly client: string;
-    },
-    signal: AbortSignal,
-  ): Promise<string>;
+  chat(request: ModulePrompt & { readonly client: string }, signal: AbortSignal): Promise<string>;
 }
+
+/** Models, as they are asked about the modules of a commit. */
+export type CommitModels = {
+  contextTokens(model: string): Promise<number | undefined>;
+  chat(request: ModulePrompt): Promise<string>;
+};
 
 export type DescriberCounts = {
   described: number;
@@ -30,13 +35,8 @@ export type DescriberCounts = {
 };
 
 type Needs = {
-  readonly models: DocumentationModels;
-  readonly readFiles: (
-    paths: readonly string[],
-    signal: AbortSignal,
-  ) => Promise<readonly ShownFile[]>;
-  /** Removes secrets that the hub knows. */
-  readonly redact: (text: string) => string;
+  readonly models: CommitModels;
+  readonly readFiles: (paths: readonly string[]) => Promise<readonly ShownFile[]>;
 };
 
 const usualContextTokens = 8_192;
@@ -44,11 +44,7 @@ const usualContextTokens = 8_192;
 const maxFailures = 3;
 
 /** Creates what asks a model about one module after the other. */
-export async function createDescriber(
-  model: string,
-  client: string,
-  { models, readFiles, redact }: Needs,
-) {
+export async function createDescriber(model: string, { models, readFiles }: Needs) {
   const characters = promptCharacters((await models.contextTokens(model)) ?? usualContextTokens);
   const counts: DescriberCounts = {
     described: 0,
@@ -61,12 +57,12 @@ export async function createDescriber(
   return {
     counts,
     /** Undefined if the model is not asked any more, failed, or said nothing that can be shown. */
-    async describe(module: CodeModule, signal: AbortSignal): Promise<Description | undefined> {
+    async describe(module: CodeModule): Promise<Description | undefined> {
       if (failures >= maxFailures) return undefined;
       const paths = module.files.map(({ path }) => path);
-      const prompt = promptFor(module, await readFiles(paths, signal), characters);
+      const prompt = promptFor(module, await readFiles(paths), characters);
       try {
-        const answer = await models.chat({ model, system, prompt: redact(prompt), client }, signal);
+        const answer = await models.chat({ model, system, prompt });
         failures = 0;
         const linesOf = new Map(module.files.map(({ path, lines }) => [path, lines]));
         const { claims, removedCitations, droppedClaims } = readClaims(answer, linesOf);
@@ -79,7 +75,6 @@ export async function createDescriber(
         counts.described++;
         return { model, claims };
       } catch (error) {
-        signal.throwIfAborted();
         if (!(error instanceof HubError)) throw error;
         failures++;
         counts.failure = messageOf(error);

@@ -7,8 +7,10 @@ import {
   parentPort,
   workerData,
 } from 'node:worker_threads';
-import { type Clock, HubError, isObject, unlessAborted } from '#core';
+import { HubError, isObject } from '#core';
+import type { CommitClock } from '../commit-types.ts';
 import { excludedByContent } from '../project/exclusions.ts';
+import { createPace } from '../thread/pace.ts';
 import { type GrammarName, languageOf } from './languages.ts';
 import { type Parse, countLines, outlineFile } from './outline-file.ts';
 import type { Exclusion, FileOutline, SourceFileText } from './outline-types.ts';
@@ -18,12 +20,12 @@ export type ParsedBatch = {
   readonly excluded: readonly Exclusion[];
 };
 
-/** Parses files in a thread of its own, so that calls of clients do not wait for it. */
+/** Parses files in a thread of its own, so that a grammar that is caught in a loop ends with it. */
 export interface ParserThread extends AsyncDisposable {
-  parse(files: readonly SourceFileText[], signal: AbortSignal): Promise<ParsedBatch>;
+  parse(files: readonly SourceFileText[]): Promise<ParsedBatch>;
 }
 
-type Needs = { readonly clock: Pick<Clock, 'after'> };
+type Needs = { readonly clock: CommitClock };
 
 /** This file is also the code of the thread, which starts with this value. */
 const role = 'agenthub-documentation-parser';
@@ -33,7 +35,7 @@ const maxOldSpaceMb = 96;
 /** Most of a syntax tree is garbage soon. */
 const maxYoungSpaceMb = 8;
 /** Below the priority of the hub, so that calls of clients go first on a busy machine. */
-const niceness = 10;
+const niceness = 19;
 
 /** Creates a parser. Its thread starts with the first batch, and again after a batch that ended it. */
 export function createParserThread({ clock }: Needs): ParserThread {
@@ -69,13 +71,12 @@ export function createParserThread({ clock }: Needs): ParserThread {
   }
 
   return {
-    async parse(files, signal) {
+    async parse(files) {
       try {
-        return await unlessAborted(run(files), signal);
+        return await run(files);
       } catch {
-        // The thread failed or was cancelled. Its files are listed without their names.
+        // The thread failed. Its files are listed without their names.
         await end();
-        signal.throwIfAborted();
         const outlines = files
           .filter(({ path, text }) => !excludedByContent(path, text))
           .map(unparsed);
@@ -109,6 +110,7 @@ function serve(port: MessagePort): void {
   // Only Linux has priorities of threads. Elsewhere this would slow down the hub.
   if (process.platform === 'linux') setPriority(niceness);
   const parsing = createParse();
+  const pace = createPace();
   port.on('message', (files: unknown) => {
     void parsing.then(async parsers => {
       const batch: ParsedBatch & { outlines: FileOutline[]; excluded: Exclusion[] } = {
@@ -122,6 +124,7 @@ function serve(port: MessagePort): void {
           await parsers.prepare(languageOf(file.path)?.grammar);
           batch.outlines.push(outlineFile(file, parsers.parse));
         }
+        pace();
       }
       port.postMessage(batch);
     });

@@ -18,13 +18,11 @@ const mainFiles =
 const maxEntryPoints = 40;
 const maxDocuments = 200;
 
-/** Joins what was read from a repository. */
-export async function buildProject({
-  outlines,
-  others,
-  excluded,
-  ...facts
-}: Sources): Promise<Project> {
+/** Joins what was read from a repository. `pace`: called after each piece of work. */
+export function buildProject(
+  { outlines, others, excluded, ...facts }: Sources,
+  pace: () => void,
+): Project {
   const manifests = readManifests(others.filter(({ path }) => !path.endsWith('.md')));
   const markdown = others
     .filter(({ path }) => path.endsWith('.md'))
@@ -34,7 +32,7 @@ export async function buildProject({
   const top = readmes.find(({ path }) => posix.dirname(path) === '.');
   return {
     ...facts,
-    modules: await groupModules(outlines, readmes, (file, specifier) => resolve(file, specifier)),
+    modules: groupModules(outlines, readmes, (file, specifier) => resolve(file, specifier), pace),
     entryPoints: [...manifests.entryPoints, ...mainsOf(outlines)].slice(0, maxEntryPoints),
     documents: markdown.slice(0, maxDocuments).map(documentOf),
     introduction: top && introductionOf(top),

@@ -1,5 +1,4 @@
 import { posix } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
 import { isTestFile } from '../outline/languages.ts';
 import type { FileOutline } from '../outline/outline-types.ts';
 import type { CodeModule, ProjectFile } from './project-types.ts';
@@ -10,12 +9,13 @@ type Resolve = (file: FileOutline, specifier: string) => ResolvedImport;
 /** Files whose comment describes their folder, the most telling first. */
 const describing = /^(?:index|mod|lib|__init__|main|doc|package-info)\.\w+$/;
 
-/** Groups source files by folder, and finds which modules use which. Sorted by folder. Other work goes between. */
-export async function groupModules(
+/** Groups source files by folder, and finds which modules use which. Sorted by folder. `pace`: called after each. */
+export function groupModules(
   files: readonly FileOutline[],
   readmes: readonly ProjectFile[],
   resolve: Resolve,
-): Promise<readonly CodeModule[]> {
+  pace: () => void = () => {},
+): readonly CodeModule[] {
   const groups = new Map<string, FileOutline[]>();
   for (const file of files) {
     const folder = moduleFolderOf(file.path);
@@ -27,7 +27,6 @@ export async function groupModules(
   const usedBy = new Map<string, Set<string>>();
   const linked = [];
   for (const [folder, group] of groups) {
-    await setImmediate();
     const uses = new Map<string, Set<string>>();
     const packages = new Set<string>();
     for (const file of group)
@@ -43,6 +42,7 @@ export async function groupModules(
         addTo(usedBy, target, folder);
       }
     linked.push({ folder, group, uses, packages });
+    pace();
   }
   return linked
     .map(({ folder, group, uses, packages }) => ({

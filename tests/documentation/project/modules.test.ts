@@ -23,8 +23,8 @@ const resolve = (_file: FileOutline, specifier: string) =>
     ? ({ kind: 'package', name: specifier } as const)
     : ({ kind: 'folder', folder: specifier } as const);
 
-test('modules are folders, which know whom they use and who uses them', async () => {
-  const modules = await groupModules(
+test('modules are folders, which know whom they use and who uses them', () => {
+  const modules = groupModules(
     [
       file('b/x.ts', ['a', 'pkg1']),
       file('b/y.ts', ['a', 'b', 'none']),
@@ -43,14 +43,14 @@ test('modules are folders, which know whom they use and who uses them', async ()
   assert.deepEqual(modules[0]?.summary, { text: 'The base.', path: 'a/index.ts', line: 1 });
 });
 
-test('the README of a folder goes before comments', async () => {
+test('the README of a folder goes before comments', () => {
   const readme = { path: 'a/README.md', text: '# A\n\nWhat a really is.\n' };
-  const [module] = await groupModules([file('a/index.ts', [], 'x y')], [readme], resolve);
+  const [module] = groupModules([file('a/index.ts', [], 'x y')], [readme], resolve);
   assert.deepEqual(module?.summary, { text: 'What a really is.', path: 'a/README.md', line: 3 });
 });
 
-test('tests below one folder are one module', async () => {
-  const modules = await groupModules(
+test('tests below one folder are one module', () => {
+  const modules = groupModules(
     [file('tests/a/x.test.ts', ['a']), file('tests/b/y.test.ts'), file('a/x.ts')],
     [],
     resolve,
@@ -77,7 +77,7 @@ test.each([
   assert.deepEqual([found?.text, found?.line], [expected, line]);
 });
 
-test('circles are found, also in long chains without one', async () => {
+test('circles are found, also in long chains without one', () => {
   const chain = Array.from({ length: 20_000 }, (_, at) => file(`m${at}/a.ts`, [`m${at + 1}`]));
   const circle = [
     file('x/a.ts', ['y']),
@@ -85,6 +85,6 @@ test('circles are found, also in long chains without one', async () => {
     file('z/a.ts', ['x', 'w']),
     file('w/a.ts'),
   ];
-  const modules = await groupModules([...chain, ...circle], [], resolve);
+  const modules = groupModules([...chain, ...circle], [], resolve);
   assert.deepEqual(findCycles(modules), [['x', 'y', 'z']]);
 });

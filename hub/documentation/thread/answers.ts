@@ -1,0 +1,78 @@
+import { type Clock, unlessAborted } from '#core';
+import type { Repository } from '#repositories';
+import type { DocumentationModels } from '../model/describe-modules.ts';
+import type { NoteVault } from '../vault/vault-types.ts';
+import { params } from './ask.ts';
+import type { Answers } from './run-in-thread.ts';
+
+type Run = {
+  readonly repository: Pick<Repository, 'files' | 'readFiles'>;
+  readonly commit: string;
+  readonly vault: NoteVault;
+  /** Name of the run, for the models. */
+  readonly client: string;
+};
+
+type Needs = {
+  readonly clock: Clock;
+  readonly models: DocumentationModels;
+  /** Removes secrets that the hub knows from prompts. */
+  readonly redact: (text: string) => string;
+  readonly report: (step: string, text: string) => void;
+};
+
+/** Files of one answer: a longer list would hold up calls of clients. */
+const filesAtOnce = 500;
+
+/** What the thread of a run may ask for: its commit, its vault and the models. */
+export function createAnswers(
+  { repository, commit, vault, client }: Run,
+  { clock, models, redact, report }: Needs,
+): Answers {
+  let files: Awaited<ReturnType<Repository['files']>> | undefined;
+  const timers = new Map<number, () => void>();
+  return {
+    async files(given, signal) {
+      const { from } = params.files.parse(given);
+      files ??= await repository.files(commit, signal);
+      const page = files.slice(from, from + filesAtOnce);
+      if (page.length === 0) files = undefined; // It is not needed any more.
+      return page;
+    },
+    async readFiles(given, signal) {
+      const { files: wanted, limits } = params.readFiles.parse(given);
+      return await repository.readFiles(commit, wanted, limits, signal);
+    },
+    listNotes: async (given, signal) =>
+      await vault.list(params.listNotes.parse(given).folder, signal),
+    readNote: async (given, signal) => await vault.read(params.readNote.parse(given).path, signal),
+    writeNotes: async (given, signal) =>
+      await vault.write(params.writeNotes.parse(given).notes, signal),
+    removeNote: async (given, signal) =>
+      await vault.remove(params.removeNote.parse(given).path, signal),
+    contextTokens: async given =>
+      await models.contextTokens(params.contextTokens.parse(given).model),
+    async chat(given, signal) {
+      const { prompt, ...rest } = params.chat.parse(given);
+      return await models.chat({ ...rest, prompt: redact(prompt), client }, signal);
+    },
+    async report(given) {
+      const { step, text } = params.report.parse(given);
+      report(step, text);
+    },
+    async after(given, signal) {
+      const { timer, delayMs } = params.after.parse(given);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      using _running = clock.after(delayMs, resolve);
+      timers.set(timer, resolve);
+      try {
+        await unlessAborted(promise, signal);
+      } finally {
+        timers.delete(timer);
+      }
+    },
+    async cancelTimer(given) {
+      timers.get(params.cancelTimer.parse(given).timer)?.();
+    },
+  };
+}
