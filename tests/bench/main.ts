@@ -3,13 +3,15 @@
 // a commit, `-- prompts` measures the caches of prompts alone, `-- telemetry` what traces cost, and `-- pairs` has a
 // real embedding model tell how good they are (pairs-table.ts). `-- results` rates the checks of improved prompts, and
 // `-- access` measures what clients, policy and audit cost, `-- egress` what a download adds to the calls of others,
-// and `-- agents` what agents cost beside the engine's own start of their image.
+// and `-- agents` what agents cost beside the engine's own start of their image. `-- documentation` measures a run of
+// 2,000 files, and what it adds to the calls of others.
 import { parseArgs } from 'node:util';
 import { probeEngine } from '#helpers/engine-probe';
 import { measureAccess } from './access-cost.ts';
 import { measureAgents } from './agents-cost.ts';
 import { compareWithCommit } from './against.ts';
 import { findImage } from './containers.ts';
+import { measureDocumentation } from './documentation-cost.ts';
 import { findEgressImages, measureEgress } from './egress-fair.ts';
 import { findPackage, measureFleetStart } from './fleet-start.ts';
 import { type Findings, gateLines } from './gates.ts';
@@ -73,6 +75,11 @@ if (positionals[0] === 'agents') {
     ? { idle: 10, stopped: 3, agents: 10 }
     : { idle: 50, stopped: 15, agents: 50 };
   const { lines, wrong } = await measureAgents(rounds, progress);
+  for (const line of lines) console.log(line);
+  process.exit(wrong === 0 ? 0 : 1);
+}
+if (positionals[0] === 'documentation') {
+  const { lines, wrong } = await measureDocumentation(values.quick ? 3 : 12, progress);
   for (const line of lines) console.log(line);
   process.exit(wrong === 0 ? 0 : 1);
 }
