@@ -85,37 +85,45 @@ export function createHubLink(server: Server) {
     }
   }
 
+  /** Asks again if the hub was restarted before it answered. Only for requests without effects. */
+  async function askUntilHeard<T>(
+    signal: AbortSignal,
+    request: (heard: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    for (;;) {
+      const { signal: lost } = connection;
+      try {
+        return await request(AbortSignal.any([signal, lost]));
+      } catch (error) {
+        if (signal.aborted || !lost.aborted) throw error;
+      }
+    }
+  }
+
   return {
-    /** The hub was restarted: completions are asked for again, and tools fail. */
+    /** The hub was restarted: completions and lists are asked for again, and tools fail. */
     reconnected(): void {
       const before = connection;
       connection = new AbortController();
       before.abort(wasRestarted);
     },
-    async complete(params: { [key: string]: unknown }, signal: AbortSignal): Promise<Completion> {
-      for (;;) {
-        const { signal: lost } = connection;
-        const both = AbortSignal.any([signal, lost]);
-        try {
-          return await ask('sampling/createMessage', params, completion, {
-            timeout: completionMs,
-            signal: both,
-            // Asks for progress, by which the hub shows the text as it comes.
-            onprogress: () => undefined,
-          });
-        } catch (error) {
-          if (signal.aborted || !lost.aborted) throw error;
-        }
-      }
-    },
+    complete: (params: { [key: string]: unknown }, signal: AbortSignal): Promise<Completion> =>
+      askUntilHeard(signal, heard =>
+        ask('sampling/createMessage', params, completion, {
+          timeout: completionMs,
+          signal: heard,
+          // Asks for progress, by which the hub shows the text as it comes.
+          onprogress: () => undefined,
+        }),
+      ),
     async tools(signal: AbortSignal): Promise<readonly ListedTool[]> {
       const tools: ListedTool[] = [];
       let cursor: string | undefined;
       do {
-        const page = await ask('tools/list', cursor === undefined ? {} : { cursor }, toolList, {
-          timeout: listMs,
-          signal,
-        });
+        const params = cursor === undefined ? {} : { cursor };
+        const page = await askUntilHeard(signal, heard =>
+          ask('tools/list', params, toolList, { timeout: listMs, signal: heard }),
+        );
         tools.push(...page.tools);
         cursor = page.nextCursor;
       } while (cursor !== undefined);
