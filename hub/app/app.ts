@@ -1,31 +1,25 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
-import { addBuiltins } from '#builtin';
 import { warningsOf } from '#config';
 import { type Log, type Service, startAll, systemClock } from '#core';
 import { createHttp, createSocketTables } from '#http';
 import { createLazyInstalls } from '#installs';
-import { createJobs } from '#jobs';
 import type { StdioStreams } from '#jsonrpc';
 import { createMemorySharing, createSharedBreaker, loadRedisSharing } from '#resilience';
 import { createAccessSource, createRouter } from '#routing';
 import { breakerKeyOf } from '#servers';
-import { announceRunning, createJournal, openDataDir } from '#store';
+import { announceRunning, openDataDir } from '#store';
 import type { Redaction } from '#telemetry';
 import { maxMessageBytes, openStdio } from '#transports';
-import { wireAgents } from './wire-agents.ts';
 import { collectGarbage, createIdleGc } from './idle-gc.ts';
 import { wireAudit } from './wire-audit.ts';
 import { countCalls, findStdioClient, wireClients } from './wire-clients.ts';
 import { type ConfigFiles, createConfiguration } from './wire-config.ts';
-import { isDocumenting, wireDocumentation } from './wire-documentation.ts';
 import { wireLimits } from './wire-limits.ts';
 import { createModelAccess } from './wire-models.ts';
 import { wireObservers } from './wire-observers.ts';
+import { wireOwnServers } from './wire-own-servers.ts';
 import { createPrompts, withRules } from './wire-prompts.ts';
-import { wireRepositories } from './wire-repositories.ts';
 import { type ServersOptions, wireServers } from './wire-servers.ts';
-import { wireTasks } from './wire-tasks.ts';
 import { wireTransports } from './wire-transports.ts';
 
 export type AppOptions = ServersOptions & {
@@ -46,9 +40,6 @@ const stdioGraceMs = 1_000;
 const routesAfterMs = 1_000;
 /** Maximum time in ms that a client on stdin waits for starting servers, so that its first list is complete. */
 const firstListsMs = 10_000;
-/** File of the jobs, in the data folder. */
-const jobsFile = 'jobs.jsonl';
-const maxJobsBytes = 4 * 2 ** 20;
 
 /** Starts the hub: opens its data folder, connects to the engine, listens, and starts the servers. */
 export async function startApp(options: AppOptions, signal: AbortSignal) {
@@ -71,14 +62,14 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
           { url: settings.redisUrl, deployment: settings.deployment },
           { ...system, log: log.child({ part: 'redis' }) },
         );
-  const { servers, docker, place, listings, backlog, forAgents, forRepositories, ...wired } =
-    await wireServers(config.servers, options, {
-      ...system,
-      dataDir,
-      redact,
-      breakerOf: server =>
-        createSharedBreaker(breakerKeyOf(server), settings.breaker, { clock, sharing }),
-    });
+  const { servers, docker, listings, ...wired } = await wireServers(config.servers, options, {
+    ...system,
+    dataDir,
+    redact,
+    breakerOf: server =>
+      createSharedBreaker(breakerKeyOf(server), settings.breaker, { clock, sharing }),
+  });
+  const { place, backlog } = wired;
   const models = createModelAccess(settings, {
     ...system,
     config: () => source.current,
@@ -99,85 +90,20 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   const clients = await wireClients({ ...system, settings, dataDir, source });
   const stdioClient =
     options.stdio && findStdioClient(options.environment['AGENTHUB_CLIENT'], clients);
-  const agents = wireAgents(
-    {
-      settings,
-      version,
-      dataDir: dataDir.path,
-      runsIn: place.auto,
-      config: () => source.current,
-    },
-    {
-      ...system,
-      redact,
-      backlog,
-      forAgents,
-      router: { openSessionless: (...session) => router.openSessionless(...session) },
-      models,
-    },
-  );
-  const repositories = wireRepositories(
-    { settings, imagesDir: options.imagesDir, runsIn: place.auto, config: () => source.current },
-    { ...system, redact, forRepositories },
-  );
-  const jobs = createJobs({
-    ...system,
-    redaction,
-    openJournal: snapshot =>
-      createJournal(
-        { file: join(dataDir.path, jobsFile), maxBytes: maxJobsBytes, snapshot },
-        { log, backlog },
-      ),
-  });
-  const documentation = wireDocumentation(dataDir.path, {
-    ...system,
-    redact,
-    backlog,
-    jobs,
-    repositories,
-    models,
-    config: () => source.current,
-  });
-  const tasks = wireTasks(
-    { dataDir, config: () => source.current },
+  const { agents, documentation, tasks, jobs, all, shown, ...own } = wireOwnServers(
+    { settings, version, imagesDir: options.imagesDir, dataDir },
     {
       system,
-      redact,
-      backlog,
-      repositories,
-      jobs,
+      redaction,
       servers,
+      wired,
       router: { openSessionless: (...session) => router.openSessionless(...session) },
+      source,
+      models,
+      prompts,
+      audit,
     },
   );
-  const { all, shown } = addBuiltins(servers, {
-    clock,
-    hubVersion: version,
-    prompts: prompts.source,
-    management: {
-      isOn: () => source.current.managementTools === true,
-      changed: source.changed,
-      record: audit.recordChange,
-    },
-    agents: {
-      agents,
-      isOn: () => agents.refusal === undefined && models.defaultModel !== undefined,
-      changed: source.changed,
-    },
-    documentation: {
-      documentation,
-      jobs,
-      isOn: () => isDocumenting(source.current),
-      changed: source.changed,
-    },
-    tasks: {
-      tasks,
-      jobs,
-      isOn: () =>
-        source.current.tasks !== undefined || (source.current.repositories?.length ?? 0) > 0,
-      changed: source.changed,
-    },
-  });
   const { activity, metrics, telemetry, observe } = await wireObservers(settings, version, {
     ...system,
     servers: () => all.all.map(server => server.config.name),
@@ -309,10 +235,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     prompts,
     { name: 'sessions', start: noWork, stop: () => transports.drain() },
     installs,
-    repositories.service,
-    documentation.service,
-    agents.service,
-    tasks.service,
+    ...own.services,
     createIdleGc({ servers, lastCall, collect: collectGarbage, clock, log }),
   ];
   opened.use(await startAll(services, signal));

@@ -153,7 +153,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'enhance/spots',
   ],
   'system/fleet': ['app/wire-servers'],
-  'system/lifecycle': ['app/app'],
+  'system/lifecycle': ['app/app', 'app/wire-own-servers'],
   'system/secrets': ['app/open-secrets', 'cli/commands/secret'],
   'system/observability': ['app/wire-observers'],
   'telemetry/metrics': ['telemetry/tool-calls'],

@@ -1,0 +1,130 @@
+import { join } from 'node:path';
+import { addBuiltins } from '#builtin';
+import type { Config, Settings } from '#config';
+import type { Clock, Log, Service } from '#core';
+import { createJobs } from '#jobs';
+import type { Router } from '#routing';
+import type { Servers } from '#servers';
+import { type DataDir, createJournal } from '#store';
+import type { Redaction } from '#telemetry';
+import { wireAgents } from './wire-agents.ts';
+import type { wireAudit } from './wire-audit.ts';
+import type { createConfiguration } from './wire-config.ts';
+import { isDocumenting, wireDocumentation } from './wire-documentation.ts';
+import type { ModelAccess } from './wire-models.ts';
+import type { createPrompts } from './wire-prompts.ts';
+import { wireRepositories } from './wire-repositories.ts';
+import type { wireServers } from './wire-servers.ts';
+import { wireTasks } from './wire-tasks.ts';
+
+type Options = {
+  readonly settings: Settings;
+  readonly version: string;
+  readonly imagesDir: string;
+  readonly dataDir: DataDir;
+};
+
+type System = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly newId: () => string;
+  readonly random: () => number;
+};
+
+type Needs = {
+  readonly system: System;
+  readonly redaction: Redaction;
+  readonly servers: Servers;
+  readonly wired: Pick<
+    Awaited<ReturnType<typeof wireServers>>,
+    'backlog' | 'forAgents' | 'forRepositories' | 'place'
+  >;
+  readonly router: Pick<Router, 'openSessionless'>;
+  readonly source: ReturnType<typeof createConfiguration>['source'];
+  readonly models: ModelAccess;
+  readonly prompts: Pick<Awaited<ReturnType<typeof createPrompts>>, 'source'>;
+  readonly audit: Pick<ReturnType<typeof wireAudit>['audit'], 'recordChange'>;
+};
+
+/** File of the jobs, in the data folder. */
+const jobsFile = 'jobs.jsonl';
+const maxJobsBytes = 4 * 2 ** 20;
+
+/** Creates agents, documentation, tasks and jobs, and adds the hub's own MCP servers for them to those of the config. */
+export function wireOwnServers(
+  { settings, version, imagesDir, dataDir }: Options,
+  { system, redaction, servers, wired, router, source, models, prompts, audit }: Needs,
+) {
+  const { backlog, place } = wired;
+  const runsIn = place.auto;
+  const config = () => source.current;
+  const redact = (text: string) => redaction.text(text);
+  const common = { ...system, redact, backlog };
+  const agents = wireAgents(
+    { settings, version, dataDir: dataDir.path, runsIn, config },
+    { ...common, forAgents: wired.forAgents, router, models },
+  );
+  const repositories = wireRepositories(
+    { settings, imagesDir, runsIn, config },
+    { ...system, redact, forRepositories: wired.forRepositories },
+  );
+  const jobs = createJobs({
+    ...system,
+    redaction,
+    openJournal: snapshot =>
+      createJournal(
+        { file: join(dataDir.path, jobsFile), maxBytes: maxJobsBytes, snapshot },
+        { log: system.log, backlog },
+      ),
+  });
+  const documentation = wireDocumentation(dataDir.path, {
+    ...common,
+    jobs,
+    repositories,
+    models,
+    config,
+  });
+  const tasks = wireTasks(
+    { dataDir, config },
+    { system, redact, backlog, repositories, jobs, servers, router },
+  );
+  const { changed } = source;
+  const { all, shown } = addBuiltins(servers, {
+    clock: system.clock,
+    hubVersion: version,
+    prompts: prompts.source,
+    management: {
+      isOn: () => config().managementTools === true,
+      changed,
+      record: audit.recordChange,
+    },
+    agents: {
+      agents,
+      isOn: () => agents.refusal === undefined && models.defaultModel !== undefined,
+      changed,
+    },
+    documentation: { documentation, jobs, isOn: () => isDocumenting(config()), changed },
+    tasks: { tasks, jobs, isOn: () => hasTasks(config()), changed },
+  });
+  const services: readonly Service[] = [
+    repositories.service,
+    documentation.service,
+    agents.service,
+    tasks.service,
+  ];
+  return {
+    agents,
+    documentation,
+    tasks,
+    jobs,
+    /** Servers that calls reach, the hub's own included. */
+    all,
+    /** Servers that are shown to people. */
+    shown,
+    /** What starts after the servers. */
+    services,
+  };
+}
+
+const hasTasks = ({ tasks, repositories = [] }: Pick<Config, 'tasks' | 'repositories'>): boolean =>
+  tasks !== undefined || repositories.length > 0;
