@@ -40,7 +40,7 @@ export function createGenerator(seed: number): Generator {
     const method = pick(methods);
     const given = params.of(method, speaker);
     const isModern = speaker.era === 'modern' ? chance(0.95) : chance(0.03);
-    if (isModern) given.push(['_meta', params.modernMeta()]);
+    if (isModern) given.push(['_meta', params.modernMeta(speaker)]);
     else if (chance(0.4)) given.push(['_meta', objectOf([['progressToken', idText()]])]);
     const members: Members = [['jsonrpc', '"2.0"']];
     if (!method.startsWith('notifications/') || chance(0.05)) members.push(['id', idText()]);

@@ -16,13 +16,13 @@ export interface ParamsMaker {
   /** The params of a method, right or nearly so, without `_meta`. */
   of(method: string, speaker: Speaker): Members;
   /** The `_meta` of a request of the stateless revision as JSON text, which is not always whole. */
-  modernMeta(): string;
+  modernMeta(speaker: Speaker): string;
 }
 
 export function createParamsMaker(dice: Dice): ParamsMaker {
   const { chance, pick, odd, idText, under } = dice;
 
-  function modernMeta(): string {
+  function modernMeta({ secret }: Speaker): string {
     const members: Members = [];
     const add = (name: string, right: string) => {
       if (chance(0.95)) members.push([name, chance(0.95) ? right : odd()]);
@@ -33,7 +33,8 @@ export function createParamsMaker(dice: Dice): ParamsMaker {
       extensions: { 'io.modelcontextprotocol/tasks': {} },
     };
     add(metaKeys.clientCapabilities, json(chance(0.5) ? sampling : {}));
-    if (chance(0.5)) add(metaKeys.clientInfo, '{"name":"fuzz","version":"1"}');
+    // Requests without a session that share a name and a version are of one client, whose calls may swap questions.
+    if (chance(0.5)) add(metaKeys.clientInfo, json({ name: `fuzz ${secret}`, version: '1' }));
     if (chance(0.3)) add(metaKeys.logLevel, json(pick(logLevels)));
     if (chance(0.3)) members.push(['progressToken', idText()]);
     return objectOf(members);
