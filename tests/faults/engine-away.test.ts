@@ -58,12 +58,13 @@ const thereAtTheEnd = (proxy: Awaited<ReturnType<typeof createProxy>>): AsyncDis
   },
 });
 
+// Run concurrently: each has its own hub and its own proxy to the engine, and waits most of the time.
 describeWithEngine('an engine that is not there', () => {
   for (const [how, lose, regain] of [
     ['away', 'away', 'back'],
     ['silent', 'freeze', 'thaw'],
   ] as const)
-    test(
+    test.concurrent(
       `${how} when the next hub starts: what ran in containers is waited for and gone on with`,
       { timeout: 180_000 },
       async () => {
@@ -107,7 +108,7 @@ describeWithEngine('an engine that is not there', () => {
       },
     );
 
-  test(
+  test.concurrent(
     'for a data folder that never saw one servers run as processes, and do so again once that is asked for',
     { timeout: 120_000 },
     async () => {
@@ -158,7 +159,7 @@ describeWithEngine('an engine that is not there', () => {
     },
   );
 
-  test(
+  test.concurrent(
     'silent while the hub runs: it answers, starts take their time and no more, and what is stopped goes',
     { timeout: 120_000 },
     async () => {

@@ -39,8 +39,9 @@ async function assertUnheard(work: Promise<unknown>): Promise<void> {
   });
 }
 
+// Run concurrently: each has its own hub and its own proxy to the engine, and waits most of the time.
 describeWithEngine('an engine that does not answer', () => {
-  test(
+  test.concurrent(
     'a container that it does not stop is removed once it answers',
     { timeout: 60_000 },
     async () => {
@@ -60,7 +61,7 @@ describeWithEngine('an engine that does not answer', () => {
     },
   );
 
-  test(
+  test.concurrent(
     'one that is awaited is left as it is, and removed once it is not',
     { timeout: 60_000 },
     async () => {
@@ -89,7 +90,7 @@ describeWithEngine('an engine that does not answer', () => {
     },
   );
 
-  test(
+  test.concurrent(
     'a launch has its time and no more, whichever call is not answered',
     { timeout: 120_000 },
     async () => {
@@ -112,7 +113,7 @@ describeWithEngine('an engine that does not answer', () => {
     },
   );
 
-  test(
+  test.concurrent(
     'the next start of a name waits for what was given up, and succeeds',
     { timeout: 60_000 },
     async () => {
@@ -130,7 +131,7 @@ describeWithEngine('an engine that does not answer', () => {
     },
   );
 
-  test('what a server uses is unknown soon', async () => {
+  test.concurrent('what a server uses is unknown soon', async () => {
     await using silent = await scene();
     const { hub, proxy } = silent;
     const instance = await hub.launch(hub.spec('used', echo));
@@ -140,7 +141,7 @@ describeWithEngine('an engine that does not answer', () => {
     proxy.thaw();
   });
 
-  test(
+  test.concurrent(
     'the hub starts without it, and removes what was left once it answers',
     { timeout: 60_000 },
     async () => {
