@@ -27,7 +27,7 @@ const cacheSeconds = 1;
 const servers = {
   victim: inContainer('stateful.mjs', { timeout: 1, health_check_interval: 1 }),
   own: inContainer('stateful.mjs', { instance: 'session', auto_start: false }),
-  idler: inContainer('stateful.mjs', { idle_stop: 3, auto_start: false }),
+  idler: inContainer('stateful.mjs', { idle_stop: 1, auto_start: false }),
 };
 
 /** Where Debian and its like put libfaketime; undefined where it is not installed. */
@@ -58,7 +58,7 @@ function jumpingClock(): void {
         DONT_FAKE_MONOTONIC: '1',
         NO_FAKE_STAT: '1',
         CB_FAILURE_THRESHOLD: '3',
-        CB_RECOVERY_TIMEOUT: '4',
+        CB_RECOVERY_TIMEOUT: '2',
       },
     });
     hub = await scene.start();
@@ -126,8 +126,8 @@ function jumpingClock(): void {
               10_000,
             );
             const openMs = performance.now() - opened;
-            recovery('a breaker of 4 s whose hub has its clock set, until it is tried', openMs);
-            assert.ok(openMs > 3_000 && openMs < 6_000, `it was open for ${openMs} ms`);
+            recovery('a breaker of 2 s whose hub has its clock set, until it is tried', openMs);
+            assert.ok(openMs > 1_000 && openMs < 4_000, `it was open for ${openMs} ms`);
             await jump(to);
             assert.deepEqual(await recall(client), kept, 'the same process, in the same session');
             assert.equal((await breakerOf(hub, 'victim'))['state'], 'closed');

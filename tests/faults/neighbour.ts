@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll } from 'vitest';
 import { getCurrentTest } from 'vitest/suite';
 import { connect } from '#helpers/client';
 import type { HubProcess } from '#helpers/hub-process';
-import { startControl } from './control.ts';
+import { type Control, startControl } from './control.ts';
 import { type Call, latenessOf, paceMs } from './lateness.ts';
 
 /** A way to the tool `echo` of a server. */
@@ -16,6 +17,17 @@ export type Outcome = { readonly calls: readonly Call[]; readonly failures: read
 const leastCalls = 300;
 /** Before the quiet phase: processes that have just started are slow. */
 const firstCalls = 100;
+/** The same once the control and these hubs have been called: only the connections are new. */
+const furtherCalls = 20;
+
+/** Started by the first test of a file that needs it, and shared by all of them. */
+let control: Promise<Control> | undefined;
+/** Addresses of the hubs that have been called. */
+const calledHubs = new Set<string>();
+
+afterAll(async () => {
+  await (await control)?.[Symbol.asyncDispose]();
+});
 
 /**
  * Goes on calling servers, each one call at a time, while some work is done, and until each was called `least`
@@ -66,13 +78,16 @@ export async function besideNeighbour<T>(
   fault: () => Promise<T>,
 ): Promise<T> {
   await using ends = new AsyncDisposableStack();
-  const control = ends.use(await startControl());
-  const echoes: Echo[] = [text => control.echo(text)];
+  const isFirst = hubs.some(({ url }) => !calledHubs.has(url));
+  control ??= startControl();
+  const shared = await control;
+  const echoes: Echo[] = [text => shared.echo(text)];
   for (const hub of hubs) {
     const client = ends.use(await connect(`${hub.url}/mcp/neighbour`));
     echoes.push(text => client.call('echo', { text }));
   }
-  await whileCalled(echoes, firstCalls, nothing);
+  await whileCalled(echoes, isFirst ? firstCalls : furtherCalls, nothing);
+  for (const { url } of hubs) calledHubs.add(url);
   const quiet = await whileCalled(echoes, leastCalls, nothing);
   const during = await whileCalled(echoes, leastCalls, fault);
   const failures = [...quiet.outcomes, ...during.outcomes].flatMap(one => one.failures);

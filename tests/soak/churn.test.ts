@@ -5,7 +5,7 @@ import { byLength } from '#helpers/length';
 import { churn, leftOver } from './churn.ts';
 
 const seed = Number(process.env['SOAK_SEED'] ?? Date.now() % 2 ** 31);
-const seconds = byLength({ short: 20, long: 600 });
+const seconds = byLength({ short: 10, long: 600 });
 
 describeWithEngine('churn', () => {
   test(

@@ -94,7 +94,11 @@ describeWithBrowser('in the dashboard', () => {
       await restart.hover();
       await page.mouse.down();
       const asked = page.waitForResponse(/health-partial/);
-      await fetch(`${dashboard.hub.url}/servers/calendar/restart`, { method: 'POST' });
+      const restarted = await fetch(`${dashboard.hub.url}/servers/calendar/restart`, {
+        method: 'POST',
+        headers: dashboard.hub.ownerHeaders,
+      });
+      assert.equal(restarted.status, 200);
       await (await asked).finished();
       await page.mouse.up();
       await replaced('notes', before);
