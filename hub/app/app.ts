@@ -11,6 +11,7 @@ import { announceRunning, openDataDir } from '#store';
 import type { Redaction } from '#telemetry';
 import { maxMessageBytes, openStdio } from '#transports';
 import { collectGarbage, createIdleGc } from './idle-gc.ts';
+import { wireApprovals } from './wire-approvals.ts';
 import { wireAudit } from './wire-audit.ts';
 import { countCalls, findStdioClient, wireClients } from './wire-clients.ts';
 import { type ConfigFiles, createConfiguration } from './wire-config.ts';
@@ -111,6 +112,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     count: countCalls(clients),
     redaction,
   });
+  const approvals = wireApprovals(dataDir.path, { ...system, source, backlog, redaction, audit });
   const access = createAccessSource(source, id => agents.get(id).settings.grants);
   const limits = await wireLimits(settings, { ...system, source });
   const router = createRouter(
@@ -119,6 +121,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       hubVersion: version,
       sampling: models.sampling,
       models: models.runs,
+      approvals,
     },
     {
       ...system,
@@ -177,6 +180,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
         config: withRules(control, prompts.rules),
         sharing,
         limits: limits.status,
+        approvals,
         agents,
         documentation,
         tasks,
@@ -216,6 +220,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   const services: readonly Service[] = [
     audit,
     ...(telemetry ? [telemetry] : []),
+    approvals,
     jobs,
     transports.saved,
     { name: 'redis', start: () => sharing.start(), stop: () => sharing.stop() },

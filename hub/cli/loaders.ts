@@ -4,6 +4,7 @@ type Loading = Readonly<Record<string, () => Promise<Command>>>;
 
 const loadServe = async () => await import('./commands/serve.ts');
 const loadActions = async () => await import('./commands/server-actions.ts');
+const loadApprovals = async () => await import('./commands/approvals.ts');
 const loadConnect = async () => await import('./commands/connect.ts');
 const loadCompletion = async () => await import('./commands/completion.ts');
 
@@ -43,6 +44,9 @@ const groups: Readonly<Record<string, Loading>> = {
   },
   'Its clients': {
     policy: async () => (await import('./commands/policy.ts')).policy,
+    approvals: async () => (await loadApprovals()).approvals,
+    approve: async () => (await loadApprovals()).approve,
+    deny: async () => (await loadApprovals()).deny,
     connect: async () => (await loadConnect()).connect,
     disconnect: async () => (await loadConnect()).disconnect,
     token: async () => (await import('./commands/token.ts')).token,

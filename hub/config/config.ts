@@ -1,3 +1,4 @@
+import type { ApprovalsConfig } from './approvals-schema.ts';
 import type { AuditConfig } from './audit-schema.ts';
 import type { AgentsConfig } from './agents-schema.ts';
 import type { DocumentationConfig } from './documentation.ts';
@@ -41,6 +42,8 @@ export type Config = {
   readonly repositories?: readonly string[];
   /** The first rule that matches decides. Default: everything is allowed. */
   readonly policy?: readonly PolicyRule[];
+  /** Absent: the defaults of `readApprovals`. */
+  readonly approvals?: ApprovalsConfig;
   /** Limits of each session of a caller that is not a client by name. */
   readonly perSession?: CallLimitsConfig;
 };

@@ -58,6 +58,7 @@ const hubKeys: readonly (keyof Config)[] = [
   'agents',
   'models',
   'policy',
+  'approvals',
   'repositories',
   'documentation',
 ];

@@ -1,3 +1,4 @@
+export { readApprovals } from './approvals-schema.ts';
 export { readAudit } from './audit-schema.ts';
 export { type AgentsConfig, readAgents } from './agents-schema.ts';
 export { type TasksConfig, readTasks } from './tasks-schema.ts';

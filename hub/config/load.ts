@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { isObject } from '#core';
+import { readApprovals } from './approvals-schema.ts';
 import { readAudit } from './audit-schema.ts';
 import { readAgents } from './agents-schema.ts';
 import { readRepositories } from './repositories-schema.ts';
@@ -128,6 +129,7 @@ async function configOf(
       ...(tokens && { tokens }),
       ...(clients.length > 0 && { clients }),
       ...(policy.length > 0 && { policy }),
+      ...(data.approvals && { approvals: readApprovals(data.approvals) }),
       ...(data.agents && { agents: readAgents(data.agents) }),
       ...(data.tasks && { tasks: readTasks(data.tasks) }),
       ...(data.repositories && { repositories: readRepositories(data.repositories, context.home) }),

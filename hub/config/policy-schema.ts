@@ -42,7 +42,7 @@ export const ruleSchema = describeKeys(
     prompts: names.exactOptional(),
     methods: names.exactOptional(),
     annotations: annotationsSchema.exactOptional(),
-    action: z.enum(['allow', 'deny']),
+    action: z.enum(['allow', 'deny', 'confirm']),
     reason: text.min(1).exactOptional(),
   }),
   {
@@ -59,7 +59,8 @@ export const ruleSchema = describeKeys(
       'MCP methods such as "tools/call", or patterns such as "resources/*". Default: all methods. "initialize", "ping" and "server/discover" are always allowed.',
     annotations:
       'Hints of tools, all of which must hold. The rule then matches only tools. Hints are claims of the server.',
-    action: 'What happens to what the rule matches.',
+    action:
+      'What happens to what the rule matches. "confirm" matches only tools: they are listed, and a person approves each call. The user of the client is asked where the client can ask; otherwise the owner of the hub approves it with `agenthub approve`.',
     reason: 'Why, for the person who reads the refusal.',
   },
 );
@@ -79,6 +80,6 @@ export type PolicyRule = {
       hint in 'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint'
     ]?: boolean;
   };
-  readonly action: 'allow' | 'deny';
+  readonly action: 'allow' | 'deny' | 'confirm';
   readonly reason?: string;
 };

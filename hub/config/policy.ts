@@ -19,19 +19,31 @@ export function readPolicy(written: readonly WrittenRule[]): {
   readonly problems: readonly Problem[];
 } {
   const policy = written.map(ruleOf);
-  const problems = policy.flatMap(({ annotations }, index): readonly Problem[] =>
-    annotations && Object.keys(annotations).length === 0
-      ? [{ path: ['policy', index, 'annotations'], text: emptyAnnotations }]
-      : [],
-  );
+  const problems = policy.flatMap(problemsOfRule);
   const last = policy.findIndex(matchesEverything);
   const before = policy.slice(0, last);
-  if (policy[last]?.action !== 'deny' || before.some(({ action }) => action === 'allow'))
+  if (policy[last]?.action !== 'deny' || before.some(({ action }) => action !== 'deny'))
     return { policy, problems };
   const text =
     'denies everything to everybody, as no rule before it allows anything: add rules with "action": "allow" before it, or say what it denies with "clients", "servers" or "tools"';
   return { policy, problems: [...problems, { path: ['policy', last], text }] };
 }
+
+function problemsOfRule(rule: PolicyRule, index: number): readonly Problem[] {
+  const { annotations, action } = rule;
+  const empty = annotations && Object.keys(annotations).length === 0;
+  const others =
+    action === 'confirm'
+      ? (['resources', 'prompts', 'methods'] as const).filter(key => rule[key] !== undefined)
+      : [];
+  return [
+    ...(empty ? [{ path: ['policy', index, 'annotations'], text: emptyAnnotations }] : []),
+    ...others.map(key => ({ path: ['policy', index, key], text: onlyTools })),
+  ];
+}
+
+const onlyTools =
+  'has no effect in a rule with "action": "confirm", which is about calls of tools: remove the key, or use "deny"';
 
 const emptyAnnotations =
   'is empty, which says nothing: write a hint such as {"readOnlyHint": false}, or remove the key';
@@ -56,6 +68,7 @@ export function matchesEverything(rule: PolicyRule): boolean {
     items.every(names => names === undefined) ||
     items.every(names => names?.includes('*') === true);
   return (
+    rule.action !== 'confirm' &&
     isAny(rule.clients) &&
     isAny(rule.servers) &&
     isAny(rule.methods) &&

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { agentsSchema } from './agents-schema.ts';
+import { approvalsSchema } from './approvals-schema.ts';
 import { auditSchema } from './audit-schema.ts';
 import { documentationSchema, obsidianSchema } from './documentation-schema.ts';
 import { clientName, clientSchema, rate } from './clients-schema.ts';
@@ -67,6 +68,7 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
       clients: z.record(clientName, client).optional(),
       audit: auditSchema.optional(),
       policy: policySchema.optional(),
+      approvals: approvalsSchema.optional(),
       limits: limits.optional(),
       models: modelsSchema.optional(),
       agents: agentsSchema.optional(),
@@ -99,6 +101,7 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
         'The audit log in the data folder: who called what, and every administrative change. `agenthub audit` shows it.',
       policy:
         'Rules about what clients may use. The first rule that matches decides; what no rule matches is allowed. Names and URIs are those on /mcp, also for /mcp/{server}. What is denied is not listed and cannot be called.',
+      approvals: 'Calls that a rule with "action": "confirm" lets a person approve.',
       limits: 'Limits on the calls of callers that are not clients by name.',
       models:
         'Models of agents, and of servers that ask the hub for completions ("sampling": "hub").',
@@ -147,6 +150,7 @@ export function knownKeys(path: readonly (string | number)[]): readonly string[]
   if (path[0] === 'tasks') return Object.keys(tasksSchema.shape);
   if (path[0] === 'models')
     return Object.keys(path.length > 2 ? providerSchema.shape : modelsSchema.shape);
+  if (path[0] === 'approvals') return Object.keys(approvalsSchema.shape);
   if (path[0] === 'audit') return Object.keys(auditSchema.shape);
   if (path.length === 1) return Object.keys(path[0] === 'listen' ? listen.shape : naming.shape);
   if (part === 'resources') return Object.keys(resources.shape);

@@ -12,7 +12,7 @@ export type ShownClient = {
 /** A rule in force. */
 export type ShownRule = {
   readonly path: string;
-  readonly rule: { readonly action: 'allow' | 'deny' };
+  readonly rule: { readonly action: 'allow' | 'deny' | 'confirm' };
   /** Calls that it decided. */
   readonly calls: number;
   /** Tools that it names and that no server has. */

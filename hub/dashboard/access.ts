@@ -76,12 +76,14 @@ function rulePart(rules: readonly ShownRule[]): Html {
     rules,
     [
       ['Rule', ({ path }) => html`<code>${path}</code>`],
-      ['Action', ({ rule: { action } }) => badge(action === 'deny' ? 'bad' : 'good', action)],
+      ['Action', ({ rule: { action } }) => badge(ruleBadges[action], action)],
       ['Matches', matchesOf],
       ['Calls decided', ({ calls }) => count(calls), 'number'],
     ],
   )}`;
 }
+
+const ruleBadges = { allow: 'good', confirm: 'warn', deny: 'bad' } as const;
 
 function matchesOf({ rule, unknownTools }: ShownRule): Content {
   // The column before shows the action.

@@ -9,6 +9,7 @@ import { type HttpSystem, problemOf, reportOf, retryAfter, statusOf } from './er
 import type { HttpNeeds } from './http-needs.ts';
 import type { Login } from './login.ts';
 import { agentRoutes } from './routes/agents.ts';
+import { approvalRoutes } from './routes/approvals.ts';
 import { auditChanges, auditRoutes } from './routes/audit.ts';
 import { clientRoutes } from './routes/clients.ts';
 import { activityRoutes } from './routes/activity.ts';
@@ -122,6 +123,7 @@ function registerRoutes(
   const health = healthRoutes(app, needs);
   serverRoutes(app, needs);
   policyRoutes(app, needs);
+  if (hub.approvals) approvalRoutes(app, { approvals: hub.approvals, admission });
   const follow = createFollowing(system.clock, followed);
   activityRoutes(app, telemetry.activity, follow);
   if (telemetry.audit) auditRoutes(app, telemetry.audit, follow);

@@ -1,4 +1,5 @@
 import type { Agents } from '#agents';
+import type { Approvals } from '#approvals';
 import type { Audit } from '#audit';
 import type { NamedClients } from '#access';
 import type { RulesStatus } from '#config';
@@ -78,6 +79,8 @@ type HubParts = {
   readonly sharing: Pick<Sharing, 'status'>;
   /** Whether the limits of clients are shared with other hubs; undefined if no client has limits. */
   readonly limits?: () => SharingStatus | undefined;
+  /** Calls that a person has to approve. Absent: the hub keeps none. */
+  readonly approvals?: Approvals;
   /** Absent: the hub has no agents. */
   readonly agents?: Agents;
   /** Absent: the hub documents no repositories. */

@@ -12,7 +12,8 @@ export type AccessRule = {
   readonly prompts?: readonly string[];
   readonly methods?: readonly string[];
   readonly annotations?: Readonly<Partial<Hints>>;
-  readonly action: 'allow' | 'deny';
+  /** A rule that confirms matches only tools. */
+  readonly action: 'allow' | 'deny' | 'confirm';
   readonly reason?: string;
 };
 
@@ -169,7 +170,7 @@ function compileMatchers(rule: AccessRule): Compiled['matches'] {
 
   function isItem(item: UsedItem | undefined): boolean {
     if (namesItems && !(item && isNamed(item))) return false;
-    if (hints.length === 0) return true;
+    if (rule.action !== 'confirm' && hints.length === 0) return true;
     if (item?.kind !== 'tool') return false;
     const own = item.hints();
     return hints.every(({ name, wanted }) => own[name] === wanted);

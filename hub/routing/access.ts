@@ -103,9 +103,12 @@ export function createAccess(needs: AccessNeeds) {
   function decided(policy: Policy, resolved: ResolvedCall): ResolvedCall {
     const found = decide(policy, resolved);
     if (!found || found.decision === unmatched) return resolved;
-    const { decision } = found;
+    const { decision, item } = found;
     policy.count(decision);
-    if (decision.action === 'allow') return { ...resolved, decision };
+    // Other methods about the tool, such as those of its tasks, follow a call that was confirmed.
+    if (decision.action === 'confirm' && item && resolved.call.request.method === 'tools/call')
+      return { ...resolved, decision, confirmed: { decision, item } };
+    if (decision.action !== 'deny') return { ...resolved, decision };
     return { ...resolved, decision, answer: () => refusal(resolved.call, found, policy) };
   }
 
@@ -168,7 +171,7 @@ export function createAccess(needs: AccessNeeds) {
       const asked = { policy, client: policyNameOf(principal), method: 'tasks/get' };
       const task = tasks.routeAt(server, taskId) ?? { server, taskId, publicId: taskId };
       const { decision } = decisions.decideTask(asked, task, clients.shared.catalog);
-      return decision.action === 'allow';
+      return decision.action !== 'deny';
     },
     /** True if a client may use anything of a server, or nothing of it is known and no rule denies the server. */
     mayUseAny(principal: Principal, server: Server): boolean {
@@ -183,7 +186,7 @@ export function createAccess(needs: AccessNeeds) {
           isKnown = true;
         }
       const use = { method: 'logging/setLevel', server: server.config.name };
-      return !isKnown && policy.decide(use, client).action === 'allow';
+      return !isKnown && policy.decide(use, client).action !== 'deny';
     },
     /** True if a client may see a task in its list. */
     mayListTask(call: Call, task: Task): boolean {
@@ -191,7 +194,7 @@ export function createAccess(needs: AccessNeeds) {
       if (!policy) return true;
       const asked = { policy, client: policyNameOf(call.principal), method: 'tasks/get' };
       const { catalog } = clients.offeringFor(call);
-      return decisions.decideTask(asked, task, catalog).decision.action === 'allow';
+      return decisions.decideTask(asked, task, catalog).decision.action !== 'deny';
     },
     /** True if the list of a server shows a client an item, given by the server's own name and description. */
     showsAt(call: Call, server: Server, kind: ListKind, own: string, description: Buffer): boolean {

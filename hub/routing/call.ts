@@ -21,7 +21,7 @@ import {
   modernVersion,
   nameMember,
 } from '#mcp';
-import type { Decision, Principal } from '#policy';
+import type { Decision, Principal, UsedItem } from '#policy';
 import type { Server } from '#servers';
 import type { Trace } from '#telemetry';
 import type { ResponseStream } from '#upstream';
@@ -87,6 +87,8 @@ export type ResolvedCall = Relaying & {
   readonly answer: (() => Reply | Promise<Reply>) | undefined;
   /** The decision about the call, made before the first step; absent if no rule of the policy matches it. */
   readonly decision?: Decision;
+  /** The tool that a person has to approve the call of; absent for all other calls. */
+  readonly confirmed?: { readonly decision: Decision; readonly item: UsedItem };
 };
 
 /** Answers a call, or passes it to the next step. */

@@ -127,7 +127,7 @@ export function createItemDecisions({
     /** True if the lists contain an item. */
     isListed: (policy: Policy, client: string, kind: ListKind, entry: CatalogEntry): boolean =>
       listingMethods(kind).every(
-        method => decideEntry({ policy, client, method }, kind, entry).decision.action === 'allow',
+        method => decideEntry({ policy, client, method }, kind, entry).decision.action !== 'deny',
       ),
     /** True if the lists contain an item that the catalog does not have. */
     isShown(
@@ -140,7 +140,7 @@ export function createItemDecisions({
     ): boolean {
       const use = { server: server.config.name, item: unlisted(server, kind, own, description) };
       return listingMethods(kind).every(
-        method => policy.decide({ ...use, method }, client).action === 'allow',
+        method => policy.decide({ ...use, method }, client).action !== 'deny',
       );
     },
     ownToolName,

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { Approvals } from '#approvals';
 import type { Naming } from '#config';
 import { type Clock, type Log, HubError, createSlotMap } from '#core';
 import { type Message, type ReplyBytes, type Request, errorAnswer, rawText } from '#jsonrpc';
@@ -39,6 +40,7 @@ import {
   createSessionState,
 } from './session.ts';
 import { type AuditGate, createAuditStep } from './steps/audit.ts';
+import { createConfirmStep } from './steps/confirm.ts';
 import { type PromptSource, createImproveStep } from './steps/improve.ts';
 import { type LimitNeeds, createLimitStep } from './steps/limits.ts';
 import { createUnknownToolLog } from './unknown-tools.ts';
@@ -60,6 +62,8 @@ export type RouterOptions = {
   readonly sampling?: SamplingAnswerer;
   /** Answers what `ollama-mcp` asks of models. Absent: nobody does. */
   readonly models?: ModelAnswerer;
+  /** Approvals of calls. Absent: calls that a rule wants confirmed are refused. */
+  readonly approvals?: Approvals;
 };
 
 export type RouterNeeds = {
@@ -142,6 +146,12 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
   const relay = compose(
     [
       createImproveStep({ source: needs.prompts, catalog }),
+      createConfirmStep({
+        approvals: options.approvals,
+        clientRequests,
+        clock,
+        key: randomBytes(32),
+      }),
       createLimitStep(needs.limits),
       createResumeStep(suspendedCalls),
       createAdmissionStep(clients.instanceFor),

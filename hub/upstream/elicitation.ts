@@ -179,15 +179,19 @@ function inSession({ bytes, payload, failed }: Answer): ElicitationAnswer | unde
   );
 }
 
-function answerIn(value: unknown): ElicitationAnswer | undefined {
+/** The answer in a result of `elicitation/create`; undefined if it has no valid action. */
+export function answerIn(value: unknown): ElicitationAnswer | undefined {
   const { action, content } = isObject(value) ? value : {};
   if (action !== 'accept' && action !== 'decline' && action !== 'cancel') return undefined;
   return { action, content: isObject(content) ? content : {} };
 }
 
-/** Whether a stateless client can ask its user by a form. An empty object means forms. */
-function canAsk({ _meta: meta }: ElicitedRequest['params']): boolean {
-  const capabilities = isObject(meta) ? meta[metaKeys.clientCapabilities] : undefined;
+/** Whether a stateless client can ask its user by a form. */
+const canAsk = ({ _meta: meta }: ElicitedRequest['params']): boolean =>
+  takesForms(isObject(meta) ? meta[metaKeys.clientCapabilities] : undefined);
+
+/** Whether a client with these capabilities can ask its user by a form. An empty `elicitation` means forms. */
+export function takesForms(capabilities: unknown): boolean {
   const elicitation = isObject(capabilities) ? capabilities['elicitation'] : undefined;
   if (!isObject(elicitation)) return false;
   return 'form' in elicitation || Object.keys(elicitation).length === 0;

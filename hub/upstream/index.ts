@@ -17,5 +17,7 @@ export {
   type ElicitationAnswer,
   type ElicitationQuestion,
   InputRequired,
+  answerIn,
   createElicitation,
+  takesForms,
 } from './elicitation.ts';

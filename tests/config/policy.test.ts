@@ -53,8 +53,8 @@ test.each([
   ],
   [
     'an action of later versions',
-    [{ action: 'confirm' }],
-    'policy[0].action: "confirm" is not allowed: write "allow" or "deny"',
+    [{ action: 'ask' }],
+    'policy[0].action: "ask" is not allowed: write "allow" or "deny" or "confirm"',
   ],
   ['no action', [{ tools: 'x' }], 'policy[0].action: '],
   ['an empty list', [{ tools: [], action: 'deny' }], 'policy[0].tools: '],
@@ -65,6 +65,14 @@ test.each([
   const problem = await problemOf({ policy });
   assert.ok(problem.startsWith(start), problem);
 });
+
+test.each(['resources', 'prompts', 'methods'])(
+  '%s in a rule that confirms are refused',
+  async key => {
+    const problem = await problemOf({ policy: [{ [key]: 'x', action: 'confirm' }] });
+    assert.ok(problem.startsWith(`policy[0].${key}: has no effect`), problem);
+  },
+);
 
 describe('a policy that denies everything to everybody', () => {
   test.each([
@@ -83,6 +91,8 @@ describe('a policy that denies everything to everybody', () => {
     [[{ annotations: { readOnlyHint: false }, action: 'deny' }]],
     [[{ clients: 'cursor', action: 'deny' }]],
     [[{ action: 'allow' }, { action: 'deny' }]],
+    [[{ action: 'confirm' }, { action: 'deny' }]],
+    [[{ action: 'confirm' }]],
   ])('is not this one: %j', async policy => {
     assert.ok((await load({ policy })).policy);
   });

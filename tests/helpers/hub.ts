@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import type { Approvals } from '#approvals';
 import { type Activity, createActivity } from '#activity';
 import { type Management, addBuiltins } from '#builtin';
 import type { Naming, ServerConfig } from '#config';
@@ -89,6 +90,8 @@ export type HubOptions = {
   readonly peers?: NonNullable<HttpNeeds['access']>['peers'];
   /** Who may use what. Absent: everybody everything. */
   readonly access?: AccessSource;
+  /** Approvals of calls. Absent: there are none. */
+  readonly approvals?: Approvals;
   /** Absent: callers have no limits. */
   readonly limits?: LimitNeeds;
   /** Hears of each request that was answered. */
@@ -252,6 +255,7 @@ export async function startHub(
       hubVersion,
       ...(options.sampling && { sampling: options.sampling }),
       ...(options.models && { models: options.models }),
+      ...(options.approvals && { approvals: options.approvals }),
     },
     {
       servers: all,
@@ -332,6 +336,7 @@ export async function startHub(
         },
         sharing: { status: { kind: 'alone' } },
         residentBytes: () => process.memoryUsage.rss(),
+        ...(options.approvals && { approvals: options.approvals }),
         ...(options.tasks && { tasks: options.tasks }),
         ...(options.documentation && { documentation: options.documentation }),
       },

@@ -25,7 +25,7 @@ const floors: readonly (readonly string[])[] = [
     'telemetry',
     'vectors',
   ],
-  ['access', 'clients', 'runtimes', 'upstream'],
+  ['access', 'approvals', 'clients', 'runtimes', 'upstream'],
   ['repositories', 'runtimes/docker', 'runtimes/process', 'runtimes/remote', 'servers'],
   ['installs'],
   ['enhance', 'documentation', 'routing'],

@@ -1,5 +1,6 @@
 /** Files with branches that have no test of their own name, below the test that covers them. */
 export const coveredBy: Readonly<Record<string, readonly string[]>> = {
+  'approvals/approvals': ['approvals/records'],
   'audit/audit': [
     'audit/body',
     'audit/chain',
@@ -135,6 +136,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'tasks/model-calls/tool-results',
   ],
   'routing/events/hub-sampling': ['routing/events/hub-requests'],
+  'routing/steps/confirm': ['routing/steps/confirm-states', 'routing/steps/continued-calls'],
   'system/hub-sampling': ['routing/bridge/hub-inputs', 'servers/handshake/with-sampling'],
   'routing/access': [
     'routing/access-source',

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { isObject } from '#core';
 import { type TestHub, startHub } from '#helpers/hub';
+import { openTestApprovals } from '../approvals/test-approvals.ts';
 import { openScratchClients } from '../access/scratch.ts';
 import { createTestPipeline } from '../dashboard/task-pipeline.ts';
 import { createInstallHub } from '../installs/hub.ts';
@@ -76,11 +77,13 @@ const expected = {
     'POST /tasks/setup',
   ],
   administer: [
+    'DELETE /approvals/standing/:id',
     'DELETE /clients/:name/token',
     'DELETE /jobs/:id',
     'DELETE /ollama/cache',
     'DELETE /servers/:name',
     'GET /activity/:id',
+    'GET /approvals',
     'GET /call-token',
     'GET /clients',
     'GET /dashboard/access',
@@ -106,6 +109,8 @@ const expected = {
     'GET /policy',
     'GET /secrets',
     'GET /servers/:name/logs',
+    'POST /approvals/:id/approve',
+    'POST /approvals/:id/deny',
     'POST /clients/:name/token',
     'POST /config/reload',
     'POST /dashboard/actions/agent-cancel/:id/:message',
@@ -158,6 +163,7 @@ async function openHub(http: Parameters<typeof startHub>[1]) {
     guard: { clients: await scratch.open() },
     installs: config.installs,
     ollama: () => Promise.reject(new Error('this hub improves no prompts')),
+    approvals: (await openTestApprovals()).approvals,
     tasks: createTestPipeline().pipeline,
     documentation: {
       service: { name: 'documentation', start: async () => {}, stop: async () => {} },

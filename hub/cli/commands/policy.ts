@@ -45,7 +45,7 @@ export const policy: Command = {
     ...hubOptions,
   },
   details: [
-    'test exits with 0 if the call is allowed, and with 1 if it is denied. Without a running hub it decides by the config alone, where the annotations of tools are unknown.',
+    'test exits with 0 if the call is allowed, also if a person has to approve it, and with 1 if it is denied. Without a running hub it decides by the config alone, where the annotations of tools are unknown.',
     '--json prints the response of GET /policy: {"rules": [{"path", "rule", "calls"}]}; with test that of POST /policy/test: {"action", "rule", "text", "reason", "client", "method", ...}.',
   ],
   examples: [
@@ -154,12 +154,17 @@ function decideByConfig({ client, server, method, ...items }: Question, config: 
   };
 }
 
+const verbs: ReadonlyMap<unknown, readonly ['red' | 'yellow', string]> = new Map([
+  ['deny', ['red', 'denied']],
+  ['confirm', ['yellow', 'allowed if a person approves each call']],
+]);
+
 function tell({ out, remark, screen }: Run, answer: Described): void {
   const kind = kinds.find(one => answer[one] !== undefined);
-  const isDenied = answer['action'] === 'deny';
   const what = kind ? `the ${kind} ${JSON.stringify(answer[kind])}` : String(answer['method']);
-  const verb = screen.paint(isDenied ? 'red' : 'green', isDenied ? 'denied' : 'allowed');
-  out(`${verb}: ${screen.foreign(what)} to ${screen.foreign(String(answer['client']))}`);
+  const [color, verb] = verbs.get(answer['action']) ?? ['green', 'allowed'];
+  const client = screen.foreign(String(answer['client']));
+  out(`${screen.paint(color, verb)}: ${screen.foreign(what)} to ${client}`);
   if (typeof answer['rule'] === 'string') {
     out(`  by ${answer['rule']}: ${screen.foreign(String(answer['text']))}`);
     if (typeof answer['reason'] === 'string') out(`  reason: ${screen.foreign(answer['reason'])}`);

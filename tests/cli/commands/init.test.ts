@@ -20,6 +20,7 @@ const cli = (...args: readonly string[]) => run(args, { findConfigFile: async ()
 const options = { env: { GITHUB_TOKEN: 'x', DOCS_TOKEN: 'x' }, home: '/home/user' };
 const serversIn = async (path: string) =>
   (await loadConfig(path, options)).servers.map(({ name }) => name);
+const destructive = { annotations: { destructiveHint: true }, action: 'confirm' };
 
 describe('init', () => {
   test('writes a config that the hub takes, in a folder that it makes', async () => {
@@ -43,6 +44,7 @@ describe('init', () => {
         text.replaceAll(/^( *)(?:\/\/|#) ((?:"\w+": | {2}|\w+:$|\w+: |\}).*)$/gm, '$1$2'),
       );
       assert.deepEqual(await serversIn(path), ['memory', 'files', 'fetch', 'github', 'docs']);
+      assert.deepEqual((await loadConfig(path, options)).policy, [destructive]);
     },
   );
 

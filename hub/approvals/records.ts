@@ -1,0 +1,106 @@
+import { isObject } from '#core';
+import type { ApprovalState } from './next.ts';
+
+/** The call that an approval is about. */
+export type ConfirmedCall = {
+  /** Key of the principal (`principalKey`). */
+  readonly caller: string;
+  /** Policy name of the principal. */
+  readonly client: string;
+  readonly server: string;
+  /** The tool's name on /mcp. */
+  readonly tool: string;
+  /** The server's own name of the tool. */
+  readonly ownTool: string;
+  /** SHA-256 of the canonical final arguments, in hex. */
+  readonly hash: string;
+};
+
+export type Approval = ConfirmedCall & {
+  readonly id: string;
+  /** The arguments as people are shown them: redacted and cut. */
+  readonly shown: string;
+  /** Path of the rule in the config, and what it says. */
+  readonly rule: string | undefined;
+  readonly reason: string | undefined;
+  readonly createdAt: number;
+  readonly state: ApprovalState;
+};
+
+/** Every call of a client to a tool, whatever its arguments. */
+export type StandingApproval = Omit<ConfirmedCall, 'hash'> & {
+  readonly id: string;
+  readonly createdAt: number;
+  readonly by: string;
+};
+
+/** A line of the journal. Of the lines about an id, the last one counts. */
+export type ApprovalRecord =
+  | { readonly approval: Approval }
+  | { readonly standing: StandingApproval }
+  | { readonly removed: string };
+
+/** Identifies the call among all others. */
+export const callKey = ({ caller, server, ownTool, hash }: ConfirmedCall): string =>
+  JSON.stringify([caller, server, ownTool, hash]);
+
+/** Identifies the client and the tool. */
+export const toolKey = ({ caller, server, ownTool }: Omit<ConfirmedCall, 'hash'>): string =>
+  JSON.stringify([caller, server, ownTool]);
+
+/** Reads a line of the journal. Undefined for a line that is not a whole record: it approves nothing. */
+export function parseRecord(value: unknown): ApprovalRecord | undefined {
+  if (!isObject(value)) return undefined;
+  if (typeof value['removed'] === 'string') return { removed: value['removed'] };
+  const approval = parseApproval(value['approval']);
+  if (approval) return { approval };
+  const standing = parseStanding(value['standing']);
+  return standing && { standing };
+}
+
+function parseCall(value: unknown) {
+  if (!isObject(value)) return undefined;
+  const { id, caller, client, server, tool, ownTool, createdAt } = value;
+  return isText(id) &&
+    isText(caller) &&
+    isText(client) &&
+    isText(server) &&
+    isText(tool) &&
+    isText(ownTool) &&
+    typeof createdAt === 'number'
+    ? { id, caller, client, server, tool, ownTool, createdAt }
+    : undefined;
+}
+
+function parseApproval(value: unknown): Approval | undefined {
+  const call = parseCall(value);
+  const { hash, shown, rule, reason, state: written } = isObject(value) ? value : {};
+  const state = parseState(written);
+  if (!call || !state || !isText(hash) || !isText(shown)) return undefined;
+  return {
+    ...call,
+    hash,
+    shown,
+    rule: isText(rule) ? rule : undefined,
+    reason: isText(reason) ? reason : undefined,
+    state,
+  };
+}
+
+function parseStanding(value: unknown): StandingApproval | undefined {
+  const call = parseCall(value);
+  const { by } = isObject(value) ? value : {};
+  return call && isText(by) ? { ...call, by } : undefined;
+}
+
+/** Only states that are not over are written. */
+function parseState(value: unknown): ApprovalState | undefined {
+  const { kind, expiresAt, by } = isObject(value) ? value : {};
+  if (typeof expiresAt !== 'number') return undefined;
+  if (kind === 'pending') return { kind, expiresAt };
+  return (kind === 'approved' || kind === 'denied') && isText(by)
+    ? { kind, expiresAt, by }
+    : undefined;
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';

@@ -1,0 +1,78 @@
+import type { FastifyInstance } from 'fastify';
+import type { Approval, Approvals, StandingApproval } from '#approvals';
+import { isObject } from '#core';
+import { policyNameOf } from '#policy';
+import type { RouteAdmission } from '../admission.ts';
+import { administered } from '../guard.ts';
+import { type Identified, invalid, refuseBody, shown } from './input.ts';
+
+type Needs = {
+  readonly approvals: Approvals;
+  readonly admission: Pick<RouteAdmission, 'principalOf'>;
+};
+
+/** The approvals audit their decisions themselves. */
+const deciding = { config: { ...administered.config, change: 'none' } } as const;
+
+/** `/approvals`: calls that wait for a person, and what was approved for good. */
+export function approvalRoutes(
+  app: FastifyInstance,
+  { approvals, admission: { principalOf } }: Needs,
+): void {
+  app.get('/approvals', administered, async () => ({
+    approvals: approvals.list().map(describeApproval),
+    standing: approvals.standing().map(describeStanding),
+  }));
+
+  app.post<Identified>('/approvals/:id/approve', deciding, async (request, reply) => {
+    const isForGood = readAlways(request.body);
+    await approvals.approve(request.params.id, policyNameOf(principalOf(request)), isForGood);
+    return await reply.code(204).send();
+  });
+
+  app.post<Identified>('/approvals/:id/deny', deciding, async (request, reply) => {
+    refuseBody(request.body, 'POST /approvals/{id}/deny');
+    await approvals.deny(request.params.id, policyNameOf(principalOf(request)));
+    return await reply.code(204).send();
+  });
+
+  app.delete<Identified>('/approvals/standing/:id', deciding, async (request, reply) => {
+    refuseBody(request.body, 'DELETE /approvals/standing/{id}');
+    await approvals.removeStanding(request.params.id, policyNameOf(principalOf(request)));
+    return await reply.code(204).send();
+  });
+}
+
+/** `always` of the body: approve every call of the client to the tool. */
+function readAlways(body: unknown): boolean {
+  const { always, ...others } = isObject(body) ? body : {};
+  refuseBody(others, 'POST /approvals/{id}/approve, but for "always",');
+  if (always === undefined || typeof always === 'boolean') return always === true;
+  throw invalid(`always: ${shown(always)} is not allowed: write true or false`);
+}
+
+const timeOf = (ms: number) => new Date(ms).toISOString();
+
+const describeApproval = ({ id, client, server, tool, state, ...approval }: Approval) => ({
+  id,
+  state: state.kind,
+  client,
+  server,
+  tool,
+  arguments: approval.shown,
+  arguments_sha256: approval.hash,
+  rule: approval.rule ?? null,
+  reason: approval.reason ?? null,
+  created_at: timeOf(approval.createdAt),
+  expires_at: 'expiresAt' in state ? timeOf(state.expiresAt) : null,
+  decided_by: 'by' in state ? state.by : null,
+});
+
+const describeStanding = ({ id, client, server, tool, createdAt, by }: StandingApproval) => ({
+  id,
+  client,
+  server,
+  tool,
+  created_at: timeOf(createdAt),
+  approved_by: by,
+});

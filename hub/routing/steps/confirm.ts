@@ -1,0 +1,242 @@
+import {
+  type Approval,
+  type Approvals,
+  type AskedCall,
+  canonicalArguments,
+  hashOf,
+} from '#approvals';
+import { type Clock, HubError, unlessAborted } from '#core';
+import {
+  type Answer,
+  type Edit,
+  type Span,
+  dropMembers,
+  encodeResult,
+  membersOf,
+  rpcCodes,
+  splice,
+  valueOf,
+} from '#jsonrpc';
+import { isStateless, metaKeys } from '#mcp';
+import { policyNameOf, principalKey } from '#policy';
+import { type ElicitationAnswer, answerIn, takesForms } from '#upstream';
+import {
+  type Answerer,
+  type Call,
+  type Reply,
+  type ResolvedCall,
+  type Step,
+  hubReply,
+  whileCancellable,
+} from '../call.ts';
+import { invalid } from '../bridge/request-state.ts';
+import { type ClientRequests, capabilitiesOf } from '../events/client-requests.ts';
+import { throwIfCancelled } from '../session.ts';
+import { createConfirmStates } from './confirm-states.ts';
+import { createContinuedCalls } from './continued-calls.ts';
+
+export type ConfirmNeeds = {
+  /** Absent: calls that a rule wants confirmed are refused. */
+  readonly approvals: Approvals | undefined;
+  readonly clientRequests: Pick<ClientRequests, 'sendToClient'>;
+  readonly clock: Pick<Clock, 'now'>;
+  /** A random key of this run, which signs questions. */
+  readonly key: Buffer;
+};
+
+/** What was decided about a call; undefined if nobody decided. */
+type Outcome = Awaited<ReturnType<Approvals['admit']>>;
+
+const method = 'elicitation/create';
+/** Key of the question in `inputRequests`. */
+const inputKey = 'approval';
+const answerMembers = new Set(['requestState', 'inputResponses']);
+
+/**
+ * Holds calls that a rule wants confirmed until a person approved exactly this call. Comes after the step that improves
+ * prompts, so that people decide about the final arguments. The user of the client is asked where the client can ask: in
+ * its session, or by `input_required` (MCP 2026-07-28). Other calls are refused with an id for `agenthub approve`; those
+ * of agents wait for the owner first.
+ */
+export function createConfirmStep(needs: ConfirmNeeds): Step {
+  const { approvals } = needs;
+  if (!approvals) return (resolved, next) => (resolved.confirmed ? refuse() : next(resolved));
+  const hold = createHold(approvals, needs);
+  return (resolved, next) => (resolved.confirmed ? hold(resolved, next) : next(resolved));
+}
+
+function refuse(): never {
+  throw new HubError(
+    'HUB_APPROVAL_NEEDED',
+    'a rule asks a person about this call, and this hub keeps no approvals',
+  );
+}
+
+function createHold(approvals: Approvals, { clientRequests, clock, key }: ConfirmNeeds) {
+  const states = createConfirmStates(key, clock);
+  const continued = createContinuedCalls(clock);
+
+  /** Applies the answer of a stateless client to the question that its request names. */
+  async function applyAnswer(call: Call, id: string, asked: AskedCall): Promise<void> {
+    const { request, params } = call;
+    const responses = membersOf(request.bytes, params.get('inputResponses'));
+    const answer = answerIn(valueOf(request.bytes, responses?.get(inputKey)));
+    if (!approvals.list().some(one => one.id === id)) throw invalid('was used already');
+    if (answer?.action === 'accept') await approvals.approve(id, asked.client);
+    else {
+      approvals.withdraw(id);
+      if (answer) throw deniedBy(asked, `the user of the client answered "${answer.action}"`);
+    }
+  }
+
+  /** Asks in the session of a client, unless the owner decides first. */
+  async function askSession(call: Call, asked: AskedCall): Promise<Outcome> {
+    const approval = await approvals.ask(asked, false);
+    const over = new AbortController();
+    let cancel: ((reason: string) => void) | undefined;
+    try {
+      const answer = await whileCancellable(call, signal => {
+        const params = JSON.stringify(questionAbout(approval));
+        const { session, responseStream } = call;
+        const sent = clientRequests.sendToClient(session, method, params, responseStream);
+        cancel = reason => sent.cancel(reason);
+        const elsewhere = approvals.wait(approval.id, over.signal).then(() => undefined);
+        return unlessAborted(Promise.race([sent.answer.then(inSession), elsewhere]), signal);
+      });
+      throwIfCancelled(call);
+      if (answer?.action === 'accept') await approvals.approve(approval.id, asked.client);
+      else if (answer) throw deniedBy(asked, `the user of the client answered "${answer.action}"`);
+      return await approvals.admit(asked);
+    } finally {
+      approvals.withdraw(approval.id);
+      over.abort();
+      cancel?.('it is no longer needed');
+    }
+  }
+
+  /** Waits for the owner. */
+  async function waitForOwner(call: Call, asked: AskedCall): Promise<Outcome> {
+    const { id } = await approvals.ask(asked, true);
+    await whileCancellable(call, signal => approvals.wait(id, signal, approvals.agentWaitMs));
+    throwIfCancelled(call);
+    return await approvals.admit(asked);
+  }
+
+  /** Lets an approved call go on. */
+  async function proceed(resolved: ResolvedCall, asked: AskedCall, next: Answerer): Promise<Reply> {
+    throwIfCancelled(resolved.call);
+    const reply = await next(resolved);
+    if (isStateless(resolved.call)) continued.note(asked, reply);
+    return reply;
+  }
+
+  return async (resolved: ResolvedCall, next: Answerer): Promise<Reply> => {
+    const { call } = resolved;
+    const asked = askedCall(resolved);
+    const id = isStateless(call) ? states.read(call, asked) : undefined;
+    if (id === undefined && isStateless(call) && continued.take(call, asked))
+      return await proceed(resolved, asked, next);
+    if (id !== undefined) await applyAnswer(call, id, asked);
+    let outcome = await approvals.admit(asked);
+    throwIfCancelled(call);
+    if (!outcome && call.principal.kind === 'agent') outcome = await waitForOwner(call, asked);
+    else if (!outcome && canAsk(call)) {
+      if (isStateless(call)) return askByResult(call, await approvals.ask(asked, false));
+      outcome = await askSession(call, asked);
+    }
+    if (outcome === 'denied') throw deniedBy(asked, 'the owner of the hub denied it');
+    if (!outcome) throw needed(asked, await approvals.ask(asked, true));
+    return await proceed(id === undefined ? resolved : withoutAnswer(resolved), asked, next);
+  };
+
+  function askByResult(call: Call, approval: Approval): Reply {
+    const params = { mode: 'form', ...questionAbout(approval) };
+    const result = {
+      resultType: 'input_required',
+      inputRequests: { [inputKey]: { method, params } },
+      requestState: states.issue(approval),
+    };
+    return hubReply(encodeResult(call.id, JSON.stringify(result)));
+  }
+}
+
+/** The call as it goes to its server, after all edits of its arguments. */
+function askedCall({ call, server, edits, confirmed }: ResolvedCall): AskedCall {
+  if (!confirmed || !server) throw new TypeError('a call that has to be confirmed was expected');
+  const { request, principal } = call;
+  const { decision, item } = confirmed;
+  const final = finalArguments(request.bytes, call.params.get('arguments'), edits);
+  const args = final ? canonicalArguments(final) : '{}';
+  return {
+    caller: principalKey(principal),
+    client: policyNameOf(principal),
+    server: server.config.name,
+    tool: item.name,
+    ownTool: item.ownName,
+    hash: hashOf(args),
+    args,
+    rule: decision.rule,
+    reason: decision.reason,
+  };
+}
+
+/** The arguments with the edits of earlier steps; undefined if there are none. */
+function finalArguments(bytes: Buffer, span: Span | undefined, edits: readonly Edit[]) {
+  if (!span) return undefined;
+  const { start, end } = span;
+  const inside = edits.filter(edit => edit.span.start >= start && edit.span.end <= end);
+  const moved = inside.map(({ span: at, text }) => ({
+    span: { start: at.start - start, end: at.end - start },
+    text,
+  }));
+  return splice(bytes.subarray(start, end), moved);
+}
+
+/** The call without the answer to the hub's question. Blanks the bytes, so that all spans stay valid. */
+function withoutAnswer(resolved: ResolvedCall): ResolvedCall {
+  const { call } = resolved;
+  const { request, params } = call;
+  if (!request.params) return resolved;
+  const bytes = Buffer.from(request.bytes);
+  for (const { span } of dropMembers(bytes, request.params, params, answerMembers))
+    bytes.fill(0x20, span.start, span.end);
+  const left = new Map([...params].filter(([name]) => !answerMembers.has(name)));
+  return { ...resolved, call: { ...call, request: { ...request, bytes }, params: left } };
+}
+
+const canAsk = (call: Call): boolean =>
+  takesForms(
+    isStateless(call)
+      ? valueOf(call.request.bytes, call.meta?.get(metaKeys.clientCapabilities))
+      : capabilitiesOf(call.session),
+  );
+
+/** The answer of a client with a session. Undefined if it cannot ask after all. */
+function inSession({ bytes, payload, failed }: Answer): ElicitationAnswer | undefined {
+  const value = valueOf(bytes, payload);
+  if (!failed) return answerIn(value) ?? { action: 'cancel', content: {} };
+  const code = valueOf(bytes, membersOf(bytes, payload)?.get('code'));
+  if (code === rpcCodes.methodNotFound) return undefined;
+  throw new HubError('HUB_CLIENT_GONE', 'the client did not answer the question about this call');
+}
+
+function questionAbout({ client, tool, shown, reason }: Approval) {
+  const why = reason === undefined ? '' : ` (${reason})`;
+  return {
+    message: `Let ${client} call ${tool} once${why}? Its arguments: ${shown}`,
+    requestedSchema: { type: 'object', properties: {} },
+  };
+}
+
+const deniedBy = ({ tool, rule }: AskedCall, why: string) =>
+  new HubError('HUB_APPROVAL_DENIED', `${tool} was not called: ${why}`, { data: { rule } });
+
+function needed({ tool, rule, reason }: AskedCall, { id, state }: Approval): HubError {
+  const why = reason === undefined ? '' : ` (${reason})`;
+  const expiresAt = 'expiresAt' in state ? new Date(state.expiresAt).toISOString() : undefined;
+  return new HubError(
+    'HUB_APPROVAL_NEEDED',
+    `a person has to approve this call of ${tool}${why}. Ask the owner of the hub to run "agenthub approve ${id}" or to approve it on the dashboard, and then send the same call again. It waits until ${expiresAt}`,
+    { data: { approval: id, rule, expiresAt } },
+  );
+}

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { isObject } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { startHub } from '#helpers/hub';
+import { openTestApprovals } from '../../approvals/test-approvals.ts';
+import { createTestAccess } from '../../routing/test-access.ts';
+
+const fixtures = [{ name: 'echo' }];
+
+async function open() {
+  const clock = createManualClock({ passingMs: 1_000 });
+  const { approvals, recorded } = await openTestApprovals({ clock });
+  const { access } = createTestAccess(fixtures, {
+    policy: [{ tools: ['echo_echo'], action: 'confirm', reason: 'it writes' }],
+  });
+  const hub = await startHub(fixtures, { access, approvals, clock });
+  const send = async (method: string, path: string, body?: unknown, headers = {}) => {
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    const answer = await fetch(`${hub.url}${path}`, {
+      method,
+      headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+      ...(body !== undefined && { body: text }),
+    });
+    const found = await answer.text();
+    const read: unknown = found === '' ? undefined : JSON.parse(found);
+    return { status: answer.status, body: isObject(read) ? read : {} };
+  };
+  return {
+    recorded,
+    /** As the owner. */
+    ask: (method: string, path: string, body?: unknown) =>
+      send(method, path, body, hub.ownerHeaders),
+    send,
+    call: (body: unknown) => send('POST', '/mcp/echo/tools/call', body),
+    [Symbol.asyncDispose]: () => hub[Symbol.asyncDispose](),
+  };
+}
+
+/** An error of the REST API, or the data of one of MCP. */
+function errorOf({ error }: { readonly [name: string]: unknown }) {
+  if (!isObject(error)) return {};
+  return isObject(error['data']) ? error['data'] : error;
+}
+const same = { name: 'echo', arguments: { text: 'a' } };
+
+test('a call over REST waits, is listed, approved, and goes through once', async () => {
+  await using opened = await open();
+  const refused = await opened.call(same);
+  assert.equal(refused.status, 403);
+  const { code, approval: id } = errorOf(refused.body);
+  assert.equal(code, 'HUB_APPROVAL_NEEDED');
+  const [waiting] = Object.values((await opened.ask('GET', '/approvals')).body).flat();
+  assert.deepEqual(waiting, {
+    id,
+    state: 'pending',
+    client: 'local',
+    server: 'echo',
+    tool: 'echo_echo',
+    arguments: '{"text":"a"}',
+    arguments_sha256: '6193c97585a0f731ce7b500bb69d2476816afb14c8d95ac8e6e865f680e9e438',
+    rule: 'policy[0]',
+    reason: 'it writes',
+    created_at: '2025-06-15T15:06:40.000Z',
+    expires_at: '2025-06-15T15:16:40.000Z',
+    decided_by: null,
+  });
+  assert.equal((await opened.ask('POST', `/approvals/${String(id)}/approve`)).status, 204);
+  assert.equal((await opened.call(same)).status, 200);
+  assert.equal((await opened.call(same)).status, 403);
+  assert.deepEqual(
+    opened.recorded.map(({ action, principal, target }) => [action, principal, target]),
+    [
+      ['approval_approved', 'owner', id],
+      ['approval_used', undefined, id],
+    ],
+  );
+});
+
+test('a denied call is refused, and a standing approval is listed and removed', async () => {
+  await using opened = await open();
+  const first = errorOf((await opened.call(same)).body)['approval'];
+  assert.equal((await opened.ask('POST', `/approvals/${String(first)}/deny`)).status, 204);
+  assert.equal(errorOf((await opened.call(same)).body)['code'], 'HUB_APPROVAL_DENIED');
+  const other = { name: 'echo', arguments: { text: 'b' } };
+  const second = errorOf((await opened.call(other)).body)['approval'];
+  const always = await opened.ask('POST', `/approvals/${String(second)}/approve`, { always: true });
+  assert.equal(always.status, 204);
+  assert.equal((await opened.call(same)).status, 200);
+  const { standing } = (await opened.ask('GET', '/approvals')).body;
+  const [one]: readonly unknown[] = Array.isArray(standing) ? standing : [];
+  assert.ok(isObject(one));
+  assert.deepEqual(
+    [one['tool'], one['client'], one['approved_by']],
+    ['echo_echo', 'local', 'owner'],
+  );
+  assert.equal(
+    (await opened.ask('DELETE', `/approvals/standing/${String(one['id'])}`)).status,
+    204,
+  );
+  assert.equal(errorOf((await opened.call(other)).body)['code'], 'HUB_APPROVAL_NEEDED');
+});
+
+test('arguments in which a member stands twice are refused', async () => {
+  await using opened = await open();
+  const { status, body } = await opened.call('{"name":"echo","arguments":{"text":"a","text":"b"}}');
+  assert.deepEqual([status, errorOf(body)['code']], [400, 'HUB_REQUEST_INVALID']);
+});
+
+test.each([
+  ['GET', '/approvals'],
+  ['POST', '/approvals/x/approve'],
+  ['POST', '/approvals/x/deny'],
+  ['DELETE', '/approvals/standing/x'],
+])('%s %s is refused without the key of the owner', async (method, path) => {
+  await using opened = await open();
+  assert.equal((await opened.send(method, path)).status, 401);
+});
+
+test.each([
+  ['/approvals/x/approve', undefined, 404, 'HUB_APPROVAL_UNKNOWN'],
+  ['/approvals/x/approve', { always: 1 }, 400, 'HUB_REQUEST_INVALID'],
+  ['/approvals/x/approve', { alwys: true }, 400, 'HUB_REQUEST_INVALID'],
+  ['/approvals/x/deny', { always: true }, 400, 'HUB_REQUEST_INVALID'],
+])('%s with %j is answered %i %s', async (path, body, status, code) => {
+  await using opened = await open();
+  const answer = await opened.ask('POST', path, body);
+  assert.deepEqual([answer.status, errorOf(answer.body)['code']], [status, code]);
+});

@@ -1,0 +1,347 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import type { PolicyRule } from '#config';
+import { isObject } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { startHub, until } from '#helpers/hub';
+import type { Principal } from '#policy';
+import { lifetimeMs, openTestApprovals } from '../../approvals/test-approvals.ts';
+import { openAsked } from '../asking.ts';
+import { at, openModern, textOf } from '../modern.ts';
+import { createTestAccess } from '../test-access.ts';
+
+const cursor: Principal = { kind: 'client', name: 'cursor', grants: { administer: false } };
+const other: Principal = { kind: 'client', name: 'other', grants: { administer: false } };
+const rule: PolicyRule = {
+  tools: ['*_echo', '*_ask', '*_where', '*_busy'],
+  action: 'confirm',
+  reason: 'it writes',
+};
+const fixtures = [{ name: 'echo' }, { name: 'stateless' }, { name: 'asker' }];
+const eras = ['legacy', 'modern'] as const;
+
+async function open(policy: readonly PolicyRule[] = [rule]) {
+  const clock = createManualClock({ passingMs: 1_000 });
+  const { approvals, recorded } = await openTestApprovals({ clock });
+  const { access } = createTestAccess(fixtures, { policy });
+  const outcomes: unknown[] = [];
+  const hub = await startHub(fixtures, {
+    access,
+    approvals,
+    clock,
+    observer: ({ outcome, decision }) => outcomes.push([outcome, decision?.action]),
+  });
+  return {
+    hub,
+    clock,
+    approvals,
+    recorded,
+    outcomes,
+    [Symbol.asyncDispose]: () => hub[Symbol.asyncDispose](),
+  };
+}
+
+type Scene = Awaited<ReturnType<typeof open>>;
+type Action = 'accept' | 'decline' | 'cancel';
+
+/** A client that cannot ask its user, and what its calls of `echo_echo` return: a text, or an error. */
+async function openDeaf({ hub }: Scene, era: (typeof eras)[number], principal = cursor) {
+  if (era === 'legacy') {
+    const client = openAsked(hub, 'all', undefined, principal);
+    await client.initialize({});
+    return async (text: unknown, name = 'echo_echo') => {
+      const { result, error } = await client.ask('tools/call', { name, arguments: { text } });
+      return isObject(result) ? textOf(result) : { error };
+    };
+  }
+  const client = openModern(hub, 'all', {}, undefined, principal);
+  return async (text: unknown, name = 'echo_echo') => {
+    const { result, error } = await client.call(name, { text });
+    return error ? { error } : textOf(result);
+  };
+}
+
+const codeOf = (answer: unknown) => at(answer, 'error', 'data', 'code');
+const idOf = (answer: unknown) => String(at(answer, 'error', 'data', 'approval'));
+
+describe.each(eras)('a client of the %s era that cannot ask its user', era => {
+  test('is refused with an id, and its same call goes through once when it is approved', async () => {
+    await using scene = await open();
+    const call = await openDeaf(scene, era);
+    const refused = await call('a');
+    assert.deepEqual(at(refused, 'error', 'data', 'rule'), 'policy[0]');
+    assert.equal(codeOf(refused), 'HUB_APPROVAL_NEEDED');
+    const id = idOf(refused);
+    assert.match(
+      String(at(refused, 'error', 'message')),
+      new RegExp(`\\(it writes\\).*approve ${id}"`),
+    );
+    assert.equal(idOf(await call('a')), id);
+    await scene.approvals.approve(id, 'owner');
+    assert.equal(codeOf(await call('b')), 'HUB_APPROVAL_NEEDED');
+    assert.equal(await call('a'), 'a');
+    assert.equal(codeOf(await call('a')), 'HUB_APPROVAL_NEEDED');
+    assert.deepEqual(scene.outcomes.at(-1), ['HUB_APPROVAL_NEEDED', 'confirm']);
+  });
+
+  test('gets nothing by the approval of another client', async () => {
+    await using scene = await open();
+    const id = idOf(await (await openDeaf(scene, era, other))('a'));
+    await scene.approvals.approve(id, 'owner');
+    assert.equal(codeOf(await (await openDeaf(scene, era))('a')), 'HUB_APPROVAL_NEEDED');
+  });
+
+  test('is refused when the owner denies the call, and asks anew when that has expired', async () => {
+    await using scene = await open();
+    const call = await openDeaf(scene, era);
+    const id = idOf(await call('a'));
+    await scene.approvals.deny(id, 'owner');
+    assert.equal(codeOf(await call('a')), 'HUB_APPROVAL_DENIED');
+    scene.clock.advance(lifetimeMs);
+    const next = await call('a');
+    assert.equal(codeOf(next), 'HUB_APPROVAL_NEEDED');
+    assert.notEqual(idOf(next), id);
+  });
+
+  test('cannot use an approval that has expired', async () => {
+    await using scene = await open();
+    const call = await openDeaf(scene, era);
+    await scene.approvals.approve(idOf(await call('a')), 'owner');
+    scene.clock.advance(lifetimeMs);
+    assert.equal(codeOf(await call('a')), 'HUB_APPROVAL_NEEDED');
+  });
+
+  test('calls freely what is approved for good', async () => {
+    await using scene = await open();
+    const call = await openDeaf(scene, era);
+    await scene.approvals.approve(idOf(await call('a')), 'owner', true);
+    assert.deepEqual([await call('a'), await call('a'), await call('b')], ['a', 'a', 'b']);
+    assert.equal(codeOf(await call('a', 'asker_ask')), 'HUB_APPROVAL_NEEDED');
+  });
+});
+
+/** A client with a session whose user gives these answers, in order. */
+async function openAnswering({ hub }: Scene, ...answers: (Action | undefined)[]) {
+  const client = openAsked(
+    hub,
+    'all',
+    () => {
+      const action = answers.shift();
+      return action && { action, content: {} };
+    },
+    cursor,
+  );
+  await client.initialize({ elicitation: {} });
+  return client;
+}
+
+describe('a client with a session that can ask its user', () => {
+  test('asks about each call, and calls what the user accepts', async () => {
+    await using scene = await open();
+    const client = await openAnswering(scene, 'accept', 'accept');
+    assert.equal(await client.call('echo_echo', { text: 'a' }), 'a');
+    assert.equal(await client.call('stateless_busy', { times: 0 }), 'after 0');
+    const [first] = client.asked;
+    assert.equal(first?.method, 'elicitation/create');
+    assert.equal(
+      first?.params['message'],
+      'Let cursor call echo_echo once (it writes)? Its arguments: {"text":"a"}',
+    );
+    assert.equal(client.asked.length, 2);
+    assert.deepEqual(scene.approvals.list(), []);
+    assert.deepEqual(
+      scene.recorded.map(({ action, principal }) => [action, principal]),
+      [
+        ['approval_approved', 'cursor'],
+        ['approval_used', undefined],
+        ['approval_approved', 'cursor'],
+        ['approval_used', undefined],
+      ],
+    );
+  });
+
+  test.each(['decline', 'cancel'] as const)('calls nothing after "%s"', async action => {
+    await using scene = await open();
+    const client = await openAnswering(scene, action);
+    const answer = await client.call('echo_echo', { text: 'a' });
+    assert.equal(codeOf(answer), 'HUB_APPROVAL_DENIED');
+    assert.deepEqual(scene.approvals.list(), []);
+  });
+
+  test('need not answer if the owner approves meanwhile, and is told', async () => {
+    await using scene = await open();
+    const client = await openAnswering(scene, undefined);
+    const answer = client.call('echo_echo', { text: 'a' });
+    await until(() => scene.approvals.waiting === 1 && client.asked.length === 1);
+    await scene.approvals.approve(scene.approvals.list()[0]?.id ?? '', 'owner');
+    assert.equal(await answer, 'a');
+    assert.equal(client.told.at(-1)?.['method'], 'notifications/cancelled');
+  });
+
+  test('is refused with an id if its user does not answer in time', async () => {
+    await using scene = await open();
+    const client = await openAnswering(scene, undefined);
+    const answer = client.call('echo_echo', { text: 'a' });
+    await until(() => client.asked.length === 1);
+    scene.clock.advance(lifetimeMs);
+    const code = codeOf(await answer);
+    assert.ok(code === 'HUB_APPROVAL_NEEDED' || code === 'HUB_CLIENT_GONE', String(code));
+  });
+
+  test('takes its question back when it cancels the call', async () => {
+    await using scene = await open();
+    const client = await openAnswering(scene, undefined);
+    const answer = client.call('echo_echo', { text: 'a' });
+    await until(() => client.asked.length === 1);
+    await client.notify('notifications/cancelled', { requestId: client.lastId() });
+    assert.equal(codeOf(await answer), 'HUB_CALL_CANCELLED');
+    assert.deepEqual(scene.approvals.list(), []);
+  });
+
+  test('has 100 calls waiting at once, each with its own answer', async () => {
+    await using scene = await open();
+    const waiting: ((value: object) => void)[] = [];
+    const client = openAsked(
+      scene.hub,
+      'all',
+      () => new Promise<object>(resolve => waiting.push(resolve)),
+      cursor,
+    );
+    await client.initialize({ elicitation: {} });
+    const calls = Array.from({ length: 100 }, (_, index) =>
+      client.call('echo_echo', { text: `t${index}` }),
+    );
+    await until(() => waiting.length === 100);
+    assert.equal(scene.approvals.waiting, 100);
+    waiting.forEach((resolve, index) =>
+      resolve({ action: index % 2 === 0 ? 'accept' : 'decline', content: {} }),
+    );
+    const answers = await Promise.all(calls);
+    assert.deepEqual(
+      answers.map(answer => (typeof answer === 'string' ? answer : codeOf(answer))),
+      Array.from({ length: 100 }, (_, index) =>
+        index % 2 === 0 ? `t${index}` : 'HUB_APPROVAL_DENIED',
+      ),
+    );
+    assert.equal(scene.approvals.waiting, 0);
+  });
+});
+
+/** The answer to the question in a result. */
+const answered = (result: object, action: Action) => ({
+  requestState: at(result, 'requestState'),
+  inputResponses: { approval: { action, content: {} } },
+});
+
+describe('a stateless client that can ask its user', () => {
+  test.each([
+    ['echo_echo', { text: 'a' }, 'a'],
+    ['stateless_busy', { times: 0 }, 'after 0'],
+  ])('calls %s after its user accepted, once', async (name, args, text) => {
+    await using scene = await open();
+    const client = openModern(scene.hub, 'all', undefined, undefined, cursor);
+    const { result } = await client.call(name, args);
+    assert.equal(result['resultType'], 'input_required');
+    assert.equal(
+      at(result, 'inputRequests', 'approval', 'params', 'message'),
+      `Let cursor call ${name} once (it writes)? Its arguments: ${JSON.stringify(args)}`,
+    );
+    const again = answered(result, 'accept');
+    assert.equal(textOf((await client.call(name, args, again)).result), text);
+    const replayed = await client.call(name, args, again);
+    assert.equal(codeOf(replayed), 'HUB_STATE_INVALID');
+  });
+
+  test("sends the server no answer to the hub's question", async () => {
+    await using scene = await open();
+    const client = openModern(scene.hub, 'all', undefined, undefined, cursor);
+    const { result } = await client.call('stateless_busy', { times: 0 });
+    await client.call('stateless_busy', { times: 0 }, answered(result, 'accept'));
+    const heard = textOf((await client.call('stateless_heard')).result);
+    assert.deepEqual(JSON.parse(heard), [['_meta', 'arguments', 'name']]);
+  });
+
+  test.each([
+    ['stateless_where', {}, { roots: { roots: [] } }],
+    ['asker_ask', { method: 'roots/list', params: {} }, undefined],
+  ])('is asked once about %s, whose server asks for more', async (name, args, answers) => {
+    await using scene = await open();
+    const client = openModern(scene.hub, 'all', undefined, undefined, cursor);
+    const first = await client.call(name, args);
+    const second = await client.call(name, args, answered(first.result, 'accept'));
+    const requests = at(second.result, 'inputRequests');
+    const [key = ''] = Object.keys(isObject(requests) ? requests : {});
+    assert.notEqual(key, 'approval');
+    const state = at(second.result, 'requestState');
+    const third = {
+      ...(state !== undefined && { requestState: state }),
+      inputResponses: answers ?? { [key]: { roots: [] } },
+    };
+    const { result, error } = await client.call(name, args, third);
+    assert.equal(error, undefined);
+    assert.equal(at(result, 'inputRequests', 'approval'), undefined);
+    // The same request again continues nothing.
+    const replayed = await client.call(name, { ...args, more: 1 }, third);
+    assert.ok(replayed.error ?? at(replayed.result, 'inputRequests', 'approval'));
+  });
+
+  test('calls nothing by a state of other arguments, another tool, another client or its own making', async () => {
+    await using scene = await open();
+    const mine = openModern(scene.hub, 'all', undefined, undefined, cursor);
+    const others = openModern(scene.hub, 'all', undefined, undefined, other);
+    const { result } = await mine.call('echo_echo', { text: 'a' });
+    const again = answered(result, 'accept');
+    const forged = String(again.requestState).replace(
+      /^(approval\.)(.)/,
+      (_, start, digit) => `${start}${digit === 'a' ? 'b' : 'a'}`,
+    );
+    for (const answer of [
+      await mine.call('echo_echo', { text: 'b' }, again),
+      await mine.call('asker_ask', { text: 'a' }, again),
+      await others.call('echo_echo', { text: 'a' }, again),
+      await mine.call('echo_echo', { text: 'a' }, { ...again, requestState: forged }),
+    ])
+      assert.equal(codeOf(answer), 'HUB_STATE_INVALID');
+    assert.equal(textOf((await mine.call('echo_echo', { text: 'a' }, again)).result), 'a');
+  });
+
+  test('calls nothing after a decline, or when the question has expired', async () => {
+    await using scene = await open();
+    const client = openModern(scene.hub, 'all', undefined, undefined, cursor);
+    const first = await client.call('echo_echo', { text: 'a' });
+    const declined = await client.call(
+      'echo_echo',
+      { text: 'a' },
+      answered(first.result, 'decline'),
+    );
+    assert.equal(codeOf(declined), 'HUB_APPROVAL_DENIED');
+    const second = await client.call('echo_echo', { text: 'a' });
+    scene.clock.advance(lifetimeMs);
+    const late = await client.call('echo_echo', { text: 'a' }, answered(second.result, 'accept'));
+    assert.equal(codeOf(late), 'HUB_STATE_INVALID');
+  });
+
+  test('calls what the owner approved meanwhile', async () => {
+    await using scene = await open();
+    const client = openModern(scene.hub, 'all', undefined, undefined, cursor);
+    await client.call('echo_echo', { text: 'a' });
+    await scene.approvals.approve(scene.approvals.list()[0]?.id ?? '', 'owner');
+    assert.equal(textOf((await client.call('echo_echo', { text: 'a' })).result), 'a');
+  });
+});
+
+test('tools that need a yes stay listed', async () => {
+  await using scene = await open([{ servers: ['echo'], action: 'confirm' }]);
+  const client = openAsked(scene.hub, 'all', undefined, cursor);
+  await client.initialize({});
+  const { result } = await client.ask('tools/list');
+  assert.match(JSON.stringify(result), /"echo_echo"/);
+});
+
+test('without approvals, what a rule wants confirmed is refused', async () => {
+  const { access } = createTestAccess(fixtures, { policy: [rule] });
+  await using hub = await startHub(fixtures, { access });
+  const client = openAsked(hub, 'all', undefined, cursor);
+  await client.initialize({ elicitation: {} });
+  assert.equal(codeOf(await client.call('echo_echo', { text: 'a' })), 'HUB_APPROVAL_NEEDED');
+});
