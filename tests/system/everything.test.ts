@@ -100,7 +100,9 @@ describeWithEngine('server-everything through the hub', () => {
     { name: 'stdio, among all servers', of: among, open: stdioHub },
   ];
 
-  describe.for(wires)('over $name', ({ of, open }) => {
+  // The wires run concurrently, and the demos of each one after the other: they share its client. Some of them take
+  // the server five seconds.
+  describe.concurrent.for(wires)('over $name', ({ of, open }) => {
     let everyman: Everyman;
     beforeAll(async () => {
       everyman = await connectEveryman(open());
@@ -115,7 +117,7 @@ describeWithEngine('server-everything through the hub', () => {
       await everyman[Symbol.asyncDispose]();
     });
 
-    test.for(demos.map(demo => [demo.name, demo] as const))(
+    test.sequential.for(demos.map(demo => [demo.name, demo] as const))(
       '%s',
       { timeout: 60_000 },
       async ([, demo]) => {
