@@ -39,7 +39,7 @@ export function wireAudit(dataFolder: string, { source, ...needs }: Needs) {
     if (!options.enabled) return;
     const member = argumentMembers.get(call.method);
     const span = member === undefined ? undefined : call.params.get(member);
-    const args = span && call.request.subarray(span.start, span.end);
+    const args = span && { message: call.request, start: span.start, end: span.end };
     audit.recordCall(withName(call), policyNameOf(call.principal), args);
   }
 

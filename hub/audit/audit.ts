@@ -1,8 +1,8 @@
 import { type Clock, type Log, type Timer, createEmitter, messageOf } from '#core';
 import type { AuditedCall } from './call-bodies.ts';
-import { createCallQueue } from './call-queue.ts';
+import { type ArgumentsText, createCallQueue } from './call-queue.ts';
 import { type AuditedChange, type AuditedRefusal, type BodyNeeds, createBodies } from './body.ts';
-import { type Pages, createPages } from './pages.ts';
+import { type Pages, type WriteMembers, createPages } from './pages.ts';
 import { type AuditFilesNeeds, type FileLimits, createAuditFiles } from './files.ts';
 import { type AuditFilter, type AuditPage, type PageOptions, isDenied, readPage } from './read.ts';
 import { type AuditReport, verifyAudit } from './verify.ts';
@@ -79,7 +79,7 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
   /** Adds a line after those of the calls before it. */
   function add(members: Buffer): void {
     calls.drain();
-    addLine(members);
+    addLine(...copyOf(members));
     writeSoon();
   }
 
@@ -87,8 +87,8 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
     if (isRunning) writeDue ??= clock.after(failure === undefined ? gatherMs : retryMs, flushSoon);
   }
 
-  function addLine(members: Buffer): void {
-    if (!queue(members)) lost++;
+  function addLine(write: WriteMembers, maxBytes: number): void {
+    if (!queue(write, maxBytes)) lost++;
     if (!isRunning) return;
     if (pages?.hasFullPage && failure === undefined && !isWriteQueued) writeFullSoon();
   }
@@ -102,14 +102,21 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
   }
 
   /** Queues a line, and before it one about lost lines. Returns false if there is no room. */
-  function queue(members: Buffer): boolean {
-    if (!pages) return unchained.length < maxUnchained && unchained.push(Buffer.from(members)) > 0;
+  function queue(write: WriteMembers, maxBytes: number): boolean {
+    if (!pages) {
+      if (unchained.length >= maxUnchained) return false;
+      const members = Buffer.alloc(maxBytes);
+      return unchained.push(members.subarray(0, write(members, 0))) > 0;
+    }
     if (lost > 0) {
-      if (!pages.add(bodies.log('lines_lost', clock.now(), { lines: lost }))) return false;
+      if (!addLog(pages, 'lines_lost', { lines: lost })) return false;
       lost = 0;
     }
-    return pages.add(members);
+    return pages.add(write, maxBytes);
   }
+
+  const addLog = (opened: Pages, action: string, details: object): boolean =>
+    opened.add(...copyOf(bodies.log(action, clock.now(), details)));
 
   function flushSoon(): void {
     writeDue = undefined;
@@ -141,11 +148,10 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
     const { end, tornBytes, missing } = await files.open();
     const opened = createPages(end, { maxPages, maxFileBytes: () => options().maxBytes });
     pages = opened;
-    const note = (action: string, details: object) =>
-      opened.add(bodies.log(action, clock.now(), details));
-    if (tornBytes > 0) note('torn_line_removed', { bytes: tornBytes });
-    if (missing) note('lines_missing', { from_seq: missing.from, through_seq: missing.through });
-    for (const members of unchained) if (!opened.add(members)) lost++;
+    if (tornBytes > 0) addLog(opened, 'torn_line_removed', { bytes: tornBytes });
+    if (missing)
+      addLog(opened, 'lines_missing', { from_seq: missing.from, through_seq: missing.through });
+    for (const members of unchained) if (!opened.add(...copyOf(members))) lost++;
     unchained = [];
     return opened;
   }
@@ -154,7 +160,7 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
   async function removeSurplus(opened: Pages): Promise<void> {
     const { paths, through } = await files.surplus();
     if (paths.length === 0) return;
-    if (!opened.add(bodies.log('files_removed', clock.now(), { through_seq: through }))) return;
+    if (!addLog(opened, 'files_removed', { through_seq: through })) return;
     for (let page = opened.seal(); page; page = opened.seal()) {
       await files.append(page);
       written.fire(page.bytes.subarray(0, page.length));
@@ -209,7 +215,7 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
     refuses: (method: string): boolean =>
       failure !== undefined && isOn() && options().onFailure === 'refuse' && !unaudited.has(method),
     /** Queues the line of a call, if it gets one. Copies what it keeps. */
-    recordCall(call: AuditedCall, principal: string, args: Buffer | undefined): void {
+    recordCall(call: AuditedCall, principal: string, args: ArgumentsText | undefined): void {
       if (!isOn() || (unaudited.has(call.method) && !isDenied(call.outcome))) return;
       calls.add(call, principal, args);
       writeSoon();
@@ -247,3 +253,9 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
     close,
   };
 }
+
+/** How to write members that exist already, and their length. */
+const copyOf = (members: Buffer): readonly [WriteMembers, number] => [
+  (to, at) => at + members.copy(to, at),
+  members.length,
+];

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { writeDigits, writeWhole } from './digits.ts';
+import { writeDigits, writeShort, writeWhole } from './digits.ts';
 import { type Texts, maxText } from './texts.ts';
 
 /** A call that was answered. */
@@ -29,19 +29,18 @@ type Shared = Pick<AuditedCall, 'method' | 'name' | 'server' | 'client' | 'outco
 
 /** Bound of the cache of shared members, which is cleared when full. */
 const maxShared = 2_000;
-/** More than the members of a call take, of which five are texts with at most six bytes for each character. */
-const maxBodyBytes = 32 * 1024;
+/** Bound for the time, the hash of the arguments and the duration, in bytes. */
+const maxOtherBytes = 160;
 
 const argumentsMember = Buffer.from(',"arguments_sha256":"');
 const durationMember = Buffer.from(',"duration_ms":');
 const [quote, point] = [0x22, 0x2e];
 
 /**
- * Creates the function that writes the members of the line of a call. It writes bytes and no strings, and copies what
- * the call shares with earlier ones: there is a line for each call, while it is answered.
+ * Creates the function that writes the members of the line of a call. It writes bytes into the page of the line and no
+ * strings, and copies what the call shares with earlier ones: there is a line for each call, while it is answered.
  */
 export function createCallBodies({ member }: Pick<Texts, 'member'>) {
-  const body = Buffer.allocUnsafeSlow(maxBodyBytes);
   /** By principal and name. */
   const shared = new Map<string, Map<string | undefined, Shared>>();
   let sharedCount = 0;
@@ -84,59 +83,44 @@ export function createCallBodies({ member }: Pick<Texts, 'member'>) {
   }
 
   /** Writes the time in UTC, without its end. Formats only the milliseconds if the second is that of the last line. */
-  function writeTime(at: number): number {
-    const whole = Math.floor(at);
+  function writeTime(to: Buffer, at: number, time: number): number {
+    const whole = Math.floor(time);
     const second = Math.floor(whole / 1000);
     if (second !== lastSecond) {
       secondBytes = Buffer.from(`"at":"${new Date(second * 1000).toISOString().slice(0, -4)}`);
       lastSecond = second;
     }
-    body.set(secondBytes);
-    return writeDigits(body, secondBytes.length, whole - second * 1000, 3);
+    return writeDigits(to, writeShort(to, at, secondBytes), whole - second * 1000, 3);
   }
 
-  function writeSession(at: number, session: string): number {
+  function sessionMember(session: string): Buffer {
     if (session !== lastSession) {
       sessionBytes = Buffer.from(`,"session":${JSON.stringify(session)}`);
       lastSession = session;
     }
-    body.set(sessionBytes, at);
-    return at + sessionBytes.length;
-  }
-
-  function writeHash(at: number, args: Buffer): number {
-    body.set(argumentsMember, at);
-    const end = at + argumentsMember.length;
-    const written = body.write(hash('sha256', args, 'hex'), end, 'latin1');
-    body[end + written] = quote;
-    return end + written + 1;
-  }
-
-  /** Writes milliseconds with three decimals. */
-  function writeDuration(at: number, tookMs: number): number {
-    const thousandths = Math.max(0, Math.round(tookMs * 1000));
-    const whole = Math.floor(thousandths / 1000);
-    body.set(durationMember, at);
-    const end = writeWhole(body, at + durationMember.length, whole);
-    body[end] = point;
-    return writeDigits(body, end + 1, thousandths - whole * 1000, 3);
+    return sessionBytes;
   }
 
   return {
     /** The part that a call shares with earlier ones. `principal` is a policy name. */
     sharedOf: (call: AuditedCall, principal: string): SharedMembers =>
       sharedOf(call, principal).bytes,
-    /** `args` is the text of the arguments. The result is overwritten by the next call. */
+    /** Bound for the length of what `write` writes, in bytes. */
+    maxBytes: (members: SharedMembers, session: string): number =>
+      members.length + sessionMember(session).length + maxOtherBytes,
+    /** Writes the members of a call, and returns the position after them. `args` is the text of the arguments. */
     write(
+      to: Buffer,
+      start: number,
       { at: time, tookMs, session }: Pick<AuditedCall, 'at' | 'tookMs' | 'session'>,
       members: SharedMembers,
       args: Buffer | undefined,
-    ): Buffer {
-      let at = writeTime(time);
-      body.set(members, at);
-      at = writeSession(at + members.length, session);
-      if (args) at = writeHash(at, args);
-      return body.subarray(0, writeDuration(at, tookMs));
+    ): number {
+      let at = writeTime(to, start, time);
+      to.set(members, at);
+      at = writeShort(to, at + members.length, sessionMember(session));
+      if (args) at = writeHash(to, at, args);
+      return writeDuration(to, at, tookMs);
     },
     /** Drops the cache, because other secrets are known now. */
     forget,
@@ -151,3 +135,19 @@ const isOf = (known: Shared, call: AuditedCall, principal: string): boolean =>
   known.method === call.method &&
   known.outcome === call.outcome &&
   known.decision === call.decision;
+
+function writeHash(to: Buffer, at: number, args: Buffer): number {
+  const end = writeShort(to, at, argumentsMember);
+  const written = to.write(hash('sha256', args, 'hex'), end, 'latin1');
+  to[end + written] = quote;
+  return end + written + 1;
+}
+
+/** Writes milliseconds with three decimals. */
+function writeDuration(to: Buffer, at: number, tookMs: number): number {
+  const thousandths = Math.max(0, Math.round(tookMs * 1000));
+  const whole = Math.floor(thousandths / 1000);
+  const end = writeWhole(to, writeShort(to, at, durationMember), whole);
+  to[end] = point;
+  return writeDigits(to, end + 1, thousandths - whole * 1000, 3);
+}

@@ -13,6 +13,12 @@ export function writeWhole(to: Buffer, at: number, value: number): number {
   return writeDigits(to, at, value, digits);
 }
 
+/** Copies a few bytes, which takes less than to call `set`. Returns the position after them. */
+export function writeShort(to: Buffer, at: number, bytes: Buffer): number {
+  for (let index = 0; index < bytes.length; index++) to[at + index] = bytes[index] ?? 0;
+  return at + bytes.length;
+}
+
 /** Writes the last digits of a number below one billion, and returns the position after them. */
 export function writeDigits(to: Buffer, at: number, value: number, digits: number): number {
   let rest = Math.trunc(value);

@@ -1,5 +1,5 @@
 import { type Position, hashOf, maxBlockLines } from './chain.ts';
-import { writeWhole } from './digits.ts';
+import { writeShort, writeWhole } from './digits.ts';
 
 /** Lines that wait to be written together. */
 export type LinePage = {
@@ -14,6 +14,9 @@ export type LinePage = {
   /** Its last line, once no more lines are added. */
   last: Position | undefined;
 };
+
+/** Writes the members of a line into a buffer, and returns the position after them. */
+export type WriteMembers = (to: Buffer, at: number) => number;
 
 /** A page that gets no more lines. */
 export type SealedPage = Pick<LinePage, 'bytes' | 'length'> & { readonly last: Position };
@@ -86,24 +89,21 @@ export function createPages(end: Position, { maxPages, maxFileBytes }: PagesOpti
     if (page.length > 0) endBlock(page);
     page.blockAt = page.length;
     page.blockLines = 0;
-    page.bytes.set(previousMember, at);
-    const end = at + previousMember.length;
+    const end = writeShort(page.bytes, at, previousMember);
     const written = page.bytes.write(previous, end, 'latin1');
     page.bytes[end + written] = quote;
     return end + written + 1;
   }
 
   return {
-    /** Adds a line with these members, which it copies. Returns false if there is no room. */
-    add(members: Buffer): boolean {
-      const page = pageFor(members.length + maxOwnBytes);
+    /** Adds a line whose members take at most this many bytes. Returns false if there is no room. */
+    add(write: WriteMembers, maxBytes: number): boolean {
+      const page = pageFor(maxBytes + maxOwnBytes);
       if (!page) return false;
       const { bytes } = page;
-      bytes.set(seqMember, page.length);
-      let at = writeWhole(bytes, page.length + seqMember.length, ++seq);
+      let at = writeWhole(bytes, writeShort(bytes, page.length, seqMember), ++seq);
       bytes[at++] = comma;
-      bytes.set(members, at);
-      at += members.length;
+      at = write(bytes, at);
       if (isLastOfBlock(page, seq - page.firstSeq)) at = beginBlock(page, at);
       bytes[at++] = brace;
       bytes[at++] = lineFeed;

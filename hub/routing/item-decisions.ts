@@ -29,6 +29,14 @@ export const useMethods: Readonly<Record<ListKind, string>> = {
   prompt: 'prompts/get',
 };
 
+/** The decisions about one item. */
+type EntryDecisions = {
+  /** By client and method. */
+  readonly byClient: Map<string, Map<string, Decided>>;
+  /** The last one: consecutive calls of a tool mostly come from one client. */
+  last: { readonly client: string; readonly method: string; readonly decided: Decided } | undefined;
+};
+
 /** Maximum number of clients with cached decisions about one item. */
 const maxClients = 1_000;
 
@@ -44,26 +52,40 @@ export function createItemDecisions({
   readonly servers: Pick<Servers, 'all'>;
   readonly naming: () => Naming;
 }) {
-  /** Decisions by policy, item, client and method. An entry of the catalog is replaced when its list changes. */
-  const caches = new WeakMap<Policy, WeakMap<CatalogEntry, Map<string, Map<string, Decided>>>>();
+  /** Decisions by policy and item. An entry of the catalog is replaced when its list changes. */
+  const caches = new WeakMap<Policy, WeakMap<CatalogEntry, EntryDecisions>>();
+  /** The cache of the policy that decided last: most calls have the same. */
+  let newest:
+    { readonly policy: Policy; readonly cache: WeakMap<CatalogEntry, EntryDecisions> } | undefined;
+
+  function cacheOf(policy: Policy) {
+    if (newest?.policy === policy) return newest.cache;
+    let cache = caches.get(policy);
+    if (!cache) caches.set(policy, (cache = new WeakMap()));
+    newest = { policy, cache };
+    return cache;
+  }
 
   function decideEntry(
     { policy, client, method }: Asked,
     kind: ListKind,
     entry: CatalogEntry,
   ): Decided {
-    let cache = caches.get(policy);
-    if (!cache) caches.set(policy, (cache = new WeakMap()));
+    const cache = cacheOf(policy);
     let ofEntry = cache.get(entry);
-    if (!ofEntry) cache.set(entry, (ofEntry = new Map()));
-    let ofClient = ofEntry.get(client);
-    if (!ofClient) setBounded(ofEntry, client, (ofClient = new Map()), maxClients);
-    const known = ofClient.get(method);
-    if (known) return known;
-    const server = entry.server.config.name;
-    const item = itemOf(kind, entry);
-    const decided = { decision: policy.decide({ method, server, item }, client), item };
-    ofClient.set(method, decided);
+    if (!ofEntry) cache.set(entry, (ofEntry = { byClient: new Map(), last: undefined }));
+    const { last } = ofEntry;
+    if (last?.client === client && last.method === method) return last.decided;
+    let ofClient = ofEntry.byClient.get(client);
+    if (!ofClient) setBounded(ofEntry.byClient, client, (ofClient = new Map()), maxClients);
+    let decided = ofClient.get(method);
+    if (!decided) {
+      const server = entry.server.config.name;
+      const item = itemOf(kind, entry);
+      decided = { decision: policy.decide({ method, server, item }, client), item };
+      ofClient.set(method, decided);
+    }
+    ofEntry.last = { client, method, decided };
     return decided;
   }
 

@@ -58,7 +58,8 @@ const call = {
   tookMs: 4.567_89,
   outcome: 'ok',
 } as const;
-const args = Buffer.from('{"path":"/a"}');
+const message = Buffer.from('{"arguments":{"path":"/a"}}');
+const args = { message, start: 13, end: message.length - 1 };
 
 async function textsOf(folder: string): Promise<readonly string[]> {
   const names = (await readdir(folder)).filter(name => name.endsWith('.jsonl')).sort();

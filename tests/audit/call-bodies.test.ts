@@ -55,8 +55,14 @@ test('a call has its own members, whatever calls came before it', () => {
   const bodies = createCallBodies(createTexts(text => text));
   const below = createNumbers(16);
   const pick = <T>(values: readonly [T, ...T[]]): T => values[below(values.length)] ?? values[0];
-  const body = (one: AuditedCall, principal: string, args: Buffer | undefined) =>
-    JSON.parse(`{${bodies.write(one, bodies.sharedOf(one, principal), args).toString()}}`);
+  function body(one: AuditedCall, principal: string, args: Buffer | undefined) {
+    const members = bodies.sharedOf(one, principal);
+    const maxBytes = bodies.maxBytes(members, one.session);
+    const to = Buffer.alloc(maxBytes + 7);
+    const end = bodies.write(to, 7, one, members, args);
+    assert.ok(end <= to.length);
+    return JSON.parse(`{${to.toString('utf8', 7, end)}}`);
+  }
   for (let count = 0; count < 5_000; count++) {
     const decision = pick([...rules]);
     const one: AuditedCall = {
