@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { writeDigits, writeShort, writeWhole } from './digits.ts';
+import { writeShort, writeThree, writeWhole } from './digits.ts';
 import { type Texts, maxText } from './texts.ts';
 
 /** A call that was answered. */
@@ -90,7 +90,7 @@ export function createCallBodies({ member }: Pick<Texts, 'member'>) {
       secondBytes = Buffer.from(`"at":"${new Date(second * 1000).toISOString().slice(0, -4)}`);
       lastSecond = second;
     }
-    return writeDigits(to, writeShort(to, at, secondBytes), whole - second * 1000, 3);
+    return writeThree(to, writeShort(to, at, secondBytes), whole - second * 1000);
   }
 
   function sessionMember(session: string): Buffer {
@@ -149,5 +149,5 @@ function writeDuration(to: Buffer, at: number, tookMs: number): number {
   const whole = Math.floor(thousandths / 1000);
   const end = writeWhole(to, writeShort(to, at, durationMember), whole);
   to[end] = point;
-  return writeDigits(to, end + 1, thousandths - whole * 1000, 3);
+  return writeThree(to, end + 1, thousandths - whole * 1000);
 }

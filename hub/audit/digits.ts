@@ -1,31 +1,32 @@
 const zero = 0x30;
-/** Numbers below it are divided as 32-bit integers. */
-const billion = 1_000_000_000;
+/** The digits of each number below 1,000: a division for each digit takes longer than to look three of them up. */
+const threeDigits = Uint8Array.from({ length: 3_000 }, (_, index) => {
+  const divisor = [100, 10, 1][index % 3] ?? 1;
+  return zero + (Math.trunc(Math.trunc(index / 3) / divisor) % 10);
+});
 
 /** Writes a whole number that is not negative, and returns the position after it. */
 export function writeWhole(to: Buffer, at: number, value: number): number {
-  if (value >= billion) {
-    const high = Math.floor(value / billion);
-    return writeDigits(to, writeWhole(to, at, high), value - high * billion, 9);
+  if (value >= 1_000) {
+    const high = Math.floor(value / 1_000);
+    return writeThree(to, writeWhole(to, at, high), value - high * 1_000);
   }
-  let digits = 1;
-  for (let bound = 10; bound <= value; bound *= 10) digits++;
-  return writeDigits(to, at, value, digits);
+  const digits = value < 10 ? 1 : value < 100 ? 2 : 3;
+  for (let index = 0; index < digits; index++)
+    to[at + index] = threeDigits[value * 3 + 3 - digits + index] ?? zero;
+  return at + digits;
+}
+
+/** Writes a whole number below 1,000 with three digits, and returns the position after them. */
+export function writeThree(to: Buffer, at: number, value: number): number {
+  to[at] = threeDigits[value * 3] ?? zero;
+  to[at + 1] = threeDigits[value * 3 + 1] ?? zero;
+  to[at + 2] = threeDigits[value * 3 + 2] ?? zero;
+  return at + 3;
 }
 
 /** Copies a few bytes, which takes less than to call `set`. Returns the position after them. */
 export function writeShort(to: Buffer, at: number, bytes: Buffer): number {
   for (let index = 0; index < bytes.length; index++) to[at + index] = bytes[index] ?? 0;
   return at + bytes.length;
-}
-
-/** Writes the last digits of a number below one billion, and returns the position after them. */
-export function writeDigits(to: Buffer, at: number, value: number, digits: number): number {
-  let rest = Math.trunc(value);
-  for (let position = at + digits - 1; position >= at; position--) {
-    const next = Math.trunc(rest / 10);
-    to[position] = zero + rest - next * 10;
-    rest = next;
-  }
-  return at + digits;
 }

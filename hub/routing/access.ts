@@ -82,10 +82,11 @@ export function createAccess(needs: AccessNeeds) {
     const { call } = resolved;
     const { method } = call.request;
     const { endpoint } = call.session;
-    if (openMethods.has(method)) return undefined;
+    const usesItem = kindOfMethod.has(method);
+    if (!usesItem && openMethods.has(method)) return undefined;
     const asked = { policy, client: policyNameOf(call.principal), method };
     const { catalog } = clients.offeringFor(call);
-    const task = taskOf(call);
+    const task = usesItem ? undefined : taskOf(call);
     if (task) return decisions.decideTask(asked, task, catalog);
     const named = namedIn(resolved, catalog);
     if (!named) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { writeDigits, writeWhole } from '../../hub/audit/digits.ts';
+import { writeShort, writeThree, writeWhole } from '../../hub/audit/digits.ts';
 
 const written = (write: (to: Buffer) => number): string => {
   const to = Buffer.alloc(32, '-');
@@ -31,15 +31,22 @@ test.each([
   );
 });
 
-test.each([
-  [0, 3, '000'],
-  [7, 3, '007'],
-  [120, 3, '120'],
-  [1_234, 3, '234'],
-  [5, 9, '000000005'],
-])('%d in %d digits is %s', (value, digits, expected) => {
+test('each number below 1,000 is written with three digits', () => {
+  for (let value = 0; value < 1_000; value++)
+    assert.equal(
+      written(to => writeThree(to, 0, value)),
+      String(value).padStart(3, '0'),
+    );
+});
+
+test('each number below 100,000 is written as String writes it', () => {
+  for (let value = 0; value < 100_000; value++)
+    if (written(to => writeWhole(to, 0, value)) !== String(value)) assert.fail(String(value));
+});
+
+test('bytes are copied', () => {
   assert.equal(
-    written(to => writeDigits(to, 0, value, digits)),
-    expected,
+    written(to => writeShort(to, 0, Buffer.from('"at":'))),
+    '"at":',
   );
 });
