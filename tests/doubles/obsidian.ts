@@ -14,10 +14,11 @@ export type ObsidianDouble = AsyncDisposable & {
   readonly requests: () => number;
 };
 
-/** Starts the double with a certificate. `key` is its API key. */
+/** Starts the double with a certificate. `key` is its API key; `host`: where it listens. */
 export async function startObsidian(
   certificate: Certificate,
   key: string,
+  host = '127.0.0.1',
 ): Promise<ObsidianDouble> {
   const notes = new Map<string, string>();
   const exchanges: Exchange[] = [];
@@ -79,7 +80,7 @@ export async function startObsidian(
     });
   });
   const { promise, resolve } = Promise.withResolvers<void>();
-  server.listen(0, '127.0.0.1', resolve);
+  server.listen(0, host, resolve);
   await promise;
   const address: AddressInfo | string | null = server.address();
   const port = typeof address === 'object' && address ? address.port : 0;

@@ -1,17 +1,20 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { X509Certificate, randomUUID } from 'node:crypto';
+import { chmod, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { isObject } from '#core';
+import { createCertificates } from '#helpers/certificates';
 import { describeWithEngine } from '#helpers/engine';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { type ObsidianDouble, startObsidian } from '../doubles/obsidian.ts';
 import type { OllamaDouble } from '../doubles/ollama.ts';
 import { type ScriptedRequest, startScriptedOllama } from '../doubles/scripted-model.ts';
+import { git, writeFiles } from '../repositories/git.ts';
 import { placesOf } from './places-of-secrets.ts';
 
 const run = promisify(execFile);
@@ -25,13 +28,15 @@ const redisImage = 'redis:8.2.6';
 const secrets = { NOTE_KEY: `noted ${randomUUID()}` };
 
 let folder = '';
+/** AGENTHUB_MOUNT_ROOT. */
+let mountRoot = '/srv/agenthub';
 /** The README's files, and one that names a config of this test. */
 let files: readonly string[] = [];
 
 /** Runs docker; gives what it printed. Rejects with what it complained of. */
 async function docker(...args: readonly string[]): Promise<string> {
   const { stdout } = await run('docker', args, {
-    env: { ...process.env, ROUTER_PORT: String(port), AGENTHUB_MOUNT_ROOT: '/srv/agenthub' },
+    env: { ...process.env, ROUTER_PORT: String(port), AGENTHUB_MOUNT_ROOT: mountRoot },
     maxBuffer: 64 * 1024 * 1024,
   });
   return stdout;
@@ -198,6 +203,8 @@ describeWithEngine('the compose files', () => {
 
 describeWithEngine('docker compose up, without Qdrant and with an Ollama of the machine', () => {
   let ollama: OllamaDouble;
+  let obsidian: ObsidianDouble;
+  const certificates = createCertificates();
   const script = ({ last }: ScriptedRequest) =>
     last?.role === 'tool'
       ? last.content
@@ -221,7 +228,21 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
       auto_start: true,
     };
     const servers = { memory, online };
-    await writeFile(join(configs, 'mcp-servers.json'), JSON.stringify({ servers }));
+    mountRoot = join(folder, 'shared');
+    const own = certificates.createAuthority('obsidian');
+    obsidian = await startObsidian(own, secrets.NOTE_KEY, '0.0.0.0');
+    const documentation = {
+      obsidian: {
+        url: `https://host.docker.internal:${new URL(obsidian.url).port}`,
+        key: '${secret:NOTE_KEY}',
+        fingerprint: new X509Certificate(await readFile(own.certFile)).fingerprint256,
+      },
+    };
+    await writeFile(
+      join(configs, 'mcp-servers.json'),
+      JSON.stringify({ servers, repositories: [mountRoot], documentation }),
+    );
+    await fillMountRoot();
     const override = join(folder, 'override.yml');
     const mount = { type: 'bind', source: configs, target: '/app/configs', read_only: true };
     const volumes = [mount];
@@ -235,10 +256,26 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
     const hub = { volumes, environment, extra_hosts, secrets: ['NOTE_KEY'] };
     const ofProject = { NOTE_KEY: { file: join(folder, 'key') } };
     await writeFile(override, JSON.stringify({ services: { hub }, secrets: ofProject }));
-    files = ['docker-compose.yml', 'compose/lite.yml', override];
+    files = ['docker-compose.yml', 'compose/lite.yml', 'compose/mounts.yml', override];
     await leaveOldData();
     await compose('up', '-d', '--build', '--wait');
   }, upMs);
+
+  /** A repository of the user 1000, a vault of theirs, and one that nobody may write to. */
+  async function fillMountRoot(): Promise<void> {
+    const repository = join(mountRoot, 'app');
+    writeFiles(repository, {
+      'src/a.ts': "import './b/b.ts';\n",
+      'src/b/b.ts': 'export const b = 1;\n',
+    });
+    git(repository, 'init', '--quiet');
+    git(repository, 'add', '--all');
+    git(repository, 'commit', '--quiet', '--message=first');
+    for (const vault of ['notes', 'locked'])
+      await mkdir(join(mountRoot, vault, '.obsidian'), { recursive: true });
+    await run('chown', ['-R', '1000:1000', mountRoot]);
+    await chmod(join(mountRoot, 'locked'), 0o555);
+  }
 
   /** The data of a Redis without a password, as an older composition left it. */
   async function leaveOldData(): Promise<void> {
@@ -254,6 +291,8 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
   afterAll(async () => {
     await compose('down', '-v', '--remove-orphans').catch(() => '');
     await ollama[Symbol.asyncDispose]();
+    await obsidian[Symbol.asyncDispose]();
+    certificates[Symbol.dispose]();
     await docker('volume', 'rm', '-f', `${project}-memory-data`).catch(() => '');
     await rm(folder, { recursive: true, force: true });
   }, 60_000);
@@ -346,6 +385,47 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
         headers: { authorization: `Bearer ${key}` },
       });
       assert.equal(file.status, 404);
+    },
+  );
+
+  test(
+    'a repository below the mount root is documented into a vault there, and by the plugin',
+    { timeout: 120_000 },
+    async () => {
+      const client = new Client({ name: 'compose-test', version: '1.0.0' });
+      await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp/documentation`)));
+      const document = async (vault: string) => {
+        const args = {
+          repo_path: join(mountRoot, 'app'),
+          project_name: 'app',
+          vault,
+          model: 'none',
+        };
+        return JSON.stringify(
+          await client.callTool({ name: 'document_repository', arguments: args }, undefined, {
+            timeout: 100_000,
+          }),
+        );
+      };
+      assert.match(await document(join(mountRoot, 'notes')), /"created":5/);
+      const notes = await readdir(join(mountRoot, 'notes', 'app'));
+      assert.deepEqual(notes.toSorted(), [
+        'app - Architecture.md',
+        'app - Index.md',
+        'app - README.md',
+        'app - src - b.md',
+        'app - src.md',
+      ]);
+      assert.match(await document('obsidian'), /"created":5/);
+      assert.deepEqual(
+        [...obsidian.notes.keys()].toSorted(),
+        notes.map(name => `app/${name}`).toSorted(),
+      );
+      assert.match(
+        await document(join(mountRoot, 'locked')),
+        /locked: EACCES: .*The folder must be writable for its owner/,
+      );
+      await client.close();
     },
   );
 
