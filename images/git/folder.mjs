@@ -163,7 +163,11 @@ export function openFolder(root) {
         try {
           const status = await file.stat();
           if (!status.isFile()) throw fail('EINVAL', `${path} is not a regular file`);
-          if (status.size > maxBytes) throw fail('EFBIG', `${path} has ${status.size} bytes`);
+          if (status.size > maxBytes)
+            throw fail(
+              'EFBIG',
+              `${path} has ${status.size} bytes, and may have ${maxBytes}. Shorten it`,
+            );
           const { buffer, bytesRead } = await file.read(Buffer.alloc(Number(status.size)));
           return buffer.toString('base64', 0, bytesRead);
         } finally {

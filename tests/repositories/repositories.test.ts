@@ -125,6 +125,9 @@ describe.each(runners)('repositories in a %s', runner => {
     );
     expect(readFileSync(join(path, '_handoff/x/TASK.json'), 'utf8')).toBe('{}');
     expect(git(path, 'status', '--porcelain')).toBe('');
+    expect(await failureOf(repository.handoff.read('x/TASK.json', 1, signal))).toMatch(
+      /^HUB_REPOSITORY_LIMIT: .*x\/TASK\.json has 2 bytes, and may have 1\. Shorten it$/,
+    );
     await repository.handoff.remove(['x/TASK.json'], signal);
     expect(await repository.handoff.list(signal)).toEqual([]);
   });
