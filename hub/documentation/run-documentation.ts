@@ -40,7 +40,11 @@ export async function runDocumentation(
   const config = needs.config();
   await using vault = await openVault(
     chooseVault(request.vault, config),
-    { isForced: request.force, principal },
+    {
+      isForced: request.force,
+      target: request.dry_run ? undefined : request.project_name,
+      principal,
+    },
     { clock, repositories },
     signal,
   );

@@ -149,6 +149,30 @@ test('links and submodules are not followed, and nothing outside of the reposito
   assert.match(notes, /Symbolic links, which are not followed: 1 file/);
 });
 
+test.each([
+  ['files', { maxFiles: 3 }],
+  ['bytes', { maxBytes: 260 }],
+])(
+  'what goes beyond the limit of %s is left out, and listed with the remedy',
+  async (_, config) => {
+    await using small = createDocumentationScene({ config });
+    const repo = small.create({
+      'a.ts': `export const a = 1; // ${'a'.repeat(50)}\n`,
+      'b.ts': `export const b = 1; // ${'b'.repeat(50)}\n`,
+      'c.ts': `export const c = 1; // ${'c'.repeat(50)}\n`,
+      'd/d.ts': `export const d = 1; // ${'d'.repeat(50)}\n`,
+      'e.txt': 'x'.repeat(1_000),
+    });
+    const result = resultOf(await small.run({ repo_path: repo, project_name: 'small' }));
+    assert.deepEqual([result['files'], result['modules'], result['excluded_files']], [3, 1, 1]);
+    const readme = small.notes('small').get('small - README') ?? '';
+    assert.match(
+      readme,
+      /by the limits in the config, documentation\.max_files and documentation\.max_megabytes: 1 file in `d`\./,
+    );
+  },
+);
+
 describe('refused:', () => {
   test('a vault that Obsidian never opened, unless forced', async () => {
     const repo = scene.create(files);

@@ -38,6 +38,8 @@ type Options = {
   readonly models?: DocumentationModels;
   readonly config?: Partial<DocumentationConfig>;
   readonly runsIn?: Runner;
+  /** Called before each start of a container or process. */
+  readonly beforeLaunch?: () => void;
 };
 
 /** Documentation of real repositories, which git of this machine reads unless it runs in containers. */
@@ -45,8 +47,9 @@ export function createDocumentationScene({
   models = noModels,
   config = {},
   runsIn = 'process',
+  beforeLaunch,
 }: Options = {}) {
-  const scene = createScene(runsIn);
+  const scene = createScene(runsIn, beforeLaunch);
   const { repositories, home } = scene;
   const usual = readDocumentation(undefined).documentation;
   const journal: object[] = [];

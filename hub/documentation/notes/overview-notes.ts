@@ -198,7 +198,8 @@ function packagesOf(modules: readonly CodeModule[], names: NoteNames): readonly 
 const reasons: Readonly<Record<Exclusion['reason'], string>> = {
   secret: 'Left out, because they may hold secrets',
   too_large: 'Left out, because they are too large',
-  limit: 'Left out, because the repository has more than the limit',
+  limit:
+    'Left out by the limits in the config, documentation.max_files and documentation.max_megabytes',
   binary: 'Not text',
   generated: 'Generated or vendored',
   link: 'Symbolic links, which are not followed',

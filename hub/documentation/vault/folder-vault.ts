@@ -6,11 +6,16 @@ type OpenFolder = Awaited<ReturnType<Repositories['openFolder']>>;
 
 /** A longer note is none of the hub. */
 const maxNoteBytes = 4 * 2 ** 20;
+/** Written and removed again before a run. Obsidian does not show it. */
+const probe = '.agenthub-probe';
 
-/** Opens a vault that is a folder. Rejects with HUB_VAULT_UNKNOWN for one that Obsidian has not opened, unless forced. */
+/**
+ * Opens a vault that is a folder. Rejects with HUB_VAULT_UNKNOWN for one that Obsidian has not opened, unless forced, and with
+ * HUB_GIT_FAILED or HUB_PATH_REFUSED if notes cannot be written into `target`, a folder in it.
+ */
 export async function openFolderVault(
   folder: OpenFolder,
-  isForced: boolean,
+  { isForced, target }: { readonly isForced: boolean; readonly target: string | undefined },
   signal: AbortSignal,
 ): Promise<NoteVault> {
   if (!isForced && !(await folder.folders(signal)).includes('.obsidian'))
@@ -18,6 +23,11 @@ export async function openFolderVault(
       'HUB_VAULT_UNKNOWN',
       `vault: ${JSON.stringify(folder.root)} has no folder .obsidian, so it is no vault. Name the folder that Obsidian has opened, or set "force": true to write there anyway`,
     );
+  if (target !== undefined) {
+    const path = `${target}/${probe}`;
+    await folder.write([{ path, content: '' }], signal);
+    await folder.remove([path], signal);
+  }
   return {
     place: folder.root,
     async list(inside, ending) {

@@ -17,10 +17,17 @@ type Needs = {
 /** The owner chose the vault in the config, so that calls may write there. */
 const ownerOfConfig: Principal = { kind: 'local', name: 'config', grants: { administer: true } };
 
-/** Opens the vault of a run. */
+/** Opens the vault of a run. `target`: the folder of the notes, which must be writable; undefined if nothing is written. */
 export async function openVault(
   choice: VaultChoice,
-  { isForced, principal }: { readonly isForced: boolean; readonly principal: Principal },
+  {
+    principal,
+    ...options
+  }: {
+    readonly isForced: boolean;
+    readonly target: string | undefined;
+    readonly principal: Principal;
+  },
   { clock, repositories }: Needs,
   signal: AbortSignal,
 ): Promise<NoteVault> {
@@ -28,7 +35,7 @@ export async function openVault(
   const opener = choice.isNamed ? principal : ownerOfConfig;
   await using opened = new AsyncDisposableStack();
   const folder = opened.use(await repositories.openFolder(choice.place, opener, signal));
-  const vault = await openFolderVault(folder, isForced, signal);
+  const vault = await openFolderVault(folder, options, signal);
   opened.move();
   return vault;
 }
