@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { connect } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
 import { type HubProcess, getJson, states, until } from '#helpers/hub-process';
-import { type Scene, becomes, createScene, described, inContainer } from './scene.ts';
+import { becomes, createScene, described, inContainer } from './scene.ts';
 import {
   type SecondEngine,
   type SecondEngines,
@@ -18,24 +18,21 @@ const report = (what: string, ms: number) =>
 
 const servers = { victim: inContainer('stateful.mjs') };
 
+// Tests run concurrently in pairs: each has its own engine and hub, and waits most of the time.
 function lostEngine(): void {
   let engines: SecondEngines;
-  let engine: SecondEngine | undefined;
-  let scene: Scene | undefined;
 
   beforeAll(async () => void (engines = await prepareSecondEngines(image)));
   afterAll(async () => await engines[Symbol.asyncDispose]());
-  afterEach(async () => {
-    await scene?.[Symbol.asyncDispose]();
-    await engine?.[Symbol.asyncDispose]();
-  });
 
-  async function begin(liveRestore: boolean): Promise<{ hub: HubProcess; engine: SecondEngine }> {
-    engine = await engines.start({ liveRestore });
-    scene = await createScene({ servers, engine });
+  async function begin(liveRestore: boolean) {
+    await using opened = new AsyncDisposableStack();
+    const engine = opened.use(await engines.start({ liveRestore }));
+    const scene = opened.use(await createScene({ servers, engine }));
     const hub = await scene.start();
     for (const name of ['victim', 'neighbour']) await becomes(hub, name, 'running');
-    return { hub, engine };
+    const kept = opened.move();
+    return { hub, engine, scene, [Symbol.asyncDispose]: () => kept.disposeAsync() };
   }
 
   /** Ends the engine, and says how the hub takes it. */
@@ -65,16 +62,17 @@ function lostEngine(): void {
     return JSON.parse(await client.call('recall'));
   }
 
-  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-    test(
+  const liveRestored = (signal: 'SIGTERM' | 'SIGKILL') =>
+    test.concurrent(
       `with live-restore (${signal}): the hub goes on with the same processes`,
       { timeout: 120_000 },
       async () => {
-        const { hub, engine: lost } = await begin(true);
+        await using begun = await begin(true);
+        const { hub, engine, scene } = begun;
         const { pid } = await recall(hub);
         const { instance } = await described(hub, 'victim');
-        await lose(hub, lost, signal);
-        await lost.start();
+        await lose(hub, engine, signal);
+        await engine.start();
         report(
           `engine restarted with live-restore (${signal})`,
           await becomes(hub, 'victim', 'running'),
@@ -82,17 +80,19 @@ function lostEngine(): void {
         assert.deepEqual(await recall(hub), { pid, initialized: 1, notes: ['before'] });
         assert.deepEqual((await described(hub, 'victim'))['instance'], instance);
         await becomes(hub, 'neighbour', 'running');
-        await scene?.assertTruthful();
+        await scene.assertTruthful();
       },
     );
 
-    test(
+  const startedAgain = (signal: 'SIGTERM' | 'SIGKILL') =>
+    test.concurrent(
       `without it (${signal}): its servers are started again`,
       { timeout: 120_000 },
       async () => {
-        const { hub, engine: lost } = await begin(false);
-        await lose(hub, lost, signal);
-        await lost.start();
+        await using begun = await begin(false);
+        const { hub, engine, scene } = begun;
+        await lose(hub, engine, signal);
+        await engine.start();
         report(
           `engine restarted without live-restore (${signal})`,
           await becomes(hub, 'victim', 'running'),
@@ -100,26 +100,30 @@ function lostEngine(): void {
         assert.deepEqual((await recall(hub)).notes, []);
         await becomes(hub, 'neighbour', 'running');
         assert.equal((await fetch(`${hub.url}/health`)).status, 200);
-        await scene?.assertTruthful();
+        await scene.assertTruthful();
       },
     );
-  }
+
+  describe.for(['SIGTERM', 'SIGKILL'] as const)('by %s', signal => {
+    liveRestored(signal);
+    startedAgain(signal);
+  });
 
   test(
     'away when the hub starts: the hub answers, and all comes when it is there',
     { timeout: 120_000 },
     async () => {
-      const { hub, engine: lost } = await begin(false);
+      await using begun = await begin(false);
+      const { hub, engine, scene } = begun;
       await hub.kill();
-      await lost.end('SIGTERM');
-      const next = await scene?.start();
-      assert.ok(next);
-      await lost.start();
+      await engine.end('SIGTERM');
+      const next = await scene.start();
+      await engine.start();
       await becomes(next, 'victim', 'running');
       await becomes(next, 'neighbour', 'running');
       assert.deepEqual(Object.keys(await states(next)).toSorted(), ['neighbour', 'victim']);
       assert.ok(await getJson(next, '/health'));
-      await scene?.assertTruthful();
+      await scene.assertTruthful();
     },
   );
 }
