@@ -76,6 +76,10 @@ const said = {
   'task-cancel': 'was cancelled. Its branch is kept.',
   'task-finalize': 'was merged.',
   'task-verdict': 'has its verdict.',
+  approve: 'may be called once.',
+  'approve-always': 'is approved, and so are all later calls of its client to its tool.',
+  deny: 'is denied.',
+  'approval-remove': 'was removed. Its calls wait again.',
 } as const;
 
 const isDone = (text: string): text is Done => Object.hasOwn(said, text);

@@ -13,7 +13,8 @@ export type Part =
   | 'install'
   | 'agent'
   | 'files'
-  | 'task';
+  | 'task'
+  | 'approvals';
 
 type ChangingServer = {
   readonly config: { readonly name: string };
@@ -30,13 +31,14 @@ type Needs = {
     readonly events: Event<{ readonly event: { readonly type: string } }>;
   };
   readonly tasks?: { readonly events: Event<unknown> };
+  readonly approvals?: { readonly changed: Event<unknown> };
 };
 
 /** Events of agents after which their files may have changed. */
 const changesFiles = new Set(['tool_result', 'outcome']);
 
 /** Reports which parts of open pages have changed. It subscribes to events of the hub only while a page is open. */
-export function createChanges({ servers, activity, jobs, agents, tasks }: Needs) {
+export function createChanges({ servers, activity, jobs, agents, tasks, approvals }: Needs) {
   const pages = new Set<(part: Part, server?: ChangingServer) => void>();
   let subscriptions: DisposableStack | undefined;
 
@@ -63,6 +65,7 @@ export function createChanges({ servers, activity, jobs, agents, tasks }: Needs)
         ),
       );
     if (tasks) all.use(tasks.events(() => tell(['task'])));
+    if (approvals) all.use(approvals.changed(() => tell(['approvals'])));
     all.defer(() => ofServers.dispose());
     return all;
   }

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Activity } from '#activity';
 import type { Agents } from '#agents';
+import type { Approvals } from '#approvals';
 import type { Clock, Log } from '#core';
 import type { Enhancer } from '#enhance';
 import type { InstallJobs, InstallRequest, Installs } from '#installs';
@@ -59,6 +60,8 @@ type DashboardHub = {
   readonly health: () => Promise<{ readonly answer: HealthReport }>;
   readonly usages: ContainerUsages;
   readonly access: DashboardAccess;
+  /** Calls that a person has to approve. Absent: the hub keeps none. */
+  readonly approvals?: Approvals;
   /** Absent: the hub has no agents. */
   readonly agents?: Agents;
   /** Absent: the hub runs no tasks. */

@@ -3,6 +3,7 @@ import { accessPages } from './access.ts';
 import { actions } from './actions.ts';
 import { activityPages } from './activity.ts';
 import { agentPages } from './agents.ts';
+import { approvalPages } from './approvals.ts';
 import { auditPages } from './audit.ts';
 import { cachePages } from './caches.ts';
 import { createChanges } from './changes.ts';
@@ -62,6 +63,7 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
   });
   const given = { ...others, changes, views };
   const activity = activityPages(given);
+  const approvals = approvalPages(given);
   const entering = loginPages(options, login);
 
   function render(answer: DashboardAnswer, request: DashboardRequest) {
@@ -71,7 +73,15 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
       headers: { ...htmlHeaders, ...headers, ...more },
       body: textOf(html),
     });
-    const sendPage = (page: Page) => send(layout(page, request.visitor, hub.version, assets.urls));
+    const sendPage = (page: Page) =>
+      send(
+        layout(
+          page,
+          request.visitor,
+          { version: hub.version, badge: approvals.badgeFor(request) },
+          assets.urls,
+        ),
+      );
     if ('page' in answer) return sendPage(answer.page);
     if ('part' in answer) return send(answer.part);
     if ('redirect' in answer)
@@ -105,6 +115,7 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
       ...jobPages(given),
       ...agentPages(given),
       ...taskPages(given),
+      ...approvals.handlers,
       ...accessPages(given),
       ...auditPages(given),
       ...actions(given),

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { type Html, html } from './html.ts';
+import { type Content, type Html, html } from './html.ts';
 import { paths } from './paths.ts';
 import { type Rights, loginLink } from './pieces.ts';
 
@@ -33,6 +33,7 @@ const places = [
   ['agents', 'Agents', paths.agents],
   ['tasks', 'Tasks', paths.tasks],
   ['jobs', 'Jobs', paths.jobs],
+  ['approvals', 'Approvals', paths.approvals],
   ['access', 'Access', paths.access],
   ['audit', 'Audit', paths.audit],
   ['install', 'Install', paths.install],
@@ -56,7 +57,7 @@ const htmxConfig = JSON.stringify({
 export function layout(
   page: Page,
   { rights, isLoggedIn }: Visitor,
-  hubVersion: string,
+  { version, badge: waiting }: { readonly version: string; readonly badge: Content },
   assets: Awaited<ReturnType<typeof loadAssets>>['urls'],
 ): Html {
   const { reloadSeconds, leadsTo } = page;
@@ -83,7 +84,7 @@ ${refresh}<title>${page.title} · AgentHub</title>
 <a class="skip" href="#main">Skip to the content</a>
 <header class="top">
 <a class="brand" href="${paths.overview}">${mark}<span>AgentHub</span></a>
-${navigation(page.at)}
+${navigation(page.at, waiting)}
 <p id="live" class="live" role="status"></p>
 ${loginLink(rights, 'Log in', 'log-in')}
 ${isLoggedIn && html`<form method="post" action="${paths.logout}"><button class="quiet">Log out</button></form>`}
@@ -92,7 +93,7 @@ ${isLoggedIn && html`<form method="post" action="${paths.logout}"><button class=
 <div id="notice" role="status">${page.notice}</div>
 ${page.main}
 </main>
-<footer>AgentHub ${hubVersion}</footer>
+<footer>AgentHub ${version}</footer>
 </body>
 </html>
 `;
@@ -100,10 +101,11 @@ ${page.main}
 
 const mark = html`<svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true"><g fill="none" stroke="currentColor" stroke-width="2"><path d="M12 12 4.8 6.6M12 12l7.2-5.4M12 12v8"/></g><g fill="currentColor"><circle cx="12" cy="12" r="4"/><circle cx="4.5" cy="6" r="2.5"/><circle cx="19.5" cy="6" r="2.5"/><circle cx="12" cy="20.5" r="2.5"/></g></svg>`;
 
-function navigation(at: NavigationEntry | undefined): Html {
+/** `waiting`: the badge of the approvals. */
+function navigation(at: NavigationEntry | undefined, waiting: Content): Html {
   const links = places.map(
     ([place, text, path]) =>
-      html`<li><a href="${path}"${place === at && html` aria-current="page"`}>${text}</a></li>`,
+      html`<li><a href="${path}"${place === at && html` aria-current="page"`}>${text}${place === 'approvals' && waiting}</a></li>`,
   );
   return html`<nav aria-label="Pages"><ul>${links}</ul></nav>`;
 }

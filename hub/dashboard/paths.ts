@@ -9,7 +9,11 @@ type Action =
   | 'task-run'
   | 'task-cancel'
   | 'task-finalize'
-  | 'task-verdict';
+  | 'task-verdict'
+  | 'approve'
+  | 'approve-always'
+  | 'deny'
+  | 'approval-remove';
 
 /** URL paths of the dashboard's pages. Names of servers, tools, agents and files are encoded. */
 export const paths = {
@@ -20,6 +24,8 @@ export const paths = {
   jobs: '/dashboard/jobs',
   agents: '/dashboard/agents',
   tasks: '/dashboard/tasks',
+  approvals: '/dashboard/approvals',
+  approvalsBadge: '/dashboard/approvals-badge',
   access: '/dashboard/access',
   audit: '/dashboard/audit',
   install: '/dashboard/install',

@@ -150,6 +150,7 @@ function registerRoutes(
         clients: () => clients?.list() ?? [],
         secrets: () => hub.config.secrets(),
       },
+      ...(hub.approvals && { approvals: hub.approvals }),
       ...(hub.agents && { agents: hub.agents }),
       ...(hub.tasks && { tasks: hub.tasks }),
     },

@@ -10,7 +10,7 @@ const shown = (page: Partial<Page> = {}, visitor: Partial<Visitor> = {}) =>
     layout(
       { title: 'Title', main: html`<p>main</p>`, ...page },
       { rights: 'owner', isLoggedIn: false, ...visitor },
-      '1.2.3',
+      { version: '1.2.3', badge: false },
       assets.urls,
     ),
   );

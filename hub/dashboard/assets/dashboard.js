@@ -2,7 +2,9 @@
 // reloads that part. Without the stream, the parts reload every ten seconds.
 (() => {
   const events =
-    'health stats activity server offers log sessions caches install agent files task'.split(' ');
+    'health stats activity server offers log sessions caches install agent files task approvals'.split(
+      ' ',
+    );
   /** The last content of each part. An unchanged part is not replaced, so it keeps focus and selection. */
   const said = new Map();
   /** An EventSource does not reconnect after an error status. */

@@ -71,6 +71,9 @@ const routes = [
   ['GET', '/dashboard/tasks/:id/work-partial', 'taskWorkPartial', 'administer'],
   ['GET', '/dashboard/jobs', 'jobs', 'call'],
   ['GET', '/dashboard/jobs-partial', 'jobsPartial', 'call'],
+  ['GET', '/dashboard/approvals', 'approvals', 'administer'],
+  ['GET', '/dashboard/approvals-partial', 'approvalsPartial', 'administer'],
+  ['GET', '/dashboard/approvals-badge', 'approvalsBadge', 'administer'],
   ['GET', '/dashboard/access', 'access', 'administer'],
   ['GET', '/dashboard/access-partial', 'accessPartial', 'administer'],
   ['GET', '/dashboard/audit', 'audit', 'administer'],
@@ -91,6 +94,10 @@ const routes = [
   ['POST', '/dashboard/actions/task-cancel/:id', 'cancelTask', 'administer'],
   ['POST', '/dashboard/actions/task-finalize/:id', 'finalizeTask', 'administer'],
   ['POST', '/dashboard/actions/task-verdict/:id', 'judgeTask', 'administer'],
+  ['POST', '/dashboard/actions/approve/:id', 'approve', 'administer'],
+  ['POST', '/dashboard/actions/approve-always/:id', 'approveAlways', 'administer'],
+  ['POST', '/dashboard/actions/deny/:id', 'deny', 'administer'],
+  ['POST', '/dashboard/actions/approval-remove/:id', 'removeApproval', 'administer'],
   ['GET', '/dashboard/login', 'loginPage', 'call'],
   ['POST', '/dashboard/login', 'login', 'call'],
   ['POST', '/dashboard/logout', 'logout', 'call'],
@@ -123,6 +130,11 @@ const changes: ReadonlyMap<string, RouteChange | 'none'> = new Map<string, Route
   ['cancelTask', { action: 'task_cancel' }],
   ['finalizeTask', { action: 'task_finalize' }],
   ['judgeTask', { action: 'task_verdict', members: ['verdict'] }],
+  // The approvals audit their decisions themselves.
+  ['approve', 'none'],
+  ['approveAlways', 'none'],
+  ['deny', 'none'],
+  ['removeApproval', 'none'],
 ]);
 
 /** Routes that are public, because they show no data of the hub. */
