@@ -16,6 +16,8 @@ export type HubProcess = AsyncDisposable & {
   readonly ownerHeaders: { readonly authorization: string };
   /** What it wrote on stderr so far. */
   log(): string;
+  /** Resolves when it has ended, whatever ended it. */
+  readonly ended: Promise<void>;
   /** Sends SIGTERM and resolves with the exit code. */
   stop(): Promise<number | null>;
   /** Sends SIGKILL and resolves when it is gone. */
@@ -67,6 +69,7 @@ export async function startHub(options: HubProcessOptions): Promise<HubProcess> 
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   );
+  const ended = once(child, 'exit').then(() => {});
   let log = '';
   child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
   const stop = async (): Promise<number | null> => {
@@ -85,6 +88,7 @@ export async function startHub(options: HubProcessOptions): Promise<HubProcess> 
     configFile: file,
     ownerHeaders: { authorization: `Bearer ${ownerKey}` },
     log: () => log,
+    ended,
     stop,
     async kill() {
       if (child.exitCode !== null || child.signalCode !== null) return;

@@ -1,18 +1,25 @@
-// One run of a hub that works on a task until it is merged, or is killed at a record of its journal.
-// Arguments: folder of the hub, repository, folder of images, `after` (killed after its first record), `before` (killed
-// before its second one) or `never`.
+// One run of a hub that works on a task until it is at the end of a path, or is killed at a record of its journal.
+// Arguments: folder of the hub, repository, folder of images, name of the path, `after` or `before` (whether the hub is
+// killed after a record, or before it is stored), and the number of records that this run makes before.
 import { appendFileSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { silent, systemClock } from '#core';
+import { HubError, silent, systemClock } from '#core';
 import { createRepositories } from '#repositories';
 import { createProcessRuntime } from '#runtimes/process';
+import type { ModelCalls } from '../../hub/tasks/model-calls/model-calls-types.ts';
 import { written } from './contracts.ts';
-import { createPipeline, goodAnswer, goodReview, jobEnded, owner, says } from './pipeline.ts';
+import { type KillPath, type PathCommand, killPaths } from './kill-paths.ts';
+import { createPipeline, jobEnded, owner, says, scriptedAcceptance } from './pipeline.ts';
 
-const [folder = '', path = '', imagesDir = '', killing = 'never'] = process.argv.slice(2);
+const [folder = '', path = '', imagesDir = '', name = '', killing = '', spared = ''] =
+  process.argv.slice(2);
+const paths: Readonly<Record<string, KillPath>> = killPaths;
+const way = paths[name];
+if (!way) throw new Error(`there is no path ${name}`);
 const note = (line: string) => appendFileSync(join(folder, 'notes'), `${line}\n`);
 const kill = () => process.kill(process.pid, 'SIGKILL');
+const { task_id: id } = written;
 
 const processes = createProcessRuntime(
   { environment: process.env, platform: process.platform },
@@ -29,45 +36,65 @@ const repositories = createRepositories(
     identify: async () => undefined,
   },
 );
-const answer = (model: string) => (model === 'coder' ? goodAnswer : goodReview);
+
+const models: ModelCalls = {
+  check: async () => {},
+  async run(run, signal) {
+    const { calls } = tasks.get(id).totals;
+    const answer = way.answers[calls];
+    note(`asked ${run.model}`);
+    if (answer === undefined) throw new Error(`the path has no answer ${calls}`);
+    if (answer === 'down') throw new HubError('HUB_OLLAMA_UNAVAILABLE', 'Ollama does not answer');
+    if (answer !== 'cancel') return await says(answer.text)(run, signal);
+    const { promise, reject } = Promise.withResolvers<never>();
+    signal.addEventListener('abort', () => reject(signal.reason));
+    void tasks.cancel(id, owner);
+    return await promise;
+  },
+};
+
 let records = 0;
 const { start, stop, tasks, jobs } = createPipeline(repositories, {
   folder,
-  script: Array.from({ length: 20 }, () => (run, signal) => {
-    note(`asked ${run.model}`);
-    return says(answer(run.model))(run, signal);
-  }),
+  script: [],
+  models,
+  async acceptance(request) {
+    note('gate');
+    const outcome = way.gate?.[tasks.get(id).attempt - 1] ?? true;
+    return await scriptedAcceptance([outcome])(request);
+  },
   onAppend(record, isWritten) {
     if (!isWritten) {
-      records++;
-      if (killing === 'before' && records > 1) kill();
+      if (killing === 'before' && records >= Number(spared)) kill();
       return;
     }
+    records++;
     note(`record ${'event' in record ? String(record.event) : ''}`);
-    if (killing === 'after') kill();
+    if (killing === 'after' && records > Number(spared)) kill();
   },
 });
 
+const perform: Readonly<Record<PathCommand, () => Promise<unknown>>> = {
+  setup: () => tasks.setup(path, owner),
+  run: async () => await jobEnded(jobs, (await tasks.begin(id, 'run', owner)).job),
+  pass: () => tasks.reportJudge(id, { verdict: 'pass' }, owner),
+  fail: () => tasks.reportJudge(id, { verdict: 'fail', notes: 'Name the sum.' }, owner),
+  finalize: () => tasks.finalize(id, owner),
+  cancel: () => tasks.cancel(id, owner),
+  rollback: () => tasks.rollback(id, undefined, owner),
+};
+
 await start();
-const { task_id: id } = written;
+if (tasks.list().length === 0) await tasks.create(path, { ...written, ...way.contract }, owner);
 for (;;) {
-  const task = tasks.list()[0];
-  if (!task) {
-    await tasks.create(path, written, owner);
-    continue;
-  }
-  // Also writes the files of a state that the run before has reached.
-  await tasks.settled(id);
-  const { status, verdict } = tasks.get(id);
-  if (status === 'done') break;
-  if (status === 'proposal') await tasks.setup(path, owner);
-  else if (status !== 'pending_judge_review')
-    await jobEnded(jobs, (await tasks.begin(id, 'run', owner)).job);
-  else if (verdict === undefined) await tasks.reportJudge(id, { verdict: 'pass' }, owner);
-  else await tasks.finalize(id, owner);
+  // Also writes the files of a state that the run before has reached. A halted phase rejects.
+  await tasks.settled(id).catch(() => undefined);
+  const command = way.command(tasks.get(id), path);
+  if (!command) break;
+  await perform[command]();
 }
 await tasks.settled(id);
 await stop();
 await repositories.service.stop();
-note('merged');
+note('ended');
 process.exit(0);

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync } from 'node:fs';
 import { cp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isLong } from '#helpers/length';
 import { rolldown } from 'rolldown';
-import { afterAll, beforeAll, test } from 'vitest';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type Scene, createScene, git } from '../repositories/harness.ts';
 import { imagesDir } from '../runtimes/docker/hub.ts';
+import { type KillPath, killPaths } from './kill-paths.ts';
 import { remainsIn } from './pipeline.ts';
 
 let scene: Scene;
@@ -27,8 +28,9 @@ beforeAll(async () => {
 });
 afterAll(async () => await scene[Symbol.asyncDispose]());
 
-/** More runs than a task has records. */
+/** More runs than a path has records. */
 const maxRuns = 40;
+const words = (text: string) => text.split(' ');
 
 /** Runs a hub once. Resolves with the signal that ended it, or its exit code. */
 async function runHub(...args: readonly string[]): Promise<string> {
@@ -45,80 +47,90 @@ async function runHub(...args: readonly string[]): Promise<string> {
   return await promise;
 }
 
-/** Kills hub after hub at the next record of the journal, until one comes to the end. */
-async function killAtEachRecord(killing: 'after' | 'before') {
+/**
+ * Kills hub after hub at the next record of the journal, until one comes to the end of a path. `spared`: records of the first
+ * run that are not its end.
+ */
+async function killAtEachRecord(name: string, killing: 'after' | 'before', spared: number) {
   const path = scene.create({ 'README.md': 'A\n' });
   const folder = mkdtempSync(join(tmpdir(), 'killed-'));
   const ends: string[] = [];
   while (ends.at(-1) !== 'exit 0' && ends.length < maxRuns) {
-    ends.push(await runHub(folder, path, imagesDir, killing));
-    assert.match(ends.at(-1) ?? '', /^(?:SIGKILL|exit 0)$/);
+    // Before its first record, a run would do nothing.
+    const first = ends.length === 0 ? spared : killing === 'before' ? 1 : 0;
+    ends.push(await runHub(folder, path, imagesDir, name, killing, String(first)));
+    assert.match(ends.at(-1) ?? '', /^(?:SIGKILL|exit 0)$/, `${name}, run ${ends.length}`);
   }
   const notes = readFileSync(join(folder, 'notes'), 'utf8').trimEnd().split('\n');
   await rm(folder, { recursive: true, force: true });
-  return { path, ends, notes };
+  const named = (what: string) =>
+    notes.flatMap(note => (note.startsWith(`${what} `) ? [note.slice(what.length + 1)] : []));
+  return {
+    path,
+    kills: ends.filter(end => end === 'SIGKILL').length,
+    records: named('record'),
+    asked: named('asked'),
+    gates: notes.filter(note => note === 'gate').length,
+  };
 }
 
-function assertMergedOnce(path: string): void {
-  assert.deepEqual(remainsIn(path), {
-    handoff: ['REVIEW_REQUEST.md', 'TASK_CONTRACT.json'],
-    status: 'done',
-    branch: [],
-    main: ['Review add-sum', 'Implement add-sum', 'first'],
-    worktrees: 1,
-    tree: '',
-  });
-  assert.ok(!existsSync(join(path, '.git/agenthub/state/task-lease.json')), 'no lease is left');
+/** A task leaves nothing but what its state has: no lease, no lock, no worktree or part of one, no broken object. */
+function assertRemains(path: string, { remains }: KillPath): void {
+  const found = remainsIn(path);
+  assert.deepEqual(
+    {
+      ...found,
+      handoff: found.handoff.join(' '),
+      branch: found.branch.join(', '),
+      main: found.main.join(', '),
+    },
+    { main: 'first', tree: '', ...remains },
+  );
+  const files = readdirSync(join(path, '.git'), { recursive: true }).map(String);
+  assert.deepEqual(
+    files.filter(file => file.endsWith('.lock') || file.endsWith('task-lease.json')),
+    [],
+  );
+  const trees = remains.worktrees === 2 ? ['add-sum'] : [];
+  const within = (folder: string) =>
+    existsSync(join(path, '.git', folder)) ? readdirSync(join(path, '.git', folder)) : [];
+  assert.deepEqual(within('agenthub/ready'), trees);
+  for (const folder of ['agenthub/worktrees', 'worktrees'])
+    assert.deepEqual(
+      within(folder),
+      trees.map(name => `agenthub-${name}`),
+    );
   assert.equal(git(path, 'fsck', '--no-dangling'), '');
 }
 
+const paths: readonly (readonly [string, KillPath])[] = Object.entries(killPaths);
 const limit = { timeout: 240_000 };
 
-test(
-  'a hub that is killed after every record of the journal merges the task, and asks no model twice',
-  limit,
-  async () => {
-    const { path, ends, notes } = await killAtEachRecord('after');
-    assertMergedOnce(path);
-    assert.deepEqual(
-      notes.filter(note => note.startsWith('asked')),
-      ['asked coder', 'asked critic'],
-    );
-    assert.deepEqual(
-      notes.filter(note => note.startsWith('record')).map(note => note.slice('record '.length)),
-      [
-        'created',
-        'written',
-        'setup',
-        'prepared',
-        'written',
-        'begin',
-        'answered',
-        'checked',
-        'committed',
-        'written',
-        'begin',
-        'answered',
-        'reviewed',
-        'committed',
-        'written',
-        'judge',
-        'written',
-        'finalize',
-        'merged',
-        'cleaned',
-        'written',
-      ],
-    );
-    assert.equal(ends.filter(end => end === 'SIGKILL').length, 21);
-  },
-);
+describe.concurrent('a hub that is killed after every record of a task goes on:', () => {
+  for (const [name, way] of paths)
+    test(name, limit, async () => {
+      // Equal states are killed once, on the first path that has them.
+      const begins = way.begins === '' ? [] : words(way.begins);
+      const spared = isLong ? 0 : Math.max(0, begins.length - 1);
+      const { path, records, asked, gates, kills } = await killAtEachRecord(name, 'after', spared);
+      assertRemains(path, way);
+      const [created = '', ...rest] = [...begins, ...words(way.records)];
+      // A hub that is killed in "task new" has the files to write at its next start.
+      assert.deepEqual(records, [created, ...(spared === 0 ? ['written'] : []), ...rest]);
+      assert.equal(kills, records.length - spared);
+      // No model was asked twice for one answer, and no gate ran twice.
+      assert.equal(asked.length, way.answers.length);
+      assert.equal(gates, way.gate?.filter(outcome => outcome !== undefined).length ?? 0);
+    });
+});
 
-test.skipIf(!isLong)(
-  'a hub that is killed before every record repeats each effect without harm',
-  limit,
-  async () => {
-    const { path } = await killAtEachRecord('before');
-    assertMergedOnce(path);
+describe.concurrent(
+  'a hub that is killed before every record repeats each effect without harm:',
+  () => {
+    for (const [name, way] of paths)
+      test.skipIf(!isLong)(name, limit, async () => {
+        const { path } = await killAtEachRecord(name, 'before', 1);
+        assertRemains(path, way);
+      });
   },
 );
