@@ -122,6 +122,7 @@ export function createBuiltinUpstream(
     notify() {},
     forward() {},
     onlyCaller: () => (inFlight === 0 ? 'none' : 'several'),
+    callerOf: () => undefined,
     onlyOwner: () => (relayed === 0 ? 'none' : 'several'),
     isAtWork: () => inFlight > 0,
     inFlight: () => inFlight,

@@ -69,8 +69,8 @@ export interface Owner {
 /** The sender of a request. Messages that the server sends about a pending request go to its caller. */
 export type Caller = {
   readonly owner: Owner;
-  /** The principal that sent the request, for the hub's own servers. */
-  readonly principal?: Principal;
+  /** The principal that sent the request: for the hub's own servers, and for the turns at its models. */
+  principal?: Principal;
   responseStream: ResponseStream;
   /** The client's progress token for the request, as JSON text. */
   progressToken: string | undefined;
@@ -104,6 +104,8 @@ export interface Upstream {
   forward(notification: Notification): void;
   /** The caller of the newest pending call of clients, if all pending and abandoned calls belong to one client. */
   onlyCaller(): Caller | 'none' | 'several';
+  /** The caller of a pending call, by the request id that the server sees. */
+  callerOf(id: number): Caller | undefined;
   /** The owner of all calls so far, if there is only one. */
   onlyOwner(): Owner | 'none' | 'several';
   /** True if calls are pending, and none has timed out since the server's last message: it may be working silently. */

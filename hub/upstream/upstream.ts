@@ -255,6 +255,7 @@ export function createUpstream(
     forward: notification => channel.send(notification.bytes),
 
     onlyCaller: () => pending.onlyCaller(),
+    callerOf: id => pending.find(id)?.caller,
     onlyOwner: () => onlyOwner,
     inFlight: () => pending.callCount,
     relayed: () => relayed,

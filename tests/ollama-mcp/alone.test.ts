@@ -30,15 +30,23 @@ describe.for(clientKinds)('with a client of %s', kind => {
   afterAll(() => client[Symbol.asyncDispose]());
 
   test('ollama_run answers with text, tokens, durations and progress, without thoughts', async () => {
+    const pieces: string[] = [];
+    const { promise: isTold, resolve: told } = Promise.withResolvers<void>();
     ollama.says({
       text: '<think>hm</think>The sky is blue.',
       pieces: ['<think>hm</think>', 'The sky ', 'is blue.'],
+      // Clients of the SDK drop progress that arrives in one piece with the result.
+      fault: { kind: 'paced', before: async line => await (line === 3 ? isTold : undefined) },
     });
-    const pieces: string[] = [];
     const { structured, text } = await client.call(
       ollamaRun,
       { model, prompt: 'Why?', system: 'Be short.', options: { temperature: 0, seed: 7 } },
-      { onProgress: piece => pieces.push(piece) },
+      {
+        onProgress(piece) {
+          pieces.push(piece);
+          if (pieces.join('').endsWith('blue.')) told();
+        },
+      },
     );
     assert.equal(text, 'The sky is blue.');
     const { durations, ...others } = structured;

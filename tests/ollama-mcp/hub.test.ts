@@ -48,12 +48,23 @@ describeWithEngine('ollama-mcp behind a hub', () => {
     afterAll(() => client[Symbol.asyncDispose]());
 
     test('a prompt runs on the models of the hub, with progress', async () => {
-      ollama.says({ text: 'blue', pieces: ['<think>hm</think>', 'bl', 'ue'] });
       const pieces: string[] = [];
+      const { promise: isTold, resolve: told } = Promise.withResolvers<void>();
+      ollama.says({
+        text: 'blue',
+        pieces: ['<think>hm</think>', 'bl', 'ue'],
+        // Clients of the SDK drop progress that arrives in one piece with the result.
+        fault: { kind: 'paced', before: async line => await (line === 3 ? isTold : undefined) },
+      });
       const { structured } = await client.call(
         'ollama_run',
         { model, prompt: 'Why?', options: { temperature: 0 } },
-        { onProgress: piece => pieces.push(piece) },
+        {
+          onProgress(piece) {
+            pieces.push(piece);
+            if (pieces.join('') === 'blue') told();
+          },
+        },
       );
       expect(structured).toMatchObject({
         text: 'blue',
@@ -164,4 +175,72 @@ describeWithEngine('ollama-mcp behind a hub', () => {
       /agenthub_model_tokens_total\{[^}]*caller="server"[^}]*\} [1-9]/,
     );
   });
+
+  test('callers take turns at a model, as they do without ollama-mcp', async () => {
+    const release = Promise.withResolvers<void>();
+    const asked: string[] = [];
+    ollama.says(chat => {
+      const prompt = /"(turn [ab]\d)"/.exec(JSON.stringify(chat))?.[1] ?? '';
+      asked.push(prompt);
+      return { text: 'yes', fault: { kind: 'paced', before: async () => await release.promise } };
+    });
+    const waiting = async (count: number) => {
+      const metrics = async () => await (await fetch(`${hub.url}/metrics`)).text();
+      const line = new RegExp(`^agenthub_model_queue_waiting\\{.*\\} ${count}$`, 'm');
+      await until(metrics, text => line.test(text), 20_000);
+    };
+    const calls: Promise<unknown>[] = [];
+    for (const [index, [prompt, headers]] of (
+      [
+        ['turn a1', {}],
+        ['turn a2', {}],
+        ['turn a3', {}],
+        ['turn b1', hub.ownerHeaders],
+      ] as const
+    ).entries()) {
+      calls.push(runOnce(prompt, headers));
+      if (index === 0)
+        await until(
+          async () => asked.length,
+          length => length === 1,
+          20_000,
+        );
+      else await waiting(index);
+    }
+    release.resolve();
+    await Promise.all(calls);
+    assert.ok(asked.indexOf('turn b1') < asked.indexOf('turn a3'), asked.join(', '));
+  }, 60_000);
+
+  /** Calls `ollama_run` of the server that is a process, by one request of MCP 2026-07-28. */
+  async function runOnce(prompt: string, headers: object): Promise<void> {
+    const version = '2026-07-28';
+    const meta = 'io.modelcontextprotocol';
+    const response = await fetch(`${hub.url}/mcp/process`, {
+      method: 'POST',
+      headers: {
+        ...headers,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': version,
+        'mcp-method': 'tools/call',
+        'mcp-name': 'ollama_run',
+      },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: {
+          name: 'ollama_run',
+          arguments: { model, prompt },
+          _meta: {
+            [`${meta}/protocolVersion`]: version,
+            [`${meta}/clientInfo`]: { name: 'turns', version: '1.0.0' },
+            [`${meta}/clientCapabilities`]: {},
+          },
+        },
+      }),
+    });
+    assert.match(await response.text(), /yes/);
+  }
 });

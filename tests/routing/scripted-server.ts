@@ -110,6 +110,7 @@ export function createScriptedServer(fixture: Fixture, script: Script = {}) {
     notify() {},
     forward: ({ method }) => void forwarded.push(method),
     onlyCaller: () => clients.caller,
+    callerOf: () => undefined,
     onlyOwner: () => clients.owner,
     isAtWork: () => false,
     inFlight: () => 0,

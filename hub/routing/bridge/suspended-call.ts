@@ -119,6 +119,7 @@ export function createSuspendedCall(
     const token = next.meta?.get('progressToken');
     call = next;
     away = false;
+    caller.principal = next.principal;
     caller.responseStream = next.responseStream;
     caller.progressToken = token && rawText(next.request.bytes, token);
     setWork(next.cancellation, { cancel: reason => giveUp(reason ?? 'the client cancelled') });

@@ -1,5 +1,6 @@
 import { type JsonObject, type Log, HubError, isObject } from '#core';
 import { errorAnswer, rawText, valueOf } from '#jsonrpc';
+import { principalKey } from '#policy';
 import type { Server } from '#servers';
 import type { ServerRequest } from '#upstream';
 import { methodNotFound } from '../call.ts';
@@ -52,10 +53,17 @@ export function createHubModels(answerer: ModelAnswerer | undefined, log: Log) {
           progress: ++pieces,
           message,
         });
-      const caller = { client: `server:${config.name}`, kind: 'server' } as const;
+      const caller = { client: clientOf(server, params['call']), kind: 'server' } as const;
       const progress = progressToken === undefined ? undefined : tell;
       return await answerer.run(params, { caller, progress }, signal);
     };
+  }
+
+  /** Who takes a turn at the models: the caller of the tool, whose request the server names. */
+  function clientOf({ config, running }: Server, call: unknown): string {
+    const principal =
+      typeof call === 'number' ? running?.upstream.callerOf(call)?.principal : undefined;
+    return principal ? principalKey(principal) : `server:${config.name}`;
   }
 
   return {

@@ -6,6 +6,8 @@ export type RunRequest = {
   readonly format?: unknown;
   readonly options?: unknown;
   readonly timeoutMs: number;
+  /** Id of the call of the tool, by which a hub knows whose turn it is at the model. */
+  readonly call: string | number;
 };
 
 export type RunResult = {

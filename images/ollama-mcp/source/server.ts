@@ -84,7 +84,7 @@ export function createServer({ settings, own }: ServerNeeds): McpServer {
         const { mcpReq } = context;
         const timeoutMs = Math.round(Math.min(timeout, settings.maxSeconds) * 1_000);
         const result = await source().run(
-          { ...request, timeoutMs },
+          { ...request, timeoutMs, call: mcpReq.id },
           batches && (piece => batches.add(piece)),
           mcpReq.signal,
         );

@@ -55,6 +55,21 @@ test('a server of the hub is answered, in place of its client', async () => {
   expect(client.asked).toEqual([]);
 });
 
+test('the turn at a model is that of the caller whose request the server names', async () => {
+  const client = await connect('own');
+  const run = (call: unknown) =>
+    client.call('ask', { method: runOf, params: { prompt: 'whose', call } });
+  asked.length = 0;
+  // The ids of calls grow by 1, and these by 2: one of them is that of its own call.
+  for (let id = 1; id < 60; id += 2) await run(id);
+  const clients = asked.map(one => one.client);
+  assert.equal(clients.filter(name => name === 'local:test').length, 1);
+  assert.ok(clients.every(name => name === 'local:test' || name === 'server:own'));
+  asked.length = 0;
+  await run('1');
+  assert.equal(asked[0]?.client, 'server:own');
+});
+
 test('a failure is its answer, with the kind', async () => {
   const client = await connect('own');
   const told = await client.call('ask', { method: runOf, params: { prompt: 'fail' } });
