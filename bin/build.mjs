@@ -25,8 +25,9 @@ export function findBuild(root) {
 
 /** What the build is made of, by paths; folders too, as they change with what is added and removed. */
 export function sourcesOf(root) {
-  // The program of agents is not in dist/, but made with it (scripts/prepare.mjs).
-  const inside = ['hub', join('images', 'agent', 'source')].flatMap(folder =>
+  // The programs of agents and of ollama-mcp are not in dist/, but made with it (scripts/prepare.mjs).
+  const programs = ['agent', 'ollama-mcp'].map(name => join('images', name, 'source'));
+  const inside = ['hub', ...programs].flatMap(folder =>
     readdirSync(join(root, folder), { recursive: true }).map(file => join(folder, file)),
   );
   return [...others, ...inside.filter(file => !file.endsWith('.md'))];
