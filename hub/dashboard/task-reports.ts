@@ -11,8 +11,9 @@ type Stored = { readonly key: string; readonly files: Promise<TaskFiles> };
 
 /** Maximum number of tasks whose files are kept. */
 const maxTasks = 20;
+const judgeReport: TaskReportName = 'JUDGE_REPORT.md';
 
-/** Reads the diff and the reports of tasks again only after the task has changed. */
+/** Reads the diff and the reports of tasks again only after the task has changed. The report of the judge is written by hand. */
 export function createTaskFiles(pipeline: Pick<TaskPipeline, 'diff' | 'report'>) {
   const stored = new Map<string, Stored>();
 
@@ -28,13 +29,25 @@ export function createTaskFiles(pipeline: Pick<TaskPipeline, 'diff' | 'report'>)
     return { diff, reports };
   }
 
+  async function withJudgement(id: string, files: TaskFiles, signal: AbortSignal) {
+    const text = await pipeline.report(id, judgeReport, signal);
+    const reports = files.reports.filter(({ name }) => name !== judgeReport);
+    return {
+      ...files,
+      reports: text === undefined ? reports : [...reports, { name: judgeReport, text }],
+    };
+  }
+
   return async (
-    { id, updatedAt, repository }: TaskView,
+    { id, updatedAt, repository, status }: TaskView,
     signal: AbortSignal,
   ): Promise<TaskFiles> => {
     const key = `${repository} ${updatedAt}`;
     const known = stored.get(id);
-    if (known?.key === key) return await known.files;
+    if (known?.key === key) {
+      const files = await known.files;
+      return status === 'pending_judge_review' ? await withJudgement(id, files, signal) : files;
+    }
     const files = read(id, signal);
     setBounded(stored, id, { key, files }, maxTasks);
     try {

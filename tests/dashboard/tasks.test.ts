@@ -64,6 +64,18 @@ test('the page has the states as a line, what was used, the checks, the review a
   expect(page).toContain('<code>agenthub task report-judge add-sum</code>');
 });
 
+test('the report of the judge, which a person writes, is shown as it is now', async () => {
+  const { ask, put, state } = open();
+  put(waiting);
+  expect(textIn(await ask('task', one))).not.toContain('JUDGE_REPORT.md</summary>');
+  state.reports.set('JUDGE_REPORT.md', 'Verdict: PASS, well done');
+  expect(textIn(await ask('task', one))).toContain('Verdict: PASS, well done');
+  state.reports.set('JUDGE_REPORT.md', 'Verdict: FAIL, after all');
+  expect(textIn(await ask('task', one))).toContain('Verdict: FAIL, after all');
+  state.reports.delete('JUDGE_REPORT.md');
+  expect(textIn(await ask('task', one))).not.toContain('after all');
+});
+
 test('the diff and the reports are shown, and read again only after a change of the task', async () => {
   const { ask, put, change, state, reads } = open();
   put(waiting);
