@@ -66,6 +66,8 @@ export function afterResult(
     case 'cleaned':
       return step.kind === 'cleaning' ? ended(task) : undefined;
     case 'halted': {
+      // Another hub works in the worktree, and removes it.
+      if (step.kind === 'cleaning' && event.code === 'task_leased') return ended(task);
       // What ends a task is tried again at the next start.
       if (step.kind === 'cleaning' || (step.kind === 'idle' && !task.isUnattended))
         return undefined;

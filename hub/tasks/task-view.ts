@@ -3,6 +3,12 @@ import { fittingCommands } from './fitting.ts';
 import type { TaskState } from './task-state.ts';
 import type { TaskView } from './task-types.ts';
 
+/** What ends a task cannot be cancelled any more. */
+function commandsOf(task: TaskState): readonly string[] {
+  if (task.step.kind === 'idle') return fittingCommands(task);
+  return task.step.kind === 'cleaning' ? [] : ['cancel'];
+}
+
 /** A state as people see it. `redact` removes secrets from what models and commands have written. */
 export function viewOf(task: TaskState, redact: (text: string) => string): TaskView {
   const { step, isUnattended: _u, phaseTokens: _p, ...rest } = task;
@@ -12,7 +18,7 @@ export function viewOf(task: TaskState, redact: (text: string) => string): TaskV
     id: contract.task_id,
     contract,
     doing: step.kind,
-    commands: step.kind === 'idle' ? fittingCommands(task) : ['cancel'],
+    commands: commandsOf(task),
     failures: task.failures.map(failure => ({
       ...failure,
       detail: redact(failure.detail),

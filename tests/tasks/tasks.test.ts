@@ -6,9 +6,11 @@ import { HubError } from '#core';
 import { caller } from '#helpers/principal';
 import { createRecordingLog } from '#helpers/recording-log';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import type { ModelRun } from '../../hub/tasks/model-calls/model-calls-types.ts';
 import { type Scene, createScene, git, writeFiles } from '../repositories/harness.ts';
 import {
   type PipelineOptions,
+  type ScriptedCall,
   createPipeline,
   fails,
   fileBlock,
@@ -415,16 +417,20 @@ test('a spent budget asks a person before the next call', async () => {
   });
 });
 
-/** A model that answers when its call is cancelled, and tells when it was called. */
+/** A model that answers when it is told to or its call is cancelled, and tells when it was called. */
 function hanging() {
   const called = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<ScriptedCall>();
   return {
     called: called.promise,
-    call: async (_run: unknown, signal: AbortSignal) => {
+    answer: answered.resolve,
+    call: async (run: ModelRun, signal: AbortSignal) => {
       called.resolve();
       const { promise, reject } = Promise.withResolvers<never>();
       signal.addEventListener('abort', () => reject(signal.reason));
-      return await promise;
+      return await (
+        await Promise.race([promise, answered.promise])
+      )(run, signal);
     },
   };
 }
@@ -472,6 +478,32 @@ test('rollback moves the branch back to a checkpoint', async () => {
   assert.equal((await work('add-sum', 'local_review')).status, 'pending_judge_review');
   assert.equal((await tasks.rollback('add-sum', 'base', owner)).status, 'pending_implementer');
   assert.deepEqual(remainsIn(path), { ...prepared, status: 'pending_implementer' });
+});
+
+test('a task that is cancelled while another hub works on it ends, and leaves the worktree to that hub', async () => {
+  const hang = hanging();
+  const first = await begin({ script: [hang.call, says(goodReview)] });
+  const { path } = first;
+  const second = createPipeline(scene.repositories, { script: [], hubId: 'hub-2' });
+  await second.start();
+  // Both hubs read the same contract.
+  await second.tasks.setup(path, owner);
+  await first.tasks.begin('add-sum', 'run', owner);
+  await hang.called;
+  await assert.rejects(
+    second.work('add-sum', 'run').then(task => Promise.reject(task.halted)),
+    {
+      code: 'task_leased',
+    },
+  );
+  const { status, doing, commands } = await second.tasks.cancel('add-sum', owner);
+  assert.deepEqual([status, doing, commands], ['cancelled', 'idle', []]);
+  assert.equal(remainsIn(path).worktrees, 2);
+  hang.answer(says(goodAnswer));
+  await first.tasks.settled('add-sum');
+  assert.equal(first.tasks.get('add-sum').status, 'pending_judge_review');
+  await second.stop();
+  await rm(second.folder, { recursive: true, force: true });
 });
 
 test('after a stall, setup begins anew with the contract as it is now', async () => {

@@ -114,7 +114,8 @@ export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: N
 
   app.get<Identified>('/tasks/:id/events', async (request, reply) => {
     const { id } = await visible(request.params.id, of(request));
-    const waiting: object[] = [snakeCased({ task: tasks.get(id), text: 'now' })];
+    const task = tasks.get(id);
+    const waiting: object[] = [snakeCased({ task, text: task.history.at(-1)?.text ?? 'created' })];
     return follow(reply, {
       listen(changed) {
         queueMicrotask(changed);
