@@ -1,6 +1,6 @@
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Config, readTasks } from '#config';
+import { type Config, costOf, readTasks } from '#config';
 import type { Clock, Log } from '#core';
 import type { Jobs } from '#jobs';
 import type { Repositories } from '#repositories';
@@ -12,7 +12,7 @@ import { type TaskPipeline, createModelCalls, createTasks } from '#tasks';
 type Options = {
   readonly dataDir: Pick<DataDir, 'path' | 'hubId'>;
   /** The config in force. */
-  readonly config: () => Pick<Config, 'tasks'>;
+  readonly config: () => Pick<Config, 'models' | 'tasks'>;
 };
 
 type Needs = {
@@ -41,7 +41,11 @@ export function wireTasks(options: Options, needs: Needs): TaskPipeline {
   const config = () => options.config().tasks ?? usual;
   const folder = join(dataDir.path, 'tasks');
   return createTasks(
-    { limits: config, strategy: () => config().merge },
+    {
+      limits: config,
+      strategy: () => config().merge,
+      costOf: (model, tokens) => costOf(options.config().models, model, tokens),
+    },
     {
       ...needs,
       clock,

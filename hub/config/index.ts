@@ -7,7 +7,7 @@ export {
   type ObsidianConfig,
   readDocumentation,
 } from './documentation.ts';
-export { type ModelsConfig, readModels } from './models.ts';
+export { type ModelsConfig, costOf, readModels } from './models.ts';
 export type { PolicyRule } from './policy-schema.ts';
 export type { Config, Naming } from './config.ts';
 export type { ClientConfig } from './clients.ts';

@@ -5,12 +5,19 @@ const providerName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/i, 'write letters, digits, "_" and "-", at most 63');
 
+const price = z.number().min(0).max(1_000_000);
+const modelPrice = describeKeys(z.strictObject({ prompt: price, completion: price }), {
+  prompt: 'Price of a million tokens that the model reads.',
+  completion: 'Price of a million tokens that the model writes.',
+});
+
 export const providerSchema = describeKeys(
   z.strictObject({
     url: text.min(1),
     key: text.min(1).exactOptional(),
     context: z.int().min(2_048).max(10_000_000).exactOptional(),
     parallel: z.int().min(1).max(1_000).default(8),
+    prices: z.record(text.min(1), modelPrice).exactOptional(),
   }),
   {
     url: 'Base URL of an OpenAI-compatible API, such as "https://api.example.com/v1".',
@@ -18,6 +25,8 @@ export const providerSchema = describeKeys(
     context:
       'Context of its models in tokens. Agents shorten a conversation before it is full. Default: unknown.',
     parallel: 'Maximum number of calls of each model at the same time. Default: 8.',
+    prices:
+      'Prices of its models by name, "*" for all others, in any currency: tasks show what they have cost. Default: 0.',
   },
 );
 

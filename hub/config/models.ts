@@ -14,7 +14,11 @@ export type ProviderConfig = {
   readonly keyFault: string | undefined;
   readonly contextTokens: number | undefined;
   readonly parallel: number;
+  /** By model, or `*`. Of a million tokens. */
+  readonly prices?: { readonly [model: string]: ModelPrice };
 };
+
+export type ModelPrice = { readonly prompt: number; readonly completion: number };
 
 /** `models` of the config. */
 export type ModelsConfig = {
@@ -42,7 +46,7 @@ export function readModels(
     providers = {},
   } = written ?? modelsSchema.parse({});
   const problems: Problem[] = [];
-  const read = Object.entries(providers).map(([name, { url, key, context, parallel }]) => {
+  const read = Object.entries(providers).map(([name, { url, key, context, parallel, prices }]) => {
     const path = ['models', 'providers', name];
     const address = expandStrings(url, [...path, 'url'], env, secrets);
     const secret = expandStrings(key, [...path, 'key'], env, secrets);
@@ -57,6 +61,7 @@ export function readModels(
       keyFault: fault?.text,
       contextTokens: context,
       parallel,
+      ...(prices && { prices }),
     };
     return [name, provider] as const;
   });
@@ -85,4 +90,22 @@ function isBaseUrl(text: string): boolean {
     /^https?:$/.test(url.protocol) &&
     url.username + url.password + url.search + url.hash === ''
   );
+}
+
+/** What tokens of a model have cost, by the prices of its provider. Models of Ollama, and models without a price, cost 0. */
+export function costOf(
+  config: Pick<ModelsConfig, 'providers'> | undefined,
+  model: string,
+  tokens: ModelPrice,
+): number {
+  const at = model.indexOf('/');
+  const name = model.slice(0, Math.max(0, at));
+  const prices = Object.hasOwn(config?.providers ?? {}, name)
+    ? config?.providers[name]?.prices
+    : undefined;
+  const named = model.slice(at + 1);
+  const key = prices && Object.hasOwn(prices, named) ? named : '*';
+  const price = prices && Object.hasOwn(prices, key) ? prices[key] : undefined;
+  if (!price) return 0;
+  return (tokens.prompt * price.prompt + tokens.completion * price.completion) / 1_000_000;
 }

@@ -1,4 +1,4 @@
-export { checkChanges, checkPaths } from './path-guard.ts';
+export { checkChanges, checkPaths, pathFault } from './path-guard.ts';
 export { createRepositories } from './repositories.ts';
 export type {
   MergeOutcome,

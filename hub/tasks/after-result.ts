@@ -90,6 +90,8 @@ function counted(task: TaskState, use: CallUse): TaskState {
       promptTokens: totals.promptTokens + use.promptTokens,
       completionTokens: totals.completionTokens + use.completionTokens,
       workMs: totals.workMs + use.workMs,
+      // Without the digits that a sum of fractions has too many.
+      cost: Number((totals.cost + (use.cost ?? 0)).toFixed(6)),
     },
   };
 }

@@ -7,6 +7,8 @@ import type { StallCause, TaskState, TaskStep } from './task-state.ts';
 
 export type AskNeeds = {
   readonly models: ModelCalls;
+  /** What tokens of a model have cost. */
+  readonly costOf: (model: string, tokens: ModelRunResult['tokens']) => number;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Log;
   /** Removes secrets. */
@@ -35,7 +37,7 @@ export async function askModel(
   task: TaskState,
   step: Extract<TaskStep, { kind: 'asking' }>,
   { prompt, format, onProgress }: ModelQuestion,
-  { models, clock, log, redact }: AskNeeds,
+  { models, costOf, clock, log, redact }: AskNeeds,
   signal: AbortSignal,
 ): Promise<TaskResult> {
   const spent = spentBudget(task);
@@ -73,7 +75,7 @@ export async function askModel(
       { ...fields, answer: redact(result.text), tokens: result.tokens },
       'answer of the pipeline',
     );
-    return resultOf(task, step, result);
+    return resultOf(task, step, result, costOf(model, result.tokens));
   } catch (error) {
     if (!(error instanceof HubError) || error.code !== 'HUB_MODEL_CALL_TIMEOUT') throw error;
     const workMs = Math.round(clock.monotonic() - began);
@@ -90,12 +92,14 @@ function resultOf(
   task: TaskState,
   { phase, repair }: Extract<TaskStep, { kind: 'asking' }>,
   { text, model, tokens, durationMs, doneReason, thinkingOnly }: ModelRunResult,
+  cost: number,
 ): TaskResult {
   const use: CallUse = {
     calls: 1,
     promptTokens: tokens.prompt,
     completionTokens: tokens.completion,
     workMs: Math.round(durationMs),
+    cost,
   };
   const stalled = (cause: StallCause, detail: string): TaskResult => ({
     type: 'stalled',

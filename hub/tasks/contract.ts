@@ -1,4 +1,5 @@
 import { HubError } from '#core';
+import { pathFault } from '#repositories';
 import { z } from 'zod';
 
 /** States of a task, in their usual order. The last three are off the usual way, or its end. */
@@ -22,6 +23,10 @@ const isSpelling = (status: string): status is keyof typeof spellings =>
 const maxItems = 100;
 const text = z.string().trim().min(1).max(20_000);
 const path = z.string().trim().min(1).max(1_024);
+/** A file of the repository: it is refused here, before a model has worked on what cannot be written. */
+const file = path.refine(text => pathFault(text) === undefined, {
+  error: ({ input }) => `it ${pathFault(String(input).trim())}`,
+});
 const list = <T extends z.ZodType>(item: T) => z.array(item).max(maxItems);
 const modelName = z.string().trim().min(1).max(200);
 const whole = (least: number, most: number) => z.int().min(least).max(most);
@@ -61,8 +66,8 @@ const handoff = z
 const specification = z.strictObject({
   goal: text.optional().describe('What is to be achieved, in one or two sentences.'),
   requirements: list(text).min(1).describe('What the result must do, one statement each.'),
-  target_file: path.describe('The file to write, relative to the top folder of the repository.'),
-  source_files: list(path).default([]).describe('Files that the implementer reads.'),
+  target_file: file.describe('The file to write, relative to the top folder of the repository.'),
+  source_files: list(file).default([]).describe('Files that the implementer reads.'),
   constraints: list(text).default([]).describe('What the implementer must not do.'),
   allowed_paths: list(path)
     .optional()

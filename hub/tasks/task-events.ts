@@ -8,6 +8,8 @@ export type CallUse = {
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly workMs: number;
+  /** By the prices of the model. Default: 0. */
+  readonly cost?: number;
 };
 
 /** Commands of people and programs. A command that does not fit the state is an error. */

@@ -30,6 +30,7 @@ export type TasksOptions = {
   /** Of the config in force. */
   readonly limits: () => SlotLimits;
   readonly strategy: RunnerNeeds['perform']['strategy'];
+  readonly costOf: RunnerNeeds['perform']['costOf'];
 };
 
 /** Kind of the jobs of tasks. */
@@ -60,7 +61,14 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
     slots,
     log,
     lease: { clock, log, ...needs.identity },
-    perform: { models: needs.models, clock, log, redact, strategy: options.strategy },
+    perform: {
+      models: needs.models,
+      clock,
+      log,
+      redact,
+      strategy: options.strategy,
+      costOf: options.costOf,
+    },
   };
 
   const tasks = createTaskList({

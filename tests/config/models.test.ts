@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { modelsSchema } from '../../hub/config/models-schema.ts';
-import { readModels } from '../../hub/config/models.ts';
+import { costOf, readModels } from '../../hub/config/models.ts';
 
 const read = (written: object, env = {}, secrets: Parameters<typeof readModels>[2] = new Map()) =>
   readModels(modelsSchema.parse(written), env, secrets);
@@ -94,4 +94,23 @@ describe('what makes no sense is refused', () => {
     const [problem] = read({ providers: { work: { url: '${NOWHERE}' } } }).problems;
     assert.match(problem?.text ?? '', /the variable NOWHERE is not set/);
   });
+});
+
+test.each([
+  ['work/gpt-x', 2.25],
+  ['work/other', 1.5],
+  ['work/constructor', 1.5],
+  ['free/gpt-x', 0],
+  ['gpt-x', 0],
+  ['toString/x', 0],
+])('a million tokens read and half a million written by %s cost %d', (model, cost) => {
+  const prices = { 'gpt-x': { prompt: 1.25, completion: 2 }, '*': { prompt: 1, completion: 1 } };
+  const { models } = read({
+    providers: {
+      work: { url: 'https://api.example.com', prices },
+      free: { url: 'https://free.example.com' },
+    },
+  });
+  assert.equal(costOf(models, model, { prompt: 1_000_000, completion: 500_000 }), cost);
+  assert.equal(costOf(undefined, model, { prompt: 1, completion: 1 }), 0);
 });

@@ -75,6 +75,16 @@ test.each<readonly [string, object, string]>([
     { specification: { ...specification, requirements: [] } },
     'specification.requirements: [] is too small: write 1 or more entries',
   ],
+  [
+    'a target outside the repository',
+    { specification: { ...specification, target_file: '/etc/x' } },
+    'specification.target_file: "/etc/x": it is absolute: name it relative to the top folder',
+  ],
+  [
+    'a source in the git folder',
+    { specification: { ...specification, source_files: ['.git/config'] } },
+    'specification.source_files.0: ".git/config": it has the part ".git", which is git\'s own',
+  ],
   ['a large attempt', { attempt: 100 }, 'attempt: 100 is too large: write at most 99'],
   ['a broken attempt', { attempt: 1.5 }, 'attempt: write a whole number, not 1.5'],
   [

@@ -83,6 +83,7 @@ export type PipelineOptions = {
   readonly hubId?: string;
   /** Called before and after each record of a task. */
   readonly onAppend?: (record: object, isWritten: boolean) => void;
+  readonly costOf?: (model: string, tokens: ModelRunResult['tokens']) => number;
   readonly limits?: { readonly maxRunning: number; readonly queue: number };
 };
 
@@ -121,6 +122,7 @@ export function createPipeline(repositories: Repositories, options: PipelineOpti
     {
       limits: () => options.limits ?? { maxRunning: 2, queue: 20 },
       strategy: () => 'fast_forward',
+      costOf: options.costOf ?? (() => 0),
     },
     {
       clock: systemClock,

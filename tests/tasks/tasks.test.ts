@@ -401,6 +401,17 @@ test('Ollama down before and in the middle of a phase halts it with the state un
   assert.equal((await work('add-sum', 'run')).status, 'pending_judge_review');
 });
 
+test('what models with a price have cost is added up', async () => {
+  const { work, path } = await begin({
+    script: [says(''), says(goodAnswer), says(goodReview)],
+    costOf: (model, { prompt, completion }) =>
+      model === 'coder' ? (prompt + completion) / 1000 : 0,
+  });
+  const { totals, contract } = await work('add-sum', 'run');
+  assert.deepEqual([totals.cost, contract.handoff_data.cost], [0.24, 0.24]);
+  assert.match(reportOf(path, 'REVIEW_REQUEST.md'), /- Cost: 0\.24\n/);
+});
+
 test('a spent budget asks a person before the next call', async () => {
   const { work, path, runs } = await begin(
     { script: [says(goodAnswer), says(goodReview)] },
