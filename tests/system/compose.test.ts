@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { X509Certificate, randomUUID } from 'node:crypto';
-import { chmod, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -15,6 +15,7 @@ import { type ObsidianDouble, startObsidian } from '../doubles/obsidian.ts';
 import type { OllamaDouble } from '../doubles/ollama.ts';
 import { type ScriptedRequest, startScriptedOllama } from '../doubles/scripted-model.ts';
 import { git, writeFiles } from '../repositories/git.ts';
+import { goodAnswer, goodReview } from '../tasks/pipeline.ts';
 import { placesOf } from './places-of-secrets.ts';
 
 const run = promisify(execFile);
@@ -205,10 +206,18 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
   let ollama: OllamaDouble;
   let obsidian: ObsidianDouble;
   const certificates = createCertificates();
-  const script = ({ last }: ScriptedRequest) =>
-    last?.role === 'tool'
-      ? last.content
-      : { text: '', toolCalls: [{ name: 'shell', arguments: { command: String(last?.content) } }] };
+  const script = ({ model, last }: ScriptedRequest) =>
+    // Models of the task.
+    model === 'coder:1b'
+      ? goodAnswer
+      : model === 'critic:1b'
+        ? goodReview
+        : last?.role === 'tool'
+          ? last.content
+          : {
+              text: '',
+              toolCalls: [{ name: 'shell', arguments: { command: String(last?.content) } }],
+            };
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'compose-'));
@@ -227,7 +236,7 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
       network: { allow: ['granted.test'] },
       auto_start: true,
     };
-    const servers = { memory, online };
+    const servers = { memory, online, ollama: { package: 'agenthub:ollama-mcp' } };
     mountRoot = join(folder, 'shared');
     const own = certificates.createAuthority('obsidian');
     obsidian = await startObsidian(own, secrets.NOTE_KEY, '0.0.0.0');
@@ -246,7 +255,11 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
     const override = join(folder, 'override.yml');
     const mount = { type: 'bind', source: configs, target: '/app/configs', read_only: true };
     const volumes = [mount];
-    ollama = await startScriptedOllama({ script, host: '0.0.0.0' });
+    ollama = await startScriptedOllama({
+      models: ['scripted:1b', 'coder:1b', 'critic:1b'].map(name => ({ name })),
+      script,
+      host: '0.0.0.0',
+    });
     const environment = {
       OLLAMA_HOST: `http://host.docker.internal:${new URL(ollama.url).port}`,
       OLLAMA_MODEL: 'scripted:1b',
@@ -426,6 +439,48 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
         /locked: EACCES: .*The folder must be writable for its owner/,
       );
       await client.close();
+    },
+  );
+
+  test(
+    'a task on a repository below the mount root goes from its contract to merged',
+    { timeout: 180_000 },
+    async () => {
+      const repository = join(mountRoot, 'app');
+      const key = (await docker('exec', `${project}-hub-1`, 'cat', '/app/data/owner-key')).trim();
+      const ask = async (method: string, path: string, body?: object): Promise<Inspected> => {
+        const response = await fetch(`${url}/tasks${path}`, {
+          method,
+          headers: {
+            authorization: `Bearer ${key}`,
+            ...(body && { 'content-type': 'application/json' }),
+          },
+          ...(body && { body: JSON.stringify(body) }),
+        });
+        const text = await response.text();
+        assert.ok(response.ok, text);
+        return part(JSON.parse(text));
+      };
+      const contract = {
+        task_id: 'add-sum',
+        specification: { requirements: ['sum(a, b)'], target_file: 'src/sum.mjs' },
+        acceptance: { commands: ['node --check src/sum.mjs'], image: 'node:24-bookworm-slim' },
+        roles: { implementer: 'coder:1b', local_reviewer: 'critic:1b' },
+      };
+      await ask('POST', '', { repository, contract });
+      const job = (await ask('POST', '/add-sum/run'))('job');
+      // The stream ends with the job.
+      await (await fetch(`${url}/jobs/${String(job)}/events`)).text();
+      const reviewed = await ask('GET', '/add-sum');
+      assert.equal(reviewed('status'), 'pending_judge_review', String(reviewed('why')));
+      await ask('POST', '/add-sum/judge', { verdict: 'pass' });
+      assert.equal((await ask('POST', '/add-sum/finalize'))('status'), 'done');
+      const log = git(repository, 'log', '--format=%s');
+      assert.equal(log, 'Review add-sum\nImplement add-sum\nfirst');
+      const { uid } = await stat(join(repository, 'src/sum.mjs'));
+      assert.equal(uid, 1000, 'files keep the owner of the repository');
+      const names = await docker('ps', '--all', '--format', '{{.Names}}');
+      assert.doesNotMatch(names, new RegExp(`${project}-\\.gate-`));
     },
   );
 
