@@ -5,12 +5,13 @@ import type { Principal } from '#policy';
 
 /**
  * The real path of a folder that a principal may name. Links are resolved before anything is compared, in the path and in
- * the allowed folders. Rejects with HUB_PATH_REFUSED and HUB_REPOSITORY_UNKNOWN.
+ * the allowed folders. `inContainer`: the hub sees only a part of the machine. Rejects with HUB_PATH_REFUSED and HUB_REPOSITORY_UNKNOWN.
  */
 export async function requireAllowedPath(
   path: string,
   principal: Principal,
   folders: readonly string[],
+  inContainer = false,
 ): Promise<string> {
   if (!isAbsolute(path) || path.includes('\0'))
     throw new HubError(
@@ -21,7 +22,7 @@ export async function requireAllowedPath(
   const real = await realpath(path).catch((error: unknown) => {
     // Whoever may not look there learns nothing of what exists.
     throw administer || folders.some(folder => isBelow(path, folder))
-      ? missing(path, error)
+      ? missing(path, error, inContainer)
       : refused(path, folders);
   });
   if (administer) return real;
@@ -40,11 +41,12 @@ function isBelow(path: string, folder: string): boolean {
 
 const shown = (path: string) => JSON.stringify(path.slice(0, 500));
 
-function missing(path: string, cause: unknown): HubError {
+function missing(path: string, cause: unknown, inContainer: boolean): HubError {
   const why = errorCodeOf(cause) === 'EACCES' ? 'the hub may not look there' : 'it does not exist';
-  return new HubError('HUB_REPOSITORY_UNKNOWN', `${shown(path)}: ${why}. Check the path`, {
-    cause,
-  });
+  const remedy = inContainer
+    ? 'The hub runs in a container, and sees only folders below AGENTHUB_MOUNT_ROOT: start it with compose/mounts.yml, or check the path'
+    : 'Check the path';
+  return new HubError('HUB_REPOSITORY_UNKNOWN', `${shown(path)}: ${why}. ${remedy}`, { cause });
 }
 
 function refused(path: string, folders: readonly string[], real = path): HubError {

@@ -36,7 +36,7 @@ export function createRepositories(
   const acceptance = createAcceptance(options, needs);
 
   const requireAllowed = (path: string, principal: Principal) =>
-    requireAllowedPath(path, principal, options.folders() ?? []);
+    requireAllowedPath(path, principal, options.folders() ?? [], options.inContainer);
 
   /** A driver of the folder that was checked. One that serves another is replaced once. */
   async function useDriver(root: string, signal: AbortSignal): Promise<DriverUse> {

@@ -62,6 +62,9 @@ test('what does not exist is told only to those who may look there', async () =>
   expect(await failureOf(requireAllowedPath(join(home, 'none'), owner, []))).toContain(
     'it does not exist. Check the path',
   );
+  expect(await failureOf(requireAllowedPath(join(home, 'none'), owner, [], true))).toContain(
+    'it does not exist. The hub runs in a container, and sees only folders below AGENTHUB_MOUNT_ROOT: start it with compose/mounts.yml',
+  );
 });
 
 test('a relative path is refused', async () => {
