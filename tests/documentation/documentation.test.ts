@@ -149,6 +149,17 @@ test('links and submodules are not followed, and nothing outside of the reposito
   assert.match(notes, /Symbolic links, which are not followed: 1 file/);
 });
 
+test('a folder with many documents is cut short in the README note', async () => {
+  const pages = Array.from({ length: 25 }, (_, at) => [`log/${10 + at}.md`, `# Page ${at}\n`]);
+  const repo = scene.create({ 'a.ts': '', 'docs/use.md': '# Use\n', ...Object.fromEntries(pages) });
+  await scene.run({ repo_path: repo, project_name: 'pages' });
+  const readme = scene.notes('pages').get('pages - README') ?? '';
+  assert.match(
+    readme,
+    /- Use `docs\/use\.md:1`\n(?:- Page \d `log\/1\d\.md:1`\n){10}- and 15 others in `log`\n/,
+  );
+});
+
 test.each([
   ['files', { maxFiles: 3 }],
   ['bytes', { maxBytes: 260 }],

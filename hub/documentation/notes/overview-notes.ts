@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import type { Exclusion } from '../outline/outline-types.ts';
 import { findCycles } from '../project/cycles.ts';
 import { compareText } from '../project/modules.ts';
@@ -18,6 +19,9 @@ export type Overview = {
 const maxListed = 200;
 const maxCentral = 8;
 const maxPackages = 60;
+/** Documents of one folder. If it has more, it shows few of them. */
+const maxOfFolder = 20;
+const fewOfFolder = 10;
 
 /** The note to begin with: what the project is, how it starts, and what is not documented. */
 export function draftReadme(overview: Overview): DraftNote {
@@ -53,10 +57,7 @@ export function draftReadme(overview: Overview): DraftNote {
             `${itemOf(folder, overview)} Used by ${counted(usedBy.length, 'module')}.`,
         ),
       ),
-      section(
-        'Documents in the repository',
-        limited(documents.map(document => `- ${plainText(document.title)} ${cite(document)}`)),
-      ),
+      section('Documents in the repository', limited(documentItems(documents))),
       section('About these notes', [
         `${link(names.index, 'The index')} lists ${counted(modules.length, 'module')} with ${counted(files.length, 'source file')}; ${link(names.architecture, 'the architecture')} shows how they depend on each other. git tracks ${counted(trackedFiles, 'file')} in all.`,
       ]),
@@ -170,6 +171,16 @@ const limited = (items: readonly string[]) =>
   items.length > maxListed
     ? [...items.slice(0, maxListed), `- and ${items.length - maxListed} others`]
     : items;
+
+/** In the order of their folders. One with many documents, such as a log of decisions, is cut short. */
+const documentItems = (documents: Project['documents']) =>
+  [...Map.groupBy(documents, ({ path }) => posix.dirname(path))].flatMap(([folder, all]) => {
+    const shown = all.length > maxOfFolder ? all.slice(0, fewOfFolder) : all;
+    const items = shown.map(document => `- ${plainText(document.title)} ${cite(document)}`);
+    if (shown.length < all.length)
+      items.push(`- and ${all.length - shown.length} others in ${code(folder)}`);
+    return items;
+  });
 
 /** The modules that most others use, tests not counted. */
 function centralOf(modules: readonly CodeModule[]): readonly CodeModule[] {
