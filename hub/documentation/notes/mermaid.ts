@@ -12,12 +12,15 @@ type Edge = { readonly from: string; readonly to: string; readonly files: number
 export type Drawing = {
   readonly text: string;
   readonly groups: readonly string[];
+  /** Groups that most others use. If there are too many arrows, those to them say least, and are left out. */
+  readonly common: readonly string[];
+  /** Other arrows that are left out. */
   readonly omittedEdges: number;
 };
 
 /** Draws the modules, or their parent folders if there are too many. Undefined if nothing uses anything. */
-export function drawModules(all: readonly CodeModule[]): Drawing | undefined {
-  const modules = all.filter(({ isTests }) => !isTests);
+export function drawModules(given: readonly CodeModule[]): Drawing | undefined {
+  const modules = given.filter(({ isTests }) => !isTests);
   const depth = depthFor(modules);
   const groupOf = (folder: string) => folder.split('/').slice(0, depth).join('/');
   const isDrawn = new Set(modules.map(({ folder }) => folder));
@@ -29,9 +32,13 @@ export function drawModules(all: readonly CodeModule[]): Drawing | undefined {
       const key = `${from}\n${to}`;
       weights.set(key, { from, to, files: (weights.get(key)?.files ?? 0) + files.length });
     }
-  const strongest = [...weights.values()].toSorted(
-    (a, b) => b.files - a.files || compareText(a.from, b.from) || compareText(a.to, b.to),
-  );
+  const all = [...weights.values()];
+  const common = all.length > maxEdges ? commonOf(all) : new Set<string>();
+  const strongest = all
+    .filter(({ to }) => !common.has(to))
+    .toSorted(
+      (a, b) => b.files - a.files || compareText(a.from, b.from) || compareText(a.to, b.to),
+    );
   const shown = new Set<string>();
   for (const { from, to } of strongest.slice(0, maxEdges))
     for (const group of [from, to]) if (shown.size < maxNodes) shown.add(group);
@@ -53,8 +60,17 @@ export function drawModules(all: readonly CodeModule[]): Drawing | undefined {
   return {
     text,
     groups,
+    common: [...common].toSorted(compareText),
     omittedEdges: strongest.length - arrows.length,
   };
+}
+
+/** The groups that more than half of the others use; none if hardly any arrows were left. */
+function commonOf(edges: readonly Edge[]): ReadonlySet<string> {
+  const others = new Set(edges.flatMap(({ from, to }) => [from, to])).size - 1;
+  const users = Map.groupBy(edges, ({ to }) => to);
+  const common = new Set([...users].flatMap(([to, of]) => (of.length > others / 2 ? [to] : [])));
+  return edges.filter(({ to }) => !common.has(to)).length < minEdges ? new Set() : common;
 }
 
 /**

@@ -104,7 +104,7 @@ export function draftArchitecture(overview: Overview): DraftNote {
     `How the modules of ${project.name} depend on each other.`,
     [
       drawing
-        ? `An arrow points from a module to one that it imports.${drawing.omittedEdges > 0 ? ` ${counted(drawing.omittedEdges, 'weaker arrow')} ${drawing.omittedEdges === 1 ? 'is' : 'are'} left out.` : ''}\n\n\`\`\`mermaid\n${drawing.text}\n\`\`\``
+        ? `An arrow points from a module to one that it imports.${drawing.common.length > 0 ? ` Most modules import ${drawing.common.map(code).join(', ')}: these arrows are left out.` : ''}${drawing.omittedEdges > 0 ? ` ${counted(drawing.omittedEdges, 'weaker arrow')} ${drawing.omittedEdges === 1 ? 'is' : 'are'} left out.` : ''}\n\n\`\`\`mermaid\n${drawing.text}\n\`\`\``
         : 'No module imports another one, as far as the imports can be followed.',
       section(
         'Where calls come in',

@@ -35,6 +35,18 @@ test('modules of one top folder are drawn one by one, the most connected ones', 
   assert.ok(drawing?.groups.includes('hub/m0') && drawing.groups.length === 24);
 });
 
+test('arrows to what most others use are left out if there are too many', () => {
+  const users = (count: number) =>
+    Array.from({ length: count }, (_, at) =>
+      module(`m${at}`, ['core', ...[1, 2, 3].map(step => `m${(at + step) % count}`)]),
+    );
+  const many = drawModules([...users(20), module('core')]);
+  assert.deepEqual([many?.common, many?.groups.includes('core')], [['core'], false]);
+  assert.equal(many?.omittedEdges, 20);
+  const few = drawModules([...users(8), module('core')]);
+  assert.deepEqual([few?.common, few?.groups.includes('core')], [[], true]);
+});
+
 test('a drawing is correct whatever the folders are called, and bounded', () => {
   const odd = [
     'end',
