@@ -11,6 +11,8 @@ const headMs = 20_000;
 const maxConnections = 2048;
 const maxPerServer = 128;
 const minPerServer = 8;
+/** Every connection ends after this time, whatever it is for. */
+const totalMs = 24 * 60 * 60_000;
 /** Maximum number of requests that wait for answers on one connection. */
 const maxPipelined = 16;
 /** Time in ms for which a server that has sent more gets no connection: they are parsed before any of them is answered. */
@@ -42,7 +44,10 @@ export function createProxy({ findServer, countServers, outside, reports }) {
       return false;
     }
     connections.set(server.name, open.add(socket));
+    const timer = setTimeout(() => socket.destroy(), totalMs);
+    timer.unref();
     socket.once('close', () => {
+      clearTimeout(timer);
       open.delete(socket);
       if (open.size > 0) return;
       connections.delete(server.name);

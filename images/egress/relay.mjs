@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A connection without a byte in either direction ends after this time. */
 export const idleMs = 15 * 60_000;
-const totalMs = 24 * 60 * 60_000;
 /** Maximum rate of a server, in bytes per millisecond: 50 MB per second. */
 const maxRate = 50_000;
 /** Time in ms by which a server may be ahead of its rate. */
@@ -105,18 +104,13 @@ export function createRelay(isOpen) {
     },
     /** Joins the connection of a client and that to its target, until one of them closes. */
     join(server, client, { target, receiver }) {
-      const timer = setTimeout(() => client.destroy(), totalMs);
-      timer.unref();
       for (const [one, other] of [
         [client, target],
         [target, client],
       ]) {
         one.setTimeout(idleMs, () => one.destroy());
         one.on('error', () => {});
-        one.on('close', () => {
-          clearTimeout(timer);
-          other.destroySoon();
-        });
+        one.on('close', () => other.destroySoon());
       }
       pass(server, client, target);
       receiver.pass(server, target, client);
