@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Audit } from '#audit';
 import { warningsOf } from '#config';
 import { type Log, type Service, startAll, systemClock } from '#core';
 import { createHttp, createSocketTables } from '#http';
@@ -15,6 +16,7 @@ import { wireApprovals } from './wire-approvals.ts';
 import { wireAudit } from './wire-audit.ts';
 import { countCalls, findStdioClient, wireClients } from './wire-clients.ts';
 import { type ConfigFiles, createConfiguration } from './wire-config.ts';
+import { openDefinitions, wireDefinitions } from './wire-definitions.ts';
 import { wireLimits } from './wire-limits.ts';
 import { createModelAccess } from './wire-models.ts';
 import { wireObservers } from './wire-observers.ts';
@@ -63,10 +65,13 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
           { url: settings.redisUrl, deployment: settings.deployment },
           { ...system, log: log.child({ part: 'redis' }) },
         );
+  const definitions = await openDefinitions(files.file, () => late.audit, system);
+  const late: { audit?: Audit } = {};
   const { servers, docker, listings, ...wired } = await wireServers(config.servers, options, {
     ...system,
     dataDir,
     redact,
+    definitions,
     breakerOf: server =>
       createSharedBreaker(breakerKeyOf(server), settings.breaker, { clock, sharing }),
   });
@@ -88,6 +93,8 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     redaction,
     hubVersion: version,
   });
+  late.audit = audit;
+  const pinning = wireDefinitions(definitions, { ...system, servers, redact });
   const clients = await wireClients({ ...system, settings, dataDir, source });
   const stdioClient =
     options.stdio && findStdioClient(options.environment['AGENTHUB_CLIENT'], clients);
@@ -181,6 +188,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
         sharing,
         limits: limits.status,
         approvals,
+        pins: pinning.pins,
         agents,
         documentation,
         tasks,
@@ -236,6 +244,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       stop: () => servers.stopAll(),
     },
     source,
+    pinning.service,
     models,
     prompts,
     { name: 'sessions', start: noWork, stop: () => transports.drain() },

@@ -9,6 +9,7 @@ import {
   registriesOf,
   tryServerLazily,
 } from '#installs';
+import type { Definitions } from '#definitions';
 import type { SharedBreaker } from '#resilience';
 import type { LaunchEvents, LaunchSpec, Runtime, Target } from '#runtimes';
 import { createDockerRuntime } from '#runtimes/docker';
@@ -44,6 +45,7 @@ type Needs = {
   readonly log: Log;
   /** Removes secrets from texts of servers. */
   readonly redact: (text: string) => string;
+  readonly definitions: Definitions;
   readonly breakerOf: (config: ServerConfig) => SharedBreaker;
 };
 
@@ -165,6 +167,7 @@ export async function wireServers(
         return await runtimes[spec.target.kind].identify?.(spec);
       },
       keptListings: listings,
+      definitions: needs.definitions,
       egress: { report: server => docker.egress.report(server), apply: applyNetwork },
     },
   });

@@ -43,6 +43,7 @@ const groups: Readonly<Record<string, Loading>> = {
     secret: async () => (await import('./commands/secret.ts')).secret,
   },
   'Its clients': {
+    pins: async () => (await import('./commands/pins.ts')).pins,
     policy: async () => (await import('./commands/policy.ts')).policy,
     approvals: async () => (await loadApprovals()).approvals,
     approve: async () => (await loadApprovals()).approve,

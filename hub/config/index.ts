@@ -30,6 +30,7 @@ export {
   snapshotOf,
 } from './files.ts';
 export { plainLine } from './package-line.ts';
+export { createFileWatch } from './file-watch.ts';
 export type { GuardedPlace } from './guarded-places.ts';
 export { createProcessGate } from './process-gate.ts';
 export { type JsonText, loadJsonText } from './load-json-text.ts';

@@ -116,10 +116,11 @@ async function configOf(
     context.env,
     context.secrets,
   );
+  const pinning = data.pinning && { pinning: data.pinning };
   const { policy, problems: ofPolicy } = readPolicy(data.policy ?? []);
   return {
     config: {
-      servers: read.flatMap(({ server }) => server ?? []),
+      servers: read.flatMap(({ server }) => (server ? [{ ...pinning, ...server }] : [])),
       naming: { separator: naming.separator, maxLength: naming.max_length },
       ...(listen && { listen }),
       ...(typeof token === 'string' && { token }),

@@ -108,6 +108,7 @@ export async function normalizeServer(draft: EntryDraft) {
       instanceIdleMs: entry.instance_idle * 1000,
       launch,
       ...(tools && { tools }),
+      ...(entry.pinning && { pinning: entry.pinning }),
       ...(entry.sampling === 'hub' && { sampling: entry.sampling }),
       ...(own !== undefined && { hubCapabilities: capabilitiesForOwn }),
     }

@@ -15,6 +15,7 @@ import {
   jsonSchemaText,
   mount,
   networkList,
+  pinningMode,
   resources,
   serverName,
   serverSchema,
@@ -69,6 +70,7 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
       audit: auditSchema.optional(),
       policy: policySchema.optional(),
       approvals: approvalsSchema.optional(),
+      pinning: pinningMode.optional(),
       limits: limits.optional(),
       models: modelsSchema.optional(),
       agents: agentsSchema.optional(),
@@ -102,6 +104,7 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
       policy:
         'Rules about what clients may use. The first rule that matches decides; what no rule matches is allowed. Names and URIs are those on /mcp, also for /mcp/{server}. What is denied is not listed and cannot be called.',
       approvals: 'Calls that a rule with "action": "confirm" lets a person approve.',
+      pinning: 'What happens to tools that change, for servers without their own "pinning".',
       limits: 'Limits on the calls of callers that are not clients by name.',
       models:
         'Models of agents, and of servers that ask the hub for completions ("sampling": "hub").',

@@ -159,6 +159,9 @@ export const tools = describeKeys(
   },
 );
 
+/** What happens to definitions of tools that change. */
+export const pinningMode = z.enum(['warn', 'hide', 'off']);
+
 /** Schema of a server entry, with the defaults that do not depend on other keys. */
 export const serverSchema = describeKeys(
   z.strictObject({
@@ -205,6 +208,7 @@ export const serverSchema = describeKeys(
     instance_idle: seconds.default(instanceDefaults.idleSeconds),
     era: z.enum(['auto', 'legacy', 'modern']).default('auto'),
     sampling: z.enum(['client', 'hub']).default('client'),
+    pinning: pinningMode.exactOptional(),
   }),
   {
     description: 'What the server is for.',
@@ -267,6 +271,8 @@ export const serverSchema = describeKeys(
     instance_idle:
       'With "instance": "session": seconds without a call after which an instance is stopped.',
     era: 'MCP revisions that the hub speaks with the server. "legacy": up to 2025-11-25, with a session. "modern": from 2026-07-28, without a session. "auto": the newest that the server supports, detected once. With "url" or "instance": "session", a server that supports both eras uses the era of its client.',
+    pinning:
+      'What happens if the server changes a tool, prompt or its instructions while this entry stays the same. "hide": it is hidden and refused until "agenthub pins accept". "warn": it is reported. "off": nothing is compared. Default: the "pinning" of the hub, else "hide" for remote servers and packages without an exact version, and "warn" for others.',
     sampling:
       'Who answers when the server asks for a completion of a model (sampling). "client": the client, if it can. "hub": a model of the hub where the client cannot; see "models".',
   },

@@ -21,6 +21,7 @@ import { documentationRoutes } from './routes/documentation.ts';
 import { jobRoutes } from './routes/jobs.ts';
 import { mcpRoutes } from './routes/mcp.ts';
 import { ollamaRoutes } from './routes/ollama.ts';
+import { pinRoutes } from './routes/pins.ts';
 import { policyRoutes } from './routes/policy.ts';
 import { installRoutes, logRoutes, serverRoutes } from './routes/servers.ts';
 import { taskRoutes } from './routes/tasks.ts';
@@ -124,6 +125,7 @@ function registerRoutes(
   serverRoutes(app, needs);
   policyRoutes(app, needs);
   if (hub.approvals) approvalRoutes(app, { approvals: hub.approvals, admission });
+  if (hub.pins) pinRoutes(app, hub.pins);
   const follow = createFollowing(system.clock, followed);
   activityRoutes(app, telemetry.activity, follow);
   if (telemetry.audit) auditRoutes(app, telemetry.audit, follow);

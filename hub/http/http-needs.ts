@@ -5,6 +5,7 @@ import type { NamedClients } from '#access';
 import type { RulesStatus } from '#config';
 import type { JsonObject } from '#core';
 import type { DashboardNeeds } from '#dashboard';
+import type { DefinitionPins } from '#definitions';
 import type { Documentation } from '#documentation';
 import type { Enhancer } from '#enhance';
 import type { Installs } from '#installs';
@@ -81,6 +82,8 @@ type HubParts = {
   readonly limits?: () => SharingStatus | undefined;
   /** Calls that a person has to approve. Absent: the hub keeps none. */
   readonly approvals?: Approvals;
+  /** Absent: definitions are not pinned. */
+  readonly pins?: DefinitionPins;
   /** Absent: the hub has no agents. */
   readonly agents?: Agents;
   /** Absent: the hub documents no repositories. */

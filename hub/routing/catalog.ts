@@ -27,6 +27,8 @@ export type CatalogEntry = {
   readonly legacyBytes?: Buffer;
   /** Why some revisions refuse the item: their clients do not see it in lists, but may use it by its name. */
   readonly faults?: readonly Fault[];
+  /** Its definition is not the accepted one: it is in no list, and calls of it are refused. */
+  readonly isHeld?: boolean;
   /** Only principals with the administer grant see the item in lists. The server refuses calls of all others. */
   readonly isAdministrative?: boolean;
 };
@@ -102,7 +104,7 @@ export function createCatalog(
         : assignUris(wishes);
     const entries = offers.map(({ server, item, shownName, settings }, index): CatalogEntry => {
       const publicName = named.names[index] ?? item.key;
-      const { key, bytes, legacyBytes, faults, isAdministrative } = item;
+      const { key, bytes, legacyBytes, faults, isHeld, isAdministrative } = item;
       const publicly = (one: Buffer) =>
         kind === 'tool'
           ? renamedTool(one, key, publicName, settings)
@@ -115,6 +117,7 @@ export function createCatalog(
         bytes: publicly(bytes),
         ...(legacyBytes && { legacyBytes: publicly(legacyBytes) }),
         ...(faults && { faults }),
+        ...(isHeld && { isHeld }),
         ...(isAdministrative && { isAdministrative }),
       };
     });
@@ -233,10 +236,13 @@ export function createCatalog(
 function sameEntries(before: readonly CatalogEntry[], after: readonly CatalogEntry[]): boolean {
   return (
     before.length === after.length &&
-    before.every(({ server, bytes, legacyBytes }, index) => {
+    before.every(({ server, bytes, legacyBytes, isHeld }, index) => {
       const other = after[index];
       return (
-        other?.server === server && other.bytes.equals(bytes) && !other.legacyBytes === !legacyBytes
+        other?.server === server &&
+        other.bytes.equals(bytes) &&
+        !other.legacyBytes === !legacyBytes &&
+        !other.isHeld === !isHeld
       );
     })
   );

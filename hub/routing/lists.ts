@@ -89,6 +89,7 @@ export function createLists({
     const items = entries
       .filter(
         entry =>
+          !entry.isHeld &&
           (!entry.faults || !isRefusedBy(revision, entry.faults)) &&
           (!entry.isAdministrative || administer) &&
           (view?.shows(kind, entry) ?? true),

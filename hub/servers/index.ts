@@ -29,6 +29,7 @@ export {
   listMethods,
 } from './listing/listing.ts';
 export { type Fault, isRefusedBy } from './listing/item-faults.ts';
+export { heldKey } from './listing/holds.ts';
 export { describeMisfit } from './listing/listing-cache.ts';
 export { createKeptListings } from './listing/kept-listing.ts';
 export {

@@ -9,6 +9,7 @@ import type { Eras } from './handshake/eras.ts';
 import type { AwayCode } from './failures.ts';
 import type { ServerAdmission } from './admission.ts';
 import type { ClientOfSession, ServerInfo } from './handshake/handshake.ts';
+import type { DefinitionGuard } from './listing/holds.ts';
 import type { KeptListings } from './listing/kept-listing.ts';
 import type { Health } from './lifecycle/health.ts';
 import type { CacheScope, ListKind, Listing } from './listing/listing.ts';
@@ -92,6 +93,12 @@ export interface Server {
   scope(kind: ListKind): CacheScope;
   /** Items that the lists on `/mcp` leave out for clients whose revision refuses them. */
   misfits(): readonly Misfit[];
+  /** Keys (`heldKey`) of items whose definitions are not accepted. Undefined if there are none, the usual case. */
+  readonly held?: ReadonlySet<string> | undefined;
+  /** True if items may be held, so that lists of the server are filtered as they pass. */
+  readonly mayHold?: boolean;
+  /** Whether an item in a list that passes is held. `name` is the server's own. */
+  holds?(kind: 'tool' | 'prompt', name: string, bytes: Buffer): boolean;
   /** Restores the listing of the last run, until the server runs again. */
   recall(): Promise<void>;
   /** Reads a list again. Never rejects: a list that cannot be read stays the same. */
@@ -149,6 +156,8 @@ export type Launches = {
   /** Identity of the program that would be launched now, if known. Rejects with HubError if the engine is unreachable. */
   readonly identityOf?: (config: ServerConfig) => Promise<string | undefined>;
   readonly keptListings?: KeptListings;
+  /** Definitions that were accepted. Absent: nothing is compared. */
+  readonly definitions?: DefinitionGuard;
   readonly egress?: {
     report(server: string): EgressReport | undefined;
     /** Applies a changed config to running instances. Never rejects. */

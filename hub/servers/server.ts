@@ -5,8 +5,9 @@ import { createAdmission } from './admission.ts';
 import { failOnClose } from './lifecycle/instance-pool.ts';
 import { type Runner, createRunner } from './lifecycle/runner.ts';
 import { createServerRecord, whenRunning } from './lifecycle/server-record.ts';
+import { createHolds } from './listing/holds.ts';
 import { createListingCache, leftOutOf } from './listing/listing-cache.ts';
-import { type ListKind, emptyListing, listKinds } from './listing/listing.ts';
+import { type ListKind, byKind, emptyListing, listKinds } from './listing/listing.ts';
 import { createPersistedState } from './persisted-state.ts';
 import type { Interest, Own, Server, ServerNeeds } from './server-types.ts';
 
@@ -16,7 +17,7 @@ import type { Interest, Own, Server, ServerNeeds } from './server-types.ts';
  */
 export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own): Server {
   const parts = createParts(first, needs, own, () => runner);
-  const { record, events, cache, persisted, admission } = parts;
+  const { record, events, cache, holds, persisted, admission } = parts;
   const runner: Runner = createRunner({
     record,
     persisted,
@@ -26,6 +27,12 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
     onStarted(started) {
       record.hasRun = true;
       started.subscription?.want(events.interest);
+      const { instructions } = started.running.serverInfo;
+      holds.seen(
+        byKind(kind => started.lists[kind].items),
+        instructions,
+      );
+      holds.instructed(instructions);
       for (const kind of listKinds) cache.replace(kind, started.lists[kind]);
       started.rereads.begin();
       persisted.onStarted(started);
@@ -34,6 +41,7 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
     useConfig(config) {
       record.config = config;
       if (parts.ownsAdmission) admission.configure(config);
+      parts.review();
     },
     resetAdmission: () => admission.reset(),
   });
@@ -53,8 +61,10 @@ function createParts(
   const audience = own ? (own.isShared ? 'era' : 'session') : 'all';
   const record = createServerRecord(first, audience, { ...needs, log });
   const events = createServerEvents();
+  const holds = createHolds(() => record.config, needs.launches?.definitions);
   const cache = createListingCache(own?.base.listing ?? emptyListing, {
     changed: events.listed.fire,
+    mark: (kind, items) => holds.mark(kind, items),
     leftOut: misfits => log.warn(leftOutOf(misfits), 'items are left out of the lists on /mcp'),
   });
   const persisted = createPersistedState(() => record.config, needs.launches ?? {}, log, own);
@@ -71,7 +81,20 @@ function createParts(
       },
     });
   const ownsAdmission = !shared;
-  return { needs, own, log, record, events, cache, persisted, admission, ownsAdmission, runner };
+  /** Compares what is known with the pins again. */
+  function review(): void {
+    const running = runner().current?.running;
+    if (running) {
+      const { instructions } = running.serverInfo;
+      holds.seen(cache.listing, instructions);
+      holds.instructed(instructions);
+    }
+    cache.remark();
+  }
+  const heard = holds.hear(review);
+  const upkeep = { review, unhear: () => heard?.[Symbol.dispose]() };
+  const state = { record, events, cache, holds, persisted, admission, ownsAdmission };
+  return { needs, own, log, ...state, ...upkeep, runner };
 }
 
 function createServerEvents() {
@@ -88,7 +111,7 @@ function createServerEvents() {
 }
 
 function startNeedsOf(parts: Parts): Parameters<typeof createRunner>[0]['start'] {
-  const { needs, own, log, record, events, cache, persisted, runner } = parts;
+  const { needs, own, log, record, events, cache, holds, persisted, runner } = parts;
   const output = createLimitedLog(log, needs);
   return {
     hub: needs,
@@ -114,6 +137,8 @@ function startNeedsOf(parts: Parts): Parameters<typeof createRunner>[0]['start']
     },
     lists: {
       replace(kind, reading, isAnnounced) {
+        const { instructions } = runner().current?.running.serverInfo ?? {};
+        holds.seen({ ...cache.listing, [kind]: reading.items }, instructions);
         cache.replace(kind, reading, isAnnounced);
         persisted.keep(cache.listing, runner().current?.running.instance.identity);
       },
@@ -129,7 +154,7 @@ function startNeedsOf(parts: Parts): Parameters<typeof createRunner>[0]['start']
 }
 
 function serverOf(parts: Parts): Server {
-  const { needs, own, log, record, events, cache, persisted, admission } = parts;
+  const { needs, own, log, record, events, cache, holds, persisted, admission } = parts;
   const runner = parts.runner();
   const start = () => runner.dispatch({ type: 'start' });
   const running = () => runner.current?.running;
@@ -182,6 +207,19 @@ function serverOf(parts: Parts): Server {
     freshUntil: cache.freshUntil,
     scope: cache.scope,
     misfits: cache.misfits,
+    get held() {
+      return holds.keys;
+    },
+    get mayHold() {
+      return holds.mayHold;
+    },
+    holds(kind, name, bytes) {
+      const known = cache.listing[kind].find(({ key }) => key === name);
+      const isHeld = holds.holds(kind, name, bytes, known);
+      // The server says something that the hub has not read yet.
+      if (isHeld && !known?.isHeld) void server.refresh(kind);
+      return isHeld;
+    },
     recall: () => recall(parts),
     async refresh(kind) {
       await runner.current?.rereads.refresh(kind);
@@ -191,6 +229,7 @@ function serverOf(parts: Parts): Server {
     reconfigure: runner.reconfigure,
     async close(why) {
       record.close(why);
+      parts.unhear();
       if (parts.ownsAdmission) admission.close();
       await Promise.all([runner.end({ type: 'close' }), persisted.written()]);
     },

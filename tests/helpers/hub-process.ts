@@ -25,6 +25,8 @@ export type HubProcess = AsyncDisposable & {
 };
 
 export type HubProcessOptions = {
+  /** A config file that another hub uses too. Default: one of its own, with the content of `config`. */
+  readonly configFile?: string;
   /** The config file's content. */
   readonly config: object;
   readonly env?: Readonly<Record<string, string>>;
@@ -49,8 +51,8 @@ const startArgs: readonly string[] = String(
 /** Starts a hub on a free port and waits until it listens. Rejects with its log when it ends before. */
 export async function startHub(options: HubProcessOptions): Promise<HubProcess> {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-test-'));
-  const file = join(folder, 'mcp-servers.json');
-  await writeFile(file, JSON.stringify(options.config));
+  const file = options.configFile ?? join(folder, 'mcp-servers.json');
+  if (options.configFile === undefined) await writeFile(file, JSON.stringify(options.config));
   const dataDir = options.dataDir ?? join(folder, 'data');
   const child = spawn(
     process.execPath,

@@ -25,7 +25,7 @@ const floors: readonly (readonly string[])[] = [
     'telemetry',
     'vectors',
   ],
-  ['access', 'approvals', 'clients', 'runtimes', 'upstream'],
+  ['access', 'approvals', 'clients', 'definitions', 'runtimes', 'upstream'],
   ['repositories', 'runtimes/docker', 'runtimes/process', 'runtimes/remote', 'servers'],
   ['installs'],
   ['enhance', 'documentation', 'routing'],

@@ -12,6 +12,9 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   ],
   'cache/redis-cache': ['cache/redis-client'],
   'cli/main': ['main'],
+  'definitions/definitions': ['definitions/compare'],
+  'definitions/flags': ['definitions/visible'],
+  'definitions/lock-file': ['definitions/definition', 'definitions/lock'],
   'documentation/documentation': [
     'documentation/notes/draft-notes',
     'documentation/notes/module-note',
@@ -41,6 +44,13 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'documentation/vault/pinned-https',
   ],
   'faults/audit-disk': ['routing/steps/audit'],
+  'system/pins': [
+    'cli/commands/pins',
+    'definitions/pins',
+    'http/routes/pins',
+    'routing/held-items',
+    'servers/listing/holds',
+  ],
   'models/sampling/read-params': ['models/sampling/invalid', 'models/sampling/read-messages'],
   'models/runs/model-runs': ['models/runs/read-run'],
   'models/sampling/sampling': ['models/chat/chats', 'models/sampling/hub-error'],

@@ -11,6 +11,7 @@ import {
   FailedCall,
 } from '../call.ts';
 import type { ClientInstances } from '../client-instances.ts';
+import { refuseHeld } from '../held-items.ts';
 import { turnKeyOf } from '../client-identity.ts';
 import { setWork, throwIfCancelled } from '../session.ts';
 import { withTrace } from '../trace.ts';
@@ -70,6 +71,7 @@ export function createBridge(
     ToModernNeeds & { readonly suspendedCalls: SuspendedCalls },
 ): Answerer {
   function sendTo(resolved: ResolvedCall, server: Server, running: Running): Promise<Reply> {
+    if (server.held) refuseHeld(resolved, server);
     const { serverInfo } = running;
     const { call, edits } = resolved;
     if (running.speaksBothEras || isStateless(serverInfo) === isStateless(call))

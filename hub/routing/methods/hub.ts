@@ -21,6 +21,7 @@ import { type Server, type ServerInfo, hubInfo } from '#servers';
 import { admit, startFor, workerFor } from '../bridge/bridge.ts';
 import { completeResult, discovered } from '../bridge/results.ts';
 import { type Call, type Reply, callTo, hubReply, invalidRequest, ownCall } from '../call.ts';
+import { withoutHeldInstructions } from '../held-items.ts';
 import { clientIn } from '../session.ts';
 import { type Method, type MethodNeeds, own, serverOf } from './method.ts';
 
@@ -107,12 +108,15 @@ async function answerInitialize(call: Call, needs: MethodNeeds): Promise<Buffer>
   });
   session.protocolVersion = protocolVersion;
   if (isStateless(serverInfo))
-    return encodeResult(call.id, JSON.stringify(initialized(serverInfo, protocolVersion)));
+    return withoutHeldInstructions(
+      encodeResult(call.id, JSON.stringify(initialized(serverInfo, protocolVersion))),
+      server,
+    );
   const { answer } = serverInfo;
   const span = membersOf(answer.bytes, answer.payload)?.get('protocolVersion');
   const edits = span ? [{ span, text: JSON.stringify(protocolVersion) }] : [];
   const id = answer.id ? [{ span: answer.id, text: call.id }] : [];
-  return splice(answer.bytes, [...id, ...edits]);
+  return withoutHeldInstructions(splice(answer.bytes, [...id, ...edits]), server);
 }
 
 export const initializeOne = own(answerInitialize, call => {
@@ -144,12 +148,16 @@ async function answerDiscover(call: Call, needs: MethodNeeds): Promise<Reply> {
       { supportedVersions: modernVersions, ...said },
       { ttlMs: 0, cacheScope: 'private' },
     );
-    return hubReply(encodeResult(call.id, result));
+    return hubReply(withoutHeldInstructions(encodeResult(call.id, result), server));
   }
   // The server gives all clients the same result, so the hub's own handshake suffices. A client needs its own
   // instance only for its first call.
   return await admit(server, call, waitedMs =>
-    needs.bridge({ ...callTo(server, call), restored: withVersions, waitedMs }),
+    needs.bridge({
+      ...callTo(server, call),
+      restored: bytes => withoutHeldInstructions(withVersions(bytes), server),
+      waitedMs,
+    }),
   );
 }
 

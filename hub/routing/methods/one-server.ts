@@ -52,7 +52,8 @@ const listOfOne =
     const resolved = pass(call, needs);
     const isEdited =
       kind === 'tool' && needs.access.toolsOf(serverOf(call).config.name) !== undefined;
-    if (!isEdited && !needs.access.hasPolicy) return resolved;
+    const isPinned = (kind === 'tool' || kind === 'prompt') && serverOf(call).mayHold === true;
+    if (!isEdited && !isPinned && !needs.access.hasPolicy) return resolved;
     return { ...resolved, restored: bytes => editList(bytes, kind, call, needs) };
   };
 
@@ -71,6 +72,7 @@ function editList(bytes: Buffer, kind: ListKind, call: Call, needs: MethodNeeds)
     const text = bytes.subarray(item.start, item.end);
     // An item without a name cannot be used.
     if (own === undefined || !access.showsAt(call, server, kind, own, text)) return [];
+    if ((kind === 'tool' || kind === 'prompt') && server.holds?.(kind, own, text)) return [];
     if (!settings) return [rawText(bytes, item)];
     const shown = catalog.findOwn(server, kind, own)?.shownName ?? own;
     return [renamedTool(text, own, shown, settings).toString()];

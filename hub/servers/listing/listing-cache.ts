@@ -26,12 +26,17 @@ export type Misfit = {
 
 type Needs = {
   readonly changed: (kind: ListKind) => void;
+  /** Marks the items whose definitions are not accepted. */
+  readonly mark?: (kind: ListKind, items: readonly Item[]) => readonly Item[];
   /** Called when other items than before are left out of a list. */
   readonly leftOut?: (misfits: readonly Misfit[]) => void;
 };
 
 /** The lists of a server, as last read; `first` until then. */
-export function createListingCache(first: Listing, { changed, leftOut }: Needs) {
+export function createListingCache(
+  first: Listing,
+  { changed, leftOut, mark = (_, items) => items }: Needs,
+) {
   let listing = first;
   const readings = new Map<ListKind, Pick<Reading, 'freshUntil' | 'scope'>>();
   const misfits = new Map<ListKind, readonly Misfit[]>();
@@ -45,7 +50,8 @@ export function createListingCache(first: Listing, { changed, leftOut }: Needs) 
 
   /** `isAnnounced`: calls `changed` even if the list is the same. */
   function replace(kind: ListKind, reading: Reading, isAnnounced = false): void {
-    const { items, freshUntil, scope } = reading;
+    const { freshUntil, scope } = reading;
+    const items = mark(kind, reading.items);
     readings.set(kind, { freshUntil, scope });
     noteMisfits(kind, reading);
     const isSame = sameItems(listing[kind], items);
@@ -58,6 +64,15 @@ export function createListingCache(first: Listing, { changed, leftOut }: Needs) 
       return listing;
     },
     replace,
+    /** Marks all items again, after other definitions were accepted. */
+    remark(): void {
+      for (const kind of listKinds) {
+        const items = mark(kind, listing[kind]);
+        if (sameItems(listing[kind], items)) continue;
+        listing = { ...listing, [kind]: items };
+        changed(kind);
+      }
+    },
     show(other: Listing): void {
       for (const kind of listKinds)
         replace(kind, { ...emptyReading, items: other[kind].map(item => checked(kind, item)) });

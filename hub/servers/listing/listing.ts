@@ -18,6 +18,8 @@ export type Item = {
   readonly faults?: readonly Fault[];
   /** Fixed name on the endpoint of all servers, of items of the hub's own. */
   readonly publicName?: string;
+  /** Its definition is not the accepted one (`#definitions`): it is not listed, and calls of it are refused. */
+  readonly isHeld?: boolean;
   /** Only principals with the administer grant are listed it. */
   readonly isAdministrative?: boolean;
 };
@@ -199,10 +201,14 @@ function stricter(
 export function sameItems(before: readonly Item[], after: readonly Item[]): boolean {
   return (
     before.length === after.length &&
-    before.every(({ bytes, legacyBytes }, index) => {
+    before.every(({ bytes, legacyBytes, isHeld }, index) => {
       const other = after[index];
       // `legacyBytes` is derived from the same bytes; it exists depending on the era of the server.
-      return other?.bytes.equals(bytes) && !other.legacyBytes === !legacyBytes;
+      return (
+        other?.bytes.equals(bytes) &&
+        !other.legacyBytes === !legacyBytes &&
+        !other.isHeld === !isHeld
+      );
     })
   );
 }

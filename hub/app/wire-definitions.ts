@@ -1,0 +1,61 @@
+import { resolve } from 'node:path';
+import type { Audit } from '#audit';
+import { createFileWatch, snapshotOf } from '#config';
+import type { Clock, Log, Service } from '#core';
+import { type Definitions, createDefinitions, createPins, lockFileOf } from '#definitions';
+import type { Servers } from '#servers';
+
+type Needs = { readonly clock: Clock; readonly log: Log };
+
+/** Reads the lock file beside the config. `audit` is asked for when there is something to record. */
+export async function openDefinitions(
+  configFile: string,
+  audit: () => Pick<Audit, 'recordChange'> | undefined,
+  needs: Needs,
+): Promise<Definitions> {
+  const definitions = createDefinitions(lockFileOf(resolve(configFile)), {
+    ...needs,
+    record({ action, server, details }) {
+      audit()?.recordChange({
+        action,
+        principal: undefined,
+        target: server,
+        outcome: 'ok',
+        details,
+      });
+    },
+  });
+  await definitions.load();
+  return definitions;
+}
+
+/** The pins for people, and the service that reads the lock file again when it changes. */
+export function wireDefinitions(
+  definitions: Definitions,
+  needs: Needs & {
+    readonly servers: Pick<Servers, 'all' | 'changed'>;
+    readonly redact: (text: string) => string;
+  },
+) {
+  const watch = createFileWatch(
+    {},
+    {
+      ...needs,
+      async onChange(seen) {
+        await definitions.load();
+        await watch.follow(seen);
+      },
+    },
+  );
+  const pins = createPins({ ...needs, definitions });
+  const service: Service = {
+    name: 'definitions',
+    start: () => watch.follow([snapshotOf(definitions.file, undefined)]),
+    async stop() {
+      pins[Symbol.dispose]();
+      await watch[Symbol.asyncDispose]();
+      await definitions.written();
+    },
+  };
+  return { pins, service };
+}

@@ -1,0 +1,106 @@
+import { createHash } from 'node:crypto';
+import type { ServerConfig } from '#config';
+import {
+  type Definition,
+  type PinnedKind,
+  definitionOf,
+  instructionsDefinition,
+} from './definition.ts';
+import type { NamedDefinition } from './flags.ts';
+import type { DefinitionPin, ServerPins } from './lock.ts';
+
+/** `new`: the server did not have the item when it was pinned. `rejected`: a person rejected this definition. */
+export type DefinitionState = 'new' | 'changed' | 'rejected';
+
+/** A definition that is not the pinned one. */
+export type Deviation = NamedDefinition & {
+  readonly state: DefinitionState;
+  /** The pinned definition; undefined if there is none. */
+  readonly before: Definition | undefined;
+};
+
+type OfferedItem = { readonly key: string; readonly bytes: Buffer };
+
+/** What a server says now. */
+export type Offer = {
+  readonly tool: readonly OfferedItem[];
+  readonly prompt: readonly OfferedItem[];
+  /** Undefined if it has none, or is not running. */
+  readonly instructions: string | undefined;
+};
+
+/** Digest of the package, image, command or URL of an entry. Contains no secrets. */
+export const entryDigestFor = ({ origin = '' }: ServerConfig): string =>
+  createHash('sha256').update(origin).digest('hex').slice(0, 16);
+
+export function definitionsIn({ instructions, ...lists }: Offer): readonly NamedDefinition[] {
+  const listed = (['tool', 'prompt'] as const).flatMap(kind =>
+    lists[kind].map(({ key, bytes }) => ({
+      kind,
+      name: key,
+      definition: definitionOf(kind, bytes),
+    })),
+  );
+  if (instructions === undefined || instructions === '') return listed;
+  const definition = instructionsDefinition(instructions);
+  return [...listed, { kind: 'instructions', name: '', definition }];
+}
+
+/** DefinitionPins of definitions that are accepted as they are. */
+export function pinsOf(entry: string, definitions: readonly NamedDefinition[]): ServerPins {
+  const of = (kind: PinnedKind) =>
+    new Map(
+      definitions
+        .filter(one => one.kind === kind)
+        .map(({ name, definition }): [string, DefinitionPin] => [name, { accepted: definition }]),
+    );
+  return {
+    entry,
+    pins: { tool: of('tool'), prompt: of('prompt'), instructions: of('instructions') },
+  };
+}
+
+/** False as long as the server had neither tools nor prompts: some servers list them only once they are connected. */
+export const hasPinned = ({ pins }: ServerPins): boolean => pins.tool.size + pins.prompt.size > 0;
+
+export function deviationsOf(
+  { pins }: ServerPins,
+  definitions: readonly NamedDefinition[],
+): readonly Deviation[] {
+  return definitions.flatMap((one): readonly Deviation[] => {
+    const pin = pins[one.kind].get(one.name);
+    const { hash } = one.definition;
+    if (pin?.accepted?.hash === hash) return [];
+    const before = pin?.accepted;
+    const isRejected = pin?.rejected?.includes(hash) === true;
+    const state = isRejected ? 'rejected' : before ? 'changed' : 'new';
+    return [{ ...one, state, before }];
+  });
+}
+
+/** Maximum number of rejected definitions of one item. */
+const maxRejected = 20;
+
+/** The pins after a person accepted or rejected definitions. */
+export function decide(
+  server: ServerPins,
+  verdict: 'accept' | 'reject',
+  definitions: readonly NamedDefinition[],
+): ServerPins {
+  const pins = {
+    tool: new Map(server.pins.tool),
+    prompt: new Map(server.pins.prompt),
+    instructions: new Map(server.pins.instructions),
+  };
+  for (const { kind, name, definition } of definitions) {
+    const { accepted, rejected = [] } = pins[kind].get(name) ?? {};
+    const others = rejected.filter(hash => hash !== definition.hash);
+    const kept = verdict === 'accept' ? others : [...others, definition.hash].slice(-maxRejected);
+    const now = verdict === 'accept' ? definition : accepted;
+    pins[kind].set(name, {
+      ...(now && { accepted: now }),
+      ...(kept.length > 0 && { rejected: kept }),
+    });
+  }
+  return { ...server, pins };
+}

@@ -1,0 +1,77 @@
+import { isObject } from '#core';
+import type { Definition, PinnedKind } from './definition.ts';
+import { unseenIn, visible } from './visible.ts';
+
+/** Something in a definition that a person should look at. */
+export type DefinitionFlag = {
+  readonly kind: PinnedKind;
+  /** As the server wrote it. Empty for instructions. */
+  readonly name: string;
+  readonly flag: 'invisible_characters' | 'names_other_tool';
+  /** A sentence without invisible characters. */
+  readonly text: string;
+};
+
+/** A definition under its name. */
+export type NamedDefinition = {
+  readonly kind: PinnedKind;
+  readonly name: string;
+  readonly definition: Definition;
+};
+
+/** Maximum number of findings in one text. */
+const maxNamed = 5;
+
+/** What is suspicious in the definitions of a server. `others`: servers by the names of the tools of all other servers. */
+export function flagsOf(
+  definitions: readonly NamedDefinition[],
+  others: ReadonlyMap<string, string>,
+): readonly DefinitionFlag[] {
+  const own = new Set(definitions.map(({ name }) => name));
+  return definitions.flatMap(({ kind, name, definition }): readonly DefinitionFlag[] => {
+    const texts = [name, ...stringsIn(definition.value)];
+    const codes = [...new Set(texts.flatMap(unseenIn))];
+    const named = [...new Set(texts.slice(1).flatMap(text => toolsIn(text, others)))].filter(
+      tool => !own.has(tool),
+    );
+    const invisible = `contains invisible or bidirectional characters: ${codes.slice(0, maxNamed).join(', ')}`;
+    const tools = named
+      .slice(0, maxNamed)
+      .map(tool => `${JSON.stringify(visible(tool))} of ${others.get(tool)}`);
+    return [
+      ...(codes.length > 0
+        ? [{ kind, name, flag: 'invisible_characters', text: invisible } as const]
+        : []),
+      ...(named.length > 0
+        ? [
+            {
+              kind,
+              name,
+              flag: 'names_other_tool',
+              text: `names tools of other servers: ${tools.join(', ')}`,
+            } as const,
+          ]
+        : []),
+    ];
+  });
+}
+
+function stringsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  if (Array.isArray(value)) return value.flatMap(stringsIn);
+  return isObject(value) ? Object.values(value).flatMap(stringsIn) : [];
+}
+
+/** Words such as `send_email` or `sendEmail`. A plain word counts only in quotes: many tools are called "search". */
+const compound = /^(?:\w+[_.-]\w[\w.-]*|[a-z\d]+[A-Z]\w*)$/;
+
+function toolsIn(text: string, others: ReadonlyMap<string, string>): readonly string[] {
+  const found: string[] = [];
+  for (const { 0: word, index } of text.matchAll(/\w[\w.-]*\w/g)) {
+    if (!others.has(word)) continue;
+    const isQuoted =
+      /["'`]/.test(text[index - 1] ?? '') && /["'`]/.test(text[index + word.length] ?? '');
+    if (isQuoted || compound.test(word)) found.push(word);
+  }
+  return found;
+}

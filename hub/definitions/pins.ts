@@ -1,0 +1,171 @@
+import type { ServerConfig } from '#config';
+import { type Clock, type Event, type JsonObject, type Log, HubError } from '#core';
+import { type Deviation, type Offer, definitionsIn } from './compare.ts';
+import { diffDefinitions } from './definition-diff.ts';
+import type { DefinitionChoice, Definitions } from './definitions.ts';
+import { type DefinitionFlag, flagsOf } from './flags.ts';
+import { pinningOf } from './pinning.ts';
+import { visible } from './visible.ts';
+
+/** A server whose definitions are shown to a person. */
+export type PinnedServer = {
+  readonly config: ServerConfig;
+  readonly isBuiltin?: boolean;
+  readonly listing: Pick<Offer, 'tool' | 'prompt'>;
+  readonly running:
+    { readonly serverInfo: { readonly instructions: string | undefined } } | undefined;
+  readonly listed: Event<string>;
+};
+
+/** The pins as people see and change them. */
+export type DefinitionPins = ReturnType<typeof createPins>;
+
+/** What is pinned of a server, and what deviates from it. */
+export type PinReport = ReturnType<DefinitionPins['reportOf']>;
+
+type Needs = {
+  readonly definitions: Definitions;
+  readonly servers: { readonly all: readonly PinnedServer[]; readonly changed: Event<undefined> };
+  readonly clock: Pick<Clock, 'after'>;
+  readonly log: Log;
+  /** Removes secrets from texts of servers. */
+  readonly redact: (text: string) => string;
+};
+
+/** Delay in ms after which new lists are searched for suspicious texts, once for all that are read meanwhile. */
+const searchAfterMs = 1_000;
+/** Maximum number of findings that are remembered as logged. */
+const maxTold = 10_000;
+
+const offerOf = ({ listing, running }: PinnedServer): Offer => ({
+  tool: listing.tool,
+  prompt: listing.prompt,
+  instructions: running?.serverInfo.instructions,
+});
+
+/** Reports on pins, takes the decisions of people, and logs suspicious texts. */
+export function createPins({ definitions, servers, clock, log, redact }: Needs) {
+  const told = new Set<string>();
+  let soon: Disposable | undefined;
+  const pinned = () => servers.all.filter(server => !server.isBuiltin);
+
+  function find(name: string): PinnedServer {
+    const server = pinned().find(({ config }) => config.name === name);
+    if (server) return server;
+    throw new HubError(
+      'HUB_SERVER_UNKNOWN',
+      `no server is called ${JSON.stringify(name)}. The config has: ${
+        pinned()
+          .map(({ config }) => config.name)
+          .join(', ') || 'none'
+      }`,
+      { data: { server: name } },
+    );
+  }
+
+  function flagsIn(server: PinnedServer): readonly DefinitionFlag[] {
+    const others = new Map(
+      servers.all.flatMap(other =>
+        other === server
+          ? []
+          : other.listing.tool.map(({ key }) => [key, other.config.name] as const),
+      ),
+    );
+    return flagsOf(definitionsIn(offerOf(server)), others);
+  }
+
+  function shownDeviation(config: ServerConfig, deviation: Deviation) {
+    const { kind, name, state, definition, before } = deviation;
+    return {
+      kind,
+      name: kind === 'instructions' ? kind : name,
+      state,
+      isHidden: pinningOf(config) === 'hide' || state === 'rejected',
+      hash: definition.hash,
+      diff: diffDefinitions(before?.value, definition.value).map(({ sign, text }) => ({
+        sign,
+        text: redact(text),
+      })),
+    };
+  }
+
+  function reportOf(server: PinnedServer) {
+    const { config } = server;
+    const pins = definitions.pinsFor(config)?.pins;
+    return {
+      server: config.name,
+      pinning: pinningOf(config),
+      pinned: pins && {
+        tools: pins.tool.size,
+        prompts: pins.prompt.size,
+        instructions: pins.instructions.size > 0,
+      },
+      deviations: definitions
+        .deviations(config, offerOf(server))
+        .map(one => shownDeviation(config, one)),
+      flags: flagsIn(server).map(({ kind, name, flag, text }) => ({
+        kind,
+        name: visible(kind === 'instructions' ? kind : name),
+        flag,
+        text: redact(text),
+      })),
+    };
+  }
+
+  function search(): void {
+    soon = undefined;
+    for (const server of pinned())
+      for (const { kind, name, flag, text } of flagsIn(server)) {
+        const key = JSON.stringify([server.config.name, kind, name, text]);
+        if (told.has(key)) continue;
+        if (told.size >= maxTold) told.clear();
+        told.add(key);
+        const shown = { server: server.config.name, kind, name: visible(name), flag };
+        log.warn(shown, `a definition is suspicious: it ${redact(text)}`);
+      }
+  }
+
+  const searchSoon = () => {
+    soon ??= clock.after(searchAfterMs, search);
+  };
+  const hear = () => servers.all.map(server => server.listed(searchSoon));
+  let heard = hear();
+  const serversHeard = servers.changed(() => {
+    for (const one of heard) one[Symbol.dispose]();
+    heard = hear();
+    searchSoon();
+  });
+
+  return {
+    file: definitions.file,
+    /** Why the lock file is not used; undefined if it is. */
+    fault: () => definitions.fault?.message,
+    reports: () => pinned().map(reportOf),
+    /** Throws HUB_SERVER_UNKNOWN. */
+    report: (name: string) => reportOf(find(name)),
+    reportOf,
+    /**
+     * Accepts or rejects what deviates at a server. Resolves with the names once it is in the lock file. Rejects like
+     * `Definitions.decide`.
+     */
+    async decide(
+      verdict: 'accept' | 'reject',
+      name: string,
+      choice: DefinitionChoice,
+    ): Promise<JsonObject> {
+      const server = find(name);
+      const decided = await definitions.decide(verdict, server.config, offerOf(server), choice);
+      const names = decided.map(one => (one.kind === 'instructions' ? one.kind : one.name));
+      log.info(
+        { server: name, names: names.map(one => visible(one)) },
+        `definitions: ${verdict}ed`,
+      );
+      return { server: name, [`${verdict}ed`]: names };
+    },
+    [Symbol.dispose]() {
+      soon?.[Symbol.dispose]();
+      serversHeard[Symbol.dispose]();
+      for (const one of heard) one[Symbol.dispose]();
+    },
+  };
+}

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, test } from 'vitest';
+import { type ServerConfig, loadConfig } from '#config';
+import { HubError } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { createRecordingLog } from '#helpers/recording-log';
+import { createDefinitions } from '../../hub/definitions/definitions.ts';
+
+let folder = '';
+let config: ServerConfig;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'agenthub-definitions-'));
+  config = await configOf({ url: 'http://127.0.0.1:1/mcp' });
+});
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map(one => one.written()));
+  await rm(folder, { recursive: true });
+});
+const opened: ReturnType<typeof createDefinitions>[] = [];
+
+async function configOf(entry: object): Promise<ServerConfig> {
+  const file = join(folder, 'hub.json');
+  await writeFile(file, JSON.stringify({ mcpServers: { calc: entry } }));
+  const [server] = (await loadConfig(file, { env: {}, home: folder })).servers;
+  assert.ok(server);
+  return server;
+}
+
+async function open() {
+  const clock = createManualClock();
+  const { log, logged } = createRecordingLog();
+  const events: string[] = [];
+  const definitions = createDefinitions(join(folder, 'hub.lock.json'), {
+    clock,
+    log,
+    record: ({ action }) => void events.push(action),
+  });
+  opened.push(definitions);
+  await definitions.load();
+  return { definitions, clock, logged, events };
+}
+
+const tools = (said: Readonly<Record<string, string>>, instructions?: string) => ({
+  tool: Object.entries(said).map(([key, description]) => ({
+    key,
+    bytes: Buffer.from(JSON.stringify({ name: key, description })),
+  })),
+  prompt: [],
+  instructions,
+});
+
+const namesOf = (held: readonly { readonly name: string; readonly state: string }[]) =>
+  held.map(({ name, state }) => `${name} ${state}`);
+
+describe('a server that is seen first', () => {
+  test('is trusted, and what it changes later is held, told and recorded once', async () => {
+    const { definitions, clock, logged, events } = await open();
+    definitions.seen(config, tools({ add: 'Adds.' }, 'Be kind.'));
+    clock.advance(11_000);
+    assert.deepEqual(definitions.heldIn(config, tools({ add: 'Adds.' }, 'Be kind.')), []);
+    const now = tools({ add: 'Steals.', more: 'New.' }, 'Be bad.');
+    definitions.seen(config, now);
+    for (let times = 0; times < 2; times++)
+      assert.deepEqual(namesOf(definitions.heldIn(config, now)), [
+        'add changed',
+        'more new',
+        ' changed',
+      ]);
+    assert.equal(logged.filter(({ level }) => level === 'warn').length, 3);
+    assert.equal(events.filter(action => action === 'definition_deviates').length, 3);
+  });
+
+  test('may list its tools late, and one by one', async () => {
+    const { definitions, clock } = await open();
+    definitions.seen(config, tools({}, 'Be kind.'));
+    clock.advance(60_000);
+    const offers = [tools({ one: '1' }), tools({ one: '1', two: '2' })];
+    for (const offer of offers) {
+      definitions.seen(config, offer);
+      assert.deepEqual(definitions.heldIn(config, offer), []);
+      clock.advance(1_000);
+    }
+    const changed = tools({ one: 'other', two: '2' });
+    definitions.seen(config, changed);
+    assert.deepEqual(namesOf(definitions.heldIn(config, changed)), ['one changed']);
+    clock.advance(10_000);
+    const later = tools({ one: '1', two: '2', three: '3' });
+    definitions.seen(config, later);
+    assert.deepEqual(namesOf(definitions.heldIn(config, later)), ['three new']);
+  });
+
+  test('is pinned anew if its entry says another URL, but not if only other keys differ', async () => {
+    const { definitions, clock } = await open();
+    definitions.seen(config, tools({ add: 'Adds.' }));
+    clock.advance(11_000);
+    const now = tools({ add: 'Other.' });
+    const same = await configOf({ url: 'http://127.0.0.1:1/mcp', timeout: 5 });
+    definitions.seen(same, now);
+    assert.deepEqual(namesOf(definitions.heldIn(same, now)), ['add changed']);
+    const other = await configOf({ url: 'http://127.0.0.1:2/mcp' });
+    definitions.seen(other, now);
+    assert.deepEqual(definitions.heldIn(other, now), []);
+  });
+});
+
+describe('a decision', () => {
+  test('is in the file, and is known to the next run', async () => {
+    const { definitions, clock } = await open();
+    definitions.seen(config, tools({ add: 'Adds.', sub: 'Subtracts.' }));
+    clock.advance(11_000);
+    const now = tools({ add: 'Adds two.', sub: 'Steals.' });
+    await definitions.decide('accept', config, now, { name: 'add' });
+    await definitions.decide('reject', config, now, { name: 'sub' });
+    const { definitions: next } = await open();
+    assert.deepEqual(namesOf(next.heldIn(config, now)), ['sub rejected']);
+    const warned = await configOf({ url: 'http://127.0.0.1:1/mcp', pinning: 'warn' });
+    assert.deepEqual(namesOf(next.heldIn(warned, now)), ['sub rejected']);
+    assert.equal(next.mayHold(warned), true);
+    await next.decide('accept', config, now, { name: 'sub' });
+    assert.deepEqual(next.heldIn(config, now), []);
+    assert.equal(next.mayHold(warned), false);
+  });
+
+  test('what has changed again since it was shown is not accepted', async () => {
+    const { definitions, clock } = await open();
+    definitions.seen(config, tools({ add: 'Adds.' }));
+    clock.advance(11_000);
+    const [shown] = definitions.deviations(config, tools({ add: 'Adds two.' }));
+    const hashes = [shown?.definition.hash ?? ''];
+    const now = tools({ add: 'Steals.' });
+    await assert.rejects(definitions.decide('accept', config, now, { hashes }), {
+      code: 'HUB_DEFINITION_STALE',
+    });
+    assert.deepEqual(namesOf(definitions.heldIn(config, now)), ['add changed']);
+    await assert.rejects(definitions.decide('accept', config, now, { name: 'other' }), {
+      code: 'HUB_NAME_UNKNOWN',
+    });
+  });
+
+  test('that cannot be written is not in force', async () => {
+    const { definitions, clock } = await open();
+    definitions.seen(config, tools({ add: 'Adds.' }));
+    await definitions.written();
+    clock.advance(11_000);
+    const text = await readFile(definitions.file, 'utf8');
+    await writeFile(definitions.file, text.slice(0, -20));
+    const now = tools({ add: 'Other.' });
+    await assert.rejects(definitions.decide('accept', config, now, {}), {
+      code: 'HUB_LOCK_INVALID',
+    });
+    await writeFile(definitions.file, text);
+    await definitions.load();
+    assert.deepEqual(namesOf(definitions.heldIn(config, now)), ['add changed']);
+  });
+});
+
+test('with a lock file that is torn at the start everything of a server that hides is held', async () => {
+  await writeFile(join(folder, 'hub.lock.json'), '{"version": 1, "serv');
+  const { definitions, logged } = await open();
+  const now = tools({ add: 'Adds.' });
+  definitions.seen(config, now);
+  assert.deepEqual(namesOf(definitions.heldIn(config, now)), ['add changed']);
+  assert.ok(definitions.fault instanceof HubError);
+  assert.equal(logged.filter(({ level }) => level === 'error').length, 1);
+  await writeFile(join(folder, 'hub.lock.json'), '{"version": 1, "servers": {}}');
+  await definitions.load();
+  assert.deepEqual(definitions.heldIn(config, now), []);
+});
