@@ -6,6 +6,8 @@ import { type Activity, createActivity } from '#activity';
 import { type Management, addBuiltins } from '#builtin';
 import type { Naming, ServerConfig } from '#config';
 import { type Clock, type Log, type Service, systemClock } from '#core';
+import type { Agents } from '#agents';
+import type { Audit } from '#audit';
 import type { Documentation } from '#documentation';
 import { type HttpNeeds, type HttpOptions, createHttp } from '#http';
 import { type Jobs, createJobs } from '#jobs';
@@ -80,6 +82,9 @@ export type HubOptions = {
   readonly tasks?: TaskPipeline;
   /** Absent: the hub documents no repositories. */
   readonly documentation?: Documentation;
+  readonly agents?: Agents;
+  /** Has the routes of the audit log; no call is recorded. */
+  readonly audit?: Audit;
   /** Absent: there are no management tools. */
   readonly management?: Management;
   /** What answers below `/ollama`. Absent: there is no such path. */
@@ -339,12 +344,18 @@ export async function startHub(
         ...(options.approvals && { approvals: options.approvals }),
         ...(options.tasks && { tasks: options.tasks }),
         ...(options.documentation && { documentation: options.documentation }),
+        ...(options.agents && { agents: options.agents }),
       },
       access: { ...options.guard, ...(options.peers && { peers: options.peers }) },
       ...(options.installs && { installs: options.installs }),
       jobs,
       ...(options.ollama && { prompts: { open: options.ollama } }),
-      telemetry: { activity, metrics, redact: redactText },
+      telemetry: {
+        activity,
+        metrics,
+        redact: redactText,
+        ...(options.audit && { audit: options.audit }),
+      },
       system: { clock, log, newId },
     },
   );

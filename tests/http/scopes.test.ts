@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { isObject } from '#core';
+import { type AuditOptions, createAudit } from '#audit';
+import { isObject, silent, systemClock } from '#core';
 import { type TestHub, startHub } from '#helpers/hub';
 import { openTestApprovals } from '../approvals/test-approvals.ts';
 import { openScratchClients } from '../access/scratch.ts';
+import { openHarness } from '../agents/harness.ts';
 import { createTestPipeline } from '../dashboard/task-pipeline.ts';
 import { createInstallHub } from '../installs/hub.ts';
 import { send } from '../transports/raw.ts';
@@ -21,6 +26,7 @@ const expected = {
     'GET /',
     'GET /activity',
     'GET /activity/events',
+    'GET /agents',
     'GET /dashboard',
     'GET /dashboard/*',
     'GET /dashboard/activity',
@@ -77,13 +83,23 @@ const expected = {
     'POST /tasks/setup',
   ],
   administer: [
+    'DELETE /agents/:id',
+    'DELETE /agents/:id/messages/:message',
     'DELETE /approvals/standing/:id',
     'DELETE /clients/:name/token',
     'DELETE /jobs/:id',
     'DELETE /ollama/cache',
     'DELETE /servers/:name',
     'GET /activity/:id',
+    'GET /agents/:id',
+    'GET /agents/:id/events',
+    'GET /agents/:id/files',
+    'GET /agents/:id/files/*',
+    'GET /agents/:id/messages',
     'GET /approvals',
+    'GET /audit',
+    'GET /audit/events',
+    'GET /audit/verify',
     'GET /call-token',
     'GET /clients',
     'GET /dashboard/access',
@@ -112,6 +128,9 @@ const expected = {
     'GET /policy',
     'GET /secrets',
     'GET /servers/:name/logs',
+    'POST /agents/:id/configure',
+    'POST /agents/:id/messages',
+    'POST /agents/:id/stop',
     'POST /approvals/:id/approve',
     'POST /approvals/:id/deny',
     'POST /clients/:name/token',
@@ -155,6 +174,14 @@ const token = 'a-token-of-16-or-more';
 const isInitialization = (message: unknown): message is { readonly fastify: FastifyInstance } =>
   isObject(message) && 'fastify' in message;
 
+const auditOptions: AuditOptions = {
+  enabled: true,
+  maxBytes: 2 ** 20,
+  maxAgeMs: 86_400_000,
+  keep: 1,
+  onFailure: 'continue',
+};
+
 /** A hub with all of its routes, loaded; and those, by their scopes. */
 async function openHub(http: Parameters<typeof startHub>[1]) {
   const config = createInstallHub();
@@ -166,6 +193,15 @@ async function openHub(http: Parameters<typeof startHub>[1]) {
     });
   };
   const scratch = await openScratchClients();
+  const harness = await openHarness(({ message }) => message);
+  const folder = await mkdtemp(join(tmpdir(), 'agenthub-scopes-'));
+  const audit = createAudit(join(folder, 'audit'), () => auditOptions, {
+    clock: systemClock,
+    log: silent,
+    hubVersion: '1.2.3',
+    syncFolder: async () => {},
+    redaction: { text: text => text, json: value => value },
+  });
   const hub = await startHub([{ name: 'echo' }], {
     guard: { clients: await scratch.open() },
     installs: config.installs,
@@ -176,6 +212,8 @@ async function openHub(http: Parameters<typeof startHub>[1]) {
       service: { name: 'documentation', start: async () => {}, stop: async () => {} },
       begin: () => Promise.reject(new Error('this hub documents nothing')),
     },
+    agents: harness.agents,
+    audit,
     ...http,
   });
   subscribe('fastify.initialization', collect);
@@ -189,6 +227,8 @@ async function openHub(http: Parameters<typeof startHub>[1]) {
       await hub[Symbol.asyncDispose]();
       await config[Symbol.asyncDispose]();
       await scratch[Symbol.asyncDispose]();
+      await harness[Symbol.asyncDispose]();
+      await rm(folder, { recursive: true, force: true });
     },
   };
 }
