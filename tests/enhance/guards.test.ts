@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { isLong } from '#helpers/length';
 import { compareGuarded, maxComparedLength } from '../../hub/enhance/guards.ts';
 import { readPairs } from '../bench/pairs-table.ts';
 
@@ -200,13 +201,16 @@ describe('of the prompts of the tuning half', () => {
   });
 
   test('none is one with a negation more', () => {
-    for (const prompt of prompts) {
+    const negations = ['not', 'never', 'without'];
+    for (const [number, prompt] of prompts.entries()) {
       const words = prompt.split(' ');
-      for (const negation of ['not', 'never', 'without'])
-        words.forEach((_, at) => {
+      for (const [at] of words.entries())
+        for (const [index, negation] of negations.entries()) {
+          // The short form tries one of them at each place, and each of them at a third of all places.
+          if (!isLong && (number + at) % negations.length !== index) continue;
           const other = words.toSpliced(at, 0, negation).join(' ');
           assert.ok(!isHit(prompt, other), other);
-        });
+        }
     }
   });
 
