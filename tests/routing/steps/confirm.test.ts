@@ -345,3 +345,47 @@ test('without approvals, what a rule wants confirmed is refused', async () => {
   await client.initialize({ elicitation: {} });
   assert.equal(codeOf(await client.call('echo_echo', { text: 'a' })), 'HUB_APPROVAL_NEEDED');
 });
+
+describe('a call of an agent', () => {
+  async function openAgent() {
+    const clock = createManualClock({ passingMs: 1_000 });
+    const { approvals } = await openTestApprovals({ clock, agentWaitMs: 30_000 });
+    const { access } = createTestAccess([{ name: 'echo' }], { policy: [rule] });
+    const granted = { ...access, grantsOf: () => ({ tools: [], servers: ['echo'] }) };
+    const hub = await startHub([{ name: 'echo' }], { access: granted, approvals, clock });
+    const ada: Principal = { kind: 'agent', name: 'ada', grants: { administer: false } };
+    const client = openAsked(hub, 'all', undefined, ada);
+    await client.initialize({});
+    const answer = client.call('echo_echo', { text: 'a' });
+    await until(() => approvals.waiting === 1);
+    const [waiting] = approvals.list();
+    assert.equal(waiting?.client, 'agent:ada');
+    return { hub, clock, approvals, client, answer, id: waiting?.id ?? '' };
+  }
+
+  test('waits for the owner, and goes on after a yes', async () => {
+    const { hub, approvals, answer, id } = await openAgent();
+    await using _hub = hub;
+    await approvals.approve(id, 'owner');
+    assert.equal(await answer, 'a');
+    assert.deepEqual(approvals.list(), []);
+  });
+
+  test('is refused after a no', async () => {
+    const { hub, approvals, answer, id } = await openAgent();
+    await using _hub = hub;
+    await approvals.deny(id, 'owner');
+    assert.equal(codeOf(await answer), 'HUB_APPROVAL_DENIED');
+  });
+
+  test('is refused with the id when nobody decides in time, and can be made again after a yes', async () => {
+    const { hub, clock, approvals, client, answer, id } = await openAgent();
+    await using _hub = hub;
+    clock.advance(30_000);
+    const refused = await answer;
+    assert.equal(codeOf(refused), 'HUB_APPROVAL_NEEDED');
+    assert.equal(idOf(refused), id);
+    await approvals.approve(id, 'owner');
+    assert.equal(await client.call('echo_echo', { text: 'a' }), 'a');
+  });
+});
