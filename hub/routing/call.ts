@@ -95,6 +95,9 @@ export type ResolvedCall = Relaying & {
 export type Step = (call: ResolvedCall, next: Answerer) => Reply | Promise<Reply>;
 export type Answerer = (call: ResolvedCall) => Reply | Promise<Reply>;
 
+/** The notification that a call of an agent waits for a person. The hub does not forward it from servers. */
+export const waitingMethod = 'notifications/agenthub/waiting';
+
 export const noEdits: readonly Edit[] = [];
 
 /** A call that `server` answers. */

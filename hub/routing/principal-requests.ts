@@ -1,6 +1,7 @@
 import { HubError, type JsonObject, isObject, tryParseJson } from '#core';
 import { readMessage, whole } from '#jsonrpc';
 import type { Principal } from '#policy';
+import { waitingMethod } from './call.ts';
 import type { Router } from './router.ts';
 import type { Endpoint } from './session.ts';
 
@@ -22,6 +23,8 @@ type RequestOptions = {
   readonly endpoint?: Endpoint;
   /** Called with the message of each progress notification. */
   readonly progress?: ((message: string) => void) | undefined;
+  /** Called when the call waits for a person, with what the person has to do. */
+  readonly waiting?: (message: string) => void;
 };
 
 const progressToken = 1;
@@ -37,7 +40,7 @@ export function createPrincipalRequests(
   const open = new Set<ReturnType<Router['openSessionless']>>();
   let last = 0;
   return {
-    async request(method, params, signal, { endpoint = 'all', progress } = {}) {
+    async request(method, params, signal, { endpoint = 'all', progress, waiting } = {}) {
       const asked = progress ? { ...params, _meta: { progressToken } } : params;
       const text = JSON.stringify({ jsonrpc: '2.0', id: ++last, method, params: asked });
       const request = readMessage(Buffer.from(text));
@@ -48,7 +51,10 @@ export function createPrincipalRequests(
       const end = () => session.close('the request is no longer needed');
       signal.addEventListener('abort', end);
       try {
-        const send = (bytes: Buffer) => progress && tellProgress(bytes, progress);
+        const send = (bytes: Buffer) => {
+          if (progress) tell(bytes, 'notifications/progress', progress);
+          if (waiting) tell(bytes, waitingMethod, waiting);
+        };
         const reply = await session.accept(request, { send }, principal);
         if (!reply) throw new HubError('HUB_CALL_CANCELLED', 'the request was cancelled');
         return resultOf(tryParseJson(whole(reply).toString()));
@@ -64,11 +70,12 @@ export function createPrincipalRequests(
   };
 }
 
-function tellProgress(bytes: Buffer, progress: (message: string) => void): void {
+/** Passes the message of a notification of this method on. */
+function tell(bytes: Buffer, wanted: string, hear: (message: string) => void): void {
   const message = tryParseJson(bytes.toString());
   const { method, params } = isObject(message) ? message : {};
-  if (method !== 'notifications/progress' || !isObject(params)) return;
-  if (typeof params['message'] === 'string') progress(params['message']);
+  if (method !== wanted || !isObject(params)) return;
+  if (typeof params['message'] === 'string') hear(params['message']);
 }
 
 /** The result of an answer. Throws the error of a failed one; its data has the code. */

@@ -51,10 +51,13 @@ export function createGateway(id: string, server: Server, needs: Needs): Disposa
     return result;
   }
 
+  /** Shows in the conversation that a call waits for a person. */
+  const waiting = (text: string): void => desk.heard(id, { type: 'text', text: `[${text}]\n` });
+
   const callTool = async (params: JsonObject, signal: AbortSignal): Promise<JsonObject> =>
     params['name'] === useAgentTool
       ? await desk.useAgent(id, params['arguments'], signal)
-      : await session.request('tools/call', params, signal);
+      : await session.request('tools/call', params, signal, { waiting });
 
   async function answer(method: string, params: JsonObject, signal: AbortSignal) {
     switch (method) {

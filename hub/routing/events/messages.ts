@@ -12,7 +12,7 @@ import type {
 } from '#upstream';
 import type { Access } from '../access.ts';
 import type { SuspendedCalls } from '../bridge/input-required.ts';
-import { methodNotFound } from '../call.ts';
+import { methodNotFound, waitingMethod } from '../call.ts';
 import type { ClientInstances } from '../client-instances.ts';
 import { type SessionState, cancelCall } from '../session.ts';
 import { type Tasks, notificationInTask, relatedTaskIn, requestInTask } from '../tasks/tasks.ts';
@@ -212,6 +212,8 @@ export function createFromServers(needs: FromServersNeeds) {
           return;
         case 'notifications/elicitation/complete':
           completed(server, notification);
+          return;
+        case waitingMethod:
           return;
         case 'notifications/tasks':
           needs.streams.task(server, notification);

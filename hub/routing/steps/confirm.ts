@@ -11,6 +11,7 @@ import {
   type Edit,
   type Span,
   dropMembers,
+  encodeCall,
   encodeResult,
   membersOf,
   rpcCodes,
@@ -27,6 +28,7 @@ import {
   type ResolvedCall,
   type Step,
   hubReply,
+  waitingMethod,
   whileCancellable,
 } from '../call.ts';
 import { invalid } from '../bridge/request-state.ts';
@@ -117,6 +119,8 @@ function createHold(approvals: Approvals, { clientRequests, clock, key }: Confir
   /** Waits for the owner. */
   async function waitForOwner(call: Call, asked: AskedCall): Promise<Outcome> {
     const { id } = await approvals.ask(asked, true);
+    const message = `${asked.tool} waits for a person: agenthub approve ${id}`;
+    call.responseStream.send(encodeCall(undefined, waitingMethod, { message }));
     await whileCancellable(call, signal => approvals.wait(id, signal, approvals.agentWaitMs));
     throwIfCancelled(call);
     return await approvals.admit(asked);

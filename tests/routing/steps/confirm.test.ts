@@ -5,6 +5,7 @@ import { isObject } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { startHub, until } from '#helpers/hub';
 import type { Principal } from '#policy';
+import { createPrincipalRequests } from '#routing';
 import { lifetimeMs, openTestApprovals } from '../../approvals/test-approvals.ts';
 import { openAsked } from '../asking.ts';
 import { at, openModern, textOf } from '../modern.ts';
@@ -369,6 +370,26 @@ describe('a call of an agent', () => {
     await approvals.approve(id, 'owner');
     assert.equal(await answer, 'a');
     assert.deepEqual(approvals.list(), []);
+  });
+
+  test('says for what it waits', async () => {
+    const { approvals } = await openTestApprovals();
+    const { access } = createTestAccess([{ name: 'echo' }], { policy: [rule] });
+    const granted = { ...access, grantsOf: () => ({ tools: [], servers: ['echo'] }) };
+    await using hub = await startHub([{ name: 'echo' }], { access: granted, approvals });
+    const ada: Principal = { kind: 'agent', name: 'ada', grants: { administer: false } };
+    const told = Promise.withResolvers<string>();
+    const answer = createPrincipalRequests(ada, hub.router).request(
+      'tools/call',
+      { name: 'echo_echo', arguments: { text: 'a' } },
+      new AbortController().signal,
+      { waiting: told.resolve },
+    );
+    const id = /^echo_echo waits for a person: agenthub approve (\w+)$/.exec(
+      await told.promise,
+    )?.[1];
+    await approvals.approve(id ?? '', 'owner');
+    assert.equal(textOf(await answer), 'a');
   });
 
   test('is refused after a no', async () => {
