@@ -114,6 +114,8 @@ export function createServerViews(needs: Needs, usageChanged: () => void) {
         advice: server.advice.map(redact),
         /** Items that clients do not get on the endpoint of all servers, and why. */
         leftOut: leftOutOf(server),
+        /** Number of definitions that are hidden until a person accepts them. */
+        heldDefinitions: server.held?.size ?? 0,
         heldBack: config.heldBack && redact(config.heldBack),
         refusedEntry: refusedEntry && redact(refusedEntry.error.message),
         lastError: lastError && { at: lastError.at, message: redact(lastError.message) },

@@ -125,6 +125,11 @@ function problems(view: ServerView): Content {
   ];
   return [
     found.map(text => text && notice('bad', text)),
+    view.heldDefinitions > 0 &&
+      notice(
+        'bad',
+        `${counted(view.heldDefinitions, 'definition')} changed or new: hidden until accepted. See "agenthub pins ${name}".`,
+      ),
     leftOut.length > 0 &&
       html`<div class="notice bad">Left out of the lists on /mcp, for clients whose revision of MCP refuses them:<ul>${leftOut.map(text => html`<li>${text}</li>`)}</ul></div>`,
     view.advice.map(text => notice('good', text)),
