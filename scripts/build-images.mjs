@@ -17,9 +17,9 @@ const programs = [
   },
 ];
 
-/** Providers and exporters of packages that the programs do not use: their models are those of the hub. */
+/** What the programs do not use of their packages: providers, as their models are those of the hub, exporters, validators. */
 const unused =
-  /^(@aws-sdk\/|@smithy\/|openai|@anthropic-ai\/|@google\/genai|@ai-sdk\/|@a2a-js\/|express|@opentelemetry\/(sdk|exporter|resources))/;
+  /^(@aws-sdk\/|@smithy\/|openai|@anthropic-ai\/|@google\/genai|@ai-sdk\/|@a2a-js\/|express|ajv(-formats)?($|\/)|@opentelemetry\/(sdk|exporter|resources))/;
 const stub =
   'module.exports = new Proxy({}, { get: (_, key) => (key === "__esModule" ? false : class {}) });';
 

@@ -18,6 +18,7 @@ const effects: Readonly<Record<keyof Omit<ServerConfig, 'name'>, Effect>> = {
   heldBack: 'apply',
   // No entry sets it.
   hubCapabilities: 'apply',
+  isUnlisted: 'apply',
   // The launch differs too once the secrets can be read.
   secretFaults: 'apply',
   entryDigest: 'apply',

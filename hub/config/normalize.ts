@@ -35,6 +35,8 @@ export type ServerConfig = Readonly<NonNullable<Awaited<ReturnType<typeof normal
   readonly heldBack?: string | undefined;
   /** What a server until MCP 2025-11-25 is told that the hub can do. Absent: what some client can do. */
   readonly hubCapabilities?: object | undefined;
+  /** The hub does not read its lists, because no client sees them. No entry sets it. */
+  readonly isUnlisted?: boolean | undefined;
 };
 
 export type LocalLaunch = {

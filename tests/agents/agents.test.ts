@@ -31,7 +31,8 @@ test('a message creates the agent, starts its container, and is answered', async
   const sent = await agents.send('ada', 'hello', 'cursor');
   expect(sent).toMatchObject({ status: 'accepted', position: 0 });
   expect(await answerTo(agents, 'ada', sent.messageId)).toEqual({ texts: ['re: hello'] });
-  expect(bodies.get('ada')?.calls).toEqual(['restore', 'chat hello']);
+  expect(bodies.get('ada')?.calls).toEqual(['chat hello']);
+  expect(bodies.get('ada')?.briefings).toMatchObject([{ session: null }]);
   const session = await sessionOf(folder, 'ada');
   expect(session).toMatchObject({
     version: 1,
@@ -122,7 +123,8 @@ test('a container that ends fails its message, and the next message has another 
     second.messageId,
     second.messageId,
   ]);
-  expect(bodies.get('ada')?.calls.filter(call => call === 'restore')).toHaveLength(2);
+  const [, told] = bodies.get('ada')?.briefings ?? [];
+  expect(told).toMatchObject({ session: { messages: [{ message_id: first.messageId }] } });
 });
 
 test('a turn that takes too long is ended with the reason', async () => {
@@ -149,7 +151,7 @@ test('an idle agent is stopped, and the next message starts it again', async () 
   await soon(() => expect(agents.get('ada').status).toBe('stopped'));
   const second = await agents.send('ada', 'two', 'a');
   expect(await answerTo(agents, 'ada', second.messageId)).toEqual({ texts: ['two'] });
-  expect(bodies.get('ada')?.calls).toEqual(['restore', 'chat one', 'restore', 'chat two']);
+  expect(bodies.get('ada')?.calls).toEqual(['chat one', 'chat two']);
 });
 
 test('a cancelled message has that outcome, whether it waits or not', async () => {
@@ -241,6 +243,21 @@ test.each(['run', 'end'] as const)(
     );
   },
 );
+
+test('an adopted container is told the conversation again, as its hub may have been killed before it was', async () => {
+  await using harness = await openHarness(({ message }) => message);
+  const first = await harness.agents.send('ada', 'one', 'a');
+  await answerTo(harness.agents, 'ada', first.messageId);
+  const same = await harness.agents.send('ada', 'two', 'a');
+  await answerTo(harness.agents, 'ada', same.messageId);
+  expect(harness.bodies.get('ada')?.briefings).toEqual([expect.anything(), {}]);
+  await using next = await harness.restarted('run');
+  const second = await next.agents.send('ada', 'three', 'a');
+  expect(await answerTo(next.agents, 'ada', second.messageId)).toEqual({ texts: ['three'] });
+  expect(next.bodies.get('ada')?.briefings).toMatchObject([
+    { session: { snapshot: { state: same.messageId } }, settings: {} },
+  ]);
+});
 
 test('a torn conversation is set aside and said, and never overwritten', async () => {
   await using harness = await openHarness(() => 'fine');

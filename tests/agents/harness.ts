@@ -23,6 +23,8 @@ type Script = (turn: Turn) => Promise<string> | string;
 export type Body = {
   containerId: string | undefined;
   readonly calls: string[];
+  /** What it was told with each `chat`: the session and the settings. */
+  readonly briefings: { readonly session?: unknown; readonly settings?: unknown }[];
   /** Errors of the next starts. */
   readonly failures: Error[];
   /** Ends the container as if it had been killed. */
@@ -65,6 +67,7 @@ export async function openHarness(
       const body: Body = {
         containerId: undefined,
         calls: [],
+        briefings: [],
         failures: [],
         die() {
           body.containerId = undefined;
@@ -107,12 +110,17 @@ export async function openHarness(
           return body.containerId !== undefined;
         },
         async call(tool, args) {
-          const { message_id: messageId, message } = args as {
+          const {
+            message_id: messageId,
+            message,
+            ...briefing
+          } = args as {
             message_id: string;
             message: string;
           };
           body.calls.push(tool === 'chat' ? `chat ${message}` : tool);
           if (tool !== 'chat') return {};
+          body.briefings.push(briefing);
           const known = results.get(messageId) ?? chat(messageId, message);
           results.set(messageId, known);
           const result = await known;

@@ -83,9 +83,11 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'secrets/vault': ['secrets/vault-key'],
   'agents/agents': [
     'agents/agent',
+    'agents/agent-container',
     'agents/agent-memory',
     'agents/conversation',
     'agents/places',
+    'agents/session-record',
     'agents/turn-result',
     'agents/use-agent',
   ],

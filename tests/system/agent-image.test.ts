@@ -88,20 +88,21 @@ describeWithEngine('the image of agents', () => {
       assert.ok(isObject(structuredContent));
       return structuredContent;
     };
-    const configure = (more: object, from?: object | null) =>
-      call('restore', {
-        agent_id: 'ada',
-        ...(from !== undefined && { session: from }),
-        settings: { ...usualSettings, ...more },
-      });
-    await configure(settings, session);
+    /** Told with the next message. */
+    let briefing: object = { session, settings: { ...usualSettings, ...settings } };
+    const configure = (more: object) => {
+      briefing = { settings: { ...usualSettings, ...more } };
+    };
     const kept = opened.move();
     return {
       name,
       call,
       configure,
-      chat: (message: string, id: string = randomUUID()) =>
-        call('chat', { message_id: id, message }),
+      async chat(message: string, id: string = randomUUID()) {
+        const told = briefing;
+        briefing = {};
+        return await call('chat', { message_id: id, message, ...told });
+      },
       /** Asks the HTTP API inside the container. */
       async http(method: string, path: string, body?: string): Promise<Result> {
         const script = `
@@ -261,7 +262,7 @@ print(json.dumps({"status": answer.status, **json.load(answer)}))`;
     });
     await agent.chat('load it');
     expect(seen[0]).not.toContain('load_tool');
-    await agent.configure({ load_tool: true });
+    agent.configure({ load_tool: true });
     await agent.chat('load it now');
     expect(texts.join('\n')).toContain('the tool shout can be used from the next message on');
     expect(texts.join('\n')).toContain('load_tool: file:');

@@ -34,6 +34,7 @@ export const serverConfigOf = (
   hubCapabilities: object,
 ): ServerConfig => ({
   hubCapabilities,
+  isUnlisted: true,
   name: serverNameOf(id),
   description: undefined,
   tags: [],

@@ -9,7 +9,7 @@ import {
   createUpstream,
 } from '#upstream';
 import { adoptInstance, resumeSession } from '../adoption/adoption.ts';
-import { readListing } from '../listing/listing.ts';
+import { byKind, emptyReading, readListing } from '../listing/listing.ts';
 import { type RereadsNeeds, createRereads, isListChange } from '../listing/reread.ts';
 import { createSubscription } from '../listing/subscription.ts';
 import type { Interest, Running, ServerNeeds } from '../server-types.ts';
@@ -151,14 +151,14 @@ async function startOnce(needs: StartNeeds): Promise<Started | { readonly wrongE
   }
 }
 
-/** Performs the handshake and reads the lists; request ids are above `firstId`. Never stops the instance. */
+/** Performs the handshake and reads the lists, if clients see them; request ids are above `firstId`. Never stops the instance. */
 async function openSession(
   instance: Instance,
   needs: StartNeeds,
   perform: Perform,
   firstId: number | undefined,
 ) {
-  const { name: server, startTimeoutMs, callTimeoutMs } = needs.attempt.config;
+  const { name: server, startTimeoutMs, callTimeoutMs, isUnlisted } = needs.attempt.config;
   const { hub, log, output, client, lists: listNeeds } = needs;
   const { clock, random, hubVersion } = hub;
   /** List changes before the first reading do not matter. */
@@ -195,7 +195,9 @@ async function openSession(
     if (unmarked && !rereads.hear(unmarked)) client.notified(unmarked);
   };
   try {
-    const lists = await readListing(capabilities, { ...reader, timeoutMs: startTimeoutMs });
+    const lists = isUnlisted
+      ? byKind(() => emptyReading)
+      : await readListing(capabilities, { ...reader, timeoutMs: startTimeoutMs });
     const running: Running = { instance, upstream, serverInfo };
     return { running, lists, rereads, subscription };
   } catch (error) {

@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import type { StrandsEngine } from './strands-engine.ts';
 import type { Turns } from './turns.ts';
+
+/** An import would load the WebSocket of Node as well, which takes a tenth of the boot. */
+const { createServer } = process.getBuiltinModule('node:http');
 
 const maxBodyBytes = 256 * 1024;
 const usualCount = 20;
@@ -30,7 +33,7 @@ async function answer(request: IncomingMessage, engine: StrandsEngine, turns: Tu
         status,
         text,
         error: failure,
-      } = await turns.chat(randomUUID(), data.message, false);
+      } = await turns.chat(randomUUID(), data.message);
       return {
         status: 200,
         content: { message_id, status, text, ...(failure && { error: failure }) },

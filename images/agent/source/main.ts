@@ -6,7 +6,7 @@ import { createHttpApi } from './http-api.ts';
 import { createHubLink } from './hub-link.ts';
 import { createStrandsEngine } from './strands-engine.ts';
 import { createTurns } from './turns.ts';
-import type { AgentMessage, Settings } from './types.ts';
+import type { Session, Settings } from './types.ts';
 
 const settingsSchema = z.object({
   model: z.string().optional(),
@@ -26,15 +26,16 @@ const message = z.looseObject({
 });
 
 const inputs = {
-  restore: z.object({
-    agent_id: z.string(),
+  chat: z.object({
+    message_id: z.string(),
+    message: z.string().optional(),
+    /** Of the agent before this message; null for a new one. */
     session: z
       .object({ messages: z.array(message), snapshot: z.unknown() })
       .nullable()
       .optional(),
-    settings: settingsSchema,
+    settings: settingsSchema.optional(),
   }),
-  chat: z.object({ message_id: z.string(), message: z.string().optional() }),
   cancel: z.object({ message_id: z.string() }),
   health: z.object({}),
   history: z.object({ count: z.int().min(1) }),
@@ -44,7 +45,15 @@ const initial: Settings = { steps_per_turn: 50, load_tool: false, use_agent: [] 
 
 const server = new Server(
   { name: 'agenthub-agent', version: '1.0.0' },
-  { capabilities: { tools: {} } },
+  {
+    capabilities: { tools: {} },
+    // The agent asks no user anything. The default validator takes a tenth of the boot.
+    jsonSchemaValidator: {
+      getValidator() {
+        throw new TypeError('the agent elicits nothing');
+      },
+    },
+  },
 );
 const link = createHubLink(server);
 const engine = createStrandsEngine(link, initial);
@@ -52,16 +61,12 @@ const turns = createTurns(engine, () => link.reconnected());
 
 async function act(name: string, args: unknown): Promise<object> {
   switch (name) {
-    case 'restore': {
-      const { session, settings } = inputs.restore.parse(args);
-      engine.configure(settings);
-      if (session !== undefined)
-        engine.restore(session as { messages: AgentMessage[]; snapshot?: unknown } | null); // Written by an agent.
-      return {};
-    }
     case 'chat': {
-      const { message_id: id, message: text } = inputs.chat.parse(args);
-      return await turns.chat(id, text, true);
+      const { message_id: id, message: text, session, settings } = inputs.chat.parse(args);
+      return await turns.chat(id, text, {
+        settings,
+        session: session as Session | null | undefined, // Written by an agent.
+      });
     }
     case 'cancel':
       return { cancelled: turns.cancel(inputs.cancel.parse(args).message_id) };

@@ -11,7 +11,7 @@ import { HubModel } from './hub-model.ts';
 import { createLoadTool, createUseAgent, hubTool, listHubTools } from './tools/hub-tools.ts';
 import { fileTools } from './tools/files.ts';
 import { createProcessTools, networkNote } from './tools/processes.ts';
-import type { AgentMessage, AgentTool, Engine, Settings, TurnResult } from './types.ts';
+import type { AgentMessage, AgentTool, Briefing, Engine, Settings, TurnResult } from './types.ts';
 
 const generalPrompt = `You are a capable assistant that works in its own Linux container. Your folder is /workspace: keep your files there. Use your tools to do what you are asked, and check the result before you say that it is done. ${networkNote} When a tool fails, read its message and correct the call. Answer in plain text, briefly and completely.`;
 
@@ -38,9 +38,9 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
   const loaded = new Map<string, AgentTool>();
   const processes = createProcessTools(() => settings.shell_seconds);
 
-  async function toolsOf(signal: AbortSignal): Promise<readonly AgentTool[]> {
+  function ownTools(): readonly AgentTool[] {
     const [shell] = processes;
-    const own = [
+    return [
       ...fileTools,
       ...processes,
       ...(settings.use_agent.length > 0 ? [createUseAgent(link, settings.use_agent)] : []),
@@ -48,12 +48,13 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
         ? [createLoadTool(shell, tool => loaded.set(tool.name, tool)), ...loaded.values()]
         : []),
     ];
-    return [...own, ...(await listHubTools(link, own, signal))];
   }
 
   /** Runs a turn. Rejects if it fails. */
   async function run(message: string, model: HubModel, agents: Agent[], signal: AbortSignal) {
-    const tools = await toolsOf(signal);
+    const own = ownTools();
+    const listed = listHubTools(link, own, signal);
+    listed.catch(() => undefined); // Awaited below, unless the compaction fails first.
     messages = await compact(messages, settings.context_tokens, text =>
       model.ask(summaryPrompt, text),
     );
@@ -61,9 +62,11 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
       model,
       messages: [...messages],
       systemPrompt: settings.system ?? generalPrompt,
-      tools: tools.map(tool => runtimeTool(tool, signal)),
+      tools: own.map(tool => runtimeTool(tool, signal)),
       printer: false,
     });
+    // They arrive while the agent is made.
+    for (const tool of await listed) agent.toolRegistry.add(runtimeTool(tool, signal));
     agents.push(agent);
     // The hub refuses what it does not offer, and records that.
     model.calling = name => {
@@ -168,12 +171,12 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
     handedOver(): void {
       unhanded = [];
     },
-    configure(wanted: Settings): void {
-      settings = wanted;
-    },
-    restore(session: { messages: readonly AgentMessage[]; snapshot?: unknown } | null): void {
-      conversation = [...(session?.messages ?? [])];
-      messages = restoreMessages(session?.snapshot, conversation);
+    /** Takes the settings, and the session if the agent has no conversation yet: its own is at least as new. */
+    brief({ settings: wanted, session }: Briefing): void {
+      if (wanted) settings = wanted;
+      if (!session || conversation.length > 0) return;
+      messages = restoreMessages(session.snapshot, session.messages);
+      conversation = [...session.messages];
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { StrandsEngine } from './strands-engine.ts';
-import type { TurnResult } from './types.ts';
+import type { Briefing, TurnResult } from './types.ts';
 
 /** Takes messages one after another, from the hub and from the HTTP API. */
 export type Turns = ReturnType<typeof createTurns>;
@@ -17,8 +17,11 @@ export function createTurns(engine: StrandsEngine, reconnected: () => void) {
     get queued(): number {
       return Math.max(0, waiting.size - (engine.health().status === 'working' ? 1 : 0));
     },
-    /** Queues a message, or joins the work on it. `isHub`: the result is handed over. */
-    chat(id: string, message: string | undefined, isHub: boolean): Promise<TurnResult> {
+    /**
+     * Queues a message, or joins the work on it. `fromHub`: what the hub tells with it, for a message that is new; the
+     * result is handed over to the hub. Undefined: the message is of the HTTP API.
+     */
+    chat(id: string, message: string | undefined, fromHub?: Briefing): Promise<TurnResult> {
       if (finished?.message_id === id) return Promise.resolve(finished);
       const known = waiting.get(id);
       if (known) {
@@ -30,9 +33,10 @@ export function createTurns(engine: StrandsEngine, reconnected: () => void) {
         throw new TypeError(`message: is missing, and ${id} is no message of this agent`);
       const ending = new AbortController();
       const result = last.then(async () => {
-        if (isHub && finished) engine.handedOver();
+        if (fromHub) engine.brief(fromHub);
+        if (fromHub && finished) engine.handedOver();
         const done = await engine.chat(id, message, ending.signal);
-        if (isHub) finished = done;
+        if (fromHub) finished = done;
         return done;
       });
       const tidy = () => void waiting.delete(id);

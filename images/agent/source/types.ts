@@ -39,6 +39,17 @@ export type Settings = {
   readonly shell_seconds?: number | undefined;
 };
 
+/** The conversation of the agent, in an earlier container. */
+export type Session = { readonly messages: readonly AgentMessage[]; readonly snapshot?: unknown };
+
+/** What the hub tells the agent with a message. */
+export type Briefing = {
+  /** Undefined: those before. */
+  readonly settings: Settings | undefined;
+  /** Null for a new agent, undefined if the agent has it. */
+  readonly session: Session | null | undefined;
+};
+
 /** How a turn has ended. */
 export type TurnResult = {
   readonly message_id: string;

@@ -88,6 +88,11 @@ export function createInstance(
           void (stopping ??= stop(0));
         });
 
+  const findStart = async () => (await engine.findContainer(id))?.state.startedAt;
+  /** Asked while the server boots, so that its handle is known once it answers. Undefined if the engine did not tell. */
+  const startedAt =
+    spec.digest === undefined ? undefined : created.then(findStart).catch(() => undefined); // `handle` asks again.
+
   /** Reports that memory ran out. The kernel may kill a child process while the server continues. */
   function reportShortage(): void {
     wasShort = true;
@@ -181,8 +186,7 @@ export function createInstance(
     channel: attachment.channel,
     /** The container and its start time: a restarted container has lost its MCP session. */
     async handle() {
-      const found = await engine.findContainer(id);
-      return `${id} ${found?.state.startedAt ?? ''}`;
+      return `${id} ${(await startedAt) ?? (await findStart()) ?? ''}`;
     },
     exited,
     stop: ({ graceMs }) => (isLost ? exited : (stopping ??= stop(graceMs))),

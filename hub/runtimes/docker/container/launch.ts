@@ -65,6 +65,8 @@ export async function launch(
   made.add(`container ${name}`, () => engine.removeContainer(id));
   throwIfCancelled(spec, signal);
 
+  // Written beside the attach call.
+  const named = report.created?.(shortId(id));
   const attachment = createAttachment(await engine.attach(id), spec, hearsOf(spec, report));
   // The container may exit before the engine answers the start call.
   const created = Promise.withResolvers<AsyncDisposable>();
@@ -72,7 +74,7 @@ export async function launch(
   const container = { id, image, spec, secrets, target: whole, attachment };
   const instance = createInstance({ ...container, created: created.promise }, report, parts);
   try {
-    await report.created?.(shortId(id));
+    await named;
     await engine.startContainer(id, signal);
     throwIfCancelled(spec, signal);
     if (line) attachment.preface(line);

@@ -1,4 +1,4 @@
-import { readFile, readdir } from 'node:fs/promises';
+import { readFile, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HubError } from '#core';
 
@@ -20,6 +20,22 @@ export async function readBuildContext(folder: string, lock?: string): Promise<B
     );
     if (lock !== undefined) files.push(entryOf(lockName, Buffer.from(lock)));
     return Buffer.concat([...files, Buffer.alloc(2 * blockBytes)]);
+  } catch (cause) {
+    throw new HubError('HUB_INTERNAL', `the build context ${folder} cannot be read`, { cause });
+  }
+}
+
+/** Differs once a file of a build context was written, added or removed. Rejects with HUB_INTERNAL. */
+export async function stateOfFolder(folder: string): Promise<string> {
+  try {
+    const names = await readdir(folder);
+    const states = await Promise.all(
+      names.toSorted().map(async name => {
+        const { ino, size, mtimeNs } = await stat(join(folder, name), { bigint: true });
+        return [name, ino, size, mtimeNs].join(' ');
+      }),
+    );
+    return states.join('\n');
   } catch (cause) {
     throw new HubError('HUB_INTERNAL', `the build context ${folder} cannot be read`, { cause });
   }

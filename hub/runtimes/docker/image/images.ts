@@ -4,7 +4,7 @@ import type { DockerTarget, PackageSource } from '#runtimes';
 import type { Image } from '../container/options.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { BuildLimits, BuildOptions } from '../engine/images.ts';
-import { readBuildContext } from './build-context.ts';
+import { readBuildContext, stateOfFolder } from './build-context.ts';
 import { type Locks, lockName } from './lock.ts';
 import { build, isPackageAbsent, missing, pull } from './make.ts';
 import { ecosystems, imageOf, ownImageOf } from './package-image.ts';
@@ -109,11 +109,25 @@ export function createImages(options: Options, needs: ImageNeeds) {
   const ownImage = async (wanted: string) =>
     ownImageOf(wanted, await readBuildContext(join(options.imagesDir, wanted)));
 
+  /** Tags of own images, with the state of the files that they were computed from. */
+  const ownTags = new Map<string, { readonly state: string; readonly tag: string }>();
+
+  /** The tag of an own image. The files are read again only if they have changed, as this takes milliseconds. */
+  async function ownTag(wanted: string): Promise<string> {
+    const state = await stateOfFolder(join(options.imagesDir, wanted));
+    const known = ownTags.get(wanted);
+    if (known?.state === state) return known.tag;
+    const { tag } = await ownImage(wanted);
+    ownTags.set(wanted, { state, tag });
+    return tag;
+  }
+
   /** The reference of the image that `provide` would return. The image may be missing. */
   async function referenceOf(wanted: DockerTarget['image']): Promise<string> {
     if ('reference' in wanted) return wanted.reference;
-    return ('context' in wanted ? await ownImage(wanted.context) : await builtImage(wanted.package))
-      .tag;
+    return 'context' in wanted
+      ? await ownTag(wanted.context)
+      : (await builtImage(wanted.package)).tag;
   }
 
   return {

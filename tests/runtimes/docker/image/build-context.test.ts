@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'vitest';
 import { HubError } from '#core';
-import { readBuildContext, readLock } from '../../../../hub/runtimes/docker/image/build-context.ts';
+import {
+  readBuildContext,
+  readLock,
+  stateOfFolder,
+} from '../../../../hub/runtimes/docker/image/build-context.ts';
 
 test('the files of a folder become an archive that tar reads, without pages for people', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'context-'));
@@ -42,4 +46,25 @@ test('a folder that is absent is named', async () => {
     readBuildContext('/no/such/folder'),
     (error: unknown) => error instanceof HubError && error.message.includes('/no/such/folder'),
   );
+});
+
+test('the state of a folder changes with its files, also with one of the same size', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'context-'));
+  try {
+    const states: string[] = [];
+    for (const [name, text] of [
+      ['a', 'one'],
+      ['a', 'two'],
+      ['b', ''],
+    ] as const) {
+      writeFileSync(join(folder, `${name}.new`), text);
+      renameSync(join(folder, `${name}.new`), join(folder, name));
+      states.push(await stateOfFolder(folder));
+    }
+    assert.equal(new Set(states).size, 3);
+    assert.equal(await stateOfFolder(folder), states[2]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  await assert.rejects(stateOfFolder(folder), { code: 'HUB_INTERNAL' });
 });

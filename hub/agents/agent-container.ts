@@ -1,0 +1,207 @@
+import {
+  type Clock,
+  type Event,
+  type JsonObject,
+  type Log,
+  type Timer,
+  createEmitter,
+  kindOf,
+  messageOf,
+  sleep,
+  unlessAborted,
+  waitAtMost,
+} from '#core';
+import type { AgentMemory } from './agent-memory.ts';
+import type { AgentSettings } from './agent-types.ts';
+import type { AgentBody } from './host/host-types.ts';
+import type { AgentPlaces } from './places.ts';
+
+type Needs = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly body: AgentBody;
+  readonly memory: Pick<AgentMemory, 'readSession'>;
+  readonly places: AgentPlaces;
+  /** Size of the context of a model in tokens; undefined if it is unknown. Loads the models. Never rejects. */
+  readonly contextTokens: (model: string | undefined) => Promise<number | undefined>;
+  /** Resolves when `tasks.json` has the present state. Never rejects. */
+  readonly saveTask: () => Promise<void>;
+};
+
+/** What a container is told with a message, because it does not know it yet. */
+type Briefing = {
+  readonly settings: AgentSettings;
+  /** Members of the arguments of `chat`. */
+  readonly members: object;
+};
+
+/** How long to wait for a place: not at all for a message of an agent, for which another agent waits. */
+type Patience = Parameters<AgentPlaces['take']>[1];
+
+/** Time in ms in which an agent must answer with a result that it has. */
+const answerMs = 30_000;
+/** Time in ms in which an agent must end a cancelled turn before its container is stopped. */
+const cancelMs = 10_000;
+/** Pauses in ms between the attempts to start a container. */
+const startPausesMs = [1_000, 3_000, 10_000] as const;
+
+/** The container of one agent: its place among the running ones, its start and stop, and what it has been told. */
+export type AgentContainer = ReturnType<typeof createAgentContainer>;
+
+export function createAgentContainer(id: string, needs: Needs) {
+  const { clock, body, memory, places, log, saveTask } = needs;
+  const changed = createEmitter<undefined>();
+  /** What the container knows: the conversation, and these settings. */
+  let told: { readonly container: string; readonly settings: AgentSettings } | undefined;
+  /** The network of the container, which is fixed for its life, as JSON. */
+  let network: string | undefined;
+  /** The agent works, or is about to. */
+  let isHeld = false;
+  let stopping: Promise<void> | undefined;
+  let idle: Timer | undefined;
+
+  body.changed(() => {
+    if (body.containerId === undefined) {
+      idle?.[Symbol.dispose]();
+      releaseUnlessHeld();
+    }
+    changed.fire(undefined);
+  });
+
+  function releaseUnlessHeld(): void {
+    if (!isHeld && body.containerId === undefined) places.release(id);
+  }
+
+  function stop(): Promise<void> {
+    return (stopping ??= end().finally(() => {
+      stopping = undefined;
+      releaseUnlessHeld();
+      changed.fire(undefined);
+    }));
+  }
+
+  async function end(): Promise<void> {
+    // `tasks.json` must not call a container idle that has ended.
+    if (body.existing !== undefined) await saveTask();
+    await body.stop();
+  }
+
+  /** Stops a container whose network is not that of the settings. */
+  async function retire({ grants }: AgentSettings): Promise<void> {
+    if (body.containerId !== undefined && network !== JSON.stringify(grants.network)) await stop();
+  }
+
+  return {
+    /** Undefined while none runs. */
+    get id() {
+      return body.containerId;
+    },
+    /** From its creation until the engine has removed it. */
+    get existing() {
+      return body.existing;
+    },
+    get isStopping() {
+      return stopping !== undefined;
+    },
+    /** Fires when `id`, `existing` or `isStopping` has changed. */
+    changed: changed.event as Event<unknown>,
+    /** Adopts the container of an earlier run. What it knows is unknown. */
+    async adopt({ grants }: AgentSettings): Promise<void> {
+      if (!(await body.adopt())) return;
+      network = JSON.stringify(grants.network);
+      await places.take(id, 'waits', AbortSignal.abort()).catch(() => undefined); // Above the limit it stays until it is idle.
+    },
+    /** Keeps the container, and its place, until `leave`. */
+    hold(): void {
+      isHeld = true;
+      idle?.[Symbol.dispose]();
+    },
+    /** The agent works on nothing: its container is stopped after `idleMs`. */
+    leave(idleMs: number): void {
+      isHeld = false;
+      if (body.containerId === undefined) return places.release(id);
+      idle = clock.after(idleMs, () => void stop());
+      places.offer();
+    },
+    /**
+     * Resolves with the id of the running container. The message has not begun, so it waits for an engine that is
+     * restarted; `failed` is told why. Rejects with HubError, or with the reason of the signal.
+     */
+    async ready(
+      settings: AgentSettings,
+      patience: Patience,
+      failed: (why: string) => void,
+      signal: AbortSignal,
+    ): Promise<string> {
+      await retire(settings);
+      await stopping;
+      await unlessAborted(places.take(id, patience, signal), signal);
+      if (body.containerId === undefined) network = JSON.stringify(settings.grants.network);
+      for (const pauseMs of startPausesMs) {
+        try {
+          return await unlessAborted(body.ready(signal), signal);
+        } catch (error) {
+          if (signal.aborted || kindOf(error) !== 'unavailable') throw error;
+          failed(messageOf(error));
+          log.info({ error: messageOf(error) }, 'the container did not start');
+        }
+        await sleep(pauseMs, { clock, signal });
+      }
+      return await unlessAborted(body.ready(signal), signal);
+    },
+    /** What the running container must be told with the next message; undefined if it knows all. */
+    async brief(settings: AgentSettings): Promise<Briefing | undefined> {
+      const isNew = told === undefined || told.container !== body.containerId;
+      if (!isNew && told?.settings === settings) return undefined;
+      const session = isNew ? await memory.readSession(id) : undefined;
+      const { model, system, grants, budget } = settings;
+      const contextTokens = await needs.contextTokens(model);
+      return {
+        settings,
+        members: {
+          ...(isNew && {
+            session: session ? { messages: session.messages, snapshot: session.snapshot } : null,
+          }),
+          settings: {
+            ...(model !== undefined && { model }),
+            ...(system !== undefined && { system }),
+            ...(contextTokens !== undefined && { context_tokens: contextTokens }),
+            steps_per_turn: budget.stepsPerTurn,
+            load_tool: grants.loadTool,
+            use_agent: grants.agents,
+          },
+        },
+      };
+    },
+    /** Lets the container work on a message, or joins the work on it. Resolves with the result as the container wrote it. */
+    async chat(
+      message: { readonly id: string; readonly text: string },
+      briefing: Briefing | undefined,
+      turnMs: number,
+    ): Promise<JsonObject> {
+      const container = body.containerId;
+      const args = { message_id: message.id, message: message.text, ...briefing?.members };
+      // A turn that is ended late still has a result.
+      const result = await body.call('chat', args, turnMs + 2 * cancelMs);
+      if (briefing && container !== undefined) told = { container, settings: briefing.settings };
+      return result;
+    },
+    /** Resolves when the container has ended its work on a message, whose `chat` is given. Stops the container if it does not. */
+    async endTurn(messageId: string, chat: Promise<object>): Promise<void> {
+      body.call('cancel', { message_id: messageId }, cancelMs).catch(() => undefined); // It is stopped below then.
+      const done = chat.then(
+        () => true,
+        () => true,
+      );
+      if (!(await waitAtMost(cancelMs, done, clock))) await stop();
+    },
+    /** The result of a message that has ended. */
+    resultOf: (messageId: string): Promise<JsonObject> =>
+      body.call('chat', { message_id: messageId }, answerMs),
+    retire,
+    /** Stops the container. The next message starts it again. */
+    stop,
+    /** Removes the container for good. */
+    discard: () => body.discard(),
+  };
+}

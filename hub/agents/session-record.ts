@@ -1,0 +1,101 @@
+import { type Clock, type Log, messageOf } from '#core';
+import { type AgentMemory, type AgentSession, newSession } from './agent-memory.ts';
+import type { AgentMessage, MessageOutcome } from './agent-types.ts';
+import type { PendingMessage } from './message-queue.ts';
+import type { TurnResult } from './turn-result.ts';
+
+/** What the hub keeps of a session between turns. */
+export type SessionSummary = Pick<
+  AgentSession,
+  'usage' | 'model' | 'lastOutcome' | 'lastMessageId'
+>;
+
+type Turn = {
+  readonly message: PendingMessage;
+  readonly outcome: MessageOutcome;
+  /** What the container handed over; undefined if it has no result. */
+  readonly result: TurnResult | undefined;
+};
+
+type Needs = {
+  readonly clock: Pick<Clock, 'now'>;
+  readonly log: Log;
+  readonly memory: Pick<AgentMemory, 'readSession' | 'writeSession'>;
+};
+
+/** Number of failed messages whose reason is stored. */
+const maxFailures = 100;
+
+/** Writes the turns of one agent to its `session.json`, one after another. */
+export function createSessionRecord(
+  id: string,
+  earlier: SessionSummary | undefined,
+  { clock, log, memory }: Needs,
+) {
+  let summary = earlier;
+  let last: Promise<unknown> = Promise.resolve();
+
+  async function write(turn: Turn): Promise<readonly AgentMessage[]> {
+    const session = (await memory.readSession(id)) ?? newSession(id, clock.now());
+    const { next, added } = addTurn(session, turn, clock.now());
+    const { usage, model, lastMessageId, lastOutcome } = next;
+    summary = { usage, model, lastMessageId, lastOutcome };
+    try {
+      await memory.writeSession(next);
+    } catch (error) {
+      // The outcome counts all the same: the message must not be answered twice.
+      log.error({ error: messageOf(error) }, 'the conversation could not be written');
+    }
+    return added;
+  }
+
+  return {
+    /** Undefined for an agent without a conversation. */
+    get summary() {
+      return summary;
+    },
+    /** Adds a turn, and resolves with its new messages. */
+    add(turn: Turn): Promise<readonly AgentMessage[]> {
+      const added = last.then(() => write(turn));
+      last = added.catch(() => undefined); // Its caller gets the error.
+      return added;
+    },
+  };
+}
+
+/** The session after a turn, and the messages that the turn has added: that of the user once. */
+function addTurn(session: AgentSession, { message, outcome, result }: Turn, now: number) {
+  const isKnown = session.messages.some(
+    ({ role, message_id: known }) => role === 'user' && known === message.id,
+  );
+  const asked = {
+    message_id: message.id,
+    role: 'user' as const,
+    at: new Date(message.at).toISOString(),
+    content: [{ type: 'text' as const, text: message.text }],
+  };
+  const handed = (result?.messages ?? []).filter(
+    ({ role, message_id: one }) => !(role === 'user' && one === message.id),
+  );
+  const added = [...(isKnown ? [] : [asked]), ...handed];
+  const { usage } = session;
+  const next: AgentSession = {
+    ...session,
+    updatedAt: new Date(now).toISOString(),
+    model: result?.model ?? session.model,
+    messages: [...session.messages, ...added],
+    usage: {
+      input_tokens: usage.input_tokens + (result?.usage.input_tokens ?? 0),
+      output_tokens: usage.output_tokens + (result?.usage.output_tokens ?? 0),
+      model_calls: usage.model_calls + (result?.usage.model_calls ?? 0),
+    },
+    lastMessageId: message.id,
+    lastOutcome: outcome,
+    failures: [
+      ...(session.failures ?? []),
+      ...(outcome.error ? [{ message_id: message.id, ...outcome.error }] : []),
+    ].slice(-maxFailures),
+    ...(result && { snapshot: result.snapshot }),
+  };
+  return { next, added };
+}
