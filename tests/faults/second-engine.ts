@@ -61,7 +61,7 @@ export async function prepareSecondEngines(image: string): Promise<SecondEngines
   const loaded = join(folder, 'data');
   const first = await startSecondEngine({ liveRestore: false });
   try {
-    await run('sh', ['-c', `docker -H ${engineHost} save ${image} | docker -H ${first.host} load`]);
+    await copyImage(image, first);
     await first.end('SIGTERM');
     await run('cp', ['-a', first.dataFolder, loaded]);
   } finally {
@@ -72,6 +72,21 @@ export async function prepareSecondEngines(image: string): Promise<SecondEngines
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   };
 }
+
+/** Starts one engine beside the one that answers the tests, with one image of that. */
+export async function startEngineWith(image: string): Promise<SecondEngine> {
+  const engine = await startSecondEngine({ liveRestore: false });
+  try {
+    await copyImage(image, engine);
+    return engine;
+  } catch (error) {
+    await engine[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+const copyImage = (image: string, { host }: SecondEngine) =>
+  run('sh', ['-c', `docker -H ${engineHost} save ${image} | docker -H ${host} load`]);
 
 /** In a network namespace of its own, without networks but `none`, with a copy of the data where these are given. */
 async function startSecondEngine(
