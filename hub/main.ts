@@ -299,6 +299,7 @@ const cli = createCli({
           environment: process.env,
           log,
           redaction,
+          openSecrets: secrets.open,
           listens: options.stdio !== true || options.port !== undefined,
           stdio: options.stdio ? stdio : undefined,
         },

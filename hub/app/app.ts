@@ -7,6 +7,7 @@ import { createLazyInstalls } from '#installs';
 import type { StdioStreams } from '#jsonrpc';
 import { createMemorySharing, createSharedBreaker, loadRedisSharing } from '#resilience';
 import { createAccessSource, createRouter } from '#routing';
+import type { Secrets } from '#secrets';
 import { breakerKeyOf } from '#servers';
 import { announceRunning, openDataDir } from '#store';
 import type { Redaction } from '#telemetry';
@@ -17,6 +18,7 @@ import { wireAudit } from './wire-audit.ts';
 import { countCalls, findStdioClient, wireClients } from './wire-clients.ts';
 import { type ConfigFiles, createConfiguration } from './wire-config.ts';
 import { openDefinitions, wireDefinitions } from './wire-definitions.ts';
+import { wireLogins } from './wire-logins.ts';
 import { wireLimits } from './wire-limits.ts';
 import { createModelAccess } from './wire-models.ts';
 import { wireObservers } from './wire-observers.ts';
@@ -30,6 +32,7 @@ export type AppOptions = ServersOptions & {
   readonly log: Log;
   /** Removes secrets from everything that is displayed. */
   readonly redaction: Redaction;
+  readonly openSecrets: () => Promise<Secrets>;
   /** True if the hub listens for clients. */
   readonly listens: boolean;
   /** The client on stdin and stdout, if any. */
@@ -67,14 +70,23 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
         );
   const definitions = await openDefinitions(files.file, () => late.audit, system);
   const late: { audit?: Audit } = {};
+  const { logins, watch } = wireLogins({
+    ...system,
+    openSecrets: options.openSecrets,
+    servers: () => servers,
+    audit: () => audit,
+    hubUrl: () => (listens ? http.url : undefined),
+  });
   const { servers, docker, listings, ...wired } = await wireServers(config.servers, options, {
     ...system,
     dataDir,
     redact,
     definitions,
+    tokensOf: name => logins.tokensOf(name),
     breakerOf: server =>
       createSharedBreaker(breakerKeyOf(server), settings.breaker, { clock, sharing }),
   });
+  watch();
   const { place, backlog } = wired;
   const models = createModelAccess(settings, {
     ...system,
@@ -189,6 +201,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
         limits: limits.status,
         approvals,
         pins: pinning.pins,
+        logins,
         agents,
         documentation,
         tasks,

@@ -10,6 +10,7 @@ import {
   tryServerLazily,
 } from '#installs';
 import type { Definitions } from '#definitions';
+import type { AccessTokens } from '#oauth';
 import type { SharedBreaker } from '#resilience';
 import type { LaunchEvents, LaunchSpec, Runtime, Target } from '#runtimes';
 import { createDockerRuntime } from '#runtimes/docker';
@@ -47,6 +48,7 @@ type Needs = {
   readonly redact: (text: string) => string;
   readonly definitions: Definitions;
   readonly breakerOf: (config: ServerConfig) => SharedBreaker;
+  readonly tokensOf: (server: string) => AccessTokens;
 };
 
 /** Certificate settings that npx and uvx need in some networks. They contain no secrets. */
@@ -59,7 +61,7 @@ export async function wireServers(
   needs: Needs,
 ) {
   const { settings, version, environment } = options;
-  const { dataDir, clock, log, redact, breakerOf } = needs;
+  const { dataDir, clock, log, redact, breakerOf, tokensOf } = needs;
   const pins = createPins(registriesOf(environment), { clock, fetch });
   /** Files that could not be written. `/health` lists and retries them. */
   const backlog = createBacklog();
@@ -100,7 +102,7 @@ export async function wireServers(
     }),
     remote: createLazyRuntime(async () => {
       const { createRemoteRuntime } = await import('#runtimes/remote');
-      return createRemoteRuntime({}, { clock, log, random: Math.random });
+      return createRemoteRuntime({}, { clock, log, random: Math.random, tokensOf });
     }),
   };
   const place = {

@@ -158,7 +158,7 @@ function isRemote({ entry, report }: EntryDraft): boolean {
 }
 
 function remoteLaunch({ entry, written, report }: EntryDraft) {
-  const { url, headers } = entry;
+  const { url, headers, oauth } = entry;
   for (const key of localKeys.split(' '))
     if (url !== undefined && written.has(key))
       report(
@@ -179,7 +179,18 @@ function remoteLaunch({ entry, written, report }: EntryDraft) {
   else if (parsed.username !== '' || parsed.password !== '')
     report(['url'], 'contains a user or password: send it as "Authorization" in "headers"');
   const transport = transportOf(entry) === 'sse' ? 'sse' : 'http';
-  return { kind: 'remote', transport, url, headers } as const;
+  checkOAuth(oauth, report);
+  return { kind: 'remote', transport, url, headers, ...(oauth && { oauth }) } as const;
+}
+
+function checkOAuth(oauth: ServerEntry['oauth'], report: EntryDraft['report']): void {
+  if (!oauth) return;
+  if (oauth.client_secret !== undefined && oauth.client_id === undefined)
+    report(['oauth', 'client_secret'], 'needs "client_id"');
+  const { client_metadata_url: document } = oauth;
+  const parsed = document === undefined ? undefined : URL.parse(document);
+  if (document !== undefined && (parsed?.protocol !== 'https:' || parsed.pathname === '/'))
+    report(['oauth', 'client_metadata_url'], 'write an https URL with a path', true);
 }
 
 /** What runs: an image, a package or a command line. */

@@ -162,6 +162,23 @@ export const tools = describeKeys(
 /** What happens to definitions of tools that change. */
 export const pinningMode = z.enum(['warn', 'hide', 'off']);
 
+export const oauth = describeKeys(
+  z.strictObject({
+    client_id: text.min(1).exactOptional(),
+    client_secret: text.min(1).exactOptional(),
+    client_metadata_url: text.min(1).exactOptional(),
+    scopes: z.array(text.min(1)).max(100).exactOptional(),
+  }),
+  {
+    client_id:
+      'Client id of the hub at the authorization server. Default: the hub registers itself.',
+    client_secret: 'Secret of the client id, usually "${secret:NAME}".',
+    client_metadata_url:
+      'https URL of a client ID metadata document that you host. It is the client id where the authorization server supports such documents.',
+    scopes: 'Scopes to request at every login, besides those that the server asks for.',
+  },
+);
+
 /** Schema of a server entry, with the defaults that do not depend on other keys. */
 export const serverSchema = describeKeys(
   z.strictObject({
@@ -183,6 +200,7 @@ export const serverSchema = describeKeys(
     type: z.enum(['stdio', 'http', 'sse', 'streamable-http']).optional(),
     url: text.optional(),
     headers: z.record(headerName, text).default({}),
+    oauth: oauth.exactOptional(),
     runtime: z.enum(['auto', 'docker', 'process']).default('auto'),
     network: network.default('none'),
     mounts: z.array(mountInAnyForm).default([]),
@@ -232,6 +250,8 @@ export const serverSchema = describeKeys(
     type: 'MCP clients\' name for "transport".',
     url: 'URL of a remote server: http:// or https://.',
     headers: 'HTTP headers sent to "url". Values are secret: never logged or shown.',
+    oauth:
+      'How the hub logs in to "url" if the server asks for it (agenthub login). Not needed where the hub can register itself.',
     runtime:
       '"docker": in a container. "process": as a process on this machine, not isolated. "auto": in a container if a Docker engine is reachable, else as a process.',
     network:

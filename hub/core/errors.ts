@@ -40,6 +40,8 @@ export const codes = {
   HUB_SERVER_STOPPED: 'conflict',
   HUB_SERVER_START_FAILED: 'unavailable',
   HUB_SERVER_FAILED: 'unavailable',
+  HUB_LOGIN_REQUIRED: 'conflict',
+  HUB_LOGIN_FAILED: 'unavailable',
   HUB_SERVER_DOWN: 'unavailable',
   HUB_SERVER_PROTOCOL: 'unavailable',
   HUB_SERVER_BUSY: 'overloaded',

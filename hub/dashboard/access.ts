@@ -2,24 +2,38 @@ import type { DashboardAccess, ShownClient, ShownRule, ShownSecret } from './acc
 import type { DashboardRequest, Handlers } from './dashboard-types.ts';
 import { ago, count, counted } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
+import { type LoginsShown, loginsPart } from './oauth.ts';
 import { paths } from './paths.ts';
 import { badge, empty, fragment, heading, serverLink, table } from './pieces.ts';
 
-type Needs = {
-  readonly hub: { readonly access: DashboardAccess };
-  readonly router: { readonly policy: { readonly rules: () => readonly ShownRule[] } };
-  readonly system: { readonly clock: { readonly now: () => number } };
-};
+type Needs = Pick<LoginsShown, 'servers'> &
+  Partial<Pick<LoginsShown, 'logins'>> & {
+    readonly hub: { readonly access: DashboardAccess } & Partial<Pick<LoginsShown, 'logins'>>;
+    readonly router: { readonly policy: { readonly rules: () => readonly ShownRule[] } };
+    readonly system: { readonly clock: { readonly now: () => number } };
+  };
 
 /** Clients by name, rules of the policy, and secrets. */
-export function accessPages({ hub: { access }, router, system: { clock } }: Needs) {
+export function accessPages(needs: Needs) {
+  const {
+    servers,
+    hub: { access, logins },
+    router,
+    system: { clock },
+  } = needs;
+
   async function parts({ endpoint }: DashboardRequest): Promise<Html> {
     const content = html`<section aria-labelledby="clients"><h2 id="clients">Clients</h2>
 ${clientPart(access, clock.now(), endpoint)}</section>
 <section aria-labelledby="policy"><h2 id="policy">Policy</h2>
 ${rulePart(router.policy.rules())}</section>
 <section aria-labelledby="secrets"><h2 id="secrets">Secrets</h2>
-${secretPart(await access.secrets())}</section>`;
+${secretPart(await access.secrets())}</section>
+${
+  logins &&
+  html`<section aria-labelledby="logins"><h2 id="logins">Logins to servers</h2>
+${await loginsPart({ servers, logins }, clock.now())}</section>`
+}`;
     return fragment('access', '/dashboard/access-partial', content, 'activity');
   }
 

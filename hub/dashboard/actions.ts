@@ -68,6 +68,8 @@ const said = {
   stop: 'is being stopped. Calls do not start it again.',
   restart: 'is being restarted.',
   remove: 'was removed.',
+  'oauth-login': 'is logged in.',
+  'oauth-logout': 'is logged out.',
   'clear-cache': 'cleared from the caches.',
   'cancel-install': 'is being cancelled.',
   'agent-stop': 'was stopped. The next message starts it again.',

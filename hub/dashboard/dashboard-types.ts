@@ -6,6 +6,7 @@ import type { Clock, Log } from '#core';
 import type { Enhancer } from '#enhance';
 import type { InstallJobs, InstallRequest, Installs } from '#installs';
 import type { Jobs } from '#jobs';
+import type { ServerLogins } from '#oauth';
 import type { Principal } from '#policy';
 import type { Router } from '#routing';
 import type { Servers } from '#servers';
@@ -62,6 +63,8 @@ type DashboardHub = {
   readonly access: DashboardAccess;
   /** Calls that a person has to approve. Absent: the hub keeps none. */
   readonly approvals?: Approvals;
+  /** Absent: the hub logs in to no server. */
+  readonly logins?: ServerLogins;
   /** Absent: the hub has no agents. */
   readonly agents?: Agents;
   /** Absent: the hub runs no tasks. */

@@ -18,6 +18,7 @@ import { type Html, textOf } from './html.ts';
 import { installPages, jobPages } from './jobs.ts';
 import { type Page, layout, loadAssets } from './layout.ts';
 import { type LoginOptions, loginPages } from './login.ts';
+import { oauthPages } from './oauth.ts';
 import { overviewPages } from './overview.ts';
 import { paths } from './paths.ts';
 import { alert, failed, failurePage } from './pieces.ts';
@@ -118,6 +119,7 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
       ...approvals.handlers,
       ...accessPages(given),
       ...auditPages(given),
+      ...oauthPages(given),
       ...actions(given),
       ...entering.handlers,
       async asset(request) {

@@ -3,6 +3,8 @@ type Action =
   | 'stop'
   | 'restart'
   | 'remove'
+  | 'oauth-login'
+  | 'oauth-logout'
   | 'cancel-install'
   | 'agent-stop'
   | 'agent-remove'

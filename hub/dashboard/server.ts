@@ -2,6 +2,7 @@ import type { DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts
 import { ago, brief, bytes, counted, duration, percent } from './format.ts';
 import { egressPart } from './egress.ts';
 import { type Content, type Html, html } from './html.ts';
+import { oauthPart } from './oauth.ts';
 import { noticeOf } from './actions.ts';
 import { paths, withQuery } from './paths.ts';
 import {
@@ -20,7 +21,13 @@ import {
 import { type ListedItem, type ServerRow, type ServerView, toolsPerPage } from './server-view.ts';
 
 /** The page of a server, its parts, and the page that asks before the server is removed. */
-export function serverPages({ servers, views }: PageNeeds) {
+export function serverPages({ servers, views, hub: { logins }, system }: PageNeeds) {
+  /** The login to a remote server, if it has or wants one. */
+  async function loginFor(view: ServerView): Promise<Content> {
+    if (view.runsOn !== 'remote' || view.rights !== 'owner' || !logins) return undefined;
+    return oauthPart(view, await logins.status(view.name), system.clock.now());
+  }
+
   function viewOf({ param, query, visitor }: DashboardRequest) {
     const from = query('from');
     return views.whole(
@@ -38,7 +45,7 @@ export function serverPages({ servers, views }: PageNeeds) {
         page: {
           title: view.name,
           at: 'overview',
-          main: server(view),
+          main: server(view, await loginFor(view)),
           events: withQuery(paths.events, { server: view.name }),
           notice: noticeOf(request),
         },
@@ -46,7 +53,8 @@ export function serverPages({ servers, views }: PageNeeds) {
     },
     async statePartial(request) {
       await views.refresh();
-      return { part: statePartial(viewOf(request)) };
+      const view = viewOf(request);
+      return { part: statePartial(view, await loginFor(view)) };
     },
     offersPartial: async request => ({ part: offersPartial(viewOf(request)) }),
     async logPartial(request) {
@@ -60,12 +68,12 @@ export function serverPages({ servers, views }: PageNeeds) {
   } satisfies Handlers;
 }
 
-function server(view: ServerView): Html {
+function server(view: ServerView, login: Content): Html {
   const { name, description } = view;
   return html`<p class="crumbs"><a href="${paths.overview}">Servers</a></p>
 ${heading(name, view.rights === 'owner' && view.runsOn !== 'hub' && html`<div class="actions"><a class="button danger" id="remove-${name}" href="${paths.remove(name)}">Remove…</a></div>`)}
 ${description !== undefined && html`<p class="lead">${description}</p>`}
-${statePartial(view)}
+${statePartial(view, login)}
 ${offersPartial(view)}
 <section><h2>Log</h2><p class="note">The last lines that it wrote to stderr since its start.</p>
 ${view.log === undefined ? ownersOnly(view.rights, 'The log') : logPartial(name, view.log)}</section>
@@ -75,7 +83,7 @@ ${view.log === undefined ? ownersOnly(view.rights, 'The log') : logPartial(name,
 </div>`;
 }
 
-function statePartial(view: ServerView): Html {
+function statePartial(view: ServerView, login: Content): Html {
   const { name, now, lastError } = view;
   const last =
     lastError &&
@@ -97,13 +105,16 @@ ${facts([
   ['Memory', memoryOf(view)],
   ['CPU', view.usage?.cpuShare !== undefined && percent(view.usage.cpuShare)],
   ...view.about,
-])}</section>${view.egress && egressPart(view.egress, now)}`;
+])}${login}</section>${view.egress && egressPart(view.egress, now)}`;
   return fragment('server', paths.part(name, 'state'), content);
 }
 
 /** True if the server should run but does not. */
 const isDown = ({ state }: Pick<ServerView, 'state'>) =>
-  state === 'failed' || state === 'unreachable' || state === 'backing_off';
+  state === 'failed' ||
+  state === 'unreachable' ||
+  state === 'backing_off' ||
+  state === 'needs_login';
 
 function memoryOf({ usage }: ServerView): Content {
   if (!usage) return undefined;
@@ -205,6 +216,7 @@ const tones: Readonly<Record<ServerRow['state'], Tone>> = {
   stopping: 'busy',
   failed: 'bad',
   unreachable: 'bad',
+  needs_login: 'warn',
 };
 
 export const stateBadge = ({ state, isEnabled }: ServerRow): Html =>
@@ -235,7 +247,9 @@ export function serverActions(
 ): Html {
   if (rights !== 'owner')
     return html`<div class="actions">${loginLink(rights, 'Log in to change it', `log-in-${name}`)}</div>`;
-  const possible = state === 'stopped' || state === 'failed' ? ['start'] : ['stop', 'restart'];
+  const possible = ['stopped', 'failed', 'needs_login'].includes(state)
+    ? ['start']
+    : ['stop', 'restart'];
   const shown = wanted.filter(action => isEnabled && runsOn !== 'hub' && possible.includes(action));
   const buttons = shown.map(action => {
     const path = paths.action(action, name);

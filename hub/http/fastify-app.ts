@@ -19,6 +19,7 @@ import { healthRoutes } from './routes/health.ts';
 import { hubRoutes } from './routes/hub.ts';
 import { documentationRoutes } from './routes/documentation.ts';
 import { jobRoutes } from './routes/jobs.ts';
+import { loginRoutes } from './routes/logins.ts';
 import { mcpRoutes } from './routes/mcp.ts';
 import { ollamaRoutes } from './routes/ollama.ts';
 import { pinRoutes } from './routes/pins.ts';
@@ -123,6 +124,8 @@ function registerRoutes(
   if (clients) clientRoutes(app, { clients, needsToken });
   const health = healthRoutes(app, needs);
   serverRoutes(app, needs);
+  const { logins } = hub;
+  if (logins) loginRoutes(app, { ...needs, logins });
   policyRoutes(app, needs);
   if (hub.approvals) approvalRoutes(app, { approvals: hub.approvals, admission });
   if (hub.pins) pinRoutes(app, hub.pins);
@@ -153,6 +156,7 @@ function registerRoutes(
         secrets: () => hub.config.secrets(),
       },
       ...(hub.approvals && { approvals: hub.approvals }),
+      ...(logins && { logins }),
       ...(hub.agents && { agents: hub.agents }),
       ...(hub.tasks && { tasks: hub.tasks }),
     },

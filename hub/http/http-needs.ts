@@ -11,6 +11,7 @@ import type { Enhancer } from '#enhance';
 import type { Installs } from '#installs';
 import type { Jobs } from '#jobs';
 import type { Fetching, MissingModels, Models } from '#models';
+import type { ServerLogins } from '#oauth';
 import type { Sharing, SharingStatus } from '#resilience';
 import type { Router } from '#routing';
 import type { SecretStatus } from '#secrets';
@@ -84,6 +85,8 @@ type HubParts = {
   readonly approvals?: Approvals;
   /** Absent: definitions are not pinned. */
   readonly pins?: DefinitionPins;
+  /** Absent: the hub logs in to no server. */
+  readonly logins?: ServerLogins;
   /** Absent: the hub has no agents. */
   readonly agents?: Agents;
   /** Absent: the hub documents no repositories. */

@@ -104,7 +104,10 @@ export function createSecrets(
   }
 
   function remember(found: readonly (Found | undefined)[]): void {
-    const values = found.flatMap(one => (one && 'value' in one ? one.value : []));
+    add(found.flatMap(one => (one && 'value' in one ? one.value : [])));
+  }
+
+  function add(values: readonly string[]): void {
     const added = values.filter(value => !known.includes(value));
     if (added.length > 0) known = [...new Set([...added, ...known])].slice(0, maxKnown);
   }
@@ -135,36 +138,61 @@ export function createSecrets(
     /** Stores a secret, by default in the keychain if it can be used. Returns where, and why not in the keychain. */
     async set(name: string, value: string, wanted?: SecretStore): Promise<Stored> {
       requireName(name);
-      return await vault.change<Stored>(async content => {
-        const probe = wanted === 'file' ? undefined : await keychain.probe(serviceOf(content));
-        const why = probe && probe.state !== 'usable' ? probe.why : undefined;
-        if (wanted === 'keychain' && why !== undefined)
-          throw new HubError('HUB_CONFIG_INVALID', `${why}. Or write --store file`);
-        if (probe?.state === 'usable')
-          return { content: await keep(content, name, value), result: { store: 'keychain', why } };
-        const sealed = await vault.seal(content, name, value);
-        // The keychain is read first: an older value there would hide this one.
-        await removeFromKeychain(content, name);
-        return {
-          content: { ...sealed, keychain: content.keychain.filter(other => other !== name) },
-          result: { store: 'file', why },
-        };
-      });
+      return await store(name, value, wanted);
     },
     /** Removes a secret from keychain and file. Returns false if neither contains it. */
     async remove(name: string): Promise<boolean> {
       requireName(name);
-      return await vault.change(async content => {
-        await removeFromKeychain(content, name);
-        const { [name]: _, ...secrets } = content.secrets;
-        const others = content.keychain.filter(other => other !== name);
-        const isStored =
-          Object.hasOwn(content.secrets, name) || others.length < content.keychain.length;
-        if (!isStored) return { content, result: false };
-        return { content: { ...content, secrets, keychain: others }, result: true };
-      });
+      return await removeStored(name);
+    },
+    /** Secrets of the hub itself. Their names start with ".", so that no config and no command can name them. */
+    own: {
+      /** Undefined if it is not set. Throws HUB_CONFIG_INVALID if it cannot be read. */
+      async read(name: string): Promise<string | undefined> {
+        const found = await findStored(requireOwnName(name), await vault.read());
+        if (found && 'fault' in found) throw new HubError('HUB_CONFIG_INVALID', found.fault);
+        return found?.value;
+      },
+      async write(name: string, value: string): Promise<void> {
+        await store(requireOwnName(name), value);
+      },
+      async remove(name: string): Promise<void> {
+        await removeStored(requireOwnName(name));
+      },
+      /** Adds values to `known`. */
+      remember: (values: readonly string[]): void => add(values),
     },
   };
+
+  async function store(name: string, value: string, wanted?: SecretStore): Promise<Stored> {
+    return await vault.change<Stored>(async content => {
+      const probe = wanted === 'file' ? undefined : await keychain.probe(serviceOf(content));
+      const why = probe && probe.state !== 'usable' ? probe.why : undefined;
+      if (wanted === 'keychain' && why !== undefined)
+        throw new HubError('HUB_CONFIG_INVALID', `${why}. Or write --store file`);
+      if (probe?.state === 'usable')
+        return { content: await keep(content, name, value), result: { store: 'keychain', why } };
+      const sealed = await vault.seal(content, name, value);
+      // The keychain is read first: an older value there would hide this one.
+      await removeFromKeychain(content, name);
+      return {
+        content: { ...sealed, keychain: content.keychain.filter(other => other !== name) },
+        result: { store: 'file', why },
+      };
+    });
+  }
+
+  async function removeStored(name: string): Promise<boolean> {
+    return await vault.change(async content => {
+      await removeFromKeychain(content, name);
+      const { [name]: _, ...secrets } = content.secrets;
+      const others = content.keychain.filter(other => other !== name);
+      const isStored =
+        Object.hasOwn(content.secrets, name) || others.length < content.keychain.length;
+      if (!isStored) return { content, result: false };
+      return { content: { ...content, secrets, keychain: others }, result: true };
+    });
+  }
 
   /** Writes a secret to the keychain. */
   async function keep(content: VaultContent, name: string, value: string): Promise<VaultContent> {
@@ -190,6 +218,12 @@ const serviceOf = ({ scope }: { readonly scope: string }) => `agenthub-${scope}`
 
 /** `__proto__` cannot be a key of the file: it would be stored, and not be read again. */
 const isName = (name: string) => namePattern.test(name) && name !== '__proto__';
+
+/** Such names never reach `isName`, so they are not listed either. */
+function requireOwnName(name: string): string {
+  if (/^\.[\w.-]{1,127}$/.test(name)) return name;
+  throw new TypeError(`${JSON.stringify(name)} is not the name of a secret of the hub`);
+}
 
 function requireName(name: string): void {
   if (isName(name)) return;

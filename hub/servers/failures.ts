@@ -16,6 +16,12 @@ export function awayCodeOf(error: unknown): AwayCode | undefined {
     : undefined;
 }
 
+/** The error that says that a server wants a login, if an error is due to that. */
+export function loginErrorOf(error: unknown): HubError | undefined {
+  if (!(error instanceof HubError)) return undefined;
+  return error.code === 'HUB_LOGIN_REQUIRED' ? error : loginErrorOf(error.cause);
+}
+
 /** The message of a cause, for a sentence that already names the server. */
 export function withoutName(server: string, message: string): string {
   const gone = `${server} is gone: `;
@@ -58,6 +64,8 @@ export const isHalted = (error: HubError): boolean => error.cause instanceof Int
 
 /** The error of a failed start, with the end of the server's stderr. */
 export function startFailure(server: string, error: unknown, stderr: string): unknown {
+  const login = loginErrorOf(error);
+  if (login) return login;
   if (error instanceof HubError) {
     const { code, cause } = error;
     // The outage explains more than the closed channel.

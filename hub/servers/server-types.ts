@@ -25,6 +25,8 @@ export type ServerStatus = Readonly<
   /** `hasEnded`: it ended by itself or was idle, and calls may wait for the next instance. */
   | { state: 'stopping'; since: number; hasEnded: boolean }
   | { state: 'failed'; since: number; why: string }
+  /** A remote server that a person must log in to. */
+  | { state: 'needs_login'; since: number; why: string }
   /** Restarts as `backing_off` does. */
   | {
       state: 'unreachable';

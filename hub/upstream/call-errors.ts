@@ -32,6 +32,8 @@ export function refusedBy(server: string, method: string, { bytes, payload }: An
   const error = valueOf(bytes, payload);
   const why = isObject(error) ? String(error['message']) : 'no reason given';
   const told = isObject(error) && isObject(error['data']) ? error['data'] : {};
+  if (told['code'] === 'HUB_LOGIN_REQUIRED')
+    return new HubError('HUB_LOGIN_REQUIRED', why, { data: { ...told, server, retryable: false } });
   if (told['code'] === 'HUB_REMOTE_UNREACHABLE') {
     const { status, retryable } = told;
     const isRetryable = retryable === true;

@@ -17,6 +17,7 @@ async function shown(
   rules: readonly ShownRule[] = [],
 ): Promise<string> {
   const { accessPartial } = accessPages({
+    servers: { all: [] },
     hub: { access: { ...nothing, ...control } },
     router: { policy: { rules: () => rules } },
     system: { clock: { now: () => 90_000 } },

@@ -18,6 +18,7 @@ const floors: readonly (readonly string[])[] = [
     'jobs',
     'mcp',
     'models',
+    'oauth',
     'policy',
     'resilience',
     'secrets',
@@ -38,6 +39,7 @@ const floors: readonly (readonly string[])[] = [
 
 /** Packages that only some rooms may use, so that replacing one stays a change to one room. */
 const keptTo: Readonly<Record<string, readonly string[]>> = {
+  '@modelcontextprotocol/client': ['oauth'],
   '@napi-rs/keyring': ['secrets'],
   '@vscode/tree-sitter-wasm': ['documentation'],
   '@qdrant/js-client-rest': ['vectors'],
@@ -67,6 +69,7 @@ const keptTo: Readonly<Record<string, readonly string[]>> = {
     'documentation',
     'installs',
     'jobs',
+    'oauth',
     'repositories',
     'secrets',
     'servers',

@@ -86,6 +86,9 @@ const routes = [
   ['POST', '/dashboard/actions/stop/:name', 'stop', 'administer'],
   ['POST', '/dashboard/actions/restart/:name', 'restart', 'administer'],
   ['POST', '/dashboard/actions/remove/:name', 'remove', 'administer'],
+  ['POST', '/dashboard/actions/oauth-login/:name', 'beginOAuthLogin', 'administer'],
+  ['POST', '/dashboard/actions/oauth-logout/:name', 'oauthLogout', 'administer'],
+  ['GET', '/dashboard/oauth/callback', 'finishOAuthLogin', 'call'],
   ['POST', '/dashboard/actions/cancel-install/:id', 'cancelInstall', 'administer'],
   ['POST', '/dashboard/actions/agent-cancel/:id/:message', 'cancelMessage', 'administer'],
   ['POST', '/dashboard/actions/agent-stop/:id', 'stopAgent', 'administer'],
@@ -120,6 +123,8 @@ const changes: ReadonlyMap<string, RouteChange | 'none'> = new Map<string, Route
   ['stop', { action: 'server_stop' }],
   ['restart', { action: 'server_restart' }],
   ['remove', { action: 'server_remove', members: ['purge'] }],
+  ['beginOAuthLogin', { action: 'oauth_login_begun' }],
+  ['oauthLogout', { action: 'oauth_logout' }],
   ['cancelInstall', { action: 'job_cancel' }],
   ['beginAgent', { action: 'agent_send', members: ['id'] }],
   ['sendToAgent', { action: 'agent_send' }],
@@ -137,11 +142,12 @@ const changes: ReadonlyMap<string, RouteChange | 'none'> = new Map<string, Route
   ['removeApproval', 'none'],
 ]);
 
-/** Routes that are public, because they show no data of the hub. */
+/** Routes that are public, because they show no data of the hub, or need the state of a login. */
 const openRoutes = new Set<string | undefined>([
   '/dashboard/assets/:file',
   '/dashboard/login',
   '/dashboard/logout',
+  '/dashboard/oauth/callback',
 ]);
 
 /** `/dashboard` (spec 1.10). The pages are loaded with the first request. */

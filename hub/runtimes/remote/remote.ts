@@ -1,5 +1,6 @@
 import { unescape } from 'node:querystring';
 import { type Clock, type Log, HubError, createAbortScope, http, withoutSecrets } from '#core';
+import type { AccessTokens } from '#oauth';
 import {
   type Exit,
   type Instance,
@@ -9,6 +10,7 @@ import {
   throwIfCancelled,
 } from '#runtimes';
 import { createRedaction } from '#telemetry';
+import { authorizedClient } from './authorized-client.ts';
 import {
   type RemoteEndpoint,
   type Reconnect,
@@ -28,6 +30,8 @@ type Needs = {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: () => number;
+  /** The access tokens for a server. Absent: the hub logs in to none. */
+  readonly tokensOf?: (server: string) => AccessTokens;
 };
 
 const defaults = {
@@ -52,7 +56,10 @@ export function createRemoteRuntime(options: RemoteRuntimeOptions, needs: Needs)
         throw new HubError('HUB_INTERNAL', `${server} is not remote but ${target.kind}`);
       throwIfCancelled(spec, signal);
       const endpoint = endpointOf(spec, target, reconnect);
-      const http = createHttpClient({ server, connectTimeoutMs }, { ...needs, agents });
+      const plain = createHttpClient({ server, connectTimeoutMs }, { ...needs, agents });
+      // An entry that says who the hub is needs no login.
+      const tokens = 'authorization' in endpoint.headers ? undefined : needs.tokensOf?.(server);
+      const http = tokens ? authorizedClient(plain, tokens) : plain;
       try {
         const transport =
           target.transport === 'http'

@@ -102,6 +102,11 @@ export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds
       return response;
     } catch (error) {
       if (signal.aborted || !(error instanceof Error)) throw error;
+      if (isLoginRequired(error)) {
+        // A call that lacks a scope says nothing about the others.
+        if (error.data['status'] === 401) link.fail(error);
+        throw error;
+      }
       // Without any response so far, fail immediately: the supervisor restarts the server.
       if (failures === undefined || ++failures >= maxFailures) link.fail(error);
       throw error;
@@ -175,7 +180,7 @@ export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds
     } catch (error) {
       if (lifetime.signal.aborted || !(error instanceof HubError)) return;
       const { status } = error.data;
-      if (status === undefined) link.fail(error);
+      if (status === undefined || (status === 401 && isLoginRequired(error))) link.fail(error);
       else if (status === 404 && streamed && session !== undefined) sessionLost(error);
       else log.debug({ server, status }, 'the server offers no stream of its own');
     }
@@ -216,6 +221,9 @@ export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds
     },
   };
 }
+
+const isLoginRequired = (error: unknown): error is HubError =>
+  error instanceof HubError && error.code === 'HUB_LOGIN_REQUIRED';
 
 /** The JSON-RPC response to a request in a body with an error status, if any. */
 function answerIn(body: Buffer, { id, claimed }: Outgoing): Buffer | undefined {

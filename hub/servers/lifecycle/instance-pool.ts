@@ -1,7 +1,7 @@
 import { type Clock, HubError, waitAtMost } from '#core';
 import type { Instance } from '#runtimes';
 import type { Upstream } from '#upstream';
-import { haltedError, startFailure } from '../failures.ts';
+import { haltedError, loginErrorOf, startFailure } from '../failures.ts';
 import { needAnswer } from '../handshake/handshake.ts';
 import { type Started, graceMs } from '../handshake/start.ts';
 import type { Running, ServerNeeds } from '../server-types.ts';
@@ -114,7 +114,7 @@ export function createInstancePool(needs: InstancePoolNeeds) {
       ? new HubError('HUB_ENGINE_UNREACHABLE', `${name} is out of reach: ${exit.detail}`, {
           data: { server: name, retryable: true },
         })
-      : (exit.refusal ?? record.gone(unresponsive ?? exit.detail, cause));
+      : (exit.refusal ?? loginErrorOf(cause) ?? record.gone(unresponsive ?? exit.detail, cause));
     upstream.fail(error);
     const isClean = exit.code === 0 && unresponsive === undefined;
     const failure = record.failureOf(error, isClean);
@@ -169,7 +169,7 @@ export async function failOnClose(
 ): Promise<void> {
   const { reason, error } = await channel.closed;
   const exit = await waitAtMost(exitNoticeMs, exited, clock);
-  upstream.fail(gone(exit?.detail ?? reason, error));
+  upstream.fail(loginErrorOf(error) ?? gone(exit?.detail ?? reason, error));
 }
 
 /** Watches the health, the idle time and the end of an instance. */

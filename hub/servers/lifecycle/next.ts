@@ -153,9 +153,9 @@ function afterFailure(
   const { history, status, delayMs } = decideRestart(facts.config, state.history, failure, facts);
   const decided = { ...state, history };
   if (status.state === 'stopped') return enter(decided, { phase: 'stopped' }, first, after);
-  if (status.state === 'failed') {
-    const { since, why } = status;
-    return enter(decided, { phase: 'failed', since, why }, first, after);
+  if (status.state === 'failed' || status.state === 'needs_login') {
+    const { state: phase, since, why } = status;
+    return enter(decided, { phase, since, why }, first, after);
   }
   const delay: Effect = { type: 'delay', delayMs: delayMs ?? 0 };
   return enter(decided, { phase: 'retrying', status }, first, [delay, ...after]);
@@ -186,11 +186,12 @@ function reconfigure(state: LifecycleState, event: On<'reconfigure'>, facts: Fac
     const ending = stop(state, facts);
     return stay(ending.state, [use, ...ending.effects, { ...finish, afterEnd: true }]);
   }
-  const isActive = !['stopped', 'stopping', 'failed'].includes(state.phase);
+  const isActive = !['stopped', 'stopping', 'failed', 'needs_login'].includes(state.phase);
   if (isReplaced && before.enabled && isActive) return replace(state, event, facts);
   const fresh = { ...state, history: noRestarts };
   if (facts.audience !== 'all') return stay(fresh, [use, finish]);
-  if (state.phase === 'failed') return recover(fresh, event, facts);
+  if (state.phase === 'failed' || state.phase === 'needs_login')
+    return recover(fresh, event, facts);
   const wasOn = before.enabled && before.autoStart;
   const mayStart = state.phase === 'stopped' && !(state.byHand && before.enabled);
   if (!config.autoStart || !mayStart || wasOn) return stay(fresh, [use, finish]);

@@ -43,6 +43,8 @@ export function refusalOf(
         `${name} has failed: ${withoutName(name, status.why)}. Start it again with POST /servers/${name}/restart`,
         { retryable: false, ...said },
       );
+    case 'needs_login':
+      return refusal(name, 'HUB_LOGIN_REQUIRED', status.why, { retryable: false });
     case 'backing_off': {
       const message = `${name} is restarting: ${withoutName(name, status.why)}`;
       return refusal(name, 'HUB_SERVER_DOWN', message, { ...later(status.due), ...said });

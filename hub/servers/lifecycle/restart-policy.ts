@@ -1,7 +1,7 @@
 import type { ServerConfig } from '#config';
 import { backoffMs } from '#core';
 import { recordRestart } from '#resilience';
-import { awayCodeOf, isLasting, withoutName } from '../failures.ts';
+import { awayCodeOf, isLasting, loginErrorOf, withoutName } from '../failures.ts';
 import type { ServerStatus } from '../server-types.ts';
 
 /** Restarts and failures since the server was started or its config changed. */
@@ -27,7 +27,7 @@ export type RestartDecision = {
   readonly history: RestartHistory;
   readonly status: Extract<
     ServerStatus,
-    { state: 'backing_off' | 'unreachable' | 'failed' | 'stopped' }
+    { state: 'backing_off' | 'unreachable' | 'failed' | 'needs_login' | 'stopped' }
   >;
   /** Delay until the next start; undefined if the server is not restarted. */
   readonly delayMs: number | undefined;
@@ -56,6 +56,8 @@ export function decideRestart(
   let history = before;
   const end = (status: RestartDecision['status']) => ({ history, status, delayMs: undefined });
   const giveUp = (reason: string) => end({ state: 'failed', since: now, why: reason });
+  // A person must log in first; that is neither a failure nor a reason to try again.
+  if (loginErrorOf(error)) return end({ state: 'needs_login', since: now, why });
   // The operator must fix the cause first: a retry would fail in the same way.
   if (isLasting(error)) return giveUp(why);
   history = { ...before, failures: before.failures + 1 };

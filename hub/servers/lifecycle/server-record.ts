@@ -63,7 +63,8 @@ export function createServerRecord(
     /** Why the server accepts no call now; undefined if it runs or may be started. */
     refusal(): HubError | undefined {
       if (closed) return closed;
-      if (audience !== 'all' && status.state === 'failed') return failure;
+      if (audience !== 'all' && (status.state === 'failed' || status.state === 'needs_login'))
+        return failure;
       return refusalOf(record.config, status, stderr.text(), clock.monotonic());
     },
     close(why: 'stopping' | 'removed'): void {
@@ -96,7 +97,8 @@ function createStatusLog(log: Log, clock: Clock, audience: Facts['audience']) {
       if (audience === 'session')
         log.warn({}, `${status.why}; the next call of its session starts it again`);
       else log.error({}, `the server has failed: ${status.why}`);
-    } else {
+    } else if (status.state === 'needs_login') log.warn({}, status.why);
+    else {
       const waitMs = Math.round(status.due - clock.monotonic());
       const line = `${status.why}, starting again in ${waitMs} ms`;
       if (status.why === away) log.debug({}, line);

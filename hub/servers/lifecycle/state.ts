@@ -42,7 +42,7 @@ export type Phase = Readonly<
   | ({ phase: 'awaiting_successor'; successor: Successor; failure: ServerFailure } & Starting)
   | { phase: 'retrying'; status: Extract<ServerStatus, { state: 'backing_off' | 'unreachable' }> }
   | { phase: 'stopping'; since: number; hasEnded: boolean }
-  | { phase: 'failed'; since: number; why: string }
+  | { phase: 'failed' | 'needs_login'; since: number; why: string }
 >;
 
 export type LifecycleState = Common & Phase;
@@ -146,6 +146,8 @@ export function statusOf(state: LifecycleState): ServerStatus {
       return { state: 'stopping', since: state.since, hasEnded: state.hasEnded };
     case 'failed':
       return { state: 'failed', since: state.since, why: state.why };
+    case 'needs_login':
+      return { state: 'needs_login', since: state.since, why: state.why };
   }
 }
 
@@ -217,6 +219,7 @@ export function start(before: LifecycleState, facts: Facts): Transition {
   switch (state.phase) {
     case 'stopped':
     case 'failed':
+    case 'needs_login':
       return launch({ ...state, history: noRestarts }, facts);
     case 'stopping':
       return queue(state, facts);
@@ -229,7 +232,7 @@ export function start(before: LifecycleState, facts: Facts): Transition {
 export function stop(state: LifecycleState, { now }: Facts, hasEnded = false): Transition {
   const forget: Effects = [{ type: 'hurry_draining' }, { type: 'forget_handle', afterEnd: true }];
   if (state.phase === 'stopping') return stay(state);
-  if (state.phase === 'stopped' || state.phase === 'failed')
+  if (state.phase === 'stopped' || state.phase === 'failed' || state.phase === 'needs_login')
     return enter(state, { phase: 'stopped' }, [], forget);
   return enter(
     state,

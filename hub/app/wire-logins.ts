@@ -1,0 +1,74 @@
+import type { Audit } from '#audit';
+import { type Clock, type Log, messageOf } from '#core';
+import { type LoginTarget, type ServerLogins, createLogins } from '#oauth';
+import type { Secrets } from '#secrets';
+import { type Servers, startNow } from '#servers';
+
+type Needs = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly openSecrets: () => Promise<Pick<Secrets, 'own'>>;
+  readonly servers: () => Pick<Servers, 'all' | 'removed'>;
+  readonly audit: () => Pick<Audit, 'recordChange'>;
+  readonly hubUrl: () => string | undefined;
+};
+
+/** Creates the logins to remote servers. Their tokens are secrets of the hub's data folder. */
+export function wireLogins(needs: Needs) {
+  const { clock, log, openSecrets } = needs;
+  const find = (name: string) => needs.servers().all.find(({ config }) => config.name === name);
+  let remember: (values: readonly string[]) => void = () => {};
+
+  async function own() {
+    const secrets = await openSecrets();
+    remember = secrets.own.remember;
+    return secrets.own;
+  }
+
+  const logins: ServerLogins = createLogins({
+    clock,
+    log,
+    targetOf(name): LoginTarget | undefined {
+      const launch = find(name)?.config.launch;
+      if (launch?.kind !== 'remote') return undefined;
+      const { client_id: id, client_secret: secret, ...oauth } = launch.oauth ?? {};
+      return {
+        name,
+        url: launch.url,
+        settings: {
+          ...(id !== undefined && { clientId: id }),
+          ...(secret !== undefined && { clientSecret: secret }),
+          ...(oauth.client_metadata_url !== undefined && {
+            clientMetadataUrl: oauth.client_metadata_url,
+          }),
+          ...(oauth.scopes && { scopes: oauth.scopes }),
+        },
+      };
+    },
+    hubUrl: needs.hubUrl,
+    store: {
+      read: async name => await (await own()).read(name),
+      write: async (name, value) => await (await own()).write(name, value),
+      remove: async name => await (await own()).remove(name),
+      // Only called after a read or before a write, which have opened the secrets.
+      redact: values => remember(values),
+    },
+    audit({ action, server, outcome }) {
+      needs.audit().recordChange({ action, principal: undefined, target: server, outcome });
+    },
+  });
+
+  /** Starts what waits for the login, and forgets the logins of removed servers. */
+  function watch(): void {
+    logins.loggedIn(name => {
+      const server = find(name);
+      if (!server?.config.enabled || !['needs_login', 'failed'].includes(server.status.state))
+        return;
+      startNow(server).catch((error: unknown) =>
+        log.info({ server: name, error: messageOf(error) }, 'it did not start after the login'),
+      );
+    });
+  }
+
+  return { logins, watch };
+}

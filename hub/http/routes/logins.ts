@@ -1,0 +1,59 @@
+import type { FastifyInstance } from 'fastify';
+import { messageOf } from '#core';
+import type { LoginStatus, ServerLogins } from '#oauth';
+import { describeServer, restartNow } from '#servers';
+import { administered } from '../guard.ts';
+import type { HttpNeeds } from '../http-needs.ts';
+import { changing } from './audit.ts';
+import { hangUpOf } from './events.ts';
+import { type Named, refuseBody } from './input.ts';
+
+type Needs = Pick<HttpNeeds, 'servers' | 'system'> & { readonly logins: ServerLogins };
+
+/** `/servers/{name}/login` and `/servers/{name}/logout`: logins to remote servers. They never show a token. */
+export function loginRoutes(app: FastifyInstance, { servers, logins, system }: Needs): void {
+  app.get<Named>('/servers/:name/login', administered, async request => {
+    const { name } = servers.get(request.params.name).config;
+    return { name, ...describeLogin(await logins.status(name)) };
+  });
+
+  app.post<Named>('/servers/:name/login', changing('oauth_login_begun'), async (request, reply) => {
+    const { name } = servers.get(request.params.name).config;
+    refuseBody(request.body, 'POST /servers/{name}/login');
+    const { url, expiresInMs } = await logins.begin(name);
+    const body = { name, url, expires_in_seconds: expiresInMs / 1000 };
+    return await reply.code(201).header('cache-control', 'no-store').send(body);
+  });
+
+  // Answers when the browser has returned.
+  app.get<Named>('/servers/:name/login/done', administered, async (request, reply) => {
+    const server = servers.get(request.params.name);
+    const { name } = server.config;
+    await logins.done(name, hangUpOf(reply));
+    return { name, ...describeLogin(await logins.status(name)) };
+  });
+
+  app.post<Named>('/servers/:name/logout', changing('oauth_logout'), async request => {
+    const server = servers.get(request.params.name);
+    const { name } = server.config;
+    refuseBody(request.body, 'POST /servers/{name}/logout');
+    const { wasLoggedIn, isRevoked } = await logins.logout(name);
+    // Its connection still has the access of the login.
+    if (wasLoggedIn && server.running)
+      await restartNow(server).catch((error: unknown) =>
+        system.log.debug({ server: name, error: messageOf(error) }, 'it stays without a login'),
+      );
+    return { ...describeServer(server), was_logged_in: wasLoggedIn, revoked: isRevoked };
+  });
+}
+
+/** A login as of the API. */
+export const describeLogin = (status: LoginStatus) => ({
+  login: status.state,
+  pending: status.isPending,
+  ...(status.issuer !== undefined && { issuer: status.issuer }),
+  ...(status.scope !== undefined && { scope: status.scope }),
+  ...(status.missingScope !== undefined && { missing_scope: status.missingScope }),
+  ...(status.expiresAt !== undefined && { expires_at: new Date(status.expiresAt).toISOString() }),
+  ...(status.isRefreshable !== undefined && { refreshable: status.isRefreshable }),
+});

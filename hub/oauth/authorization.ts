@@ -1,0 +1,230 @@
+import type {
+  OAuthClientProvider,
+  OAuthDiscoveryState,
+  StoredOAuthClientInformation,
+  StoredOAuthTokens,
+} from '@modelcontextprotocol/client';
+import { HubError } from '#core';
+import type { Fetch } from './bounded-fetch.ts';
+import type { LoginTarget } from './login-types.ts';
+import type { StoredLogin } from './stored-login.ts';
+
+/** Loaded with the first login: the official client costs memory that most hubs do not need (decisions/0007). */
+const loadClient = async () => await import('@modelcontextprotocol/client');
+
+export type AuthorizationOptions = {
+  readonly target: LoginTarget;
+  readonly redirectUrl: string;
+  /** Binds the redirect to this authorization. */
+  readonly state: string;
+  readonly resourceMetadataUrl: string | undefined;
+  readonly scope: string | undefined;
+  /** The registration of an earlier login, which is used again with the same issuer. */
+  readonly known: StoredLogin | undefined;
+  readonly fetch: Fetch;
+};
+
+/** An authorization that waits for its code. */
+export type Authorization = {
+  readonly url: string;
+  readonly finish: (code: string, issuer: string | undefined) => Promise<StoredLogin>;
+};
+
+/** Discovers the authorization server, registers the hub if necessary, and prepares the code flow with PKCE. */
+export async function beginAuthorization(options: AuthorizationOptions): Promise<Authorization> {
+  const { target, fetch, scope, resourceMetadataUrl } = options;
+  const { auth } = await loadClient();
+  const memory = createMemory(options);
+  const request = {
+    serverUrl: target.url,
+    fetchFn: fetch,
+    ...(scope !== undefined && { scope }),
+  };
+  const metadataUrl = resourceMetadataUrl === undefined ? null : URL.parse(resourceMetadataUrl);
+  await auth(memory.provider, {
+    ...request,
+    ...(metadataUrl && { resourceMetadataUrl: metadataUrl }),
+    forceReauthorization: true,
+  });
+  const { authorizationUrl } = memory.found;
+  if (authorizationUrl === undefined) throw new TypeError('the client asked for no authorization');
+  if (!['https:', 'http:'].includes(authorizationUrl.protocol))
+    throw new HubError(
+      'HUB_LOGIN_FAILED',
+      `${target.name}: its authorization page is no web page: ${authorizationUrl.protocol}`,
+      { data: { server: target.name } },
+    );
+  return {
+    url: authorizationUrl.href,
+    async finish(code, issuer) {
+      await auth(memory.provider, {
+        ...request,
+        authorizationCode: code,
+        ...(issuer !== undefined && { iss: issuer }),
+      });
+      return memory.login();
+    },
+  };
+}
+
+/** The state of one authorization, as the official client stores it. */
+function createMemory(options: AuthorizationOptions) {
+  const { target, redirectUrl, state, known } = options;
+  const { clientId, clientSecret, clientMetadataUrl } = target.settings;
+  const found: {
+    authorizationUrl?: URL;
+    verifier?: string;
+    discovery?: OAuthDiscoveryState;
+    client?: StoredOAuthClientInformation;
+    tokens?: StoredOAuthTokens;
+    resource?: string;
+    issuer?: string;
+  } = {};
+
+  function clientFor(issuer: string | undefined): StoredOAuthClientInformation | undefined {
+    if (clientId !== undefined)
+      return {
+        client_id: clientId,
+        ...(clientSecret !== undefined && { client_secret: clientSecret }),
+      };
+    if (found.client) return found.client;
+    const isUsable =
+      known?.issuer === issuer &&
+      known?.redirectUrl === redirectUrl &&
+      mayRequest(known.client, options.scope);
+    return known && isUsable ? { ...known.client, issuer: known.issuer } : undefined;
+  }
+
+  const provider: OAuthClientProvider = {
+    redirectUrl,
+    ...(clientMetadataUrl !== undefined && { clientMetadataUrl }),
+    clientMetadata: {
+      client_name: 'AgentHub',
+      redirect_uris: [redirectUrl],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+    },
+    state: () => state,
+    clientInformation: context => clientFor(context?.issuer),
+    saveClientInformation: client => void (found.client = client),
+    tokens: () => undefined,
+    saveTokens: tokens => void (found.tokens = tokens),
+    redirectToAuthorization: url => void (found.authorizationUrl = url),
+    saveCodeVerifier: verifier => void (found.verifier = verifier),
+    codeVerifier: () => found.verifier ?? '',
+    saveAuthorizationServerUrl: issuer => void (found.issuer = issuer),
+    saveResourceUrl: resource => void (found.resource = resource),
+    saveDiscoveryState: discovery => void (found.discovery = discovery),
+    discoveryState: () => found.discovery,
+  };
+
+  return {
+    provider,
+    found,
+    login(): StoredLogin {
+      const { issuer, tokens, resource, discovery } = found;
+      const client = clientFor(issuer);
+      if (issuer === undefined || !tokens || !client)
+        throw new TypeError('the client obtained no tokens');
+      return {
+        version: 1,
+        url: target.url,
+        redirectUrl,
+        authorizationServer: discovery?.authorizationServerUrl ?? issuer,
+        issuer,
+        ...(resource !== undefined && { resource }),
+        client,
+        tokens: { ...tokens, ...(tokens.scope === undefined && scopeOf(options)) },
+      };
+    },
+  };
+}
+
+/** A registration may be limited to the scopes that it was made with (RFC 7591, 2). */
+function mayRequest({ scope: registered }: StoredLogin['client'], scope: string | undefined) {
+  if (typeof registered !== 'string' || scope === undefined) return true;
+  const allowed = new Set(registered.split(' '));
+  return scope.split(' ').every(one => allowed.has(one));
+}
+
+/** Without `scope` in the response, the granted scopes are the requested ones (RFC 6749, 5.1). */
+const scopeOf = ({ scope }: AuthorizationOptions) => (scope === undefined ? {} : { scope });
+
+export type Refreshed =
+  | { readonly kind: 'tokens'; readonly tokens: NonNullable<StoredLogin['tokens']> }
+  /** The authorization server ended the login: only a person can begin another one. */
+  | { readonly kind: 'ended'; readonly why: string };
+
+/** Exchanges the refresh token. Rejects if the authorization server gives no answer. */
+export async function refreshTokens(login: StoredLogin, fetch: Fetch): Promise<Refreshed> {
+  const client = await loadClient();
+  const refreshToken = login.tokens?.refresh_token;
+  if (refreshToken === undefined) return { kind: 'ended', why: 'there is no refresh token' };
+  const metadata = await client.discoverAuthorizationServerMetadata(login.authorizationServer, {
+    fetchFn: fetch,
+  });
+  try {
+    const tokens = await client.refreshAuthorization(login.authorizationServer, {
+      ...(metadata && { metadata }),
+      clientInformation: login.client,
+      refreshToken,
+      ...(login.resource !== undefined && { resource: login.resource }),
+      fetchFn: fetch,
+    });
+    const { scope } = login.tokens ?? {};
+    return {
+      kind: 'tokens',
+      tokens: { ...tokens, ...(tokens.scope === undefined && scope !== undefined && { scope }) },
+    };
+  } catch (error) {
+    if (!(error instanceof client.OAuthError) || isTemporary(error.code)) throw error;
+    return { kind: 'ended', why: `${error.code}: ${error.message}` };
+  }
+}
+
+const isTemporary = (code: string) =>
+  ['server_error', 'temporarily_unavailable', 'too_many_requests'].includes(code);
+
+/** Revokes the tokens of a login (RFC 7009). False if the authorization server has no way to, or refuses. */
+export async function revokeTokens(login: StoredLogin, fetch: Fetch): Promise<boolean> {
+  const { discoverAuthorizationServerMetadata, selectClientAuthMethod } = await loadClient();
+  const { tokens, client } = login;
+  const metadata = await discoverAuthorizationServerMetadata(login.authorizationServer, {
+    fetchFn: fetch,
+  });
+  const endpoint: unknown = metadata && Reflect.get(metadata, 'revocation_endpoint');
+  if (!tokens || typeof endpoint !== 'string') return false;
+  const supported = metadata?.token_endpoint_auth_methods_supported ?? [];
+  const method = selectClientAuthMethod(client, supported);
+  let isRevoked = true;
+  // The refresh token first: it could make others.
+  for (const [hint, token] of [
+    ['refresh_token', tokens.refresh_token],
+    ['access_token', tokens.access_token],
+  ] as const) {
+    if (token === undefined) continue;
+    const { headers, body } = authenticated(method, client, { token, token_type_hint: hint });
+    const response = await fetch(endpoint, { method: 'POST', headers, body });
+    await response.arrayBuffer();
+    isRevoked &&= response.ok;
+  }
+  return isRevoked;
+}
+
+/** Client authentication (RFC 6749, 2.3.1). */
+function authenticated(
+  method: string,
+  { client_id: id, client_secret: secret = '' }: StoredLogin['client'],
+  params: Readonly<Record<string, string>>,
+) {
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  if (method === 'client_secret_basic') {
+    const pair = `${formEncoded(id)}:${formEncoded(secret)}`;
+    const authorization = `Basic ${Buffer.from(pair).toString('base64')}`;
+    return { headers: { ...headers, authorization }, body: new URLSearchParams(params) };
+  }
+  const own = { client_id: id, ...(method === 'client_secret_post' && { client_secret: secret }) };
+  return { headers, body: new URLSearchParams({ ...params, ...own }) };
+}
+
+const formEncoded = (text: string) => new URLSearchParams({ a: text }).toString().slice(2);

@@ -1,0 +1,195 @@
+import { randomBytes } from 'node:crypto';
+import { HubError, createEmitter, messageOf, unlessAborted } from '#core';
+import { type Authorization, beginAuthorization, revokeTokens } from './authorization.ts';
+import { createBoundedFetch } from './bounded-fetch.ts';
+import type { LoginNeeds, LoginTarget, ServerLogins } from './login-types.ts';
+import { type ServerLogin, createServerLogin, shortened } from './server-login.ts';
+
+/** Path of the page of the dashboard that finishes logins. */
+const callbackPath = '/dashboard/oauth/callback';
+/** Time in ms that a login waits for its browser. */
+const waitMs = 600_000;
+
+type Pending = {
+  readonly server: string;
+  readonly state: string;
+  readonly authorization: Authorization;
+  readonly outcome: PromiseWithResolvers<void>;
+  readonly timer: Disposable;
+};
+
+/** Creates the logins of one hub. There is at most one that waits per server; a new one replaces it. */
+export function createLogins(needs: LoginNeeds): ServerLogins {
+  const { clock, log, audit } = needs;
+  const loggedIn = createEmitter<string>();
+  const changed = createEmitter<string>();
+  const servers = new Map<string, ServerLogin>();
+  const pending = new Map<string, Pending>();
+
+  function loginOf(server: string): ServerLogin {
+    const known = servers.get(server);
+    if (known) return known;
+    const target = () => needs.targetOf(server);
+    const login = createServerLogin(server, {
+      ...needs,
+      target,
+      changed: () => changed.fire(server),
+    });
+    servers.set(server, login);
+    return login;
+  }
+
+  function targetOf(server: string): LoginTarget {
+    const target = needs.targetOf(server);
+    if (target) return target;
+    throw failed(server, 'only remote servers ("url") have logins');
+  }
+
+  function end(one: Pending, error?: HubError): void {
+    if (pending.get(one.server) === one) pending.delete(one.server);
+    one.timer[Symbol.dispose]();
+    if (error) one.outcome.reject(error);
+    else one.outcome.resolve();
+    changed.fire(one.server);
+  }
+
+  async function prepare(server: string, state: string): Promise<Authorization> {
+    const target = targetOf(server);
+    const hubUrl = needs.hubUrl();
+    if (hubUrl === undefined)
+      throw failed(server, 'this hub does not listen, so that no browser can return to it');
+    const login = loginOf(server);
+    const known = await login.current();
+    const { resourceMetadataUrl, scope } = login.challenge;
+    // The granted scopes are kept when a request lacked others.
+    const granted = login.missing === undefined ? undefined : known?.tokens?.scope;
+    return await beginAuthorization({
+      target,
+      // Authorization servers compare the literal address (RFC 8252, 7.3 and 8.3).
+      redirectUrl: `${hubUrl.replace('//localhost', '//127.0.0.1')}${callbackPath}`,
+      state,
+      resourceMetadataUrl,
+      scope: unionOf(granted, scope, target.settings.scopes?.join(' ')),
+      known,
+      fetch: createBoundedFetch(target, { clock }),
+    }).catch((cause: unknown) => {
+      throw failed(server, messageOf(cause), cause);
+    });
+  }
+
+  return {
+    loggedIn: loggedIn.event,
+    changed: changed.event,
+    tokensOf: server => loginOf(server).tokens,
+    async begin(server) {
+      const state = randomBytes(32).toString('base64url');
+      const authorization = await prepare(server, state);
+      const before = pending.get(server);
+      if (before) end(before, failed(server, 'another login was begun'));
+      const outcome = Promise.withResolvers<void>();
+      outcome.promise.catch(() => undefined); // Those who wait get the error.
+      const timer = clock.after(waitMs, () =>
+        end(begun, failed(server, `nobody finished it within ${waitMs / 60_000} minutes`)),
+      );
+      const begun: Pending = { server, state, authorization, outcome, timer };
+      pending.set(server, begun);
+      changed.fire(server);
+      return { url: authorization.url, expiresInMs: waitMs };
+    },
+    async done(server, signal) {
+      const one = pending.get(server);
+      if (one) return await unlessAborted(one.outcome.promise, signal);
+      const login = await loginOf(server).current();
+      if (!login?.tokens) throw failed(server, 'no login waits');
+    },
+    async finish(answer) {
+      const state = answer.get('state') ?? '';
+      const one = [...pending.values()].find(({ state: own }) => own === state);
+      if (!one)
+        throw new HubError(
+          'HUB_LOGIN_FAILED',
+          'this login is not known: it was used already, replaced by another one, or is older than ten minutes. Begin a new one',
+        );
+      const { server, authorization } = one;
+      // Each state is used once, whatever comes of it.
+      pending.delete(server);
+      try {
+        const login = await authorization.finish(codeIn(answer), answer.get('iss') ?? undefined);
+        await loginOf(server).enter(login);
+      } catch (cause) {
+        const error = failed(server, messageOf(cause), cause);
+        audit({ action: 'oauth_login', server, outcome: error.code });
+        end(one, error);
+        throw error;
+      }
+      audit({ action: 'oauth_login', server, outcome: 'ok' });
+      log.info({ server }, 'logged in');
+      end(one);
+      loggedIn.fire(server);
+      return server;
+    },
+    async logout(server) {
+      const target = targetOf(server);
+      const waiting = pending.get(server);
+      if (waiting) end(waiting, failed(server, 'it was logged out'));
+      const login = loginOf(server);
+      const stored = await login.current();
+      const isRevoked = await revoked(stored, target);
+      await login.forget();
+      return { wasLoggedIn: stored?.tokens !== undefined, isRevoked };
+    },
+    async status(server) {
+      const login = loginOf(server);
+      const stored = await login.current();
+      const isPending = pending.has(server);
+      const { missing } = login;
+      if (!stored?.tokens) return { state: 'none', isPending };
+      const { tokens, issuer, expiresAt } = stored;
+      return {
+        state: 'logged_in',
+        isPending,
+        issuer,
+        ...(tokens.scope !== undefined && { scope: tokens.scope }),
+        ...(expiresAt !== undefined && { expiresAt }),
+        isRefreshable: tokens.refresh_token !== undefined,
+        ...(missing !== undefined && { missingScope: missing }),
+      };
+    },
+  };
+
+  async function revoked(
+    stored: Awaited<ReturnType<ServerLogin['current']>>,
+    target: LoginTarget,
+  ): Promise<boolean> {
+    if (!stored?.tokens) return false;
+    try {
+      return await revokeTokens(stored, createBoundedFetch(target, { clock }));
+    } catch (error) {
+      const fields = { server: target.name, error: messageOf(error) };
+      log.warn(fields, 'its tokens were forgotten, and could not be revoked');
+      return false;
+    }
+  }
+}
+
+const failed = (server: string, why: string, cause?: unknown) =>
+  cause instanceof HubError && cause.code === 'HUB_LOGIN_FAILED'
+    ? cause
+    : new HubError('HUB_LOGIN_FAILED', `the login to ${server} failed: ${shortened(why)}`, {
+        cause,
+        data: { server },
+      });
+
+function codeIn(answer: URLSearchParams): string {
+  const code = answer.get('code');
+  const error = answer.get('error');
+  if (error === null && code !== null && code !== '') return code;
+  const described = answer.get('error_description');
+  const why = [error ?? 'no code', described].filter(Boolean).join(': ');
+  throw new Error(`the authorization server answered ${why}`);
+}
+
+function unionOf(...scopes: readonly (string | undefined)[]): string | undefined {
+  const all = scopes.flatMap(scope => scope?.split(' ') ?? []).filter(scope => scope !== '');
+  return all.length === 0 ? undefined : [...new Set(all)].join(' ');
+}

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import { describe, test } from 'vitest';
+import { systemClock } from '#core';
+import { createManualClock } from '#helpers/clock';
+import {
+  createBoundedFetch,
+  kindOfAddress,
+  maxAnswerBytes,
+} from '../../hub/oauth/bounded-fetch.ts';
+
+const fetchFor = (url: string, clock = systemClock) =>
+  createBoundedFetch({ name: 'docs', url }, { clock });
+const elsewhere = fetchFor('https://203.0.113.5/mcp');
+const here = fetchFor('http://127.0.0.1:1/mcp');
+
+test.for([
+  ['8.8.8.8', 'public'],
+  ['2606:4700::1', 'public'],
+  ['127.9.9.9', 'loopback'],
+  ['::1', 'loopback'],
+  ['::ffff:127.0.0.1', 'loopback'],
+  ['10.1.2.3', 'private'],
+  ['172.31.0.1', 'private'],
+  ['192.168.1.1', 'private'],
+  ['fd00::1', 'private'],
+  ['169.254.169.254', 'refused'],
+  ['::ffff:169.254.169.254', 'refused'],
+  ['fe80::1', 'refused'],
+  ['0.0.0.0', 'refused'],
+  ['::', 'refused'],
+  ['64:ff9b::a9fe:a9fe', 'refused'],
+  ['::ffff:7f00:1', 'loopback'],
+  ['224.0.0.1', 'refused'],
+] as const)('%s is %s', ([address, kind]) => {
+  assert.equal(kindOfAddress(address), kind);
+});
+
+describe('an address that a server names for its login', () => {
+  test.for([
+    ['http://login.example.com/token', /needs https/],
+    ['ftp://login.example.com/', /needs https/],
+    ['file:///etc/passwd', /needs https/],
+    ['https://user:word@login.example.com/', /user or password/],
+    ['https://127.0.0.1:9090/servers', /not an address/],
+    ['http://127.0.0.1:9090/servers', /not an address/],
+    ['https://localhost/', /not an address/],
+    ['https://169.254.169.254/latest/meta-data', /not an address/],
+    ['https://[::ffff:169.254.169.254]/', /not an address/],
+    ['https://10.0.0.7/', /not an address/],
+    ['https://2130706433/', /not an address/],
+  ] as const)('of a server elsewhere cannot be %s', async ([url, message]) => {
+    await assert.rejects(elsewhere(url), { code: 'HUB_LOGIN_FAILED', message });
+  });
+
+  test('of a server on loopback cannot be link-local either', async () => {
+    await assert.rejects(here('https://169.254.169.254/'), /not an address/);
+  });
+});
+
+describe('an answer', () => {
+  test('is read up to a limit', async () => {
+    const server = createServer((_request, response) =>
+      response.end(Buffer.alloc(maxAnswerBytes + 1)),
+    ).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = portOf(server.address());
+    await assert.rejects(here(`http://127.0.0.1:${port}/`), /larger than/);
+    server.close();
+  });
+
+  test('that redirects is not followed', async () => {
+    const server = createServer((_request, response) =>
+      response.writeHead(302, { location: 'http://169.254.169.254/' }).end(),
+    ).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = portOf(server.address());
+    assert.equal((await here(`http://127.0.0.1:${port}/`)).status, 302);
+    server.close();
+  });
+
+  test('is awaited for 15 seconds', async () => {
+    const asked = Promise.withResolvers<void>();
+    const server = createServer(() => asked.resolve()).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = portOf(server.address());
+    const clock = createManualClock();
+    const answer = fetchFor('http://127.0.0.1:1/mcp', clock)(`http://127.0.0.1:${port}/`);
+    answer.catch(() => {});
+    await asked.promise;
+    clock.advance(15_000);
+    await assert.rejects(answer, /no answer within 15 s/);
+    server.closeAllConnections();
+    server.close();
+  });
+});
+
+function portOf(address: ReturnType<ReturnType<typeof createServer>['address']>) {
+  assert.ok(address !== null && typeof address === 'object');
+  return address;
+}

@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { startOAuthWorld } from '#fixtures/oauth/world';
+import { describeWithBrowser, openBrowser } from '#helpers/browser';
+import { type HubProcess, startHub } from '#helpers/hub-process';
+
+const timeout = 180_000;
+const cli = join(import.meta.dirname, '../../bin/agenthub.mjs');
+const answer = z.looseObject({
+  result: z.unknown().optional(),
+  error: z
+    .looseObject({ message: z.string(), data: z.looseObject({ code: z.string() }) })
+    .optional(),
+});
+const described = z.looseObject({ state: z.string(), why: z.string().optional() });
+
+const hubFor = (url: string, dataDir?: string) =>
+  startHub({ config: { servers: { docs: { url } } }, ...(dataDir !== undefined && { dataDir }) });
+
+async function call({ url }: Pick<HubProcess, 'url'>) {
+  const response = await fetch(`${url}/mcp/docs/tools/call`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'whoami', arguments: {} }),
+  });
+  return answer.parse(await response.json());
+}
+
+async function succeeds(hub: HubProcess): Promise<void> {
+  const { error } = await call(hub);
+  assert.equal(error, undefined, `${JSON.stringify(error)}\n${hub.log()}`);
+}
+
+async function fails(hub: HubProcess, message: RegExp): Promise<void> {
+  const { error } = await call(hub);
+  assert.equal(error?.data.code, 'HUB_LOGIN_REQUIRED', `${JSON.stringify(error)}\n${hub.log()}`);
+  assert.match(error?.message ?? '', message);
+}
+
+async function show({ url, ownerHeaders: headers }: HubProcess, path: string, method = 'GET') {
+  const response = await fetch(`${url}${path}`, { method, headers });
+  return await response.text();
+}
+
+const stateOf = async (hub: HubProcess) =>
+  described.parse(JSON.parse(await show(hub, '/servers/docs')));
+
+/** Logs in at the authorization server, and grants what it asks for. */
+async function grant(page: Page): Promise<void> {
+  const done = page.getByRole('heading', { name: 'Logged in to docs' });
+  const name = page.locator('input[name=login]');
+  const consent = page.locator('button[type=submit]');
+  while (true) {
+    await done.or(consent).first().waitFor();
+    if (await done.isVisible()) return;
+    if (await name.isVisible()) {
+      await name.fill('somebody');
+      await page.locator('input[name=password]').fill('any');
+    }
+    const from = page.url();
+    await consent.click();
+    await page.waitForURL(url => url.href !== from);
+  }
+}
+
+/** Logs in by `agenthub login --print`. */
+async function logInByCommand(hub: HubProcess, page: Page): Promise<void> {
+  const child = spawn(process.execPath, [cli, 'login', 'docs', '--print', '--url', hub.url], {
+    env: { ...process.env, DATA_DIR: hub.dataDir },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const lines = createInterface({ input: child.stdout });
+  const exited = once(child, 'exit');
+  const [url] = await once(lines, 'line');
+  await page.goto(String(url));
+  await grant(page);
+  const [code] = await exited;
+  assert.equal(code, 0);
+}
+
+async function auditText({ dataDir }: HubProcess): Promise<string> {
+  const folder = join(dataDir, 'audit');
+  const texts = (await readdir(folder)).map(name => readFile(join(folder, name), 'utf8'));
+  return (await Promise.all(texts)).join('\n');
+}
+
+describeWithBrowser('a login to a remote server', () => {
+  test(
+    'by the dashboard: refresh, more scopes, logout, and no token anywhere',
+    { timeout },
+    async () => {
+      await using world = await startOAuthWorld();
+      await using hub = await hubFor(world.resource);
+      await using browser = await openBrowser();
+      const page = await browser.newPage();
+
+      await fails(hub, /agenthub login docs/);
+      const before = await stateOf(hub);
+      assert.equal(before.state, 'needs_login');
+      assert.equal(before['restart_count'], 0);
+      assert.equal(z.looseObject({ state: z.string() }).parse(before['breaker']).state, 'closed');
+
+      const link = z.looseObject({ path: z.string() });
+      const { path } = link.parse(JSON.parse(await show(hub, '/login-link', 'POST')));
+      await page.goto(`${hub.url}${path}`);
+      await page.waitForURL(/dashboard$/);
+      await page.goto(`${hub.url}/dashboard/servers/docs`);
+      await page.locator('#oauth-login-docs').click();
+      await grant(page);
+      await succeeds(hub);
+      await page.goto(`${hub.url}/dashboard/servers/docs`);
+      await page.getByText(/valid for .*then renewed/).waitFor();
+
+      // One refresh for 50 calls that wait.
+      await world.steer({ holdMs: 300 });
+      await world.refuseTokens();
+      await Promise.all(Array.from({ length: 50 }, () => succeeds(hub)));
+      assert.equal((await world.read()).counts['refreshes'], 1);
+      await world.steer({ holdMs: 0 });
+
+      // A call that lacks a scope fails alone; the next login asks for both scopes.
+      await world.steer({ scope: 'more' });
+      await fails(hub, /more access for this call \(more\)/);
+      assert.equal((await stateOf(hub)).state, 'running');
+      await page.goto(`${hub.url}/dashboard/servers/docs`);
+      await page.getByRole('button', { name: 'Log in with more access' }).click();
+      await grant(page);
+      await succeeds(hub);
+      const status = JSON.parse(await show(hub, '/servers/docs/login'));
+      assert.deepEqual(status.scope.split(' ').toSorted(), ['more', 'tools']);
+
+      const shown = [
+        hub.log(),
+        await show(hub, '/servers'),
+        await show(hub, '/servers/docs'),
+        await show(hub, '/servers/docs/login'),
+        await show(hub, '/secrets'),
+        await page.content(),
+        await readFile(hub.configFile, 'utf8'),
+        await readFile(join(hub.dataDir, 'secrets.json'), 'utf8'),
+      ];
+
+      const out = JSON.parse(await show(hub, '/servers/docs/logout', 'POST'));
+      assert.equal(out.revoked, true);
+      await fails(hub, /agenthub login docs/);
+      const { counts, tokens } = await world.read();
+      assert.equal(counts['revocations'], 2);
+      // One for each set of scopes: the authorization server limits a client to those that it registered with.
+      assert.equal(counts['registrations'], 2);
+      await expect.poll(() => auditText(hub)).toMatch(/"oauth_logout"/);
+      const audit = await auditText(hub);
+      for (const action of ['oauth_login_begun', 'oauth_login'])
+        assert.match(audit, new RegExp(`"${action}"`));
+      assert.ok(tokens.length >= 3);
+      for (const token of tokens)
+        for (const text of [...shown, audit, hub.log()]) assert.ok(!text.includes(token));
+    },
+  );
+
+  test(
+    'by the command; when the user withdraws the access, a person is needed again',
+    { timeout },
+    async () => {
+      await using world = await startOAuthWorld();
+      await using hub = await hubFor(world.resource);
+      await using browser = await openBrowser();
+      const page = await browser.newPage();
+      await fails(hub, /wants a login/);
+      await logInByCommand(hub, page);
+      await succeeds(hub);
+      await world.revokeGrants();
+      await fails(hub, /needs a new login \(invalid_grant/);
+      const { codes, refreshes } = (await world.read()).counts;
+      assert.deepEqual([codes, refreshes], [1, 0]);
+      await expect.poll(async () => (await stateOf(hub)).state).toBe('needs_login');
+      await fails(hub, /agenthub login docs/);
+      await expect.poll(() => auditText(hub)).toMatch(/"oauth_refresh"/);
+    },
+  );
+
+  test(
+    'tokens for another audience: the server refuses them, and nothing is repeated',
+    { timeout },
+    async () => {
+      await using world = await startOAuthWorld();
+      await using hub = await hubFor(world.resource);
+      await using browser = await openBrowser();
+      await world.steer({ audience: 'http://elsewhere.example/mcp' });
+      await fails(hub, /wants a login/);
+      await logInByCommand(hub, await browser.newPage());
+      await expect
+        .poll(async () => (await stateOf(hub)).why)
+        .toMatch(/refuses the access token of its own authorization server/);
+      const { counts } = await world.read();
+      // The code, and one refresh for the 401.
+      assert.ok((counts['tokens'] ?? 0) <= 3, JSON.stringify(counts));
+      assert.equal(counts['calls'], 0);
+    },
+  );
+
+  test.for([3_600_000, -3_600_000])(
+    'a clock that differs by %s ms does not matter, and a restart of the hub keeps the login',
+    { timeout },
+    async skewMs => {
+      await using world = await startOAuthWorld({ skewMs });
+      await using browser = await openBrowser();
+      await using first = await hubFor(world.resource);
+      await fails(first, /wants a login/);
+      await logInByCommand(first, await browser.newPage());
+      await succeeds(first);
+      const { dataDir } = first;
+      await first.stop();
+      await using second = await hubFor(world.resource, dataDir);
+      await succeeds(second);
+      await world.refuseTokens();
+      await succeeds(second);
+      const { codes, refreshes } = (await world.read()).counts;
+      assert.deepEqual([codes, refreshes], [1, 1]);
+    },
+  );
+});
