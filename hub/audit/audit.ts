@@ -36,8 +36,8 @@ const gatherMs = 100;
 const syncMs = 1_000;
 /** Interval between attempts to write again, in milliseconds. */
 const retryMs = 1_000;
-/** Bound for lines that wait, in pages of 64 KiB. Further lines are counted only. */
-const maxPages = 64;
+/** Bound for lines that wait, in pages of 256 KiB. Further lines are counted only. */
+const maxPages = 16;
 /** Bound for lines that wait until the folder can be opened. */
 const maxUnchained = 4_096;
 

@@ -21,8 +21,8 @@ export type WriteMembers = (to: Buffer, at: number) => number;
 /** A page that gets no more lines. */
 export type SealedPage = Pick<LinePage, 'bytes' | 'length'> & { readonly last: Position };
 
-/** Longer pages need fewer writes, but displace what calls use from the caches of the processor. */
-const maxPageBytes = 64 * 1024;
+/** Longer pages cost less for each line, and wait longer. */
+const maxPageBytes = 256 * 1024;
 /** A block that is longer ends with its line, so that the end of a file tells the last block. */
 const maxBlockBytes = 32 * 1024;
 /** What a page adds to the members of a line, in bytes: `seq`, `previous`, braces and the line feed. */

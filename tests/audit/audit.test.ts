@@ -326,20 +326,21 @@ describe('the chain', () => {
     await using temp = await tempFolder();
     const { audit } = auditIn(temp.folder);
     await audit.start();
-    for (let index = 0; index < 22; index++)
+    const details = { changed: 'x'.repeat(8_000) };
+    for (let index = 0; index < 26; index++)
       audit.recordChange({
         action: 'config_changed',
         principal: undefined,
         outcome: 'ok',
-        details: { changed: 'x'.repeat(index < 15 ? 8 : 8_000) },
+        details,
       });
     await audit.stop();
     await rm(join(temp.folder, 'head'));
     await written(temp.folder, 1);
     assert.deepEqual(await messagesOf(temp.folder), []);
     const linked = (await linesOf(temp.folder)).filter(({ previous }) => previous !== undefined);
-    // The start, then 16 single lines, the last of them long. Five long ones are a block; three lines are of the next run.
-    assert.equal(linked.length, 1 + 16 + 1 + 3);
+    // The last single line and the 11 after it are blocks of five lines; the others are alone.
+    assert.equal(linked.length, 1 + 16 + 2 + 3);
   });
 
   test('continues a log in which each line has a hash', async () => {
