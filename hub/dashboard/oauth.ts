@@ -23,7 +23,7 @@ export function oauthPages({ servers, hub: { logins }, system }: PageNeeds) {
     // Public: the redirect comes from another site, without the cookie of a login to the dashboard.
     async finishOAuthLogin({ url }) {
       if (!logins) return noLogins;
-      const name = await logins.finish(new URL(url, 'http://localhost').searchParams);
+      const name = await logins.finish(new URLSearchParams(url.split('?')[1]));
       const main = html`${heading(`Logged in to ${name}`)}
 <p>The hub has its tokens. You can close this page, or go to <a href="${paths.server(name)}">${name}</a>.</p>`;
       return { page: { title: `Logged in to ${name}`, main } };
