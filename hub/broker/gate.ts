@@ -24,7 +24,7 @@ import { refusal, show } from './refusal.ts';
 import { checkRegistry } from './registries.ts';
 import { checkRepositoryContainer } from './repository.ts';
 import { findRoute } from './routes.ts';
-import { hubLabel, isBuildName } from './schema.ts';
+import { hubLabel, isBuildName, networkOf } from './schema.ts';
 import type { BrokerOptions } from './settings.ts';
 import { parseTarget, rebuildFilters, rebuildQuery } from './target.ts';
 
@@ -184,9 +184,10 @@ export function createGate(
     container: CheckedContainer,
   ): Promise<CheckedContainer> {
     const host = container.HostConfig;
-    if (host.NetworkMode !== 'none' && host.NetworkMode !== name)
+    const network = networkOf(name, options);
+    if (host.NetworkMode !== 'none' && host.NetworkMode !== network)
       throw refusal(
-        `the container ${show(name)} in the network ${show(host.NetworkMode)}: it must be that of its own name, or "none"`,
+        `the container ${show(name)} in the network ${show(host.NetworkMode)}: it must be its own, ${show(network)}, or "none"`,
       );
     const Mounts = [];
     for (const mount of host.Mounts ?? []) {
@@ -197,7 +198,7 @@ export function createGate(
       } else Mounts.push({ ...mount, Source: await resolveSource(mount.Source, mountRoots) });
     }
     const NetworkMode =
-      name === host.NetworkMode ? await findIsolated(engine, name, hubId) : 'none';
+      host.NetworkMode === 'none' ? 'none' : await findIsolated(engine, network, hubId);
     return { ...container, HostConfig: { ...host, Mounts, NetworkMode } };
   }
 }

@@ -62,6 +62,14 @@ export const ownNetworkName = (owner: HubIdentity) =>
       .startsWith(`${owner.agentNetwork ?? owner.hubName}-`),
   ]);
 
+/** Name of the only network that a container of this hub may be in: the network of an agent is called after the agent. */
+export function networkOf(container: string, { hubName, agentNetwork }: HubIdentity): string {
+  const prefix = `${hubName}-.agent-`;
+  return agentNetwork !== undefined && container.startsWith(prefix)
+    ? `${agentNetwork}-${container.slice(prefix.length)}`
+    : container;
+}
+
 /** Labels of every object of this hub. They are always added. */
 const hubLabels = ({ hubId }: HubIdentity) => ({
   [hubLabel]: z.literal(hubId).default(hubId),

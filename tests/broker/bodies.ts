@@ -2,6 +2,7 @@
 export const owner = {
   hubId: 'testhub0',
   hubName: 'agenthub-broker-test',
+  agentNetwork: 'agent-host-net',
   dataVolume: 'agenthub-broker-test_hub-data',
 };
 

@@ -263,11 +263,17 @@ describe('a container is created', () => {
     [
       'in the network of another server',
       { NetworkMode: `${hubName}-net` },
-      refused(/of its own name/),
+      refused(/must be its own/),
     ],
-    ['in the network of builds', { NetworkMode: build }, refused(/of its own name/)],
+    [
+      'in the network of another agent',
+      { NetworkMode: 'agent-host-net-reader' },
+      refused(/must be its own, \"agent-host-net-writer\"/),
+      '.agent-writer',
+    ],
+    ['in the network of builds', { NetworkMode: build }, refused(/must be its own/)],
     ['under the name of a build', { NetworkMode: build }, refused(/"name"/), '.build-0123456789ab'],
-    ['in that of the forwarder', { NetworkMode: `${hubName}-.egress` }, refused(/of its own name/)],
+    ['in that of the forwarder', { NetworkMode: `${hubName}-.egress` }, refused(/must be its own/)],
     ['in a plain network', { NetworkMode: `${hubName}-plain` }, refused(/not isolated/), 'plain'],
     [
       'on the volume of another',

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import {
   containerPath,
   isPlainPath,
+  networkOf,
   ownLabels,
   ownName,
   rebuildBody,
@@ -51,6 +52,14 @@ test.each([
   [`${owner.hubName}-${'x'.repeat(255)}`, false],
 ])('%j is a name of an object of this hub: %s', (name, expected) => {
   assert.equal(ownName(owner).safeParse(name).success, expected);
+});
+
+test.each([
+  [`${owner.hubName}-memory`, `${owner.hubName}-memory`],
+  [`${owner.hubName}-.agent-writer`, 'agent-host-net-writer'],
+  ['.agent-writer', '.agent-writer'],
+])('%j may be in the network %j', (container, network) => {
+  assert.equal(networkOf(container, owner), network);
 });
 
 describe('labels', () => {

@@ -16,6 +16,7 @@ import type { OllamaDouble } from '../doubles/ollama.ts';
 import { type ScriptedRequest, startScriptedOllama } from '../doubles/scripted-model.ts';
 import { git, writeFiles } from '../repositories/git.ts';
 import { goodAnswer, goodReview } from '../tasks/pipeline.ts';
+import { createWorld } from './egress-scene.ts';
 import { placesOf } from './places-of-secrets.ts';
 
 const run = promisify(execFile);
@@ -25,6 +26,12 @@ const port = 20_000 + (process.pid % 10_000);
 const url = `http://127.0.0.1:${port}`;
 const upMs = 280_000;
 const redisImage = 'redis:8.2.6';
+
+/** Prints the HTTP status of each host that it is given. */
+const reaching = `import sys, urllib.request, urllib.error
+for host in sys.argv[1:]:
+    try: print(urllib.request.urlopen("http://" + host).status)
+    except urllib.error.HTTPError as error: print(error.code)`;
 
 const secrets = { NOTE_KEY: `noted ${randomUUID()}` };
 
@@ -364,18 +371,20 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
     async () => {
       const hub = `${project}-hub-1`;
       const key = (await docker('exec', hub, 'cat', '/app/data/owner-key')).trim();
-      const ask = async (path: string, message?: string) => {
+      const ask = async (path: string, body?: object) => {
         const response = await fetch(`${url}${path}`, {
-          method: message === undefined ? 'GET' : 'POST',
+          method: body === undefined ? 'GET' : 'POST',
           headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-          ...(message !== undefined && { body: JSON.stringify({ message }) }),
+          ...(body !== undefined && { body: JSON.stringify(body) }),
         });
         const text = await response.text();
         assert.ok(response.ok, text);
         return text;
       };
       const say = async (command: string) => {
-        const { message_id: id } = JSON.parse(await ask('/agents/writer/messages', command));
+        const { message_id: id } = JSON.parse(
+          await ask('/agents/writer/messages', { message: command }),
+        );
         return await ask(`/agents/writer/messages?since=${id}&wait_seconds=100`);
       };
       assert.match(await say('echo 42 > answer; ls -a /workspace; id -u'), /answer\\n1000\\n/);
@@ -398,6 +407,13 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
         headers: { authorization: `Bearer ${key}` },
       });
       assert.equal(file.status, 404);
+      // A granted network leads to what is granted, and no further.
+      await ask('/agents/writer/configure', { grants: { network: { allow: ['api.test'] } } });
+      await say('id -u');
+      await using world = await createWorld();
+      await world.attach({ hubName: project });
+      const reached = await say(`python3 -c '${reaching}' api.test other.test 169.254.169.254`);
+      assert.match(reached, /200\\n403\\n403/);
     },
   );
 
