@@ -57,7 +57,11 @@ export function createSessionRecord(
     /** Adds a turn, and resolves with its new messages. */
     add(turn: Turn): Promise<readonly AgentMessage[]> {
       const added = last.then(() => write(turn));
-      last = added.catch(() => undefined); // Its caller gets the error.
+      // Its caller gets the messages or the error: kept here, an agent that has stopped would hold its last turn.
+      last = added.then(
+        () => undefined,
+        () => undefined,
+      );
       return added;
     },
   };

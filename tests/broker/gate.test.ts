@@ -268,7 +268,7 @@ describe('a container is created', () => {
     [
       'in the network of another agent',
       { NetworkMode: 'agent-host-net-reader' },
-      refused(/must be its own, \"agent-host-net-writer\"/),
+      refused(/must be its own, "agent-host-net-writer"/),
       '.agent-writer',
     ],
     ['in the network of builds', { NetworkMode: build }, refused(/must be its own/)],

@@ -87,7 +87,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'agents/agent-memory',
     'agents/conversation',
     'agents/places',
-    'agents/session-record',
     'agents/turn-result',
     'agents/use-agent',
   ],

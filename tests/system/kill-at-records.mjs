@@ -6,9 +6,9 @@ const { open } = files;
 files.open = async (path, ...rest) => {
   const handle = await open(path, ...rest);
   if (!/[\\/]tasks[\\/][^\\/]+\.jsonl$/.test(String(path))) return handle;
-  const { sync } = handle;
+  const sync = handle.sync.bind(handle);
   handle.sync = async () => {
-    await sync.call(handle);
+    await sync();
     process.kill(process.pid, 'SIGKILL');
   };
   return handle;

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { silent } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { memoryInUse } from '#helpers/memory';
+import { type AgentSession, newSession } from '../../hub/agents/agent-memory.ts';
+import { createSessionRecord } from '../../hub/agents/session-record.ts';
+import { readTurnResult } from '../../hub/agents/turn-result.ts';
+
+const at = new Date(0).toISOString();
+
+/** The turn of a message, which a container has answered with a text of so many characters. */
+const turnOf = (id: string, length: number) =>
+  ({
+    message: { agent: 'writer', id, from: 'cursor', text: 'write', at: 0, round: 1 },
+    outcome: { status: 'answered' },
+    result: readTurnResult('writer', {
+      status: 'answered',
+      messages: [
+        {
+          message_id: id,
+          role: 'assistant',
+          at,
+          content: [{ type: 'text', text: Buffer.alloc(length, 'x').toString('latin1') }],
+        },
+      ],
+      usage: { input_tokens: 1, output_tokens: 2, model_calls: 1 },
+      snapshot: null,
+    }),
+  }) as const;
+
+/** A record whose session is stored nowhere, as a file would hold it. */
+function open() {
+  const written: Pick<AgentSession, 'usage' | 'lastMessageId'>[] = [];
+  const record = createSessionRecord('writer', undefined, {
+    clock: createManualClock(),
+    log: silent,
+    memory: {
+      readSession: async () => newSession('writer', 0),
+      async writeSession({ usage, lastMessageId }) {
+        written.push({ usage, lastMessageId });
+      },
+    },
+  });
+  return { record, written };
+}
+
+test('turns are written one after another, and summed up', async () => {
+  const { record, written } = open();
+  const added = await Promise.all([record.add(turnOf('a', 1)), record.add(turnOf('b', 1))]);
+  assert.deepEqual(
+    added.map(messages => messages.map(({ role }) => role)),
+    [
+      ['user', 'assistant'],
+      ['user', 'assistant'],
+    ],
+  );
+  assert.deepEqual(
+    written.map(({ lastMessageId }) => lastMessageId),
+    ['a', 'b'],
+  );
+  assert.equal(record.summary?.lastMessageId, 'b');
+});
+
+test('the messages of a turn are not kept in memory', async () => {
+  const records = Array.from({ length: 16 }, () => open().record);
+  const before = await memoryInUse();
+  for (const record of records) await record.add(turnOf('a', 2 ** 19));
+  assert.ok((await memoryInUse()) - before < 2 ** 20);
+  assert.equal(records[0]?.summary?.lastMessageId, 'a');
+});
