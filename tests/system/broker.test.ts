@@ -309,7 +309,7 @@ describeWithEngine('the broker', () => {
       [
         "with another's network",
         () => ({ NetworkMode: `${hubName}-${foreign}` }),
-        /must be that of its own name/,
+        /must be its own/,
       ],
       [
         "with another's volume",

@@ -24,7 +24,9 @@ export async function openFolderVault(
       `vault: ${JSON.stringify(folder.root)} has no folder .obsidian, so it is no vault. Name the folder that Obsidian has opened, or set "force": true to write there anyway`,
     );
   if (target !== undefined) {
-    const path = `${target}/${probe}`;
+    // An empty folder would be removed with its only file.
+    const isInUse = (await folder.list(signal)).some(({ path }) => path.startsWith(`${target}/`));
+    const path = isInUse ? `${target}/${probe}` : probe;
     await folder.write([{ path, content: '' }], signal);
     await folder.remove([path], signal);
   }
