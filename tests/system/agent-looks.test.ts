@@ -166,9 +166,7 @@ describeWithEngine('tasks.json agrees with the engine at every look', () => {
       await hub.stop();
       const { dataDir } = hub;
       hub = await startHub({ ...options({ DOCKER_HOST: engine.host }), dataDir });
-      // The hub asks again after a pause whether an engine that was away is back.
-      const docker = new Dockerode({ socketPath: engine.socketPath });
-      looks = watchAgents({ hubName, dataDir }, docker, 5_000);
+      looks = watchAgents({ hubName, dataDir }, new Dockerode({ socketPath: engine.socketPath }));
       expect(await say('guest', 'echo here')).toBe('here');
       const id = await send('guest', 'work');
       await doing('guest', 'calling shell');

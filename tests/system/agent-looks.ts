@@ -14,18 +14,19 @@ export type AgentLooks = {
 };
 
 const intervalMs = 100;
+/** Time in which the hub learns of a container that ended without its doing. */
+const unheardMs = 1_000;
 /** Time in which a container ends that the hub stops. */
 const endingMs = 12_000;
 
 /**
  * Compares `tasks.json` with the engine every 100 ms. They agree if each container of an agent that runs is named by the entry
  * of its agent, and each entry with a container that is not `stopped` names one that exists and has not ended. An entry is
- * `stopped` while the hub ends its container. The end of a container that the hub has not stopped is written within `unheardMs`.
+ * `stopped` while the hub ends its container. The end of a container that the hub has not stopped is written within a second.
  */
 export function watchAgents(
   { hubName, dataDir }: { readonly hubName: string; readonly dataDir: string },
   docker: Dockerode,
-  unheardMs = 1_000,
 ): AgentLooks {
   const problems = new Set<string>();
   const since = new Map<string, number>();
