@@ -58,9 +58,12 @@ export function createAgentContainer(id: string, needs: Needs) {
   /** The agent works, or is about to. */
   let isHeld = false;
   let stopping: Promise<void> | undefined;
+  /** The container that has run last. */
+  let lastId: string | undefined;
   let idle: Timer | undefined;
 
   body.changed(() => {
+    lastId = body.containerId ?? lastId;
     if (body.containerId === undefined) {
       idle?.[Symbol.dispose]();
       releaseUnlessHeld();
@@ -103,7 +106,11 @@ export function createAgentContainer(id: string, needs: Needs) {
     get isStopping() {
       return stopping !== undefined;
     },
-    /** Fires when `id`, `existing` or `isStopping` has changed. */
+    /** True for a container that has ended by itself or with the engine, until it is removed or another one is created. */
+    get hasEnded() {
+      return body.containerId === undefined && lastId !== undefined && body.existing === lastId;
+    },
+    /** Fires when `id`, `existing`, `isStopping` or `hasEnded` has changed. */
     changed: changed.event as Event<unknown>,
     /** Adopts the container of an earlier run. What it knows is unknown. */
     async adopt({ grants }: AgentSettings): Promise<void> {

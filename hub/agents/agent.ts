@@ -80,9 +80,9 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
 
   const statusOf = () => (current ? 'running' : container.id === undefined ? 'stopped' : 'idle');
 
-  /** The status in `tasks.json`. A container that is being stopped is named with `stopped` until it is removed. */
+  /** The status in `tasks.json`. A container that is being stopped or has ended is named with `stopped` until it is removed. */
   function taskStatus(): AgentStatus {
-    if (container.isStopping) return 'stopped';
+    if (container.isStopping || container.hasEnded) return 'stopped';
     if (!isAdopting) return statusOf();
     return queue.of(id).some(({ startedIn }) => startedIn === record.containerId)
       ? 'running'

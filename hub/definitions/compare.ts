@@ -46,7 +46,7 @@ export function definitionsIn({ instructions, ...lists }: Offer): readonly Named
   return [...listed, { kind: 'instructions', name: '', definition }];
 }
 
-/** DefinitionPins of definitions that are accepted as they are. */
+/** Pins of definitions that are accepted as they are. */
 export function pinsOf(entry: string, definitions: readonly NamedDefinition[]): ServerPins {
   const of = (kind: PinnedKind) =>
     new Map(

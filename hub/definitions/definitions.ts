@@ -114,7 +114,7 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
     });
   }
 
-  /** DefinitionPins definitions, unless another hub has pinned the server meanwhile. */
+  /** Pins the definitions of a server, unless another hub has pinned it meanwhile. */
   function pin(config: ServerConfig, definitions: readonly NamedDefinition[]): void {
     const { name } = config;
     const pins = pinsOf(entryDigestFor(config), definitions);
@@ -189,7 +189,7 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
         failed(error);
       }
     },
-    /** DefinitionPins a server that is seen first, or whose entry changed. */
+    /** Pins a server that is seen first, or whose entry changed. */
     seen(config: ServerConfig, offer: Offer): void {
       if (pinningOf(config) === 'off' || (fault && !isKnown)) return;
       const pins = pinsFor(config);
