@@ -278,6 +278,9 @@ test('administrative changes and refused requests get a line that says who and w
   assert.equal((await fetch(`${hub.url}/mcp`, { method: 'POST', body: '{}' })).status, 401);
   await hub.stop();
   const lines = await linesOf(hub.dataDir);
+  const pinned = lines.filter(({ action }) => action === 'definitions_pinned');
+  assert.ok(pinned.every(({ kind, outcome }) => kind === 'change' && outcome === 'ok'));
+  assert.ok(pinned.some(({ target }) => target === 'echo'));
   assert.deepEqual(
     lines
       // Servers pin their definitions when their lists are read, at any time between the changes.
