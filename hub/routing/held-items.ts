@@ -9,7 +9,10 @@ const kinds: ReadonlyMap<string, 'tool' | 'prompt'> = new Map([
 ]);
 
 /** Throws HUB_DEFINITION_HELD if the call uses an item of the server whose definition is not accepted. */
-export function refuseHeld({ call, edits }: ResolvedCall, { held, config }: Server): void {
+export function refuseHeld(
+  { call, edits }: Pick<ResolvedCall, 'call' | 'edits'>,
+  { held, config }: Pick<Server, 'held' | 'config'>,
+): void {
   const kind = held && kinds.get(call.request.method);
   if (!kind) return;
   const span = call.params.get('name');
@@ -25,7 +28,7 @@ export function refuseHeld({ call, edits }: ResolvedCall, { held, config }: Serv
 }
 
 /** The answer to `initialize` or `server/discover`, without instructions that are not accepted. */
-export function withoutHeldInstructions(bytes: Buffer, { held }: Server): Buffer {
+export function withoutHeldInstructions(bytes: Buffer, { held }: Pick<Server, 'held'>): Buffer {
   if (!held?.has(heldKey('instructions', ''))) return bytes;
   const { payload, failed } = readAnswer(bytes);
   const span = failed ? undefined : membersOf(bytes, payload)?.get('instructions');

@@ -214,7 +214,7 @@ function serverOf(parts: Parts): Server {
       return holds.mayHold;
     },
     holds(kind, name, bytes) {
-      const known = cache.listing[kind].find(({ key }) => key === name);
+      const known = cache.find(kind, name);
       const isHeld = holds.holds(kind, name, bytes, known);
       // The server says something that the hub has not read yet.
       if (isHeld && !known?.isHeld) void server.refresh(kind);

@@ -40,6 +40,7 @@ export function createListingCache(
   let listing = first;
   const readings = new Map<ListKind, Pick<Reading, 'freshUntil' | 'scope'>>();
   const misfits = new Map<ListKind, readonly Misfit[]>();
+  const indexes = new WeakMap<readonly Item[], ReadonlyMap<string, Item>>();
 
   function noteMisfits(kind: ListKind, reading: Reading): void {
     const before = misfits.get(kind) ?? [];
@@ -64,6 +65,13 @@ export function createListingCache(
       return listing;
     },
     replace,
+    /** The item of a list with this name or URI. Looks it up in an index of the list, which may have thousands of items. */
+    find(kind: ListKind, key: string): Item | undefined {
+      const items = listing[kind];
+      let index = indexes.get(items);
+      if (!index) indexes.set(items, (index = new Map(items.map(item => [item.key, item]))));
+      return index.get(key);
+    },
     /** Marks all items again, after other definitions were accepted. */
     remark(): void {
       for (const kind of listKinds) {

@@ -30,6 +30,15 @@ function open(first = emptyListing) {
   return { cache, changed, leftOut };
 }
 
+test('an item is found by its name in the list that was read last', () => {
+  const { cache } = open();
+  cache.replace('tool', reading([item('a'), item('b')]));
+  assert.deepEqual(cache.find('tool', 'b'), item('b'));
+  assert.equal(cache.find('prompt', 'b'), undefined);
+  cache.replace('tool', reading([item('a')]));
+  assert.equal(cache.find('tool', 'b'), undefined);
+});
+
 describe('a list that is read again', () => {
   test('is a change if its bytes or its order differ', () => {
     const { cache, changed } = open();
