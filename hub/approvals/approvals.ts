@@ -15,10 +15,10 @@ import {
   type ApprovalRecord,
   type ConfirmedCall,
   type StandingApproval,
-  callKey,
   parseRecord,
-  toolKey,
 } from './records.ts';
+import { createOpenApprovals } from './open-approvals.ts';
+import { createStandingApprovals } from './standing.ts';
 
 export type ApprovalOptions = {
   /** Time for a person to decide, and then for the client to repeat its call, in milliseconds each. */
@@ -57,49 +57,41 @@ export type AskedCall = ConfirmedCall &
 
 export type Approvals = ReturnType<typeof createApprovals>;
 
-/** Maximum number of standing approvals. */
-const maxStanding = 1_000;
-
 /**
  * Creates the approvals of calls that a rule wants a person to confirm. They are in a journal: what was approved and not
  * used survives the hub, and a use is on the disk before the call goes to its server.
  */
 export function createApprovals(options: () => ApprovalOptions, needs: ApprovalNeeds) {
   const { clock, newId, record } = needs;
-  const approvals = new Map<string, Approval>();
-  const standing = new Map<string, StandingApproval>();
-  /** The waiting approvals of each principal. */
-  const counts = new Map<string, number>();
+  const open = createOpenApprovals(options);
   const changed = createEmitter<void>(error =>
     needs.log.error({ error: messageOf(error) }, 'a change of approvals could not be shown'),
   );
   const settled = createEmitter<string>();
   // Compaction drops the oldest records first, so standing approvals come last.
   const journal = needs.openJournal(() => [
-    ...Array.from(approvals.values(), approval => ({ approval })),
-    ...Array.from(standing.values(), one => ({ standing: one })),
+    ...open.all().map(approval => ({ approval })),
+    ...standing.all().map(one => ({ standing: one })),
   ]);
   const append = (line: ApprovalRecord) => journal.append(line);
+  const standing = createStandingApprovals({
+    append,
+    unwritten,
+    decided(action, by, one) {
+      audit(action, by, one);
+      changed.fire();
+    },
+  });
 
-  function count(caller: string, by: 1 | -1): void {
-    const left = (counts.get(caller) ?? 0) + by;
-    if (left > 0) counts.set(caller, left);
-    else counts.delete(caller);
-  }
-
-  function keep(approval: Approval): void {
-    if (!approvals.has(approval.id)) count(approval.caller, 1);
-    approvals.set(approval.id, approval);
-  }
-
-  function drop({ id, caller }: Approval): void {
-    if (approvals.delete(id)) count(caller, -1);
-  }
-
-  function audit(action: string, by: string | undefined, about: Approval | StandingApproval): void {
+  function audit(
+    action: string,
+    by: string | undefined,
+    about: Approval | StandingApproval,
+    more: object = {},
+  ): void {
     const { client, server, tool } = about;
     const hash = 'hash' in about ? { arguments_sha256: about.hash } : {};
-    const details = { client, server, tool, ...hash };
+    const details = { client, server, tool, ...hash, ...more };
     record({ action, principal: by, target: about.id, outcome: 'ok', details });
   }
 
@@ -108,8 +100,8 @@ export function createApprovals(options: () => ApprovalOptions, needs: ApprovalN
     const state = next(approval.state, event);
     if (state === approval.state) return true;
     const after = { ...approval, state };
-    if (isOver(state)) drop(approval);
-    else keep(after);
+    if (isOver(state)) open.drop(approval);
+    else open.keep(after);
     if (state.kind !== 'withdrawn')
       audit(`approval_${state.kind}`, 'by' in state ? state.by : undefined, after);
     const written = append(isOver(state) ? { removed: approval.id } : { approval: after });
@@ -121,7 +113,7 @@ export function createApprovals(options: () => ApprovalOptions, needs: ApprovalN
   /** Lets approvals expire whose time is over. */
   function expire(): void {
     const at = clock.now();
-    for (const approval of approvals.values())
+    for (const approval of open.all())
       if (next(approval.state, { type: 'look', at }) !== approval.state)
         void apply(approval, { type: 'look', at });
   }
@@ -129,13 +121,13 @@ export function createApprovals(options: () => ApprovalOptions, needs: ApprovalN
   function freeId(): string {
     for (;;) {
       const id = newId().replaceAll('-', '').slice(0, idLength);
-      if (!approvals.has(id) && !standing.has(id)) return id;
+      if (!open.find(id) && !standing.hasId(id)) return id;
     }
   }
 
   function getPending(id: string): Approval {
     expire();
-    const approval = approvals.get(id);
+    const approval = open.find(id);
     if (approval) return approval;
     throw new HubError(
       'HUB_APPROVAL_UNKNOWN',
@@ -143,37 +135,10 @@ export function createApprovals(options: () => ApprovalOptions, needs: ApprovalN
     );
   }
 
-  function checkRoom(caller: string): void {
-    const { maxWaiting, maxWaitingPerClient } = options();
-    const [most, whose] =
-      approvals.size >= maxWaiting
-        ? [maxWaiting, 'wait']
-        : [maxWaitingPerClient, 'of this client wait'];
-    if (approvals.size < maxWaiting && (counts.get(caller) ?? 0) < most) return;
-    throw retryable(
-      'HUB_APPROVALS_FULL',
-      `${most} calls ${whose} for a person already. Decide about them with "agenthub approvals", or raise approvals.${whose === 'wait' ? 'max_waiting' : 'max_waiting_per_client'} in the config`,
-    );
-  }
-
   async function addStanding(approval: Approval, by: string): Promise<void> {
-    const known = [...standing.values()].find(one => toolKey(one) === toolKey(approval));
-    if (known) return;
-    if (standing.size >= maxStanding)
-      throw new HubError(
-        'HUB_APPROVALS_FULL',
-        `there are ${maxStanding} standing approvals already: remove some with "agenthub approvals remove ID", or change the rule`,
-      );
     const { caller, client, server, tool, ownTool } = approval;
     const call = { caller, client, server, tool, ownTool };
-    const one = { ...call, id: freeId(), createdAt: clock.now(), by };
-    standing.set(one.id, one);
-    if (!(await append({ standing: one }))) {
-      standing.delete(one.id);
-      throw unwritten();
-    }
-    audit('standing_approval_added', by, one);
-    changed.fire();
+    await standing.add({ ...call, id: freeId(), createdAt: clock.now(), by });
   }
 
   return {
@@ -183,12 +148,12 @@ export function createApprovals(options: () => ApprovalOptions, needs: ApprovalN
       for (const line of await journal.open()) {
         const read = parseRecord(line);
         if (!read) continue;
-        if ('approval' in read) keep(read.approval);
-        else if ('standing' in read) standing.set(read.standing.id, read.standing);
+        if ('approval' in read) open.keep(read.approval);
+        else if ('standing' in read) standing.restore(read.standing);
         else {
-          const approval = approvals.get(read.removed);
-          if (approval) drop(approval);
-          standing.delete(read.removed);
+          const approval = open.find(read.removed);
+          if (approval) open.drop(approval);
+          standing.drop(read.removed);
         }
       }
       expire();
@@ -199,16 +164,20 @@ export function createApprovals(options: () => ApprovalOptions, needs: ApprovalN
     /** The approvals that are not over, the oldest first. */
     list(): readonly Approval[] {
       expire();
-      return [...approvals.values()];
+      return open.all();
     },
-    standing: (): readonly StandingApproval[] => [...standing.values()],
+    standing: (): readonly StandingApproval[] => standing.all(),
     /** The number of calls that wait for a decision. */
     get waiting(): number {
       expire();
-      return [...approvals.values()].filter(({ state }) => state.kind === 'pending').length;
+      return open.all().filter(({ state }) => state.kind === 'pending').length;
     },
     get agentWaitMs(): number {
       return options().agentWaitMs;
+    },
+    /** Maximum time between the question about a call and the use of its approval, in milliseconds. */
+    get wholeLifeMs(): number {
+      return 2 * options().lifetimeMs;
     },
     /**
      * Decides about a call by what a person decided before, and uses up the approval of exactly this call. Undefined if
@@ -216,10 +185,8 @@ export function createApprovals(options: () => ApprovalOptions, needs: ApprovalN
      */
     async admit(call: ConfirmedCall): Promise<'approved' | 'denied' | undefined> {
       expire();
-      const tool = toolKey(call);
-      for (const one of standing.values()) if (toolKey(one) === tool) return 'approved';
-      const key = callKey(call);
-      const same = [...approvals.values()].filter(one => callKey(one) === key);
+      if (standing.admits(call)) return 'approved';
+      const same = open.of(call);
       const approved = same.find(({ state }) => state.kind === 'approved');
       if (approved) {
         if (await apply(approved, { type: 'use', at: clock.now() })) return 'approved';
@@ -232,16 +199,13 @@ export function createApprovals(options: () => ApprovalOptions, needs: ApprovalN
      * HUB_APPROVALS_FULL.
      */
     async ask({ args, ...call }: AskedCall, isShared: boolean): Promise<Approval> {
-      const key = callKey(call);
-      const same = isShared
-        ? [...approvals.values()].find(one => one.state.kind === 'pending' && callKey(one) === key)
-        : undefined;
+      const same = isShared ? open.of(call).find(one => one.state.kind === 'pending') : undefined;
       if (same) return same;
-      checkRoom(call.caller);
+      open.checkRoom(call.caller);
       const at = clock.now();
       const state: ApprovalState = { kind: 'pending', expiresAt: at + options().lifetimeMs };
       const approval = { ...call, id: freeId(), shown: needs.show(args), createdAt: at, state };
-      keep(approval);
+      open.keep(approval);
       const written = append({ approval });
       changed.fire();
       // Unwritten, it waits in this run only: nothing was approved yet.
@@ -256,7 +220,7 @@ export function createApprovals(options: () => ApprovalOptions, needs: ApprovalN
       const { promise, resolve } = Promise.withResolvers<void>();
       using stack = new DisposableStack();
       stack.use(settled.event(one => one === id && resolve()));
-      const state = approvals.get(id)?.state;
+      const state = open.find(id)?.state;
       if (state?.kind !== 'pending') return;
       stack.use(clock.after(Math.min(maxMs, state.expiresAt - clock.now()), resolve));
       await unlessAborted(promise, signal);
@@ -280,7 +244,7 @@ export function createApprovals(options: () => ApprovalOptions, needs: ApprovalN
       }
       const event = { type: 'approve', at, by, expiresAt: at + options().lifetimeMs } as const;
       if (await apply(approval, event)) return;
-      if (approvals.get(id)?.state.kind === 'approved') keep(approval);
+      if (open.find(id)?.state.kind === 'approved') open.keep(approval);
       throw unwritten();
     },
     /** Denies a call that waits, or that was approved and not used. Throws like `approve`. */
@@ -291,22 +255,18 @@ export function createApprovals(options: () => ApprovalOptions, needs: ApprovalN
     },
     /** Drops a waiting call that is over. */
     withdraw(id: string): void {
-      const approval = approvals.get(id);
+      const approval = open.find(id);
       if (approval) void apply(approval, { type: 'withdraw', at: clock.now() });
     },
-    /** Removes a standing approval. Throws like `approve`. */
-    async removeStanding(id: string, by: string): Promise<void> {
-      const one = standing.get(id);
-      if (!one)
-        throw new HubError(
-          'HUB_APPROVAL_UNKNOWN',
-          `no standing approval ${JSON.stringify(id)} exists. "agenthub approvals" lists them`,
-        );
-      standing.delete(id);
-      audit('standing_approval_removed', by, one);
-      changed.fire();
-      if (!(await append({ removed: id }))) throw unwritten();
+    /** Drops a waiting call whose client's user did not accept it: what the user did instead is audited. */
+    decline(id: string, by: string, answer: string): void {
+      const approval = open.find(id);
+      if (approval?.state.kind !== 'pending') return;
+      audit('approval_declined', by, approval, { answer });
+      void apply(approval, { type: 'withdraw', at: clock.now() });
     },
+    /** Removes a standing approval. Throws like `approve`. */
+    removeStanding: (id: string, by: string): Promise<void> => standing.remove(id, by),
   };
 }
 

@@ -42,6 +42,7 @@ import {
 import { type AuditGate, createAuditStep } from './steps/audit.ts';
 import { createConfirmStep } from './steps/confirm.ts';
 import { type PromptSource, createImproveStep } from './steps/improve.ts';
+import { createKeptImprovements } from './steps/kept-improvements.ts';
 import { type LimitNeeds, createLimitStep } from './steps/limits.ts';
 import { createUnknownToolLog } from './unknown-tools.ts';
 import { traced } from './trace.ts';
@@ -85,7 +86,7 @@ export type RouterNeeds = {
 
 /** Creates the router, which holds every open session and sends each the messages that concern it. */
 export function createRouter(options: RouterOptions, needs: RouterNeeds) {
-  const { naming, hubVersion, sampling } = options;
+  const { naming, hubVersion, sampling, approvals } = options;
   const { servers, log, clock } = needs;
   const open = createSlotMap<SessionState>();
   const sessions = () => open.entries().map(([, session]) => session);
@@ -145,9 +146,13 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
   const bridge = createBridge(parts);
   const relay = compose(
     [
-      createImproveStep({ source: needs.prompts, catalog }),
+      createImproveStep({
+        source: needs.prompts,
+        catalog,
+        kept: approvals && createKeptImprovements(approvals, clock),
+      }),
       createConfirmStep({
-        approvals: options.approvals,
+        approvals,
         clientRequests,
         clock,
         key: randomBytes(32),

@@ -33,6 +33,7 @@ import {
 } from '../call.ts';
 import { invalid } from '../bridge/request-state.ts';
 import { type ClientRequests, capabilitiesOf } from '../events/client-requests.ts';
+import { refuseHeld } from '../held-items.ts';
 import { throwIfCancelled } from '../session.ts';
 import { createConfirmStates } from './confirm-states.ts';
 import { createContinuedCalls } from './continued-calls.ts';
@@ -85,10 +86,14 @@ function createHold(approvals: Approvals, { clientRequests, clock, key }: Confir
     const answer = answerIn(valueOf(request.bytes, responses?.get(inputKey)));
     if (!approvals.list().some(one => one.id === id)) throw invalid('was used already');
     if (answer?.action === 'accept') await approvals.approve(id, asked.client);
-    else {
-      approvals.withdraw(id);
-      if (answer) throw deniedBy(asked, `the user of the client answered "${answer.action}"`);
-    }
+    else if (answer) throw declined(asked, id, answer);
+    else approvals.withdraw(id);
+  }
+
+  /** The error for a call that its client's user did not accept. */
+  function declined(asked: AskedCall, id: string, { action }: ElicitationAnswer): HubError {
+    approvals.decline(id, asked.client, action);
+    return deniedBy(asked, `the user of the client answered "${action}"`);
   }
 
   /** Asks in the session of a client, unless the owner decides first. */
@@ -107,7 +112,7 @@ function createHold(approvals: Approvals, { clientRequests, clock, key }: Confir
       });
       throwIfCancelled(call);
       if (answer?.action === 'accept') await approvals.approve(approval.id, asked.client);
-      else if (answer) throw deniedBy(asked, `the user of the client answered "${answer.action}"`);
+      else if (answer) throw declined(asked, approval.id, answer);
       return await approvals.admit(asked);
     } finally {
       approvals.withdraw(approval.id);
@@ -135,7 +140,9 @@ function createHold(approvals: Approvals, { clientRequests, clock, key }: Confir
   }
 
   return async (resolved: ResolvedCall, next: Answerer): Promise<Reply> => {
-    const { call } = resolved;
+    const { call, server } = resolved;
+    // Nobody is asked about a call that would be refused afterwards.
+    if (server?.held) refuseHeld(resolved, server);
     const asked = askedCall(resolved);
     const id = isStateless(call) ? states.read(call, asked) : undefined;
     if (id === undefined && isStateless(call) && continued.take(call, asked))

@@ -14,6 +14,7 @@ import { type Call, type Reply, type ResolvedCall, type Step, whileCancellable }
 import type { Catalog } from '../catalog.ts';
 import { clientNameOf } from '../client-identity.ts';
 import { throwIfCancelled } from '../session.ts';
+import type { KeptImprovements } from './kept-improvements.ts';
 
 export type ImprovedPrompt = {
   /** The improved prompt, or the original. */
@@ -76,13 +77,15 @@ const kinds: ReadonlyMap<string, 'tool' | 'prompt'> = new Map([
 export type ImproveNeeds = {
   readonly source: PromptSource | undefined;
   readonly catalog: Pick<Catalog, 'list'>;
+  /** For calls that a person has to approve. Absent: the hub keeps no approvals. */
+  readonly kept: KeptImprovements | undefined;
 };
 
 /**
  * Improves the prompts in the arguments of a tool, or in the user messages of a server's prompt, if the rule of the
  * client says so and within its time. Undefined if the hub improves no prompts.
  */
-export function createImproveStep({ source, catalog }: ImproveNeeds): Step | undefined {
+export function createImproveStep({ source, catalog, kept }: ImproveNeeds): Step | undefined {
   if (!source) return undefined;
 
   /** The item's name on the endpoint of all servers. */
@@ -103,12 +106,17 @@ export function createImproveStep({ source, catalog }: ImproveNeeds): Step | und
       return Promise.resolve(next(resolved)).then(reply => withBetterMessages(call, reply, source));
     const names = kind === 'tool' ? named.argumentsOf(publicName, client) : undefined;
     // A request with the client's answers continues a call that was already improved.
-    if (!names || isAnswering(resolved)) return next(resolved);
+    if (!names) return next(resolved);
     const given = membersOf(call.request.bytes, call.params.get('arguments'));
     const spans = names.flatMap(name => given?.get(name) ?? []);
+    const texts = textsIn(call.request.bytes, spans);
+    const shown = resolved.confirmed && kept?.find(resolved);
+    if (shown) return next({ ...resolved, edits: [...edits, ...editsOf(texts, shown)] });
+    if (isAnswering(resolved)) return next(resolved);
     const improve = async (): Promise<Reply> => {
-      const better = await betterTexts(call, call.request.bytes, spans, source);
-      return await next({ ...resolved, edits: [...edits, ...better] });
+      const better = await betterTexts(call, texts, source);
+      if (resolved.confirmed) kept?.keep(resolved, better);
+      return await next({ ...resolved, edits: [...edits, ...editsOf(texts, better)] });
     };
     return improve();
   };
@@ -130,33 +138,46 @@ async function withBetterMessages(call: Call, reply: Reply, source: PromptSource
     const content = membersOf(bytes, members?.get('content'));
     return stringAt(bytes, content?.get('type')) === 'text' ? (content?.get('text') ?? []) : [];
   });
-  const edits = await betterTexts(call, bytes, spans, source);
+  const texts = textsIn(bytes, spans);
+  const edits = editsOf(texts, await betterTexts(call, texts, source));
   return edits.length === 0 ? reply : { ...reply, bytes: splice(bytes, edits) };
 }
 
-/** The edits that replace the strings in these spans with improved ones. Throws HUB_CALL_CANCELLED. */
-async function betterTexts(
-  call: Call,
-  bytes: Buffer,
-  spans: readonly Span[],
-  source: PromptSource,
-): Promise<readonly Edit[]> {
-  const client = clientNameOf(call);
-  const texts = spans.slice(0, maxTexts).flatMap(span => {
+type PromptText = { readonly span: Span; readonly prompt: string };
+
+/** The strings in these spans; other values are left out. */
+const textsIn = (bytes: Buffer, spans: readonly Span[]): readonly PromptText[] =>
+  spans.slice(0, maxTexts).flatMap(span => {
     const prompt = stringAt(bytes, span);
     return prompt === undefined ? [] : [{ span, prompt }];
   });
-  if (texts.length === 0) return [];
+
+const editsOf = (
+  texts: readonly PromptText[],
+  better: ReadonlyMap<string, string>,
+): readonly Edit[] =>
+  texts.flatMap(({ span, prompt }) => {
+    const text = better.get(prompt);
+    return text === undefined ? [] : [{ span, text: JSON.stringify(text) }];
+  });
+
+/** The improved texts by the original ones, without those that stay as they are. Throws HUB_CALL_CANCELLED. */
+async function betterTexts(
+  call: Call,
+  texts: readonly PromptText[],
+  source: PromptSource,
+): Promise<ReadonlyMap<string, string>> {
+  if (texts.length === 0) return new Map();
+  const client = clientNameOf(call);
+  const prompts = [...new Set(texts.map(({ prompt }) => prompt))];
   const improved = await whileCancellable(call, signal =>
     Promise.all(
-      texts.map(async ({ span, prompt }) => ({
-        span,
-        ...(await source.enhance({ prompt, client }, signal)),
-      })),
+      prompts.map(async prompt => {
+        const { enhanced, prompt: better } = await source.enhance({ prompt, client }, signal);
+        return enhanced ? [[prompt, better] as const] : [];
+      }),
     ),
   );
   throwIfCancelled(call);
-  return improved
-    .filter(({ enhanced }) => enhanced)
-    .map(({ span, prompt }) => ({ span, text: JSON.stringify(prompt) }));
+  return new Map(improved.flat());
 }

@@ -5,10 +5,16 @@ import { isObject } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { startHub, until } from '#helpers/hub';
 import type { Principal } from '#policy';
-import { createPrincipalRequests } from '#routing';
+import { type PromptSource, createPrincipalRequests } from '#routing';
+import { heldKey } from '#servers';
+import { callWith } from './scripted-call.ts';
 import { lifetimeMs, openTestApprovals } from '../../approvals/test-approvals.ts';
 import { openAsked } from '../asking.ts';
 import { at, openModern, textOf } from '../modern.ts';
+import { callTo } from '../../../hub/routing/call.ts';
+import { createConfirmStep } from '../../../hub/routing/steps/confirm.ts';
+import { createScriptedPrompts } from '../scripted-prompts.ts';
+import { createScriptedServer } from '../scripted-server.ts';
 import { createTestAccess } from '../test-access.ts';
 
 const cursor: Principal = { kind: 'client', name: 'cursor', grants: { administer: false } };
@@ -21,7 +27,7 @@ const rule: PolicyRule = {
 const fixtures = [{ name: 'echo' }, { name: 'stateless' }, { name: 'asker' }];
 const eras = ['legacy', 'modern'] as const;
 
-async function open(policy: readonly PolicyRule[] = [rule]) {
+async function open(policy: readonly PolicyRule[] = [rule], prompts?: PromptSource) {
   const clock = createManualClock({ passingMs: 1_000 });
   const { approvals, recorded } = await openTestApprovals({ clock });
   const { access } = createTestAccess(fixtures, { policy });
@@ -30,6 +36,7 @@ async function open(policy: readonly PolicyRule[] = [rule]) {
     access,
     approvals,
     clock,
+    ...(prompts && { prompts }),
     observer: ({ outcome, decision }) => outcomes.push([outcome, decision?.action]),
   });
   return {
@@ -167,6 +174,10 @@ describe('a client with a session that can ask its user', () => {
     const answer = await client.call('echo_echo', { text: 'a' });
     assert.equal(codeOf(answer), 'HUB_APPROVAL_DENIED');
     assert.deepEqual(scene.approvals.list(), []);
+    assert.deepEqual(
+      scene.recorded.map(one => [one.action, one.principal, at(one.details, 'answer')]),
+      [['approval_declined', 'cursor', action]],
+    );
   });
 
   test('need not answer if the owner approves meanwhile, and is told', async () => {
@@ -316,6 +327,10 @@ describe('a stateless client that can ask its user', () => {
       answered(first.result, 'decline'),
     );
     assert.equal(codeOf(declined), 'HUB_APPROVAL_DENIED');
+    assert.deepEqual(
+      scene.recorded.map(({ action, principal }) => [action, principal]),
+      [['approval_declined', 'cursor']],
+    );
     const second = await client.call('echo_echo', { text: 'a' });
     scene.clock.advance(lifetimeMs);
     const late = await client.call('echo_echo', { text: 'a' }, answered(second.result, 'accept'));
@@ -331,12 +346,97 @@ describe('a stateless client that can ask its user', () => {
   });
 });
 
+describe('a call whose prompt is improved in other words each time', () => {
+  const improving = () => {
+    let times = 0;
+    return createScriptedPrompts({
+      named: { argumentsOf: () => ['text', 'method'], improves: () => false },
+      make: async ({ prompt }) => ({ prompt: `${prompt} (${++times})` }),
+    });
+  };
+
+  test.each(eras)('goes through as it was approved by the owner (%s)', async era => {
+    const { source, asked } = improving();
+    await using scene = await open([rule], source);
+    const call = await openDeaf(scene, era);
+    const id = idOf(await call('a'));
+    assert.equal(scene.approvals.list()[0]?.shown, '{"text":"a (1)"}');
+    await scene.approvals.approve(id, 'owner');
+    assert.equal(await call('a'), 'a (1)');
+    assert.equal(asked.length, 1);
+    // Another call is asked about, in its own words.
+    assert.equal(codeOf(await call('b')), 'HUB_APPROVAL_NEEDED');
+    assert.equal(scene.approvals.list()[0]?.shown, '{"text":"b (2)"}');
+  });
+
+  test('goes through as a stateless client showed it to its user', async () => {
+    await using scene = await open([rule], improving().source);
+    const client = openModern(scene.hub, 'all', undefined, undefined, cursor);
+    const { result } = await client.call('echo_echo', { text: 'a' });
+    const again = await client.call('echo_echo', { text: 'a' }, answered(result, 'accept'));
+    assert.equal(textOf(again.result), 'a (1)');
+  });
+
+  test('is not one with the same call of another client', async () => {
+    await using scene = await open([rule], improving().source);
+    await (
+      await openDeaf(scene, 'legacy', other)
+    )('a');
+    await (
+      await openDeaf(scene, 'legacy')
+    )('a');
+    assert.deepEqual(
+      scene.approvals.list().map(({ client, shown }) => [client, shown]),
+      [
+        ['other', '{"text":"a (1)"}'],
+        ['cursor', '{"text":"a (2)"}'],
+      ],
+    );
+  });
+
+  test('is improved again when the approval could have expired', async () => {
+    await using scene = await open([rule], improving().source);
+    const call = await openDeaf(scene, 'legacy');
+    await call('a');
+    scene.clock.advance(2 * lifetimeMs);
+    await call('a');
+    assert.equal(scene.approvals.list()[0]?.shown, '{"text":"a (2)"}');
+  });
+});
+
 test('tools that need a yes stay listed', async () => {
   await using scene = await open([{ servers: ['echo'], action: 'confirm' }]);
   const client = openAsked(scene.hub, 'all', undefined, cursor);
   await client.initialize({});
   const { result } = await client.ask('tools/list');
   assert.match(JSON.stringify(result), /"echo_echo"/);
+});
+
+test('nobody is asked about a tool whose definition is not accepted', async () => {
+  const { approvals } = await openTestApprovals();
+  const step = createConfirmStep({
+    approvals,
+    clientRequests: { sendToClient: () => assert.fail('the client is asked') },
+    clock: createManualClock(),
+    key: Buffer.alloc(32),
+  });
+  const { server } = createScriptedServer({ name: 'echo' });
+  const held = { ...server, config: server.config, held: new Set([heldKey('tool', 'echo')]) };
+  const call = callWith('tools/call', { name: 'echo', arguments: {} });
+  const confirmed = {
+    decision: { action: 'confirm', rule: 'policy[0]' },
+    item: {
+      kind: 'tool',
+      name: 'echo_echo',
+      ownName: 'echo',
+      hints: () => assert.fail('nothing asks for hints'),
+    },
+  } as const;
+  await assert.rejects(
+    async () => await step({ ...callTo(held, call), confirmed }, () => assert.fail()),
+    { code: 'HUB_DEFINITION_HELD' },
+  );
+  assert.deepEqual(approvals.list(), []);
 });
 
 test('without approvals, what a rule wants confirmed is refused', async () => {

@@ -1,0 +1,71 @@
+import { HubError } from '#core';
+import { type StandingApproval, toolKey } from './records.ts';
+
+/** Maximum number of standing approvals. */
+const maxStanding = 1_000;
+
+/** What was approved for good: every call of a client to a tool. */
+export type StandingApprovals = ReturnType<typeof createStandingApprovals>;
+
+type Needs = {
+  /** Writes a change. Resolves with whether it is on the disk. */
+  readonly append: (
+    line: { readonly standing: StandingApproval } | { readonly removed: string },
+  ) => Promise<boolean>;
+  /** The error for a change that is not on the disk. */
+  readonly unwritten: () => HubError;
+  /** Called for each change that a person made. */
+  readonly decided: (
+    action: 'standing_approval_added' | 'standing_approval_removed',
+    by: string,
+    one: StandingApproval,
+  ) => void;
+};
+
+/** Keeps standing approvals, one for each client and tool. */
+export function createStandingApprovals({ append, unwritten, decided }: Needs) {
+  const byTool = new Map<string, StandingApproval>();
+  const find = (id: string) => [...byTool.values()].find(one => one.id === id);
+
+  return {
+    all: (): readonly StandingApproval[] => [...byTool.values()],
+    hasId: (id: string): boolean => find(id) !== undefined,
+    /** True if all calls of this client to this tool are approved. */
+    admits: (call: Parameters<typeof toolKey>[0]): boolean => byTool.has(toolKey(call)),
+    /** Adds what an earlier run wrote. */
+    restore: (one: StandingApproval): void => void byTool.set(toolKey(one), one),
+    /** Drops what an earlier run removed. */
+    drop(id: string): void {
+      const one = find(id);
+      if (one) byTool.delete(toolKey(one));
+    },
+    /** Adds one, unless the client and tool have one. Throws HUB_APPROVALS_FULL and `unwritten`. */
+    async add(one: StandingApproval): Promise<void> {
+      const key = toolKey(one);
+      if (byTool.has(key)) return;
+      if (byTool.size >= maxStanding)
+        throw new HubError(
+          'HUB_APPROVALS_FULL',
+          `there are ${maxStanding} standing approvals already: remove some with "agenthub approvals remove ID", or change the rule`,
+        );
+      byTool.set(key, one);
+      if (!(await append({ standing: one }))) {
+        byTool.delete(key);
+        throw unwritten();
+      }
+      decided('standing_approval_added', one.by, one);
+    },
+    /** Removes one. Throws HUB_APPROVAL_UNKNOWN and `unwritten`. */
+    async remove(id: string, by: string): Promise<void> {
+      const one = find(id);
+      if (!one)
+        throw new HubError(
+          'HUB_APPROVAL_UNKNOWN',
+          `no standing approval ${JSON.stringify(id)} exists. "agenthub approvals" lists them`,
+        );
+      byTool.delete(toolKey(one));
+      decided('standing_approval_removed', by, one);
+      if (!(await append({ removed: id }))) throw unwritten();
+    },
+  };
+}

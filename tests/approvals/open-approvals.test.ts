@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { createOpenApprovals } from '../../hub/approvals/open-approvals.ts';
+
+const one = (id: string, caller: string, hash = id) => ({
+  id,
+  caller,
+  client: caller,
+  server: 'files',
+  tool: 'files_delete',
+  ownTool: 'delete',
+  hash,
+  shown: '{}',
+  rule: undefined,
+  reason: undefined,
+  createdAt: 1,
+  state: { kind: 'pending', expiresAt: 2 } as const,
+});
+
+test('each principal has room, and so has everybody together', () => {
+  const open = createOpenApprovals(() => ({ maxWaiting: 3, maxWaitingPerClient: 2 }));
+  for (const id of ['a', 'b']) open.keep(one(id, 'ada'));
+  open.keep(one('a', 'ada'));
+  assert.throws(() => open.checkRoom('ada'), /max_waiting_per_client/);
+  open.checkRoom('bob');
+  open.keep(one('c', 'bob'));
+  assert.throws(() => open.checkRoom('bob'), /max_waiting in/);
+  open.drop(one('a', 'ada'));
+  open.drop(one('a', 'ada'));
+  open.checkRoom('ada');
+});
+
+test('those of a call are those of its client, tool and arguments', () => {
+  const open = createOpenApprovals(() => ({ maxWaiting: 9, maxWaitingPerClient: 9 }));
+  const [mine, again, others] = [one('a', 'ada', 'x'), one('b', 'ada', 'x'), one('c', 'bob', 'x')];
+  for (const approval of [mine, again, others, one('d', 'ada', 'y')]) open.keep(approval);
+  assert.deepEqual(open.of(mine), [mine, again]);
+  assert.deepEqual(open.all().length, 4);
+  assert.equal(open.find('e'), undefined);
+});

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { HubError } from '#core';
+import { createStandingApprovals } from '../../hub/approvals/standing.ts';
+
+const one = (id: string, ownTool = id) => ({
+  id,
+  caller: 'client:cursor',
+  client: 'cursor',
+  server: 'files',
+  tool: `files_${ownTool}`,
+  ownTool,
+  createdAt: 1,
+  by: 'owner',
+});
+
+function open({ isWritten = true } = {}) {
+  const decided: string[] = [];
+  const standing = createStandingApprovals({
+    append: async () => isWritten,
+    unwritten: () => new HubError('HUB_APPROVAL_STORE_FAILED', 'full'),
+    decided: (action, by, { id }) => void decided.push(`${action} ${by} ${id}`),
+  });
+  return { standing, decided };
+}
+
+test('there is one for each client and tool', async () => {
+  const { standing, decided } = open();
+  await standing.add(one('a', 'delete'));
+  await standing.add(one('b', 'delete'));
+  assert.deepEqual(standing.all(), [one('a', 'delete')]);
+  assert.ok(standing.admits(one('c', 'delete')));
+  assert.ok(!standing.admits(one('c', 'write')));
+  assert.deepEqual(decided, ['standing_approval_added owner a']);
+});
+
+test('one that cannot be written admits nothing and is not audited', async () => {
+  const { standing, decided } = open({ isWritten: false });
+  await assert.rejects(standing.add(one('a')), { code: 'HUB_APPROVAL_STORE_FAILED' });
+  assert.ok(!standing.admits(one('a')));
+  assert.deepEqual(decided, []);
+});
+
+test('there are at most 1000, and an unknown one cannot be removed', async () => {
+  const { standing } = open();
+  for (let index = 0; index < 1_000; index++) await standing.add(one(`t${index}`));
+  await assert.rejects(standing.add(one('more')), { code: 'HUB_APPROVALS_FULL' });
+  await assert.rejects(standing.remove('more', 'owner'), { code: 'HUB_APPROVAL_UNKNOWN' });
+  await standing.remove('t0', 'owner');
+  await standing.add(one('more'));
+});
