@@ -16,23 +16,35 @@ export type AuditedCall = {
   readonly decision?: { readonly action: string; readonly rule: string | undefined };
 };
 
-/** The members that a call shares with most calls of its client, as bytes. */
-export type SharedMembers = Buffer;
+/**
+ * The members of the line of a call as bytes, with those of its client and name, up to the hash of the arguments. Its
+ * session and second are those of the line that was written last.
+ */
+export type LineTemplate = {
+  bytes: Buffer;
+  /** Length of the members before the session. */
+  readonly sharedBytes: number;
+  session: string | undefined;
+  second: number;
+};
 
 export type CallBodies = ReturnType<typeof createCallBodies>;
 
 type Shared = Pick<AuditedCall, 'method' | 'name' | 'server' | 'client' | 'outcome'> & {
   readonly decision: AuditedCall['decision'] | undefined;
   readonly principal: string;
-  readonly bytes: SharedMembers;
+  readonly template: LineTemplate;
 };
 
 /** Bound of the cache of shared members, which is cleared when full. */
 const maxShared = 2_000;
-/** Bound for the time, the hash of the arguments and the duration, in bytes. */
-const maxOtherBytes = 160;
+/** Bound for the hash of the arguments and the duration, in bytes. */
+const maxOtherBytes = 128;
 
-const argumentsMember = Buffer.from(',"arguments_sha256":"');
+const timeMember = '"at":"';
+/** A line begins with its time in UTC, of which the template has the second. */
+const timeEnd = timeMember.length + '2026-01-01T00:00:00.'.length;
+const argumentsMember = ',"arguments_sha256":"';
 const durationMember = Buffer.from(',"duration_ms":');
 const [quote, point] = [0x22, 0x2e];
 
@@ -45,10 +57,6 @@ export function createCallBodies({ member }: Pick<Texts, 'member'>) {
   const shared = new Map<string, Map<string | undefined, Shared>>();
   let sharedCount = 0;
   let last: Shared | undefined;
-  let lastSession: string | undefined;
-  let sessionBytes = Buffer.alloc(0);
-  let lastSecond = NaN;
-  let secondBytes = Buffer.alloc(0);
 
   function sharedOf(call: AuditedCall, principal: string): Shared {
     if (last && isOf(last, call, principal)) return last;
@@ -56,12 +64,13 @@ export function createCallBodies({ member }: Pick<Texts, 'member'>) {
     if (known && isOf(known, call, principal)) return (last = known);
     const { method, name, server, client, outcome, decision } = call;
     const text =
-      `Z","kind":"call"${member('principal', principal)}${member('client', client)}` +
+      `${timeMember}${timeOf(0)}","kind":"call"${member('principal', principal)}${member('client', client)}` +
       `${member('server', server)}${member('method', method)}${member('name', name)}` +
       `${member('decision', decision?.action)}${member('rule', decision?.rule)}` +
       member('outcome', outcome);
     const bytes = Buffer.from(text);
-    const made = { method, name, server, client, outcome, decision, principal, bytes };
+    const template = { bytes, sharedBytes: bytes.length, session: undefined, second: 0 };
+    const made = { method, name, server, client, outcome, decision, principal, template };
     // Others keep longer texts than a line has.
     if ([method, name, client].every(one => one === undefined || one.length <= maxText)) keep(made);
     return made;
@@ -82,45 +91,36 @@ export function createCallBodies({ member }: Pick<Texts, 'member'>) {
     last = undefined;
   }
 
-  /** Writes the time in UTC, without its end. Formats only the milliseconds if the second is that of the last line. */
-  function writeTime(to: Buffer, at: number, time: number): number {
-    const whole = Math.floor(time);
-    const second = Math.floor(whole / 1000);
-    if (second !== lastSecond) {
-      secondBytes = Buffer.from(`"at":"${new Date(second * 1000).toISOString().slice(0, -4)}`);
-      lastSecond = second;
-    }
-    return writeThree(to, writeShort(to, at, secondBytes), whole - second * 1000);
-  }
-
-  function sessionMember(session: string): Buffer {
-    if (session !== lastSession) {
-      sessionBytes = Buffer.from(`,"session":${JSON.stringify(session)}`);
-      lastSession = session;
-    }
-    return sessionBytes;
-  }
-
   return {
-    /** The part that a call shares with earlier ones. `principal` is a policy name. */
-    sharedOf: (call: AuditedCall, principal: string): SharedMembers =>
-      sharedOf(call, principal).bytes,
+    /** `principal` is a policy name. */
+    templateOf: (call: AuditedCall, principal: string): LineTemplate =>
+      sharedOf(call, principal).template,
     /** Bound for the length of what `write` writes, in bytes. */
-    maxBytes: (members: SharedMembers, session: string): number =>
-      members.length + sessionMember(session).length + maxOtherBytes,
+    maxBytes(template: LineTemplate, session: string): number {
+      if (template.session !== session) setSession(template, session);
+      return template.bytes.length + maxOtherBytes;
+    },
     /** Writes the members of a call, and returns the position after them. `args` is the text of the arguments. */
     write(
       to: Buffer,
       start: number,
       { at: time, tookMs, session }: Pick<AuditedCall, 'at' | 'tookMs' | 'session'>,
-      members: SharedMembers,
+      template: LineTemplate,
       args: Buffer | undefined,
     ): number {
-      let at = writeTime(to, start, time);
-      to.set(members, at);
-      at = writeShort(to, at + members.length, sessionMember(session));
-      if (args) at = writeHash(to, at, args);
-      return writeDuration(to, at, tookMs);
+      if (template.session !== session) setSession(template, session);
+      const whole = Math.floor(time);
+      const second = Math.floor(whole / 1000);
+      if (template.second !== second) setSecond(template, second);
+      const { bytes } = template;
+      to.set(bytes, start);
+      writeThree(to, start + timeEnd, whole - second * 1000);
+      const end = start + bytes.length;
+      return writeDuration(
+        to,
+        args ? writeHash(to, end, args) : end - argumentsMember.length,
+        tookMs,
+      );
     },
     /** Drops the cache, because other secrets are known now. */
     forget,
@@ -136,11 +136,24 @@ const isOf = (known: Shared, call: AuditedCall, principal: string): boolean =>
   known.outcome === call.outcome &&
   known.decision === call.decision;
 
+const timeOf = (second: number): string => new Date(second * 1000).toISOString();
+
+function setSecond(template: LineTemplate, second: number): void {
+  template.bytes.write(timeOf(second), timeMember.length, 'latin1');
+  template.second = second;
+}
+
+function setSession(template: LineTemplate, session: string): void {
+  const shared = template.bytes.subarray(0, template.sharedBytes);
+  const others = Buffer.from(`,"session":${JSON.stringify(session)}${argumentsMember}`);
+  template.bytes = Buffer.concat([shared, others]);
+  template.session = session;
+}
+
 function writeHash(to: Buffer, at: number, args: Buffer): number {
-  const end = writeShort(to, at, argumentsMember);
-  const written = to.write(hash('sha256', args, 'hex'), end, 'latin1');
-  to[end + written] = quote;
-  return end + written + 1;
+  const end = at + to.write(hash('sha256', args, 'hex'), at, 'latin1');
+  to[end] = quote;
+  return end + 1;
 }
 
 /** Writes milliseconds with three decimals. */

@@ -1,4 +1,4 @@
-import type { AuditedCall, CallBodies } from './call-bodies.ts';
+import type { AuditedCall, CallBodies, LineTemplate } from './call-bodies.ts';
 import type { WriteMembers } from './pages.ts';
 
 /** Maximum number of waiting calls. More would delay the call that writes their lines. */
@@ -24,23 +24,24 @@ export function createCallQueue(
 ) {
   const numbers = () => new Float64Array(maxCalls);
   const [at, tookMs, argumentsFrom, argumentsEnd] = [numbers(), numbers(), numbers(), numbers()];
-  const shared: Buffer[] = [];
+  const templates: LineTemplate[] = [];
   const sessions: string[] = [];
   const argumentBytes = Buffer.allocUnsafeSlow(maxArgumentBytes);
   let count = 0;
   let used = 0;
   /** The call whose line is being made. */
   let current = 0;
+  let template: LineTemplate | undefined;
+  const numbersOf = { at: 0, tookMs: 0, session: '' };
 
   function writeCurrent(to: Buffer, start: number): number {
+    if (!template) return start;
     const [from = 0, end = 0] = [argumentsFrom[current], argumentsEnd[current]];
     const args = end < 0 ? undefined : argumentBytes.subarray(from, end);
-    const call = {
-      at: at[current] ?? 0,
-      tookMs: tookMs[current] ?? 0,
-      session: sessions[current] ?? '',
-    };
-    return bodies.write(to, start, call, shared[current] ?? nothing, args);
+    numbersOf.at = at[current] ?? 0;
+    numbersOf.tookMs = tookMs[current] ?? 0;
+    numbersOf.session = sessions[current] ?? '';
+    return bodies.write(to, start, numbersOf, template, args);
   }
 
   /** Makes the lines of all waiting calls. */
@@ -48,14 +49,16 @@ export function createCallQueue(
     const waiting = count;
     count = 0;
     used = 0;
-    for (current = 0; current < waiting; current++)
-      addLine(writeCurrent, bodies.maxBytes(shared[current] ?? nothing, sessions[current] ?? ''));
+    for (current = 0; current < waiting; current++) {
+      template = templates[current];
+      if (template) addLine(writeCurrent, bodies.maxBytes(template, sessions[current] ?? ''));
+    }
   }
 
   return {
     /** `principal` is a policy name. Copies what it keeps. */
     add(call: AuditedCall, principal: string, args: ArgumentsText | undefined): void {
-      const members = bodies.sharedOf(call, principal);
+      const members = bodies.templateOf(call, principal);
       const length = args ? args.end - args.start : 0;
       if (count === maxCalls || used + length > maxArgumentBytes || length > maxWaitingArguments)
         drain();
@@ -68,7 +71,7 @@ export function createCallQueue(
       }
       at[count] = call.at;
       tookMs[count] = call.tookMs;
-      shared[count] = members;
+      templates[count] = members;
       sessions[count] = call.session;
       argumentsFrom[count] = used;
       argumentsEnd[count] = args ? used + length : -1;
@@ -79,5 +82,3 @@ export function createCallQueue(
     drain,
   };
 }
-
-const nothing = Buffer.alloc(0);

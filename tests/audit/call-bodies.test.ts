@@ -56,10 +56,10 @@ test('a call has its own members, whatever calls came before it', () => {
   const below = createNumbers(16);
   const pick = <T>(values: readonly [T, ...T[]]): T => values[below(values.length)] ?? values[0];
   function body(one: AuditedCall, principal: string, args: Buffer | undefined) {
-    const members = bodies.sharedOf(one, principal);
-    const maxBytes = bodies.maxBytes(members, one.session);
+    const template = bodies.templateOf(one, principal);
+    const maxBytes = bodies.maxBytes(template, one.session);
     const to = Buffer.alloc(maxBytes + 7);
-    const end = bodies.write(to, 7, one, members, args);
+    const end = bodies.write(to, 7, one, template, args);
     assert.ok(end <= to.length);
     return JSON.parse(`{${to.toString('utf8', 7, end)}}`);
   }
@@ -87,7 +87,7 @@ test('texts are redacted, again after other secrets are known', () => {
   const texts = createTexts(text => text.replaceAll(secret, '[redacted]'));
   const bodies = createCallBodies(texts);
   const nameOf = (name: string) =>
-    JSON.parse(`{${bodies.sharedOf({ ...call, name }, 'cursor').toString('utf8', 3)}}`).name;
+    JSON.parse(`{${bodies.templateOf({ ...call, name }, 'cursor').bytes.toString()}}`).name;
   const names = ['hunter22', 'swordfish'];
   assert.deepEqual(names.map(nameOf), ['[redacted]', 'swordfish']);
   secret = 'swordfish';
