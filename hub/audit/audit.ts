@@ -135,13 +135,25 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
         const isNew = await files.append(page);
         written.fire(page.bytes.subarray(0, page.length));
         opened.drop();
-        recovered();
+        if (files.reserve.isHeld === isReserveWanted()) recovered();
         if (isNew) await removeSurplus(opened);
         if (isRunning) syncDue ??= clock.after(syncMs, syncSoon);
       }
+      await keepReserve();
     } catch (error) {
       failed(error);
     }
+  }
+
+  /** Calls that are refused while no line can be written need room for the lines of those before them. */
+  const isReserveWanted = () => isOn() && options().onFailure === 'refuse';
+
+  /** A hub that ends needs no room for further lines. Rejects if the disk has too little room. */
+  async function keepReserve(): Promise<void> {
+    const isWanted = isReserveWanted();
+    if (!isRunning || files.reserve.isHeld === isWanted) return;
+    await files.reserve.keep(isWanted);
+    recovered();
   }
 
   async function openPages(): Promise<Pages> {

@@ -1,8 +1,17 @@
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import type { Clock } from '#core';
 import { type Position, beginning } from './chain.ts';
-import { headFileOf, headText, listFiles, pathOf, readHead, readTail } from './folder.ts';
+import {
+  headFileOf,
+  headText,
+  listFiles,
+  pathOf,
+  readHead,
+  readTail,
+  reserveFileOf,
+} from './folder.ts';
 import type { SealedPage } from './pages.ts';
+import { createReserve } from './reserve.ts';
 
 export type FileLimits = {
   /** A file that would grow beyond it is followed by another, in bytes. */
@@ -41,6 +50,7 @@ export function createAuditFiles(folder: string, needs: AuditFilesNeeds) {
   let current: Current | undefined;
   let head: FileHandle | undefined;
   let isDirty = false;
+  const reserve = createReserve(reserveFileOf(folder));
 
   /** Opens the last file, and cuts off a torn line. */
   async function openEnd(): Promise<LogEnd> {
@@ -115,27 +125,41 @@ export function createAuditFiles(folder: string, needs: AuditFilesNeeds) {
     return current ?? (await openFile(end.seq + 1));
   }
 
+  /** Writes lines. If it rejects, none of them is in the log. Returns whether it began a file. */
+  async function write(page: SealedPage): Promise<boolean> {
+    const text = page.bytes.subarray(0, page.length);
+    let file = current ?? (await openAgain());
+    const isNew = isFull(file, text.length);
+    if (isNew) file = await rotate(file);
+    try {
+      await file.handle.writeFile(text);
+    } catch (error) {
+      current = undefined;
+      await file.handle.truncate(file.size).catch(() => undefined); // `openEnd` cuts it off.
+      await file.handle.close().catch(() => undefined); // The first error tells more.
+      throw error;
+    }
+    file.size += text.length;
+    end = page.last;
+    isDirty = true;
+    return isNew;
+  }
+
   return {
     /** Finds the end of the log. Call it first, until it succeeds. */
     open: openEnd,
-    /** Writes lines that continue the log. If it rejects, none of them is in the log. Returns whether it began a file. */
+    reserve,
+    /**
+     * Writes lines that continue the log, on a full disk into the reserve. If it rejects, none of them is in the log.
+     * Returns whether it began a file.
+     */
     async append(page: SealedPage): Promise<boolean> {
-      const text = page.bytes.subarray(0, page.length);
-      let file = current ?? (await openAgain());
-      const isNew = isFull(file, text.length);
-      if (isNew) file = await rotate(file);
       try {
-        await file.handle.writeFile(text);
+        return await write(page);
       } catch (error) {
-        current = undefined;
-        await file.handle.truncate(file.size).catch(() => undefined); // `openEnd` cuts it off.
-        await file.handle.close().catch(() => undefined); // The first error tells more.
+        if (await reserve.releaseAfter(error)) return await write(page);
         throw error;
       }
-      file.size += text.length;
-      end = page.last;
-      isDirty = true;
-      return isNew;
     },
     /** The files that are too many, and the number of their last line. Remove them once a line says so. */
     async surplus(): Promise<{ readonly paths: readonly string[]; readonly through: number }> {

@@ -38,6 +38,9 @@ async function unlessMissing<T>(reading: Promise<T>): Promise<T | undefined> {
  */
 export const headFileOf = (folder: string): string => join(folder, 'head');
 
+/** The file that keeps room for lines, see `reserve.ts`. */
+export const reserveFileOf = (folder: string): string => join(folder, 'reserve');
+
 /** Always of one length, so that it is replaced by one write. */
 export const headText = ({ seq, hash }: Position): string =>
   `{"seq":"${String(seq).padStart(12, '0')}","hash":"${hash}"}\n`;

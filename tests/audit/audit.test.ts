@@ -550,6 +550,7 @@ describe('while no line can be written', () => {
     const again = new Promise<void>(resolve => void audit.written(() => resolve()));
     clock.advance(1_000);
     await again;
+    assert.equal((await audit.status()).kind, 'up');
     assert.equal(audit.refuses('tools/call'), false);
     await audit.stop();
     const lines = await linesOf(temp.folder);

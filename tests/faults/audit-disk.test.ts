@@ -25,7 +25,7 @@ async function startOnSmallDisk(onFailure: string) {
   stack.defer(async () => await rm(dataDir, { recursive: true, force: true }));
   const folder = join(dataDir, 'audit');
   await mkdir(folder);
-  const disk = stack.use(await mount(folder));
+  const disk = stack.use(await mount(folder, '2m'));
   const config = { servers, audit: { on_failure: onFailure } };
   const hub = stack.use(await startHub({ config, dataDir }));
   await until(
@@ -78,6 +78,26 @@ function fullDisk(): void {
     assert.deepEqual([report.problems, report.torn], [[], undefined]);
     const said = hub.log().match(/the audit log cannot be written/g) ?? [];
     assert.equal(said.length, 1);
+  });
+
+  test('with "refuse", each call that was answered has a line, although the disk stays full', async () => {
+    await using scene = await startOnSmallDisk('refuse');
+    const { hub, disk, folder } = scene;
+    await using client = await connect(`${hub.url}/mcp/echo`);
+    await disk.fill();
+    let answered = 0;
+    const callUntilRefused = async () => {
+      for (; ; answered++) await client.call('echo', { text: 'a' });
+    };
+    await assert.rejects(callUntilRefused, { message: /the audit log cannot be written/ });
+    assert.equal((await auditOf(hub)).status, 'degraded');
+    await hub.stop();
+    const lines = await linesOf(folder);
+    const calls = lines.filter(({ kind }) => kind === 'call');
+    assert.equal(calls.filter(({ outcome }) => outcome === 'ok').length, answered);
+    assert.ok(answered > 0);
+    assert.ok(calls.some(({ outcome }) => outcome === 'HUB_AUDIT_UNAVAILABLE'));
+    assert.deepEqual((await verifyAudit(folder)).problems, []);
   });
 
   test('calls are refused with "refuse", and administration is not, until there is room', async () => {

@@ -13,9 +13,9 @@ export type Disk = AsyncDisposable & {
   free(): Promise<void>;
 };
 
-/** A disk of half a megabyte, in the place of a folder. */
-export async function mount(folder: string): Promise<Disk> {
-  await run('mount', ['-t', 'tmpfs', '-o', 'size=512k', 'tmpfs', folder]);
+/** A disk in the place of a folder, of half a megabyte unless another size is given. */
+export async function mount(folder: string, size = '512k'): Promise<Disk> {
+  await run('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder]);
   const filler = join(folder, 'filler');
   return {
     async fill() {
