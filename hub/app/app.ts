@@ -106,7 +106,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     hubVersion: version,
   });
   late.audit = audit;
-  const pinning = wireDefinitions(definitions, { ...system, servers, redact });
+  const pinning = wireDefinitions(definitions, { ...system, servers, configFile, redact });
   const clients = await wireClients({ ...system, settings, dataDir, source });
   const stdioClient =
     options.stdio && findStdioClient(options.environment['AGENTHUB_CLIENT'], clients);
@@ -158,9 +158,12 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     configFile,
     ...wired,
     servers,
-    keepListing: (config, listing) =>
-      listings.keep(config.name, wired.specOf(config).digest ?? '', listing),
-    forgetListing: name => listings.forget(name),
+    listings: {
+      keep: (config, listing) =>
+        listings.keep(config.name, wired.specOf(config).digest ?? '', listing),
+      forget: name => listings.forget(name),
+    },
+    pinning: pinning.pins,
   });
   const begun = Promise.withResolvers<void>();
   const transports = await wireTransports(options, {

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Audit } from '#audit';
-import { createFileWatch, snapshotOf } from '#config';
+import { type ServerConfig, createFileWatch, snapshotOf } from '#config';
 import type { Clock, Log, Service } from '#core';
 import { type Definitions, createDefinitions, createPins, lockFileOf } from '#definitions';
 import type { Servers } from '#servers';
@@ -34,6 +34,8 @@ export function wireDefinitions(
   definitions: Definitions,
   needs: Needs & {
     readonly servers: Pick<Servers, 'all' | 'changed'>;
+    /** All servers in the config, including those of other tags. */
+    readonly configFile: { readonly configs: () => readonly Pick<ServerConfig, 'name'>[] };
     readonly redact: (text: string) => string;
   },
 ) {
@@ -47,7 +49,8 @@ export function wireDefinitions(
       },
     },
   );
-  const pins = createPins({ ...needs, definitions });
+  const configured = () => needs.configFile.configs().map(({ name }) => name);
+  const pins = createPins({ ...needs, definitions, configured });
   const service: Service = {
     name: 'definitions',
     start: () => watch.follow([snapshotOf(definitions.file, undefined)]),

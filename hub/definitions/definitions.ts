@@ -11,6 +11,7 @@ import {
   hasPinned,
   pinsOf,
 } from './compare.ts';
+import type { PinnedKind } from './definition.ts';
 import type { NamedDefinition } from './flags.ts';
 import type { Lock, ServerPins } from './lock.ts';
 import { type LockChange, changeLock, readLock } from './lock-file.ts';
@@ -38,6 +39,8 @@ type Needs = {
 export type DefinitionChoice = {
   /** A tool or prompt, or `instructions`. Absent: all. */
   readonly name?: string | undefined;
+  /** Of a tool and a prompt with one name, only this one. */
+  readonly kind?: PinnedKind | undefined;
   /** Hashes of the definitions that the person saw. Absent: those of now. */
   readonly hashes?: readonly string[] | undefined;
 };
@@ -176,6 +179,13 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
       return fault;
     },
     pinsFor,
+    /** The servers that have pins. */
+    names: (): readonly string[] => [...lock.keys()],
+    /** Drops the pins of a server that was removed. If it is added again, it is pinned anew. */
+    forget(name: string): void {
+      firstSights.delete(name);
+      if (lock.has(name)) writeSoon(now => new Map([...now].filter(([server]) => server !== name)));
+    },
     /** Reads the file again. Never rejects: what was known before stays in force if the file is invalid. */
     async load(): Promise<void> {
       try {
@@ -238,11 +248,12 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
       verdict: 'accept' | 'reject',
       config: ServerConfig,
       offer: Offer,
-      { name, hashes }: DefinitionChoice,
+      { name, kind, hashes }: DefinitionChoice,
     ): Promise<readonly Deviation[]> {
       const chosen = compare(config, offer).filter(
         one =>
-          name === undefined || (one.kind === 'instructions' ? 'instructions' : one.name) === name,
+          (kind ?? one.kind) === one.kind &&
+          (name === undefined || (one.kind === 'instructions' ? one.kind : one.name) === name),
       );
       if (chosen.length === 0)
         throw new HubError(

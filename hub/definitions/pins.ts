@@ -26,6 +26,8 @@ export type PinReport = ReturnType<DefinitionPins['reportOf']>;
 type Needs = {
   readonly definitions: Definitions;
   readonly servers: { readonly all: readonly PinnedServer[]; readonly changed: Event<undefined> };
+  /** The names of all servers in the config, including those that this run leaves out by their tags. */
+  readonly configured: () => readonly string[];
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
   /** Removes secrets from texts of servers. */
@@ -44,10 +46,32 @@ const offerOf = ({ listing, running }: PinnedServer): Offer => ({
 });
 
 /** Reports on pins, takes the decisions of people, and logs suspicious texts. */
-export function createPins({ definitions, servers, clock, log, redact }: Needs) {
+export function createPins({ definitions, servers, configured, clock, log, redact }: Needs) {
   const told = new Set<string>();
   let soon: Disposable | undefined;
   const pinned = () => servers.all.filter(server => !server.isBuiltin);
+  /** What deviated at last, and what it was computed from: pages ask for it often, and lists may be long. */
+  const computed = new WeakMap<
+    PinnedServer,
+    { readonly from: readonly unknown[]; readonly deviations: readonly Deviation[] }
+  >();
+
+  function deviationsOf(server: PinnedServer): readonly Deviation[] {
+    const { config } = server;
+    const offer = offerOf(server);
+    const from = [
+      config,
+      offer.tool,
+      offer.prompt,
+      offer.instructions,
+      definitions.pinsFor(config),
+    ];
+    const known = computed.get(server);
+    if (known?.from.every((one, index) => one === from[index])) return known.deviations;
+    const deviations = definitions.deviations(config, offer);
+    computed.set(server, { from, deviations });
+    return deviations;
+  }
 
   function find(name: string): PinnedServer {
     const server = pinned().find(({ config }) => config.name === name);
@@ -63,16 +87,23 @@ export function createPins({ definitions, servers, clock, log, redact }: Needs) 
     );
   }
 
-  function flagsIn(server: PinnedServer): readonly DefinitionFlag[] {
+  function flagsIn(name: string, offer: Offer): readonly DefinitionFlag[] {
     const others = new Map(
       servers.all.flatMap(other =>
-        other === server
+        other.config.name === name
           ? []
           : other.listing.tool.map(({ key }) => [key, other.config.name] as const),
       ),
     );
-    return flagsOf(definitionsIn(offerOf(server)), others);
+    return flagsOf(definitionsIn(offer), others);
   }
+
+  const shownFlag = ({ kind, name, flag, text }: DefinitionFlag) => ({
+    kind,
+    name: visible(kind === 'instructions' ? kind : name),
+    flag,
+    text: redact(text),
+  });
 
   function shownDeviation(config: ServerConfig, deviation: Deviation) {
     const { kind, name, state, definition, before } = deviation;
@@ -100,22 +131,15 @@ export function createPins({ definitions, servers, clock, log, redact }: Needs) 
         prompts: pins.prompt.size,
         instructions: pins.instructions.size > 0,
       },
-      deviations: definitions
-        .deviations(config, offerOf(server))
-        .map(one => shownDeviation(config, one)),
-      flags: flagsIn(server).map(({ kind, name, flag, text }) => ({
-        kind,
-        name: visible(kind === 'instructions' ? kind : name),
-        flag,
-        text: redact(text),
-      })),
+      deviations: deviationsOf(server).map(one => shownDeviation(config, one)),
+      flags: flagsIn(server.config.name, offerOf(server)).map(shownFlag),
     };
   }
 
   function search(): void {
     soon = undefined;
     for (const server of pinned())
-      for (const { kind, name, flag, text } of flagsIn(server)) {
+      for (const { kind, name, flag, text } of flagsIn(server.config.name, offerOf(server))) {
         const key = JSON.stringify([server.config.name, kind, name, text]);
         if (told.has(key)) continue;
         if (told.size >= maxTold) told.clear();
@@ -144,6 +168,32 @@ export function createPins({ definitions, servers, clock, log, redact }: Needs) 
     /** Throws HUB_SERVER_UNKNOWN. */
     report: (name: string) => reportOf(find(name)),
     reportOf,
+    /** Fires with the names of servers whose pins changed. What servers say changes by their `listed`. */
+    changed: definitions.changed,
+    /** The number of definitions that wait for a decision. */
+    get waiting(): number {
+      return pinned().reduce(
+        (sum, server) =>
+          sum + deviationsOf(server).filter(({ state }) => state !== 'rejected').length,
+        0,
+      );
+    },
+    /** Servers that have pins but no entry in the config any more. */
+    orphans(): readonly string[] {
+      const known = new Set([...configured(), ...pinned().map(({ config }) => config.name)]);
+      return definitions.names().filter(name => !known.has(name));
+    },
+    forget: (name: string): void => definitions.forget(name),
+    /** What is pinned of a server that is about to be added. */
+    preview(config: ServerConfig, offer: Offer): JsonObject {
+      return {
+        pinning: pinningOf(config),
+        tools: offer.tool.length,
+        prompts: offer.prompt.length,
+        instructions: offer.instructions !== undefined && offer.instructions !== '',
+        flags: flagsIn(config.name, offer).map(shownFlag),
+      };
+    },
     /**
      * Accepts or rejects what deviates at a server. Resolves with the names once it is in the lock file. Rejects like
      * `Definitions.decide`.

@@ -1,7 +1,7 @@
 import type { ServerConfig } from '#config';
 import { type JsonObject, HubError, messageOf } from '#core';
+import type { DefinitionPins } from '#definitions';
 import type { Belonging, LaunchEvents } from '#runtimes';
-import type { Listing } from '#servers';
 import {
   type Belongings,
   type UnfinishedNeeds,
@@ -41,8 +41,8 @@ export type InstallsNeeds = RemovalNeeds &
       events: LaunchEvents,
       signal: AbortSignal,
     ) => Promise<Trial>;
-    /** Saves the lists of the trial for clients that connect before the first start. If absent, they are not saved. */
-    readonly keepListing?: (config: ServerConfig, listing: Listing) => Promise<void>;
+    /** Describes which definitions are pinned, and what is suspicious in them. Absent: nothing is pinned. */
+    readonly pinning?: Pick<DefinitionPins, 'preview'>;
   };
 
 /** The number of last output lines of installers and servers that a failed install shows. */
@@ -103,17 +103,19 @@ export function createInstalls(needs: InstallsNeeds) {
       if (preparation) begin(...preparation);
       const prepared = await belongings.prepare(events, signal);
       begin('trial', 'it is started once, to see what it offers');
-      const { about, listing } = await needs.trial(chosen, events, signal);
+      const { about, listing, instructions } = await needs.trial(chosen, events, signal);
       begin('write', 'it works: its entry is written');
       // The install cannot be cancelled after this point: the file is written as a whole or not at all.
       await configFile.add(name, pinned);
       undo.move();
       begun.delete(chosen);
       await unfinished.end(made);
-      await needs.keepListing?.(chosen, listing);
+      await needs.listings?.keep(chosen, listing);
       await needs.servers.find(name)?.recall();
       log.info({ server: name }, 'installed a server');
-      return describe(name, pinned, chosen, { ...prepared, ...about }, draft.secrets);
+      const definitions = needs.pinning?.preview(chosen, { ...listing, instructions });
+      const found = { ...prepared, ...about, ...(definitions && { pinned: definitions }) };
+      return describe(name, pinned, chosen, found, draft.secrets);
     } catch (error) {
       if (ending.signal.aborted) throw stopping(name);
       if (caller.aborted) throw cancelled(name, caller.reason);

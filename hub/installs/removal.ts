@@ -1,7 +1,7 @@
 import type { ServerConfig } from '#config';
 import { type Json, type JsonObject, type Log, HubError, messageOf } from '#core';
 import type { Belonging } from '#runtimes';
-import type { Server } from '#servers';
+import type { Listing, Server } from '#servers';
 import { type Belongings, type BelongingsNeeds, belongingsOf, ownOf } from './belongings.ts';
 import type { Places } from './places.ts';
 
@@ -13,7 +13,13 @@ export type RemovalNeeds = BelongingsNeeds & {
     /** All servers in the file, including those of other tags. */
     readonly configs: () => readonly ServerConfig[];
   };
-  readonly forgetListing?: (name: string) => Promise<void>;
+  /** Lists of servers, for clients that connect before the first start. Absent: they are not saved. */
+  readonly listings?: {
+    readonly keep: (config: ServerConfig, listing: Listing) => Promise<void>;
+    readonly forget: (name: string) => Promise<void>;
+  };
+  /** Drops the pinned definitions of a server. Absent: nothing is pinned. */
+  readonly pinning?: { readonly forget: (name: string) => void };
   /** The servers in force. */
   readonly servers: { readonly all: readonly Server[]; find(name: string): Server | undefined };
 };
@@ -52,7 +58,8 @@ export async function removeServer(
       left.push({ kind: 'image and volumes', name, why: messageOf(error) });
     }
   await needs.configFile.remove(name);
-  await needs.forgetListing?.(name);
+  await needs.listings?.forget(name);
+  needs.pinning?.forget(name);
   const gone = await belongings?.discard(own);
   needs.log.info({ server: name, purge }, 'removed a server');
   return {

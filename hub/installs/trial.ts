@@ -81,7 +81,7 @@ export async function tryServer(
       era: serverInfo.era,
       ...describeOffer(listing),
     };
-    return { about, listing };
+    return { about, listing, instructions: serverInfo.instructions };
   } catch (error) {
     over.abort();
     await crew.dismiss();

@@ -7,6 +7,7 @@ import { type Management, addBuiltins } from '#builtin';
 import type { Naming, ServerConfig } from '#config';
 import { type Clock, type Log, type Service, systemClock } from '#core';
 import type { Agents } from '#agents';
+import type { DefinitionPins } from '#definitions';
 import type { Audit } from '#audit';
 import type { Documentation } from '#documentation';
 import { type HttpNeeds, type HttpOptions, createHttp } from '#http';
@@ -97,6 +98,8 @@ export type HubOptions = {
   readonly access?: AccessSource;
   /** Approvals of calls. Absent: there are none. */
   readonly approvals?: Approvals;
+  /** The pinned definitions that people are shown. Absent: nothing is pinned. */
+  readonly pins?: DefinitionPins;
   /** Absent: callers have no limits. */
   readonly limits?: LimitNeeds;
   /** Hears of each request that was answered. */
@@ -342,6 +345,7 @@ export async function startHub(
         sharing: { status: { kind: 'alone' } },
         residentBytes: () => process.memoryUsage.rss(),
         ...(options.approvals && { approvals: options.approvals }),
+        ...(options.pins && { pins: options.pins }),
         ...(options.tasks && { tasks: options.tasks }),
         ...(options.documentation && { documentation: options.documentation }),
         ...(options.agents && { agents: options.agents }),

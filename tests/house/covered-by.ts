@@ -44,7 +44,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'documentation/vault/pinned-https',
   ],
   'faults/audit-disk': ['routing/steps/audit'],
-  'system/pins': ['cli/commands/pins', 'definitions/pins', 'http/routes/pins'],
+  'system/pins': ['http/routes/pins'],
   'models/sampling/read-params': ['models/sampling/invalid', 'models/sampling/read-messages'],
   'models/runs/model-runs': ['models/runs/read-run'],
   'models/sampling/sampling': ['models/chat/chats', 'models/sampling/hub-error'],

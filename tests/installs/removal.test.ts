@@ -39,7 +39,11 @@ async function removal(purge: boolean, parts: Partial<Upkeep> = {}) {
         remove: async name => void steps.push(`remove ${name}`),
         configs: () => [one, two],
       },
-      forgetListing: async name => void steps.push(`forget ${name}`),
+      listings: {
+        keep: async () => assert.fail('nothing is kept'),
+        forget: async name => void steps.push(`forget ${name}`),
+      },
+      pinning: { forget: name => void steps.push(`unpin ${name}`) },
       servers: { all: [], find: () => undefined },
     },
   );
@@ -51,7 +55,7 @@ const entry = { kind: 'entry', name: 'one' };
 test('without purge only the entry goes, with the listing that is kept of it', async () => {
   assert.deepEqual(await removal(false), {
     outcome: { name: 'one', removed: [entry], left: [] },
-    steps: ['remove one', 'forget one'],
+    steps: ['remove one', 'forget one', 'unpin one'],
   });
 });
 
@@ -62,7 +66,7 @@ test('with purge the entry goes first, and what another server may have is left'
       removed: [entry, volume],
       left: [{ ...image, why: 'the server two has it too' }],
     },
-    steps: ['remove one', 'forget one', 'discard data'],
+    steps: ['remove one', 'forget one', 'unpin one', 'discard data'],
   });
 });
 
@@ -90,7 +94,7 @@ test.for(['belongings', 'candidates'] as const)(
         removed: [entry],
         left: [{ kind: 'image and volumes', name: 'one', why: 'the engine is away' }],
       },
-      steps: ['remove one', 'forget one'],
+      steps: ['remove one', 'forget one', 'unpin one'],
     });
   },
 );

@@ -273,3 +273,31 @@ describe('the lock file', () => {
     assert.ok(JSON.stringify(await getJson(other, '/health')).includes('"calc"'));
   });
 });
+
+test('agenthub add shows what is pinned and what is suspicious, and a removal through the hub forgets it', async () => {
+  await using notes = await startRemote({ notes_upload: 'Uploads.' });
+  await using remote = await startRemote({ add: evil, sub: first });
+  await using hub = await startHub({ config: config(notes.url, { auto_start: true }) });
+  await until(
+    () => states(hub),
+    ({ calc }) => calc === 'running',
+    10_000,
+  );
+  const added = await agenthub(hub, 'add', remote.url, '--name', 'fresh');
+  assert.match(
+    added,
+    /^ {2}pinned: 2 tools, 0 prompts, instructions \(hide\)\n {2}add, sub\n {2}look tool add contains invisible or bidirectional characters: U\+200B\n {2}look tool add names tools of other servers: "notes_upload" of calc\n {2}"agenthub pins fresh" shows this again$/m,
+  );
+  const pinned = async () => Object.keys(JSON.parse(await readFile(lockOf(hub), 'utf8')).servers);
+  await agenthub(hub, 'start', 'fresh');
+  await until(pinned, names => names.join() === 'calc,fresh', 10_000);
+  await agenthub(hub, 'remove', 'fresh');
+  await until(pinned, names => names.join() === 'calc', 10_000);
+
+  await writeFile(hub.configFile, JSON.stringify({ mcpServers: {} }));
+  await until(
+    () => agenthub(hub, 'pins'),
+    text => /^calc {2}pinned, but not in the config\./m.test(text),
+    10_000,
+  );
+});

@@ -1,9 +1,10 @@
 import { findLoosenings, warningsOf } from '#config';
 import { HubError, type JsonObject, isObject, tryParseJson } from '#core';
+import { visible } from '#definitions';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { allowOption, confirmEach, confirmationsIn, loadForEdit } from '../confirm.ts';
 import { type HubClient, isAbsent, openHub } from '../hub-client.ts';
-import { fieldsOf } from '../responses.ts';
+import { fieldsOf, objectsIn } from '../responses.ts';
 import type { Io } from '../terminal.ts';
 import { type Values, textOf, textsOf, usageError, wordOf } from '../values.ts';
 
@@ -135,12 +136,38 @@ async function install(
 }
 
 function reportInstalled(installed: unknown, { out, remark, screen }: Io): void {
-  const { name, package: spec, image, tools, warnings } = fieldsOf(installed);
+  const { name, package: spec, image, tools, pinned, warnings } = fieldsOf(installed);
   const what = [spec, image].find(one => typeof one === 'string');
   const count = isObject(tools) ? `: ${String(tools['count'])} tools` : '';
   const from = what === undefined ? '' : ` (${what})`;
   out(`${screen.paint('green', 'installed')} ${String(name)}${from}${count}`);
+  if (isObject(pinned))
+    reportPinned(String(name), pinned, fieldsOf(tools)['names'], { out, screen });
   for (const warning of Array.isArray(warnings) ? warnings : []) remark('warning', String(warning));
+}
+
+/** Maximum number of tools that are named. */
+const maxNamed = 20;
+
+/** Prints which definitions are pinned from now on, and what a person should look at. */
+function reportPinned(
+  server: string,
+  { pinning, tools, prompts, instructions, flags }: Readonly<Record<string, unknown>>,
+  names: unknown,
+  { out, screen }: Pick<Io, 'out' | 'screen'>,
+): void {
+  if (pinning === 'off') return;
+  const more = instructions === true ? ', instructions' : '';
+  out(`  pinned: ${String(tools)} tools, ${String(prompts)} prompts${more} (${String(pinning)})`);
+  const all = Array.isArray(names) ? names : [];
+  const shown = all.slice(0, maxNamed).map(name => visible(String(name)));
+  if (all.length > maxNamed) shown.push('...');
+  if (all.length > 0) out(`  ${shown.join(', ')}`);
+  for (const { kind, name, text } of objectsIn(flags))
+    out(
+      `  ${screen.paint('yellow', 'look')} ${String(kind)} ${visible(String(name))} ${visible(String(text))}`,
+    );
+  if (objectsIn(flags).length > 0) out(`  "agenthub pins ${server}" shows this again`);
 }
 
 /** Writes the entry for a hub that reads it later. The entry is validated, but nothing is built or started. */

@@ -256,7 +256,9 @@ function reportWritten(
   for (const { item, why } of kept)
     err(errorScreen.foreign(`${item.found.name} stays in ${item.found.source.file}: ${why}`));
   if (added.length > 0)
-    out('They have only the permissions that were allowed. A running hub starts them now.');
+    out(
+      'They have only the permissions that were allowed. A running hub starts them now, and pins what they offer: "agenthub pins" shows what looks suspicious.',
+    );
   if (backups.length > 0) out('To add the hub to the client instead: agenthub connect <client>');
   out('To restore all of these files: agenthub import --undo');
 }

@@ -57,11 +57,15 @@ async function show(server: string | undefined, run: Run): Promise<ExitCode> {
     path: server === undefined ? '/pins' : pathOf(server),
   });
   if (run.isJson) return run.json(answer);
-  const { error, servers } = fieldsOf(answer);
+  const { error, servers, orphans, file } = fieldsOf(answer);
   if (typeof error === 'string') run.remark('warning', error);
   const reports = server === undefined ? objectsIn(servers) : [fieldsOf(answer)];
   if (reports.length === 0) run.out(`The hub at ${hub.url} has no servers.`);
   for (const report of reports) tellReport(report, run);
+  for (const name of Array.isArray(orphans) ? orphans : [])
+    run.out(
+      `${shown(name)}  pinned, but not in the config. A server of this name is compared with its pins, until you remove them from ${shown(file)}`,
+    );
   return 0;
 }
 

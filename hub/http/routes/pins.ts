@@ -11,6 +11,7 @@ export function pinRoutes(app: FastifyInstance, pins: DefinitionPins): void {
     file: pins.file,
     error: pins.fault() ?? null,
     servers: pins.reports().map(described),
+    orphans: [...pins.orphans()],
   }));
 
   app.get<Named>('/pins/:name', administered, async ({ params }) =>
