@@ -82,6 +82,8 @@ const said = {
   'approve-always': 'is approved, and so are all later calls of its client to its tool.',
   deny: 'is denied.',
   'approval-remove': 'was removed. Its calls wait again.',
+  'pins-accept': 'offers what you accepted.',
+  'pins-reject': 'offers nothing of what you rejected.',
 } as const;
 
 const isDone = (text: string): text is Done => Object.hasOwn(said, text);

@@ -9,6 +9,7 @@ import {
   type Rights,
   actionButton,
   badge,
+  countBadge,
   empty,
   failed,
   fragment,
@@ -80,9 +81,12 @@ ${parts()}`;
 const isWaiting = ({ state }: Approval): boolean => state.kind === 'pending';
 
 const waitingBadge = (waiting: number): Html =>
-  html`<span id="approvals-badge" hx-get="${paths.approvalsBadge}" hx-trigger="approvals from:body, every 10s" hx-swap="outerHTML">${
-    waiting > 0 && html` ${badge('warn', html`${waiting}<span class="unseen"> waiting</span>`)}`
-  }</span>`;
+  countBadge({
+    id: 'approvals-badge',
+    path: paths.approvalsBadge,
+    event: 'approvals',
+    waiting,
+  });
 
 function waitingPart(waiting: readonly Approval[], now: number): Html {
   if (waiting.length === 0)

@@ -14,7 +14,8 @@ export type Part =
   | 'agent'
   | 'files'
   | 'task'
-  | 'approvals';
+  | 'approvals'
+  | 'pins';
 
 type ChangingServer = {
   readonly config: { readonly name: string };
@@ -32,13 +33,17 @@ type Needs = {
   };
   readonly tasks?: { readonly events: Event<unknown> };
   readonly approvals?: { readonly changed: Event<unknown> };
+  readonly pins?: { readonly changed: Event<readonly string[]> };
 };
 
 /** Events of agents after which their files may have changed. */
 const changesFiles = new Set(['tool_result', 'outcome']);
 
+/** Parts that show something of all servers. */
+const ofAllServers: ReadonlySet<Part> = new Set<Part>(['health', 'pins']);
+
 /** Reports which parts of open pages have changed. It subscribes to events of the hub only while a page is open. */
-export function createChanges({ servers, activity, jobs, agents, tasks, approvals }: Needs) {
+export function createChanges({ servers, activity, jobs, agents, tasks, approvals, pins }: Needs) {
   const pages = new Set<(part: Part, server?: ChangingServer) => void>();
   let subscriptions: DisposableStack | undefined;
 
@@ -53,7 +58,7 @@ export function createChanges({ servers, activity, jobs, agents, tasks, approval
       servers.changed(() => {
         ofServers.dispose();
         ofServers = subscribeToServers();
-        tell(['health']);
+        tell(['health', 'pins']);
       }),
     );
     all.use(jobs.changed(() => tell(['install'])));
@@ -66,6 +71,7 @@ export function createChanges({ servers, activity, jobs, agents, tasks, approval
       );
     if (tasks) all.use(tasks.events(() => tell(['task'])));
     if (approvals) all.use(approvals.changed(() => tell(['approvals'])));
+    if (pins) all.use(pins.changed(() => tell(['pins'])));
     all.defer(() => ofServers.dispose());
     return all;
   }
@@ -76,7 +82,7 @@ export function createChanges({ servers, activity, jobs, agents, tasks, approval
       const on = <T>(event: Event<T>, parts: readonly Part[]) =>
         subscribed.use(event(() => tell(parts, server)));
       on(server.changed, ['health', 'server', 'offers']);
-      on(server.listed, ['health', 'offers']);
+      on(server.listed, ['health', 'offers', 'pins']);
       on(server.wrote, ['log']);
     }
     return subscribed;
@@ -88,7 +94,7 @@ export function createChanges({ servers, activity, jobs, agents, tasks, approval
     /** Calls `changed` for each change. `name`: the server of the page; those of other servers are left out. */
     listen(name: string | undefined, changed: (part: Part) => void): Disposable {
       const page = (part: Part, server?: ChangingServer) => {
-        if (!server || part === 'health' || server.config.name === name) changed(part);
+        if (!server || ofAllServers.has(part) || server.config.name === name) changed(part);
       };
       pages.add(page);
       subscriptions ??= subscribe();

@@ -3,6 +3,7 @@ import type { Activity } from '#activity';
 import type { Agents } from '#agents';
 import type { Approvals } from '#approvals';
 import type { Clock, Log } from '#core';
+import type { DefinitionPins } from '#definitions';
 import type { Enhancer } from '#enhance';
 import type { InstallJobs, InstallRequest, Installs } from '#installs';
 import type { Jobs } from '#jobs';
@@ -63,6 +64,8 @@ type DashboardHub = {
   readonly access: DashboardAccess;
   /** Calls that a person has to approve. Absent: the hub keeps none. */
   readonly approvals?: Approvals;
+  /** Absent: definitions are not pinned. */
+  readonly pins?: DefinitionPins;
   /** Absent: the hub logs in to no server. */
   readonly logins?: ServerLogins;
   /** Absent: the hub has no agents. */

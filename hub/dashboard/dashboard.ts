@@ -22,6 +22,7 @@ import { oauthPages } from './oauth.ts';
 import { overviewPages } from './overview.ts';
 import { paths } from './paths.ts';
 import { alert, failed, failurePage } from './pieces.ts';
+import { pinPages } from './pins.ts';
 import { serverPages } from './server.ts';
 import { createServerViews } from './server-view.ts';
 import { sessionPages } from './sessions.ts';
@@ -65,6 +66,7 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
   const given = { ...others, changes, views };
   const activity = activityPages(given);
   const approvals = approvalPages(given);
+  const pins = pinPages(given);
   const entering = loginPages(options, login);
 
   function render(answer: DashboardAnswer, request: DashboardRequest) {
@@ -79,7 +81,10 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
         layout(
           page,
           request.visitor,
-          { version: hub.version, badge: approvals.badgeFor(request) },
+          {
+            version: hub.version,
+            badges: { approvals: approvals.badgeFor(request), pins: pins.badgeFor(request) },
+          },
           assets.urls,
         ),
       );
@@ -117,6 +122,7 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
       ...agentPages(given),
       ...taskPages(given),
       ...approvals.handlers,
+      ...pins.handlers,
       ...accessPages(given),
       ...auditPages(given),
       ...oauthPages(given),

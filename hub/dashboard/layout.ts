@@ -34,11 +34,14 @@ const places = [
   ['tasks', 'Tasks', paths.tasks],
   ['jobs', 'Jobs', paths.jobs],
   ['approvals', 'Approvals', paths.approvals],
+  ['pins', 'Pins', paths.pins],
   ['access', 'Access', paths.access],
   ['audit', 'Audit', paths.audit],
   ['install', 'Install', paths.install],
 ] as const;
 type NavigationEntry = (typeof places)[number][0];
+/** What waits for the visitor, beside the links of the navigation. */
+type NavigationBadges = { readonly [entry in NavigationEntry]?: Content };
 
 /** htmx settings: no evaluation of code and no inline styles. Forms contain all their settings themselves. */
 const htmxConfig = JSON.stringify({
@@ -57,7 +60,7 @@ const htmxConfig = JSON.stringify({
 export function layout(
   page: Page,
   { rights, isLoggedIn }: Visitor,
-  { version, badge: waiting }: { readonly version: string; readonly badge: Content },
+  { version, badges }: { readonly version: string; readonly badges: NavigationBadges },
   assets: Awaited<ReturnType<typeof loadAssets>>['urls'],
 ): Html {
   const { reloadSeconds, leadsTo } = page;
@@ -84,7 +87,7 @@ ${refresh}<title>${page.title} · AgentHub</title>
 <a class="skip" href="#main">Skip to the content</a>
 <header class="top">
 <a class="brand" href="${paths.overview}">${mark}<span>AgentHub</span></a>
-${navigation(page.at, waiting)}
+${navigation(page.at, badges)}
 <p id="live" class="live" role="status"></p>
 ${loginLink(rights, 'Log in', 'log-in')}
 ${isLoggedIn && html`<form method="post" action="${paths.logout}"><button class="quiet">Log out</button></form>`}
@@ -101,11 +104,10 @@ ${page.main}
 
 const mark = html`<svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true"><g fill="none" stroke="currentColor" stroke-width="2"><path d="M12 12 4.8 6.6M12 12l7.2-5.4M12 12v8"/></g><g fill="currentColor"><circle cx="12" cy="12" r="4"/><circle cx="4.5" cy="6" r="2.5"/><circle cx="19.5" cy="6" r="2.5"/><circle cx="12" cy="20.5" r="2.5"/></g></svg>`;
 
-/** `waiting`: the badge of the approvals. */
-function navigation(at: NavigationEntry | undefined, waiting: Content): Html {
+function navigation(at: NavigationEntry | undefined, badges: NavigationBadges): Html {
   const links = places.map(
     ([place, text, path]) =>
-      html`<li><a href="${path}"${place === at && html` aria-current="page"`}>${text}${place === 'approvals' && waiting}</a></li>`,
+      html`<li><a href="${path}"${place === at && html` aria-current="page"`}>${text}${badges[place]}</a></li>`,
   );
   return html`<nav aria-label="Pages"><ul>${links}</ul></nav>`;
 }

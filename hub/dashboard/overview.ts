@@ -14,7 +14,12 @@ import { breakerBadge, placeOf, serverActions, stateBadge, uptime } from './serv
 import type { ServerRow } from './server-view.ts';
 import { statsPartial } from './stats.ts';
 
-type HealthView = HealthReport & { readonly rows: readonly ServerRow[]; readonly now: number };
+type HealthView = HealthReport & {
+  readonly rows: readonly ServerRow[];
+  readonly now: number;
+  /** What waits for a decision of the owner; false for other visitors. */
+  readonly forYou: false | { readonly calls: number; readonly definitions: number };
+};
 
 /** Start page: health, servers, statistics and recent calls. */
 export function overviewPages(needs: PageNeeds, recentCalls: (request: DashboardRequest) => Html) {
@@ -23,7 +28,11 @@ export function overviewPages(needs: PageNeeds, recentCalls: (request: Dashboard
   async function healthOf({ visitor }: DashboardRequest): Promise<Html> {
     const [{ answer }] = await Promise.all([hub.health(), views.refresh()]);
     const rows = servers.all.map(server => views.row(server, visitor.rights));
-    const view = { ...answer, rows, now: system.clock.now() };
+    const forYou = visitor.rights === 'owner' && {
+      calls: hub.approvals?.waiting ?? 0,
+      definitions: hub.pins?.waiting ?? 0,
+    };
+    const view = { ...answer, rows, forYou, now: system.clock.now() };
     const parts = Object.entries(answer.parts).map(
       ([name, { detail, ...part }]) =>
         html`<li>${partItem(name, part)}${detail !== undefined && html`<p class="note">${telemetry.redact(detail)}</p>`}</li>`,
@@ -32,7 +41,7 @@ export function overviewPages(needs: PageNeeds, recentCalls: (request: Dashboard
 ${serverTable(view)}</section>
 <section aria-labelledby="parts"><h2 id="parts">Parts</h2>
 <ul class="parts">${parts}</ul></section>`;
-    return fragment('health', '/dashboard/health-partial', content);
+    return fragment('health', '/dashboard/health-partial', content, 'health', 'approvals', 'pins');
   }
 
   return {
@@ -67,7 +76,15 @@ function summary(view: HealthView): Html {
 <li><span class="label">Sessions</span><strong>${sessions}</strong> open</li>
 <li><span class="label">Calls</span><strong>${inFlight}</strong> in flight</li>
 <li><span class="label">Up for</span><strong>${duration(Math.max(1, upSeconds) * 1000)}</strong></li>
-</ul>`;
+${waitingTile(view)}</ul>`;
+}
+
+/** Links to what waits for the owner; nothing if that is nothing. */
+function waitingTile({ forYou }: HealthView): Content {
+  if (!forYou || forYou.calls + forYou.definitions === 0) return undefined;
+  const { calls, definitions } = forYou;
+  return html`<li><span class="label">Waiting for you</span>${calls > 0 && html`<p><a id="waiting-calls" href="${paths.approvals}">${counted(calls, 'call')}</a></p>`}${definitions > 0 && html`<p><a id="waiting-pins" href="${paths.pins}">${counted(definitions, 'definition')}</a></p>`}</li>
+`;
 }
 
 const unwell = ({ parts, rows }: HealthView): string =>

@@ -15,7 +15,9 @@ type Action =
   | 'approve'
   | 'approve-always'
   | 'deny'
-  | 'approval-remove';
+  | 'approval-remove'
+  | 'pins-accept'
+  | 'pins-reject';
 
 /** URL paths of the dashboard's pages. Names of servers, tools, agents and files are encoded. */
 export const paths = {
@@ -28,6 +30,8 @@ export const paths = {
   tasks: '/dashboard/tasks',
   approvals: '/dashboard/approvals',
   approvalsBadge: '/dashboard/approvals-badge',
+  pins: '/dashboard/pins',
+  pinsBadge: '/dashboard/pins-badge',
   access: '/dashboard/access',
   audit: '/dashboard/audit',
   install: '/dashboard/install',
@@ -35,7 +39,7 @@ export const paths = {
   logout: '/dashboard/logout',
   events: '/dashboard/events',
   server: (name: string) => `/dashboard/servers/${encodeURIComponent(name)}`,
-  part: (name: string, part: 'state' | 'offers' | 'log') =>
+  part: (name: string, part: 'state' | 'offers' | 'pins' | 'log') =>
     `/dashboard/servers/${encodeURIComponent(name)}/${part}-partial`,
   tool: (server: string, tool: string) =>
     `/dashboard/servers/${encodeURIComponent(server)}/tool?name=${encodeURIComponent(tool)}`,

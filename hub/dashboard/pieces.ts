@@ -57,9 +57,25 @@ export const ownersOnly = (rights: Rights, what: string): Html =>
     ? html`<p class="note">${what} is shown only to the owner of the hub: <a href="${paths.login}">log in</a>.</p>`
     : html`<p class="note">${what} is not shown: the administration of this hub is off.</p>`;
 
-/** A part of a page that reloads itself from the URL `from` on `event`, and every ten seconds. */
-export const fragment = (id: string, from: string, content: Content, event = id): Html =>
-  html`<div id="${id}" hx-get="${from}" hx-trigger="${event} from:body, every 10s" hx-swap="outerHTML">
+/** The number of decisions that wait, beside a link of the navigation. It reloads itself; without any it is empty. */
+export const countBadge = ({
+  id,
+  path,
+  event,
+  waiting,
+}: Readonly<Record<'id' | 'path' | 'event', string>> & { readonly waiting: number }): Html =>
+  html`<span id="${id}" hx-get="${path}" hx-trigger="${event} from:body, every 10s" hx-swap="outerHTML">${
+    waiting > 0 && html` ${badge('warn', html`${waiting}<span class="unseen"> waiting</span>`)}`
+  }</span>`;
+
+/** A part of a page that reloads itself from the URL `from` on `events` (default: its id), and every ten seconds. */
+export const fragment = (
+  id: string,
+  from: string,
+  content: Content,
+  ...events: readonly string[]
+): Html =>
+  html`<div id="${id}" hx-get="${from}" hx-trigger="${(events.length > 0 ? events : [id]).map(event => `${event} from:body`).join(', ')}, every 10s" hx-swap="outerHTML">
 ${content}
 </div>`;
 

@@ -4,6 +4,7 @@ import { egressPart } from './egress.ts';
 import { type Content, type Html, html } from './html.ts';
 import { oauthPart } from './oauth.ts';
 import { noticeOf } from './actions.ts';
+import { serverPinsPart } from './pins.ts';
 import { paths, withQuery } from './paths.ts';
 import {
   type Tone,
@@ -21,12 +22,16 @@ import {
 import { type ListedItem, type ServerRow, type ServerView, toolsPerPage } from './server-view.ts';
 
 /** The page of a server, its parts, and the page that asks before the server is removed. */
-export function serverPages({ servers, views, hub: { logins }, system }: PageNeeds) {
+export function serverPages({ servers, views, hub: { logins, pins }, system }: PageNeeds) {
   /** The login to a remote server, if it has or wants one. */
   async function loginFor(view: ServerView): Promise<Content> {
     if (view.runsOn !== 'remote' || view.rights !== 'owner' || !logins) return undefined;
     return oauthPart(view, await logins.status(view.name), system.clock.now());
   }
+
+  /** What changed since it was accepted. Only the owner decides about that. */
+  const pinsFor = ({ name, rights, runsOn }: ServerView): Content =>
+    pins && rights === 'owner' && runsOn !== 'hub' && serverPinsPart(pins.report(name));
 
   function viewOf({ param, query, visitor }: DashboardRequest) {
     const from = query('from');
@@ -45,7 +50,7 @@ export function serverPages({ servers, views, hub: { logins }, system }: PageNee
         page: {
           title: view.name,
           at: 'overview',
-          main: server(view, await loginFor(view)),
+          main: server(view, await loginFor(view), pinsFor(view)),
           events: withQuery(paths.events, { server: view.name }),
           notice: noticeOf(request),
         },
@@ -68,12 +73,13 @@ export function serverPages({ servers, views, hub: { logins }, system }: PageNee
   } satisfies Handlers;
 }
 
-function server(view: ServerView, login: Content): Html {
+function server(view: ServerView, login: Content, pins: Content): Html {
   const { name, description } = view;
   return html`<p class="crumbs"><a href="${paths.overview}">Servers</a></p>
 ${heading(name, view.rights === 'owner' && view.runsOn !== 'hub' && html`<div class="actions"><a class="button danger" id="remove-${name}" href="${paths.remove(name)}">Remove…</a></div>`)}
 ${description !== undefined && html`<p class="lead">${description}</p>`}
 ${statePartial(view, login)}
+${pins}
 ${offersPartial(view)}
 <section><h2>Log</h2><p class="note">The last lines that it wrote to stderr since its start.</p>
 ${view.log === undefined ? ownersOnly(view.rights, 'The log') : logPartial(name, view.log)}</section>
@@ -139,7 +145,10 @@ function problems(view: ServerView): Content {
     view.heldDefinitions > 0 &&
       notice(
         'bad',
-        `${counted(view.heldDefinitions, 'definition')} changed or new: hidden until accepted. See "agenthub pins ${name}".`,
+        `${counted(view.heldDefinitions, 'definition')} changed or new: hidden until accepted. `,
+        view.rights === 'owner'
+          ? html`See below, or "agenthub pins ${name}".`
+          : html`See "agenthub pins ${name}".`,
       ),
     leftOut.length > 0 &&
       html`<div class="notice bad">Left out of the lists on /mcp, for clients whose revision of MCP refuses them:<ul>${leftOut.map(text => html`<li>${text}</li>`)}</ul></div>`,
@@ -158,8 +167,7 @@ ${prompts.length > 0 && html`<section aria-labelledby="prompts"><h2 id="prompts"
   return fragment('offers', path, content);
 }
 
-const more = (number: number) =>
-  number > 0 && html`<p class="note">and ${counted(number, 'more')}</p>`;
+const more = (number: number) => number > 0 && html`<p class="note">and ${number} more</p>`;
 
 const toolTable = (server: string, tools: readonly ListedItem[]) =>
   table('Tools', tools, [

@@ -156,6 +156,7 @@ function registerRoutes(
         secrets: () => hub.config.secrets(),
       },
       ...(hub.approvals && { approvals: hub.approvals }),
+      ...(hub.pins && { pins: hub.pins }),
       ...(logins && { logins }),
       ...(hub.agents && { agents: hub.agents }),
       ...(hub.tasks && { tasks: hub.tasks }),

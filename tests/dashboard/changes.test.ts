@@ -98,12 +98,14 @@ describe('the changes of a hub', () => {
     const notes = createScriptedServer('notes');
     const [servers, activity, jobs] = [createCounted(), createCounted(), createCounted()];
     const agents = createEmitter<{ readonly event: { readonly type: string } }>();
+    const pins = createEmitter<readonly string[]>();
     const all = [echo.server, notes.server];
     const changes = createChanges({
       servers: { all, changed: servers.event },
       activity: { changed: activity.event },
       jobs: { changed: jobs.event },
       agents: { events: agents.event },
+      pins: { changed: pins.event },
     });
     /** Opens a page, and returns the parts of it that have changed since the last call. */
     const openPage = (server?: string) => {
@@ -111,11 +113,11 @@ describe('the changes of a hub', () => {
       const page = changes.listen(server, part => void told.push(part));
       return { close: () => page[Symbol.dispose](), told: () => told.splice(0) };
     };
-    return { changes, echo, notes, all, servers, activity, jobs, agents, openPage };
+    return { changes, echo, notes, all, servers, activity, jobs, agents, pins, openPage };
   }
 
   test('are told to the pages that show them', () => {
-    const { changes, echo, servers, activity, jobs, agents, openPage } = open();
+    const { changes, echo, servers, activity, jobs, agents, pins, openPage } = open();
     const [overview, own, other] = [openPage(), openPage('echo'), openPage('notes')];
     const rows: readonly (readonly [
       change: () => void,
@@ -123,9 +125,10 @@ describe('the changes of a hub', () => {
       own: readonly string[],
     ])[] = [
       [echo.changed.fire, ['health'], ['health', 'server', 'offers']],
-      [echo.listed.fire, ['health'], ['health', 'offers']],
+      [echo.listed.fire, ['health', 'pins'], ['health', 'offers', 'pins']],
       [echo.wrote.fire, [], ['log']],
-      [servers.fire, ['health'], ['health']],
+      [servers.fire, ['health', 'pins'], ['health', 'pins']],
+      [() => pins.fire(['echo']), ['pins'], ['pins']],
       [jobs.fire, ['install'], ['install']],
       [() => agents.fire({ event: { type: 'text' } }), ['agent'], ['agent']],
       [() => agents.fire({ event: { type: 'outcome' } }), ['agent', 'files'], ['agent', 'files']],
@@ -148,7 +151,7 @@ describe('the changes of a hub', () => {
     const page = openPage('added');
     all.splice(0, 1, added.server);
     servers.fire();
-    assert.deepEqual(page.told(), ['health']);
+    assert.deepEqual(page.told(), ['health', 'pins']);
     assert.equal(echo.listeners(), 0);
     added.wrote.fire();
     assert.deepEqual(page.told(), ['log']);

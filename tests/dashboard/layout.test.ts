@@ -10,12 +10,16 @@ const shown = (page: Partial<Page> = {}, visitor: Partial<Visitor> = {}) =>
     layout(
       { title: 'Title', main: html`<p>main</p>`, ...page },
       { rights: 'owner', isLoggedIn: false, ...visitor },
-      { version: '1.2.3', badge: false },
+      { version: '1.2.3', badges: { approvals: html`<b>7</b>` } },
       assets.urls,
     ),
   );
 
 describe('the frame of a page', () => {
+  test('has what waits beside its link', () => {
+    assert.match(shown(), /href="\/dashboard\/approvals">Approvals<b>7<\/b><\/a>/);
+  });
+
   test('marks where the visitor is', () => {
     const current = (text: string) =>
       Array.from(text.matchAll(/href="([^"]+)" aria-current="page"/g), ([, href]) => href);

@@ -2,7 +2,7 @@
 // reloads that part. Without the stream, the parts reload every ten seconds.
 (() => {
   const events =
-    'health stats activity server offers log sessions caches install agent files task approvals'.split(
+    'health stats activity server offers log sessions caches install agent files task approvals pins'.split(
       ' ',
     );
   /** The last content of each part. An unchanged part is not replaced, so it keeps focus and selection. */

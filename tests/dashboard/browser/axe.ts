@@ -3,6 +3,13 @@ import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { isObject } from '#core';
 
+/** What would lose the focus when its part of the page is brought up to date: it has no id, or not alone. */
+export const losesFocus = `
+  [...document.querySelectorAll('[hx-trigger*=every] :is(a, button, input:not([type=hidden]), select, textarea, summary, [tabindex])')]
+    .filter(({ id }) => id === '' || document.querySelectorAll('#' + CSS.escape(id)).length > 1)
+    .map(({ outerHTML }) => outerHTML)
+`;
+
 /** Rules that count although axe calls them moderate. */
 const counting: readonly unknown[] = ['landmark-unique'];
 

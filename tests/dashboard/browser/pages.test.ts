@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, test } from 'vitest';
 import { describeWithBrowser } from '#helpers/browser';
-import { seriousFindings } from './axe.ts';
+import { losesFocus, seriousFindings } from './axe.ts';
 import { type Dashboard, enhance, openDashboard, useServers } from './scene.ts';
 
 /** Every page, in each state that a server can be shown in. */
@@ -21,13 +21,6 @@ const pages = [
   '/dashboard/audit',
   '/dashboard/install',
 ];
-
-/** What would lose the focus when its part of the page is brought up to date: it has no id, or not alone. */
-const losesFocus = `
-  [...document.querySelectorAll('[hx-trigger*=every] :is(a, button, input, select, textarea, summary, [tabindex])')]
-    .filter(({ id }) => id === '' || document.querySelectorAll('#' + CSS.escape(id)).length > 1)
-    .map(({ outerHTML }) => outerHTML)
-`;
 
 /** The words of states and outcomes that stand on more than one line. */
 const brokenBadges = `
