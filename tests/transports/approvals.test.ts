@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { isObject } from '#core';
+import { isObject, systemClock } from '#core';
 import { type TestHub, startHub, until } from '#helpers/hub';
-import { openTestApprovals } from '../approvals/test-approvals.ts';
+import { lifetimeMs, openTestApprovals } from '../approvals/test-approvals.ts';
 import type { Json, RawClient } from '../contracts/client-transport.ts';
 import { at } from '../routing/modern.ts';
 import { createTestAccess } from '../routing/test-access.ts';
@@ -22,6 +22,8 @@ const transports: Readonly<Record<string, (hub: TestHub) => Promise<RawClient>>>
   'connect-stdio': hub => openOverBridge(hub, undefined, 'lines'),
 };
 
+const accepted = { action: 'accept', content: {} } as const;
+
 const modernMeta = (capabilities: object) => ({
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientCapabilities': capabilities,
@@ -31,9 +33,13 @@ describe.each(Object.entries(transports))(
   'a call that has to be approved over %s',
   (name, open) => {
     let hub: TestHub;
+    /** By how much the clock of the approvals is ahead, in ms. */
+    let later = 0;
     let approvals: Awaited<ReturnType<typeof openTestApprovals>>['approvals'];
     beforeAll(async () => {
-      ({ approvals } = await openTestApprovals());
+      // Only what it reads moves: timers of other parts go on.
+      const clock = { ...systemClock, now: () => systemClock.now() + later };
+      ({ approvals } = await openTestApprovals({ clock }));
       const { access } = createTestAccess([{ name: 'echo' }], {
         policy: [{ tools: ['echo_echo'], action: 'confirm' }],
       });
@@ -103,6 +109,45 @@ describe.each(Object.entries(transports))(
       client.close();
     });
 
+    test('is not approved by what comes when its time is over', async () => {
+      const { client, call } = await join({});
+      const refused = await call('late');
+      later += lifetimeMs;
+      const id = String(at(refused, 'error', 'data', 'approval'));
+      await assert.rejects(approvals.approve(id, 'owner'), { code: 'HUB_APPROVAL_UNKNOWN' });
+      const again = String(at(await call('late'), 'error', 'data', 'approval'));
+      assert.notEqual(again, id);
+      await approvals.approve(again, 'owner');
+      later += lifetimeMs;
+      assert.equal(textIn(await call('late')), 'HUB_APPROVAL_NEEDED');
+      client.close();
+
+      const asked = await join({ elicitation: {} });
+      const answer = asked.call('late');
+      const question = await asked.question(1);
+      later += lifetimeMs;
+      asked.client.send({ jsonrpc: '2.0', id: question['id'], result: accepted });
+      assert.equal(textIn(await answer), 'HUB_APPROVAL_UNKNOWN');
+      asked.client.close();
+    });
+
+    test('is not answered by another session of the same principal', async () => {
+      const [mine, others] = [await join({ elicitation: {} }), await join({ elicitation: {} })];
+      const answer = mine.call('mine');
+      const { id } = await mine.question(1);
+      others.client.send({ jsonrpc: '2.0', id, result: accepted });
+      // Its next answer comes after the hub has read that.
+      const other = others.call('others');
+      const question = await others.question(1);
+      assert.equal(approvals.waiting >= 2, true);
+      others.client.send({ jsonrpc: '2.0', id: question['id'], result: accepted });
+      assert.equal(textIn(await other), 'others');
+      mine.client.send({ jsonrpc: '2.0', id, result: { action: 'decline' } });
+      assert.equal(textIn(await answer), 'HUB_APPROVAL_DENIED');
+      mine.client.close();
+      others.client.close();
+    });
+
     // A session of streamable HTTP is always of the older era.
     test.skipIf(name === 'streamable HTTP')(
       'is asked about by input_required in 2026-07-28, and a replay is refused',
@@ -119,6 +164,10 @@ describe.each(Object.entries(transports))(
         assert.equal(textIn(await call('e', answered)), 'HUB_STATE_INVALID');
         assert.equal(textIn(await call('d', answered)), 'd');
         assert.equal(textIn(await call('d', answered)), 'HUB_STATE_INVALID');
+        const late = await call('f', { _meta });
+        later += lifetimeMs;
+        const tooLate = { ...answered, requestState: at(late, 'result', 'requestState') };
+        assert.equal(textIn(await call('f', tooLate)), 'HUB_STATE_INVALID');
         client.close();
       },
     );
