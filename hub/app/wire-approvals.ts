@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { type Approvals, createApprovals } from '#approvals';
 import type { Audit } from '#audit';
 import { type Config, readApprovals } from '#config';
-import { type Clock, type Log, tryParseJson } from '#core';
+import { type Clock, type Log, isObject } from '#core';
+import { visible } from '#definitions';
 import { type Backlog, createJournal } from '#store';
 import type { Redaction } from '#telemetry';
 
@@ -41,14 +42,20 @@ export function wireApprovals(dataFolder: string, needs: Needs): Approvals {
   });
 }
 
-/** Arguments without secrets and invisible characters, cut to what a person reads. */
+/** Arguments without secrets, with invisible characters as codes, cut to what a person reads. */
 export function shownArguments(args: string, redaction: Redaction): string {
-  const text = JSON.stringify(redaction.json(tryParseJson(args))) ?? '{}';
-  const visible = text.replaceAll(
-    /[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]/gu,
-    character => `\\u{${character.codePointAt(0)?.toString(16)}}`,
-  );
-  return visible.length > maxShown
-    ? `${visible.slice(0, maxShown)}... (${visible.length} characters in all)`
-    : visible;
+  let mark = 'number:';
+  while (args.includes(mark)) mark += ':';
+  // The server gets numbers as they were written, and a person decides about these. The third parameter has the source
+  // of the value (ES2026), which the types of TypeScript do not know yet.
+  const keepNumber = (_: string, value: unknown, ...[context]: readonly unknown[]): unknown => {
+    const source = isObject(context) ? context['source'] : undefined;
+    const isChanged = typeof value === 'number' && JSON.stringify(value) !== source;
+    return isChanged && typeof source === 'string' ? `${mark}${source}` : value;
+  };
+  const text = JSON.stringify(redaction.json(JSON.parse(args, keepNumber)));
+  const shown = visible(text.replaceAll(new RegExp(`"${mark}([-+.\\dEe]+)"`, 'g'), '$1'));
+  return shown.length > maxShown
+    ? `${shown.slice(0, maxShown)}... (${shown.length} characters in all)`
+    : shown;
 }

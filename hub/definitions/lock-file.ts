@@ -1,13 +1,15 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
 import { unwritable } from '#config';
 import { HubError, errorCodeOf, messageOf } from '#core';
 import { writeWhole } from '#store';
-import { type Lock, lockText, parseLock } from './lock.ts';
+import { type Lock, lockInvalid, lockText, parseLock } from './lock.ts';
 
 /** A change of the pins. Pure: it is applied again if another program has written the file meanwhile. */
 export type LockChange = (lock: Lock) => Lock;
 
+/** Maximum size of the file: it is read as a whole, also by the thread that answers calls. */
+const maxFileBytes = 256 * 2 ** 20;
 /** Attempts per write. */
 const attempts = 5;
 
@@ -20,12 +22,25 @@ export const lockFileOf = (configFile: string): string => {
   return join(dir, `${name}.lock.json`);
 };
 
+/** Follows links. Rejects if there is nothing. */
+async function kindOf(file: string) {
+  const stats = await stat(file);
+  return { size: stats.size, isFile: stats.isFile() };
+}
+
 /** The text of the file; undefined if there is none. Rejects with HUB_LOCK_INVALID if it cannot be read. */
 export async function readLockText(file: string): Promise<string | undefined> {
   try {
+    const { size, isFile } = await kindOf(file);
+    if (!isFile || size > maxFileBytes)
+      throw lockInvalid(
+        file,
+        isFile ? `it has ${size} bytes, and at most ${maxFileBytes} are read` : 'it is not a file',
+      );
     return await readFile(file, 'utf8');
   } catch (error) {
     if (errorCodeOf(error) === 'ENOENT') return undefined;
+    if (error instanceof HubError) throw error;
     throw new HubError('HUB_LOCK_INVALID', `${file} cannot be read: ${messageOf(error)}`, {
       cause: error,
     });

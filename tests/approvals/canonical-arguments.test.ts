@@ -20,6 +20,20 @@ describe('canonical arguments', () => {
     assert.equal(hashOf(canonical('{"a":1,"b":2}')), hashOf(canonical('{"b":2,"a":1}')));
   });
 
+  test.each([
+    ['{"a":"\u00e9"}', '{"a":"e\u0301"}'],
+    ['{"a":"\\ud800"}', '{"a":"\\ufffd"}'],
+    ['{"n":1}', '{"n":1.0}'],
+    ['{"n":1}', '{"n":1e0}'],
+    ['{"n":0}', '{"n":-0}'],
+    ['{"n":1}', '{"n":"1"}'],
+    ['{"a":[1,2]}', '{"a":[2,1]}'],
+    ['{}', '{"a":null}'],
+    ['{"a":{}}', '{"a":{"__proto__":1}}'],
+  ])('%s and %s differ', (one, other) => {
+    assert.notEqual(hashOf(canonical(one)), hashOf(canonical(other)));
+  });
+
   test('differ for numbers that become equal when they are parsed', () => {
     assert.notEqual(canonical('{"n":9007199254740993}'), canonical('{"n":9007199254740992}'));
   });

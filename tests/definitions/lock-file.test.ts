@@ -1,8 +1,19 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import {
+  lstat,
+  mkdir,
+  mkdtemp,
+  readFile,
+  readdir,
+  rm,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, test } from 'vitest';
+import { afterEach, beforeEach, describe, test } from 'vitest';
 import { HubError } from '#core';
 import { definitionOf } from '../../hub/definitions/definition.ts';
 import { pinsOf } from '../../hub/definitions/compare.ts';
@@ -144,4 +155,42 @@ test('definitions are the same whatever the order of their members', () => {
   assert.notEqual(of('{"description":"d"}'), of('{"description":"d "}'));
   const deep = `{"inputSchema":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
   assert.notEqual(of(deep), of(`${deep} `));
+});
+
+describe('a lock file that is no ordinary file', () => {
+  const invalid = { code: 'HUB_LOCK_INVALID' };
+
+  test('is not read if it is a folder, a pipe that nobody writes, or too large', async () => {
+    const asFolder = join(folder, 'folder.lock.json');
+    await mkdir(asFolder);
+    const asPipe = join(folder, 'pipe.lock.json');
+    execFileSync('mkfifo', [asPipe]);
+    const large = join(folder, 'large.lock.json');
+    await writeFile(large, '{}');
+    await truncate(large, 256 * 2 ** 20 + 1);
+    for (const other of [asFolder, asPipe, large]) {
+      await assert.rejects(readLock(other), invalid);
+      await assert.rejects(changeLock(other, pinning('calc', 'a')), invalid);
+    }
+  });
+
+  test('is written where a link leads, and stays a link', async () => {
+    const target = join(folder, 'target.json');
+    const link = join(folder, 'link.lock.json');
+    await symlink(target, link);
+    await changeLock(link, pinning('calc', 'a'));
+    assert.ok((await lstat(link)).isSymbolicLink());
+    assert.deepEqual([...(await readLock(target)).keys()], ['calc']);
+    const loop = join(folder, 'loop.lock.json');
+    await symlink(loop, loop);
+    await assert.rejects(readLock(loop), invalid);
+  });
+
+  test('is not replaced where its folder cannot be written, and the caller is told', async () => {
+    const place = join(folder, 'no-folder');
+    await writeFile(place, '');
+    await assert.rejects(changeLock(join(place, 'hub.lock.json'), pinning('calc', 'a')), {
+      code: /^HUB_(?:CONFIG_UNWRITABLE|LOCK_INVALID)$/,
+    });
+  });
 });

@@ -6,6 +6,7 @@ import {
   hashOf,
 } from '#approvals';
 import { type Clock, HubError, unlessAborted } from '#core';
+import { visible } from '#definitions';
 import {
   type Answer,
   type Edit,
@@ -182,7 +183,8 @@ function askedCall({ call, server, edits, confirmed }: ResolvedCall): AskedCall 
     caller: principalKey(principal),
     client: policyNameOf(principal),
     server: server.config.name,
-    tool: item.name,
+    // People are shown it, also on terminals.
+    tool: visible(item.name),
     ownTool: item.ownName,
     hash: hashOf(args),
     args,

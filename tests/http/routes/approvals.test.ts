@@ -127,3 +127,35 @@ test.each([
   const answer = await opened.ask('POST', path, body);
   assert.deepEqual([answer.status, errorOf(answer.body)['code']], [status, code]);
 });
+
+test('only the owner lists and decides, and an id counts once and for nothing else', async () => {
+  await using opened = await open();
+  const { approval } = errorOf((await opened.call(same)).body);
+  const id = String(approval);
+  for (const [method, path] of [
+    ['GET', '/approvals'],
+    ['POST', `/approvals/${id}/approve`],
+    ['POST', `/approvals/${id}/deny`],
+    ['DELETE', `/approvals/standing/${id}`],
+  ] as const) {
+    assert.equal((await opened.send(method, path)).status, 401, path);
+    const guessed = { authorization: `Bearer ${id}` };
+    assert.equal((await opened.send(method, path, undefined, guessed)).status, 401, path);
+  }
+  assert.equal((await opened.call(same)).status, 403);
+  const approve = async (one: string) =>
+    (await opened.ask('POST', `/approvals/${encodeURIComponent(one)}/approve`)).status;
+  for (const guess of [
+    '0',
+    id.slice(0, -1),
+    `${id}0`,
+    id.toUpperCase(),
+    '../standing',
+    '__proto__',
+  ])
+    assert.equal(await approve(guess), 404, guess);
+  assert.equal(await approve(id), 204);
+  assert.equal((await opened.call(same)).status, 200);
+  assert.equal(await approve(id), 404);
+  assert.equal((await opened.call(same)).status, 403);
+});

@@ -6,12 +6,12 @@ import { createManualClock } from '#helpers/clock';
 import { startHub, until } from '#helpers/hub';
 import type { Principal } from '#policy';
 import { type PromptSource, createPrincipalRequests } from '#routing';
-import { heldKey } from '#servers';
+import { type Server, heldKey } from '#servers';
 import { callWith } from './scripted-call.ts';
 import { lifetimeMs, openTestApprovals } from '../../approvals/test-approvals.ts';
 import { openAsked } from '../asking.ts';
 import { at, openModern, textOf } from '../modern.ts';
-import { callTo } from '../../../hub/routing/call.ts';
+import { callTo, hubReply } from '../../../hub/routing/call.ts';
 import { createConfirmStep } from '../../../hub/routing/steps/confirm.ts';
 import { createScriptedPrompts } from '../scripted-prompts.ts';
 import { createScriptedServer } from '../scripted-server.ts';
@@ -421,7 +421,8 @@ test('nobody is asked about a tool whose definition is not accepted', async () =
     key: Buffer.alloc(32),
   });
   const { server } = createScriptedServer({ name: 'echo' });
-  const held = { ...server, config: server.config, held: new Set([heldKey('tool', 'echo')]) };
+  const changing = { ...server, config: server.config, held: undefined };
+  const held = { ...changing, held: new Set([heldKey('tool', 'echo')]) };
   const call = callWith('tools/call', { name: 'echo', arguments: {} });
   const confirmed = {
     decision: { action: 'confirm', rule: 'policy[0]' },
@@ -437,6 +438,14 @@ test('nobody is asked about a tool whose definition is not accepted', async () =
     { code: 'HUB_DEFINITION_HELD' },
   );
   assert.deepEqual(approvals.list(), []);
+
+  // What was approved before the definition changed is refused, and can be used when that is accepted.
+  const run = async (one: Server) =>
+    await step({ ...callTo(one, call), confirmed }, () => hubReply(Buffer.from('called')));
+  await assert.rejects(run(changing), { code: 'HUB_APPROVAL_NEEDED' });
+  await approvals.approve(approvals.list()[0]?.id ?? '', 'owner');
+  await assert.rejects(run(held), { code: 'HUB_DEFINITION_HELD' });
+  assert.equal(String((await run(changing)).bytes), 'called');
 });
 
 test('without approvals, what a rule wants confirmed is refused', async () => {
