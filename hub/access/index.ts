@@ -1,3 +1,10 @@
+export { type HubAuthorization, createAuthorization } from './authorization/authorization.ts';
+export {
+  authorizationPaths,
+  endpointPathOf,
+  resourceMetadata,
+  serverMetadata,
+} from './authorization/metadata.ts';
 export { type NamedClient, type NamedClients, openNamedClients } from './named-clients.ts';
 export { clientTokensFile } from './token-file.ts';
 export { createToken, digestOf } from './token-table.ts';

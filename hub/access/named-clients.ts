@@ -2,7 +2,18 @@ import { type ClientConfig, type Config, whyNoClientName } from '#config';
 import { type Clock, HubError, type Log, createEmitter, messageOf } from '#core';
 import type { Principal } from '#policy';
 import { type KnownToken, type TokenTable, createToken, createTokenTable } from './token-table.ts';
-import { type StoredTokens, noTokens, readTokens, withRevoked, writeTokens } from './token-file.ts';
+import {
+  type StoredTokens,
+  type TokenLogin,
+  isLoginOf,
+  noTokens,
+  readTokens,
+  revokedOf,
+  validIn,
+  withRevoked,
+  withoutExpired,
+  writeTokens,
+} from './token-file.ts';
 
 /** A client by name, as shown to people. Times are in milliseconds since the epoch. */
 export type NamedClient = {
@@ -12,6 +23,8 @@ export type NamedClient = {
   readonly source: 'config' | 'made' | undefined;
   /** Undefined for a token of the config. */
   readonly createdAt: number | undefined;
+  /** When its token ends; absent for a token that does not come from a login (`authorization/`). */
+  readonly expiresAt?: number;
   /** The last time it was admitted or called in this run of the hub. */
   readonly seenAt: number | undefined;
   readonly calls: number;
@@ -41,7 +54,7 @@ export type NamedClientsOptions = {
 export type NamedClientsNeeds = {
   /** The active config. */
   readonly config: () => Pick<Config, 'clients' | 'tokens'>;
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Pick<Clock, 'now' | 'after'>;
   readonly log: Log;
 };
 
@@ -60,6 +73,8 @@ const openCaller: Principal = { kind: 'local', name: 'local', grants: { administ
 
 /** Maximum number of clients with a made token. */
 const maxMade = 1_000;
+/** Delay in ms before an expired token is revoked again after a failure. `find` refuses it meanwhile. */
+const retryMs = 60_000;
 
 /**
  * The clients by name: those of the config, and those whose token was made. Only this process changes the file: it must
@@ -74,6 +89,7 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
   let entries: ReadonlyMap<string, Entry> = new Map();
   let table: TokenTable | undefined;
   let wasRequired: boolean | undefined;
+  let expiry: Disposable | undefined;
   /** The last change, which the next one waits for. */
   let last: Promise<unknown> = Promise.resolve();
 
@@ -84,19 +100,35 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
     const made = stored.made.get(name);
     const digest = client?.tokenDigest ?? made?.digest;
     const isMade = client?.tokenDigest === undefined && made !== undefined;
-    const administer = client?.administer === true && options.administration === 'on';
+    const login = isMade ? made.login : undefined;
+    // Nobody typed the token of a login, so it never administers, whatever the config says later.
+    const administer = client?.administer === true && options.administration === 'on' && !login;
     const isSame = before?.digest === digest && before?.administer === administer;
     return {
       name,
       administer,
       source: isMade ? 'made' : digest === undefined ? undefined : 'config',
       createdAt: isMade ? made.createdAt : undefined,
+      ...(login && { expiresAt: login.expiresAt }),
       digest,
       // One constant for each client, so that to admit a request allocates nothing.
       principal:
         isSame && before ? before.principal : { kind: 'client', name, grants: { administer } },
       usage: before?.usage ?? { seenAt: undefined, calls: 0, refused: 0 },
     };
+  }
+
+  /** Why the login of a program cannot take this name; undefined if it can. `client`: SHA-256 of its client id, in hex. */
+  function whyNotByLogin(name: string, client: string): string | undefined {
+    const why = whyNoClientName(name);
+    if (why !== undefined) return why;
+    const inConfig = configured().find(one => one.name === name);
+    if (inConfig && (inConfig.administer || inConfig.heldBack !== undefined))
+      return `the config lets ${name} administer the hub, which no login does`;
+    const old = stored.made.get(name);
+    return inConfig?.tokenDigest === undefined && (!old || isLoginOf(old, client))
+      ? undefined
+      : `${name} has a token already`;
   }
 
   /** Puts the config and the stored tokens in force. */
@@ -118,6 +150,18 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
     if (isRequired && wasRequired === false)
       ended.fire({ principal: openCaller, reason: 'calls need a token from now on' });
     wasRequired = isRequired;
+    awaitExpiry();
+  }
+
+  /** Revokes the next token that expires, when it does. */
+  function awaitExpiry(): void {
+    expiry?.[Symbol.dispose]();
+    expiry = undefined;
+    const ends = [...entries.values()].flatMap(({ expiresAt }) => expiresAt ?? []);
+    if (ends.length === 0) return;
+    const dueMs = Math.min(...ends) - clock.now();
+    // One that is due already could not be stored as revoked.
+    expiry = clock.after(dueMs > 0 ? dueMs : retryMs, () => void refresh());
   }
 
   /** Remembers the digests of the config, and those that are gone from it as revoked. */
@@ -140,7 +184,7 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
     const done = last.then(async () => {
       // Another program may have damaged or removed the file. The state in force then stays.
       const before = await readTokens(file);
-      const after = withConfig(edit(before));
+      const after = withConfig(withoutExpired(edit(before), clock.now()));
       if (after !== before) await writeTokens(file, after);
       stored = after;
       apply();
@@ -150,7 +194,7 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
     return done;
   }
 
-  /** Puts a changed config in force, and remembers its tokens. */
+  /** Puts a changed config in force, and remembers its tokens and those that have expired. */
   async function refresh(): Promise<void> {
     apply();
     try {
@@ -178,8 +222,13 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
     /** Whose token this is, by its SHA-256; undefined for an unknown one. */
     find(digest: Buffer): KnownToken | undefined {
       const known = table?.find(digest);
-      const usage = known && entries.get(known.name)?.usage;
-      if (usage && known.principal) usage.seenAt = clock.now();
+      const entry = known?.principal && entries.get(known.name);
+      if (!entry) return known;
+      const now = clock.now();
+      // The timer may be late, as after the sleep of the machine.
+      if (entry.expiresAt !== undefined && entry.expiresAt <= now)
+        return { name: known.name, principal: undefined };
+      entry.usage.seenAt = now;
       return known;
     },
     /** The principal of a client; undefined if there is none of that name. */
@@ -187,11 +236,12 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
     /** Digest of the current token of a client. */
     digestOf: (name: string): string | undefined => entries.get(name)?.digest,
     list: (): readonly NamedClient[] =>
-      Array.from(entries.values(), ({ name, administer, source, createdAt, usage }) => ({
+      Array.from(entries.values(), ({ name, administer, source, createdAt, expiresAt, usage }) => ({
         name,
         administer,
         source,
         createdAt,
+        ...(expiresAt !== undefined && { expiresAt }),
         ...usage,
       })),
     /** Counts a call of a client that was answered now. */
@@ -204,9 +254,10 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
     },
     /**
      * Makes the token of a client, or takes the digest of one that the caller made. Replaces the token that the client
-     * has. Rejects with HubError, without a change.
+     * has. With a login, the token expires, and replaces only a token of the same login. Rejects with HubError, without a
+     * change.
      */
-    async create(name: string, given?: string): Promise<CreatedToken> {
+    async create(name: string, given?: string, login?: TokenLogin): Promise<CreatedToken> {
       const why = whyNoClientName(name);
       if (why !== undefined) throw invalid(why);
       const { token, digest } =
@@ -216,13 +267,19 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
       return await change(
         tokens => {
           refuseConfigured(name, configured());
+          const refusal = login && whyNotByLogin(name, login.client);
+          if (refusal !== undefined) throw new HubError('HUB_CONFIG_CONFLICT', refusal);
           const taken = table?.find(Buffer.from(digest, 'hex'));
           if (taken) throw invalid(`sha256: this token was made before, for ${taken.name}`);
           const old = tokens.made.get(name);
           if (!old && tokens.made.size >= maxMade)
             throw invalid(`${maxMade} clients have a token. Revoke those that are not used`);
           replaced = old !== undefined;
-          const made = new Map(tokens.made).set(name, { digest, createdAt });
+          const made = new Map(tokens.made).set(name, {
+            digest,
+            createdAt,
+            ...(login && { login }),
+          });
           const gone = old ? [{ name, digest: old.digest }] : [];
           return withRevoked({ ...tokens, made }, gone, validIn(tokens.configured, made));
         },
@@ -248,6 +305,7 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
         () => undefined,
       );
     },
+    whyNotByLogin,
     refresh,
     ended: ended.event,
     /** Fires with the new principal of a client whose grants have changed. */
@@ -263,25 +321,5 @@ function refuseConfigured(name: string, clients: readonly ClientConfig[]): void 
       `clients.${name}.token: the config has the token of this client. Change it there`,
     );
 }
-
-/** The revoked tokens, those that are gone from the config, and made ones in whose place the config has another. */
-const revokedOf = (
-  { revoked, configured, made }: StoredTokens,
-  entries: ReadonlyMap<string, Entry>,
-) => [
-  ...revoked,
-  ...Array.from(configured, ([name, digest]) => ({ name, digest })),
-  ...Array.from(made, ([name, { digest }]) => ({ name, digest })).filter(
-    ({ name, digest }) => entries.get(name)?.digest !== digest,
-  ),
-];
-
-const validIn = (
-  configured: StoredTokens['configured'],
-  made: StoredTokens['made'],
-): ((digest: string) => boolean) => {
-  const valid = new Set([...configured.values(), ...Array.from(made.values(), one => one.digest)]);
-  return digest => valid.has(digest);
-};
 
 const invalid = (message: string) => new HubError('HUB_REQUEST_INVALID', message);

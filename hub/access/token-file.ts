@@ -15,6 +15,16 @@ export type MadeToken = {
   readonly digest: string;
   /** In milliseconds since the epoch. */
   readonly createdAt: number;
+  /** Absent: a person made the token. */
+  readonly login?: TokenLogin;
+};
+
+/** The login that a token comes from. */
+export type TokenLogin = {
+  /** SHA-256 of the client id of the program, in hex. */
+  readonly client: string;
+  /** In milliseconds since the epoch. */
+  readonly expiresAt: number;
 };
 
 /** A token that was valid once. The hub refuses it although calls without a token may be open. */
@@ -49,9 +59,15 @@ export async function readTokens(file: string): Promise<StoredTokens> {
 
 export async function writeTokens(file: string, stored: StoredTokens): Promise<void> {
   const made = Object.fromEntries(
-    Array.from(stored.made, ([name, { digest, createdAt }]) => [
+    Array.from(stored.made, ([name, { digest, createdAt, login }]) => [
       name,
-      { sha256: digest, created_at: new Date(createdAt).toISOString() },
+      {
+        sha256: digest,
+        created_at: new Date(createdAt).toISOString(),
+        ...(login && {
+          login: { client: login.client, expires_at: new Date(login.expiresAt).toISOString() },
+        }),
+      },
     ]),
   );
   const configured = Object.fromEntries(stored.configured);
@@ -76,6 +92,41 @@ export function withRevoked(
   return { ...stored, revoked: [...unique.values()].slice(-maxRevoked) };
 }
 
+/** Whether a token comes from the login of the program with this client id. */
+export const isLoginOf = ({ login }: MadeToken, client: string): boolean =>
+  login?.client === client;
+
+/** Moves the tokens of logins that have expired to the revoked ones. */
+export function withoutExpired(stored: StoredTokens, now: number): StoredTokens {
+  const due = Array.from(stored.made).filter(([, { login }]) => login && login.expiresAt <= now);
+  if (due.length === 0) return stored;
+  const made = new Map(stored.made);
+  for (const [name] of due) made.delete(name);
+  const gone = due.map(([name, { digest }]) => ({ name, digest }));
+  return withRevoked({ ...stored, made }, gone, validIn(stored.configured, made));
+}
+
+/** The revoked tokens, those that are gone from the config, and made ones in whose place the config has another. */
+export const revokedOf = (
+  { revoked, configured, made }: StoredTokens,
+  entries: ReadonlyMap<string, { readonly digest: string | undefined }>,
+) => [
+  ...revoked,
+  ...Array.from(configured, ([name, digest]) => ({ name, digest })),
+  ...Array.from(made, ([name, { digest }]) => ({ name, digest })).filter(
+    ({ name, digest }) => entries.get(name)?.digest !== digest,
+  ),
+];
+
+/** Whether a digest is that of a token in the config or of a made one. */
+export const validIn = (
+  configured: StoredTokens['configured'],
+  made: StoredTokens['made'],
+): ((digest: string) => boolean) => {
+  const valid = new Set([...configured.values(), ...Array.from(made.values(), one => one.digest)]);
+  return digest => valid.has(digest);
+};
+
 const unusable = (message: string, cause?: unknown) =>
   new HubError('HUB_CONFIG_INVALID', `DATA_DIR: ${message}`, { cause });
 
@@ -99,9 +150,20 @@ function parseTokens(value: unknown): StoredTokens | undefined {
 }
 
 function parseMade(value: unknown): MadeToken | undefined {
-  const { sha256: digest, created_at: created } = isObject(value) ? value : {};
-  const createdAt = typeof created === 'string' ? Date.parse(created) : NaN;
-  return isDigest(digest) && !Number.isNaN(createdAt) ? { digest, createdAt } : undefined;
+  const { sha256: digest, created_at: created, login } = isObject(value) ? value : {};
+  const createdAt = timeIn(created);
+  if (!isDigest(digest) || createdAt === undefined) return undefined;
+  if (login === undefined) return { digest, createdAt };
+  const { client, expires_at: expires } = isObject(login) ? login : {};
+  const expiresAt = timeIn(expires);
+  return isDigest(client) && expiresAt !== undefined
+    ? { digest, createdAt, login: { client, expiresAt } }
+    : undefined;
+}
+
+function timeIn(value: unknown): number | undefined {
+  const time = typeof value === 'string' ? Date.parse(value) : NaN;
+  return Number.isNaN(time) ? undefined : time;
 }
 
 function parseRevoked(value: unknown): RevokedToken | undefined {

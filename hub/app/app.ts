@@ -15,6 +15,7 @@ import { maxMessageBytes, openStdio } from '#transports';
 import { collectGarbage, createIdleGc } from './idle-gc.ts';
 import { wireApprovals } from './wire-approvals.ts';
 import { wireAudit } from './wire-audit.ts';
+import { wireAuthorization } from './wire-authorization.ts';
 import { countCalls, findStdioClient, wireClients } from './wire-clients.ts';
 import { type ConfigFiles, createConfiguration } from './wire-config.ts';
 import { openDefinitions, wireDefinitions } from './wire-definitions.ts';
@@ -212,6 +213,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       },
       access: {
         clients,
+        authorization: wireAuthorization({ ...system, dataDir, clients, audit }),
         ...(callToken && { callToken: callToken.current }),
         // With the token every user may call.
         ...(settings.token === undefined && usersOfPeers()),

@@ -63,11 +63,12 @@ export function ofFolder(stored: StoredClients): ClientTokens {
     async list(digest) {
       const { isRequired } = stored;
       const owner = digest && stored.find(Buffer.from(digest, 'hex'));
-      const clients = stored.list().map(({ name, administer, source, createdAt }) => ({
+      const clients = stored.list().map(({ name, administer, source, createdAt, expiresAt }) => ({
         name,
         administer,
         token: source ?? null,
         created_at: createdAt === undefined ? null : new Date(createdAt).toISOString(),
+        ...(expiresAt !== undefined && { expires_at: new Date(expiresAt).toISOString() }),
       }));
       const isOwner = ({ name }: Described) => !owner || (owner.principal && owner.name === name);
       return {

@@ -4,6 +4,8 @@ export type ShownClient = {
   readonly administer: boolean;
   readonly source: 'config' | 'made' | undefined;
   readonly createdAt: number | undefined;
+  /** Absent: its token does not come from a login of the program. */
+  readonly expiresAt?: number;
   readonly seenAt: number | undefined;
   readonly calls: number;
   readonly refused: number;

@@ -1,6 +1,6 @@
 import type { DashboardAccess, ShownClient, ShownRule, ShownSecret } from './access-types.ts';
 import type { DashboardRequest, Handlers } from './dashboard-types.ts';
-import { ago, count, counted } from './format.ts';
+import { ago, count, counted, duration } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
 import { type LoginsShown, loginsPart } from './oauth.ts';
 import { paths } from './paths.ts';
@@ -69,13 +69,15 @@ function clientPart({ clients, needsToken }: DashboardAccess, now: number, endpo
     ['Last seen', ({ seenAt }) => seen(seenAt)],
     ['Calls', ({ calls }) => count(calls), 'number'],
     ['Refused', ({ refused }) => count(refused), 'number'],
-    ['Token', tokenOf],
+    ['Token', client => tokenOf(client, now)],
     ['Made', ({ createdAt }) => createdAt !== undefined && ago(createdAt, now)],
   ])}`;
 }
 
-function tokenOf({ source }: ShownClient): Content {
+function tokenOf({ source, expiresAt }: ShownClient, now: number): Content {
   if (source === undefined) return badge('idle', 'none');
+  if (expiresAt !== undefined)
+    return html`by login <span class="note">ends in ${duration(Math.max(0, expiresAt - now))}</span>`;
   return source === 'config' ? 'in the config' : 'made';
 }
 

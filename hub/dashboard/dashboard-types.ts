@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { HubAuthorization } from '#access';
 import type { Activity } from '#activity';
 import type { Agents } from '#agents';
 import type { Approvals } from '#approvals';
@@ -66,6 +67,8 @@ type DashboardHub = {
   readonly approvals?: Approvals;
   /** Absent: definitions are not pinned. */
   readonly pins?: DefinitionPins;
+  /** Absent: no program logs in to the hub. */
+  readonly authorization?: ProgramLogins;
   /** Absent: the hub logs in to no server. */
   readonly logins?: ServerLogins;
   /** Absent: the hub has no agents. */
@@ -73,6 +76,12 @@ type DashboardHub = {
   /** Absent: the hub runs no tasks. */
   readonly tasks?: TaskPipeline;
 };
+
+/** Logins of programs to the hub. `isOffered`: they can log in now. */
+export type ProgramLogins = Pick<
+  HubAuthorization,
+  'read' | 'ask' | 'pending' | 'suggestName' | 'whyNot' | 'allow' | 'deny'
+> & { readonly isOffered: () => boolean };
 
 /** The answer of `/health`, as far as the overview shows it. */
 export type HealthReport = {

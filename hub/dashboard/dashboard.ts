@@ -5,6 +5,7 @@ import { activityPages } from './activity.ts';
 import { agentPages } from './agents.ts';
 import { approvalPages } from './approvals.ts';
 import { auditPages } from './audit.ts';
+import { authorizePages } from './authorize.ts';
 import { cachePages } from './caches.ts';
 import { createChanges } from './changes.ts';
 import type {
@@ -126,6 +127,7 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
       ...accessPages(given),
       ...auditPages(given),
       ...oauthPages(given),
+      ...authorizePages(given),
       ...actions(given),
       ...entering.handlers,
       async asset(request) {

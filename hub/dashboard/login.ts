@@ -18,6 +18,7 @@ export function loginPages(options: LoginOptions, login: Logins) {
     const main = html`<div class="login">${heading('Log in')}
 ${failed === 'link' && notice('bad', 'This link was already used, or is older than ten minutes. Get a new one:')}
 ${failed === 'blocked' && notice('bad', 'Too many failed logins from this address. Wait a minute, or use a link:')}
+${to.startsWith(paths.authorize) && html`<p>A program wants to be let in to this hub. Only its owner can decide. <a id="go-on" href="${to}">Go on when you are logged in</a></p>`}
 ${options.administration === 'on' ? byLink : html`<p>The administration of this hub is off, so its owner cannot log in.</p>`}
 ${options.token !== undefined && byToken(to, failed)}</div>`;
     // For a request of a part: reloads the whole page, which then shows the login.

@@ -36,6 +36,7 @@ export const paths = {
   audit: '/dashboard/audit',
   install: '/dashboard/install',
   login: '/dashboard/login',
+  authorize: '/dashboard/authorize',
   logout: '/dashboard/logout',
   events: '/dashboard/events',
   server: (name: string) => `/dashboard/servers/${encodeURIComponent(name)}`,

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuditedRefusal } from '#audit';
 import type { Clock, Code, Log } from '#core';
-import type { NamedClients } from '#access';
+import { type NamedClients, authorizationPaths, endpointPathOf } from '#access';
 import { type Principal, isSamePrincipal } from '#policy';
 import { type Guard, type Scope, guardedRequest } from './guard.ts';
 import { createThrottle } from './login.ts';
@@ -13,6 +13,8 @@ type Options = { readonly allowedOrigins: readonly string[] };
 
 type Needs = {
   readonly guard: Guard;
+  /** Whether programs can log in now (`routes/authorization.ts`). Absent: they cannot. */
+  readonly offersLogins?: () => boolean;
   readonly peers: Pick<Peers, 'of'>;
   readonly system: { readonly clock: Pick<Clock, 'monotonic'>; readonly log: Log };
   /** Records a refused request in the audit log, at most as often as it is logged. */
@@ -50,6 +52,14 @@ export function createRouteAdmission(options: Options, needs: Needs) {
     const waitMs = throttle.waitMs(request.ip);
     throttle.failed(request.ip, way);
     return waitMs;
+  }
+
+  /** Tells a client of an MCP endpoint where it can log in (RFC 9728, section 5.1). */
+  function callChallenge(request: FastifyRequest): string {
+    const path = isMcp(request.url) ? (endpointPathOf(request.url) ?? '/mcp') : undefined;
+    if (path === undefined || needs.offersLogins?.() !== true) return 'Bearer';
+    const error = request.headers.authorization === undefined ? '' : ' error="invalid_token",';
+    return `Bearer${error} resource_metadata="${originOf(request)}${authorizationPaths.resource}${path}"`;
   }
 
   return {
@@ -90,7 +100,10 @@ export function createRouteAdmission(options: Options, needs: Needs) {
       const isUnauthorized = refusal.status === 401;
       const waitMs = isUnauthorized ? waitOf(request, scope, caller) : 0;
       if (isUnauthorized)
-        reply.header('www-authenticate', scope === 'call' ? 'Bearer' : 'Bearer scope="administer"');
+        reply.header(
+          'www-authenticate',
+          scope === 'call' ? callChallenge(request) : 'Bearer scope="administer"',
+        );
       if (waitMs > 0) reply.header('retry-after', String(Math.ceil(waitMs / 1000)));
       const code = isForOwner ? 'HUB_OWNER_ONLY' : 'HUB_REQUEST_INVALID';
       const body = refusalBody(request.url, refusal.message, code);
@@ -127,6 +140,15 @@ function createClientAnswers(clients: Needs['clients']) {
 const isOfDashboard = (url: string): boolean => /^\/dashboard([/?]|$)/.test(url);
 
 export const isMcp = (url: string): boolean => /^\/(mcp|sse|messages)(\/|\?|$)/.test(url);
+
+/**
+ * The origin by which a client reaches the hub. The guard has checked the host. A proxy that ends TLS says so in
+ * X-Forwarded-Proto; a client that lies about it misleads only itself.
+ */
+export function originOf({ protocol, headers }: FastifyRequest): string {
+  const isSecure = protocol === 'https' || headers['x-forwarded-proto'] === 'https';
+  return `${isSecure ? 'https' : 'http'}://${(headers.host ?? 'localhost').toLowerCase()}`;
+}
 
 /** On an MCP endpoint a refusal is a JSON-RPC error without id, as the specification says. */
 export const refusalBody = (url: string, message: string, code: Code = 'HUB_REQUEST_INVALID') =>

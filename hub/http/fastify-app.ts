@@ -11,6 +11,7 @@ import type { Login } from './login.ts';
 import { agentRoutes } from './routes/agents.ts';
 import { approvalRoutes } from './routes/approvals.ts';
 import { auditChanges, auditRoutes } from './routes/audit.ts';
+import { authorizationRoutes } from './routes/authorization.ts';
 import { clientRoutes } from './routes/clients.ts';
 import { activityRoutes } from './routes/activity.ts';
 import { dashboardRoutes } from './routes/dashboard.ts';
@@ -38,6 +39,10 @@ type Parts = {
   readonly admission: RouteAdmission;
   readonly login: Login;
   readonly usages: ContainerUsages;
+  /** Whether calls need a token now. */
+  readonly needsToken: () => boolean;
+  /** Whether programs can log in to the hub now. */
+  readonly offersLogins: () => boolean;
 };
 
 /** Limits of the streams of logs, calls and jobs, because each adds work to every call or line. */
@@ -97,7 +102,8 @@ function refuseUnknown(app: FastifyInstance): void {
     const path = url.split('?')[0] ?? '';
     const known = routes.filter(route => route.path.test(path)).flatMap(route => route.methods);
     const methods = [...new Set(known)].join(', ');
-    if (methods)
+    // A route that is known by its method has said that it does not exist now.
+    if (methods && !known.includes(method))
       return reply
         .code(405)
         .header('allow', methods)
@@ -112,16 +118,15 @@ function registerRoutes(
   app: FastifyInstance,
   options: Options,
   needs: HttpNeeds,
-  { admission, login, usages }: Parts,
+  { admission, login, usages, needsToken, offersLogins }: Parts,
 ): void {
   const { installs, ...others } = needs;
   const { hub, jobs, prompts, system, telemetry } = others;
   if (telemetry.audit) auditChanges(app, telemetry.audit, admission);
   hubRoutes(app, { ...needs, login, usages });
-  const { clients, callToken } = needs.access ?? {};
-  const needsToken = () =>
-    options.token !== undefined || clients?.isRequired === true || callToken?.() !== undefined;
+  const { clients, authorization } = needs.access ?? {};
   if (clients) clientRoutes(app, { clients, needsToken });
+  if (authorization) authorizationRoutes(app, { authorization, offersLogins });
   const health = healthRoutes(app, needs);
   serverRoutes(app, needs);
   const { logins } = hub;
@@ -158,6 +163,7 @@ function registerRoutes(
       ...(hub.approvals && { approvals: hub.approvals }),
       ...(hub.pins && { pins: hub.pins }),
       ...(logins && { logins }),
+      ...(authorization && { authorization: { ...authorization, isOffered: offersLogins } }),
       ...(hub.agents && { agents: hub.agents }),
       ...(hub.tasks && { tasks: hub.tasks }),
     },

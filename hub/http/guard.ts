@@ -13,8 +13,9 @@ import type { Peer } from './peers.ts';
 /**
  * What a route is for. `call`: MCP and the views that only read. `administer`: everything that changes the
  * hub or its servers, or shows what they were sent. A route says so by `config: { scope: 'administer' }`.
+ * `public`: what a program without credentials asks to get some (`routes/authorization.ts`).
  */
-export type Scope = 'call' | 'administer';
+export type Scope = 'call' | 'administer' | 'public';
 
 export const administered = { config: { scope: 'administer' } } as const;
 
@@ -79,6 +80,8 @@ export function createGuard(
   const owner = admitted('owner', options.administration === 'on');
   const tokenHolder = admitted('token', false);
   const local = admitted('local', false);
+  // Routes of the scope `public` make no calls.
+  const anybody = admitted('anybody', false);
   const ofClients = new WeakMap<Principal, GuardDecision>();
   let madeToken: string | undefined;
   let madeDigest: Buffer | undefined;
@@ -174,11 +177,15 @@ export function createGuard(
   function check(request: GuardedRequest, scope: Scope): GuardDecision {
     const refusal = refuseOrigin(request);
     if (refusal) return { principal: undefined, refusal };
+    if (scope === 'public') return anybody;
     return scope === 'call' ? decideCall(request) : decideAdministration(request);
   }
 
   return {
     check,
+    /** Whether calls need a token now. */
+    needsToken: (): boolean =>
+      token !== undefined || clients?.isRequired === true || callToken() !== undefined,
     /** The principal of a call; undefined if it is refused. As `check`, for every request. */
     admit: (request: GuardedRequest): Principal | undefined => check(request, 'call').principal,
   };
@@ -231,7 +238,7 @@ const refused = (status: GuardRefusal['status'], message: string): GuardDecision
 const revoked = (name: string) =>
   refused(
     401,
-    `the token of ${name} was revoked or replaced. Run \`agenthub connect\` again, or make another one with \`agenthub token create ${name}\``,
+    `the token of ${name} was revoked, was replaced or has expired. Log in again, run \`agenthub connect\` again, or make another one with \`agenthub token create ${name}\``,
   );
 
 const bearerDigest = (token: string | undefined) =>

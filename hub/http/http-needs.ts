@@ -1,7 +1,7 @@
 import type { Agents } from '#agents';
 import type { Approvals } from '#approvals';
 import type { Audit } from '#audit';
-import type { NamedClients } from '#access';
+import type { HubAuthorization, NamedClients } from '#access';
 import type { RulesStatus } from '#config';
 import type { JsonObject } from '#core';
 import type { DashboardNeeds } from '#dashboard';
@@ -105,6 +105,8 @@ export type HttpNeeds = {
   /** Logins, clients and the made token, if there are any; without `peers`, the users of connections are not checked. */
   readonly access?: Partial<Omit<GuardNeeds, 'clients'>> & {
     readonly clients?: NamedClients;
+    /** Absent: no program logs in to the hub. */
+    readonly authorization?: HubAuthorization;
     readonly peers?: PeersNeeds;
   };
   /** Absent: servers can be installed and removed in the config file only. */

@@ -42,6 +42,9 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
   const recordRefusal = needs.telemetry.audit?.recordRefusal;
   const login = createLogin(options, system);
   const guard = createGuard(options, { isLoggedIn: login.isOwner, ...access });
+  // Only the owner can let a program in.
+  const offersLogins = () =>
+    access.authorization !== undefined && options.administration === 'on' && guard.needsToken();
   const peers = createPeers(access.peers ?? { tables: undefined, uid: 0 });
   const admission = createRouteAdmission(options, {
     guard,
@@ -49,11 +52,13 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
     system,
     recordRefusal,
     clients: access.clients,
+    offersLogins,
   });
   const usages = createContainerUsages(
     () => servers.all.flatMap(one => [one, ...servers.instances.list(one)]),
     system.clock,
   );
+  const parts = { admission, login, usages, needsToken: guard.needsToken };
   let app: FastifyInstance | undefined;
   let loading: Promise<FastifyInstance> | undefined;
   let listening: Awaited<ReturnType<typeof listenOn>> | undefined;
@@ -61,7 +66,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
   let url = '';
 
   const routes = async () =>
-    (app = await (loading ??= createFastifyApp(options, needs, { admission, login, usages })));
+    (app = await (loading ??= createFastifyApp(options, needs, { ...parts, offersLogins })));
 
   /** Answers by a route, after loading the routes if necessary. */
   const fallback: RequestListener = (request, response) => {

@@ -15,6 +15,8 @@ export const maxFailures = 10;
 export const windowMs = 60_000;
 const maxAddresses = 1_000;
 
+type CookieScope = Exclude<Scope, 'public'>;
+
 export type Login = ReturnType<typeof createLogin>;
 
 type Options = { readonly ownerKey: string; readonly token: string | undefined };
@@ -55,20 +57,20 @@ export function createLogin(options: Options, needs: Needs) {
  * the hub, and ends with a new key. A login by the hub's token ends with that token as well.
  */
 function createCookies({ ownerKey, token }: Options, { clock }: Needs) {
-  const proofs: Readonly<Record<Scope, string>> = { administer: '', call: token ?? '' };
-  const sign = (scope: Scope, expires: string) =>
+  const proofs: Readonly<Record<CookieScope, string>> = { administer: '', call: token ?? '' };
+  const sign = (scope: CookieScope, expires: string) =>
     createHmac('sha256', ownerKey)
       .update(['dashboard login', scope, expires, proofs[scope]].join('\n'))
       .digest('base64url');
 
-  function verify(value: string): Scope | undefined {
+  function verify(value: string): CookieScope | undefined {
     const [, scope, expires = '', signature = ''] = cookiePattern.exec(value) ?? [];
     if (scope !== 'call' && scope !== 'administer') return undefined;
     if (Number(expires) * 1000 <= clock.now()) return undefined;
     return isEqual(signature, sign(scope, expires)) ? scope : undefined;
   }
 
-  function scopeOf(headers: IncomingHttpHeaders): Scope | undefined {
+  function scopeOf(headers: IncomingHttpHeaders): CookieScope | undefined {
     if (headers.cookie === undefined) return undefined;
     const name = cookieName(headers);
     const found = headers.cookie.split('; ').flatMap(pair => {
@@ -79,7 +81,7 @@ function createCookies({ ownerKey, token }: Options, { clock }: Needs) {
   }
 
   return {
-    create(scope: Scope): string {
+    create(scope: CookieScope): string {
       const expires = String(Math.floor(clock.now() / 1000) + loginSeconds);
       return `${scope}.${expires}.${sign(scope, expires)}`;
     },

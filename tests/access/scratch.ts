@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type NamedClients, clientTokensFile, openNamedClients } from '#access';
 import type { ClientConfig, Config } from '#config';
-import { systemClock } from '#core';
+import { type Clock, systemClock } from '#core';
 import { createRecordingLog } from '#helpers/hub';
 
 type Configured = Pick<Config, 'clients' | 'tokens'>;
@@ -22,15 +22,14 @@ export async function openScratchClients(first: Configured = {}) {
   const { log, logged } = createRecordingLog();
   let config = first;
   let at = Date.parse('2026-11-23T12:00:00Z');
+  const clock: Clock = { ...systemClock, now: () => at };
   const open = async (administration: 'on' | 'off' = 'on'): Promise<NamedClients> =>
-    await openNamedClients(
-      { file, administration },
-      { config: () => config, clock: { ...systemClock, now: () => at }, log },
-    );
+    await openNamedClients({ file, administration }, { config: () => config, clock, log });
   return {
     folder,
     file,
     logged,
+    clock,
     open,
     text: async () => await readFile(file, 'utf8'),
     /** The config says this from now on. */

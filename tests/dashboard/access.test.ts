@@ -52,6 +52,13 @@ describe('clients by name', () => {
     assert.deepEqual(column(text, 'Made'), ['1 min ago']);
   });
 
+  test('that logged in are shown with the end of their token', async () => {
+    const text = await shown({
+      clients: () => [{ ...cursor, expiresAt: 90_000 + 3 * 86_400_000 }],
+    });
+    assert.deepEqual(column(text, 'Token'), ['by login ends in 3 d']);
+  });
+
   test('that administer the hub are marked', async () => {
     const admin = { ...cursor, administer: true };
     assert.match(await shown({ clients: () => [admin] }), /cursor <span[^>]*>administers</);

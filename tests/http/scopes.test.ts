@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { createAuthorization } from '#access';
 import { type AuditOptions, createAudit } from '#audit';
 import { isObject, silent, systemClock } from '#core';
 import { type TestHub, startHub } from '#helpers/hub';
@@ -115,6 +116,7 @@ const expected = {
     'GET /dashboard/approvals-badge',
     'GET /dashboard/approvals-partial',
     'GET /dashboard/audit',
+    'GET /dashboard/authorize',
     'GET /dashboard/install',
     'GET /dashboard/install/:id',
     'GET /dashboard/install/:id/partial',
@@ -157,6 +159,7 @@ const expected = {
     'POST /dashboard/actions/task-verdict/:id',
     'POST /dashboard/agents',
     'POST /dashboard/agents/:id/messages',
+    'POST /dashboard/authorize',
     'POST /dashboard/caches',
     'POST /dashboard/install',
     'POST /dashboard/servers/:name/tool',
@@ -169,6 +172,14 @@ const expected = {
     'POST /servers/install',
     'POST /tasks/:id/finalize',
     'POST /tasks/:id/rollback',
+  ],
+  // Only while calls need a token (tests/http/routes/authorization.test.ts).
+  public: [
+    'GET /.well-known/oauth-authorization-server',
+    'GET /.well-known/oauth-protected-resource',
+    'GET /.well-known/oauth-protected-resource/*',
+    'POST /oauth/register',
+    'POST /oauth/token',
   ],
 };
 
@@ -188,7 +199,7 @@ const auditOptions: AuditOptions = {
 /** A hub with all of its routes, loaded; and those, by their scopes. */
 async function openHub(http: Parameters<typeof startHub>[1]) {
   const config = createInstallHub();
-  const found: Record<string, string[]> = { call: [], administer: [] };
+  const found: Record<string, string[]> = { call: [], administer: [], public: [] };
   const collect = (message: unknown): void => {
     if (!isInitialization(message)) return;
     message.fastify.addHook('onRoute', ({ method, url, config: { scope = 'call' } = {} }) => {
@@ -205,8 +216,13 @@ async function openHub(http: Parameters<typeof startHub>[1]) {
     syncFolder: async () => {},
     redaction: { text: text => text, json: value => value },
   });
+  const clients = await scratch.open();
+  const authorization = createAuthorization(
+    { secret: Buffer.alloc(32) },
+    { clients, clock: systemClock, log: silent, audit() {} },
+  );
   const hub = await startHub([{ name: 'echo' }], {
-    guard: { clients: await scratch.open() },
+    guard: { clients, authorization },
     installs: config.installs,
     ollama: () => Promise.reject(new Error('this hub improves no prompts')),
     approvals: (await openTestApprovals()).approvals,

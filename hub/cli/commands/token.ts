@@ -19,7 +19,7 @@ export const token: Command = {
   details: [
     '"create" prints the token once: the hub keeps only its SHA-256. A client that has a token gets a new one, and the old one works no longer. The client need not be in the config.',
     '"revoke" ends the sessions and connections of the client at once. Without a running hub, the data folder is changed.',
-    '--json prints {"name", "token", "replaced"} for "create", {"name"} for "revoke", and for "list" the response of GET /clients: {"tokens", "clients": [{"name", "administer", "token": "made" | "config" | null, "created_at", "last_seen", "calls", "refused"}]}.',
+    '--json prints {"name", "token", "replaced"} for "create", {"name"} for "revoke", and for "list" the response of GET /clients: {"tokens", "clients": [{"name", "administer", "token": "made" | "config" | null, "created_at", "expires_at" (of a login), "last_seen", "calls", "refused"}]}.',
   ],
   examples: [
     ['token create cursor', 'Make a token for the client cursor, and print it'],
@@ -85,7 +85,13 @@ function rowOf(client: Described, { clock }: Run): readonly string[] {
   const seen = since(client['last_seen']);
   return [
     String(name),
-    source === 'config' ? 'in the config' : source === 'made' ? 'made' : 'none',
+    typeof client['expires_at'] === 'string'
+      ? `by login, until ${client['expires_at'].slice(0, 10)}`
+      : source === 'config'
+        ? 'in the config'
+        : source === 'made'
+          ? 'made'
+          : 'none',
     since(client['created_at']),
     seen === '-' ? seen : `${seen} ago`,
     countOf(client['calls']),

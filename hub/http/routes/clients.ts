@@ -65,6 +65,7 @@ const shownClient = ({
   administer,
   source,
   createdAt,
+  expiresAt,
   seenAt,
   calls,
   refused,
@@ -74,6 +75,8 @@ const shownClient = ({
   /** Where its token comes from. */
   token: source ?? null,
   created_at: createdAt === undefined ? null : timeOf(createdAt),
+  /** Of the token of a login only. */
+  ...(expiresAt !== undefined && { expires_at: timeOf(expiresAt) }),
   last_seen: seenAt === undefined ? null : timeOf(seenAt),
   calls,
   refused,

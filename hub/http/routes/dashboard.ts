@@ -107,6 +107,8 @@ const routes = [
   ['POST', '/dashboard/actions/approval-remove/:id', 'removeApproval', 'administer'],
   ['POST', '/dashboard/actions/pins-accept/:name', 'acceptPins', 'administer'],
   ['POST', '/dashboard/actions/pins-reject/:name', 'rejectPins', 'administer'],
+  ['GET', '/dashboard/authorize', 'askForProgram', 'administer'],
+  ['POST', '/dashboard/authorize', 'decideOnProgram', 'administer'],
   ['GET', '/dashboard/login', 'loginPage', 'call'],
   ['POST', '/dashboard/login', 'login', 'call'],
   ['POST', '/dashboard/logout', 'logout', 'call'],
@@ -143,7 +145,8 @@ const changes: ReadonlyMap<string, RouteChange | 'none'> = new Map<string, Route
   ['judgeTask', { action: 'task_verdict', members: ['verdict'] }],
   ['acceptPins', { action: 'pins_accepted', members: ['name'] }],
   ['rejectPins', { action: 'pins_rejected', members: ['name'] }],
-  // The approvals audit their decisions themselves.
+  // The approvals and the authorization audit their decisions themselves.
+  ['decideOnProgram', 'none'],
   ['approve', 'none'],
   ['approveAlways', 'none'],
   ['deny', 'none'],

@@ -73,6 +73,8 @@ describe('agenthub token', () => {
       ],
     });
     const { out: token } = await opened.run('create', 'cursor');
+    const login = { client: 'a'.repeat(64), expiresAt: Date.parse('2027-02-21T12:00:00Z') };
+    await opened.clients.create('claude-code', 'b'.repeat(64), login);
     const { out } = await opened.run('list');
     const lines = out.split('\n').map(line => line.trim().split(/ {2,}/));
     assert.deepEqual(lines[0], ['NAME', 'TOKEN', 'AGE', 'LAST SEEN', 'CALLS', 'REFUSED', 'MAY']);
@@ -80,12 +82,14 @@ describe('agenthub token', () => {
     assert.deepEqual(lines[2], ['admin', 'none', '-', '-', '0', '0', 'administer']);
     assert.equal(lines[3]?.[0], 'cursor');
     assert.equal(lines[3]?.[1], 'made');
+    assert.deepEqual(lines[4]?.slice(0, 2), ['claude-code', 'by login, until 2027-02-21']);
     assert.match(out, /Calls need a token \("tokens": "required"\)\.$/);
     assert.ok(!out.includes(token));
     const { err } = await opened.run('create', 'fixed');
     assert.match(err, /^clients\.fixed\.token: the config has the token/);
     const { clients } = JSON.parse((await opened.run('list', '--json')).out);
-    assert.equal(clients.length, 3);
+    assert.equal(clients.length, 4);
+    assert.equal(clients[3].expires_at, '2027-02-21T12:00:00.000Z');
   });
 
   test.each([[[]], [['create']], [['revoke']], [['list', 'cursor']], [['remove', 'cursor']]])(

@@ -80,7 +80,7 @@ test('a token is made, shown once, listed without it, and revoked', async () => 
   assert.equal(refused.status, 401);
   assert.match(
     refused.text,
-    /the token of cursor was revoked or replaced.*agenthub token create cursor/,
+    /the token of cursor was revoked, was replaced or has expired.*agenthub token create cursor/,
   );
 });
 

@@ -1,0 +1,106 @@
+import type { DashboardAnswer, DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
+import { type Html, html } from './html.ts';
+import { paths } from './paths.ts';
+import { alert, facts, failed, heading } from './pieces.ts';
+
+type Needs = {
+  readonly hub: Pick<PageNeeds['hub'], 'authorization'>;
+  readonly router: { readonly policy: { readonly rules: () => readonly unknown[] } };
+};
+
+type Request = ReturnType<NonNullable<PageNeeds['hub']['authorization']>['pending']>;
+
+/**
+ * The page on which the owner lets a program in (decisions/0042). Both routes need a login to the dashboard as the owner;
+ * the form is taken from pages of the hub only, and its id works once.
+ */
+export function authorizePages({ hub: { authorization }, router }: Needs) {
+  /** The question, with an error after a name that cannot be used. */
+  function question(id: string, request: Request, name: string, why?: string): DashboardAnswer {
+    const { client, redirect } = request;
+    const program = client.name === '' ? 'A program without a name' : client.name;
+    const rules = router.policy.rules().length;
+    const main = html`${heading(`Allow ${program}?`)}
+<p class="lead">A program asks to use this hub. Allow it only if you have just started its login yourself.</p>
+${facts([
+  [
+    'Calls itself',
+    html`<strong>${program}</strong> <span class="note">its own claim, which the hub cannot check</span>`,
+  ],
+  ['Gets the answer at', html`<code>${redirect}</code>`],
+  [
+    'May',
+    html`list and call what the <a href="${paths.access}">policy</a> (${rules} rules) lets a client of this name use`,
+  ],
+  ['May not', 'administer the hub'],
+  ['Until', 'its token expires in 90 days, or you revoke it'],
+])}
+${why !== undefined && alert(why)}
+<form method="post" action="${paths.authorize}">
+<input type="hidden" name="id" value="${id}">
+<p><label for="name">Name in the hub</label><input id="name" name="name" value="${name}" maxlength="32" autocomplete="off" spellcheck="false" required></p>
+<div class="actions"><button class="primary" id="allow" name="decision" value="allow">Allow</button> <button id="deny" name="decision" value="deny" formnovalidate>Deny</button></div>
+</form>`;
+    return { status: why === undefined ? 200 : 409, page: { title: `Allow ${program}?`, main } };
+  }
+
+  return {
+    async askForProgram(request) {
+      if (authorization?.isOffered() !== true) return notOffered;
+      const read = authorization.read(new URLSearchParams(request.url.split('?')[1]));
+      if (read.kind === 'invalid') return failed(400, 'Invalid login', read.message);
+      if (read.kind === 'refused')
+        return back(
+          'Invalid login',
+          read.redirect,
+          `The program asks for a login wrongly: ${read.message}.`,
+        );
+      // A page that leads here could place its own button under the pointer (double-click jacking).
+      if (isLedHere(request)) return interlude(request.url);
+      const id = authorization.ask(read.request);
+      return question(id, read.request, authorization.suggestName(read.request));
+    },
+    async decideOnProgram({ form, principal }) {
+      if (authorization?.isOffered() !== true) return notOffered;
+      const id = form.get('id') ?? '';
+      const request = authorization.pending(id);
+      const by = principal().name;
+      if (form.get('decision') !== 'allow')
+        return back('Denied', authorization.deny(id, by), 'The program was not let in.');
+      const name = (form.get('name') ?? '').trim();
+      const why = authorization.whyNot(request, name);
+      if (why !== undefined) return question(id, request, name, `Choose another name: ${why}.`);
+      const redirect = authorization.allow(id, name, by);
+      return back('Allowed', redirect, html`The program is now the client <code>${name}</code>.`);
+    },
+  } satisfies Handlers;
+}
+
+/** Whether a page of another origin led the browser here, and not a program that opened it. */
+function isLedHere({ headers }: DashboardRequest): boolean {
+  const site = headers['sec-fetch-site'];
+  return site === 'same-site' || site === 'cross-site';
+}
+
+function interlude(url: string): DashboardAnswer {
+  const main = html`${heading('A page led you here')}
+<p>It wants a program to be let in to this hub. If you have not started that, close this page.</p>
+<p><a id="go-on" href="${url}">Show the request</a></p>`;
+  return { page: { title: 'A page led you here', main } };
+}
+
+/**
+ * Leads back to the program. No redirect: the Content-Security-Policy of the page with the form allows none to another
+ * origin.
+ */
+function back(title: string, to: string, text: string | Html): DashboardAnswer {
+  const main = html`${heading(title)}
+<p>${text} <a id="back" href="${to}">Back to the program</a></p>`;
+  return { page: { title, main, leadsTo: to } };
+}
+
+const notOffered = failed(
+  404,
+  'Not found',
+  'Programs log in to this hub only if calls need a token: see "tokens" in the config.',
+);
