@@ -34,10 +34,11 @@ export const connect: Command = {
     ...serverOption('Only this server of the hub, without name prefixes. Default: all servers.'),
     url: hubOptions.url,
     token: { help: 'Give the client a token of its own, also where calls need none.' },
+    login: { help: 'Write no token: the client logs in to the hub with your browser.' },
     ...changeOptions,
   },
   details: [
-    'If the hub requires tokens, the client gets one of its own, which "disconnect" revokes.',
+    'If the hub requires tokens, the client gets one of its own, which "disconnect" revokes. With --login the client asks for one itself, and you allow it in the browser (not claude-desktop).',
     'Without a client: lists the files of all clients and whether they contain the hub. Shows the change before it is written. Nothing else in the file changes, and "disconnect" reverts it.',
     'Obsidian has no MCP client of its own: "connect obsidian" prints the address for its plugins.',
     '--json prints {"client", "file", "name", "state": "connected" | "unchanged" | "planned", "backup", "notes"}, for Raycast {"client", "paste", "notes"}, and without a client a list of {"client", "scope", "file", "state"}.',
@@ -66,8 +67,10 @@ export const connect: Command = {
         run,
       );
     const client = clientOf(word);
+    const logsIn = values['login'] === true;
+    if (logsIn) refuseLogin(client, values);
     const own =
-      client === 'raycast'
+      client === 'raycast' || logsIn
         ? undefined
         : await findOwnToken(targetOf(client, values), place, await needs.openClients(), run);
     const hub: HubAddress = {
@@ -75,13 +78,25 @@ export const connect: Command = {
       url: reachable(place.url),
       server: textOf(values, 'server'),
       bridge: await needs.findBridge(),
-      ...(own
-        ? { token: own.token, isTokenMade: true }
-        : place.token === undefined && (await madeToken(place, run))),
+      ...(logsIn
+        ? { token: undefined }
+        : own
+          ? { token: own.token, isTokenMade: true }
+          : place.token === undefined && (await madeToken(place, run))),
     };
     return client === 'raycast' ? showPaste(hub, run) : await connectClient(client, hub, own, run);
   },
 };
+
+/** Throws HUB_USAGE for a client that cannot log in by itself. */
+function refuseLogin(client: ClientName, values: Run['values']): void {
+  if (values['token'] === true)
+    throw usageError('--login, --token: choose one. With --login no token is written');
+  if (client === 'claude-desktop')
+    throw usageError(
+      `--login: ${clients[client].title} reaches the hub over stdio, where clients cannot log in. Leave --login out`,
+    );
+}
 
 async function connectClient(
   client: ClientName,
@@ -107,7 +122,12 @@ async function connectClient(
       `the hub knows a client ${own.name} already. This replaces its token: other files with that token stop working.`,
     );
   const { isWritten, backup } = await write(plan, all, run, own);
-  const notes = notesFor(client, hub, own);
+  const notes = [
+    ...notesFor(client, hub, own),
+    ...(run.values['login'] === true
+      ? [`${title} logs in when it uses the hub: it opens your browser, where you allow it.`]
+      : []),
+  ];
   if (isJson) {
     const state = isWritten ? 'connected' : 'planned';
     return json({ client, file, name, state, backup, notes });

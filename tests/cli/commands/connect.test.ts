@@ -143,6 +143,19 @@ describe('connect', () => {
     assert.deepEqual(asked, ['/clients', '/call-token', '/clients', '/call-token']);
   });
 
+  test('--login writes no token, for clients that can log in, and asks the hub for none', async () => {
+    await using scratch = await openScratch();
+    const needs = needsOf(scratch, { findHub: async () => ({ url: hub.url, token }) });
+    const { code, err } = await run(['connect', 'cursor', '--login', '--yes'], needs);
+    assert.equal(code, 0, err);
+    assert.match(err, /Cursor logs in when it uses the hub: it opens your browser/);
+    assert.doesNotMatch(await readFile(join(scratch.home, '.cursor/mcp.json'), 'utf8'), /headers/);
+    const bridged = await run(['connect', 'claude-desktop', '--login', '--yes'], needs);
+    assert.deepEqual([bridged.code, /over stdio/.test(bridged.err)], [2, true]);
+    const both = await run(['connect', 'cursor', '--login', '--token', '--yes'], needs);
+    assert.deepEqual([both.code, /choose one/.test(both.err)], [2, true]);
+  });
+
   test('--json prints one document', async () => {
     await using scratch = await openScratch();
     const file = `${scratch.home}/work/.vscode/mcp.json`;
