@@ -4,6 +4,7 @@ import type { AuditedRefusal } from '#audit';
 import type { Clock, Code, Log } from '#core';
 import { type NamedClients, authorizationPaths, endpointPathOf } from '#access';
 import { type Principal, isSamePrincipal } from '#policy';
+import type { ConnectionShares } from './connection-shares.ts';
 import { type Guard, type Scope, guardedRequest } from './guard.ts';
 import { createThrottle } from './login.ts';
 import type { GuardRefusal } from './origins.ts';
@@ -16,6 +17,7 @@ type Needs = {
   /** Whether programs can log in now (`routes/authorization.ts`). Absent: they cannot. */
   readonly offersLogins?: () => boolean;
   readonly peers: Pick<Peers, 'of'>;
+  readonly shares: ConnectionShares;
   readonly system: { readonly clock: Pick<Clock, 'monotonic'>; readonly log: Log };
   /** Records a refused request in the audit log, at most as often as it is logged. */
   readonly recordRefusal?: ((refusal: AuditedRefusal) => void) | undefined;
@@ -84,6 +86,11 @@ export function createRouteAdmission(options: Options, needs: Needs) {
     refuse(request: FastifyRequest, reply: FastifyReply): boolean {
       const scope = scopeOf(request);
       const { refusal, principal } = check(request, scope);
+      if (principal && !needs.shares.take(request.raw.socket, principal)) {
+        const body = refusalBody(request.url, needs.shares.reasonFor(principal), 'HUB_SERVER_BUSY');
+        reply.code(503).headers({ 'retry-after': '1', connection: 'close' }).send(body);
+        return true;
+      }
       if (principal) {
         principals.set(request.raw, principal);
         if (mayEnd(principal)) answers.add(reply.raw, principal);

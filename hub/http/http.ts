@@ -6,6 +6,7 @@ import { isIPv6 } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { HubError, addressOf, messageOf } from '#core';
 import { type RefusalLogNeeds, createRefusalLog, createRouteAdmission } from './admission.ts';
+import { createConnectionShares } from './connection-shares.ts';
 import { createContainerUsages } from './container-usage.ts';
 import { createFastifyApp } from './fastify-app.ts';
 import {
@@ -13,6 +14,7 @@ import {
   type ListenerNeeds,
   type ListenerOptions,
   createListener,
+  defaultMaxConnections,
 } from './listener.ts';
 import { type GuardOptions, createGuard } from './guard.ts';
 import type { HttpSystem } from './errors.ts';
@@ -46,9 +48,11 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
   const offersLogins = () =>
     access.authorization !== undefined && options.administration === 'on' && guard.needsToken();
   const peers = createPeers(access.peers ?? { tables: undefined, uid: 0 });
+  const shares = createConnectionShares(options.maxConnections ?? defaultMaxConnections);
   const admission = createRouteAdmission(options, {
     guard,
     peers,
+    shares,
     system,
     recordRefusal,
     clients: access.clients,
@@ -96,7 +100,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
         ...transports,
         ...system,
         recordRefusal,
-        admit: guard.admit,
+        admission: { admit: guard.admit, mayHold: shares.take },
         peers,
         fallback,
       });

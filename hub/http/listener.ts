@@ -43,7 +43,10 @@ export type ClientCertificates = {
 /** How long the head and the whole of a request may take to arrive, in milliseconds. */
 type Patience = { readonly headMs: number; readonly requestMs: number };
 
-export type ListenerNeeds = Pick<PlainPostsNeeds, 'clock' | 'streamable' | 'servers' | 'admit'> & {
+export type ListenerNeeds = Pick<
+  PlainPostsNeeds,
+  'clock' | 'streamable' | 'servers' | 'admission'
+> & {
   readonly webSockets: WebSockets;
   readonly connections: Pick<ClientConnections, 'isDraining'>;
   readonly peers: Peers;
@@ -55,7 +58,7 @@ export type ListenerNeeds = Pick<PlainPostsNeeds, 'clock' | 'streamable' | 'serv
 };
 
 const keepAliveMs = 75_000;
-const defaultMaxConnections = 2_000;
+export const defaultMaxConnections = 2_000;
 /** Enough for the largest body over a slow network. The time of the call itself does not count. */
 const defaultPatience: Patience = { headMs: 60_000, requestMs: 300_000 };
 
@@ -69,8 +72,11 @@ export function createListener(
   needs: ListenerNeeds,
 ): Server {
   const pipeline = createPipeline();
-  const admit = (request: IncomingMessage) =>
-    needs.admit(guardedRequest(request, needs.peers.of(request.socket)));
+  const admit = (request: IncomingMessage) => {
+    const { socket } = request;
+    const principal = needs.admission.admit(guardedRequest(request, needs.peers.of(socket)));
+    return principal && needs.admission.mayHold(socket, principal) ? principal : undefined;
+  };
   const listener: RequestListener = (request, response) => {
     countBody(request, response, needs.unfinished);
     pipeline(request, response, () => answer(request, response));

@@ -17,11 +17,18 @@ type Options = {
   readonly idleMs: number;
 };
 
+/** Who may use a connection. */
+export type ConnectionAdmission = {
+  /** The principal of a request; undefined if the guard refuses it. Called for every request, even with a known head. */
+  readonly admit: (request: GuardedRequest) => Principal | undefined;
+  /** Whether a principal may hold a connection. Called when another principal than before uses it. */
+  readonly mayHold: (socket: Socket, principal: Principal) => boolean;
+};
+
 export type PlainPostsNeeds = {
   readonly clock: Pick<Clock, 'now'>;
   readonly streamable: Pick<Streamable, 'handle'>;
-  /** The principal of a request; undefined if the guard refuses it. Called for every request, even with a known head. */
-  readonly admit: (request: GuardedRequest) => Principal | undefined;
+  readonly admission: ConnectionAdmission;
   readonly servers: Pick<Servers, 'find'>;
   /** Counts answers that clients did not read at once. */
   readonly unread: Pick<ByteBudget, 'added'>;
@@ -41,7 +48,7 @@ const graceMs = 1_000;
  * connection that brings anything else is handed over to Node (decisions/0015).
  */
 export function createPlainPosts(options: Options, needs: PlainPostsNeeds) {
-  const { streamable, servers, admit } = needs;
+  const { streamable, servers, admission } = needs;
   const sockets = new Set<Socket>();
   const commonLines = createCommonLines(options.idleMs, needs.clock);
   const idleMs = options.idleMs + graceMs;
@@ -59,6 +66,8 @@ export function createPlainPosts(options: Options, needs: PlainPostsNeeds) {
     let begun: Buffer | undefined;
     let stalled: (() => void) | undefined;
     let isFirst = true;
+    /** The principal that the connection counts for. */
+    let holder: Principal | undefined;
 
     const link: PlainLink = {
       socket,
@@ -97,10 +106,19 @@ export function createPlainPosts(options: Options, needs: PlainPostsNeeds) {
       return body;
     }
 
+    function admitted(request: GuardedRequest): Principal | undefined {
+      const principal = admission.admit(request);
+      if (principal && principal !== holder) {
+        if (!admission.mayHold(socket, principal)) return undefined;
+        holder = principal;
+      }
+      return principal;
+    }
+
     function receive(chunk: Buffer): void {
       const bytes = begun ? join(begun, chunk) : chunk;
       const body = later.length < maxPipelined ? bodyOf(bytes) : undefined;
-      const principal = body && known && admit(known.request);
+      const principal = body && known && admitted(known.request);
       const post = principal && body;
       const endpoint = post && known && endpointOf(known.head.url, servers);
       if (

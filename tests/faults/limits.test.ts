@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { type Socket, connect } from 'node:net';
 import { join } from 'node:path';
@@ -28,9 +29,9 @@ async function open(hub: HubProcess) {
   return { socket, answer: () => answer };
 }
 
-const startBounded = (bounds: Readonly<Record<string, string>>) =>
+const startBounded = (bounds: Readonly<Record<string, string>>, config: object = {}) =>
   startHub({
-    config: { servers: { echo } },
+    config: { ...config, servers: { echo } },
     env: { DOCKER_HOST: 'unix:///nonexistent.sock', ...bounds },
   });
 
@@ -57,6 +58,59 @@ describe('the bounds of all clients together', () => {
       10_000,
     );
     assert.equal(served.status, 200);
+  });
+
+  test('a client by name holds half of MAX_CONNECTIONS at most, and is told so with 503', async () => {
+    const tokenOf = (name: string) => `token-of-${name}-which-is-long-enough`;
+    const digestOf = (name: string) => createHash('sha256').update(tokenOf(name)).digest('hex');
+    const names = ['greedy', 'modest'];
+    const clients = Object.fromEntries(
+      names.map(name => [name, { token: `sha256:${digestOf(name)}` }]),
+    );
+    const bounds = { MAX_CONNECTIONS: String(maxConnections) };
+    await using hub = await startBounded(bounds, { clients });
+    const headOf = (line: string, name: string) =>
+      `${line} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${tokenOf(name)}\r\n`;
+    const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
+    const posted =
+      `${headOf('POST /mcp/echo', 'greedy')}content-type: application/json\r\n` +
+      `accept: application/json, text/event-stream\r\ncontent-length: ${ping.length}\r\n\r\n${ping}`;
+    const upgraded =
+      `${headOf('GET /mcp/echo', 'greedy')}connection: upgrade\r\nupgrade: websocket\r\n` +
+      'sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n';
+    // Plain posts, requests of Node's HTTP server and upgrades are admitted in different places.
+    const requests = [posted, `${headOf('GET /health', 'greedy')}\r\n`, upgraded];
+    const greedy = await Promise.all(
+      Array.from({ length: maxConnections - 2 }, async (_, index) => {
+        const one = await open(hub);
+        one.socket.write(requests[index % requests.length] ?? '');
+        await until(
+          async () => one.answer(),
+          answer => answer.startsWith('HTTP/1.1 '),
+          10_000,
+        );
+        return one;
+      }),
+    );
+    const refused = greedy.filter(({ answer }) => answer().startsWith('HTTP/1.1 503 '));
+    assert.equal(greedy.length - refused.length, maxConnections / 2);
+    for (const { answer } of refused) {
+      assert.match(answer(), /\r\nretry-after: 1\r\n/i);
+      assert.match(answer(), /greedy.* has 12 connections open.*half of MAX_CONNECTIONS/);
+    }
+    const authorization = `Bearer ${tokenOf('modest')}`;
+    const health = () => send(`${hub.url}/health`, { headers: { authorization } });
+    assert.equal((await health()).status, 200);
+    for (const { socket } of greedy) socket.destroy();
+    const again = await until(
+      async () =>
+        await send(`${hub.url}/health`, {
+          headers: { authorization: `Bearer ${tokenOf('greedy')}` },
+        }),
+      ({ status }) => status === 200,
+      10_000,
+    );
+    assert.equal(again.status, 200);
   });
 
   test('unfinished bodies above MAX_UNFINISHED_BYTES end with 503, and others are served', async () => {

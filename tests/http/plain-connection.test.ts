@@ -25,7 +25,10 @@ async function start(handle: Handle, { onTimedOut, ...times }: Options = {}) {
       clock: { now: () => Date.now() },
       streamable: { handle: (_, response, body) => handle(response, body.toString()) },
       unread: { added() {} },
-      admit: ({ headers }) => (headers.host === 'localhost' ? caller : undefined),
+      admission: {
+        mayHold: () => true,
+        admit: ({ headers }) => (headers.host === 'localhost' ? caller : undefined),
+      },
       servers: { find: () => undefined },
       handOver(socket, bytes) {
         handedOver.push(bytes.toString());
