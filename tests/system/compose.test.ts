@@ -79,7 +79,7 @@ const asking = `
   const tool = { name: 'ask', inputSchema: { type: 'object' } };
   const reply = (id, result) => console.log(JSON.stringify({ jsonrpc: '2.0', id, result }));
   require('node:readline').createInterface({ input: process.stdin }).on('line', line => {
-    const { id, method } = JSON.parse(line);
+    const { id, method } = line === '' ? {} : JSON.parse(line);
     if (method === 'initialize') reply(id, { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'online', version: '1' } });
     else if (method === 'tools/list') reply(id, { tools: [tool] });
     else if (method === 'tools/call') {
@@ -507,6 +507,28 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
     assert.match(JSON.stringify(content), / 403 .*AgentHub: denied\.test:80 is not in/);
     await client.close();
   });
+
+  test(
+    'the next hub adopts the forwarder of one that was killed, and its server',
+    { timeout: 120_000 },
+    async () => {
+      const running = async () =>
+        (await docker('ps', '--no-trunc', '--format', '{{.Names}} {{.ID}}'))
+          .split('\n')
+          .filter(line => new RegExp(`^${project}-(\\.egress|online) `).test(line))
+          .toSorted();
+      const before = await running();
+      assert.equal(before.length, 2, await docker('ps', '--format', '{{.Names}}'));
+      await docker('kill', `${project}-hub-1`);
+      await compose('up', '-d', '--wait', '--no-recreate', 'hub');
+      const client = new Client({ name: 'compose-test', version: '1.0.0' });
+      await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp/online`)));
+      const { content } = await client.callTool({ name: 'ask', arguments: {} });
+      assert.match(JSON.stringify(content), / 403 .*AgentHub: denied\.test:80 is not in/);
+      await client.close();
+      assert.deepEqual(await running(), before);
+    },
+  );
 
   test('Redis wants the password, and the hub has it', async () => {
     const redis = `${project}-redis-1`;
