@@ -136,8 +136,8 @@ export function createApprovals(options: () => ApprovalOptions, needs: ApprovalN
   }
 
   async function addStanding(approval: Approval, by: string): Promise<void> {
-    const { caller, client, server, tool, ownTool } = approval;
-    const call = { caller, client, server, tool, ownTool };
+    const { caller, client, server, entry, tool, ownTool } = approval;
+    const call = { caller, client, server, entry, tool, ownTool };
     await standing.add({ ...call, id: freeId(), createdAt: clock.now(), by });
   }
 

@@ -6,4 +6,4 @@ export {
   createApprovals,
 } from './approvals.ts';
 export { canonicalArguments, hashOf } from './canonical-arguments.ts';
-export type { Approval, ConfirmedCall, StandingApproval } from './records.ts';
+export { type Approval, type ConfirmedCall, type StandingApproval, callKey } from './records.ts';

@@ -8,6 +8,8 @@ export type ConfirmedCall = {
   /** Policy name of the principal. */
   readonly client: string;
   readonly server: string;
+  /** Digest of what the server's entry runs: its package, image, command or URL. */
+  readonly entry: string;
   /** The tool's name on /mcp. */
   readonly tool: string;
   /** The server's own name of the tool. */
@@ -41,12 +43,12 @@ export type ApprovalRecord =
   | { readonly removed: string };
 
 /** Identifies the call among all others. */
-export const callKey = ({ caller, server, ownTool, hash }: ConfirmedCall): string =>
-  JSON.stringify([caller, server, ownTool, hash]);
+export const callKey = ({ caller, server, entry, ownTool, hash }: ConfirmedCall): string =>
+  JSON.stringify([caller, server, entry, ownTool, hash]);
 
 /** Identifies the client and the tool. */
-export const toolKey = ({ caller, server, ownTool }: Omit<ConfirmedCall, 'hash'>): string =>
-  JSON.stringify([caller, server, ownTool]);
+export const toolKey = ({ caller, server, entry, ownTool }: Omit<ConfirmedCall, 'hash'>): string =>
+  JSON.stringify([caller, server, entry, ownTool]);
 
 /** Reads a line of the journal. Undefined for a line that is not a whole record: it approves nothing. */
 export function parseRecord(value: unknown): ApprovalRecord | undefined {
@@ -60,15 +62,16 @@ export function parseRecord(value: unknown): ApprovalRecord | undefined {
 
 function parseCall(value: unknown) {
   if (!isObject(value)) return undefined;
-  const { id, caller, client, server, tool, ownTool, createdAt } = value;
+  const { id, caller, client, server, entry, tool, ownTool, createdAt } = value;
   return isText(id) &&
     isText(caller) &&
     isText(client) &&
     isText(server) &&
+    isText(entry) &&
     isText(tool) &&
     isText(ownTool) &&
     typeof createdAt === 'number'
-    ? { id, caller, client, server, tool, ownTool, createdAt }
+    ? { id, caller, client, server, entry, tool, ownTool, createdAt }
     : undefined;
 }
 

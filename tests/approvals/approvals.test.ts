@@ -9,6 +9,7 @@ const call = (more: Partial<AskedCall> = {}): AskedCall => ({
   caller: 'client:cursor',
   client: 'cursor',
   server: 'files',
+  entry: 'e1',
   tool: 'files_delete',
   ownTool: 'delete',
   hash: 'a'.repeat(64),
@@ -21,6 +22,7 @@ const call = (more: Partial<AskedCall> = {}): AskedCall => ({
 const others: readonly Partial<AskedCall>[] = [
   { caller: 'client:other' },
   { server: 'notes' },
+  { entry: 'e2' },
   { ownTool: 'write' },
   { hash: 'b'.repeat(64) },
 ];
@@ -119,7 +121,7 @@ describe('a standing approval', () => {
     await approvals.approve(id, 'owner', true);
     const other = { hash: 'c'.repeat(64) };
     for (const more of [{}, {}, other]) assert.equal(await approvals.admit(call(more)), 'approved');
-    for (const more of others.slice(0, 3))
+    for (const more of others.slice(0, 4))
       assert.equal(await approvals.admit(call(more)), undefined);
     const [standing] = approvals.standing();
     assert.ok(standing);

@@ -7,6 +7,7 @@ const one = (id: string, caller: string, hash = id) => ({
   caller,
   client: caller,
   server: 'files',
+  entry: 'e1',
   tool: 'files_delete',
   ownTool: 'delete',
   hash,

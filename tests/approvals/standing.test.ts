@@ -8,6 +8,7 @@ const one = (id: string, ownTool = id) => ({
   caller: 'client:cursor',
   client: 'cursor',
   server: 'files',
+  entry: 'e1',
   tool: `files_${ownTool}`,
   ownTool,
   createdAt: 1,

@@ -9,6 +9,7 @@ const call = (more: Partial<AskedCall> = {}): AskedCall => ({
   caller: 'client:cursor',
   client: 'cursor',
   server: 'files',
+  entry: 'e1',
   tool: 'files_delete',
   ownTool: 'delete',
   hash: 'a'.repeat(64),

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { Approval, ConfirmedCall } from '#approvals';
+import { type Approval, type ConfirmedCall, callKey } from '#approvals';
 import type { Clock } from '#core';
 import { stringAt } from '#jsonrpc';
 import { invalid } from '../bridge/request-state.ts';
@@ -12,9 +12,9 @@ const shape = /^approval\.([0-9a-f]{1,32})\.(\d{1,16})\.([\w-]{43})$/;
  * for one principal, tool and arguments. The approval of its id is used up once, so that a replay finds none.
  */
 export function createConfirmStates(key: Buffer, clock: Pick<Clock, 'now'>) {
-  const sign = (body: string, { caller, server, ownTool, hash }: ConfirmedCall): string =>
+  const sign = (body: string, call: ConfirmedCall): string =>
     createHmac('sha256', key)
-      .update(JSON.stringify([body, caller, server, ownTool, hash]))
+      .update(JSON.stringify([body, callKey(call)]))
       .digest('base64url');
 
   return {

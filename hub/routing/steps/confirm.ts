@@ -6,7 +6,7 @@ import {
   hashOf,
 } from '#approvals';
 import { type Clock, HubError, unlessAborted } from '#core';
-import { visible } from '#definitions';
+import { entryDigestFor, visible } from '#definitions';
 import {
   type Answer,
   type Edit,
@@ -183,6 +183,7 @@ function askedCall({ call, server, edits, confirmed }: ResolvedCall): AskedCall 
     caller: principalKey(principal),
     client: policyNameOf(principal),
     server: server.config.name,
+    entry: entryDigestFor(server.config),
     // People are shown it, also on terminals.
     tool: visible(item.name),
     ownTool: item.ownName,

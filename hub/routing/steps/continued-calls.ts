@@ -1,4 +1,4 @@
-import { type ConfirmedCall, hashOf } from '#approvals';
+import { type ConfirmedCall, callKey, hashOf } from '#approvals';
 import { type Clock, setBounded } from '#core';
 import { membersOf, rawText, readAnswer, stringAt, whole } from '#jsonrpc';
 import type { Call, Reply } from '../call.ts';
@@ -39,5 +39,5 @@ export function createContinuedCalls(clock: Pick<Clock, 'now'>) {
   };
 }
 
-const keyOf = ({ caller, server, ownTool, hash }: ConfirmedCall, state: string): string =>
-  hashOf(JSON.stringify([caller, server, ownTool, hash, state]));
+const keyOf = (call: ConfirmedCall, state: string): string =>
+  hashOf(JSON.stringify([callKey(call), state]));

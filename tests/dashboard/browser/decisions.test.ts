@@ -28,6 +28,7 @@ async function open() {
     caller: 'client:cursor',
     client: 'cursor',
     server: 'echo',
+    entry: 'e1',
     tool: 'echo_delete_everything_below',
     ownTool: 'delete',
     rule: 'policy[0]',

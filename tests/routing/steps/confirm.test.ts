@@ -412,7 +412,7 @@ test('tools that need a yes stay listed', async () => {
   assert.match(JSON.stringify(result), /"echo_echo"/);
 });
 
-test('nobody is asked about a tool whose definition is not accepted', async () => {
+test('what was approved counts for the accepted definition and program of the tool', async () => {
   const { approvals } = await openTestApprovals();
   const step = createConfirmStep({
     approvals,
@@ -446,6 +446,13 @@ test('nobody is asked about a tool whose definition is not accepted', async () =
   await approvals.approve(approvals.list()[0]?.id ?? '', 'owner');
   await assert.rejects(run(held), { code: 'HUB_DEFINITION_HELD' });
   assert.equal(String((await run(changing)).bytes), 'called');
+
+  // Another program under the name of the server gets nothing by what was approved, not even for good.
+  await assert.rejects(run(changing), { code: 'HUB_APPROVAL_NEEDED' });
+  await approvals.approve(approvals.list()[0]?.id ?? '', 'owner', true);
+  assert.equal(String((await run(changing)).bytes), 'called');
+  const replaced = { ...changing, config: { ...changing.config, origin: 'another package' } };
+  await assert.rejects(run(replaced), { code: 'HUB_APPROVAL_NEEDED' });
 });
 
 test('without approvals, what a rule wants confirmed is refused', async () => {
