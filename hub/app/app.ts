@@ -3,7 +3,6 @@ import type { Audit } from '#audit';
 import { warningsOf } from '#config';
 import { type Log, type Service, startAll, systemClock } from '#core';
 import { createHttp, createSocketTables } from '#http';
-import { createLazyInstalls } from '#installs';
 import type { StdioStreams } from '#jsonrpc';
 import { createMemorySharing, createSharedBreaker, loadRedisSharing } from '#resilience';
 import { createAccessSource, createRouter } from '#routing';
@@ -19,6 +18,7 @@ import { wireAuthorization } from './wire-authorization.ts';
 import { countCalls, findStdioClient, wireClients } from './wire-clients.ts';
 import { type ConfigFiles, createConfiguration } from './wire-config.ts';
 import { openDefinitions, wireDefinitions } from './wire-definitions.ts';
+import { wireInstalls } from './wire-installs.ts';
 import { wireLogins } from './wire-logins.ts';
 import { wireLimits } from './wire-limits.ts';
 import { createModelAccess } from './wire-models.ts';
@@ -154,18 +154,8 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       ...(telemetry?.tracer && { tracer: telemetry.tracer }),
     },
   );
-  const installs = createLazyInstalls({
-    log,
-    configFile,
-    ...wired,
-    servers,
-    listings: {
-      keep: (config, listing) =>
-        listings.keep(config.name, wired.specOf(config).digest ?? '', listing),
-      forget: name => listings.forget(name),
-    },
-    pinning: pinning.pins,
-  });
+  const { pins } = pinning;
+  const installs = wireInstalls(wired, { log, configFile, servers, listings, pinning: pins });
   const begun = Promise.withResolvers<void>();
   const transports = await wireTransports(options, {
     system,
@@ -204,7 +194,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
         sharing,
         limits: limits.status,
         approvals,
-        pins: pinning.pins,
+        pins,
         logins,
         agents,
         documentation,

@@ -44,6 +44,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'documentation/vault/pinned-https',
   ],
   'faults/audit-disk': ['routing/steps/audit'],
+  'system/install': ['app/wire-installs'],
   'system/pins': ['http/routes/pins'],
   'models/sampling/read-params': ['models/sampling/invalid', 'models/sampling/read-messages'],
   'models/runs/model-runs': ['models/runs/read-run'],

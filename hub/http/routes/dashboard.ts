@@ -9,9 +9,8 @@ import type {
 } from '#dashboard';
 import type { RouteAdmission } from '../admission.ts';
 import { type HttpSystem, reportOf, statusOf } from '../errors.ts';
-import type { Scope } from '../guard.ts';
 import { type Login, cookieName, loginSeconds } from '../login.ts';
-import type { RouteChange } from './audit.ts';
+import { dashboardChanges, dashboardTable } from './dashboard-table.ts';
 import { createFollowing, hangUpOf } from './events.ts';
 
 type Options = { readonly token: string | undefined; readonly administration: 'on' | 'off' };
@@ -29,129 +28,6 @@ const followed = {
   maxStreams: 100,
   full: '100 pages of the dashboard are open already: close some',
 } as const;
-
-/**
- * All pages and actions, with the name of their handler and their scope. Pages of scope `call` show private data only to
- * the owner.
- */
-const routes = [
-  ['GET', '/dashboard', 'overview', 'call'],
-  ['GET', '/dashboard/health-partial', 'healthPartial', 'call'],
-  ['GET', '/dashboard/stats-partial', 'statsPartial', 'call'],
-  ['GET', '/dashboard/activity-partial', 'activityPartial', 'call'],
-  ['GET', '/dashboard/caches-partial', 'cachesPartial', 'call'],
-  ['GET', '/dashboard/sessions-partial', 'sessionsPartial', 'call'],
-  ['GET', '/dashboard/servers/:name', 'server', 'call'],
-  ['GET', '/dashboard/servers/:name/state-partial', 'statePartial', 'call'],
-  ['GET', '/dashboard/servers/:name/offers-partial', 'offersPartial', 'call'],
-  ['GET', '/dashboard/servers/:name/log-partial', 'logPartial', 'administer'],
-  ['GET', '/dashboard/servers/:name/pins-partial', 'serverPinsPartial', 'administer'],
-  ['GET', '/dashboard/servers/:name/tool', 'tool', 'administer'],
-  ['POST', '/dashboard/servers/:name/tool', 'callTool', 'administer'],
-  ['GET', '/dashboard/servers/:name/remove', 'confirmRemove', 'administer'],
-  ['GET', '/dashboard/activity', 'activity', 'call'],
-  ['GET', '/dashboard/activity/:id', 'call', 'call'],
-  ['GET', '/dashboard/caches', 'caches', 'call'],
-  // Shows similar prompts of other clients.
-  ['POST', '/dashboard/caches', 'explain', 'administer'],
-  ['GET', '/dashboard/sessions', 'sessions', 'call'],
-  ['GET', '/dashboard/agents', 'agents', 'call'],
-  ['GET', '/dashboard/agents-partial', 'agentsPartial', 'call'],
-  ['POST', '/dashboard/agents', 'beginAgent', 'administer'],
-  ['GET', '/dashboard/agents/:id', 'agent', 'administer'],
-  ['GET', '/dashboard/agents/:id/state-partial', 'agentStatePartial', 'administer'],
-  ['GET', '/dashboard/agents/:id/conversation-partial', 'agentConversationPartial', 'administer'],
-  ['GET', '/dashboard/agents/:id/files-partial', 'agentFilesPartial', 'administer'],
-  ['GET', '/dashboard/agents/:id/files/*', 'agentFile', 'administer'],
-  ['GET', '/dashboard/agents/:id/remove', 'confirmRemoveAgent', 'administer'],
-  ['POST', '/dashboard/agents/:id/messages', 'sendToAgent', 'administer'],
-  ['GET', '/dashboard/tasks', 'tasks', 'call'],
-  ['GET', '/dashboard/tasks-partial', 'tasksPartial', 'call'],
-  ['GET', '/dashboard/tasks/:id', 'task', 'administer'],
-  ['GET', '/dashboard/tasks/:id/state-partial', 'taskStatePartial', 'administer'],
-  ['GET', '/dashboard/tasks/:id/work-partial', 'taskWorkPartial', 'administer'],
-  ['GET', '/dashboard/jobs', 'jobs', 'call'],
-  ['GET', '/dashboard/jobs-partial', 'jobsPartial', 'call'],
-  ['GET', '/dashboard/pins', 'pins', 'administer'],
-  ['GET', '/dashboard/pins-partial', 'pinsPartial', 'administer'],
-  ['GET', '/dashboard/pins-badge', 'pinsBadge', 'administer'],
-  ['GET', '/dashboard/approvals', 'approvals', 'administer'],
-  ['GET', '/dashboard/approvals-partial', 'approvalsPartial', 'administer'],
-  ['GET', '/dashboard/approvals-badge', 'approvalsBadge', 'administer'],
-  ['GET', '/dashboard/access', 'access', 'administer'],
-  ['GET', '/dashboard/access-partial', 'accessPartial', 'administer'],
-  ['GET', '/dashboard/audit', 'audit', 'administer'],
-  ['GET', '/dashboard/install', 'install', 'administer'],
-  ['POST', '/dashboard/install', 'beginInstall', 'administer'],
-  ['GET', '/dashboard/install/:id', 'job', 'administer'],
-  ['GET', '/dashboard/install/:id/partial', 'jobPartial', 'administer'],
-  ['POST', '/dashboard/actions/clear-cache', 'clearCache', 'administer'],
-  ['POST', '/dashboard/actions/start/:name', 'start', 'administer'],
-  ['POST', '/dashboard/actions/stop/:name', 'stop', 'administer'],
-  ['POST', '/dashboard/actions/restart/:name', 'restart', 'administer'],
-  ['POST', '/dashboard/actions/remove/:name', 'remove', 'administer'],
-  ['POST', '/dashboard/actions/oauth-login/:name', 'beginOAuthLogin', 'administer'],
-  ['POST', '/dashboard/actions/oauth-logout/:name', 'oauthLogout', 'administer'],
-  ['GET', '/dashboard/oauth/callback', 'finishOAuthLogin', 'call'],
-  ['POST', '/dashboard/actions/cancel-install/:id', 'cancelInstall', 'administer'],
-  ['POST', '/dashboard/actions/agent-cancel/:id/:message', 'cancelMessage', 'administer'],
-  ['POST', '/dashboard/actions/agent-stop/:id', 'stopAgent', 'administer'],
-  ['POST', '/dashboard/actions/agent-remove/:id', 'removeAgent', 'administer'],
-  ['POST', '/dashboard/actions/task-run/:id', 'runTask', 'administer'],
-  ['POST', '/dashboard/actions/task-cancel/:id', 'cancelTask', 'administer'],
-  ['POST', '/dashboard/actions/task-finalize/:id', 'finalizeTask', 'administer'],
-  ['POST', '/dashboard/actions/task-verdict/:id', 'judgeTask', 'administer'],
-  ['POST', '/dashboard/actions/approve/:id', 'approve', 'administer'],
-  ['POST', '/dashboard/actions/approve-always/:id', 'approveAlways', 'administer'],
-  ['POST', '/dashboard/actions/deny/:id', 'deny', 'administer'],
-  ['POST', '/dashboard/actions/approval-remove/:id', 'removeApproval', 'administer'],
-  ['POST', '/dashboard/actions/pins-accept/:name', 'acceptPins', 'administer'],
-  ['POST', '/dashboard/actions/pins-reject/:name', 'rejectPins', 'administer'],
-  ['GET', '/dashboard/authorize', 'askForProgram', 'administer'],
-  ['POST', '/dashboard/authorize', 'decideOnProgram', 'administer'],
-  ['GET', '/dashboard/login', 'loginPage', 'call'],
-  ['POST', '/dashboard/login', 'login', 'call'],
-  ['POST', '/dashboard/logout', 'logout', 'call'],
-  ['GET', '/dashboard/assets/:file', 'asset', 'call'],
-  ['GET', '/dashboard/*', 'nowhere', 'call'],
-] as const satisfies readonly (readonly [
-  'GET' | 'POST',
-  string,
-  keyof Dashboard['handlers'],
-  Scope,
-])[];
-
-/** How the audit log records the actions of pages. `none`: the answer shows something, or is a call with a line of its own. */
-const changes: ReadonlyMap<string, RouteChange | 'none'> = new Map<string, RouteChange | 'none'>([
-  ['callTool', 'none'],
-  ['explain', 'none'],
-  ['beginInstall', { action: 'server_install', members: ['name', 'package'] }],
-  ['clearCache', { action: 'caches_clear', members: ['client'] }],
-  ['start', { action: 'server_start' }],
-  ['stop', { action: 'server_stop' }],
-  ['restart', { action: 'server_restart' }],
-  ['remove', { action: 'server_remove', members: ['purge'] }],
-  ['beginOAuthLogin', { action: 'oauth_login_begun' }],
-  ['oauthLogout', { action: 'oauth_logout' }],
-  ['cancelInstall', { action: 'job_cancel' }],
-  ['beginAgent', { action: 'agent_send', members: ['id'] }],
-  ['sendToAgent', { action: 'agent_send' }],
-  ['cancelMessage', { action: 'agent_cancel' }],
-  ['stopAgent', { action: 'agent_stop' }],
-  ['removeAgent', { action: 'agent_remove' }],
-  ['runTask', { action: 'task_run' }],
-  ['cancelTask', { action: 'task_cancel' }],
-  ['finalizeTask', { action: 'task_finalize' }],
-  ['judgeTask', { action: 'task_verdict', members: ['verdict'] }],
-  ['acceptPins', { action: 'pins_accepted', members: ['name'] }],
-  ['rejectPins', { action: 'pins_rejected', members: ['name'] }],
-  // The approvals and the authorization audit their decisions themselves.
-  ['decideOnProgram', 'none'],
-  ['approve', 'none'],
-  ['approveAlways', 'none'],
-  ['deny', 'none'],
-  ['removeApproval', 'none'],
-]);
 
 /** Routes that are public, because they show no data of the hub, or need the state of a login. */
 const openRoutes = new Set<string | undefined>([
@@ -238,8 +114,8 @@ export function dashboardRoutes(app: FastifyInstance, options: Options, needs: N
       async (error, request, reply) =>
         await send(request, reply, async () => failureOf(error, request.url, needs)),
     );
-    for (const [method, url, name, needed] of routes) {
-      const change = changes.get(name);
+    for (const [method, url, name, needed] of dashboardTable) {
+      const change = dashboardChanges.get(name);
       scope.route({
         method,
         url,
