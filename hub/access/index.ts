@@ -5,6 +5,7 @@ export {
   resourceMetadata,
   serverMetadata,
 } from './authorization/metadata.ts';
-export { type NamedClient, type NamedClients, openNamedClients } from './named-clients.ts';
+export type { NamedClient } from './named-clients-types.ts';
+export { type NamedClients, openNamedClients } from './named-clients.ts';
 export { clientTokensFile } from './token-file.ts';
 export { createToken, digestOf } from './token-table.ts';

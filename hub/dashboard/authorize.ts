@@ -1,4 +1,5 @@
 import type { DashboardAnswer, DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
+import { counted } from './format.ts';
 import { type Html, html } from './html.ts';
 import { paths } from './paths.ts';
 import { alert, facts, failed, heading } from './pieces.ts';
@@ -30,7 +31,9 @@ ${facts([
   ['Gets the answer at', html`<code>${redirect}</code>`],
   [
     'May',
-    html`list and call what the <a href="${paths.access}">policy</a> (${rules} rules) lets a client of this name use`,
+    rules === 0
+      ? 'list and call everything that this hub offers'
+      : html`list and call what the <a href="${paths.access}">policy</a> (${counted(rules, 'rule')}) lets a client of this name use`,
   ],
   ['May not', 'administer the hub'],
   ['Until', 'its token expires in 90 days, or you revoke it'],

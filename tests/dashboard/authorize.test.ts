@@ -7,7 +7,13 @@ import { createRecordingLog } from '#helpers/recording-log';
 import { authorizePages } from '../../hub/dashboard/authorize.ts';
 import { requestOf } from './request.ts';
 
-function open({ isOffered = true, taken = [] }: { isOffered?: boolean; taken?: string[] } = {}) {
+type Scene = {
+  readonly isOffered?: boolean;
+  readonly taken?: readonly string[];
+  readonly rules?: number;
+};
+
+function open({ isOffered = true, taken = [], rules = 2 }: Scene = {}) {
   const authorization = createAuthorization(
     { secret: Buffer.alloc(32, 1) },
     {
@@ -23,7 +29,7 @@ function open({ isOffered = true, taken = [] }: { isOffered?: boolean; taken?: s
   );
   const pages = authorizePages({
     hub: { authorization: { ...authorization, isOffered: () => isOffered } },
-    router: { policy: { rules: () => [1, 2] } },
+    router: { policy: { rules: () => Array.from({ length: rules }) } },
   });
   const urlOf = (name: string, more = {}) => {
     const redirect = 'http://127.0.0.1:4000/callback';
@@ -59,6 +65,12 @@ describe('the question of a program', () => {
     assert.match(text, /\(2 rules\)/);
     assert.match(text, /administer the hub/);
     assert.match(text, /name="name" value="claude-code"/);
+  });
+
+  test('says that it may use everything where there is no policy', async () => {
+    const { pages, urlOf } = open({ rules: 0 });
+    const text = mainOf(await pages.askForProgram(requestOf({ url: urlOf('Any') })));
+    assert.match(text, /everything that this hub offers/);
   });
 
   test.each(['<script>alert(1)</script>', '"><img src=x onerror=alert(1)>', 'javascript:alert(1)'])(

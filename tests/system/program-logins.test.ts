@@ -12,6 +12,7 @@ import { z } from 'zod';
 import { describeWithBrowser, openBrowser } from '#helpers/browser';
 import { type HubProcess, startHub, until } from '#helpers/hub-process';
 import { openCallback, programs } from '#helpers/program-login';
+import { seriousFindings } from '../dashboard/browser/axe.ts';
 
 const root = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
@@ -93,6 +94,7 @@ describeWithBrowser('a program that logs in to the hub', () => {
     await page.goto(program.provider.opened());
     await page.getByText('its own claim, which the hub cannot check').waitFor();
     assert.equal(await page.locator('dd code').first().innerText(), callback.url);
+    assert.deepEqual(await seriousFindings(page, 'all'), []);
     await page.getByRole('button', { name: 'Allow' }).click();
     await page.getByRole('heading', { name: 'Back in the program' }).waitFor();
     const params = await callback.called;

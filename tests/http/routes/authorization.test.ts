@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import { text } from 'node:stream/consumers';
 import { describe, test } from 'vitest';
 import { createAuthorization } from '#access';
 import { systemClock } from '#core';
+import { createCertificates } from '#helpers/certificates';
 import { type HubOptions, createRecordingLog, startHub } from '#helpers/hub';
 import { openCallback, programs } from '#helpers/program-login';
 import { openScratchClients } from '../../access/scratch.ts';
@@ -141,6 +147,27 @@ describe('while calls need a token', () => {
         (await opened.get(`/.well-known/oauth-protected-resource${unknown}`)).status,
         404,
       );
+  });
+
+  test('metadata of a hub with TLS says https', async () => {
+    using certificates = createCertificates();
+    const authority = certificates.createAuthority('home');
+    const tls = authority.sign({ alternativeNames: 'DNS:localhost' });
+    await using opened = await open(undefined, { http: { host: 'localhost', tls } });
+    const ca = await readFile(authority.certFile);
+    const ask = async (path: string) => {
+      const [answer]: IncomingMessage[] = await once(
+        request(`${opened.hub.url}${path}`, { ca, agent: false }).end(),
+        'response',
+      );
+      assert.ok(answer);
+      return { challenge: answer.headers['www-authenticate'] ?? '', body: await text(answer) };
+    };
+    const { port } = new URL(opened.hub.url);
+    const { challenge } = await ask('/mcp');
+    assert.ok(challenge.includes(`"https://localhost:${port}/.well-known/`), challenge);
+    const { body } = await ask('/.well-known/oauth-authorization-server');
+    assert.equal(JSON.parse(body).token_endpoint, `https://localhost:${port}/oauth/token`);
   });
 
   test('routes that are no MCP endpoint do not offer a login', async () => {
