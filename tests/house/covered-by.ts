@@ -11,6 +11,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'audit/verify',
   ],
   'cache/redis-cache': ['cache/redis-client'],
+  'cli/commands/connect': ['cli/connect-notes'],
   'cli/main': ['main'],
   'definitions/definitions': ['definitions/compare'],
   'definitions/flags': ['definitions/visible'],

@@ -8,13 +8,12 @@ import {
   diffTexts,
   endpointOf,
   hubEntry,
-  tokenIn,
-  tokenVariable,
 } from '#clients';
 import { isObject } from '#core';
 import { clientOf, clientPositional, targetOf, targetOptions } from '../client-change.ts';
 import { type Command, type ExitCode, type Run, hubOptions, serverOption } from '../command.ts';
 import { changeOptions, isAgreed } from '../confirm.ts';
+import { notesFor, refuseLogin } from '../connect-notes.ts';
 import { createHubClient } from '../hub-client.ts';
 import { type OwnToken, findOwnToken, revokeRemoved } from '../own-token.ts';
 import { showObsidian } from '../obsidian.ts';
@@ -88,16 +87,6 @@ export const connect: Command = {
   },
 };
 
-/** Throws HUB_USAGE for a client that cannot log in by itself. */
-function refuseLogin(client: ClientName, values: Run['values']): void {
-  if (values['token'] === true)
-    throw usageError('--login, --token: choose one. With --login no token is written');
-  if (client === 'claude-desktop')
-    throw usageError(
-      `--login: ${clients[client].title} reaches the hub over stdio, where clients cannot log in. Leave --login out`,
-    );
-}
-
 async function connectClient(
   client: ClientName,
   hub: HubAddress,
@@ -122,12 +111,7 @@ async function connectClient(
       `the hub knows a client ${own.name} already. This replaces its token: other files with that token stop working.`,
     );
   const { isWritten, backup } = await write(plan, all, run, own);
-  const notes = [
-    ...notesFor(client, hub, own),
-    ...(run.values['login'] === true
-      ? [`${title} logs in when it uses the hub: it opens your browser, where you allow it.`]
-      : []),
-  ];
+  const notes = notesFor(client, hub, { own, logsIn: run.values['login'] === true });
   if (isJson) {
     const state = isWritten ? 'connected' : 'planned';
     return json({ client, file, name, state, backup, notes });
@@ -248,36 +232,6 @@ function textsIn(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   if (Array.isArray(value)) return value.flatMap(textsIn);
   return isObject(value) ? Object.values(value).flatMap(textsIn) : [];
-}
-
-function notesFor(client: ClientName, hub: HubAddress, own?: OwnToken): readonly string[] {
-  const { token, url, isTokenMade } = hub;
-  const { title } = clients[client];
-  const where = token === undefined ? 'nowhere' : tokenIn(client, hub);
-  return [
-    ...(where === 'variable'
-      ? [
-          `${title} reads the token from ${tokenVariable} in its own environment: set it where ${title} is started.`,
-        ]
-      : []),
-    ...(where === 'value'
-      ? [
-          own
-            ? `the token of ${own.name} is in that file now: keep the file out of repositories, and do not let others read it.`
-            : isTokenMade === true
-              ? 'the hub requires a token for calls, which is in that file now: keep the file out of repositories, and do not let others read it.'
-              : `the token is in that file now, because ${title} reads no variables: do not let others read it.`,
-        ]
-      : []),
-    ...(token !== undefined && client === 'raycast'
-      ? [
-          isTokenMade === true
-            ? 'the hub requires a token for calls: add the header "Authorization", with "Bearer " and the text of the file call-token in DATA_DIR.'
-            : `the hub requires a token: add the header "Authorization", with "Bearer " and the value of ${tokenVariable}.`,
-        ]
-      : []),
-    ...(url.startsWith('https:') ? [`${title} must trust the certificate of ${url}.`] : []),
-  ];
 }
 
 /** Raycast's server list cannot be edited from outside, so the entry is printed for pasting. */

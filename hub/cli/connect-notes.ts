@@ -1,0 +1,51 @@
+import { type ClientName, type HubAddress, clients, tokenIn, tokenVariable } from '#clients';
+import type { OwnToken } from './own-token.ts';
+import { type Values, usageError } from './values.ts';
+
+/** Throws HUB_USAGE for a client that cannot log in by itself. */
+export function refuseLogin(client: ClientName, values: Values): void {
+  if (values['token'] === true)
+    throw usageError('--login, --token: choose one. With --login no token is written');
+  if (client === 'claude-desktop')
+    throw usageError(
+      `--login: ${clients[client].title} reaches the hub over stdio, where clients cannot log in. Leave --login out`,
+    );
+}
+
+/** What to tell the user about the entry of a client. `logsIn`: the client gets its token by a login. */
+export function notesFor(
+  client: ClientName,
+  hub: HubAddress,
+  { own, logsIn = false }: { readonly own?: OwnToken | undefined; readonly logsIn?: boolean } = {},
+): readonly string[] {
+  const { token, url, isTokenMade } = hub;
+  const { title } = clients[client];
+  const where = token === undefined ? 'nowhere' : tokenIn(client, hub);
+  return [
+    ...(where === 'variable'
+      ? [
+          `${title} reads the token from ${tokenVariable} in its own environment: set it where ${title} is started.`,
+        ]
+      : []),
+    ...(where === 'value'
+      ? [
+          own
+            ? `the token of ${own.name} is in that file now: keep the file out of repositories, and do not let others read it.`
+            : isTokenMade === true
+              ? 'the hub requires a token for calls, which is in that file now: keep the file out of repositories, and do not let others read it.'
+              : `the token is in that file now, because ${title} reads no variables: do not let others read it.`,
+        ]
+      : []),
+    ...(token !== undefined && client === 'raycast'
+      ? [
+          isTokenMade === true
+            ? 'the hub requires a token for calls: add the header "Authorization", with "Bearer " and the text of the file call-token in DATA_DIR.'
+            : `the hub requires a token: add the header "Authorization", with "Bearer " and the value of ${tokenVariable}.`,
+        ]
+      : []),
+    ...(logsIn
+      ? [`${title} logs in when it uses the hub: it opens your browser, where you allow it.`]
+      : []),
+    ...(url.startsWith('https:') ? [`${title} must trust the certificate of ${url}.`] : []),
+  ];
+}
