@@ -68,10 +68,17 @@ export function createHubClient(
    * The key for a request that would be refused without it; undefined if it is not known to be needed, or whose it is.
    * MCP requests are those of a local caller, unless calls need a token and this user has only the key.
    */
-  async function keyFor(path: string): Promise<OwnerAccess | undefined> {
+  async function keyFor({
+    method,
+    path,
+    signal = ending,
+  }: HubRequest): Promise<OwnerAccess | undefined> {
     const isMcp = path.startsWith('/mcp');
     if (isMcp && token !== undefined) return undefined;
     const own = await runningAccess?.().catch(() => undefined); // `ownerAccess` says why, if the hub asks for the key.
+    // Changes need the key. A hub in compose would record that it refused the request without it.
+    if (!own && !isMcp && method !== 'GET')
+      return await ownerAccess?.(signal).catch(() => undefined); // As above.
     if (!own || !isMcp) return own;
     callsNeedToken ??= askIfCallsNeedToken(own);
     return (await callsNeedToken) ? own : undefined;
@@ -85,7 +92,7 @@ export function createHubClient(
 
   /** Returns the response with any status but 401. */
   async function send(hubRequest: HubRequest): Promise<IncomingMessage> {
-    const own = await keyFor(hubRequest.path);
+    const own = await keyFor(hubRequest);
     const answer = await request(hubRequest, own?.key ?? token, own?.dial);
     if (!isUnauthorized(answer)) return answer;
     // An unread response would keep the connection, and so the process, alive until the hub closes it.

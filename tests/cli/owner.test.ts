@@ -166,6 +166,22 @@ describe("the owner's key", () => {
     ]);
   });
 
+  test('of a hub in compose is sent with the first request for a change, and is not read for others', async () => {
+    await using hub = await squat();
+    await using docker = await fakeDocker(`127.0.0.1:${hub.port}`);
+    const url = `http://localhost:${hub.port}`;
+    const ownerAccess = (ending: AbortSignal) =>
+      findOwnerAccess(url, options([], { compose: docker.compose }), ending);
+    const hubIn = () =>
+      createHubClient({ url, token: undefined, ownerAccess }, { signal, clock: systemClock });
+    await assert.rejects(hubIn().ask({ method: 'POST', path: '/config/reload' }));
+    assert.equal(hub.authorizations[0], `Bearer ${composeKey}`);
+    const before = hub.authorizations.length;
+    await assert.rejects(hubIn().ask({ method: 'GET', path: '/servers' }));
+    await assert.rejects(hubIn().ask({ method: 'POST', path: '/mcp' }));
+    assert.equal(hub.authorizations[before], undefined);
+  });
+
   test('of a hub in compose is not read for another port, nor without Docker', async () => {
     await using docker = await fakeDocker('127.0.0.1:9191');
     const refused = { code: 'HUB_OWNER_ONLY' };
