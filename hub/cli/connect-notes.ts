@@ -21,6 +21,8 @@ export function notesFor(
   const { token, url, isTokenMade } = hub;
   const { title } = clients[client];
   const where = token === undefined ? 'nowhere' : tokenIn(client, hub);
+  const offered =
+    client === 'claude-desktop' ? '' : ` With --login, ${title} gets one by your browser instead.`;
   return [
     ...(where === 'variable'
       ? [
@@ -30,7 +32,7 @@ export function notesFor(
     ...(where === 'value'
       ? [
           own
-            ? `the token of ${own.name} is in that file now: keep the file out of repositories, and do not let others read it.`
+            ? `the token of ${own.name} is in that file now: keep the file out of repositories, and do not let others read it.${offered}`
             : isTokenMade === true
               ? 'the hub requires a token for calls, which is in that file now: keep the file out of repositories, and do not let others read it.'
               : `the token is in that file now, because ${title} reads no variables: do not let others read it.`,

@@ -6,13 +6,26 @@ import {
   noTokens,
   readTokens,
   withRevoked,
+  withoutExpired,
   writeTokens,
 } from '../../hub/access/token-file.ts';
 import { openScratchClients } from './scratch.ts';
 
-const [a = '', b = '', c = ''] = ['a', 'b', 'c'].map(digit => digit.repeat(64));
+const [a = '', b = '', c = '', d = '', e = ''] = ['a', 'b', 'c', 'd', 'e'].map(digit =>
+  digit.repeat(64),
+);
 const tokens: StoredTokens = {
-  made: new Map([['cursor', { digest: a, createdAt: Date.parse('2026-11-23T12:00:00Z') }]]),
+  made: new Map([
+    ['cursor', { digest: a, createdAt: Date.parse('2026-11-23T12:00:00Z') }],
+    [
+      'claude-code',
+      {
+        digest: d,
+        createdAt: Date.parse('2026-11-23T12:00:00Z'),
+        login: { client: e, expiresAt: Date.parse('2027-02-21T12:00:00Z') },
+      },
+    ],
+  ]),
   configured: new Map([['vscode', b]]),
   revoked: [{ name: 'codex', digest: c }],
 };
@@ -23,7 +36,14 @@ test('what is written is read again, in a file for this user only', async () => 
   await writeTokens(scratch.file, tokens);
   assert.deepEqual(await readTokens(scratch.file), tokens);
   assert.deepEqual(JSON.parse(await readFile(scratch.file, 'utf8')), {
-    made: { cursor: { sha256: a, created_at: '2026-11-23T12:00:00.000Z' } },
+    made: {
+      cursor: { sha256: a, created_at: '2026-11-23T12:00:00.000Z' },
+      'claude-code': {
+        sha256: d,
+        created_at: '2026-11-23T12:00:00.000Z',
+        login: { client: e, expires_at: '2027-02-21T12:00:00.000Z' },
+      },
+    },
     configured: { vscode: b },
     revoked: [{ name: 'codex', sha256: c }],
   });
@@ -37,11 +57,25 @@ test('a link is refused, and a time that is none', async () => {
   await using scratch = await openScratchClients();
   await writeTokens(scratch.file, tokens);
   const text = await readFile(scratch.file, 'utf8');
-  await writeFile(scratch.file, text.replace('2026-11-23', 'yesterday'));
-  await assert.rejects(readTokens(scratch.file), /does not hold the tokens of clients/);
+  for (const [part, other] of [
+    ['2026-11-23', 'yesterday'],
+    ['2027-02-21', 'never'],
+    [e, 'somebody'],
+  ] as const) {
+    await writeFile(scratch.file, text.replace(part, other));
+    await assert.rejects(readTokens(scratch.file), /does not hold the tokens of clients/);
+  }
   await rm(scratch.file);
   await symlink('/dev/null', scratch.file);
   await assert.rejects(readTokens(scratch.file), /is a symbolic link\. Restore it/);
+});
+
+test('the tokens of logins that have expired are revoked, and no others', () => {
+  const end = Date.parse('2027-02-21T12:00:00Z');
+  assert.equal(withoutExpired(tokens, end - 1), tokens);
+  const { made, revoked } = withoutExpired(tokens, end);
+  assert.deepEqual([...made.keys()], ['cursor']);
+  assert.deepEqual(revoked.at(-1), { name: 'claude-code', digest: d });
 });
 
 test('revoked tokens are kept once, without the valid ones, and a thousand of them', () => {

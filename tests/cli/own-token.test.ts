@@ -64,6 +64,7 @@ describe('where tokens are required, connect', () => {
       const [[token] = assert.fail()] = [...text.matchAll(/[\w-]{43}/g)];
       assert.ok(!`${out}${err}`.includes(token));
       assert.match(err, new RegExp(`the token of ${client} is in that file now`));
+      assert.equal(/With --login/.test(err), client !== 'claude-desktop');
       const again = await opened.run('connect', client);
       assert.match(again.out, /already has the hub/, again.err);
       assert.equal(await opened.textOf(file), text);

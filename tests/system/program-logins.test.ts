@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, readdir } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
@@ -139,6 +140,38 @@ describeWithBrowser('a program that logs in to the hub', () => {
       .poll(() => auditText(hub))
       .toMatch(/"client_login_denied".*denied-one.*"Denied one"/);
     assert.match(await auditText(hub), /"client_login_allowed".*program-0/);
+  });
+
+  test('is asked about again when its token has expired', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-expired-'));
+    await using cleanup = new AsyncDisposableStack();
+    cleanup.defer(() => rm(dataDir, { recursive: true, force: true }));
+    const config = { servers, tokens: 'required' };
+    const first = cleanup.use(await startHub({ config, dataDir }));
+    await using callback = await openCallback();
+    const program = programs['the v2 client, stateless']?.(first.url, callback.url, 'Old one');
+    assert.ok(program);
+    await refused(program.use());
+    const visitor = await openLoggedIn(first, browser);
+    await visitor.goto(program.provider.opened());
+    await visitor.locator('#allow').click();
+    await program.finish(await callback.called);
+    await program.use();
+    await first.stop();
+
+    const file = join(dataDir, 'client-tokens.json');
+    const text = await readFile(file, 'utf8');
+    const yesterday = new Date(Date.now() - 86_400_000).toISOString();
+    await writeFile(file, text.replace(/(?<="expires_at": ")[^"]+/, yesterday));
+    const port = Number(new URL(first.url).port);
+    const second = cleanup.use(await startHub({ config, dataDir, port }));
+    program.provider.wantsBrowser();
+    await refused(program.use());
+    assert.deepEqual(await clientsOf(second), []);
+    await visitor.goto(program.provider.opened());
+    await visitor.getByRole('heading', { name: 'Allow Old one?' }).waitFor();
+    await refused(program.use());
+    await visitor.context().close();
   });
 
   test('waits for the login of the owner in a browser that is not logged in', async () => {
