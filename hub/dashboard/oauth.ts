@@ -8,7 +8,7 @@ import { paths } from './paths.ts';
 import { actionButton, badge, empty, facts, failed, heading, serverLink, table } from './pieces.ts';
 import type { ServerView } from './server-view.ts';
 
-/** ServerLogins to remote servers: the button, the redirect back from the authorization server, and the way out. */
+/** Logins to remote servers: the button, the redirect back from the authorization server, and the way out. */
 export function oauthPages({ servers, hub: { logins }, system }: PageNeeds) {
   return {
     async beginOAuthLogin({ param }) {
@@ -43,13 +43,22 @@ export function oauthPages({ servers, hub: { logins }, system }: PageNeeds) {
 const noLogins = failed(409, 'No logins', 'This hub logs in to no servers.');
 
 const loginButton = (name: string, label: string) =>
-  html`<form method="post" action="${paths.action('oauth-login', name)}"><button class="primary" id="oauth-login-${name}">${label}</button></form>`;
+  html`<form method="post" action="${paths.action('oauth-login', name)}"><button class="primary" id="oauth-login-${name}" aria-label="${label} to ${name}">${label}</button></form>`;
+
+const logoutButton = (name: string) =>
+  actionButton({
+    label: 'Log out',
+    about: `of ${name}`,
+    path: paths.action('oauth-logout', name),
+    id: `oauth-logout-${name}`,
+  });
 
 /** The login of a server on its page. */
 export function oauthPart({ name, state }: ServerView, login: LoginStatus, now: number): Content {
   if (login.state === 'none')
     return (
-      state === 'needs_login' && html`<div class="actions">${loginButton(name, 'Log in')}</div>`
+      state === 'needs_login' &&
+      html`<div class="actions">${loginButton(name, loginLabel(login))}</div>`
     );
   const { issuer, scope, missingScope } = login;
   return html`${facts([
@@ -60,7 +69,12 @@ export function oauthPart({ name, state }: ServerView, login: LoginStatus, now: 
     ['At', issuer],
     ['Scopes', scope],
     ['Lacks', missingScope],
-  ])}<div class="actions">${loginButton(name, missingScope === undefined ? 'Log in again' : 'Log in with more access')}${actionButton({ label: 'Log out', about: name, path: paths.action('oauth-logout', name), id: `oauth-logout-${name}` })}</div>`;
+  ])}<div class="actions">${loginButton(name, loginLabel(login))}${logoutButton(name)}</div>`;
+}
+
+function loginLabel({ state, missingScope }: LoginStatus): string {
+  if (state === 'none') return 'Log in';
+  return missingScope === undefined ? 'Log in again' : 'Log in with more access';
 }
 
 /** When the access ends. */
@@ -73,8 +87,13 @@ function expiryOf({ expiresAt, isRefreshable }: LoginStatus, now: number): strin
 }
 
 export type LoginsShown = {
-  readonly servers: Pick<PageNeeds['servers'], 'all'>;
-  readonly logins: ServerLogins;
+  readonly servers: {
+    readonly all: readonly {
+      readonly config: { readonly name: string; readonly launch: { readonly kind: string } };
+      readonly status: { readonly state: string };
+    }[];
+  };
+  readonly logins: Pick<ServerLogins, 'status'>;
 };
 
 type Row = { readonly name: string; readonly login: LoginStatus; readonly state: string };
@@ -93,7 +112,7 @@ export async function loginsPart({ servers, logins }: LoginsShown, now: number):
     ({ login, state }) => login.state !== 'none' || state === 'needs_login',
   );
   if (shown.length === 0) return empty('No remote server has or wants a login.');
-  return table('ServerLogins to servers', shown, [
+  return table('Logins to servers', shown, [
     ['Server', ({ name }) => serverLink(name, `login-of-${name}`)],
     [
       'Login',
@@ -103,5 +122,10 @@ export async function loginsPart({ servers, logins }: LoginsShown, now: number):
     ['Expiry', ({ login }) => login.state !== 'none' && expiryOf(login, now)],
     ['At', ({ login }) => login.issuer],
     ['Scopes', ({ login }) => login.scope],
+    [
+      'Action',
+      ({ name, login }) =>
+        html`<div class="actions">${loginButton(name, loginLabel(login))}${login.state !== 'none' && logoutButton(name)}</div>`,
+    ],
   ]);
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { textOf } from '#dashboard';
+import type { LoginStatus } from '#oauth';
 import { accessPages } from '../../hub/dashboard/access.ts';
 import type { DashboardAccess, ShownRule } from '../../hub/dashboard/access-types.ts';
 import { requestOf } from './request.ts';
@@ -15,16 +16,25 @@ const nothing: DashboardAccess = {
 async function shown(
   control: Partial<DashboardAccess>,
   rules: readonly ShownRule[] = [],
+  logins: Readonly<Record<string, LoginStatus>> = {},
 ): Promise<string> {
   const { accessPartial } = accessPages({
-    servers: { all: [] },
-    hub: { access: { ...nothing, ...control } },
+    servers: { all: Object.keys(logins).map(remoteServer) },
+    hub: {
+      access: { ...nothing, ...control },
+      logins: { status: async name => logins[name] ?? assert.fail(name) },
+    },
     router: { policy: { rules: () => rules } },
     system: { clock: { now: () => 90_000 } },
   });
   const answer = await accessPartial(requestOf());
   return 'part' in answer ? textOf(answer.part) : assert.fail('no part');
 }
+
+const remoteServer = (name: string) => ({
+  config: { name, launch: { kind: 'remote' } },
+  status: { state: name.startsWith('wanting') ? 'needs_login' : 'running' },
+});
 
 /** The texts of the cells of a column, without markup. */
 const column = (text: string, title: string) =>
@@ -123,5 +133,43 @@ describe('secrets', () => {
       'unreadable the keychain is locked',
     ]);
     assert.equal(column(text, 'Used by')[0], 'the hub token');
+  });
+});
+
+describe('logins to servers', () => {
+  const login = { state: 'logged_in', isPending: false, issuer: 'https://login.example' } as const;
+
+  test('are shown with their expiry, and what renews it', async () => {
+    const text = await shown({}, [], {
+      renewed: { ...login, expiresAt: 150_000, isRefreshable: true, scope: 'read <b>' },
+      expired: { ...login, expiresAt: 80_000, isRefreshable: false },
+      endless: login,
+      wanting: { state: 'none', isPending: false },
+      open: { state: 'none', isPending: false },
+    });
+    assert.deepEqual(column(text, 'Expiry'), [
+      'valid for 1 min, then renewed',
+      'expired',
+      'no expiry',
+      '',
+    ]);
+    assert.deepEqual(column(text, 'Login'), ['logged in', 'logged in', 'logged in', 'needs login']);
+    assert.match(text, /read &lt;b&gt;/);
+    assert.doesNotMatch(text, /login-of-open/);
+  });
+
+  test('have the buttons that begin and end them', async () => {
+    const text = await shown({}, [], {
+      docs: { ...login, missingScope: 'more' },
+      wanting: { state: 'none', isPending: false },
+    });
+    assert.deepEqual(column(text, 'Action'), ['Log in with more accessLog out', 'Log in']);
+    for (const path of ['oauth-login/docs', 'oauth-logout/docs', 'oauth-login/wanting'])
+      assert.match(text, new RegExp(`action="/dashboard/actions/${path}"`));
+    assert.doesNotMatch(text, /oauth-logout\/wanting/);
+  });
+
+  test('are explained where there are none', async () => {
+    assert.match(await shown({}), /No remote server has or wants a login/);
   });
 });
