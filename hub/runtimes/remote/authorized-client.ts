@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { HubError } from '#core';
 import type { AccessTokens, Challenge } from '#oauth';
 import type { HttpClient } from './http-client.ts';
 
@@ -29,6 +30,13 @@ export function authorizedClient(http: HttpClient, tokens: AccessTokens): HttpCl
     },
   };
 }
+
+export const isLoginRequired = (error: unknown): error is HubError =>
+  error instanceof HubError && error.code === 'HUB_LOGIN_REQUIRED';
+
+/** True if no request can succeed before a login. A call that lacks a scope says nothing about the others. */
+export const endsConnection = (error: unknown): boolean =>
+  isLoginRequired(error) && error.data['status'] === 401;
 
 /** Throws HUB_LOGIN_REQUIRED for a response that asks for more scopes (RFC 6750, 3.1). */
 function withScopes(response: IncomingMessage, tokens: AccessTokens): IncomingMessage {

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { HubError, messageOf, withoutSecrets } from '#core';
 import { RpcError, rpcCodes } from '#jsonrpc';
 import { isSuccess, maxErrorBytes, readBody, refusalOf, requestEvents } from './answers.ts';
+import { endsConnection } from './authorized-client.ts';
 import { createHttpChannel } from './http-channel.ts';
 import type { Outgoing } from './outbox.ts';
 import type { RemoteEndpoint, Transport, TransportNeeds } from './http-client.ts';
@@ -39,7 +40,12 @@ export async function openSse(
       ...(version !== undefined && { 'mcp-protocol-version': version }),
     };
     const request = { method: 'POST', url: address, headers, body: message.bytes } as const;
-    const response = await needs.http.request({ ...request, signal: ending, sent });
+    const response = await needs.http
+      .request({ ...request, signal: ending, sent })
+      .catch((error: unknown) => {
+        if (error instanceof HubError && endsConnection(error)) link.fail(error);
+        throw error;
+      });
     const { body } = await readBody(response, maxErrorBytes);
     if (isSuccess(response)) return;
     const error = refusalOf(endpoint, address, response, body);

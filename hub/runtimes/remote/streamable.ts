@@ -10,6 +10,7 @@ import {
   refusalOf,
   requestEvents,
 } from './answers.ts';
+import { endsConnection, isLoginRequired } from './authorized-client.ts';
 import { createHttpChannel } from './http-channel.ts';
 import type { Outgoing } from './outbox.ts';
 import { createStreams } from './streams.ts';
@@ -103,8 +104,7 @@ export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds
     } catch (error) {
       if (signal.aborted || !(error instanceof Error)) throw error;
       if (isLoginRequired(error)) {
-        // A call that lacks a scope says nothing about the others.
-        if (error.data['status'] === 401) link.fail(error);
+        if (endsConnection(error)) link.fail(error);
         throw error;
       }
       // Without any response so far, fail immediately: the supervisor restarts the server.
@@ -180,7 +180,7 @@ export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds
     } catch (error) {
       if (lifetime.signal.aborted || !(error instanceof HubError)) return;
       const { status } = error.data;
-      if (status === undefined || (status === 401 && isLoginRequired(error))) link.fail(error);
+      if (status === undefined || endsConnection(error)) link.fail(error);
       else if (status === 404 && streamed && session !== undefined) sessionLost(error);
       else log.debug({ server, status }, 'the server offers no stream of its own');
     }
@@ -221,9 +221,6 @@ export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds
     },
   };
 }
-
-const isLoginRequired = (error: unknown): error is HubError =>
-  error instanceof HubError && error.code === 'HUB_LOGIN_REQUIRED';
 
 /** The JSON-RPC response to a request in a body with an error status, if any. */
 function answerIn(body: Buffer, { id, claimed }: Outgoing): Buffer | undefined {
