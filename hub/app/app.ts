@@ -8,10 +8,11 @@ import { createMemorySharing, createSharedBreaker, loadRedisSharing } from '#res
 import { createAccessSource, createRouter } from '#routing';
 import type { Secrets } from '#secrets';
 import { breakerKeyOf } from '#servers';
-import { announceRunning, openDataDir } from '#store';
+import { openDataDir } from '#store';
 import type { Redaction } from '#telemetry';
 import { maxMessageBytes, openStdio } from '#transports';
 import { collectGarbage, createIdleGc } from './idle-gc.ts';
+import { listeningServices } from './listening.ts';
 import { wireApprovals } from './wire-approvals.ts';
 import { wireAudit } from './wire-audit.ts';
 import { wireAuthorization } from './wire-authorization.ts';
@@ -43,8 +44,6 @@ export type AppOptions = ServersOptions & {
 const probeMs = 3_000;
 /** Time in ms for pending responses after the client closed stdin: clients wait two seconds. */
 const stdioGraceMs = 1_000;
-/** Delay in ms before the routes are loaded, unless a request needs them earlier: servers start first. */
-const routesAfterMs = 1_000;
 /** Maximum time in ms that a client on stdin waits for starting servers, so that its first list is complete. */
 const firstListsMs = 10_000;
 
@@ -76,7 +75,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     openSecrets: options.openSecrets,
     servers: () => servers,
     audit: () => audit,
-    hubUrl: () => (listens ? http.url : undefined),
+    hub: () => (listens ? { host: settings.host, url: http.url } : undefined),
   });
   const { servers, docker, listings, ...wired } = await wireServers(config.servers, options, {
     ...system,
@@ -216,22 +215,6 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     },
   );
   const noWork = async () => {};
-  let soon: Disposable | undefined;
-  const listening: readonly Service[] = [
-    http,
-    {
-      name: 'announcement',
-      start: () => announceRunning(dataDir.path, { url: http.url, sockets: http.sockets }),
-      stop: noWork,
-    },
-    {
-      name: 'routes',
-      async start() {
-        soon = clock.after(routesAfterMs, () => void http.load());
-      },
-      stop: async () => soon?.[Symbol.dispose](),
-    },
-  ];
   const lastCall = () => activity.lastId;
   const services: readonly Service[] = [
     audit,
@@ -242,7 +225,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     { name: 'redis', start: () => sharing.start(), stop: () => sharing.stop() },
     limits.service,
     docker,
-    ...(listens ? listening : []),
+    ...(listens ? listeningServices(http, dataDir.path, clock) : []),
     {
       name: 'servers',
       async start() {

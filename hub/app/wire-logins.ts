@@ -10,14 +10,15 @@ type Needs = {
   readonly openSecrets: () => Promise<Pick<Secrets, 'own'>>;
   readonly servers: () => Pick<Servers, 'all' | 'removed'>;
   readonly audit: () => Pick<Audit, 'recordChange'>;
-  readonly hubUrl: () => string | undefined;
+  /** The address on which the hub listens, and its URL. Undefined if it does not listen. */
+  readonly hub: () => { readonly host: string; readonly url: string } | undefined;
 };
 
 /** Creates the logins to remote servers. Their tokens are secrets of the hub's data folder. */
 export function wireLogins(needs: Needs) {
   const { clock, log, openSecrets } = needs;
   const find = (name: string) => needs.servers().all.find(({ config }) => config.name === name);
-  let remember: (values: readonly string[]) => void = () => {};
+  let remember: Secrets['own']['remember'] = () => {};
 
   async function own() {
     const secrets = await openSecrets();
@@ -45,13 +46,16 @@ export function wireLogins(needs: Needs) {
         },
       };
     },
-    hubUrl: needs.hubUrl,
+    hubUrl() {
+      const hub = needs.hub();
+      return hub && redirectOrigin(hub.host, hub.url);
+    },
     store: {
       read: async name => await (await own()).read(name),
       write: async (name, value) => await (await own()).write(name, value),
       remove: async name => await (await own()).remove(name),
       // Only called after a read or before a write, which have opened the secrets.
-      redact: values => remember(values),
+      redact: (server, values) => remember(server, values),
     },
     audit({ action, server, outcome }) {
       needs.audit().recordChange({ action, principal: undefined, target: server, outcome });
@@ -71,4 +75,13 @@ export function wireLogins(needs: Needs) {
   }
 
   return { logins, watch };
+}
+
+/**
+ * The origin of redirects to the hub. A literal loopback address (RFC 8252, 7.3 and 8.3), but with TLS the name that
+ * is in certificates.
+ */
+export function redirectOrigin(host: string, url: string): string {
+  const literal = host === '::1' ? '[::1]' : '127.0.0.1';
+  return url.replace(/^http:\/\/localhost(?=:|$)/, `http://${literal}`);
 }

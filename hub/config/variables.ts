@@ -6,7 +6,7 @@ import type { Path } from './source-map.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Keys of a server, and of the hub, in which variables are expanded. */
-export const expandedKeys = 'token command args env url headers cwd mounts image'.split(' ');
+export const expandedKeys = 'token command args env url headers oauth cwd mounts image'.split(' ');
 
 /** A secret's value, or why it cannot be read: a sentence that names it, with the remedy. */
 export type SecretReading = { readonly value: string } | { readonly fault: string };

@@ -4,7 +4,6 @@ import type {
   StoredOAuthClientInformation,
   StoredOAuthTokens,
 } from '@modelcontextprotocol/client';
-import { HubError } from '#core';
 import type { Fetch } from './bounded-fetch.ts';
 import type { LoginTarget } from './login-types.ts';
 import type { StoredLogin } from './stored-login.ts';
@@ -22,6 +21,8 @@ export type AuthorizationOptions = {
   /** The registration of an earlier login, which is used again with the same issuer. */
   readonly known: StoredLogin | undefined;
   readonly fetch: Fetch;
+  /** Rejects for addresses that the server may not name. */
+  readonly checkAddress: (url: URL) => Promise<unknown>;
 };
 
 /** An authorization that waits for its code. */
@@ -32,7 +33,7 @@ export type Authorization = {
 
 /** Discovers the authorization server, registers the hub if necessary, and prepares the code flow with PKCE. */
 export async function beginAuthorization(options: AuthorizationOptions): Promise<Authorization> {
-  const { target, fetch, scope, resourceMetadataUrl } = options;
+  const { target, fetch, checkAddress, scope, resourceMetadataUrl } = options;
   const { auth } = await loadClient();
   const memory = createMemory(options);
   const request = {
@@ -48,12 +49,8 @@ export async function beginAuthorization(options: AuthorizationOptions): Promise
   });
   const { authorizationUrl } = memory.found;
   if (authorizationUrl === undefined) throw new TypeError('the client asked for no authorization');
-  if (!['https:', 'http:'].includes(authorizationUrl.protocol))
-    throw new HubError(
-      'HUB_LOGIN_FAILED',
-      `${target.name}: its authorization page is no web page: ${authorizationUrl.protocol}`,
-      { data: { server: target.name } },
-    );
+  // The browser is a way to this machine as well.
+  await checkAddress(authorizationUrl);
   return {
     url: authorizationUrl.href,
     async finish(code, issuer) {
@@ -82,17 +79,28 @@ function createMemory(options: AuthorizationOptions) {
   } = {};
 
   function clientFor(issuer: string | undefined): StoredOAuthClientInformation | undefined {
-    if (clientId !== undefined)
+    if (clientId !== undefined) {
+      requireIssuer(issuer);
       return {
         client_id: clientId,
         ...(clientSecret !== undefined && { client_secret: clientSecret }),
+        ...(issuer !== undefined && { issuer }),
       };
+    }
     if (found.client) return found.client;
     const isUsable =
       known?.issuer === issuer &&
       known?.redirectUrl === redirectUrl &&
       mayRequest(known.client, options.scope);
     return known && isUsable ? { ...known.client, issuer: known.issuer } : undefined;
+  }
+
+  /** A configured secret stays with the authorization server that got it first: a server may name another one later. */
+  function requireIssuer(issuer: string | undefined): void {
+    if (known === undefined || issuer === undefined || known.issuer === issuer) return;
+    if (known.client.client_id !== clientId) return;
+    const change = `its authorization server changed from ${known.issuer} to ${issuer}`;
+    throw new Error(`${change}. If that is right, run agenthub logout ${target.name} first`);
   }
 
   const provider: OAuthClientProvider = {
@@ -153,15 +161,26 @@ const scopeOf = ({ scope }: AuthorizationOptions) => (scope === undefined ? {} :
 export type Refreshed =
   | { readonly kind: 'tokens'; readonly tokens: NonNullable<StoredLogin['tokens']> }
   /** The authorization server ended the login: only a person can begin another one. */
-  | { readonly kind: 'ended'; readonly why: string };
+  | {
+      readonly kind: 'ended';
+      readonly why: string;
+      /** The registration of the hub cannot be used any more. */
+      readonly isClientRefused?: boolean;
+    };
 
 /** Exchanges the refresh token. Rejects if the authorization server gives no answer. */
 export async function refreshTokens(login: StoredLogin, fetch: Fetch): Promise<Refreshed> {
   const client = await loadClient();
   const refreshToken = login.tokens?.refresh_token;
   if (refreshToken === undefined) return { kind: 'ended', why: 'there is no refresh token' };
+  let status = 0;
+  const noting: Fetch = async (...request) => {
+    const response = await fetch(...request);
+    ({ status } = response);
+    return response;
+  };
   const metadata = await client.discoverAuthorizationServerMetadata(login.authorizationServer, {
-    fetchFn: fetch,
+    fetchFn: noting,
   });
   try {
     const tokens = await client.refreshAuthorization(login.authorizationServer, {
@@ -169,7 +188,7 @@ export async function refreshTokens(login: StoredLogin, fetch: Fetch): Promise<R
       clientInformation: login.client,
       refreshToken,
       ...(login.resource !== undefined && { resource: login.resource }),
-      fetchFn: fetch,
+      fetchFn: noting,
     });
     const { scope } = login.tokens ?? {};
     return {
@@ -177,13 +196,28 @@ export async function refreshTokens(login: StoredLogin, fetch: Fetch): Promise<R
       tokens: { ...tokens, ...(tokens.scope === undefined && scope !== undefined && { scope }) },
     };
   } catch (error) {
-    if (!(error instanceof client.OAuthError) || isTemporary(error.code)) throw error;
-    return { kind: 'ended', why: `${error.code}: ${error.message}` };
+    const isFinal = error instanceof client.OAuthError && finalErrors.has(error.code);
+    // A refresh token is given up only for an error that says so: a proxy or a limit may answer with any other.
+    if (!isFinal || status === 429 || status >= 500) throw error;
+    const why = `${error.code}: ${error.message}`;
+    return { kind: 'ended', why, isClientRefused: clientErrors.has(error.code) };
   }
 }
 
-const isTemporary = (code: string) =>
-  ['server_error', 'temporarily_unavailable', 'too_many_requests'].includes(code);
+/** Errors of the token endpoint that concern the hub's registration (RFC 6749, 5.2). */
+const clientErrors: ReadonlySet<string> = new Set(['invalid_client', 'unauthorized_client']);
+/** True for an error of the token endpoint after which the hub must register again. */
+export const isClientRefused = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && clientErrors.has(String(error.code));
+
+/** Errors after which the refresh token is of no use (RFC 6749, 5.2; RFC 8707, 2). */
+const finalErrors: ReadonlySet<string> = new Set([
+  ...clientErrors,
+  'invalid_grant',
+  'invalid_scope',
+  'invalid_target',
+  'unsupported_grant_type',
+]);
 
 /** Revokes the tokens of a login (RFC 7009). False if the authorization server has no way to, or refuses. */
 export async function revokeTokens(login: StoredLogin, fetch: Fetch): Promise<boolean> {

@@ -8,17 +8,35 @@ export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 export const maxAnswerBytes = 262_144;
 const timeoutMs = 15_000;
 
+type Home = { readonly name: string; readonly url: string };
+
 /**
- * A fetch for the addresses that a remote server and its authorization server name. Requires https, but for loopback;
- * connects to private addresses only if the server itself has one, and to loopback only if its URL names it. Follows
- * no redirect. Rejects with HUB_LOGIN_FAILED.
+ * A fetch for the addresses that `createAddressCheck` allows. Follows no redirect. Rejects with HUB_LOGIN_FAILED.
  */
-export function createBoundedFetch(
-  { name: server, url: home }: { readonly name: string; readonly url: string },
-  { clock }: { readonly clock: Clock },
-): Fetch {
-  const failed = (message: string, cause?: unknown) =>
+export function createBoundedFetch(home: Home, { clock }: { readonly clock: Clock }): Fetch {
+  const checkAddress = createAddressCheck(home);
+  return async (input, init = {}) => {
+    const url = new URL(input);
+    const address = await checkAddress(url);
+    return await request(url, init, address, clock).catch((cause: unknown) => {
+      throw failedAt(home)(`${withoutSecrets(url)} cannot be reached: ${messageOf(cause)}`, cause);
+    });
+  };
+}
+
+const failedAt =
+  ({ name: server }: Home) =>
+  (message: string, cause?: unknown) =>
     new HubError('HUB_LOGIN_FAILED', `${server}: ${message}`, { cause, data: { server } });
+
+/**
+ * A check of the addresses that a remote server and its authorization server name. Requires https, but for loopback;
+ * allows private addresses only if the server itself has one, and loopback only if its URL names it. Resolves with the
+ * IP address. Rejects with HUB_LOGIN_FAILED.
+ */
+export function createAddressCheck(at: Home): (url: URL) => Promise<string> {
+  const { url: home } = at;
+  const failed = failedAt(at);
   const isLocalHome = isLoopbackName(new URL(home).hostname);
   let homeKind: Promise<AddressKind> | undefined;
 
@@ -34,8 +52,7 @@ export function createBoundedFetch(
     );
   }
 
-  return async (input, init = {}) => {
-    const url = new URL(input);
+  return async url => {
     const isPlain = url.protocol === 'http:' && isLoopbackName(url.hostname);
     if (url.protocol !== 'https:' && !isPlain)
       throw failed(`its login leads to ${withoutSecrets(url)}, and a login needs https`);
@@ -44,9 +61,7 @@ export function createBoundedFetch(
     const host = url.hostname.replace(/^\[|\]$/g, '');
     const found = isIP(host) > 0 ? host : await addressOfHost(host, failed);
     await requireAddress(host, found);
-    return await request(url, init, found, clock).catch((cause: unknown) => {
-      throw failed(`${withoutSecrets(url)} cannot be reached: ${messageOf(cause)}`, cause);
-    });
+    return found;
   };
 }
 

@@ -83,15 +83,15 @@ export type LoginNeeds = {
   readonly log: Log;
   /** Undefined if there is no such remote server. */
   readonly targetOf: (server: string) => LoginTarget | undefined;
-  /** Address of the hub for browsers of this machine. Undefined if the hub does not listen. */
+  /** Address of the hub for browsers of this machine, as redirects name it. Undefined if the hub does not listen. */
   readonly hubUrl: () => string | undefined;
   /** Where secrets live. */
   readonly store: {
     read(name: string): Promise<string | undefined>;
     write(name: string, value: string): Promise<void>;
     remove(name: string): Promise<void>;
-    /** Removes these values from logs and pages from now on. */
-    redact(values: readonly string[]): void;
+    /** Removes these values from logs and pages from now on, and those given for this server the time before. */
+    redact(server: string, values: readonly string[]): void;
   };
   readonly audit: (change: {
     readonly action: string;

@@ -1,7 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { HubError, createEmitter, messageOf, unlessAborted } from '#core';
-import { type Authorization, beginAuthorization, revokeTokens } from './authorization.ts';
-import { createBoundedFetch } from './bounded-fetch.ts';
+import {
+  type Authorization,
+  beginAuthorization,
+  isClientRefused,
+  revokeTokens,
+} from './authorization.ts';
+import { createAddressCheck, createBoundedFetch } from './bounded-fetch.ts';
 import type { LoginNeeds, LoginTarget, ServerLogins } from './login-types.ts';
 import { type ServerLogin, createServerLogin, shortened } from './server-login.ts';
 
@@ -59,19 +64,22 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
     if (hubUrl === undefined)
       throw failed(server, 'this hub does not listen, so that no browser can return to it');
     const login = loginOf(server);
+    const checkAddress = createAddressCheck(target);
+    // Its tokens go there.
+    await checkAddress(new URL(target.url));
     const known = await login.current();
     const { resourceMetadataUrl, scope } = login.challenge;
     // The granted scopes are kept when a request lacked others.
     const granted = login.missing === undefined ? undefined : known?.tokens?.scope;
     return await beginAuthorization({
       target,
-      // Authorization servers compare the literal address (RFC 8252, 7.3 and 8.3).
-      redirectUrl: `${hubUrl.replace('//localhost', '//127.0.0.1')}${callbackPath}`,
+      redirectUrl: `${hubUrl}${callbackPath}`,
       state,
       resourceMetadataUrl,
       scope: unionOf(granted, scope, target.settings.scopes?.join(' ')),
       known,
       fetch: createBoundedFetch(target, { clock }),
+      checkAddress,
     }).catch((cause: unknown) => {
       throw failed(server, messageOf(cause), cause);
     });
@@ -119,6 +127,7 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
       } catch (cause) {
         const error = failed(server, messageOf(cause), cause);
         audit({ action: 'oauth_login', server, outcome: error.code });
+        if (isClientRefused(cause)) await loginOf(server).forget();
         end(one, error);
         throw error;
       }

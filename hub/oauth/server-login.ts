@@ -1,5 +1,5 @@
 import { HubError, messageOf } from '#core';
-import { refreshTokens } from './authorization.ts';
+import { refreshTokens, revokeTokens } from './authorization.ts';
 import { createBoundedFetch } from './bounded-fetch.ts';
 import type { AccessTokens, Challenge, LoginNeeds, LoginTarget } from './login-types.ts';
 import { type StoredLogin, loginText, parseLogin, secretsOf } from './stored-login.ts';
@@ -8,6 +8,9 @@ import { type StoredLogin, loginText, parseLogin, secretsOf } from './stored-log
 const earlyMs = 60_000;
 /** Minimum interval between attempts to refresh while the authorization server does not answer, in ms. */
 const retryMs = 5_000;
+
+/** Longest lifetime that is counted, in ms: ten years. Later times would be no dates. */
+const maxLifetimeMs = 315_360_000_000;
 
 type Needs = Pick<LoginNeeds, 'clock' | 'log' | 'store' | 'audit'> & {
   readonly target: () => LoginTarget | undefined;
@@ -36,7 +39,7 @@ export function createServerLogin(server: string, needs: Needs) {
   async function read(): Promise<StoredLogin | undefined> {
     const text = await store.read(secretName);
     const login = text === undefined ? undefined : parseLogin(text);
-    if (login) store.redact(secretsOf(login));
+    if (login) store.redact(server, secretsOf(login));
     return login;
   }
 
@@ -51,19 +54,29 @@ export function createServerLogin(server: string, needs: Needs) {
   }
 
   async function keep(login: StoredLogin | undefined): Promise<void> {
+    await reading?.catch(() => undefined); // The read before has told its own caller; its text is replaced.
+    reading = Promise.resolve(login);
     if (login) {
-      await current();
-      store.redact(secretsOf(login));
+      store.redact(server, secretsOf(login));
       await store.write(secretName, loginText(login));
     } else await store.remove(secretName);
-    reading = Promise.resolve(login);
     changed();
   }
 
-  /** Keeps the registration: the next login uses it again. */
-  async function dropTokens(login: StoredLogin): Promise<void> {
+  /** Keeps the registration, unless it is refused: the next login uses it again. */
+  async function dropTokens(login: StoredLogin, isClientRefused = false): Promise<void> {
     const { tokens: _, expiresAt: _at, lifetimeMs: _ms, ...rest } = login;
-    await keep(rest);
+    await keep(isClientRefused ? undefined : rest);
+  }
+
+  /** Keeps refreshed tokens in memory when they cannot be stored: the old refresh token may be spent. */
+  async function keepRefreshed(login: StoredLogin): Promise<void> {
+    try {
+      await keep(login);
+    } catch (error) {
+      const fields = { server, error: messageOf(error) };
+      log.error(fields, 'its refreshed tokens could not be stored, and end with this hub');
+    }
   }
 
   const refresh = (login: StoredLogin): Promise<StoredLogin> =>
@@ -82,15 +95,28 @@ export function createServerLogin(server: string, needs: Needs) {
       log.warn({ server, error: messageOf(cause) }, 'its access token could not be refreshed');
       throw unanswered(messageOf(cause), cause);
     }
+    // Meanwhile somebody logged out or in again: that stays.
+    if ((await current()) !== login) {
+      const now = await current();
+      if (now?.tokens) return now;
+      if (refreshed.kind === 'tokens') await revoke({ ...login, tokens: refreshed.tokens }, place);
+      throw required('wants a login');
+    }
     if (refreshed.kind === 'ended') {
-      await dropTokens(login);
+      await dropTokens(login, refreshed.isClientRefused);
       audit({ action: 'oauth_refresh', server, outcome: 'HUB_LOGIN_REQUIRED' });
       throw required(`needs a new login (${shortened(refreshed.why)})`);
     }
     const renewed = withExpiry({ ...login, tokens: refreshed.tokens }, clock.now());
-    await keep(renewed);
+    await keepRefreshed(renewed);
     log.debug({ server }, 'its access token was refreshed');
     return renewed;
+  }
+
+  async function revoke(login: StoredLogin, place: LoginTarget): Promise<void> {
+    await revokeTokens(login, createBoundedFetch(place, { clock })).catch((error: unknown) =>
+      log.warn({ server, error: messageOf(error) }, 'tokens of an ended login were not revoked'),
+    );
   }
 
   const unanswered = (why: string, cause?: unknown) =>
@@ -157,7 +183,12 @@ export function createServerLogin(server: string, needs: Needs) {
     },
     /** Stores a new login. */
     async enter(login: StoredLogin): Promise<void> {
-      await keep(withExpiry(login, clock.now()));
+      try {
+        await keep(withExpiry(login, clock.now()));
+      } catch (error) {
+        reading = undefined;
+        throw error;
+      }
       missing = undefined;
       challenge = {};
       retryAtMs = 0;
@@ -171,7 +202,7 @@ function withExpiry(login: StoredLogin, now: number): StoredLogin {
   const { expiresAt: _at, lifetimeMs: _ms, ...rest } = login;
   const seconds = Number(login.tokens?.['expires_in']);
   if (!(seconds > 0)) return rest;
-  const lifetimeMs = seconds * 1000;
+  const lifetimeMs = Math.min(seconds * 1000, maxLifetimeMs);
   return { ...rest, expiresAt: now + lifetimeMs, lifetimeMs };
 }
 

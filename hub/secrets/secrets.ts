@@ -59,6 +59,10 @@ export function createSecrets(
   const vault = createVault(needs);
   const keychain = createKeychain(needs);
   let known: readonly string[] = [];
+  /** Values of the hub itself: the last and those before, which may still be in use. They take no place in `known`. */
+  const ofHub = new Map<string, readonly [now: readonly string[], before: readonly string[]]>();
+  /** All of them. Undefined after a change. */
+  let shown: readonly string[] | undefined;
 
   const failed = (name: string, source: SecretSource, why: string): Found => ({
     source,
@@ -109,7 +113,9 @@ export function createSecrets(
 
   function add(values: readonly string[]): void {
     const added = values.filter(value => !known.includes(value));
-    if (added.length > 0) known = [...new Set([...added, ...known])].slice(0, maxKnown);
+    if (added.length === 0) return;
+    known = [...new Set([...added, ...known])].slice(0, maxKnown);
+    shown = undefined;
   }
 
   return {
@@ -121,7 +127,7 @@ export function createSecrets(
       return new Map(Array.from(found).flatMap(([name, one]) => (one ? [[name, one]] : [])));
     },
     /** Every value that was read, for redaction. The array changes with its content. */
-    known: (): readonly string[] => known,
+    known: (): readonly string[] => (shown ??= [...new Set([...ofHub.values()].flat(2)), ...known]),
     /** All secrets that are set or used. Never rejects because of one of them. */
     async list(uses: readonly SecretUse[]): Promise<readonly SecretStatus[]> {
       const content = await vault.read().catch(() => undefined); // Reported by the secrets that are used.
@@ -159,8 +165,13 @@ export function createSecrets(
       async remove(name: string): Promise<void> {
         await removeStored(requireOwnName(name));
       },
-      /** Adds values to `known`. */
-      remember: (values: readonly string[]): void => add(values),
+      /** Adds values to `known`, in place of those that were added for this purpose before the last time. */
+      remember: (purpose: string, values: readonly string[]): void => {
+        const [last = []] = ofHub.get(purpose) ?? [];
+        if (values.length === last.length && values.every(value => last.includes(value))) return;
+        ofHub.set(purpose, [values, last]);
+        shown = undefined;
+      },
     },
   };
 

@@ -7,6 +7,7 @@ type LaunchConfig = {
   readonly env?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly url?: string;
+  readonly oauth?: { readonly client_secret?: string };
 };
 
 /** Sources of secrets that do not change while the hub runs. */
@@ -71,7 +72,8 @@ function secretsIn(
     addPasswordsOf(value, add);
   };
   for (const value of read()) add(value);
-  for (const { args = [], env = {}, headers = {}, url } of launches) {
+  for (const { args = [], env = {}, headers = {}, url, oauth } of launches) {
+    add(oauth?.client_secret);
     for (const [name, value] of [...Object.entries(env), ...Object.entries(headers)])
       addNamed(ordinary.test(value) ? name : 'secret', value);
     for (const [index, arg] of args.entries()) {

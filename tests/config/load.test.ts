@@ -190,6 +190,20 @@ describe('secrets', () => {
     assert.equal(servers[1].secretEnv, undefined);
   });
 
+  test('may be the client secret of a login, whose server alone fails without it', async () => {
+    const oauth = { client_id: 'hub', client_secret: '${secret:CLIENT}' };
+    const one = { url: 'https://host', oauth };
+    const given = await loadWith({ servers: { one } }, { CLIENT: 's3cret' });
+    const launch = given.servers[0]?.launch;
+    assert.ok(launch?.kind === 'remote');
+    assert.deepEqual(launch.oauth, { client_id: 'hub', client_secret: 's3cret' });
+    const { servers } = await loadWith({ servers: { one, two: entry } }, {});
+    assert.deepEqual(servers[0]?.secretFaults, [
+      'secret CLIENT is not set. Run agenthub secret set CLIENT',
+    ]);
+    assert.equal(servers[1]?.secretFaults, undefined);
+  });
+
   test('that are missing fail only the server that uses them', async () => {
     const one = { url: '${secret:URL}', headers: { A: '${secret:KEY}', B: '${secret:KEY}' } };
     const { servers } = await loadWith({ servers: { one, two: entry } }, {});

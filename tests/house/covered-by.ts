@@ -167,14 +167,10 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'system/observability': ['app/wire-observers'],
   'telemetry/metrics': ['telemetry/tool-calls'],
   'system/logins': [
-    'app/wire-logins',
     'cli/commands/login',
     'dashboard/oauth',
     'http/routes/logins',
     'oauth/authorization',
-    'oauth/logins',
-    'oauth/server-login',
     'oauth/stored-login',
-    'runtimes/remote/authorized-client',
   ],
 };

@@ -144,3 +144,22 @@ test.for(['', '.', '../x', '__proto__', 'a b', 'A=secret', 'a'.repeat(129)])(
     await assert.rejects(secrets.remove(name), rule);
   },
 );
+
+test('own values that change stay known once more, and take no place of others', async () => {
+  await using folder = await secretsFolder();
+  const secrets = folder.open();
+  await secrets.set('KEY', 'of a server', 'file');
+  await read(secrets);
+  const before = secrets.known();
+  for (let round = 0; round < 3_000; round++)
+    secrets.own.remember('docs', [`access-${round}`, `refresh-${round}`]);
+  assert.notEqual(secrets.known(), before);
+  secrets.own.remember('docs', ['refresh-2999', 'access-2999']);
+  assert.deepEqual(secrets.known().toSorted(), [
+    'access-2998',
+    'access-2999',
+    'of a server',
+    'refresh-2998',
+    'refresh-2999',
+  ]);
+});

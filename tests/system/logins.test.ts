@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { globSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Page } from 'playwright-core';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { startOAuthWorld } from '#fixtures/oauth/world';
 import { describeWithBrowser, openBrowser } from '#helpers/browser';
-import { type HubProcess, startHub } from '#helpers/hub-process';
+import { type HubProcess, type HubProcessOptions, startHub } from '#helpers/hub-process';
+import { seriousFindings } from '../dashboard/browser/axe.ts';
+import { startOtlp } from '../doubles/otlp.ts';
+import { shownIn } from './places-of-secrets.ts';
 
 const timeout = 180_000;
 const cli = join(import.meta.dirname, '../../bin/agenthub.mjs');
@@ -21,8 +25,8 @@ const answer = z.looseObject({
 });
 const described = z.looseObject({ state: z.string(), why: z.string().optional() });
 
-const hubFor = (url: string, dataDir?: string) =>
-  startHub({ config: { servers: { docs: { url } } }, ...(dataDir !== undefined && { dataDir }) });
+const hubFor = (url: string, options: Partial<HubProcessOptions> = {}) =>
+  startHub({ config: { servers: { docs: { url } } }, ...options });
 
 async function call({ url }: Pick<HubProcess, 'url'>) {
   const response = await fetch(`${url}/mcp/docs/tools/call`, {
@@ -97,7 +101,13 @@ describeWithBrowser('a login to a remote server', () => {
     { timeout },
     async () => {
       await using world = await startOAuthWorld();
-      await using hub = await hubFor(world.resource);
+      await using receiver = await startOtlp();
+      const env = {
+        LOG_LEVEL: 'trace',
+        OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
+        OTEL_BSP_SCHEDULE_DELAY: '50',
+      };
+      await using hub = await hubFor(world.resource, { env });
       await using browser = await openBrowser();
       const page = await browser.newPage();
 
@@ -136,21 +146,43 @@ describeWithBrowser('a login to a remote server', () => {
       const status = JSON.parse(await show(hub, '/servers/docs/login'));
       assert.deepEqual(status.scope.split(' ').toSorted(), ['more', 'tools']);
 
-      const shown = [
-        hub.log(),
-        await show(hub, '/servers'),
-        await show(hub, '/servers/docs'),
-        await show(hub, '/servers/docs/login'),
-        await show(hub, '/secrets'),
-        await page.content(),
-        await readFile(hub.configFile, 'utf8'),
-        await readFile(join(hub.dataDir, 'secrets.json'), 'utf8'),
+      // The list of all logins, as the other pages of the dashboard.
+      await page.goto(`${hub.url}/dashboard/access`);
+      const row = page.getByRole('row', { name: /docs/ });
+      await row.getByText(/valid for .*then renewed/).waitFor();
+      await row.getByRole('button', { name: 'Log in again to docs' }).waitFor();
+      assert.deepEqual(await seriousFindings(page, 'all'), []);
+      await page.emulateMedia({ colorScheme: 'dark' });
+      assert.deepEqual(await seriousFindings(page, 'contrast'), []);
+      await page.setViewportSize({ width: 400, height: 800 });
+      assert.ok(Number(await page.evaluate('document.documentElement.scrollWidth')) <= 400);
+
+      await vi.waitFor(() =>
+        assert.ok(receiver.spans.some(({ name }) => name.startsWith('tools/call'))),
+      );
+      const shown: [string, string | Buffer][] = [
+        ['config', await readFile(hub.configFile)],
+        ['page', await page.content()],
+        ['traces', receiver.bodies.join('\n')],
       ];
+      for (const path of [
+        '/servers',
+        '/servers/docs',
+        '/servers/docs/login',
+        '/servers/docs/logs',
+        '/secrets',
+        '/activity',
+        '/dashboard',
+        '/dashboard/servers/docs',
+        '/dashboard/audit',
+        '/dashboard/activity',
+      ])
+        shown.push([path, await show(hub, path)]);
 
       const out = JSON.parse(await show(hub, '/servers/docs/logout', 'POST'));
       assert.equal(out.revoked, true);
       await fails(hub, /agenthub login docs/);
-      const { counts, tokens } = await world.read();
+      const { counts, secrets } = await world.read();
       assert.equal(counts['revocations'], 2);
       // One for each set of scopes: the authorization server limits a client to those that it registered with.
       assert.equal(counts['registrations'], 2);
@@ -158,9 +190,17 @@ describeWithBrowser('a login to a remote server', () => {
       const audit = await auditText(hub);
       for (const action of ['oauth_login_begun', 'oauth_login'])
         assert.match(audit, new RegExp(`"${action}"`));
-      assert.ok(tokens.length >= 3);
-      for (const token of tokens)
-        for (const text of [...shown, audit, hub.log()]) assert.ok(!text.includes(token));
+      for (const kind of ['access token', 'refresh token', 'client secret', 'code verifier'])
+        assert.ok(Object.keys(secrets).filter(name => name.startsWith(kind)).length >= 2, kind);
+      for (const file of globSync('**', { cwd: hub.dataDir, withFileTypes: true }))
+        if (file.isFile())
+          shown.push([file.name, await readFile(join(file.parentPath, file.name))]);
+      shown.push(['log', hub.log()]);
+      assert.ok(shown.some(([place]) => place === 'secrets.json'));
+      assert.deepEqual(
+        shown.flatMap(([place, content]) => shownIn(place, content, secrets)),
+        [],
+      );
     },
   );
 
@@ -217,7 +257,7 @@ describeWithBrowser('a login to a remote server', () => {
       await succeeds(first);
       const { dataDir } = first;
       await first.stop();
-      await using second = await hubFor(world.resource, dataDir);
+      await using second = await hubFor(world.resource, { dataDir });
       await succeeds(second);
       await world.refuseTokens();
       await succeeds(second);

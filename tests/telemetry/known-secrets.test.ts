@@ -28,6 +28,7 @@ describe('of a config is known', () => {
       { env: { ANY: 'https://u:pass%2Fword@h' } },
       ['https://u:pass%2Fword@h', 'pass%2Fword', 'pass/word'],
     ],
+    ['the client secret of a login', { oauth: { client_secret: 'production' } }, ['production']],
     ['a header', { headers: { 'x-any': 'Bearer abc-def' } }, ['Bearer abc-def']],
     [
       'what follows an option',

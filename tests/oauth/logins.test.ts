@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { openScene } from './scene.ts';
+
+const failed = { code: 'HUB_LOGIN_FAILED' };
+
+describe('the redirect back', () => {
+  test('finishes the login that its state names, with PKCE and the resource', async () => {
+    await using scene = await openScene();
+    const { url } = await scene.logins.begin('docs');
+    const { searchParams } = new URL(url);
+    assert.equal(searchParams.get('resource'), scene.server.url);
+    assert.equal(
+      searchParams.get('redirect_uri'),
+      'http://127.0.0.1:9090/dashboard/oauth/callback',
+    );
+    assert.equal(Buffer.from(searchParams.get('state') ?? '', 'base64url').length, 32);
+    await scene.logins.finish(scene.server.grant(url));
+    const form = scene.server.of('/token')[0]?.form;
+    assert.equal(form?.get('resource'), scene.server.url);
+    assert.equal(form?.get('redirect_uri'), 'http://127.0.0.1:9090/dashboard/oauth/callback');
+    assert.ok((form?.get('code_verifier') ?? '').length >= 43);
+  });
+
+  test.for(['', 'a'.repeat(43), 'undefined'])(
+    'with the state "%s" does nothing, and the login goes on',
+    async state => {
+      await using scene = await openScene();
+      const { url } = await scene.logins.begin('docs');
+      const foreign = scene.server.grant(url, { state });
+      await assert.rejects(scene.logins.finish(foreign), failed);
+      const without = new URLSearchParams({ code: 'a', iss: scene.server.issuer });
+      await assert.rejects(scene.logins.finish(without), failed);
+      assert.equal(scene.server.of('/token').length, 0);
+      await scene.logins.finish(scene.server.grant(url));
+    },
+  );
+
+  test('is used once, also if it fails', async () => {
+    await using scene = await openScene();
+    const { url } = await scene.logins.begin('docs');
+    const both = [scene.server.grant(url), scene.server.grant(url)];
+    const ends = await Promise.allSettled(both.map(answer => scene.logins.finish(answer)));
+    assert.deepEqual(ends.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected']);
+    await assert.rejects(scene.logins.finish(scene.server.grant(url)), failed);
+    const second = await scene.logins.begin('docs');
+    const denied = scene.server.grant(second.url, { error: 'access_denied' });
+    await assert.rejects(scene.logins.finish(denied), /access_denied/);
+    await assert.rejects(scene.logins.finish(scene.server.grant(second.url)), /not known/);
+    assert.equal(scene.server.of('/token').length, 1);
+    // The login before is not touched.
+    assert.equal(await scene.tokens.current(), 'access-2');
+  });
+
+  test.for(['https://mixed-up.example', ''])('of the issuer "%s" is refused', async iss => {
+    await using scene = await openScene();
+    const { url } = await scene.logins.begin('docs');
+    await assert.rejects(scene.logins.finish(scene.server.grant(url, { iss })), failed);
+    assert.equal(scene.server.of('/token').length, 0);
+  });
+
+  test('after ten minutes, in another run of the hub, or after another login was begun is refused', async () => {
+    await using scene = await openScene();
+    const first = await scene.logins.begin('docs');
+    await assert.rejects(scene.open().finish(scene.server.grant(first.url)), /not known/);
+    const waiting = scene.logins.done('docs', new AbortController().signal);
+    waiting.catch(() => {});
+    const second = await scene.logins.begin('docs');
+    await assert.rejects(waiting, /another login was begun/);
+    await assert.rejects(scene.logins.finish(scene.server.grant(first.url)), /replaced/);
+    scene.clock.advance(600_000);
+    await assert.rejects(scene.logins.finish(scene.server.grant(second.url)), /ten minutes/);
+    assert.equal(scene.server.of('/token').length, 0);
+  });
+});
+
+test('of ten logins to a server that begin at once, one can be finished', async () => {
+  await using scene = await openScene();
+  const begun = await Promise.all(Array.from({ length: 10 }, () => scene.logins.begin('docs')));
+  const ends = await Promise.allSettled(
+    begun.map(({ url }) => scene.logins.finish(scene.server.grant(url))),
+  );
+  // PKCE of the double knows the last address only.
+  assert.ok(ends.filter(({ status }) => status === 'fulfilled').length <= 1);
+  await scene.logIn();
+  assert.match((await scene.tokens.current()) ?? '', /^access-/);
+});
+
+test('a registration that the token endpoint refuses is not used again', async () => {
+  await using scene = await openScene();
+  await scene.logIn();
+  const { url } = await scene.logins.begin('docs');
+  assert.equal(scene.server.of('/register').length, 1);
+  scene.server.answer('/token', () => ({ status: 401, body: { error: 'invalid_client' } }));
+  await assert.rejects(scene.logins.finish(scene.server.grant(url)), /invalid_client|login/);
+  await scene.logins.begin('docs');
+  assert.equal(scene.server.of('/register').length, 2);
+});
+
+test('a login that cannot be stored fails, and leaves the one before', async () => {
+  await using scene = await openScene();
+  await scene.logIn();
+  const { url } = await scene.logins.begin('docs');
+  scene.place.isWritable = false;
+  await assert.rejects(scene.logins.finish(scene.server.grant(url)), /disk is full/);
+  assert.equal(await scene.tokens.current(), 'access-2');
+});
+
+describe('a server that means harm', () => {
+  test.for([
+    'http://login.example.com/authorize',
+    'https://169.254.169.254/authorize',
+    'https://10.0.0.1:1/authorize?a=https://login.example.com',
+    'javascript:alert(1)',
+    'data:text/html,hello',
+    'https://somebody:word@127.0.0.1/authorize',
+  ])('cannot send the browser to %s', async authorization_endpoint => {
+    await using scene = await openScene();
+    const { metadata, metadataPath } = scene.server;
+    scene.server.answer(metadataPath, () => ({ body: { ...metadata(), authorization_endpoint } }));
+    // The server of the test is on loopback, which may name private addresses.
+    if (authorization_endpoint.includes('10.0.0.1')) await scene.logins.begin('docs');
+    else await assert.rejects(scene.logins.begin('docs'), failed);
+  });
+
+  test.for(['token_endpoint', 'registration_endpoint'])(
+    'cannot name link-local or plain addresses as its %s',
+    async member => {
+      for (const address of ['https://169.254.169.254/x', 'http://login.example.com/x']) {
+        await using scene = await openScene();
+        const { metadata, metadataPath } = scene.server;
+        scene.server.answer(metadataPath, () => ({ body: { ...metadata(), [member]: address } }));
+        const login = async () => {
+          const { url } = await scene.logins.begin('docs');
+          await scene.logins.finish(scene.server.grant(url));
+        };
+        await assert.rejects(login(), failed);
+        assert.equal((await scene.logins.status('docs')).state, 'none');
+      }
+    },
+  );
+
+  test('cannot name a link-local address for its metadata in a challenge: its own is read', async () => {
+    await using scene = await openScene();
+    const resourceMetadataUrl = 'https://169.254.169.254/latest/meta-data';
+    const refused = scene.tokens.renew(undefined, { resourceMetadataUrl });
+    await assert.rejects(refused, { code: 'HUB_LOGIN_REQUIRED' });
+    const { url } = await scene.logins.begin('docs');
+    assert.equal(new URL(url).origin, scene.server.issuer);
+  });
+
+  test.for([
+    ['another issuer', { issuer: 'https://elsewhere.example' }],
+    ['no PKCE', { code_challenge_methods_supported: ['plain'] }],
+  ] as const)('cannot use an authorization server with %s', async ([, changes]) => {
+    await using scene = await openScene();
+    const { metadata, metadataPath } = scene.server;
+    scene.server.answer(metadataPath, () => ({ body: { ...metadata(), ...changes } }));
+    await assert.rejects(scene.logins.begin('docs'), failed);
+  });
+
+  test.for([
+    ['for another resource', { resource: 'https://elsewhere.example/mcp' }],
+    ['of 300 kB', { more: 'x'.repeat(300_000) }],
+    ['without sense', { resource: 7 }],
+  ] as const)('cannot lead elsewhere by metadata %s', async ([, changes]) => {
+    await using scene = await openScene();
+    await using other = await openScene();
+    const { url: resource, resourcePath } = scene.server;
+    const authorization_servers = [other.server.issuer];
+    const body = { resource, authorization_servers, ...changes };
+    scene.server.answer(resourcePath, () => ({ body }));
+    const begun = await scene.logins.begin('docs').catch(() => undefined); // Or its own is used (MCP 2025-03-26).
+    assert.equal(begun && new URL(begun.url).origin, begun && scene.server.issuer);
+    assert.deepEqual(other.server.of('/register'), []);
+  });
+
+  test('does not get a configured secret by naming another authorization server', async () => {
+    await using scene = await openScene({ clientId: 'agenthub', clientSecret: 'kept' });
+    await using other = await openScene();
+    await scene.logIn();
+    const sent = scene.server.of('/token')[0];
+    assert.match(
+      JSON.stringify([sent?.headers, [...(sent?.form ?? [])]]),
+      /kept|YWdlbnRodWI6a2VwdA/,
+    );
+    scene.server.answer(scene.server.resourcePath, () => ({
+      body: { resource: scene.server.url, authorization_servers: [other.server.issuer] },
+    }));
+    await assert.rejects(scene.logins.begin('docs'), /authorization server changed/);
+    assert.equal(other.server.of('/token').length, 0);
+    // Somebody who says so is believed.
+    await scene.logins.logout('docs');
+    await scene.logins.begin('docs');
+  });
+});
+
+test('tokens are not sent to a server without https, so that there is no login to it', async () => {
+  await using scene = await openScene();
+  scene.place.url = 'http://mcp.example.com/mcp';
+  await assert.rejects(
+    scene.logins.begin('docs'),
+    /leads to http:\/\/mcp\.example\.com\/mcp, and a login needs https/,
+  );
+});

@@ -1,0 +1,61 @@
+import { HubError } from '#core';
+import { createLogins } from '#oauth';
+import { createManualClock } from '#helpers/clock';
+import { createRecordingLog } from '#helpers/recording-log';
+import {
+  type AuthorizationServer,
+  startAuthorizationServer,
+} from '../doubles/authorization-server.ts';
+import type { LoginNeeds, OAuthSettings } from '../../hub/oauth/login-types.ts';
+
+export type Scene = AsyncDisposable & Awaited<ReturnType<typeof openScene>>;
+
+/** The logins of a hub to one server, `docs`, by an authorization server of the test. */
+export async function openScene(settings: OAuthSettings = {}) {
+  const server: AuthorizationServer = await startAuthorizationServer();
+  const clock = createManualClock();
+  const { log, logged } = createRecordingLog();
+  const stored = new Map<string, string>();
+  const audited: string[] = [];
+  const redacted = new Set<string>();
+  const place = { url: server.url, isWritable: true };
+  const store: LoginNeeds['store'] = {
+    read: async name => stored.get(name),
+    async write(name, value) {
+      if (!place.isWritable) throw new HubError('HUB_INTERNAL', 'the disk is full');
+      stored.set(name, value);
+    },
+    remove: async name => void stored.delete(name),
+    redact: (_server, values) => values.forEach(value => redacted.add(value)),
+  };
+  /** The same data folder in another run of the hub. */
+  const open = () =>
+    createLogins({
+      clock,
+      log,
+      store,
+      targetOf: name => (name === 'docs' ? { name, url: place.url, settings } : undefined),
+      hubUrl: () => 'http://127.0.0.1:9090',
+      audit: ({ action, outcome }) => void audited.push(`${action} ${outcome}`),
+    });
+  const logins = open();
+  return {
+    server,
+    clock,
+    logged,
+    stored,
+    audited,
+    redacted,
+    place,
+    logins,
+    open,
+    tokens: logins.tokensOf('docs'),
+    async logIn(): Promise<void> {
+      const { url } = await logins.begin('docs');
+      await logins.finish(server.grant(url));
+    },
+    refreshes: () =>
+      server.of('/token').filter(({ form }) => form.get('grant_type') === 'refresh_token'),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
