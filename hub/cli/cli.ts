@@ -20,19 +20,18 @@ export function createCli(needs: CliNeeds) {
     /** Runs one command and returns its exit code. An exception is a bug. */
     async run(args: readonly string[], io: Io): Promise<ExitCode> {
       const [first, ...rest] = args;
-      if (first === '--version' || first === '-v') {
+      if (first === '--version' || first === '-v' || first === 'version') {
         io.out(needs.version);
         return 0;
       }
       const wantsHelp = first === '--help' || first === '-h' || first === 'help';
       const [name, ...words] = wantsHelp ? [...rest, '--help'] : args;
-      if (wantsHelp && rest.length === 0) {
+      if (name === undefined || (wantsHelp && rest.length === 0)) {
         io.out(generalHelp(await loaders.loadAllCommands()));
         return 0;
       }
-      const command = name === undefined ? undefined : await loaders.loadCommand(name);
-      if (!command)
-        return reportUsageError(unknown(name, loaders.commandNames), 'agenthub --help', io);
+      const command = await loaders.loadCommand(name);
+      if (!command) return reportUsageError(unknown(name, namesAndAliases), 'agenthub --help', io);
       const values = parseArguments(command, words);
       if (typeof values === 'string')
         return reportUsageError(values, `agenthub ${command.name} --help`, io);
@@ -45,8 +44,9 @@ export function createCli(needs: CliNeeds) {
   };
 }
 
-function unknown(name: string | undefined, names: readonly string[]): string {
-  if (name === undefined) return 'a command is missing';
+const namesAndAliases = [...loaders.commandNames, ...Object.keys(loaders.aliases), 'version'];
+
+function unknown(name: string, names: readonly string[]): string {
   if (name.startsWith('-')) return `${JSON.stringify(name)} is not an option`;
   return `${JSON.stringify(name)} is not a command${guess(name, names, '.')}`;
 }
@@ -155,10 +155,12 @@ function commandHelp(command: Command): string {
     return [`${letter}--${option}${value === undefined ? '' : ` <${value}>`}`, help];
   });
   const words = positionals.map(positional => ` ${formOf(positional)}`).join('');
+  const others = Object.keys(loaders.aliases).filter(alias => loaders.aliases[alias] === name);
   return [
     `Usage: agenthub ${name}${words} [options]`,
     '',
     summary,
+    ...(others.length > 0 ? ['', `Also called: ${others.join(', ')}.`] : []),
     ...details.flatMap(paragraph => ['', paragraph]),
     ...(positionals.length > 0
       ? ['', 'Arguments:', ...columns(positionals.map(({ name: word, help }) => [word, help]))]

@@ -69,11 +69,19 @@ const hidden: Loading = {
 };
 const all = new Map([...Object.values(groups), hidden].flatMap(group => Object.entries(group)));
 
+/** Other names of commands, which the tools that users know have for them. */
+export const aliases: Readonly<Record<string, string>> = {
+  ls: 'list',
+  ps: 'list',
+  status: 'list',
+  rm: 'remove',
+};
+
 /** Names of the public commands, in the order of the help. */
 export const commandNames = Object.values(groups).flatMap(group => Object.keys(group));
 
-/** Returns undefined if there is no such command. */
-export const loadCommand = async (name: string) => await all.get(name)?.();
+/** Loads a command by its name or alias. Returns undefined if there is no such command. */
+export const loadCommand = async (name: string) => await all.get(aliases[name] ?? name)?.();
 
 export const loadAllCommands = async () =>
   await Promise.all(

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { HubError } from '#core';
 import { knownKeys } from './schema.ts';
 import { type Path, type SourceLocation, lineAndColumnOf } from './source-map.ts';
-import { findClosest } from './suggest.ts';
+import { findClosest, nearest } from './suggest.ts';
 
 export type Problem = {
   readonly path: Path;
@@ -112,11 +112,15 @@ function unionProblems(issue: Issue & { readonly code: 'invalid_union' }, path: 
   return meant ? problemsOf(meant, path) : [{ path, text: issue.message, showsValue: true }];
 }
 
+/** Up to this many allowed keys are all named, of more only the nearest three. */
+const maxKeysNamed = 8;
+
 function unknownKey(key: string, keys: readonly string[]): string {
   const closest = findClosest(key, keys);
-  return closest === undefined
+  if (closest !== undefined) return `unknown key. Did you mean ${JSON.stringify(closest)}?`;
+  return keys.length <= maxKeysNamed
     ? `unknown key. Remove it; allowed keys are ${keys.join(', ')}`
-    : `unknown key. Did you mean ${JSON.stringify(closest)}?`;
+    : `unknown key. Remove it; the nearest of ${keys.length} allowed keys are ${nearest(key, keys, 3).join(', ')} ("agenthub schema" has all)`;
 }
 
 const written = new Map([

@@ -1,10 +1,7 @@
 /** The candidate that a misspelt word probably stands for; undefined if none is close. */
 export function findClosest(word: string, candidates: readonly string[]): string | undefined {
   const normalized = normalizeWord(word);
-  const ranked = candidates
-    .map(candidate => ({ candidate, distance: distanceOf(normalized, normalizeWord(candidate)) }))
-    .sort((a, b) => a.distance - b.distance);
-  const [best] = ranked;
+  const [best] = rank(normalized, candidates);
   if (best && best.distance <= Math.max(1, Math.floor(normalized.length / 3)))
     return best.candidate;
   // Clients write `httpUrl` for `url`, and users write `mem` for `memory`.
@@ -14,6 +11,17 @@ export function findClosest(word: string, candidates: readonly string[]): string
       (normalized.length > 2 && normalizeWord(candidate).startsWith(normalized)),
   );
 }
+
+/** The candidates with the smallest edit distances from a word, at most `max`, nearest first. */
+export const nearest = (word: string, candidates: readonly string[], max: number) =>
+  rank(normalizeWord(word), candidates)
+    .slice(0, max)
+    .map(({ candidate }) => candidate);
+
+const rank = (normalized: string, candidates: readonly string[]) =>
+  candidates
+    .map(candidate => ({ candidate, distance: distanceOf(normalized, normalizeWord(candidate)) }))
+    .sort((a, b) => a.distance - b.distance);
 
 /** Treats `autoStart`, `auto-start` and `auto_start` as equal. */
 const normalizeWord = (word: string) =>

@@ -50,8 +50,23 @@ describe('used rightly', () => {
       assert.match(out, new RegExp(`^  ${name} `, 'm'));
   });
 
-  test('--version tells the version', async () => {
-    assert.deepEqual(await run(['--version']), { code: 0, out: '1.2.3', err: '' });
+  test.for(['--version', '-v', 'version'])('%s tells the version', async arg => {
+    assert.deepEqual(await run([arg]), { code: 0, out: '1.2.3', err: '' });
+  });
+
+  test('no command is answered with the help', async () => {
+    assert.deepEqual(await run([]), await run(['--help']));
+  });
+
+  test.for([
+    ['ls', 'list'],
+    ['ps', 'list'],
+    ['status', 'list'],
+    ['rm', 'remove'],
+  ] as const)('%s is another name of %s, and its help says so', async ([alias, name]) => {
+    const help = await run([alias, '--help']);
+    assert.deepEqual(help, await run([name, '--help']));
+    assert.match(help.out, new RegExp(`^Also called: .*\\b${alias}\\b`, 'm'));
   });
 
   test('serve --help lists its options', async () => {
@@ -68,7 +83,6 @@ describe('used rightly', () => {
 
 describe('used wrongly', () => {
   test.for([
-    [[], 'agenthub: a command is missing'],
     [['sevre'], 'agenthub: "sevre" is not a command'],
     [['--port'], 'agenthub: "--port" is not an option'],
     [['serve', '--prot', '1'], "agenthub: Unknown option '--prot'"],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { findClosest } from '../../hub/config/suggest.ts';
+import { findClosest, nearest } from '../../hub/config/suggest.ts';
 
 const keys = ['command', 'args', 'auto_start', 'url', 'memory', 'env'];
 
@@ -19,4 +19,10 @@ test.for([
   ['', undefined],
 ] as const)('%j was meant to be %j', ([word, expected]) => {
   assert.equal(findClosest(word, keys), expected);
+});
+
+test('the nearest are told nearest first, and no more than asked for', () => {
+  assert.deepEqual(nearest('arms', keys, 3), ['args', 'url', 'env']);
+  assert.deepEqual(nearest('args', keys, 1), ['args']);
+  assert.deepEqual(nearest('args', [], 3), []);
 });
