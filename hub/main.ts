@@ -302,6 +302,7 @@ const cli = createCli({
           openSecrets: secrets.open,
           listens: options.stdio !== true || options.port !== undefined,
           stdio: options.stdio ? stdio : undefined,
+          profile: options.profile,
         },
         signal,
       );

@@ -39,6 +39,8 @@ export type AppOptions = ServersOptions & {
   readonly listens: boolean;
   /** The client on stdin and stdout, if any. */
   readonly stdio: StdioStreams | undefined;
+  /** The profile through which that client looks. */
+  readonly profile?: string | undefined;
 };
 
 const probeMs = 3_000;
@@ -153,6 +155,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       ...(telemetry?.tracer && { tracer: telemetry.tracer }),
     },
   );
+  if (options.profile !== undefined) router.profiles.require(options.profile);
   const { pins } = pinning;
   const installs = wireInstalls(wired, { log, configFile, servers, listings, pinning: pins });
   const begun = Promise.withResolvers<void>();
@@ -252,7 +255,12 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       options.stdio,
       'all',
       { maxMessageBytes, graceMs: stdioGraceMs },
-      { connections: transports.connections, clock, principal: stdioClient },
+      {
+        connections: transports.connections,
+        clock,
+        principal: stdioClient,
+        profile: options.profile,
+      },
     );
   const started = opened.move();
   const address = listens ? http.url : undefined;

@@ -92,5 +92,9 @@ export const configOption = (purpose: string) =>
   }) as const satisfies Options;
 
 /** `--server`. */
+/** The option for one of the profiles of the config. */
+export const profileOption = (help: string) =>
+  ({ profile: { value: 'name', help } }) as const satisfies Options;
+
 export const serverOption = (help: string) =>
   ({ server: { value: 'name', completion: 'server', help } }) as const satisfies Options;

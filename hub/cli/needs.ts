@@ -15,6 +15,8 @@ export type ServeOptions = {
   readonly tags?: readonly string[];
   /** Serves a client on stdin and stdout. The hub then listens only if a port is given as well. */
   readonly stdio?: boolean;
+  /** The profile of that client. */
+  readonly profile?: string;
 };
 
 /** A running hub. */
@@ -110,7 +112,7 @@ type Services = {
   readonly startBroker: (signal: AbortSignal) => Promise<{ stop(): Promise<void> }>;
   /** Serves the client on stdin and stdout until it disconnects or the signal aborts. */
   readonly connectStdio: (
-    /** Default: all servers of the hub of the settings. */
+    /** `server`: a server, or a profile after "@". Default: all servers of the hub of the settings. */
     options: { readonly url?: string; readonly server?: string },
     signal: AbortSignal,
   ) => Promise<void>;

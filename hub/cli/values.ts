@@ -10,6 +10,15 @@ export function textOf(values: Values, name: string): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
+/** The server of `--server`, or "@" and the profile of `--profile`; undefined for all servers. Throws HUB_USAGE for both. */
+export function placeOf(values: Values): string | undefined {
+  const server = textOf(values, 'server');
+  const profile = textOf(values, 'profile');
+  if (server !== undefined && profile !== undefined)
+    throw usageError('--profile: a single server has no profile. Leave out --profile or --server');
+  return profile === undefined ? server : `@${profile}`;
+}
+
 /** Values of a repeatable option or positional; empty if it is not set. */
 export function textsOf(values: Values, name: string): readonly string[] {
   const value = values[name];

@@ -7,7 +7,7 @@ import type { ClientName } from './client/client.ts';
 export type HubAddress = {
   /** The hub's base URL, such as `http://localhost:9090`. */
   readonly url: string;
-  /** One of the hub's servers instead of all. */
+  /** One of the hub's servers instead of all, or a profile after "@". */
   readonly server?: string | undefined;
   readonly token?: string | undefined;
   /** True if the hub generated the token. No variable holds it then, so it is written into the file. */
@@ -49,10 +49,12 @@ export function hubEntry(client: ClientName, hub: HubAddress): JsonObject {
   }
 }
 
-/** The MCP endpoint of the hub or of one of its servers. */
+/** The MCP endpoint of the hub, of one of its servers or of a profile. */
 export function endpointOf({ url, server }: Pick<HubAddress, 'url' | 'server'>): string {
   const base = url.replace(/\/+$/, '').replace(/\/mcp$/, '');
-  return server === undefined ? `${base}/mcp` : `${base}/mcp/${encodeURIComponent(server)}`;
+  if (server === undefined) return `${base}/mcp`;
+  const [start, name] = server.startsWith('@') ? ['@', server.slice(1)] : ['', server];
+  return `${base}/mcp/${start}${encodeURIComponent(name)}`;
 }
 
 /**
@@ -68,7 +70,12 @@ export function tokenIn(
 }
 
 function bridgeEntry({ url, server, token, bridge }: HubAddress): JsonObject {
-  const chosen = server === undefined ? [] : ['--server', server];
+  const chosen =
+    server === undefined
+      ? []
+      : server.startsWith('@')
+        ? ['--profile', server.slice(1)]
+        : ['--server', server];
   return {
     command: bridge.command,
     args: [...bridge.args, 'connect-stdio', '--url', url, ...chosen],
@@ -99,7 +106,9 @@ export function isSameHub(entry: unknown, hub: HubAddress): boolean {
   const option = (name: string) =>
     args.includes(name, at) ? args[args.indexOf(name, at) + 1] : undefined;
   const url = option('--url') ?? hub.url;
-  return option('--server') === hub.server && originOf(url) === originOf(hub.url);
+  const profile = option('--profile');
+  const server = profile === undefined ? option('--server') : `@${profile}`;
+  return server === hub.server && originOf(url) === originOf(hub.url);
 }
 
 /** Whether an entry points to the hub: to all of it, to one server, or through a bridge. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { profileName } from './profiles-schema.ts';
 import { describeKeys, text } from './server-schema.ts';
 
 /** Names of principals that are not clients by name. */
@@ -37,6 +38,7 @@ export const clientSchema = describeKeys(
   z.strictObject({
     token: text.exactOptional(),
     administer: z.boolean().default(false),
+    profile: profileName.exactOptional(),
     max_concurrent_calls: maxConcurrentCalls.exactOptional(),
     rate: rate.exactOptional(),
   }),
@@ -45,6 +47,8 @@ export const clientSchema = describeKeys(
       'Bearer token of the client: "${NAME}", or "sha256:" and the SHA-256 of the token in hex. Default: the token that `agenthub token create` makes.',
     administer:
       "true: the client may administer the hub, as with the owner's key. Default: false, calls only.",
+    profile:
+      'The profile of the client where its address names none. Default: no profile, which shows everything.',
     max_concurrent_calls:
       'Maximum number of calls of the client at the same time. Default: no limit.',
     rate: 'Maximum rate of calls of the client. Default: no limit.',

@@ -16,6 +16,8 @@ export type ClientConfig = {
   readonly administer: boolean;
   /** Why it does not administer yet, although its entry says so: a person must allow that first. */
   readonly heldBack?: string;
+  /** The profile through which it looks unless its address names another. */
+  readonly profile?: string;
   readonly maxConcurrentCalls?: number;
   readonly rate?: CallRate;
 };
@@ -47,6 +49,7 @@ export function readClients(
       ...(token.digest !== undefined && { tokenDigest: token.digest }),
       ...(token.isPlain && { hasPlainToken: true }),
       administer: client.administer,
+      ...(client.profile !== undefined && { profile: client.profile }),
       ...readLimits(client),
     };
   });

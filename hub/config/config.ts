@@ -5,6 +5,7 @@ import type { DocumentationConfig } from './documentation.ts';
 import type { ModelsConfig } from './models.ts';
 import type { CallLimitsConfig, ClientConfig } from './clients.ts';
 import type { PolicyRule } from './policy-schema.ts';
+import type { ProfileConfig } from './profiles-schema.ts';
 import type { TasksConfig } from './tasks-schema.ts';
 import type { ServerConfig } from './normalize.ts';
 
@@ -42,6 +43,8 @@ export type Config = {
   readonly repositories?: readonly string[];
   /** The first rule that matches decides. Default: everything is allowed. */
   readonly policy?: readonly PolicyRule[];
+  /** Absent: there are none. */
+  readonly profiles?: readonly ProfileConfig[];
   /** Absent: the defaults of `readApprovals`. */
   readonly approvals?: ApprovalsConfig;
   /** Limits of each session of a caller that is not a client by name. */

@@ -9,7 +9,7 @@ import { readTasks } from './tasks-schema.ts';
 import { readDocumentation } from './documentation.ts';
 import { readModels } from './models.ts';
 import type { Config, SecretUse } from './config.ts';
-import { readClients, readLimits } from './clients.ts';
+import { type ClientConfig, readClients, readLimits } from './clients.ts';
 import { type Document, documentOf } from './document.ts';
 import {
   type Environment,
@@ -26,9 +26,11 @@ import { forms } from './merge.ts';
 import { type LoadOptions, type MountGuard, createMountGuard } from './mount-guard.ts';
 import { type ServerConfig, isEnabled, normalizeServer } from './normalize.ts';
 import { readPolicy } from './policy.ts';
+import { readProfiles } from './profiles-schema.ts';
 import { type Problem, invalidFile, pathText, problemsOf } from './problem.ts';
 import { envelopeSchema } from './schema.ts';
 import { serverName, serverSchema } from './server-schema.ts';
+import { findClosest } from './suggest.ts';
 
 /** A config, and all files that it depends on: the config file first, then the files that it extends. */
 export type ConfigReading = FileReading<{ readonly config: Config }>;
@@ -117,6 +119,7 @@ async function configOf(
     context.secrets,
   );
   const pinning = data.pinning && { pinning: data.pinning };
+  const profiles = readProfiles(data.profiles ?? {});
   const { policy, problems: ofPolicy } = readPolicy(data.policy ?? []);
   return {
     config: {
@@ -130,6 +133,7 @@ async function configOf(
       ...(tokens && { tokens }),
       ...(clients.length > 0 && { clients }),
       ...(policy.length > 0 && { policy }),
+      ...(profiles.length > 0 && { profiles }),
       ...(data.approvals && { approvals: readApprovals(data.approvals) }),
       ...(data.agents && { agents: readAgents(data.agents) }),
       ...(data.tasks && { tasks: readTasks(data.tasks) }),
@@ -144,12 +148,35 @@ async function configOf(
       ...own.problems,
       ...own.secretFaults,
       ...ofClients,
+      ...unknownProfiles(clients, profiles),
       ...ofModels,
       ...ofDocumentation,
       ...ofPolicy,
     ],
   };
 }
+
+/** A client whose profile is misspelt would see everything. */
+const unknownProfiles = (
+  clients: readonly ClientConfig[],
+  profiles: readonly { readonly name: string }[],
+): readonly Problem[] =>
+  clients.flatMap(({ name, profile }) => {
+    if (profile === undefined || profiles.some(one => one.name === profile)) return [];
+    const closest = findClosest(
+      profile,
+      profiles.map(one => one.name),
+    );
+    const hint =
+      closest === undefined ? 'add it to "profiles"' : `write ${JSON.stringify(closest)}`;
+    return [
+      {
+        path: ['clients', name, 'profile'],
+        text: `is no profile of the config: ${hint}`,
+        showsValue: true,
+      },
+    ];
+  });
 
 function secretUsesOf(value: unknown): readonly SecretUse[] {
   if (!isObject(value)) return [];

@@ -5,10 +5,8 @@ import { matchesEverything } from './policy.ts';
 import { findClosest } from './suggest.ts';
 
 /** Rules that are valid but can never match, one sentence each. `builtins`: names of the hub's own servers. */
-export function* policyWarnings(
-  { policy = [], servers, naming, clients = [] }: Config,
-  builtins: readonly string[],
-): Generator<string> {
+export function* policyWarnings(config: Config, builtins: readonly string[]): Generator<string> {
+  const { policy = [], servers, naming, clients = [] } = config;
   const serverNames = [...servers.map(({ name }) => name), ...builtins];
   const clientNames = [...clients.map(({ name }) => name), ...reservedClientNames];
   for (const [index, rule] of policy.entries()) {
@@ -23,9 +21,29 @@ export function* policyWarnings(
       if (!serverNames.some(server => name.startsWith(`${server}${naming.separator}`)))
         yield `policy[${index}].tools: ${JSON.stringify(name)} is a tool of no server. On /mcp tools are called "<server>${naming.separator}<tool>"`;
   }
+  yield* profileWarnings(config, serverNames);
   const last = policy.findIndex(matchesEverything);
   if (last >= 0 && last < policy.length - 1)
     yield `policy[${last}] matches everything, so that the rules after it have no effect: move it to the end, or remove them`;
+}
+
+/** Servers, tags and tools of profiles that do not exist. */
+function* profileWarnings(
+  { profiles = [], servers, naming }: Config,
+  serverNames: readonly string[],
+): Generator<string> {
+  const known = [...new Set(servers.flatMap(({ tags }) => tags))];
+  for (const { name: profile, tags, servers: named, tools, hiddenTools } of profiles) {
+    for (const tag of tags)
+      if (!known.includes(tag))
+        yield `profiles.${profile}.tags: no server has the tag ${JSON.stringify(tag)}${hint(tag, known)}`;
+    for (const name of literals(named))
+      if (!serverNames.includes(name))
+        yield `profiles.${profile}.servers: no server is called ${JSON.stringify(name)}${hint(name, serverNames)}`;
+    for (const name of literals([...tools, ...hiddenTools]))
+      if (!serverNames.some(server => name.startsWith(`${server}${naming.separator}`)))
+        yield `profiles.${profile}.tools: ${JSON.stringify(name)} is a tool of no server. On /mcp tools are called "<server>${naming.separator}<tool>"`;
+  }
 }
 
 const literals = (names: PolicyRule['servers'] = []) => names.filter(name => !name.includes('*'));

@@ -5,6 +5,7 @@ import { auditSchema } from './audit-schema.ts';
 import { documentationSchema, obsidianSchema } from './documentation-schema.ts';
 import { clientName, clientSchema, rate } from './clients-schema.ts';
 import { annotationsSchema, policySchema, ruleSchema } from './policy-schema.ts';
+import { profileName, profileSchema } from './profiles-schema.ts';
 import { modelsSchema, providerSchema } from './models-schema.ts';
 import { repositoriesSchema } from './repositories-schema.ts';
 import { tasksSchema } from './tasks-schema.ts';
@@ -69,6 +70,7 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
       clients: z.record(clientName, client).optional(),
       audit: auditSchema.optional(),
       policy: policySchema.optional(),
+      profiles: z.record(profileName, profileSchema).optional(),
       approvals: approvalsSchema.optional(),
       pinning: pinningMode.optional(),
       limits: limits.optional(),
@@ -103,6 +105,8 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
         'The audit log in the data folder: who called what, and every administrative change. `agenthub audit` shows it.',
       policy:
         'Rules about what clients may use. The first rule that matches decides; what no rule matches is allowed. Names and URIs are those on /mcp, also for /mcp/{server}. What is denied is not listed and cannot be called.',
+      profiles:
+        'Views of the servers by name, each at /mcp/@NAME. A profile shows less; it allows nothing that the policy denies, and clients may choose another one.',
       approvals: 'Calls that a rule with "action": "confirm" lets a person approve.',
       pinning: 'What happens to tools that change, for servers without their own "pinning".',
       limits: 'Limits on the calls of callers that are not clients by name.',
@@ -146,6 +150,7 @@ export function knownKeys(path: readonly (string | number)[]): readonly string[]
     const shape = path.at(-1) === 'rate' ? rate.shape : perSession.shape;
     return Object.keys(path.length === 1 ? limits.shape : shape);
   }
+  if (path[0] === 'profiles') return Object.keys(profileSchema.shape);
   if (path[0] === 'clients') return Object.keys(part === 'rate' ? rate.shape : clientSchema.shape);
   if (path[0] === 'agents') return Object.keys(agentsSchema.shape);
   if (path[0] === 'documentation')

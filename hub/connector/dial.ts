@@ -7,7 +7,7 @@ import type { OwnCertificate } from './own-certificate.ts';
 export type DialAddress = {
   /** For example `http://localhost:9090`. The path of a proxy precedes the hub's own path. */
   readonly url: string;
-  /** One server of the hub; undefined for all. */
+  /** One server of the hub, or a profile after "@"; undefined for all servers. */
   readonly server: string | undefined;
   /** The hub's bearer token, if the hub requires one. */
   readonly token: string | undefined;
@@ -101,7 +101,8 @@ export async function dialHub(
 
 /** Returns the WebSocket address of the endpoint. Throws HUB_USAGE if `url` is not an HTTP address. */
 function endpointOf({ url, server }: DialAddress): string {
-  const path = server === undefined ? '/mcp' : `/mcp/${encodeURIComponent(server)}`;
+  const name = server === undefined ? '' : encodeURIComponent(server).replace(/^%40/, '@');
+  const path = server === undefined ? '/mcp' : `/mcp/${name}`;
   return `${baseOf(url).replace(/^http/, 'ws')}${path}`;
 }
 

@@ -54,6 +54,7 @@ export const codes = {
   HUB_CALL_UNKNOWN: 'not_found',
   HUB_JOB_UNKNOWN: 'not_found',
   HUB_NAME_UNKNOWN: 'not_found',
+  HUB_PROFILE_UNKNOWN: 'not_found',
   HUB_SESSIONS_FULL: 'overloaded',
   HUB_SUBSCRIPTIONS_FULL: 'overloaded',
   HUB_INSTANCES_FULL: 'overloaded',

@@ -21,6 +21,7 @@ import { hubRoutes } from './routes/hub.ts';
 import { documentationRoutes } from './routes/documentation.ts';
 import { jobRoutes } from './routes/jobs.ts';
 import { loginRoutes } from './routes/logins.ts';
+import type { McpPaths } from './mcp-paths.ts';
 import { mcpRoutes } from './routes/mcp.ts';
 import { ollamaRoutes } from './routes/ollama.ts';
 import { pinRoutes } from './routes/pins.ts';
@@ -37,6 +38,7 @@ type Options = {
 /** The parts of HTTP that the routes share. */
 type Parts = {
   readonly admission: RouteAdmission;
+  readonly paths: McpPaths;
   readonly login: Login;
   readonly usages: ContainerUsages;
   /** Whether calls need a token now. */
@@ -118,7 +120,7 @@ function registerRoutes(
   app: FastifyInstance,
   options: Options,
   needs: HttpNeeds,
-  { admission, login, usages, needsToken, offersLogins }: Parts,
+  { admission, paths, login, usages, needsToken, offersLogins }: Parts,
 ): void {
   const { installs, ...others } = needs;
   const { hub, jobs, prompts, system, telemetry } = others;
@@ -171,7 +173,7 @@ function registerRoutes(
       installs: { ...installs, ...installJobs, read: readInstallBody },
     }),
   });
-  mcpRoutes(app, needs, admission);
+  mcpRoutes(app, needs, paths, admission);
 }
 
 /** Answers with the status and body of an error, and logs an unexpected one. */

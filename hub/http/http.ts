@@ -20,6 +20,7 @@ import { type GuardOptions, createGuard } from './guard.ts';
 import type { HttpSystem } from './errors.ts';
 import type { HttpNeeds } from './http-needs.ts';
 import { createLogin } from './login.ts';
+import { createMcpPaths } from './mcp-paths.ts';
 import { createPeers } from './peers.ts';
 
 export type HttpOptions = GuardOptions &
@@ -62,7 +63,8 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
     () => servers.all.flatMap(one => [one, ...servers.instances.list(one)]),
     system.clock,
   );
-  const parts = { admission, login, usages, needsToken: guard.needsToken };
+  const paths = createMcpPaths({ servers, profiles: needs.router.profiles });
+  const parts = { admission, paths, login, usages, needsToken: guard.needsToken };
   let app: FastifyInstance | undefined;
   let loading: Promise<FastifyInstance> | undefined;
   let listening: Awaited<ReturnType<typeof listenOn>> | undefined;
@@ -96,7 +98,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
     createLoginLink: () => `${url}${login.createLink().path}`,
     async start(): Promise<void> {
       listening = await openListener(options, {
-        servers,
+        paths,
         ...transports,
         ...system,
         recordRefusal,

@@ -6,7 +6,7 @@ import type { ByteBudget, ClientConnections, WebSockets } from '#transports';
 import type { PresentedCertificate } from './client-certificates.ts';
 import { guardedRequest } from './guard.ts';
 import type { Peers } from './peers.ts';
-import { type PlainPostsNeeds, createPlainPosts, endpointOf } from './plain-posts.ts';
+import { type PlainPostsNeeds, createPlainPosts } from './plain-posts.ts';
 import {
   countBody,
   isAnswerDue,
@@ -45,7 +45,7 @@ type Patience = { readonly headMs: number; readonly requestMs: number };
 
 export type ListenerNeeds = Pick<
   PlainPostsNeeds,
-  'clock' | 'streamable' | 'servers' | 'admission'
+  'clock' | 'streamable' | 'paths' | 'admission'
 > & {
   readonly webSockets: WebSockets;
   readonly connections: Pick<ClientConnections, 'isDraining'>;
@@ -72,6 +72,7 @@ export function createListener(
   needs: ListenerNeeds,
 ): Server {
   const pipeline = createPipeline();
+  const { paths } = needs;
   const admit = (request: IncomingMessage) => {
     const { socket } = request;
     const principal = needs.admission.admit(guardedRequest(request, needs.peers.of(socket)));
@@ -84,19 +85,21 @@ export function createListener(
   const answer: RequestListener = (request, response) => {
     const length = plainLength(request);
     const isTaken = length > 0 && length <= options.maxBodyBytes;
-    const endpoint = isTaken ? endpointOf(request.url ?? '', needs.servers) : undefined;
+    const endpoint = isTaken ? paths.endpointOf(request.url ?? '') : undefined;
     const principal = endpoint === undefined ? undefined : admit(request);
     if (endpoint === undefined || !principal) needs.fallback(request, response);
     else
       readBody(request, length, body => {
         // The body may have taken minutes, in which a token can be revoked.
         const now = admit(request);
-        if (now) needs.streamable.handle(request, response, body, endpoint, now);
-        else needs.fallback(request, response);
+        if (now) {
+          const viewer = paths.viewer(now, request.url ?? '');
+          needs.streamable.handle(request, response, body, endpoint, viewer);
+        } else needs.fallback(request, response);
       });
   };
   /**
-   * The endpoint and the principal of an upgrade to WebSocket. Undefined if the guard refuses it, if it offers another
+   * The endpoint of an upgrade to WebSocket. Undefined if the guard refuses it, if it offers another
    * protocol (mostly HTTP/2), while the hub stops, and before an earlier request is answered. It is then a request
    * like any other.
    */
@@ -105,8 +108,8 @@ export function createListener(
       return undefined;
     const principal = admit(request);
     const [path = ''] = (request.url ?? '').split('?');
-    const endpoint = principal && endpointOf(path, needs.servers);
-    return principal && endpoint !== undefined ? { principal, endpoint } : undefined;
+    const endpoint = principal && paths.endpointOf(path);
+    return principal && endpoint !== undefined ? { path, endpoint } : undefined;
   }
   const { patience = defaultPatience, maxConnections = defaultMaxConnections } = options;
   const how = {
@@ -127,7 +130,10 @@ export function createListener(
   server.on('upgrade', (request, socket, head) => {
     const upgrade = upgradeOf(request);
     if (upgrade)
-      needs.webSockets.accept(request, socket, head, upgrade.endpoint, () => admit(request));
+      needs.webSockets.accept(request, socket, head, upgrade.endpoint, () => {
+        const principal = admit(request);
+        return principal && paths.viewer(principal, upgrade.path);
+      });
     else socket.destroy();
   });
   // With TLS, Node reads all connections.

@@ -2,12 +2,11 @@ import { Buffer } from 'node:buffer';
 import type { Socket } from 'node:net';
 import { type Clock, freeBuffer, moveToPages } from '#core';
 import type { Principal } from '#policy';
-import type { Endpoint } from '#routing';
-import type { Servers } from '#servers';
 import type { ByteBudget, Streamable } from '#transports';
 import { type GuardedRequest, credentialsOf } from './guard.ts';
 import type { Peer } from './peers.ts';
 import { type PlainBody, type PlainHead, bodyUnder, parsePlainHead } from './plain-head.ts';
+import type { McpPaths } from './mcp-paths.ts';
 import { type PlainLink, PlainResponse } from './plain-response.ts';
 
 type Options = {
@@ -29,7 +28,7 @@ export type PlainPostsNeeds = {
   readonly clock: Pick<Clock, 'now'>;
   readonly streamable: Pick<Streamable, 'handle'>;
   readonly admission: ConnectionAdmission;
-  readonly servers: Pick<Servers, 'find'>;
+  readonly paths: Pick<McpPaths, 'endpointOf' | 'viewer'>;
   /** Counts answers that clients did not read at once. */
   readonly unread: Pick<ByteBudget, 'added'>;
   /** Hands the connection over to Node, with the bytes that were read already. */
@@ -48,7 +47,7 @@ const graceMs = 1_000;
  * connection that brings anything else is handed over to Node (decisions/0015).
  */
 export function createPlainPosts(options: Options, needs: PlainPostsNeeds) {
-  const { streamable, servers, admission } = needs;
+  const { streamable, paths, admission } = needs;
   const sockets = new Set<Socket>();
   const commonLines = createCommonLines(options.idleMs, needs.clock);
   const idleMs = options.idleMs + graceMs;
@@ -120,7 +119,7 @@ export function createPlainPosts(options: Options, needs: PlainPostsNeeds) {
       const body = later.length < maxPipelined ? bodyOf(bytes) : undefined;
       const principal = body && known && admitted(known.request);
       const post = principal && body;
-      const endpoint = post && known && endpointOf(known.head.url, servers);
+      const endpoint = post && known && paths.endpointOf(known.head.url);
       if (
         !known ||
         !post ||
@@ -145,7 +144,7 @@ export function createPlainPosts(options: Options, needs: PlainPostsNeeds) {
           response,
           post.body,
           endpoint,
-          principal,
+          paths.viewer(principal, known.head.url),
         );
       }
     }
@@ -227,12 +226,6 @@ export function createPlainPosts(options: Options, needs: PlainPostsNeeds) {
       for (const socket of sockets) socket.destroy();
     },
   };
-}
-
-/** Undefined for a path that is no MCP endpoint, and for an unknown server. */
-export function endpointOf(url: string, servers: Pick<Servers, 'find'>): Endpoint | undefined {
-  if (url === '/mcp') return 'all';
-  return url.startsWith('/mcp/') ? servers.find(url.slice('/mcp/'.length)) : undefined;
 }
 
 /** A plain head has each of its headers once. */

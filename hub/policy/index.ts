@@ -11,10 +11,12 @@ export {
   hasPolicy,
   unmatched,
 } from './policy.ts';
+export { type ProfileRules, restrictToProfile } from './profile.ts';
 export {
   type Grants,
   type Principal,
   isSamePrincipal,
   policyNameOf,
   principalKey,
+  withProfile,
 } from './principal.ts';

@@ -13,7 +13,24 @@ export type Principal = {
   /** Stable name for policy, audit and metrics, unique within its kind. */
   readonly name: string;
   readonly grants: Grants;
+  /**
+   * The profile through which the principal looks at the servers, by the endpoint that it uses. It says what is listed and
+   * used, not who is calling. Absent: the default profile of the client, if it has one.
+   */
+  readonly profile?: string;
 };
+
+const viewers = new WeakMap<Principal, Map<string, Principal>>();
+
+/** A principal that looks at the servers through a profile, which must exist. One constant for each of them. */
+export function withProfile(principal: Principal, profile: string | undefined): Principal {
+  if (profile === undefined || principal.profile === profile) return principal;
+  const known = viewers.get(principal) ?? new Map<string, Principal>();
+  viewers.set(principal, known);
+  const viewer = known.get(profile) ?? { ...principal, profile };
+  known.set(profile, viewer);
+  return viewer;
+}
 
 const keys = new WeakMap<Principal, string>();
 

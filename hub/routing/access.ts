@@ -1,5 +1,5 @@
 import type { Naming } from '#config';
-import { HubError, setBounded } from '#core';
+import { HubError } from '#core';
 import { errorAnswer, membersOf, readMessage, stringAt } from '#jsonrpc';
 import {
   type Decision,
@@ -7,13 +7,12 @@ import {
   type Principal,
   type RuleInForce,
   type UsedItem,
-  type ToolGrants,
   policyNameOf,
-  restrictToGrants,
   unmatched,
 } from '#policy';
 import { type ListKind, type Server, type Servers, listKinds, listMethods } from '#servers';
-import type { AccessSource } from './access-source.ts';
+import { createPolicies } from './access-policies.ts';
+import type { AccessRules, AccessSource } from './access-source.ts';
 import { workerFor } from './bridge/bridge.ts';
 import { type Answerer, type Call, type Reply, type ResolvedCall, invalidRequest } from './call.ts';
 import type { Catalog, CatalogEntry } from './catalog.ts';
@@ -69,7 +68,8 @@ const kindOfMethod: ReadonlyMap<string, ListKind> = new Map<string, ListKind>([
 export function createAccess(needs: AccessNeeds) {
   const { source, clients, servers, tasks, naming } = needs;
   const decisions = createItemDecisions({ source, servers, naming });
-  const policyOf = createPolicies(needs);
+  const policies = createPolicies(needs);
+  const policyOf = (principal: Principal) => policies(principal, source.rules);
 
   function taskOf({ request, params, session }: Call): Task | undefined {
     const isOfTask = request.method.startsWith('tasks/');
@@ -146,13 +146,16 @@ export function createAccess(needs: AccessNeeds) {
         decisions.isListed(policy, client, kind, entry);
       return { policy, client, shows };
     },
-    /** True if the lists show an item to a client under a policy. */
-    isListedUnder: (
-      policy: Policy | undefined,
-      client: string,
+    /** True if the lists show an item to a principal under these rules. */
+    isListedUnder(
+      rules: AccessRules,
+      principal: Principal,
       kind: ListKind,
       entry: CatalogEntry,
-    ): boolean => !policy || decisions.isListed(policy, client, kind, entry),
+    ): boolean {
+      const policy = policies(principal, rules);
+      return !policy || decisions.isListed(policy, policyNameOf(principal), kind, entry);
+    },
     /** True if a client may hear of a resource of a server or instance. `uri` is the server's own. */
     mayHear(principal: Principal, server: Server, uri: string): boolean {
       const policy = policyOf(principal);
@@ -216,46 +219,20 @@ export function createAccess(needs: AccessNeeds) {
     toolsOf: source.toolsOf,
     /** The rules in force, with the number of calls that each decided since the start of the hub. */
     rules: (): readonly PolicyRuleView[] =>
-      (source.policy?.rules ?? []).map(({ path, rule, decision }) => ({
+      (source.rules.policy?.rules ?? []).map(({ path, rule, decision }) => ({
         path,
         rule,
-        calls: source.policy?.countOf(decision) ?? 0,
+        calls: source.rules.policy?.countOf(decision) ?? 0,
         unknownTools: path.startsWith('policy[')
           ? unknownIn(rule.tools, clients.shared.catalog)
           : [],
       })),
     explain: (question: PolicyQuestion): PolicyExplanation =>
-      explain(question, source.policy, clients.shared.catalog, decisions),
-    get hasPolicy() {
-      return source.policy !== undefined;
-    },
+      explain(question, source.rules.policy, clients.shared.catalog, decisions),
+    /** True if a principal may see less than everything. */
+    isRestricted: (principal: Principal): boolean => policyOf(principal) !== undefined,
   };
 }
-
-/** The policy of each principal: that of the config, and for agents what they are granted of it. */
-function createPolicies({ source, servers }: AccessNeeds) {
-  /** The policy of an agent, until its grants or the policy of the config change. */
-  const ofAgents = new Map<
-    string,
-    { readonly grants: ToolGrants; readonly base: Policy | undefined; readonly policy: Policy }
-  >();
-  const isClosed = (name: string) =>
-    servers.all.find(({ config }) => config.name === name)?.isBuiltin === true;
-  return ({ kind, name }: Principal): Policy | undefined => {
-    const base = source.policy;
-    if (kind !== 'agent') return base;
-    const grants = source.grantsOf?.(name) ?? nothing;
-    const known = ofAgents.get(name);
-    if (known?.grants === grants && known.base === base) return known.policy;
-    const policy = restrictToGrants(grants, base, isClosed);
-    setBounded(ofAgents, name, { grants, base, policy }, maxAgents);
-    return policy;
-  };
-}
-
-/** Maximum number of agents with a compiled policy. */
-const maxAgents = 1_000;
-const nothing: ToolGrants = { tools: [], servers: [] };
 
 const unknownIn = (names: readonly string[] = [], catalog: Catalog) =>
   names.filter(name => !name.includes('*') && !catalog.find('tool', name));

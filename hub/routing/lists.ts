@@ -25,11 +25,14 @@ export type ListView = {
   shows(kind: ListKind, entry: CatalogEntry): boolean;
 };
 
+/** Pages by revision, grants and client; under one key if the list is the same for all clients, which is the usual case. */
+type Variants = Map<string, readonly Buffer[]>;
+
 type Pages = {
-  /** The policy by which these pages were made; undefined if there is none. */
-  readonly policy: Policy | undefined;
-  /** Pages by revision, grants and client; under one key if the list is the same for all clients, which is the usual case. */
-  readonly fresh: Map<string, readonly Buffer[]>;
+  /** The pages of clients that see everything. */
+  readonly unrestricted: Variants;
+  /** The pages by the policies that they were made by: the policy of the config, and one for each profile. */
+  readonly byPolicy: WeakMap<Policy, Variants>;
   readonly isForEveryRevision: boolean;
   readonly isForEveryone: boolean;
 };
@@ -74,16 +77,16 @@ export function createLists({
     view: ListView | undefined,
   ): readonly Buffer[] {
     const entries = catalog.list(kind);
-    const before = pages.get(kind);
-    const kept = (before?.policy === view?.policy ? before : undefined) ?? {
-      policy: view?.policy,
-      fresh: new Map<string, readonly Buffer[]>(),
+    const kept: Pages = pages.get(kind) ?? {
+      unrestricted: new Map(),
+      byPolicy: new WeakMap(),
       isForEveryRevision: entries.every(isForEveryRevision),
       isForEveryone: !entries.some(({ isAdministrative }) => isAdministrative),
     };
     pages.set(kind, kept);
+    const variants = variantsOf(kept, view);
     const variant = `${kept.isForEveryRevision ? '' : revision}${administer && !kept.isForEveryone ? ' administer' : ''}${view ? ` ${view.client}` : ''}`;
-    const made = kept.fresh.get(variant);
+    const made = variants.get(variant);
     if (made) return made;
     const { member } = listMethods[kind];
     const items = entries
@@ -101,7 +104,7 @@ export function createLists({
       const next = index + 1 < count ? `,"nextCursor":"${cursorOf(index + 1)}"` : '';
       return Buffer.from(`,"result":{"${member}":[${some}]${next}`);
     });
-    setBounded(kept.fresh, variant, fresh, maxPrepared);
+    setBounded(variants, variant, fresh, maxPrepared);
     return fresh;
   }
 
@@ -165,6 +168,13 @@ export function createLists({
       return Promise.all(stale.map(server => reread(server, kind))).then(() => undefined);
     },
   };
+}
+
+function variantsOf({ unrestricted, byPolicy }: Pages, view: ListView | undefined): Variants {
+  if (!view) return unrestricted;
+  const variants: Variants = byPolicy.get(view.policy) ?? new Map();
+  byPolicy.set(view.policy, variants);
+  return variants;
 }
 
 const isForEveryRevision = ({ legacyBytes, faults }: CatalogEntry) => !legacyBytes && !faults;

@@ -27,6 +27,7 @@ import { listenToServers } from './events/server-events.ts';
 import { createSubscriptionStreams } from './events/subscription-streams.ts';
 import { createSubscriptions } from './events/subscriptions.ts';
 import { createCollisionLog } from './names.ts';
+import { createProfiles } from './profiles.ts';
 import { resolveCall } from './resolve.ts';
 import { createResumption } from './resume.ts';
 import {
@@ -248,6 +249,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     },
     collisions: () => catalog.collisions(),
     policy: { rules: access.rules, explain: access.explain },
+    profiles: createProfiles(source),
     /** The initialized sessions, newest first. */
     sessions: (): readonly OpenSession[] =>
       sessions()

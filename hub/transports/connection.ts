@@ -22,7 +22,7 @@ import {
   whole,
 } from '#jsonrpc';
 import { allowsBatches } from '#mcp';
-import { type Principal, isSamePrincipal } from '#policy';
+import { type Principal, isSamePrincipal, withProfile } from '#policy';
 import type { Endpoint, Over, Router, Session } from '#routing';
 import type { ResponseStream } from '#upstream';
 import type { ByteBudget } from './byte-budget.ts';
@@ -291,7 +291,8 @@ export function createConnections(
     /** Gives the open connections of a principal its new grants. */
     regrant(principal: Principal): void {
       for (const connection of open.keys())
-        if (isSamePrincipal(connection.principal, principal)) connection.principal = principal;
+        if (isSamePrincipal(connection.principal, principal))
+          connection.principal = withProfile(principal, connection.principal.profile);
     },
     /** Refuses new requests, waits at most `graceMs` for those in flight, then closes all connections. */
     async drain(graceMs: number): Promise<void> {

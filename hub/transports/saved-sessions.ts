@@ -29,7 +29,7 @@ export type SavedSessionsNeeds = {
 type SessionRecord = {
   /** The nonce of the session's id. */
   readonly key: string;
-  /** The server that the client sees alone. */
+  /** The server that the client sees alone, or its profile after "@". */
   readonly server: string | undefined;
   /** In milliseconds since the epoch. */
   readonly usedAt: number;
@@ -61,7 +61,11 @@ export function createSavedSessions(
   const touched = new Set<HttpSession>();
   let isOver = false;
 
-  const serverOf = (endpoint: Endpoint) => (endpoint === 'all' ? undefined : endpoint.config.name);
+  /** The server or the profile of an address, which cannot have one name. Undefined for all servers. */
+  const placeOf = (endpoint: Endpoint, { profile }: Principal) => {
+    if (endpoint !== 'all') return endpoint.config.name;
+    return profile === undefined ? undefined : `@${profile}`;
+  };
 
   const usedAtOf = ({ active, usedAt }: HttpSession) =>
     Math.round(clock.now() - (active > 0 ? 0 : clock.monotonic() - usedAt));
@@ -84,7 +88,12 @@ export function createSavedSessions(
     const usedAt = usedAtOf(http);
     if (known && usedAt - known.usedAt <= maxStaleMs && isDeepStrictEqual(known.settings, settings))
       return;
-    const record = { key, server: serverOf(http.endpoint), usedAt, settings };
+    const record = {
+      key,
+      server: placeOf(http.endpoint, http.session.principal),
+      usedAt,
+      settings,
+    };
     put(record);
     void journal.append(record);
   }
@@ -106,14 +115,14 @@ export function createSavedSessions(
     listed,
     /** The id of a session that can be resumed; undefined if it cannot be. */
     seal: (endpoint: Endpoint, principal: Principal, session: SealedSession) =>
-      ids.seal({ server: serverOf(endpoint), principal }, session),
+      ids.seal({ server: placeOf(endpoint, principal), principal }, session),
     /** A session of an earlier run that has not ended, for the principal that opened it. */
     find(id: string, endpoint: Endpoint, principal: Principal): EarlierSession | undefined {
       const record = records.get(nonceOf(id));
       if (!record || !isCurrent(record)) return undefined;
       // Each session has an instance of its own there, which ended with the hub.
       if (endpoint !== 'all' && endpoint.config.instance === 'session') return undefined;
-      const sealed = ids.open(id, { server: serverOf(endpoint), principal });
+      const sealed = ids.open(id, { server: placeOf(endpoint, principal), principal });
       return sealed && { ...sealed, settings: record.settings };
     },
     /** Saves the session from here on. Its id must come from `seal`. */

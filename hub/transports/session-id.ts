@@ -7,7 +7,7 @@ export type SealedSession = Omit<EarlierSession, 'settings'>;
 
 /** The endpoint and the principal of a session id. The id opens for no other, and with no other credential. */
 type SessionBinding = {
-  /** The server of the endpoint; undefined for all servers. */
+  /** The server of the endpoint, or the profile after "@"; undefined for all servers. */
   readonly server: string | undefined;
   readonly principal: Principal;
 };

@@ -1,6 +1,6 @@
 import { type Clock, untilIdle } from '#core';
 import { type FramesOptions, type StdioStreams, openFrames } from '#jsonrpc';
-import type { Principal } from '#policy';
+import { type Principal, withProfile } from '#policy';
 import type { Endpoint } from '#routing';
 import type { ClientConnections } from './connection.ts';
 
@@ -14,6 +14,8 @@ export type StdioNeeds = {
   readonly clock: Clock;
   /** The client by name on stdin. Absent: a client without a name. */
   readonly principal?: Principal | undefined;
+  /** A profile that exists. */
+  readonly profile?: string | undefined;
 };
 
 /** The client on stdin, which presents no key. */
@@ -27,7 +29,7 @@ export function openStdio(
   streams: StdioStreams,
   endpoint: Endpoint,
   options: StdioOptions,
-  { connections, clock, principal = stdioPrincipal }: StdioNeeds,
+  { connections, clock, principal = stdioPrincipal, profile }: StdioNeeds,
 ): { readonly over: Promise<string> } {
   const { promise: over, resolve: settle } = Promise.withResolvers<string>();
   const finish = (reason: string): void => void frames.close().then(() => settle(reason));
@@ -46,7 +48,7 @@ export function openStdio(
     },
     clock,
   );
-  const connection = connections.open(endpoint, principal, {
+  const connection = connections.open(endpoint, withProfile(principal, profile), {
     kind: 'stdio',
     write: messages => frames.write(messages),
     unsentBytes: () => frames.unsentBytes(),

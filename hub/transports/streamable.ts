@@ -94,7 +94,13 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
         return undefined;
       }
     // A session belongs to the endpoint and the principal it was opened with. The id is not a credential.
-    if (http?.endpoint === endpoint && isSamePrincipal(http.session.principal, principal))
+    const opener = http?.session.principal;
+    if (
+      opener &&
+      http?.endpoint === endpoint &&
+      isSamePrincipal(opener, principal) &&
+      opener.profile === principal.profile
+    )
       return http;
     const why = 'the session is unknown or over: initialize again';
     refuse(response, 404, sessionUnknown, why, body);

@@ -52,3 +52,28 @@ test('rules after one that matches everything are warned of', () => {
   assert.match(warning ?? '', /^policy\[1\] matches everything/);
   assert.deepEqual(rest, []);
 });
+
+test('servers, tags and tools of profiles that do not exist are warned of', () => {
+  const profile = { name: 'work', hiddenTools: [] };
+  const warningsFor = (lists: object) => [
+    ...policyWarnings(
+      {
+        servers: [configOf({ name: 'files', tags: ['disk'] })],
+        naming: { separator: '_', maxLength: 46 },
+        profiles: [{ ...profile, tags: [], servers: [], tools: [], ...lists }],
+      },
+      ['agenthub'],
+    ),
+  ];
+  const right = { tags: ['disk'], servers: ['files', 'agenthub', 'x*'], tools: ['files_read'] };
+  assert.deepEqual(warningsFor(right), []);
+  assert.deepEqual(
+    warningsFor({ tags: ['disc'], servers: ['file'], tools: ['read'], hiddenTools: ['write'] }),
+    [
+      'profiles.work.tags: no server has the tag "disc". Did you mean "disk"?',
+      'profiles.work.servers: no server is called "file". Did you mean "files"?',
+      'profiles.work.tools: "read" is a tool of no server. On /mcp tools are called "<server>_<tool>"',
+      'profiles.work.tools: "write" is a tool of no server. On /mcp tools are called "<server>_<tool>"',
+    ],
+  );
+});

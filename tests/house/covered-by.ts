@@ -173,4 +173,5 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'oauth/authorization',
     'oauth/stored-login',
   ],
+  'transports/profiles': ['routing/access-policies', 'routing/profiles'],
 };

@@ -29,7 +29,10 @@ async function start(handle: Handle, { onTimedOut, ...times }: Options = {}) {
         mayHold: () => true,
         admit: ({ headers }) => (headers.host === 'localhost' ? caller : undefined),
       },
-      servers: { find: () => undefined },
+      paths: {
+        endpointOf: path => (path === '/mcp' ? 'all' : undefined),
+        viewer: principal => principal,
+      },
       handOver(socket, bytes) {
         handedOver.push(bytes.toString());
         socket.destroy();

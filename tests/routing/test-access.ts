@@ -3,7 +3,7 @@ import { createEmitter } from '#core';
 import { type Fixture, configOf } from '#helpers/hub';
 import { type AccessSource, createAccessSource } from '#routing';
 
-type Settings = {
+type Settings = Pick<Config, 'profiles' | 'clients'> & {
   readonly policy?: readonly PolicyRule[];
   /** The `tools` of servers, by their names. */
   readonly tools?: Readonly<Record<string, Omit<ToolSettings, 'path'>>>;
@@ -17,7 +17,7 @@ export function createTestAccess(
   type Changed = { readonly before: Config; readonly after: Config };
   const { event, fire } = createEmitter<Changed>();
   const naming = { separator: '_', maxLength: 46 } as const;
-  const read = ({ policy, tools = {} }: Settings): Config => ({
+  const read = ({ policy, tools = {}, ...views }: Settings): Config => ({
     naming,
     servers: fixtures.map(fixture => {
       const own = tools[fixture.name];
@@ -25,6 +25,7 @@ export function createTestAccess(
       return configOf({ ...fixture, ...(own && { tools: { path, ...own } }) });
     }),
     ...(policy && { policy }),
+    ...views,
   });
   let current = read(first);
   return {

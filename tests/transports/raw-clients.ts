@@ -222,7 +222,7 @@ export function createPipes(frames: Frames): RawClient & { readonly streams: Std
 
 const graceMs = 50;
 
-/** A client on the hub's own stdin and stdout, as `serve --stdio` has it. */
+/** A client on the hub's own stdin and stdout, as `serve --stdio` has it. `server`: a server, or a profile after "@". */
 export async function openOnStdio(
   hub: TestHub,
   server: string | undefined,
@@ -230,11 +230,12 @@ export async function openOnStdio(
   ms = graceMs,
 ): Promise<RawClient & { readonly streams: StdioStreams; readonly over: Promise<string> }> {
   const pipes = createPipes(frames);
+  const profile = server?.startsWith('@') ? server.slice(1) : undefined;
   const { over } = openStdio(
     pipes.streams,
-    server === undefined ? 'all' : hub.server(server),
+    server === undefined || profile !== undefined ? 'all' : hub.server(server),
     { maxMessageBytes, graceMs: ms },
-    { connections: hub.connections, clock: systemClock },
+    { connections: hub.connections, clock: systemClock, profile },
   );
   return Object.assign(pipes, { over });
 }

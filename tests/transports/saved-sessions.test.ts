@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
 import { caller } from '#helpers/principal';
+import { withProfile } from '#policy';
 import type { SessionSettings } from '#routing';
 import { createReplayBudget } from '../../hub/transports/event-stream.ts';
 import { createHttpSession } from '../../hub/transports/http-session.ts';
@@ -156,4 +157,13 @@ test('lines that are no records are skipped', async () => {
   disk.lines.push('[]', '"text"', '{"key":1}', '{"key":"a","usedAt":"soon"}');
   const next = await startRun(disk);
   assert.equal(next.find('hub.a'), undefined);
+});
+
+test('a session is unknown at the address of a profile', async () => {
+  const run = await startRun();
+  const { id, change } = run.open();
+  change(none);
+  const next = await startRun(run.disk);
+  assert.equal(next.saved.find(id, 'all', withProfile(caller, 'work')), undefined);
+  assert.ok(next.find(id));
 });

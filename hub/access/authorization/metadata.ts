@@ -7,7 +7,7 @@ export const authorizationPaths = {
   token: '/oauth/token',
 } as const;
 
-const endpoint = /^\/(?:mcp|sse)(?:\/[\w.~-]+)?/;
+const endpoint = /^\/(?:mcp|sse)(?:\/@?[\w.~-]+)?/;
 
 /** The path of the MCP endpoint that a path belongs to; undefined for a path of none. */
 export function endpointPathOf(path: string): string | undefined {

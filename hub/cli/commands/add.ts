@@ -190,7 +190,7 @@ async function writeEntry(
   if (!(await confirmEach(name, open, run))) return reportDeclined(run);
   const edited = await editor.addServer(file, name, entry);
   const own = edited.servers.filter(server => server.name === name);
-  const warnings = warningsOf({ ...edited, servers: own });
+  const warnings = warningsOf({ ...edited, servers: own, profiles: [] });
   if (run.isJson) return json({ name, file, installed: false, warnings });
   out(
     `${screen.paint('green', 'added')} ${name} to ${file}. No hub is running: it is installed at the next start ("agenthub serve")`,

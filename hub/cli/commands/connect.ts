@@ -11,7 +11,14 @@ import {
 } from '#clients';
 import { isObject } from '#core';
 import { clientOf, clientPositional, targetOf, targetOptions } from '../client-change.ts';
-import { type Command, type ExitCode, type Run, hubOptions, serverOption } from '../command.ts';
+import {
+  type Command,
+  type ExitCode,
+  type Run,
+  hubOptions,
+  profileOption,
+  serverOption,
+} from '../command.ts';
 import { changeOptions, isAgreed } from '../confirm.ts';
 import { notesFor, refuseLogin } from '../connect-notes.ts';
 import { createHubClient } from '../hub-client.ts';
@@ -21,7 +28,7 @@ import type { HubPlace } from '../needs.ts';
 import { fieldsOf } from '../responses.ts';
 import { columns } from '../table.ts';
 import type { Io } from '../terminal.ts';
-import { textOf, usageError, wordOf } from '../values.ts';
+import { placeOf, textOf, usageError, wordOf } from '../values.ts';
 
 /** `agenthub connect`: adds the hub to a client's config file. */
 export const connect: Command = {
@@ -31,6 +38,7 @@ export const connect: Command = {
   options: {
     ...targetOptions,
     ...serverOption('Only this server of the hub, without name prefixes. Default: all servers.'),
+    ...profileOption('Only what this profile of the config shows.'),
     url: hubOptions.url,
     token: { help: 'Give the client a token of its own, also where calls need none.' },
     login: { help: 'Write no token: the client logs in to the hub with your browser.' },
@@ -49,10 +57,12 @@ export const connect: Command = {
       'connect cursor --server memory --name memory --dry-run',
       'Preview the entry for a single server',
     ],
+    ['connect cursor --profile work', 'Only what the profile "work" of the config shows'],
   ],
   async run(run) {
     const { values, needs } = run;
     const word = textOf(values, 'client');
+    const chosen = placeOf(values);
     const place = await needs.findHub(textOf(values, 'url'));
     if (word === undefined) return await showAll(place, run);
     if (word === 'obsidian')
@@ -60,7 +70,7 @@ export const connect: Command = {
         {
           ...place,
           url: reachable(place.url),
-          server: textOf(values, 'server'),
+          server: chosen,
           bridge: await needs.findBridge(),
         },
         run,
@@ -75,7 +85,7 @@ export const connect: Command = {
     const hub: HubAddress = {
       ...place,
       url: reachable(place.url),
-      server: textOf(values, 'server'),
+      server: chosen,
       bridge: await needs.findBridge(),
       ...(logsIn
         ? { token: undefined }

@@ -1,7 +1,7 @@
 import { untilAborted } from '#core';
-import { type Command, configOption, hubOptions, serverOption } from '../command.ts';
+import { type Command, configOption, hubOptions, profileOption, serverOption } from '../command.ts';
 import type { StartedHub } from '../needs.ts';
-import { numberOf, usageError } from '../values.ts';
+import { numberOf, placeOf, textOf, usageError } from '../values.ts';
 
 /** `agenthub serve`: runs the hub until the signal aborts or the client on stdin and stdout disconnects. */
 export const serve: Command = {
@@ -17,6 +17,7 @@ export const serve: Command = {
     stdio: {
       help: 'Serve one client on stdin and stdout until it disconnects. Listens only with --port.',
     },
+    ...profileOption('With --stdio: show that client only what this profile of the config shows.'),
   },
   examples: [
     ['serve', 'Run until Ctrl-C'],
@@ -25,12 +26,16 @@ export const serve: Command = {
   ],
   async run({ values, needs, out, err, screen, signal }) {
     const { config, tags, stdio } = values;
+    const profile = textOf(values, 'profile');
+    if (profile !== undefined && stdio !== true)
+      throw usageError('--profile: add --stdio. Other clients choose a profile by /mcp/@NAME');
     const port = numberOf(values, 'port', { least: 0, most: 65_535 });
     const options = {
       ...(typeof config === 'string' && { configFile: config }),
       ...(port !== undefined && { port }),
       ...(typeof tags === 'string' && { tags: parseTags(tags) }),
       ...(stdio === true && { stdio }),
+      ...(profile !== undefined && { profile }),
     };
     let running: StartedHub;
     try {
@@ -77,12 +82,15 @@ export const connectStdio: Command = {
   options: {
     url: hubOptions.url,
     ...serverOption('Only this server, without name prefixes. Default: all servers.'),
+    ...profileOption('Only what this profile of the config shows.'),
   },
   examples: [['connect-stdio --server memory', 'One server of the hub of the settings']],
-  async run({ values: { url, server }, needs, signal }) {
+  async run({ values, needs, signal }) {
+    const { url } = values;
+    const server = placeOf(values);
     const options = {
       ...(typeof url === 'string' && { url }),
-      ...(typeof server === 'string' && { server }),
+      ...(server !== undefined && { server }),
     };
     await needs.services.connectStdio(options, signal);
     return 0;

@@ -71,6 +71,7 @@ function namesOf(allow: unknown): readonly string[] {
 const paths = {
   '/mcp': 'all servers: the address for MCP clients, over HTTP or WebSocket',
   '/mcp/{server}': 'one server, with its own names',
+  '/mcp/@{profile}': 'what a profile of the config shows',
   '/sse': 'the same for clients that speak HTTP with SSE (MCP 2024-11-05)',
   '/sse/{server}': 'one server, over HTTP with SSE',
   '/health': 'whether the hub and its servers are usable',

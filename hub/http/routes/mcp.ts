@@ -1,26 +1,27 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type Request, membersOf, readMessage, whole } from '#jsonrpc';
-import type { Endpoint } from '#routing';
 import { messagesPath, sendJson, stopping } from '#transports';
 import type { RouteAdmission } from '../admission.ts';
 import type { HttpNeeds } from '../http-needs.ts';
 import { headOfAnswer } from '../errors.ts';
+import type { McpPaths } from '../mcp-paths.ts';
 import { invalid, takeBytes } from './input.ts';
 
 type OfServer = { readonly Params: { readonly server?: string } };
 
 /**
- * `/mcp` for all servers, `/mcp/{server}` for one, `POST /mcp/{server}/{method}` without a session; `/sse` and
+ * `/mcp` for all servers, `/mcp/@{profile}` for those of a profile, `/mcp/{server}` for one, `POST /mcp/{server}/{method}` without a session; `/sse` and
  * `/sse/{server}` for clients without streamable HTTP.
  */
 export function mcpRoutes(
   app: FastifyInstance,
-  { servers, router, transports }: Pick<HttpNeeds, 'servers' | 'router' | 'transports'>,
+  { router, transports }: Pick<HttpNeeds, 'router' | 'transports'>,
+  paths: Pick<McpPaths, 'get'>,
   admission: Pick<RouteAdmission, 'principalOf'>,
 ): void {
   const { streamable, connections, sse } = transports;
-  const endpointOf = ({ server }: OfServer['Params']): Endpoint =>
-    server === undefined ? 'all' : servers.get(server);
+  const placeOf = (request: FastifyRequest<OfServer>) =>
+    paths.get(request.params.server, admission.principalOf(request));
 
   void app.register(async scope => {
     takeBytes(scope);
@@ -30,18 +31,16 @@ export function mcpRoutes(
         method: ['GET', 'POST', 'DELETE'],
         url,
         handler(request, reply) {
-          const endpoint = endpointOf(request.params);
-          const principal = admission.principalOf(request);
+          const { endpoint, viewer } = placeOf(request);
           reply.hijack();
-          streamable.handle(request.raw, reply.raw, bodyOf(request.body), endpoint, principal);
+          streamable.handle(request.raw, reply.raw, bodyOf(request.body), endpoint, viewer);
         },
       });
     for (const url of ['/sse', '/sse/:server'])
       scope.get<OfServer>(url, (request, reply) => {
-        const endpoint = endpointOf(request.params);
-        const principal = admission.principalOf(request);
+        const { endpoint, viewer } = placeOf(request);
         reply.hijack();
-        sse.open(reply.raw, endpoint, principal);
+        sse.open(reply.raw, endpoint, viewer);
       });
     scope.post(messagesPath, (request, reply) => {
       const principal = admission.principalOf(request);
@@ -52,15 +51,17 @@ export function mcpRoutes(
       '/mcp/:server/*',
       async (request, reply) => {
         if (connections.isDraining) throw stopping();
-        const server = servers.get(request.params.server);
+        const { endpoint, viewer } = paths.get(
+          request.params.server,
+          admission.principalOf(request),
+        );
         const message = requestOf(request.params['*'], bodyOf(request.body));
-        const principal = admission.principalOf(request);
         const client = reply.raw;
         reply.hijack();
-        const session = router.openSessionless(server, principal);
+        const session = router.openSessionless(endpoint, viewer);
         // The answer is lost if the client disconnects, so the call is cancelled.
         client.once('close', () => session.close('the client hung up'));
-        const answer = await session.accept(message, { send() {} }, principal);
+        const answer = await session.accept(message, { send() {} }, viewer);
         session.close('the request is over');
         if (!answer || client.destroyed) return;
         const { status, headers } = headOfAnswer(whole(answer));

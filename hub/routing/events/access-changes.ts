@@ -1,14 +1,14 @@
 import { encodeCall } from '#jsonrpc';
-import { type Policy, type Principal, policyNameOf } from '#policy';
+import { type Principal, policyNameOf } from '#policy';
 import { type ListKind, type Server, type Servers, listKinds } from '#servers';
 import type { Access } from '../access.ts';
-import type { AccessSource } from '../access-source.ts';
+import type { AccessRules, AccessSource } from '../access-source.ts';
 import type { Catalog } from '../catalog.ts';
 import type { ClientInstances } from '../client-instances.ts';
 import type { Endpoint, SessionState } from '../session.ts';
 import { type SubscriptionStreams, changeMethodOf } from './subscription-streams.ts';
 
-/** Announces changed lists to the clients that see other items under a new policy. */
+/** Announces changed lists to the clients that see other items under new rules. */
 export function announceAccessChanges(needs: {
   readonly source: AccessSource;
   readonly access: Pick<Access, 'isListedUnder'>;
@@ -20,30 +20,24 @@ export function announceAccessChanges(needs: {
   const { source, access, servers, clients, sessions, streams } = needs;
 
   /** The servers of which a client sees other items of a kind. */
-  function changedFor(
-    client: string,
-    kind: ListKind,
-    before: Policy | undefined,
-    catalog: Catalog,
-  ) {
+  function changedFor(principal: Principal, kind: ListKind, before: AccessRules, catalog: Catalog) {
     const changed = new Set<Server>();
     for (const entry of catalog.list(kind)) {
       if (changed.has(entry.server)) continue;
-      const was = access.isListedUnder(before, client, kind, entry);
-      if (was !== access.isListedUnder(source.policy, client, kind, entry))
+      const was = access.isListedUnder(before, principal, kind, entry);
+      if (was !== access.isListedUnder(source.rules, principal, kind, entry))
         changed.add(entry.server);
     }
     return changed;
   }
 
   source.changed(({ before, servers: edited }) => {
-    /** By client and kind; sessions of one client mostly see the same catalog. */
+    /** By client, profile and kind; sessions of one client mostly see the same catalog. */
     const known = new Map<string, ReadonlySet<Server>>();
     const changesOf = (principal: Principal, kind: ListKind, catalog: Catalog) => {
-      const client = policyNameOf(principal);
-      if (catalog !== clients.shared.catalog) return changedFor(client, kind, before, catalog);
-      const key = `${kind} ${client}`;
-      const found = known.get(key) ?? changedFor(client, kind, before, catalog);
+      if (catalog !== clients.shared.catalog) return changedFor(principal, kind, before, catalog);
+      const key = `${kind} ${policyNameOf(principal)} ${principal.profile ?? ''}`;
+      const found = known.get(key) ?? changedFor(principal, kind, before, catalog);
       known.set(key, found);
       return found;
     };

@@ -53,7 +53,7 @@ const listOfOne =
     const isEdited =
       kind === 'tool' && needs.access.toolsOf(serverOf(call).config.name) !== undefined;
     const isPinned = (kind === 'tool' || kind === 'prompt') && serverOf(call).mayHold === true;
-    if (!isEdited && !isPinned && !needs.access.hasPolicy) return resolved;
+    if (!isEdited && !isPinned && !needs.access.isRestricted(call.principal)) return resolved;
     return { ...resolved, restored: bytes => editList(bytes, kind, call, needs) };
   };
 
@@ -78,7 +78,7 @@ function editList(bytes: Buffer, kind: ListKind, call: Call, needs: MethodNeeds)
     return [renamedTool(text, own, shown, settings).toString()];
   });
   const list: Edit = { span, text: `[${items.join(',')}]` };
-  const isShared = access.hasPolicy && members.has('cacheScope');
+  const isShared = access.isRestricted(call.principal) && members.has('cacheScope');
   const scope = isShared ? setMembers(payload, members, { cacheScope: '"private"' }) : [];
   return splice(bytes, [list, ...scope]);
 }

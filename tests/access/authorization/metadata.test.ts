@@ -27,6 +27,7 @@ describe('the metadata of logins', () => {
     ['/mcp?a', '/mcp'],
     ['/mcp/echo', '/mcp/echo'],
     ['/mcp/echo/tools/call', '/mcp/echo'],
+    ['/mcp/@work/tools/list', '/mcp/@work'],
     ['/sse', '/sse'],
     ['/sse/echo?a', '/sse/echo'],
     ['/mcpx', undefined],

@@ -52,6 +52,7 @@ describe('GET /', () => {
     assert.deepEqual(Object.keys(paths), [
       '/mcp',
       '/mcp/{server}',
+      '/mcp/@{profile}',
       '/sse',
       '/sse/{server}',
       '/health',

@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { describeKeys, text } from './server-schema.ts';
+
+const nameRule =
+  'the name of a profile has 1 to 32 letters, digits, "_" and "-", and starts with a letter or digit';
+
+export const profileName = z.string().regex(/^[a-zA-Z0-9][a-zA-Z0-9_-]{0,31}$/, nameRule);
+
+const names = z.union(
+  [text.min(1), z.array(text.min(1))],
+  'write a name or a pattern such as "files_*", or a list of them',
+);
+
+export const profileSchema = describeKeys(
+  z.strictObject({
+    tags: names.exactOptional(),
+    servers: names.exactOptional(),
+    tools: names.exactOptional(),
+  }),
+  {
+    tags: 'Shows servers with one of these tags, and everything that they offer.',
+    servers:
+      'Shows these servers, and everything that they offer. Names, or patterns with "*". The hub\'s own servers are shown only if they are named.',
+    tools:
+      'Shows these tools too, by their names on /mcp, such as "files_read_file", or patterns. Names after "!" are hidden, also those of shown servers. If nothing else is said than what is hidden, all the rest is shown.',
+  },
+);
+
+/** A view of the servers: what it shows of them. All of it if no list says otherwise. */
+export type ProfileConfig = {
+  readonly name: string;
+  readonly tags: readonly string[];
+  /** Names and patterns of servers. */
+  readonly servers: readonly string[];
+  /** Names and patterns of tools on `/mcp`. */
+  readonly tools: readonly string[];
+  /** The same, of tools that are not shown. */
+  readonly hiddenTools: readonly string[];
+};
+
+type WrittenProfiles = Readonly<Record<string, z.output<typeof profileSchema>>>;
+
+/** Converts the profiles of a file to one form. */
+export const readProfiles = (written: WrittenProfiles): readonly ProfileConfig[] =>
+  Object.entries(written).map(([name, { tags, servers, tools }]) => {
+    const all = listOf(tools);
+    return {
+      name,
+      tags: listOf(tags),
+      servers: listOf(servers),
+      tools: all.filter(tool => !tool.startsWith('!')),
+      hiddenTools: all.filter(tool => tool.startsWith('!')).map(tool => tool.slice(1)),
+    };
+  });
+
+const listOf = (names: string | readonly string[] = []): readonly string[] =>
+  typeof names === 'string' ? [names] : names;

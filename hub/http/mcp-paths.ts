@@ -1,0 +1,48 @@
+import { type Principal, withProfile } from '#policy';
+import type { Endpoint, Router } from '#routing';
+import type { Servers } from '#servers';
+
+/** What the addresses of MCP name: `/mcp`, `/mcp/{server}` and `/mcp/@{profile}`. */
+export type McpPaths = ReturnType<typeof createMcpPaths>;
+
+export type McpPathsNeeds = {
+  readonly servers: Pick<Servers, 'find' | 'get'>;
+  readonly profiles: Router['profiles'];
+};
+
+const serverStart = '/mcp/';
+const profileStart = '/mcp/@';
+
+/** Finds the endpoints of paths, and the profiles through which they show all servers. */
+export function createMcpPaths({ servers, profiles }: McpPathsNeeds) {
+  return {
+    /** Undefined for a path that is no MCP endpoint, and for an unknown server or profile. */
+    endpointOf(path: string): Endpoint | undefined {
+      if (path === '/mcp') return 'all';
+      if (path.startsWith(profileStart))
+        return profiles.has(path.slice(profileStart.length)) ? 'all' : undefined;
+      return path.startsWith(serverStart)
+        ? servers.find(path.slice(serverStart.length))
+        : undefined;
+    },
+    /** The principal as it looks at the servers from a path of `endpointOf`. */
+    viewer: (principal: Principal, path: string): Principal =>
+      path.startsWith(profileStart)
+        ? withProfile(principal, path.slice(profileStart.length))
+        : principal,
+    /**
+     * The endpoint and viewer of a name in a path: a server, a profile after "@", or nothing. Throws HUB_SERVER_UNKNOWN
+     * and HUB_PROFILE_UNKNOWN.
+     */
+    get(
+      name: string | undefined,
+      principal: Principal,
+    ): { readonly endpoint: Endpoint; readonly viewer: Principal } {
+      if (name === undefined) return { endpoint: 'all', viewer: principal };
+      if (!name.startsWith('@')) return { endpoint: servers.get(name), viewer: principal };
+      const profile = name.slice(1);
+      profiles.require(profile);
+      return { endpoint: 'all', viewer: withProfile(principal, profile) };
+    },
+  };
+}

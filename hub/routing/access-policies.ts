@@ -1,0 +1,60 @@
+import { setBounded } from '#core';
+import {
+  type Policy,
+  type Principal,
+  type ToolGrants,
+  restrictToGrants,
+  restrictToProfile,
+} from '#policy';
+import type { Servers } from '#servers';
+import type { AccessRules, AccessSource } from './access-source.ts';
+
+/** The policy of a principal under these rules; undefined if everything is shown and allowed. */
+export type PolicyOf = (principal: Principal, rules: AccessRules) => Policy | undefined;
+
+/** Maximum number of agents with a compiled policy. */
+const maxAgents = 1_000;
+const nothing: ToolGrants = { tools: [], servers: [] };
+
+/** The policy of the config for each principal: for agents what they are granted of it, for others what their profile shows. */
+export function createPolicies({
+  source,
+  servers,
+}: {
+  readonly source: Pick<AccessSource, 'grantsOf'>;
+  readonly servers: Pick<Servers, 'all'>;
+}): PolicyOf {
+  /** The policy of an agent, until its grants or the policy of the config change. */
+  const ofAgents = new Map<
+    string,
+    { readonly grants: ToolGrants; readonly base: Policy | undefined; readonly policy: Policy }
+  >();
+  /** The policies of profiles, by their names. */
+  const ofProfiles = new WeakMap<AccessRules, Map<string, Policy>>();
+  const isClosed = (name: string) =>
+    servers.all.find(({ config }) => config.name === name)?.isBuiltin === true;
+
+  function ofAgent(name: string, base: Policy | undefined): Policy {
+    const grants = source.grantsOf?.(name) ?? nothing;
+    const known = ofAgents.get(name);
+    if (known?.grants === grants && known.base === base) return known.policy;
+    const policy = restrictToGrants(grants, base, isClosed);
+    setBounded(ofAgents, name, { grants, base, policy }, maxAgents);
+    return policy;
+  }
+
+  function ofProfile(name: string, rules: AccessRules): Policy {
+    const compiled = ofProfiles.get(rules) ?? new Map<string, Policy>();
+    ofProfiles.set(rules, compiled);
+    const policy =
+      compiled.get(name) ?? restrictToProfile(name, rules.profiles.get(name), rules.policy);
+    compiled.set(name, policy);
+    return policy;
+  }
+
+  return ({ kind, name, profile }, rules) => {
+    if (kind === 'agent') return ofAgent(name, rules.policy);
+    const own = profile ?? (kind === 'client' ? rules.profilesOfClients.get(name) : undefined);
+    return own === undefined ? rules.policy : ofProfile(own, rules);
+  };
+}

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'vitest';
+import { loadConfig } from '#config';
+
+async function read(written: object) {
+  const folder = mkdtempSync(join(tmpdir(), 'agenthub-profiles-'));
+  const file = join(folder, 'hub.json');
+  writeFileSync(file, JSON.stringify({ servers: {}, ...written }));
+  try {
+    return await loadConfig(file, { env: {}, home: '/home/user' });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+test('a profile has lists, and the tools after "!" are those that it hides', async () => {
+  const { profiles, clients } = await read({
+    profiles: { work: { tags: 'disk', tools: ['time_*', '!files_move_file'] }, all: {} },
+    clients: { cursor: { profile: 'work' } },
+  });
+  assert.deepEqual(profiles, [
+    {
+      name: 'work',
+      tags: ['disk'],
+      servers: [],
+      tools: ['time_*'],
+      hiddenTools: ['files_move_file'],
+    },
+    { name: 'all', tags: [], servers: [], tools: [], hiddenTools: [] },
+  ]);
+  assert.equal(clients?.[0]?.profile, 'work');
+});
+
+test.each([
+  [{ profiles: { 'a/b': {} } }, /profiles.*the name of a profile has 1 to 32/s],
+  [{ profiles: { work: { tag: 'x' } } }, /profiles\.work\.tag.*"tags"/s],
+  [
+    { profiles: { work: {} }, clients: { cursor: { profile: 'wrok' } } },
+    /clients\.cursor\.profile.*"wrok".*is no profile of the config: write "work"/s,
+  ],
+] as const)('%j is refused', async (written, message) => {
+  await assert.rejects(read(written), message);
+});
