@@ -37,7 +37,7 @@ export function createRouteAdmission(options: Options, needs: Needs) {
   const callThrottle = createThrottle(system, 'a call with a wrong token was refused');
   const keyThrottle = createThrottle(system, 'a request with a wrong key was refused');
   const check = ({ raw, url }: FastifyRequest, scope: Scope) =>
-    guard.check(guardedRequest(raw, peers.of(raw.socket), isOfDashboard(url)), scope);
+    guard.check(guardedRequest(raw, peers.of(raw.socket), formsOf(url)), scope);
   /** Principals of the requests that are being answered. */
   const principals = new WeakMap<IncomingMessage, Principal>();
   const scopeOf = ({ routeOptions }: FastifyRequest) => routeOptions.config.scope ?? 'call';
@@ -145,6 +145,10 @@ function createClientAnswers(clients: Needs['clients']) {
 
 /** True for paths whose access the dashboard checks itself, because it has a login page. */
 const isOfDashboard = (url: string): boolean => /^\/dashboard([/?]|$)/.test(url);
+
+/** Whose pages may send forms to this path. */
+const formsOf = (url: string) =>
+  isOfDashboard(url) ? 'own' : url === authorizationPaths.token && 'allowed';
 
 export const isMcp = (url: string): boolean => /^\/(mcp|sse|messages)(\/|\?|$)/.test(url);
 

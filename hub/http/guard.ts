@@ -195,7 +195,7 @@ export function createGuard(
 export function guardedRequest(
   { method = '', url = '', headers, rawHeaders }: IncomingMessage,
   peer: Peer,
-  takesForms = false,
+  takesForms: GuardedRequest['takesForms'] = false,
 ): GuardedRequest {
   let hostCount = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {

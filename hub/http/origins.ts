@@ -9,8 +9,8 @@ export type RequestOrigin = {
   readonly headers: IncomingHttpHeaders;
   /** The number of Host headers: Node's `headers` show the first only. */
   readonly hostCount: number;
-  /** Whether the route takes HTML forms, as the dashboard's do. */
-  readonly takesForms: boolean;
+  /** Whose pages may send HTML forms to the route: the hub's own to the dashboard, those of allowed origins to `/oauth/token`. */
+  readonly takesForms: false | 'own' | 'allowed';
 };
 
 export type GuardRefusal = { readonly status: 400 | 401 | 403 | 415; readonly message: string };
@@ -70,7 +70,10 @@ export function createOrigins(options: OriginOptions) {
         `Origin ${JSON.stringify(origin)} may not call this hub. Add it to ROUTER_ALLOWED_ORIGINS if it should, also where it is another port of this machine`,
       );
     // The dashboard's forms are for its own pages.
-    return isOwn && request.takesForms ? undefined : refuseType(request);
+    const { takesForms } = request;
+    return takesForms === 'allowed' || (isOwn && takesForms === 'own')
+      ? undefined
+      : refuseType(request);
   }
 
   return (request: RequestOrigin) => refuseHost(request) ?? refusePage(request);

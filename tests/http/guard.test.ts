@@ -163,7 +163,7 @@ describe('the guard', () => {
       for (const origin of [`http://${host}`, 'https://notes.example'])
         assert.equal(ask({ ...sent, origin }, post)?.status, allowed ? undefined : 415, origin);
       assert.equal(ask(sent, post), undefined, 'which is no page');
-      const form = { ...post, takesForms: true };
+      const form = { ...post, takesForms: 'own' as const };
       assert.equal(ask({ ...sent, origin: `http://${host}` }, form), undefined);
       const foreign = ask({ ...sent, origin: 'https://notes.example' }, form);
       assert.equal(foreign?.status, allowed ? undefined : 415, 'forms are for own pages');

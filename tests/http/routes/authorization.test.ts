@@ -182,6 +182,26 @@ describe('while calls need a token', () => {
         assert.equal((await opened.ask('POST', path, { ...json, ...headers }, '{}')).status, 403);
   });
 
+  test('a page of an allowed origin can, as the inspector of MCP does', async () => {
+    const origin = 'http://localhost:6274';
+    await using opened = await open(undefined, { http: { allowedOrigins: [origin] } });
+    const registration = JSON.stringify({ redirect_uris: [redirect] });
+    const headers = { ...json, origin };
+    const registered = await opened.ask('POST', '/oauth/register', headers, registration);
+    assert.equal(registered.status, 201);
+    const asking = { origin, 'access-control-request-method': 'POST' };
+    assert.equal((await opened.ask('OPTIONS', '/oauth/register', asking)).status, 204);
+    const exchanged = await opened.ask('POST', '/oauth/token', { ...form, origin }, 'code=x');
+    assert.equal(JSON.parse(exchanged.text).error, 'unsupported_grant_type');
+    assert.equal(exchanged.headers['access-control-allow-origin'], origin);
+    // The forms of the dashboard are for the hub's own pages.
+    const owner = { ...opened.hub.ownerHeaders, ...form, origin };
+    assert.match(
+      (await opened.ask('POST', '/dashboard/authorize', owner, 'id=x')).text,
+      /Content-Type/,
+    );
+  });
+
   test.each([
     ['POST', '/oauth/token', json, '{}', 400],
     ['POST', '/oauth/token', form, `code=${'x'.repeat(20_000)}`, 413],
