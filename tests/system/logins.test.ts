@@ -10,6 +10,7 @@ import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { startOAuthWorld } from '#fixtures/oauth/world';
 import { describeWithBrowser, openBrowser } from '#helpers/browser';
+import { connect } from '#helpers/client';
 import { type HubProcess, type HubProcessOptions, startHub } from '#helpers/hub-process';
 import { seriousFindings } from '../dashboard/browser/axe.ts';
 import { startOtlp } from '../doubles/otlp.ts';
@@ -222,6 +223,28 @@ describeWithBrowser('a login to a remote server', () => {
       await expect.poll(async () => (await stateOf(hub)).state).toBe('needs_login');
       await fails(hub, /agenthub login docs/);
       await expect.poll(() => auditText(hub)).toMatch(/"oauth_refresh"/);
+    },
+  );
+
+  test(
+    'is for the instances of all sessions, also of one that is older than it',
+    { timeout },
+    async () => {
+      await using world = await startOAuthWorld();
+      const docs = { url: world.resource, instance: 'session' };
+      await using hub = await startHub({ config: { servers: { docs } } });
+      await using browser = await openBrowser();
+      const page = await browser.newPage();
+      await fails(hub, /wants a login/);
+      await logInByCommand(hub, page);
+      await using early = await connect(`${hub.url}/mcp/docs`);
+      assert.equal(await early.call('whoami'), 'called whoami');
+      await world.revokeGrants();
+      await assert.rejects(early.call('whoami'), /agenthub login docs/);
+      await logInByCommand(hub, page);
+      await using late = await connect(`${hub.url}/mcp/docs`);
+      assert.equal(await late.call('whoami'), 'called whoami');
+      assert.equal(await early.call('whoami'), 'called whoami');
     },
   );
 
