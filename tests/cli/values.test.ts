@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { asJson, numberOf, textOf, textsOf, wordOf } from '../../hub/cli/values.ts';
+import { asJson, numberOf, placeOf, textOf, textsOf, wordOf } from '../../hub/cli/values.ts';
 
 test('a text, a list and a word are read, and a value of another type is not there', () => {
   assert.equal(textOf({ url: 'http://localhost' }, 'url'), 'http://localhost');
@@ -28,4 +28,11 @@ test.each(['0', '101', '-1', '1.5', '1e1', 'ten', '', ' 5'])('%j is none', text 
 
 test('JSON for scripts is indented', () => {
   assert.equal(asJson({ a: [1] }), '{\n  "a": [\n    1\n  ]\n}');
+});
+
+test('a server or a profile is chosen, but not both', () => {
+  assert.equal(placeOf({}), undefined);
+  assert.equal(placeOf({ server: 'memory' }), 'memory');
+  assert.equal(placeOf({ profile: 'work' }), '@work');
+  assert.throws(() => placeOf({ server: 'memory', profile: 'work' }), /--profile: .* --server/);
 });

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { type ClientName, type HubAddress, findBridge, hubEntry } from '#clients';
+import { isSameHub } from '../../hub/clients/hub-entry.ts';
 import { hub, openScratch } from './machine.ts';
 
 const token = 'planted-token-0123456789';
@@ -162,4 +163,19 @@ test.each([
 ])('a program that npx runs from %s is started by its path', async (_, manifest) => {
   const script = await inCache(manifest);
   assert.deepEqual(await bridgeOf(script), { command: '/usr/bin/node', args: [script] });
+});
+
+test('a profile is in the address, and an option of the bridge', () => {
+  const viewed: HubAddress = { ...hub, server: '@work' };
+  assert.deepEqual(hubEntry('cursor', viewed), { url: `${url}/@work` });
+  const bridge = hubEntry('claude-desktop', viewed);
+  assert.deepEqual(Array.isArray(bridge['args']) && bridge['args'].slice(-2), [
+    '--profile',
+    'work',
+  ]);
+  for (const entry of [hubEntry('cursor', viewed), bridge]) {
+    assert.ok(isSameHub(entry, viewed));
+    assert.ok(!isSameHub(entry, hub));
+    assert.ok(!isSameHub(entry, { ...hub, server: 'work' }));
+  }
 });
