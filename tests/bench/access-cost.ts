@@ -121,7 +121,10 @@ async function startAll(opened: AsyncDisposableStack, index: number): Promise<re
 const measureRound = async (subjects: readonly Subject[], job: Job, first: number) =>
   await inTurn(subjects, first, subject => measure('process', subject, job));
 
-/** Does something for each value, one after the other from another first one. Results are in the order of the values. */
+/**
+ * Does something for each value, one after the other from another first one, every second time backward: what one subject
+ * leaves to be written to the disk disturbs the next one. Results are in the order of the values.
+ */
 async function inTurn<T, R>(
   values: readonly T[],
   first: number,
@@ -129,7 +132,8 @@ async function inTurn<T, R>(
 ): Promise<readonly R[]> {
   const results: { readonly at: number; readonly result: R }[] = [];
   for (let step = 0; step < values.length; step++) {
-    const at = (first + step) % values.length;
+    const forward = first % 2 === 0 ? step : values.length - step;
+    const at = (first + forward) % values.length;
     for (const value of values.slice(at, at + 1))
       results.push({ at, result: await act(value, at) });
   }
