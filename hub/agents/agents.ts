@@ -72,7 +72,7 @@ export function createAgents(
   const busy = new Map<string, Promise<unknown>>();
   /** Agents that are being removed, whose containers may still run. */
   const leaving = new Set<Agent>();
-  /** What agents had spent before this run. */
+  /** What agents have spent within the last hour, as it was saved last. */
   const spent = new Map<string, readonly SpentTokens[]>();
   const places = createPlaces(
     () => limits().maxRunning,
@@ -90,7 +90,10 @@ export function createAgents(
     created: async () => await writeTasks(),
     spending: {
       earlier: id => spent.get(id) ?? [],
-      save: (id, tokens) => void saveSpent(id, tokens),
+      save(id, tokens) {
+        if (all.has(id)) spent.set(id, tokens);
+        void saveSpent(id, tokens);
+      },
     },
     async useAgent(from, args, signal) {
       return await useAgent(get(from), args, signal);

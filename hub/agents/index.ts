@@ -1,5 +1,5 @@
 export { createAgentHost } from './host/agent-host.ts';
-export type { AgentHost } from './host/host-types.ts';
+export type { AgentDesk, AgentHost } from './host/host-types.ts';
 export type {
   AgentContent,
   AgentEvent,

@@ -1,4 +1,3 @@
-import { setBounded } from '#core';
 import {
   type Policy,
   type Principal,
@@ -12,8 +11,6 @@ import type { AccessRules, AccessSource } from './access-source.ts';
 /** The policy of a principal under these rules; undefined if everything is shown and allowed. */
 export type PolicyOf = (principal: Principal, rules: AccessRules) => Policy | undefined;
 
-/** Maximum number of agents with a compiled policy. */
-const maxAgents = 1_000;
 const nothing: ToolGrants = { tools: [], servers: [] };
 
 /** The policy of the config for each principal: for agents what they are granted of it, for others what their profile shows. */
@@ -24,10 +21,10 @@ export function createPolicies({
   readonly source: Pick<AccessSource, 'grantsOf'>;
   readonly servers: Pick<Servers, 'all'>;
 }): PolicyOf {
-  /** The policy of an agent, until its grants or the policy of the config change. */
-  const ofAgents = new Map<
-    string,
-    { readonly grants: ToolGrants; readonly base: Policy | undefined; readonly policy: Policy }
+  /** The policies of agents by their grants, which agents without any share. */
+  const ofAgents = new WeakMap<
+    ToolGrants,
+    { readonly base: Policy | undefined; readonly policy: Policy }
   >();
   /** The policies of profiles, by their names. */
   const ofProfiles = new WeakMap<AccessRules, Map<string, Policy>>();
@@ -36,10 +33,10 @@ export function createPolicies({
 
   function ofAgent(name: string, base: Policy | undefined): Policy {
     const grants = source.grantsOf?.(name) ?? nothing;
-    const known = ofAgents.get(name);
-    if (known?.grants === grants && known.base === base) return known.policy;
+    const known = ofAgents.get(grants);
+    if (known && known.base === base) return known.policy;
     const policy = restrictToGrants(grants, base, isClosed);
-    setBounded(ofAgents, name, { grants, base, policy }, maxAgents);
+    ofAgents.set(grants, { base, policy });
     return policy;
   }
 

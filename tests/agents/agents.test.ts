@@ -360,3 +360,17 @@ test('why a message failed is told to who waits for it, also when the next one w
     code: 'HUB_AGENT_DIED',
   });
 });
+
+test('what an agent has spent is found by its next container, until the agent is removed', async () => {
+  await using harness = await openHarness(({ message }) => `re: ${message}`);
+  const { agents, spending } = harness;
+  const sent = await agents.send('ada', 'hello', 'cursor');
+  await answerTo(agents, 'ada', sent.messageId);
+  const spent = [{ at: 1, tokens: 60 }];
+  spending.save('ada', spent);
+  await agents.stop('ada');
+  expect(spending.earlier('ada')).toEqual(spent);
+  await agents.remove('ada');
+  spending.save('ada', spent);
+  expect(spending.earlier('ada')).toEqual([]);
+});

@@ -1,7 +1,14 @@
+import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type AgentHost, type Agents, type AgentsLimits, createAgents } from '#agents';
+import {
+  type AgentDesk,
+  type AgentHost,
+  type Agents,
+  type AgentsLimits,
+  createAgents,
+} from '#agents';
 import { HubError, type JsonObject, createEmitter } from '#core';
 import { createBacklog } from '#store';
 import { type ManualClock, createManualClock } from '../helpers/clock.ts';
@@ -36,6 +43,8 @@ export type Harness = AsyncDisposable & {
   readonly clock: ManualClock;
   readonly folder: string;
   readonly bodies: ReadonlyMap<string, Body>;
+  /** What the containers of agents save and find of the tokens that they spend. */
+  readonly spending: AgentDesk['spending'];
   /** Forgets this hub without an end, and opens the next one on its files. Containers go on, or end. */
   restarted(containers: 'run' | 'end'): Promise<Harness>;
 };
@@ -59,7 +68,8 @@ export async function openHarness(
   let isKilled = false;
   const forgotten = Promise.withResolvers<never>();
   forgotten.promise.catch(() => undefined); // No call may wait for it.
-  const host: (desk: { useAgent: UseAgent }) => AgentHost = desk => ({
+  const desks: AgentDesk[] = [];
+  const host = (desk: AgentDesk): AgentHost => ({
     open(id) {
       const changed = createEmitter<undefined>();
       let turns = new AbortController();
@@ -142,15 +152,21 @@ export async function openHarness(
       newId: () => `m${process.hrtime.bigint()}`,
       backlog: createBacklog(),
       contextTokens: async () => undefined,
-      host,
+      host(desk) {
+        desks.push(desk);
+        return host(desk);
+      },
     },
   );
+  const [desk] = desks;
+  assert.ok(desk);
   await agents.service.start(new AbortController().signal);
   return {
     agents,
     clock,
     folder,
     bodies,
+    spending: desk.spending,
     async restarted(containers) {
       isKilled = true;
       const running = new Map<string, string>();
@@ -173,8 +189,6 @@ export async function openHarness(
     },
   };
 }
-
-type UseAgent = (from: string, args: unknown, signal: AbortSignal) => Promise<JsonObject>;
 
 const resultOf = (id: string, text: string): JsonObject => ({
   message_id: id,

@@ -144,12 +144,14 @@ export function createAgentHost(
 
   return {
     open(id) {
-      // It counts what was used before a stop.
-      const budget = createBudget(() => desk.settings(id).budget, clock, {
-        earlier: desk.spending.earlier(id),
-        save: spent => desk.spending.save(id, spent),
+      return createBodyOnDemand(() => {
+        // It counts what was used before a stop.
+        const budget = createBudget(() => desk.settings(id).budget, clock, {
+          earlier: desk.spending.earlier(id),
+          save: spent => desk.spending.save(id, spent),
+        });
+        return make(id, budget);
       });
-      return createBodyOnDemand(() => make(id, budget));
     },
   };
 }

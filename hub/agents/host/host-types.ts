@@ -34,7 +34,7 @@ export interface AgentBody {
 /** What the connections of agents need of the rest of the room. */
 export type AgentDesk = {
   readonly settings: (id: string) => AgentSettings;
-  /** What agents have spent on models, which outlives the hub. */
+  /** What agents have spent on models, which outlives their containers and the hub. `earlier` has what was saved last. */
   readonly spending: {
     readonly earlier: (id: string) => readonly SpentTokens[];
     readonly save: (id: string, spent: readonly SpentTokens[]) => void;
