@@ -1,19 +1,26 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import Dockerode from 'dockerode';
-import WebSocket from 'ws';
 import { isObject } from '#core';
 import { engineHost } from '#helpers/engine-probe';
 import { startHub } from '#helpers/hub-process';
 import { freePort } from '#helpers/port';
 import { startScriptedOllama } from '../doubles/scripted-model.ts';
+import { heapObjectsMb } from './heap-objects.ts';
 import { median } from './median.ts';
 import { descendantsOf, residentMb } from './usage.ts';
 
-type Rounds = { readonly idle: number; readonly stopped: number; readonly agents: number };
+type Rounds = {
+  readonly idle: number;
+  readonly stopped: number;
+  readonly agents: number;
+  readonly heaps: number;
+};
 
-/** Agents that have worked before the memory of stopped ones is measured. */
+/** Agents that have worked before the memory of stopped ones is measured, and that work in its control. */
 const warm = 10;
+/** Number of agents that work at the same time there. */
+const atOnce = 4;
 /** Number of stopped agents that the memory is told for. */
 const per = 50;
 
@@ -69,13 +76,35 @@ export async function measureAgents(
   async function say(agent: string): Promise<number> {
     asked = Promise.withResolvers();
     const sentMs = performance.now();
-    const { message_id: id } = await ask('POST', `/agents/${agent}/messages`, { message: 'hello' });
+    const id = await send(agent);
     await asked.promise;
     const tookMs = performance.now() - sentMs;
-    const path = `/agents/${agent}/messages?since=${String(id)}&wait_seconds=60`;
+    await answered(agent, id);
+    return tookMs;
+  }
+
+  async function send(agent: string): Promise<string> {
+    const sent = await ask('POST', `/agents/${agent}/messages`, { message: 'hello' });
+    return String(sent['message_id']);
+  }
+
+  async function answered(agent: string, id: string): Promise<void> {
+    const path = `/agents/${agent}/messages?since=${id}&wait_seconds=60`;
     const { error } = await ask('GET', path);
     assert.equal(error ?? undefined, undefined);
-    return tookMs;
+  }
+
+  /** Lets agents work, each for one turn, and stops all. Returns the objects of the hub in MB. */
+  async function heapAfter(agents: readonly string[]): Promise<number> {
+    const left = agents.values();
+    async function work(): Promise<void> {
+      for (const agent of left) await answered(agent, await send(agent));
+    }
+    await Promise.all(Array.from({ length: atOnce }, work));
+    const { agents: all } = await ask('GET', '/agents');
+    for (const agent of Array.isArray(all) ? all : [])
+      await ask('POST', `/agents/${agent.agent_id}/stop`);
+    return await heapObjectsMb(inspector);
   }
 
   progress('an idle agent');
@@ -129,15 +158,19 @@ export async function measureAgents(
     engine.push(await startByEngine());
   }
 
-  progress(`${rounds.agents} stopped agents`);
-  for (let number = 0; number < warm; number++) await say(`warm-${number}`);
-  const before = await heapMb(inspector, () => stopAll());
-  for (let number = 0; number < rounds.agents; number++) await say(`cold-${number}`);
-  const after = await heapMb(inspector, () => stopAll());
-  async function stopAll(): Promise<void> {
-    const { agents } = await ask('GET', '/agents');
-    for (const agent of Array.isArray(agents) ? agents : [])
-      await ask('POST', `/agents/${agent.agent_id}/stop`);
+  const known = Array.from({ length: warm }, (_, number) => `warm-${number}`);
+  await heapAfter(known);
+  const added: number[] = [];
+  const control: number[] = [];
+  for (let round = 0; round < rounds.heaps; round++) {
+    progress(`${rounds.agents} stopped agents, round ${round + 1}`);
+    const some = Array.from({ length: rounds.agents }, (_, number) => number);
+    const before = await heapAfter([]);
+    const after = await heapAfter(some.map(number => `cold-${round}-${number}`));
+    // As many turns, of agents that the hub knows.
+    const again = await heapAfter(some.map(number => `warm-${number % warm}`));
+    added.push(((after - before) * per) / rounds.agents);
+    control.push(((again - after) * per) / rounds.agents);
   }
 
   const startMs = median(engine.map(one => one.startMs)) ?? 0;
@@ -151,31 +184,7 @@ export async function measureAgents(
       `message to a stopped agent -> model asked, p50 of ${stopped.length}: ${stoppedMs.toFixed(0)} ms (at most ${limitMs.toFixed(0)}: 1.3 times the engine's create and start, ${startMs.toFixed(0)} ms, and the boot)`,
       `boot of the agent until it answers, p50: ${bootMs.toFixed(0)} ms (at most 600)`,
       `resident memory of an idle agent: ${resident.reduce((sum, mb) => sum + mb, 0).toFixed(1)} MB (at most 160)`,
-      `heap of the hub for ${per} stopped agents: ${(((after - before) * per) / rounds.agents).toFixed(2)} MB (at most 1)`,
+      `objects of the hub for ${per} stopped agents, median of ${added.length}: ${(median(added) ?? 0).toFixed(2)} MB (at most 1; ${per} turns of agents that it knew: ${(median(control) ?? 0).toFixed(2)} MB)`,
     ],
   };
-}
-
-/** Used heap of a hub after `settle` and a collection, in MB of 10^6 bytes, by its inspector. */
-async function heapMb(port: number, settle: () => Promise<void>): Promise<number> {
-  await settle();
-  const targets: unknown = await (await fetch(`http://127.0.0.1:${port}/json`)).json();
-  const target: unknown = Array.isArray(targets) ? targets[0] : undefined;
-  const url = isObject(target) ? String(target['webSocketDebuggerUrl']) : '';
-  const socket = new WebSocket(url);
-  await once(socket, 'open');
-  async function call(id: number, method: string): Promise<unknown> {
-    socket.send(JSON.stringify({ id, method }));
-    const [data] = await once(socket, 'message');
-    return JSON.parse(String(data));
-  }
-  try {
-    await call(1, 'HeapProfiler.collectGarbage');
-    await call(2, 'HeapProfiler.collectGarbage');
-    const answer = await call(3, 'Runtime.getHeapUsage');
-    const result = isObject(answer) && isObject(answer['result']) ? answer['result'] : {};
-    return Number(result['usedSize']) / 1e6;
-  } finally {
-    socket.close();
-  }
 }

@@ -75,8 +75,8 @@ if (positionals[0] === 'agents') {
   const missing = await probeEngine();
   if (missing) throw new Error(missing);
   const rounds = values.quick
-    ? { idle: 10, stopped: 3, agents: 10 }
-    : { idle: 50, stopped: 15, agents: 50 };
+    ? { idle: 10, stopped: 3, agents: 10, heaps: 1 }
+    : { idle: 50, stopped: 15, agents: 50, heaps: 3 };
   const { lines, wrong } = await measureAgents(rounds, progress);
   for (const line of lines) console.log(line);
   process.exit(wrong === 0 ? 0 : 1);
