@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, lstat, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { HubError, errorCodeOf, isObject, messageOf, tryParseJson } from '#core';
 import { readOrMakeKey } from './key-file.ts';
@@ -30,7 +30,8 @@ export async function openDataDir(path: string, newId: () => string, waitMs = 0)
     const ownerKey = await readOrMakeKey(ownerKeyFile(path));
     undo.move();
     return {
-      path,
+      /** Absolute: containers mount folders in it. */
+      path: resolve(path),
       /** Identifies this hub on each container, network and volume that it creates. Stays the same across restarts. */
       hubId,
       /** 32 random bytes, unique to this hub. Keys the digests that nobody else must be able to compute. */

@@ -13,7 +13,7 @@ import {
 import { fork, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { describe, test } from 'vitest';
 import { announceRunning, findHubId, findRunning, openDataDir, writeWhole } from '#store';
 
@@ -36,6 +36,13 @@ describe('the data folder', () => {
     }
     await using again = await openDataDir(path, () => 'another0another0');
     assert.equal(again.hubId, newId());
+  });
+
+  test('has an absolute path, which containers can mount, also where DATA_DIR is relative', async () => {
+    await using folder = await temporary();
+    const path = join(folder.path, 'data');
+    await using data = await openDataDir(relative(process.cwd(), path), newId);
+    assert.equal(data.path, path);
   });
 
   test('is held by one hub at a time, and free once that is disposed', async () => {
