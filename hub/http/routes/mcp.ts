@@ -1,17 +1,17 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { type Request, membersOf, readMessage, whole } from '#jsonrpc';
+import { type Request, RpcError, membersOf, readMessage, rpcCodes, whole } from '#jsonrpc';
 import { messagesPath, sendJson, stopping } from '#transports';
 import type { RouteAdmission } from '../admission.ts';
 import type { HttpNeeds } from '../http-needs.ts';
 import { headOfAnswer } from '../errors.ts';
 import type { McpPaths } from '../mcp-paths.ts';
-import { invalid, takeBytes } from './input.ts';
+import { takeBytes } from './input.ts';
 
 type OfServer = { readonly Params: { readonly server?: string } };
 
 /**
- * `/mcp` for all servers, `/mcp/@{profile}` for those of a profile, `/mcp/{server}` for one, `POST /mcp/{server}/{method}` without a session; `/sse` and
- * `/sse/{server}` for clients without streamable HTTP.
+ * `/mcp` for all servers, `/mcp/@{profile}` for those of a profile, `/mcp/{server}` for one, `POST
+ * /mcp/{server}/{method}` without a session; `/sse` and `/sse/{server}` for clients without streamable HTTP.
  */
 export function mcpRoutes(
   app: FastifyInstance,
@@ -73,28 +73,37 @@ export function mcpRoutes(
 
 const bodyOf = (body: unknown) => (Buffer.isBuffer(body) ? body : Buffer.alloc(0));
 
-/** The body is a JSON-RPC request for the method in the path, or its bare params (spec 1.7). */
+/**
+ * The body is a JSON-RPC request for the method in the path, or its bare params (spec 1.7). Throws RpcError with the
+ * code of JSON-RPC 2.0 (section 5.1) for any other.
+ */
 function requestOf(method: string, body: Buffer): Request {
   const message = readMessage(body.length === 0 ? Buffer.from('{}') : Buffer.from(body));
   if (message.kind === 'request') {
     if (message.method !== method)
-      throw invalid(
+      throw notRequest(
         `the path asks for ${method} and the body for ${message.method}: they must be the same`,
       );
     return message;
   }
   if (message.kind !== 'malformed')
-    throw invalid(`the body must be a request, not a ${message.kind}`);
-  if (message.cause === 'not_json') throw invalid(`the body is not JSON: ${message.detail}`);
+    throw notRequest(`the body must be a request, not a ${message.kind}`);
+  if (message.cause === 'not_json')
+    throw refused(rpcCodes.parseError, `the body is not JSON: ${message.detail}`);
   // The body is JSON, so a brace begins an object.
   const start = body.findIndex(byte => byte > 0x20);
   if (body[start] === 0x7b && membersOf(body, { start, end: body.length })?.has('jsonrpc'))
-    throw invalid(`the body is no JSON-RPC request: ${message.detail}`);
+    throw notRequest(`the body is no JSON-RPC request: ${message.detail}`);
   const params = body.length === 0 ? '{}' : body.toString();
   const wrapped = readMessage(
     Buffer.from(`{"jsonrpc":"2.0","id":1,"method":${JSON.stringify(method)},"params":${params}}`),
   );
   if (wrapped.kind !== 'request')
-    throw invalid('the body must be an object: a JSON-RPC request, or the params of one');
+    throw notRequest('the body must be an object: a JSON-RPC request, or the params of one');
   return wrapped;
 }
+
+const refused = (code: number, message: string) =>
+  new RpcError(code, 'HUB_REQUEST_INVALID', message);
+
+const notRequest = (message: string) => refused(rpcCodes.invalidRequest, message);

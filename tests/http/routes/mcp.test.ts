@@ -36,7 +36,7 @@ describe('POST /mcp/{server}/{method}', () => {
     assert.equal(hub.router.sessionCount, 0);
   });
 
-  test('refuses what is neither with 400', async () => {
+  test('refuses what is neither with 400 and the code of JSON-RPC', async () => {
     await using hub = await startHub(echo);
     const url = `${hub.url}/mcp/echo/tools/call`;
     const rows: readonly (readonly [string, RegExp])[] = [
@@ -57,7 +57,12 @@ describe('POST /mcp/{server}/{method}', () => {
     for (const [body, message] of rows) {
       const response = await post(url, body);
       assert.equal(response.status, 400, body);
-      assert.match(await response.body(), message, body);
+      const answer = await response.body();
+      assert.match(answer, message, body);
+      const { jsonrpc, error } = JSON.parse(answer);
+      const code = message.source.includes('not JSON') ? -32700 : -32600;
+      assert.deepEqual([jsonrpc, error.code], ['2.0', code], body);
+      assert.equal(error.data.code, 'HUB_REQUEST_INVALID', body);
     }
   });
 
