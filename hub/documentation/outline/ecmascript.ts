@@ -1,4 +1,5 @@
 import type { Node } from '@vscode/tree-sitter-wasm';
+import type { ThreadPace } from '../thread/pace.ts';
 import { docAbove } from './comments.ts';
 import type { Import, OutlineSymbol, SymbolKind } from './outline-types.ts';
 import { signatureOf } from './signature.ts';
@@ -23,17 +24,19 @@ const kinds: Readonly<Record<string, SymbolKind>> = {
 const functionValues = new Set(['arrow_function', 'function_expression', 'generator_function']);
 
 /** Reads exports and imports of JavaScript and TypeScript: ES modules and CommonJS. */
-export function outlineEcmascript(root: Node, text: string): Found {
+export function outlineEcmascript(root: Node, text: string, pace: ThreadPace): Found {
   const declared = new Map<string, OutlineSymbol>();
   const exports: OutlineSymbol[] = [];
   const imports: Import[] = [];
   const lineOf = (node: Node) => node.startPosition.row + 1;
 
   for (const node of childrenOf(root)) {
+    pace();
     for (const symbol of declarationsOf(node)) declared.set(symbol.name, symbol);
     if (node.type === 'import_statement') addImport(node);
   }
   for (const node of childrenOf(root)) {
+    pace();
     if (node.type === 'export_statement') readExport(node);
     else if (node.type === 'expression_statement') readAssignment(node);
   }

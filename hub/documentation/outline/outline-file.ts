@@ -1,4 +1,5 @@
 import type { Node } from '@vscode/tree-sitter-wasm';
+import type { ThreadPace } from '../thread/pace.ts';
 import { docOfFile } from './comments.ts';
 import { outlineEcmascript } from './ecmascript.ts';
 import { grammarRules } from './grammar-rules.ts';
@@ -20,12 +21,13 @@ const maxImports = 500;
 export function outlineFile(
   { path, text, bytes, hash }: SourceFileText,
   parse: Parse,
+  pace: ThreadPace,
 ): FileOutline {
   const language = languageOf(path);
   const found =
     language?.grammar === undefined
       ? undefined
-      : parse(language.grammar, text, root => read(root, text, language.grammar));
+      : parse(language.grammar, text, root => read(root, text, language.grammar, pace));
   const symbols = found?.symbols ?? [];
   return {
     path,
@@ -41,9 +43,9 @@ export function outlineFile(
   };
 }
 
-function read(root: Node, text: string, grammar: GrammarName | undefined) {
+function read(root: Node, text: string, grammar: GrammarName | undefined, pace: ThreadPace) {
   const rules = grammar && grammarRules[grammar];
-  const found = rules ? outlineTree(root, rules) : outlineEcmascript(root, text);
+  const found = rules ? outlineTree(root, rules, pace) : outlineEcmascript(root, text, pace);
   return {
     ...found,
     doc: (grammar === 'python' ? docOfModule(root) : undefined) ?? docOfFile(root),

@@ -1,4 +1,5 @@
 import type { Node } from '@vscode/tree-sitter-wasm';
+import type { ThreadPace } from '../thread/pace.ts';
 import { docAbove, paragraphOf } from './comments.ts';
 import type { GrammarRules } from './grammar-rules.ts';
 import type { Import, OutlineSymbol } from './outline-types.ts';
@@ -10,10 +11,11 @@ const maxMembers = 20;
 const classKinds = new Set(['class', 'interface', 'struct', 'trait', 'module']);
 
 /** Reads what a file offers and uses, by the rules of its grammar. */
-export function outlineTree(root: Node, rules: GrammarRules) {
+export function outlineTree(root: Node, rules: GrammarRules, pace: ThreadPace) {
   const symbols: OutlineSymbol[] = [];
   const imports: Import[] = [];
   const visit = (node: Node, depth: number, outer: Node): void => {
+    pace();
     readImport(node);
     const kind = rules.declarations[node.type];
     if (kind !== undefined) {

@@ -10,7 +10,7 @@ import {
 import { HubError, isObject } from '#core';
 import type { CommitClock } from '../commit-types.ts';
 import { excludedByContent } from '../project/exclusions.ts';
-import { createPace } from '../thread/pace.ts';
+import { type ThreadPace, createPace } from '../thread/pace.ts';
 import { type GrammarName, languageOf } from './languages.ts';
 import { type Parse, countLines, outlineFile } from './outline-file.ts';
 import type { Exclusion, FileOutline, SourceFileText } from './outline-types.ts';
@@ -33,7 +33,7 @@ const role = 'agenthub-documentation-parser';
 const batchMs = 60_000;
 const maxOldSpaceMb = 96;
 /** Most of a syntax tree is garbage soon. */
-const maxYoungSpaceMb = 8;
+const maxYoungSpaceMb = 1;
 /** Below the priority of the hub, so that calls of clients go first on a busy machine. */
 const niceness = 19;
 
@@ -109,8 +109,8 @@ if (!isMainThread && workerData === role && parentPort) serve(parentPort);
 function serve(port: MessagePort): void {
   // Only Linux has priorities of threads. Elsewhere this would slow down the hub.
   if (process.platform === 'linux') setPriority(niceness);
-  const parsing = createParse();
   const pace = createPace();
+  const parsing = createParse(pace);
   port.on('message', (files: unknown) => {
     void parsing.then(async parsers => {
       const batch: ParsedBatch & { outlines: FileOutline[]; excluded: Exclusion[] } = {
@@ -122,7 +122,7 @@ function serve(port: MessagePort): void {
         if (exclusion) batch.excluded.push(exclusion);
         else {
           await parsers.prepare(languageOf(file.path)?.grammar);
-          batch.outlines.push(outlineFile(file, parsers.parse));
+          batch.outlines.push(outlineFile(file, parsers.parse, pace));
         }
         pace();
       }
@@ -135,7 +135,7 @@ const isSourceFileText = (value: unknown): value is SourceFileText =>
   isObject(value) && typeof value['path'] === 'string' && typeof value['text'] === 'string';
 
 /** The package is loaded here, and each grammar with its first file: only repositories that are documented need them. */
-async function createParse() {
+async function createParse(pace: ThreadPace) {
   const { default: treeSitter } = await import('@vscode/tree-sitter-wasm');
   const { Parser, Language } = treeSitter;
   await Parser.init();
@@ -148,7 +148,7 @@ async function createParse() {
       parsers.set(grammar, new Parser().setLanguage(await Language.load(file)));
     },
     parse: ((grammar, text, read) => {
-      const tree = parsers.get(grammar)?.parse(text);
+      const tree = parsers.get(grammar)?.parse(text, null, { progressCallback: pace });
       try {
         return tree ? read(tree.rootNode) : undefined;
       } finally {

@@ -1,13 +1,16 @@
 /** Processor time in ms after which a thread rests. */
-const stretchMs = 1;
+const stretchMs = 0.1;
 /** How many times as long as it has worked. */
-const restFactor = 1.5;
+const restFactor = 2;
+
+/** Lets a thread rest if it has worked for a while. */
+export type ThreadPace = () => void;
 
 /**
- * Paces a thread: call it after each piece of work. The priority of a thread counts within the hub only, not against servers
- * and clients, so it leaves the processors to others for more than half of the time, in short turns.
+ * Paces a thread: call it after each small piece of work. Linux may let a thread that runs finish its slice of several ms
+ * while a server or a client waits, whatever their priorities, so the thread gives up the processor itself.
  */
-export function createPace(): () => void {
+export function createPace(): ThreadPace {
   const never = new Int32Array(new SharedArrayBuffer(4));
   const usedMs = () => {
     const { user, system } = process.threadCpuUsage();

@@ -13,13 +13,12 @@ function work(ms: number): void {
   while (cpuMs() < until);
 }
 
-test('a thread rests longer than it has worked, and not at all after less than 1 ms', () => {
+test('a thread rests longer than it has worked, and soon again', () => {
   const pace = createPace();
-  work(10);
-  const begun = performance.now();
-  pace();
-  assert.ok(performance.now() - begun >= 14, 'it rests');
-  const again = cpuMs();
-  for (let piece = 0; piece < 3; piece++) pace();
-  assert.ok(cpuMs() - again < 1, 'nothing was done since');
+  for (let piece = 0; piece < 3; piece++) {
+    work(1);
+    const begun = performance.now();
+    pace();
+    assert.ok(performance.now() - begun >= 1.9, 'it rests');
+  }
 });
