@@ -127,7 +127,11 @@ test('clients, the command line and plugins of Obsidian find their way', async (
     cli('docs', repo, '--name', 'by cli', '--vault', vault),
     new RegExp(`Wrote ${modules + 3} new and 0 changed notes in ${vault}`),
   );
-  assert.match(cli('docs', repo, '--name', 'by cli'), /Wrote 0 new and 0 changed notes/);
+  // In a pipe: the start and the result, no line for each batch.
+  assert.match(
+    cli('docs', repo, '--name', 'by cli'),
+    /^Documenting \S+ \(job \S+\)\nWrote 0 new and 0 changed notes/,
+  );
   const printed: unknown = JSON.parse(cli('docs', repo, '--name', 'by cli', '--dry-run', '--json'));
   assert.ok(
     isObject(printed) && isObject(printed['result']) && printed['result']['dry_run'] === true,

@@ -71,17 +71,19 @@ export const docs: Command = {
       out(job);
       return 0;
     }
+    if (!run.isJson) out(`Documenting ${repository} (job ${job})`);
     return await waitFor(job, hub, run);
   },
 };
 
 async function waitFor(id: string, hub: HubClient, run: Run): Promise<ExitCode> {
   const path = `/jobs/${encodeURIComponent(id)}`;
-  const code = await followJob(
-    hub,
-    id,
-    run.isJson ? { ...run, isJson: false, out: () => {} } : run,
-  );
+  // Steps are shown on a terminal only: in a pipe they would be a line for each batch of files.
+  const code = await followJob(hub, id, {
+    ...run,
+    isJson: false,
+    out: run.isJson ? () => {} : run.progress,
+  });
   // Only the owner may read the result.
   const job = fieldsOf(await hub.ask({ method: 'GET', path }).catch(() => undefined)); // not the owner
   if (run.isJson) {
