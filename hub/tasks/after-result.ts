@@ -13,7 +13,14 @@ import type {
 /** Attempts of a phase. The last strike hands over to a person. */
 const maxAttempts = 2;
 /** Characters that are kept of the end of an answer that failed. */
-export const maxOutput = 4_000;
+const maxOutput = 4_000;
+
+/** The end of an answer, from the start of a line if it has one: half a secret would not be recognized as one. */
+export function endOf(answer: string): string {
+  if (answer.length <= maxOutput) return answer;
+  const end = answer.slice(-maxOutput);
+  return end.slice(end.indexOf('\n') + 1);
+}
 
 /** The state after the result of a step. Undefined: the result does not belong to the step under way. */
 export function afterResult(
@@ -123,7 +130,7 @@ function strike(
     attempt,
     cause,
     detail,
-    output: output.slice(-maxOutput),
+    output: endOf(output),
     at,
     ...(gate && { gate }),
   };

@@ -1,6 +1,6 @@
 import { type Clock, HubError, type JsonObject, type Log, durationText } from '#core';
 import type { ModelCalls, ModelRunResult } from './model-calls/model-calls-types.ts';
-import { maxOutput } from './after-result.ts';
+import { endOf } from './after-result.ts';
 import { repairPrompt } from './prompts.ts';
 import type { CallUse, TaskResult } from './task-events.ts';
 import type { StallCause, TaskState, TaskStep } from './task-state.ts';
@@ -116,7 +116,7 @@ function resultOf(
     );
   if (text.trim() === '') return stalled('empty_output', `${model} has answered nothing`);
   const last = task.failures.findLast(failure => failure.phase === phase)?.output ?? '';
-  if (text === repair?.answer || (last !== '' && text.slice(-maxOutput) === last))
+  if (text === repair?.answer || (last !== '' && endOf(text) === last))
     return stalled('repeated_output', `${model} has given the same answer again`);
   if (text.length > maxAnswer)
     return stalled(

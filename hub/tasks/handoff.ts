@@ -3,6 +3,7 @@ import type { Repository } from '#repositories';
 import { type TaskContract, contractPath, parseContractText } from './contract.ts';
 import { contractText } from './contract-now.ts';
 import { readJudgeReport } from './judge-report.ts';
+import { redactedState } from './redacted-state.ts';
 import { reportsOf } from './reports.ts';
 import type { TaskState } from './task-state.ts';
 import type { TaskJudgement, TaskReportName } from './task-types.ts';
@@ -52,13 +53,19 @@ export async function readReport(
   return (await handoff.read(name, maxReportBytes, signal))?.toString();
 }
 
-/** Writes the contract and the reports of a state, and removes those that the state does not have. */
+/**
+ * Writes the contract and the reports of a state, and removes those that the state does not have. `redact` removes secrets
+ * from what models and commands have written.
+ */
 export async function writeHandoff(
-  task: TaskState,
+  state: TaskState,
   repository: Repository,
+  redact: (text: string) => string,
   signal: AbortSignal,
 ): Promise<void> {
-  const texts = Object.entries(reportsOf(task, await diffOf(task, repository, signal)));
+  const task = redactedState(state, redact);
+  const diff = await diffOf(task, repository, signal);
+  const texts = Object.entries(reportsOf(task, diff && redact(diff)));
   const written = texts.flatMap(([path, text]) =>
     typeof text === 'string' ? [{ path, content: text }] : [],
   );

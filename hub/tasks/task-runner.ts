@@ -131,7 +131,7 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
     const attempt = `${state.status} ${state.attempt} ${state.reviewAttempt}`;
     if (state.step.kind !== 'idle' && attempt === written) return;
     try {
-      await writeHandoff(state, repository, stopping.signal);
+      await writeHandoff(state, repository, needs.perform.redact, stopping.signal);
       written = attempt;
       if (state.step.kind !== 'idle' || stored.state !== state) return;
       stored.isWritten = true;

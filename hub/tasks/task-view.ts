@@ -1,5 +1,6 @@
 import { contractNow } from './contract-now.ts';
 import { fittingCommands } from './fitting.ts';
+import { redactedState } from './redacted-state.ts';
 import type { TaskState } from './task-state.ts';
 import type { TaskView } from './task-types.ts';
 
@@ -10,7 +11,8 @@ function commandsOf(task: TaskState): readonly string[] {
 }
 
 /** A state as people see it. `redact` removes secrets from what models and commands have written. */
-export function viewOf(task: TaskState, redact: (text: string) => string): TaskView {
+export function viewOf(state: TaskState, redact: (text: string) => string): TaskView {
+  const task = redactedState(state, redact);
   const { step, isUnattended: _u, phaseTokens: _p, ...rest } = task;
   const contract = contractNow(task);
   return {
@@ -19,10 +21,5 @@ export function viewOf(task: TaskState, redact: (text: string) => string): TaskV
     contract,
     doing: step.kind,
     commands: commandsOf(task),
-    failures: task.failures.map(failure => ({
-      ...failure,
-      detail: redact(failure.detail),
-      output: redact(failure.output),
-    })),
   };
 }

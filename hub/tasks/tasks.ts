@@ -150,7 +150,7 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
         const active = tasks.activeIn(repository.root);
         if (!active && (await hasContract(repository, never))) await refuseOther(repository);
         const task = await tasks.add(repository.root, contract, principal);
-        await writeHandoff(task.state, repository, never);
+        await writeHandoff(task.state, repository, redact, never);
         return view(task);
       });
     },

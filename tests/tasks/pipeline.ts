@@ -7,6 +7,7 @@ import { createJobs } from '#jobs';
 import type { Principal } from '#policy';
 import type { Repositories } from '#repositories';
 import { createBacklog, createJournal } from '#store';
+import { redactText } from '#telemetry';
 import type {
   ModelCalls,
   ModelRun,
@@ -127,7 +128,7 @@ export function createPipeline(repositories: Repositories, options: PipelineOpti
     {
       clock: systemClock,
       log,
-      redact: text => text.replaceAll('hunter2', '[redacted]'),
+      redact: text => redactText(text.replaceAll('hunter2', '[redacted]')),
       repositories: options.acceptance
         ? { ...repositories, runAcceptance: options.acceptance }
         : repositories,

@@ -176,6 +176,7 @@ describe('two strikes of the implementer ask a person:', () => {
       });
       const report = reportOf(path, 'STALL_REPORT.md');
       assert.match(report, detail);
+      assert.ok(!report.includes('abcdefghij0123456789'), 'the secret is not quoted');
       assert.match(
         report,
         /### implementer, attempt 1[^]*### implementer, attempt 2[^]*How to go on/,

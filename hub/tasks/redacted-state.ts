@@ -1,0 +1,37 @@
+import type { GateResult, TaskState } from './task-state.ts';
+
+/**
+ * A state for people and files: without the secrets in what models, commands and judges have written. Each text is redacted
+ * by itself, so that a key that is cut off hides the rest of its own text only. Pure.
+ */
+export function redactedState(task: TaskState, redact: (text: string) => string): TaskState {
+  const { gate, review, judgeNotes, why, halted } = task;
+  const redactedGate = (of: GateResult): GateResult => ({
+    ...of,
+    commands: of.commands.map(one => ({ ...one, output: redact(one.output) })),
+  });
+  return {
+    ...task,
+    failures: task.failures.map(failure => ({
+      ...failure,
+      detail: redact(failure.detail),
+      output: redact(failure.output),
+      ...(failure.gate && { gate: redactedGate(failure.gate) }),
+    })),
+    ...(gate && { gate: redactedGate(gate) }),
+    ...(review && {
+      review: {
+        ...review,
+        issues: review.issues.map(issue => ({
+          ...issue,
+          rule: redact(issue.rule),
+          quote: redact(issue.quote),
+          why: redact(issue.why),
+        })),
+      },
+    }),
+    ...(judgeNotes !== undefined && { judgeNotes: redact(judgeNotes) }),
+    ...(why !== undefined && { why: redact(why) }),
+    ...(halted && { halted: { ...halted, message: redact(halted.message) } }),
+  };
+}
