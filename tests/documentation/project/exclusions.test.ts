@@ -33,3 +33,28 @@ test('a file with a credential is left out with its line, and one that reads cre
   });
   assert.equal(excludedByContent('a.ts', 'const token = process.env.TOKEN;'), undefined);
 });
+
+test.each([
+  'AKIAIOSFODNN7EXAMPLE',
+  `${'ghp_'}abcdefghijklmnopqrstuvwxyz0123456789`,
+  `${'sk-'}proj-xxxxxxxxxxxxxxxx`,
+  '.sk-chase-dot { animation: sk-chase-dot 2s }',
+  "if (text.startsWith('-----BEGIN PRIVATE KEY-----')) return read(text);",
+])('%s is an example', text => {
+  assert.equal(excludedByContent('a.ts', text), undefined);
+});
+
+test('a secret beside an example is found, and so is a short key', () => {
+  const pem = ['-----BEGIN PRIVATE', 'KEY-----\n'].join(' ');
+  for (const secret of [
+    `${'AKIA'}J3QX7ZK2M5TB9WLD`,
+    `${pem}${'MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v'.repeat(2)}\n`,
+    `${'sk-'}live-words-4711`,
+    `-----BEGIN PRIVATE KEY-----'; const token = '${'ghp_'}9f8e7d6c5b`,
+  ])
+    assert.deepEqual(excludedByContent('a.ts', `// AKIAIOSFODNN7EXAMPLE\n'${secret}'`), {
+      path: 'a.ts',
+      reason: 'secret',
+      what: 'line 2',
+    });
+});
