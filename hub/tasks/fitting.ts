@@ -34,8 +34,9 @@ const names: readonly CommandName[] = [
   'run',
   'run-implementer',
   'run-local-review',
-  'report-judge',
+  // Once the judge has said pass, it comes before another verdict.
   'finalize',
+  'report-judge',
   'rollback',
   'cancel',
 ];

@@ -109,7 +109,11 @@ test('the command line takes a task from its contract to merged, through ollama-
     /pending_implementer: answered\npending_implementer: the gate was passed\npending_local_review: committed\n[^]*pending_judge_review: committed\nsum: pending_judge_review, \d+ tokens\nNext: agenthub task report-judge, agenthub task rollback, agenthub task cancel$/,
   );
   expect((await cli(path, 'finalize-task')).err).toMatch(/does not fit before the judge says pass/);
-  expect((await cli(path, 'report-judge', '--verdict', 'pass')).code).toBe(0);
+  const judged = await cli(path, 'report-judge', '--verdict', 'pass');
+  expect(judged.code).toBe(0);
+  expect(judged.out).toMatch(
+    /^The verdict is kept: pass\.\nsum: pending_judge_review, \d+ tokens\nNext: agenthub task finalize, agenthub task report-judge, /,
+  );
   expect((await cli(path, 'finalize')).out).toMatch(/^sum: done, \d+ tokens$/);
   expect((await cli(path, 'status')).out).toMatch(/TASK +STATUS [^]*sum +done/);
   assert.equal(git(path, 'log', '--format=%s', 'main'), 'Review sum\nImplement sum\nfirst');

@@ -131,7 +131,9 @@ const work: Readonly<Record<Action, Work>> = {
       ...(verdict !== undefined && { verdict }),
       ...(notes !== undefined && { notes }),
     };
-    return show(await post(hub, await pathOf(hub, run), 'judge', body), run);
+    const judged = fieldsOf(await post(hub, await pathOf(hub, run), 'judge', body));
+    if (!run.isJson) run.out(`The verdict is kept: ${String(judged['verdict'])}.`);
+    return show(judged, run);
   },
   finalize: async (hub, run) => show(await post(hub, await pathOf(hub, run), 'finalize'), run),
   status,
