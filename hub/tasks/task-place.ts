@@ -34,6 +34,26 @@ export async function worktreeOf(
   return found ?? (await repository.worktrees.add(id, lastCommitOf(task), signal));
 }
 
+/**
+ * Throws HUB_TASK_STATE if the branch is not where the task has left it: the next phase would discard what another hub or a
+ * person has committed.
+ */
+export async function requireUnmoved(
+  task: TaskState,
+  place: TaskPlace,
+  signal: AbortSignal,
+): Promise<void> {
+  const expected = lastCommitOf(task);
+  const head = await (await worktreeOf(task, place, signal)).head(signal);
+  if (head === expected) return;
+  const id = task.contract.task_id;
+  const to = task.checkpoints.length === 0 ? 'base' : expected.slice(0, 12);
+  throw new HubError(
+    'HUB_TASK_STATE',
+    `the branch ${task.branch} is at ${head.slice(0, 12)}, which another hub or a person has committed, and not at ${expected.slice(0, 12)}. Go on where it was made, or discard it with "agenthub task rollback ${id} --to ${to}"`,
+  );
+}
+
 /** Trailers of the checkpoint that a phase makes. They find it again after a kill. */
 export const trailersOf = (task: TaskState, phase: TaskPhase) => ({
   Task: task.contract.task_id,
