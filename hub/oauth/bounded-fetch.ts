@@ -10,11 +10,16 @@ const timeoutMs = 15_000;
 
 type Home = { readonly name: string; readonly url: string };
 
+/** Finds an address of a host name. */
+export type Resolve = (host: string) => Promise<{ readonly address: string }>;
+
+type Needs = { readonly clock: Clock; readonly resolve?: Resolve };
+
 /**
  * A fetch for the addresses that `createAddressCheck` allows. Follows no redirect. Rejects with HUB_LOGIN_FAILED.
  */
-export function createBoundedFetch(home: Home, { clock }: { readonly clock: Clock }): Fetch {
-  const checkAddress = createAddressCheck(home);
+export function createBoundedFetch(home: Home, { clock, resolve }: Needs): Fetch {
+  const checkAddress = createAddressCheck(home, resolve);
   return async (input, init = {}) => {
     const url = new URL(input);
     const address = await checkAddress(url);
@@ -34,7 +39,10 @@ const failedAt =
  * allows private addresses only if the server itself has one, and loopback only if its URL names it. Resolves with the
  * IP address. Rejects with HUB_LOGIN_FAILED.
  */
-export function createAddressCheck(at: Home): (url: URL) => Promise<string> {
+export function createAddressCheck(
+  at: Home,
+  resolve: Resolve = lookup,
+): (url: URL) => Promise<string> {
   const { url: home } = at;
   const failed = failedAt(at);
   const isLocalHome = isLoopbackName(new URL(home).hostname);
@@ -44,7 +52,7 @@ export function createAddressCheck(at: Home): (url: URL) => Promise<string> {
     const kind = kindOfAddress(address);
     if (kind === 'public' || (kind === 'loopback' && isLocalHome)) return;
     if (kind === 'private') {
-      homeKind ??= kindOfHost(new URL(home).hostname);
+      homeKind ??= kindOfHost(new URL(home).hostname, resolve);
       if (isLocalHome || (await homeKind) === 'private') return;
     }
     throw failed(
@@ -59,7 +67,7 @@ export function createAddressCheck(at: Home): (url: URL) => Promise<string> {
     if (url.username !== '' || url.password !== '')
       throw failed('its login leads to an address with a user or password');
     const host = url.hostname.replace(/^\[|\]$/g, '');
-    const found = isIP(host) > 0 ? host : await addressOfHost(host, failed);
+    const found = isIP(host) > 0 ? host : await addressOfHost(host, { resolve, failed });
     await requireAddress(host, found);
     return found;
   };
@@ -67,10 +75,13 @@ export function createAddressCheck(at: Home): (url: URL) => Promise<string> {
 
 async function addressOfHost(
   host: string,
-  failed: (message: string, cause?: unknown) => HubError,
+  {
+    resolve,
+    failed,
+  }: { readonly resolve: Resolve; readonly failed: (message: string, cause?: unknown) => HubError },
 ): Promise<string> {
   try {
-    return (await lookup(host)).address;
+    return (await resolve(host)).address;
   } catch (cause) {
     throw failed(`its login leads to ${host}, which has no address: ${messageOf(cause)}`, cause);
   }
@@ -149,10 +160,10 @@ function kindOfLiteral(name: string): AddressKind | undefined {
   return isIP(address) > 0 ? kindOfAddress(address) : undefined;
 }
 
-async function kindOfHost(name: string): Promise<AddressKind> {
+async function kindOfHost(name: string, resolve: Resolve): Promise<AddressKind> {
   const literal = kindOfLiteral(name);
   if (literal) return literal;
-  const found = await lookup(name).catch(() => undefined); // It was reached before; unknown is not private.
+  const found = await resolve(name).catch(() => undefined); // It was reached before; unknown is not private.
   return found ? kindOfAddress(found.address) : 'refused';
 }
 

@@ -59,6 +59,33 @@ describe('an address that a server names for its login', () => {
   });
 });
 
+describe('a name whose address changes', () => {
+  /** Gives these addresses one after the other. */
+  const resolving = (url: string, ...addresses: readonly string[]) => {
+    const left = [...addresses];
+    const resolve = async () => ({ address: left.shift() ?? assert.fail('asked too often') });
+    return createBoundedFetch({ name: 'docs', url }, { clock: systemClock, resolve });
+  };
+
+  test('is connected to at the address that was checked', async () => {
+    const server = createServer((_request, response) => response.end('checked'));
+    server.listen(0, '127.0.0.2');
+    await once(server, 'listening');
+    const { port } = portOf(server.address());
+    const url = `http://login.localhost:${port}/`;
+    const ask = resolving('http://127.0.0.1:1/mcp', '127.0.0.2', '169.254.169.254');
+    assert.equal(await (await ask(url)).text(), 'checked');
+    await assert.rejects(ask(url), /169\.254\.169\.254.*not an address/);
+    server.close();
+  });
+
+  test('is checked again with each request', async () => {
+    const ask = resolving('https://203.0.113.5/mcp', '127.0.0.1', '10.0.0.7');
+    for (const address of [/\(127\.0\.0\.1\), which is not/, /\(10\.0\.0\.7\), which is not/])
+      await assert.rejects(ask('https://login.example.com/'), address);
+  });
+});
+
 describe('an answer', () => {
   test('is read up to a limit', async () => {
     const server = createServer((_request, response) =>
