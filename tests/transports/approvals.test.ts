@@ -13,6 +13,7 @@ import {
   openStreamable,
   openWebSocket,
 } from './raw-clients.ts';
+import { postModern } from './raw.ts';
 
 const transports: Readonly<Record<string, (hub: TestHub) => Promise<RawClient>>> = {
   'streamable HTTP': hub => openStreamable(hub),
@@ -173,3 +174,40 @@ describe.each(Object.entries(transports))(
     );
   },
 );
+
+test('a call of 2026-07-28 over streamable HTTP is not approved by what comes too late', async () => {
+  let later = 0;
+  const clock = { ...systemClock, now: () => systemClock.now() + later };
+  const { approvals } = await openTestApprovals({ clock });
+  const { access } = createTestAccess([{ name: 'echo' }], {
+    policy: [{ tools: ['echo_echo'], action: 'confirm' }],
+  });
+  await using hub = await startHub([{ name: 'echo' }], { access, approvals });
+  async function call(capabilities: object, more: object = {}) {
+    const params = { name: 'echo_echo', arguments: { text: 'a' }, ...more };
+    const answer = await postModern(`${hub.url}/mcp`, 'tools/call', {
+      params: { _meta: modernMeta(capabilities), ...params },
+      headers: { 'mcp-name': 'echo_echo' },
+    });
+    return await answer.json();
+  }
+  const codeOf = (answer: unknown) => at(answer, 'error', 'data', 'code');
+
+  const asks = { elicitation: {} };
+  const answered = async () => ({
+    requestState: at(await call(asks), 'result', 'requestState'),
+    inputResponses: { approval: accepted },
+  });
+  assert.equal(codeOf(await call(asks, await answered())), undefined);
+  const late = await answered();
+  later += lifetimeMs;
+  assert.equal(codeOf(await call(asks, late)), 'HUB_STATE_INVALID');
+
+  const refused = await call({});
+  assert.equal(codeOf(refused), 'HUB_APPROVAL_NEEDED');
+  const id = String(at(refused, 'error', 'data', 'approval'));
+  await approvals.approve(id, 'owner');
+  later += lifetimeMs;
+  assert.equal(codeOf(await call({})), 'HUB_APPROVAL_NEEDED');
+  await assert.rejects(approvals.approve(id, 'owner'), { code: 'HUB_APPROVAL_UNKNOWN' });
+});

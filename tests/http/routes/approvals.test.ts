@@ -1,20 +1,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
+import { digestOf } from '#access';
 import { isObject } from '#core';
 import { createManualClock } from '#helpers/clock';
-import { startHub } from '#helpers/hub';
+import { type HubOptions, startHub } from '#helpers/hub';
+import { openScratchClients, plainClient } from '../../access/scratch.ts';
 import { openTestApprovals } from '../../approvals/test-approvals.ts';
 import { createTestAccess } from '../../routing/test-access.ts';
 
 const fixtures = [{ name: 'echo' }];
 
-async function open() {
+async function open(guard: HubOptions['guard'] = {}) {
   const clock = createManualClock({ passingMs: 1_000 });
   const { approvals, recorded } = await openTestApprovals({ clock });
   const { access } = createTestAccess(fixtures, {
     policy: [{ tools: ['echo_echo'], action: 'confirm', reason: 'it writes' }],
   });
-  const hub = await startHub(fixtures, { access, approvals, clock });
+  const hub = await startHub(fixtures, { access, approvals, clock, guard });
   const send = async (method: string, path: string, body?: unknown, headers = {}) => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const answer = await fetch(`${hub.url}${path}`, {
@@ -158,4 +160,29 @@ test('only the owner lists and decides, and an id counts once and for nothing el
   assert.equal((await opened.call(same)).status, 200);
   assert.equal(await approve(id), 404);
   assert.equal((await opened.call(same)).status, 403);
+});
+
+test('a client by name decides only if it administers the hub', async () => {
+  const tokenOf = (name: string) => `the-token-of-${name}`;
+  const clientOf = (name: string, administer: boolean) =>
+    plainClient(name, { administer, tokenDigest: digestOf(tokenOf(name)).toString('hex') });
+  await using scratch = await openScratchClients({
+    clients: [clientOf('cursor', false), clientOf('admin', true)],
+  });
+  await using opened = await open({ clients: await scratch.open() });
+  const id = String(errorOf((await opened.call(same)).body)['approval']);
+  const decide = async (name: string, decision: 'approve' | 'deny') =>
+    await opened.send('POST', `/approvals/${id}/${decision}`, undefined, {
+      authorization: `Bearer ${tokenOf(name)}`,
+    });
+  for (const decision of ['approve', 'deny'] as const) {
+    const refused = await decide('cursor', decision);
+    assert.deepEqual([refused.status, errorOf(refused.body)['code']], [401, 'HUB_OWNER_ONLY']);
+  }
+  assert.deepEqual(opened.recorded, []);
+  assert.equal((await decide('admin', 'approve')).status, 204);
+  assert.deepEqual(
+    opened.recorded.map(({ action, principal }) => [action, principal]),
+    [['approval_approved', 'admin']],
+  );
 });
