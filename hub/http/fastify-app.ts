@@ -128,7 +128,7 @@ function registerRoutes(
   hubRoutes(app, { ...needs, login, usages });
   const { clients, authorization } = needs.access ?? {};
   if (clients) clientRoutes(app, { clients, needsToken });
-  if (authorization) authorizationRoutes(app, { authorization, offersLogins });
+  if (authorization) authorizationRoutes(app, { authorization, offersLogins, system });
   const health = healthRoutes(app, needs);
   serverRoutes(app, needs);
   const { logins } = hub;

@@ -144,7 +144,7 @@ export function createThrottle({ clock, log }: ThrottleNeeds, message: string) {
       const found = recent(address);
       return found && found.count >= maxFailures ? found.until - clock.monotonic() : 0;
     },
-    failed(address: string, way: 'link' | 'token' | 'key' | 'call'): void {
+    failed(address: string, way: 'link' | 'token' | 'key' | 'call' | 'code'): void {
       const found = recent(address) ?? { count: 0, until: clock.monotonic() + windowMs };
       found.count++;
       setBounded(failures, address, found, maxAddresses);

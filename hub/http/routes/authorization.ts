@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Clock, Log } from '#core';
 import {
   type HubAuthorization,
   authorizationPaths as paths,
@@ -7,10 +8,12 @@ import {
   serverMetadata,
 } from '#access';
 import { originOf } from '../admission.ts';
+import { createThrottle } from '../login.ts';
 
 type Needs = {
   readonly authorization: Pick<HubAuthorization, 'register' | 'exchange'>;
   readonly offersLogins: () => boolean;
+  readonly system: { readonly clock: Pick<Clock, 'monotonic'>; readonly log: Log };
 };
 
 const maxBodyBytes = 16 * 1024;
@@ -19,9 +22,11 @@ const publicly = { config: { scope: 'public' }, bodyLimit: maxBodyBytes } as con
 /**
  * The routes of logins of programs to the hub: metadata (RFC 9728, RFC 8414), registration (RFC 7591) and the exchange of
  * codes. They need no credentials, store nothing but exchanged tokens, and do not exist while calls need no token.
+ * Wrong codes are slowed down for their address, as wrong tokens are; the right one is always exchanged.
  */
 export function authorizationRoutes(app: FastifyInstance, needs: Needs): void {
   const { authorization, offersLogins } = needs;
+  const throttle = createThrottle(needs.system, 'a wrong code of a login was refused');
 
   type Handler = (request: FastifyRequest, reply: FastifyReply) => object | Promise<object>;
   const offered = (handler: Handler) => async (request: FastifyRequest, reply: FastifyReply) => {
@@ -72,10 +77,15 @@ export function authorizationRoutes(app: FastifyInstance, needs: Needs): void {
     scope.post(
       paths.token,
       publicly,
-      offered(async ({ body }, reply) => {
+      offered(async ({ body, ip }, reply) => {
         const form = body instanceof URLSearchParams ? body : new URLSearchParams();
         const answer = await authorization.exchange(form);
-        if ('error' in answer && answer.error === 'invalid_client') reply.code(401);
+        if (!('error' in answer)) return answer;
+        if (answer.error === 'invalid_client') reply.code(401);
+        if (answer.error !== 'invalid_grant') return answer;
+        const waitMs = throttle.waitMs(ip);
+        throttle.failed(ip, 'code');
+        if (waitMs > 0) reply.code(429).header('retry-after', String(Math.ceil(waitMs / 1000)));
         return answer;
       }),
     );

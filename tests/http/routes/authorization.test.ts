@@ -306,6 +306,29 @@ describe('while calls need a token', () => {
   });
 });
 
+test('wrong codes are slowed down for their address, and the right one is exchanged', async () => {
+  await using opened = await open();
+  const id = await opened.register();
+  const send = async (code: string) => {
+    const fields = {
+      grant_type: 'authorization_code',
+      code,
+      redirect_uri: redirect,
+      client_id: id,
+      code_verifier: verifier,
+    };
+    const body = new URLSearchParams(fields).toString();
+    return await opened.ask('POST', '/oauth/token', form, body);
+  };
+  for (let count = 0; count < 10; count++) assert.equal((await send(`wrong-${count}`)).status, 400);
+  const slowed = await send('wrong');
+  assert.equal(slowed.status, 429);
+  assert.equal(JSON.parse(slowed.text).error, 'invalid_grant');
+  assert.ok(Number(slowed.headers['retry-after']) <= 60);
+  const back = new URL(await opened.decide(opened.queryOf(id), 'allow'));
+  assert.equal((await send(back.searchParams.get('code') ?? '')).status, 200);
+});
+
 describe('a hub without logins', () => {
   const paths = [
     ['GET', '/.well-known/oauth-protected-resource'],
