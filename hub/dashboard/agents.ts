@@ -225,7 +225,7 @@ ${facts([
   ],
   [
     'Budget',
-    `${count(budget.tokensPerHour)} tokens an hour; ${count(budget.callsPerTurn)} tool calls and ${count(budget.stepsPerTurn)} steps a turn`,
+    `${count(budget.tokensPerHour)} tokens an hour; ${count(budget.callsPerTurn)} model calls and ${count(budget.stepsPerTurn)} steps a turn`,
   ],
   ['Tools of the hub', listed(grants.tools)],
   ['Whole servers', listed(grants.servers)],

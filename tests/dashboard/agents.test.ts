@@ -74,6 +74,7 @@ test('the page of an agent has its conversation, its state and its files', async
   expect(page).toContain(`<details id="call-${messageId}-c" hx-preserve="true">`);
   expect(page).toContain('memory_*');
   expect(page).toContain('3 in, 2 out, in 1 model calls');
+  expect(page).toContain('1,000,000 tokens an hour; 100 model calls and 50 steps a turn');
   expect(page).toContain('href="/dashboard/agents/ada/files/out/it&#39;s%20100%25.txt"');
   expect(page).toContain('id="file-out%2Fit%27s%20100%25.txt"');
   expect(textIn(await ask('agentConversationPartial', ada))).toContain('re: hello');
