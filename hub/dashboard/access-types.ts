@@ -36,6 +36,8 @@ export type DashboardAccess = {
   readonly needsToken: () => boolean;
   readonly clients: () => readonly ShownClient[];
   readonly secrets: () => Promise<readonly ShownSecret[]>;
+  /** Revokes the token of a client. Rejects with HubError. */
+  readonly revoke: (name: string) => Promise<void>;
 };
 
 /** A line of the audit log. `at` is an ISO time. */

@@ -1,3 +1,5 @@
+import { HubError } from '#core';
+import { answerOf, noticeOf } from './actions.ts';
 import type { DashboardAccess, ShownClient, ShownRule, ShownSecret } from './access-types.ts';
 import type { DashboardRequest, Handlers } from './dashboard-types.ts';
 import { ago, count, counted, duration } from './format.ts';
@@ -42,9 +44,33 @@ ${await loginsPart({ servers, logins }, clock.now())}</section>`
       const main = html`${heading('Access')}
 <p class="lead">Who may call what. The config file says so; changes apply at once.</p>
 ${await parts(request)}`;
-      return { page: { title: 'Access', at: 'access', main, events: paths.events } };
+      return {
+        page: {
+          title: 'Access',
+          at: 'access',
+          main,
+          events: paths.events,
+          notice: noticeOf(request),
+        },
+      };
     },
     accessPartial: async request => ({ part: await parts(request) }),
+    async confirmRevoke({ param }) {
+      const name = param('name');
+      if (!access.clients().some(client => client.name === name && client.source === 'made'))
+        throw new HubError(
+          'HUB_NAME_UNKNOWN',
+          `no client ${JSON.stringify(name)} has a token that was made`,
+        );
+      return {
+        page: { title: `Revoke the token of ${name}`, at: 'access', main: revocation(name) },
+      };
+    },
+    async revokeToken(request) {
+      const name = request.param('name');
+      await access.revoke(name);
+      return answerOf(request, { done: 'token-revoke', about: name, page: paths.access });
+    },
   } satisfies Handlers;
 }
 
@@ -71,8 +97,22 @@ function clientPart({ clients, needsToken }: DashboardAccess, now: number, endpo
     ['Refused', ({ refused }) => count(refused), 'number'],
     ['Token', client => tokenOf(client, now)],
     ['Made', ({ createdAt }) => createdAt !== undefined && ago(createdAt, now)],
+    [
+      'Change',
+      ({ name, source }) =>
+        source === 'made' &&
+        html`<a class="button danger" id="revoke-${name}" aria-label="Revoke the token of ${name}" href="${paths.revocation(name)}">Revoke…</a>`,
+    ],
   ])}`;
 }
+
+const revocation = (name: string): Html =>
+  html`<p class="crumbs"><a href="${paths.access}">Access</a></p>
+${heading(`Revoke the token of ${name}?`)}
+<form class="card" method="post" action="${paths.action('token-revoke', name)}">
+<p>Its sessions and streams end at once, and its calls are refused. It can log in again, or get another token by <code>agenthub token create</code>.</p>
+<p class="actions"><button class="danger" id="confirm">Revoke the token</button><a class="button" href="${paths.access}">Keep it</a></p>
+</form>`;
 
 function tokenOf({ source, expiresAt }: ShownClient, now: number): Content {
   if (source === undefined) return badge('idle', 'none');

@@ -84,6 +84,7 @@ const said = {
   'approval-remove': 'was removed. Its calls wait again.',
   'pins-accept': 'offers what you accepted.',
   'pins-reject': 'offers nothing of what you rejected.',
+  'token-revoke': 'has no token any more.',
 } as const;
 
 const isDone = (text: string): text is Done => Object.hasOwn(said, text);

@@ -17,7 +17,8 @@ type Action =
   | 'deny'
   | 'approval-remove'
   | 'pins-accept'
-  | 'pins-reject';
+  | 'pins-reject'
+  | 'token-revoke';
 
 /** URL paths of the dashboard's pages. Names of servers, tools, agents and files are encoded. */
 export const paths = {
@@ -34,6 +35,7 @@ export const paths = {
   pinsBadge: '/dashboard/pins-badge',
   access: '/dashboard/access',
   audit: '/dashboard/audit',
+  revocation: (client: string) => `/dashboard/access/${encodeURIComponent(client)}/revoke`,
   install: '/dashboard/install',
   login: '/dashboard/login',
   authorize: '/dashboard/authorize',

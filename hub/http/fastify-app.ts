@@ -161,6 +161,7 @@ function registerRoutes(
         needsToken,
         clients: () => clients?.list() ?? [],
         secrets: () => hub.config.secrets(),
+        revoke: async name => await clients?.revoke(name),
       },
       ...(hub.approvals && { approvals: hub.approvals }),
       ...(hub.pins && { pins: hub.pins }),

@@ -10,6 +10,7 @@ const nothing: DashboardAccess = {
   needsToken: () => false,
   clients: () => [],
   secrets: async () => [],
+  revoke: async () => {},
 };
 
 /** The part of the page that is updated, at 90 seconds. */
@@ -79,6 +80,13 @@ describe('clients by name', () => {
     const text = await shown({ clients: () => [idle] });
     assert.deepEqual(column(text, 'Last seen'), ['not since the start']);
     assert.deepEqual(column(text, 'Token'), ['none']);
+  });
+
+  test('offer to revoke a token that was made, but none of the config', async () => {
+    const ci = { ...cursor, name: 'ci', source: 'config' as const };
+    const text = await shown({ clients: () => [cursor, ci] });
+    assert.deepEqual(column(text, 'Change'), ['Revoke…', '']);
+    assert.match(text, /href="\/dashboard\/access\/cursor\/revoke"/);
   });
 
   test('are explained where there are none', async () => {

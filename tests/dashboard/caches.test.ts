@@ -45,7 +45,12 @@ beforeAll(async () => {
           answer: { status: 'ok', uptime_seconds: 1, sessions: 0, parts: {} },
         }),
         usages: { read: async () => new Map() },
-        access: { needsToken: () => false, clients: () => [], secrets: async () => [] },
+        access: {
+          needsToken: () => false,
+          clients: () => [],
+          secrets: async () => [],
+          revoke: async () => {},
+        },
       },
       telemetry: {
         activity: hub.activity,

@@ -52,6 +52,7 @@ export const dashboardTable = [
   ['GET', '/dashboard/approvals-badge', 'approvalsBadge', 'administer'],
   ['GET', '/dashboard/access', 'access', 'administer'],
   ['GET', '/dashboard/access-partial', 'accessPartial', 'administer'],
+  ['GET', '/dashboard/access/:name/revoke', 'confirmRevoke', 'administer'],
   ['GET', '/dashboard/audit', 'audit', 'administer'],
   ['GET', '/dashboard/install', 'install', 'administer'],
   ['POST', '/dashboard/install', 'beginInstall', 'administer'],
@@ -79,6 +80,7 @@ export const dashboardTable = [
   ['POST', '/dashboard/actions/approval-remove/:id', 'removeApproval', 'administer'],
   ['POST', '/dashboard/actions/pins-accept/:name', 'acceptPins', 'administer'],
   ['POST', '/dashboard/actions/pins-reject/:name', 'rejectPins', 'administer'],
+  ['POST', '/dashboard/actions/token-revoke/:name', 'revokeToken', 'administer'],
   ['GET', '/dashboard/authorize', 'askForProgram', 'administer'],
   ['POST', '/dashboard/authorize', 'decideOnProgram', 'administer'],
   ['GET', '/dashboard/login', 'loginPage', 'call'],
@@ -120,6 +122,7 @@ export const dashboardChanges: ReadonlyMap<string, RouteChange | 'none'> = new M
   ['judgeTask', { action: 'task_verdict', members: ['verdict'] }],
   ['acceptPins', { action: 'pins_accepted', members: ['name'] }],
   ['rejectPins', { action: 'pins_rejected', members: ['name'] }],
+  ['revokeToken', { action: 'token_revoked' }],
   // The approvals and the authorization audit their decisions themselves.
   ['decideOnProgram', 'none'],
   ['approve', 'none'],

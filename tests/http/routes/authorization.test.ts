@@ -306,6 +306,28 @@ describe('while calls need a token', () => {
   });
 });
 
+test('the owner revokes the token of a login by two forms, without a script', async () => {
+  await using opened = await open();
+  const owner = opened.hub.ownerHeaders;
+  const { token = '' } = await opened.clients.create('claude-code');
+  const bearer = { authorization: `Bearer ${token}` };
+  const access = await opened.get('/dashboard/access', owner);
+  const [, asking = ''] = /href="([^"]+\/revoke)"/.exec(access.text) ?? [];
+  const [, action = ''] =
+    /action="([^"]+token-revoke[^"]+)"/.exec((await opened.get(asking, owner)).text) ?? [];
+  assert.equal((await opened.get('/servers', bearer)).status, 200);
+  assert.equal((await opened.ask('POST', action, { ...bearer, ...form }, 'a=b')).status, 401);
+  assert.equal((await opened.get('/servers', bearer)).status, 200);
+  const revoked = await opened.ask('POST', action, { ...owner, ...form }, 'a=b');
+  assert.equal(revoked.status, 303);
+  assert.match(
+    (await opened.get(String(revoked.headers['location']), owner)).text,
+    /claude-code has no token any more/,
+  );
+  assert.equal((await opened.get('/servers', bearer)).status, 401);
+  assert.equal((await opened.get(asking, owner)).status, 404);
+});
+
 test('wrong codes are slowed down for their address, and the right one is exchanged', async () => {
   await using opened = await open();
   const id = await opened.register();
