@@ -2,9 +2,9 @@
 // was wrong: how fast a machine is today is for people to judge. `-- against <commit>` compares the working tree with
 // a commit, `-- prompts` measures the caches of prompts alone, `-- telemetry` what traces cost, and `-- pairs` has a
 // real embedding model tell how good they are (pairs-table.ts). `-- results` rates the checks of improved prompts, and
-// `-- access` measures what clients, policy and audit cost, `-- egress` what a download adds to the calls of others,
-// and `-- agents` what agents cost beside the engine's own start of their image. `-- documentation` measures a run of
-// 2,000 files, and what it adds to the calls of others.
+// `-- access` measures what clients, policy and audit cost, `-- pins` what pinned tools cost, `-- egress` what a download
+// adds to the calls of others, and `-- agents` what agents cost beside the engine's own start of their image.
+// `-- documentation` measures a run of 2,000 files, and what it adds to the calls of others.
 import { parseArgs } from 'node:util';
 import { probeEngine } from '#helpers/engine-probe';
 import { measureAccess } from './access-cost.ts';
@@ -21,6 +21,7 @@ import { measureList } from './list-speed.ts';
 import { sessionMemory } from './open-sessions.ts';
 import { printPairs } from './pairs-table.ts';
 import { installPeers } from './peers.ts';
+import { measurePins } from './pins-cost.ts';
 import { measurePrompts } from './prompts.ts';
 import { type Comparison, compareRelays } from './relay-speed.ts';
 import { comparisonText } from './report.ts';
@@ -61,8 +62,9 @@ if (positionals[0] === 'against') {
   for (const line of lines) console.log(line);
   process.exit(wrong === 0 ? 0 : 1);
 }
-if (positionals[0] === 'access') {
-  const { lines, wrong } = await measureAccess(
+if (positionals[0] === 'access' || positionals[0] === 'pins') {
+  const measureOne = positionals[0] === 'access' ? measureAccess : measurePins;
+  const { lines, wrong } = await measureOne(
     values.quick
       ? { processes: 3, rounds: 1, durationMs: 500 }
       : { processes: 5, rounds: 3, durationMs: 600 },
