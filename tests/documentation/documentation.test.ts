@@ -15,7 +15,7 @@ const files = {
     "import { count } from './words/count.ts';\n\n/** Starts the app. */\nexport function main(): void {\n  count('');\n}\n",
   'src/words/count.ts':
     '/** Counts the words of a text. */\nexport const count = (text: string): number => text.split(" ").length;\n',
-  'src/words/leak.ts': `export const key = '${'AKIA'}${'ABCDEFGHIJKLMNOP'}';\n`,
+  'src/words/leak.ts': `export const key = '${'AKIA'}${'J3QX7ZK2M5TB9WLD'}';\n`,
   'tests/count.test.ts': "import { count } from '../src/words/count.ts';\n\ncount('a');\n",
 };
 
