@@ -6,7 +6,7 @@ import { allowOption, confirmEach, confirmationsIn, loadForEdit } from '../confi
 import { type HubClient, isAbsent, openHub } from '../hub-client.ts';
 import { fieldsOf, objectsIn } from '../responses.ts';
 import type { Io } from '../terminal.ts';
-import { type Values, textOf, textsOf, usageError, wordOf } from '../values.ts';
+import { type Values, count, textOf, textsOf, usageError, wordOf } from '../values.ts';
 
 /** `agenthub add`: installs a server through the running hub, or writes its entry if no hub runs. */
 export const add: Command = {
@@ -138,9 +138,9 @@ async function install(
 function reportInstalled(installed: unknown, { out, remark, screen }: Io): void {
   const { name, package: spec, image, tools, pinned, warnings } = fieldsOf(installed);
   const what = [spec, image].find(one => typeof one === 'string');
-  const count = isObject(tools) ? `: ${String(tools['count'])} tools` : '';
+  const offered = isObject(tools) ? `: ${count(Number(tools['count']), 'tool')}` : '';
   const from = what === undefined ? '' : ` (${what})`;
-  out(`${screen.paint('green', 'installed')} ${String(name)}${from}${count}`);
+  out(`${screen.paint('green', 'installed')} ${String(name)}${from}${offered}`);
   if (isObject(pinned))
     reportPinned(String(name), pinned, fieldsOf(tools)['names'], { out, screen });
   for (const warning of Array.isArray(warnings) ? warnings : []) remark('warning', String(warning));

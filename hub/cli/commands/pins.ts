@@ -2,7 +2,7 @@ import { visible } from '#definitions';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { type HubClient, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
-import { textsOf, usageError } from '../values.ts';
+import { count, textsOf, usageError } from '../values.ts';
 import { isAgreed } from '../confirm.ts';
 
 const verdicts = ['accept', 'reject'] as const;
@@ -75,7 +75,7 @@ function tellReport(report: Described, run: Run): void {
   const pinned =
     report['pinned'] === null
       ? 'not pinned yet'
-      : `pinned: ${String(tools)} tools, ${String(prompts)} prompts${instructions === true ? ', instructions' : ''}`;
+      : `pinned: ${count(Number(tools), 'tool')}, ${count(Number(prompts), 'prompt')}${instructions === true ? ', instructions' : ''}`;
   out(
     `${screen.paint('bold', String(report['server']))}  ${pinned} (${String(report['pinning'])})`,
   );

@@ -4,7 +4,7 @@ import { loadForEdit } from '../confirm.ts';
 import { isAbsent, openHub, pathOfServer, withStartProgress } from '../hub-client.ts';
 import { fieldsOf, objectsIn } from '../responses.ts';
 import type { Io } from '../terminal.ts';
-import { textsOf, wordOf } from '../values.ts';
+import { count, textsOf, wordOf } from '../values.ts';
 
 const actions = {
   start: { summary: 'Start servers and wait until they answer.', doing: 'starting' },
@@ -43,7 +43,7 @@ function sentenceOf(server: unknown, { screen }: Io): string {
   const { name, state, tools } = fieldsOf(server);
   const isRunning = state === 'running';
   const painted = screen.paint(isRunning ? 'green' : 'dim', String(state));
-  return `${String(name)}: ${painted}${isRunning ? `, ${String(tools)} tools` : ''}`;
+  return `${String(name)}: ${painted}${isRunning ? `, ${count(Number(tools), 'tool')}` : ''}`;
 }
 
 /** `agenthub remove`: stops a server and removes its entry from the config. */
