@@ -124,7 +124,12 @@ let callToken: string | undefined;
 
 const digestIn = (text: string) => digestOf(text).toString('hex');
 const scratch = await openScratchClients();
-afterAll(() => scratch[Symbol.asyncDispose]());
+/** The last change of the tokens, which writes to the scratch folder. */
+let refreshed: Promise<void> | undefined;
+afterAll(async () => {
+  await refreshed;
+  await scratch[Symbol.asyncDispose]();
+});
 const configured = {
   clients: [
     plainClient('cursor', { tokenDigest: digestIn('cursor-token') }),
@@ -136,7 +141,7 @@ const clients = await scratch.open();
 /** The config says this from now on; the tokens that are gone from it are revoked at once. */
 function configure(config: Parameters<typeof scratch.set>[0]): void {
   scratch.set(config);
-  void clients.refresh();
+  refreshed = clients.refresh();
 }
 const byName: HubOptions = { guard: { clients }, http: { ownerKey: 'key' } };
 const asCursor: Said = { ...own, headers: ['authorization: Bearer cursor-token'] };
