@@ -79,6 +79,13 @@ describe('the build of a clone', () => {
     assert.match(await readFile(at('dist/LICENSE.zod'), 'utf8'), /MIT License[^]*Colin McDonnell/);
   });
 
+  test('has sources that V8 keeps with one byte for each character', () => {
+    const files = globSync(at('dist/*.js'));
+    assert.ok(files.length > 10);
+    const wide = files.filter(file => /[^\0-\xff]/.test(readFileSync(file, 'utf8')));
+    assert.deepEqual(wide, []);
+  });
+
   test('imports nothing that costs memory before it is used (decisions/0007)', () => {
     const costly =
       /^(?:node:https?|fastify|dockerode|ioredis|ollama|pino-pretty|ws|yaml|@opentelemetry\/.*|@qdrant\/.*)$/;
