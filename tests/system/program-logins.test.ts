@@ -123,9 +123,9 @@ describeWithBrowser('a program that logs in to the hub', () => {
     assert.ok(program.provider.wantsBrowser());
   });
 
-  test('is not let in when the owner denies it', async () => {
+  test.each(Object.keys(programs))('is not let in when the owner denies it: %s', async which => {
     await using callback = await openCallback();
-    const program = programs['the v2 client, stateless']?.(hub.url, callback.url, 'Denied one');
+    const program = programs[which]?.(hub.url, callback.url, 'Denied one');
     assert.ok(program);
     await refused(program.use());
     await page.goto(program.provider.opened());
@@ -142,14 +142,14 @@ describeWithBrowser('a program that logs in to the hub', () => {
     assert.match(await auditText(hub), /"client_login_allowed".*program-0/);
   });
 
-  test('is asked about again when its token has expired', async () => {
+  test.each(Object.keys(programs))('is asked about again after its expiry: %s', async which => {
     const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-expired-'));
     await using cleanup = new AsyncDisposableStack();
     cleanup.defer(() => rm(dataDir, { recursive: true, force: true }));
     const config = { servers, tokens: 'required' };
     const first = cleanup.use(await startHub({ config, dataDir }));
     await using callback = await openCallback();
-    const program = programs['the v2 client, stateless']?.(first.url, callback.url, 'Old one');
+    const program = programs[which]?.(first.url, callback.url, 'Old one');
     assert.ok(program);
     await refused(program.use());
     const visitor = await openLoggedIn(first, browser);
