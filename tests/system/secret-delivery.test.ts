@@ -78,28 +78,20 @@ describeWithEngine('the secrets of a server in a container', () => {
     await docker.getImage(shellless).remove();
   });
 
-  // All files of the container are searched for every form of every secret.
-  test(
-    'reach it exactly as they are, and are found nowhere else',
-    { timeout: 120_000 },
-    async () => {
-      await using hub = createHub();
-      const spec = { ...specWith(hub, digesting, values, { PLAIN: 'x' }), digest: 'keyed' };
-      const instance = await hub.launch(spec);
-      assert.equal(instance.secrets, 'stdin');
-      const found = await received(instance);
-      assert.deepEqual(pick(found, { ...values, PLAIN: '' }), digestsOf({ ...values, PLAIN: 'x' }));
-      const { EMPTY: _, ...searched } = values;
-      assert.deepEqual(await placesOf(searched, factOf(instance, 'containerId')), []);
-      // The search itself: a value that is in the environment is found.
-      assert.notDeepEqual(
-        await placesOf({ home: '/home/mcp' }, factOf(instance, 'containerId')),
-        [],
-      );
-      await instance.stop({ graceMs: 1000 });
-      assert.deepEqual(await hub.leftovers(), []);
-    },
-  );
+  test('reach it exactly as they are, and are found nowhere else', async () => {
+    await using hub = createHub();
+    const spec = { ...specWith(hub, digesting, values, { PLAIN: 'x' }), digest: 'keyed' };
+    const instance = await hub.launch(spec);
+    assert.equal(instance.secrets, 'stdin');
+    const found = await received(instance);
+    assert.deepEqual(pick(found, { ...values, PLAIN: '' }), digestsOf({ ...values, PLAIN: 'x' }));
+    const { EMPTY: _, ...searched } = values;
+    assert.deepEqual(await placesOf(searched, factOf(instance, 'containerId')), []);
+    // The search itself: a value that is in the environment is found.
+    assert.notDeepEqual(await placesOf({ home: '/home/mcp' }, factOf(instance, 'containerId')), []);
+    await instance.stop({ graceMs: 1000 });
+    assert.deepEqual(await hub.leftovers(), []);
+  });
 
   test('reach the entrypoint of its image, with its arguments', async () => {
     await using hub = createHub();
