@@ -6,6 +6,7 @@ import { documentationSchema, obsidianSchema } from './documentation-schema.ts';
 import { clientName, clientSchema, rate } from './clients-schema.ts';
 import { annotationsSchema, policySchema, ruleSchema } from './policy-schema.ts';
 import { profileName, profileSchema } from './profiles-schema.ts';
+import { mount, volume } from './mounts-schema.ts';
 import { modelsSchema, providerSchema } from './models-schema.ts';
 import { repositoriesSchema } from './repositories-schema.ts';
 import { tasksSchema } from './tasks-schema.ts';
@@ -14,7 +15,6 @@ import {
   describeKeys,
   entryKeys,
   jsonSchemaText,
-  mount,
   networkList,
   pinningMode,
   resources,
@@ -22,7 +22,6 @@ import {
   serverSchema,
   text,
   tools,
-  volume,
 } from './server-schema.ts';
 
 const naming = describeKeys(

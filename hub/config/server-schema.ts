@@ -1,56 +1,14 @@
 import { z } from 'zod';
+import { mountInAnyForm, volumesInAnyForm } from './mounts-schema.ts';
+import { describeKeys, matching, size, text } from './schema-parts.ts';
 
-/** Adds a description to each key of an object schema, for the generated JSON schema. */
-export function describeKeys<Schema extends z.ZodObject>(
-  schema: Schema,
-  descriptions: Readonly<Record<keyof Schema['shape'], string>>,
-): Schema {
-  const texts = new Map<string, string>(Object.entries(descriptions));
-  for (const [key, value] of Object.entries<z.ZodType>(schema.shape))
-    value.register(z.globalRegistry, { description: texts.get(key) });
-  return schema;
-}
-
-/** The text of a generated JSON schema file. */
-export function jsonSchemaText(schema: z.ZodType): string {
-  // Editors support draft 7 completely. `io: 'input'` describes what users write, before defaults are applied.
-  const json = z.toJSONSchema(schema, { target: 'draft-7', io: 'input' });
-  return `${JSON.stringify(json, undefined, 2)}\n`;
-}
-
-/** A size in Docker's syntax: digits, an optional fraction, and a binary unit. */
-export const sizePattern = /^(\d{1,15}(?:\.\d{1,3})?)(?:([kKmMgGtT])(?:i?[bB])?|[bB])?$/;
-
-const factors = new Map([
-  ['k', 1024],
-  ['m', 1024 ** 2],
-  ['g', 1024 ** 3],
-  ['t', 1024 ** 4],
-]);
-
-/** Converts `"512m"` or a number of bytes to whole bytes. The text must match `sizePattern`. */
-export function bytesOf(size: string | number): number {
-  if (typeof size === 'number') return size;
-  const [, digits, unit = ''] = sizePattern.exec(size) ?? [];
-  return Math.floor(Number(digits) * (factors.get(unit.toLowerCase()) ?? 1));
-}
+export { bytesOf, describeKeys, jsonSchemaText, size, sizePattern, text } from './schema-parts.ts';
 
 /** Defaults for an entry with `"instance": "session"`. Other entries do not use these values. */
 export const instanceDefaults = { maxInstances: 20, idleSeconds: 1800 } as const;
 
-const matching = (pattern: RegExp, rule: string) => z.string().regex(pattern, rule);
-
 /** At most one day. Node's timers overflow after 24.8 days. */
 const seconds = z.number().min(1).max(86_400);
-/** A string that can be passed to the system: no NUL characters. */
-export const text = z
-  .string()
-  .refine(value => !value.includes('\0'), 'write it without NUL characters');
-export const size = z.union(
-  [z.int().min(1), matching(sizePattern, 'write a size such as "512m", "2g" or 1048576')],
-  'write a size such as "512m", "2g" or 1048576 (bytes)',
-);
-
 /** Name of a server. It becomes part of container names, tool names and URLs. */
 export const serverName = matching(
   /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,31}$/,
@@ -60,42 +18,6 @@ const envName = matching(/^[^=\0]+$/, 'the name of a variable is not empty and h
 const headerName = matching(
   /^[!#$%&'*+.^_`|~\w-]+$/,
   'the name of a header has letters, digits and "-"',
-);
-const volumeName = matching(
-  /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$/,
-  'the name of a volume has letters, digits, "_", "." and "-", and starts with a letter or digit',
-);
-
-export const mount = z.strictObject({
-  source: text.describe(
-    'File or folder on this machine. Relative paths start at the folder of this file; "~" is the home folder.',
-  ),
-  target: text.describe('Absolute path in the container.'),
-  read_only: z.boolean().default(true).describe('false allows the server to write to it.'),
-});
-
-export const volume = z.strictObject(
-  {
-    name: volumeName.describe(
-      'Name of the volume. It outlives the container, and servers with the same name share it.',
-    ),
-    target: text.describe('Absolute path in the container.'),
-  },
-  {
-    error: ({ code }) =>
-      code === 'invalid_type'
-        ? 'write {"name": "/path"} instead of the list, or an object with "name" and "target"'
-        : undefined,
-  },
-);
-
-const mountInAnyForm = z.union(
-  [text, mount],
-  'write "source:target", "source:target:rw" or an object',
-);
-const volumesInAnyForm = z.union(
-  [z.record(volumeName, text), z.array(volume)],
-  'write {"name": "/path"} or a list of {"name", "target"}',
 );
 /** What a server may reach. */
 export const networkList = z.strictObject({

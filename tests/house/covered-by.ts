@@ -13,6 +13,8 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'cache/redis-cache': ['cache/redis-client'],
   'cli/commands/connect': ['cli/connect-notes'],
   'cli/main': ['main'],
+  'config/normalize': ['config/launch-source'],
+  'config/sandbox': ['config/mounts-schema'],
   'definitions/definitions': ['definitions/compare'],
   'definitions/flags': ['definitions/visible'],
   'definitions/lock-file': ['definitions/definition', 'definitions/lock'],

@@ -1,0 +1,139 @@
+import { type CommandLine, findPackageLine, isProgram, plainLine } from './package-line.ts';
+import {
+  type OwnServer,
+  type PackageSpec,
+  findExtra,
+  findPackage,
+  isImage,
+  nameOfPackage,
+} from './package-spec.ts';
+import type { EntryDraft } from './sandbox.ts';
+
+/** What runs: an image, a package or a command line. */
+export type LaunchSource = {
+  readonly image: string | undefined;
+  /** Built into an image, or run with npx or uvx as a process. Excludes `image`. */
+  readonly package: PackageSpec | undefined;
+  /** A server of the hub's own, from the folder of that name in `images/`. Absent: none. Excludes all others. */
+  readonly own?: OwnServer;
+  /** The command as written, or a program of `package`. Undefined if `package` or `image` defines what runs. */
+  readonly command: string | undefined;
+  readonly args: readonly string[];
+  /** The original command line, if a launcher other than npx and uvx runs the package as a process. */
+  readonly written?: { readonly command: string; readonly args: readonly string[] };
+  /** Why a launcher's command line could not be converted to a package, and the remedy. */
+  readonly noPackage?: string;
+};
+
+const extraRule =
+  'write a package of the same registry, such as "name==1.0" (PyPI) or "@org/name@1.2.3" (npm)';
+const packageRule =
+  'write "@org/server@1.2.3" (npm), "uvx:name==1.0" (PyPI), "docker:name:tag" (an image) or "agenthub:ollama-mcp" (of this hub); no options, ranges, URLs or git references';
+
+/** What an entry runs. Undefined if it does not define that. */
+export function sourceOf({ entry, form, written, report }: EntryDraft): LaunchSource | undefined {
+  const { package: named, command, image, args = [] } = entry;
+  if (named !== undefined) {
+    if (image !== undefined)
+      report(['image'], 'cannot be combined with "package": keep one of them');
+    return fromPackage(named, { command, args }, report);
+  }
+  if (image !== undefined) {
+    if (!isImage(image)) report(['image'], 'write an image reference such as "name:tag"', true);
+    return { image, package: undefined, command, args };
+  }
+  if (command === undefined) {
+    const text = 'is missing: add "command" and "args", or "package", "image" or "url"';
+    return report(['command'], text);
+  }
+  if (form === 'servers' && !written.has('args'))
+    report(['args'], 'is missing: add the arguments of "command", "args": [] for none');
+  return fromLine({ command, args });
+}
+
+/** Converts a package launcher's command line to a package. Other command lines stay as they are. */
+function fromLine({ command, args }: CommandLine): LaunchSource {
+  const line = findPackageLine(command, args);
+  // A program with a folder is the user's explicit choice.
+  const other = line || /[\\/]/.test(command) ? { command, args } : plainLine({ command, args });
+  const found = line ?? findPackageLine(other.command, other.args);
+  const base = { image: undefined, package: undefined, command, args };
+  if (!found) return base;
+  if ('why' in found) return { ...base, noPackage: found.why };
+  return {
+    ...base,
+    package: found.package,
+    command: found.program,
+    args: found.args,
+    ...(!line && { written: { command, args } }),
+  };
+}
+
+/** Applies `with` and `python`, which refine how a package is installed. */
+export function withExtras(launch: LaunchSource, { entry, report }: EntryDraft): LaunchSource {
+  const { package: source } = launch;
+  if (!source) {
+    for (const key of ['with', 'python'] as const)
+      if (entry[key]?.length)
+        report([key], 'is only for "package", or a "command" that runs one: remove it');
+    return launch;
+  }
+  const extras = new Set(source.with ?? []);
+  for (const [index, written] of entry.with.entries()) {
+    const extra = findExtra(source.ecosystem, written);
+    if (extra === undefined) report(['with', index], extraRule, true);
+    else extras.add(extra);
+  }
+  const python = entry.python ?? source.python;
+  if (python !== undefined && source.ecosystem === 'npm')
+    report(['python'], 'is only for a PyPI package ("uvx:name"): remove it');
+  return {
+    ...launch,
+    package: {
+      ...source,
+      ...(extras.size > 0 && { with: [...extras] }),
+      ...(python !== undefined && { python }),
+    },
+  };
+}
+
+function fromPackage(
+  written: string,
+  { command, args }: Pick<LaunchSource, 'command' | 'args'>,
+  report: EntryDraft['report'],
+): LaunchSource | undefined {
+  const source = findPackage(written);
+  if (!source) return report(['package'], packageRule, true);
+  if (source.kind === 'image') return { image: source.image, package: undefined, command, args };
+  if (source.kind === 'own') {
+    if (command === undefined && args.length === 0)
+      return { image: undefined, package: undefined, own: source.own, command, args };
+    const key = command === undefined ? 'args' : 'command';
+    return report(
+      [key],
+      `cannot be combined with "package": ${JSON.stringify(written)}: remove it`,
+    );
+  }
+  const base = { image: undefined, command: undefined };
+  if (command === undefined) return { ...base, package: source.package, args };
+  const plain = plainLine({ command, args });
+  const line = findPackageLine(plain.command, plain.args);
+  // A command that is not a launcher is another program of the package.
+  if (!line && isProgram(command)) return { ...base, package: source.package, command, args };
+  // Some files name the package and also the command line that runs it. The two must match.
+  const agreed = line && 'package' in line ? matchSpecs(source.package, line.package) : undefined;
+  if (!agreed || !line || 'why' in line)
+    return report(
+      ['command'],
+      `does not run the "package" beside it: remove "command", or "package"`,
+    );
+  return { ...base, package: agreed, command: line.program, args: line.args };
+}
+
+/** Returns the spec that has a version. Undefined for different packages, or different versions of one package. */
+function matchSpecs(named: PackageSpec, line: PackageSpec): PackageSpec | undefined {
+  const name = nameOfPackage(named);
+  if (named.ecosystem !== line.ecosystem || name !== nameOfPackage(line)) return undefined;
+  if (line.spec === name || line.spec === named.spec) return { ...line, spec: named.spec };
+  return named.spec === name ? line : undefined;
+}

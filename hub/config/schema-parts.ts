@@ -1,0 +1,48 @@
+import { z } from 'zod';
+
+/** Adds a description to each key of an object schema, for the generated JSON schema. */
+export function describeKeys<Schema extends z.ZodObject>(
+  schema: Schema,
+  descriptions: Readonly<Record<keyof Schema['shape'], string>>,
+): Schema {
+  const texts = new Map<string, string>(Object.entries(descriptions));
+  for (const [key, value] of Object.entries<z.ZodType>(schema.shape))
+    value.register(z.globalRegistry, { description: texts.get(key) });
+  return schema;
+}
+
+/** The text of a generated JSON schema file. */
+export function jsonSchemaText(schema: z.ZodType): string {
+  // Editors support draft 7 completely. `io: 'input'` describes what users write, before defaults are applied.
+  const json = z.toJSONSchema(schema, { target: 'draft-7', io: 'input' });
+  return `${JSON.stringify(json, undefined, 2)}\n`;
+}
+
+/** A size in Docker's syntax: digits, an optional fraction, and a binary unit. */
+export const sizePattern = /^(\d{1,15}(?:\.\d{1,3})?)(?:([kKmMgGtT])(?:i?[bB])?|[bB])?$/;
+
+const factors = new Map([
+  ['k', 1024],
+  ['m', 1024 ** 2],
+  ['g', 1024 ** 3],
+  ['t', 1024 ** 4],
+]);
+
+/** Converts `"512m"` or a number of bytes to whole bytes. The text must match `sizePattern`. */
+export function bytesOf(size: string | number): number {
+  if (typeof size === 'number') return size;
+  const [, digits, unit = ''] = sizePattern.exec(size) ?? [];
+  return Math.floor(Number(digits) * (factors.get(unit.toLowerCase()) ?? 1));
+}
+
+/** A string that matches the pattern; `rule` is the message for others. */
+export const matching = (pattern: RegExp, rule: string) => z.string().regex(pattern, rule);
+
+/** A string that can be passed to the system: no NUL characters. */
+export const text = z
+  .string()
+  .refine(value => !value.includes('\0'), 'write it without NUL characters');
+export const size = z.union(
+  [z.int().min(1), matching(sizePattern, 'write a size such as "512m", "2g" or 1048576')],
+  'write a size such as "512m", "2g" or 1048576 (bytes)',
+);
