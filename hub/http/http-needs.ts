@@ -110,7 +110,7 @@ export type HttpNeeds = {
     readonly peers?: PeersNeeds;
   };
   /** Absent: servers can be installed and removed in the config file only. */
-  readonly installs?: Pick<Installs, 'install' | 'remove' | 'review'>;
+  readonly installs?: Pick<Installs, 'install' | 'remove' | 'review' | 'trial'>;
   readonly jobs: Jobs;
   /** Absent: the hub improves no prompts. */
   readonly prompts?: PromptLoader;

@@ -6,6 +6,7 @@ export {
   draftLazily,
   maxUnfinished,
   readInstallBody,
+  readTrialBody,
   tryServerLazily,
 } from './lazy.ts';
 export { createPins, registriesOf } from './pins.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { entryKeys } from '#config';
 import { HubError, isObject } from '#core';
-import type { InstallRequest } from './request.ts';
+import type { InstallRequest, TrialRequest } from './request.ts';
 import { serverJson, text } from './server-json.ts';
 
 const texts = z.record(z.string().max(256), text);
@@ -63,6 +63,19 @@ export function parseInstallBody(given: unknown): InstallRequest {
       'package: is missing: write what to install, such as "@org/mcp-server", or "server" with a server.json of the registry',
     ]);
   return { name, source, transport, variables, args, env, headers, confirm, rest };
+}
+
+const trialBody = z.strictObject({
+  name: text.min(1),
+  entry: z.record(z.string(), z.json('write what JSON can hold')),
+  confirm: z.array(z.string().max(65_536)).max(1000).default([]),
+});
+
+/** Parses the body of `POST /servers/try`. Throws HUB_REQUEST_INVALID that names each invalid field. */
+export function parseTrialBody(given: unknown): TrialRequest {
+  const parsed = trialBody.safeParse(given);
+  if (parsed.error) throw invalid(parsed.error.issues.map(sentence));
+  return parsed.data;
 }
 
 function unknownKey(key: string): readonly string[] {

@@ -17,7 +17,14 @@ import { findInClear } from './in-clear.ts';
 import { type Pins, packageKeyOf } from './pins.ts';
 import { createPlaces } from './places.ts';
 import { type RemovalNeeds, removeServer } from './removal.ts';
-import type { InstallEntry, InstallRequest, InstallProgress, InstallStep } from './request.ts';
+import type {
+  Draft,
+  InstallEntry,
+  InstallProgress,
+  InstallRequest,
+  InstallStep,
+  TrialRequest,
+} from './request.ts';
 import type { Trial } from './trial.ts';
 
 /** Installs and removes servers. Its start removes what an install left that was killed with the hub. */
@@ -45,6 +52,8 @@ export type InstallsNeeds = RemovalNeeds &
     readonly pinning?: Pick<DefinitionPins, 'preview'>;
   };
 
+type How = readonly [tell: (progress: InstallProgress) => void, caller: AbortSignal];
+
 /** The number of last output lines of installers and servers that a failed install shows. */
 const shownLines = 30;
 const shownCharacters = 500;
@@ -62,12 +71,12 @@ export function createInstalls(needs: InstallsNeeds) {
   /** Resolves when the leftovers of an earlier run have been removed, or their removal has failed. */
   let cleared: Promise<void> = Promise.resolve();
 
+  /** `isTrial`: writes no entry, and keeps only the image, which the next start removes if no entry has it by then. */
   async function install(
-    request: InstallRequest,
-    tell: (progress: InstallProgress) => void,
-    caller: AbortSignal,
+    draft: Draft,
+    request: Pick<InstallRequest, 'name' | 'confirm'> & { readonly isTrial: boolean },
+    ...[tell, caller]: How
   ): Promise<Installed> {
-    const draft = draftOf(request);
     using place = places.take(request.name, draft.name);
     const { name } = place;
     const signal = AbortSignal.any([caller, ending.signal]);
@@ -98,21 +107,26 @@ export function createInstalls(needs: InstallsNeeds) {
       await cleared;
       await using undo = new AsyncDisposableStack();
       const { made, remove } = await undoOf(chosen, belongings);
-      undo.defer(remove);
+      undo.defer(() => remove());
       const preparation = preparationOf(chosen);
       if (preparation) begin(...preparation);
       const prepared = await belongings.prepare(events, signal);
       begin('trial', 'it is started once, to see what it offers');
       const { about, listing, instructions } = await needs.trial(chosen, events, signal);
-      begin('write', 'it works: its entry is written');
-      // The install cannot be cancelled after this point: the file is written as a whole or not at all.
-      await configFile.add(name, pinned);
-      undo.move();
-      begun.delete(chosen);
-      await unfinished.end(made);
-      await needs.listings?.keep(chosen, listing);
-      await needs.servers.find(name)?.recall();
-      log.info({ server: name }, 'installed a server');
+      if (request.isTrial) {
+        undo.move();
+        await remove('image');
+      } else {
+        begin('write', 'it works: its entry is written');
+        // The install cannot be cancelled after this point: the file is written as a whole or not at all.
+        await configFile.add(name, pinned);
+        undo.move();
+        begun.delete(chosen);
+        await unfinished.end(made);
+        await needs.listings?.keep(chosen, listing);
+        await needs.servers.find(name)?.recall();
+        log.info({ server: name }, 'installed a server');
+      }
       const definitions = needs.pinning?.preview(chosen, { ...listing, instructions });
       const found = { ...prepared, ...about, ...(definitions && { pinned: definitions }) };
       return describe(name, pinned, chosen, found, draft.secrets);
@@ -152,22 +166,25 @@ export function createInstalls(needs: InstallsNeeds) {
     return key === entry['package'] ? entry : { ...entry, package: key };
   }
 
-  /** Returns the belongings that an install may create, and a function that removes those of no other server. */
+  /**
+   * Returns the belongings that an install may create, and a function that removes those of no other server, except
+   * those of one kind, which stay recorded.
+   */
   async function undoOf(config: ServerConfig, belongings: Belongings) {
     const before = new Set((await belongings.list()).map(keyOf));
     const isNew = (one: Belonging) => !before.has(keyOf(one));
     const made = (await belongings.candidates()).filter(isNew);
     await unfinished.begin(belongings.kind, made);
     begun.add(config);
-    const remove = async () => {
+    const remove = async (kept?: Belonging['kind']) => {
       begun.delete(config);
       try {
-        const found = (await belongings.list()).filter(isNew);
+        const found = (await belongings.list()).filter(one => isNew(one) && one.kind !== kept);
         const { own } = await ownOf(found, othersThan(config), needs);
         const { left } = await belongings.discard(own);
         if (left.length > 0) log.warn({ left }, 'an install that failed has left something');
         const keys = new Set(left.map(keyOf));
-        await unfinished.end(made.filter(one => !keys.has(keyOf(one))));
+        await unfinished.end(made.filter(one => !keys.has(keyOf(one)) && one.kind !== kept));
       } catch (error) {
         log.warn({ problem: messageOf(error) }, 'what an install has made is not removed');
       }
@@ -206,8 +223,18 @@ export function createInstalls(needs: InstallsNeeds) {
      * HubError, or the signal aborts before the entry is written, nothing is left behind. Throws
      * HUB_CONFIRMATION_NEEDED before any work starts if the request does not confirm what the entry asks for.
      */
-    install: (...wanted: Parameters<typeof install>): Promise<Installed> =>
-      run(wanted[0].name, () => install(...wanted)),
+    install: (request: InstallRequest, ...how: How): Promise<Installed> =>
+      run(request.name, async () =>
+        install(draftOf(request), { ...request, isTrial: false }, ...how),
+      ),
+    /**
+     * Does what `install` does but writes nothing, and returns the same with the chosen version. Keeps the image for a
+     * caller that adds the entry itself: the next start of the hub removes it if no entry has it by then.
+     */
+    trial: ({ name, entry, confirm }: TrialRequest, ...how: How): Promise<Installed> =>
+      run(name, async () =>
+        install({ name, entry, secrets: new Set() }, { name, confirm, isTrial: true }, ...how),
+      ),
     /**
      * Stops a server and removes its entry. With `purge`, also removes its image and its volumes if they belong to the
      * hub and to no other server. Returns the lists `removed` and `left`. Throws HUB_SERVER_UNKNOWN.

@@ -1,5 +1,5 @@
 import type { Installs, InstallsNeeds } from './installs.ts';
-import type { InstallEntry, InstallRequest } from './request.ts';
+import type { InstallEntry, InstallRequest, TrialRequest } from './request.ts';
 import type { tryServer as tryNow } from './trial.ts';
 
 /** Maximum number of recorded belongings of running installs: four concurrent installs have a few volumes each. */
@@ -31,6 +31,7 @@ export function createLazyInstalls(needs: InstallsNeeds): Installs {
     },
     review: async request => await (await use()).review(request),
     install: async (...wanted) => await (await use()).install(...wanted),
+    trial: async (...wanted) => await (await use()).trial(...wanted),
     remove: async (...wanted) => await (await use()).remove(...wanted),
   };
 }
@@ -56,4 +57,10 @@ export const tryServerLazily: typeof tryNow = async (...wanted) => {
 export async function readInstallBody(given: unknown): Promise<InstallRequest> {
   const { parseInstallBody } = await import('./install-body.ts');
   return parseInstallBody(given);
+}
+
+/** Parses the body of `POST /servers/try`. Rejects with HUB_REQUEST_INVALID that names each invalid field. */
+export async function readTrialBody(given: unknown): Promise<TrialRequest> {
+  const { parseTrialBody } = await import('./install-body.ts');
+  return parseTrialBody(given);
 }

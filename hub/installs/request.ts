@@ -19,6 +19,15 @@ export type InstallRequest = {
   readonly rest: JsonObject;
 };
 
+/** A request to start a server once, without adding it. */
+export type TrialRequest = {
+  readonly name: string;
+  /** As the config file would contain it. */
+  readonly entry: InstallEntry;
+  /** As in an install. */
+  readonly confirm: readonly string[];
+};
+
 /** The steps of an install, in order. Not every install has every step. */
 export type InstallStep = 'validate' | 'resolve' | 'build' | 'pull' | 'trial' | 'write';
 

@@ -22,6 +22,7 @@ function createInstalls() {
     removed,
     installs: {
       review: async () => [],
+      trial: async () => assert.fail('no trial was asked for'),
       async install(
         request: InstallRequest,
         tell: (progress: InstallProgress) => void,

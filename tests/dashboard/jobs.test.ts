@@ -6,6 +6,7 @@ import { owner, visitor } from './scene.ts';
 
 const installs = {
   review: async () => [],
+  trial: async () => assert.fail('no trial was asked for'),
   install: () => Promise.reject(new HubError('HUB_PACKAGE_UNKNOWN', 'no')),
   remove: async () => ({}),
 };

@@ -21,6 +21,12 @@ async function installing() {
         body,
         ...(signal && { signal }),
       }),
+    try: (body: object, headers: Record<string, string> = json) =>
+      send(`${hub.url}/servers/try`, {
+        method: 'POST',
+        headers: { ...hub.ownerHeaders, ...headers },
+        body,
+      }),
     remove: (path: string) =>
       send(`${hub.url}/servers/${path}`, { method: 'DELETE', headers: hub.ownerHeaders }),
     async [Symbol.asyncDispose]() {
@@ -220,6 +226,7 @@ describe('POST /servers/install', () => {
   test('tells nothing of a bug but where the log has it', async () => {
     const installs = {
       review: async () => [],
+      trial: async () => assert.fail('no trial was asked for'),
       install(_: unknown, tell: (progress: { step: 'build'; text: string }) => void) {
         tell({ step: 'build', text: 'begun' });
         return Promise.reject(new TypeError('a secret'));
@@ -259,4 +266,19 @@ describe('DELETE /servers/{name}', () => {
       assert.match(await refused.body(), /purge/);
     }
   });
+});
+
+test('POST /servers/try answers with what a server offers, plainly or after its steps, and adds nothing', async () => {
+  await using hub = await installing();
+  const body = { name: 'mine', entry: { package: 'echo@1.0.0' } };
+  const plain = await hub.try(body);
+  assert.equal(plain.status, 200);
+  const { name, tools } = await plain.json();
+  assert.ok(name === 'mine' && isObject(tools) && Number(tools['count']) > 0);
+  const all = eventsOf(await (await hub.try(body, events)).body());
+  assert.equal(all.at(-1)?.event, 'done');
+  const refused = await hub.try({ ...body, package: 'echo@1.0.0' });
+  assert.equal(refused.status, 400);
+  assert.match(await refused.body(), /package/);
+  assert.equal(hub.config.entries.size, 0);
 });

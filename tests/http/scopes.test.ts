@@ -178,6 +178,7 @@ const expected = {
     'POST /servers/:name/start',
     'POST /servers/:name/stop',
     'POST /servers/install',
+    'POST /servers/try',
     'POST /tasks/:id/finalize',
     'POST /tasks/:id/rollback',
   ],

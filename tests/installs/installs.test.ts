@@ -6,7 +6,7 @@ import { type ServerResponse, createServer as createListener } from 'node:http';
 import { createServer as createTlsListener } from 'node:https';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
-import { HubError, isObject } from '#core';
+import { HubError, type JsonObject, isObject } from '#core';
 import { createInstallHub } from './hub.ts';
 
 /** What an install fails with. */
@@ -284,5 +284,37 @@ describe('a removal', () => {
     const second = await failureOf(hub.installs.remove('echo', { purge: false }));
     assert.equal(second.code, 'HUB_SERVER_EXISTS');
     await first;
+  });
+});
+
+describe('a trial', () => {
+  test('starts a server as an install does, says what it offers, and writes nothing', async () => {
+    await using hub = createInstallHub();
+    const { signal } = new AbortController();
+    const tried = await hub.installs.trial(
+      { name: 'mine', entry: { package: 'echo@1.0.0', auto_start: true }, confirm: [] },
+      one => hub.progress.push(one),
+      signal,
+    );
+    assert.equal(tried['package'], 'echo@1.0.0');
+    assert.ok(isObject(tried['tools']) && Number(tried['tools']['count']) > 0);
+    assert.deepEqual(
+      [...new Set(hub.progress.map(({ step }) => step))],
+      ['validate', 'resolve', 'build', 'trial'],
+    );
+    assert.deepEqual([hub.entries.size, leftOf(hub)], [0, []]);
+  });
+
+  test('is refused what was not confirmed, and says why a server does not start', async () => {
+    await using hub = createInstallHub();
+    const { signal } = new AbortController();
+    const tryOne = (entry: JsonObject, confirm: readonly string[] = []) =>
+      hub.installs.trial({ name: 'mine', entry, confirm }, () => {}, signal);
+    const env = { A: '${GIVEN}' };
+    const refused = await failureOf(tryOne({ package: 'echo@1.0.0', env }));
+    assert.equal(refused.code, 'HUB_CONFIRMATION_NEEDED');
+    await tryOne({ package: 'echo@1.0.0', env }, ['variable:GIVEN']);
+    const failed = await failureOf(tryOne({ package: 'wants-a-key@1.0.0' }));
+    assert.match(failed.message, /set EXAMPLE_API_KEY for the hub/);
   });
 });

@@ -6,6 +6,7 @@ import {
   type Installed,
   type Installs,
   readInstallBody,
+  readTrialBody,
 } from '#installs';
 import { type Server, describeListing, describeServer, restartNow, startNow } from '#servers';
 import type { RouteAdmission } from '../admission.ts';
@@ -94,12 +95,12 @@ export function logRoutes(app: FastifyInstance, { servers, follow, telemetry }: 
 
 type InstallNeeds = {
   readonly system: HttpSystem;
-  readonly installs: Pick<Installs, 'remove'>;
+  readonly installs: Pick<Installs, 'remove' | 'trial'>;
   readonly installJobs: Pick<InstallJobs, 'install'>;
   readonly admission: Pick<RouteAdmission, 'principalOf'>;
 };
 
-/** `POST /servers/install` and `DELETE /servers/{name}` (spec 1.6). */
+/** `POST /servers/install`, `POST /servers/try` and `DELETE /servers/{name}` (spec 1.6). */
 export function installRoutes(app: FastifyInstance, needs: InstallNeeds): void {
   app.post(
     '/servers/install',
@@ -115,6 +116,17 @@ export function installRoutes(app: FastifyInstance, needs: InstallNeeds): void {
       return await reply.code(201).header('location', `/servers/${installed.name}`).send(installed);
     },
   );
+
+  // Not a job: its entry may contain keys that no file of the hub must keep.
+  app.post('/servers/try', changing('server_try', ['name']), async (request, reply) => {
+    const wanted = await readTrialBody(request.body);
+    const signal = hangUpOf(reply);
+    const work = (tell: (progress: InstallProgress) => void) =>
+      needs.installs.trial(wanted, tell, signal);
+    return wantsEvents(request)
+      ? await streamInstall(reply, work, needs.system)
+      : await reply.send(await work(() => {}));
+  });
 
   app.delete<Named>(
     '/servers/:name',

@@ -209,6 +209,7 @@ describe('DELETE /jobs/{id}', () => {
 test('an error of the hub itself is not shown', async () => {
   const installs = {
     review: async () => [],
+    trial: async () => assert.fail('no trial was asked for'),
     install(_: unknown, tell: (progress: { step: 'build'; text: string }) => void) {
       tell({ step: 'build', text: 'begun' });
       return Promise.reject(new TypeError('of the inside'));
