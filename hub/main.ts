@@ -298,6 +298,7 @@ const cli = createCli({
           imagesDir,
           environment: process.env,
           log,
+          logged: opened?.written,
           redaction,
           openSecrets: secrets.open,
           listens: options.stdio !== true || options.port !== undefined,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Audit } from '#audit';
 import { warningsOf } from '#config';
-import { type Log, type Service, startAll, systemClock } from '#core';
+import { type Event, type Log, type Service, startAll, systemClock } from '#core';
 import { createHttp, createSocketTables } from '#http';
 import type { StdioStreams } from '#jsonrpc';
 import { createMemorySharing, createSharedBreaker, loadRedisSharing } from '#resilience';
@@ -21,6 +21,7 @@ import { type ConfigFiles, createConfiguration } from './wire-config.ts';
 import { openDefinitions, wireDefinitions } from './wire-definitions.ts';
 import { wireInstalls } from './wire-installs.ts';
 import { wireLogins } from './wire-logins.ts';
+import { wireLogs } from './wire-logs.ts';
 import { wireLimits } from './wire-limits.ts';
 import { createModelAccess } from './wire-models.ts';
 import { wireObservers } from './wire-observers.ts';
@@ -32,6 +33,8 @@ import { wireTransports } from './wire-transports.ts';
 export type AppOptions = ServersOptions & {
   readonly files: ConfigFiles;
   readonly log: Log;
+  /** Each line of the log as JSON. Absent: they are not kept. */
+  readonly logged?: Event<string> | undefined;
   /** Removes secrets from everything that is displayed. */
   readonly redaction: Redaction;
   readonly openSecrets: () => Promise<Secrets>;
@@ -63,6 +66,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   const dataDir = opened.use(
     await openDataDir(settings.dataDir, () => newId().replaceAll('-', '').slice(0, 16)),
   );
+  const logs = await wireLogs(dataDir.path, { ...system, redact, logged: options.logged, config });
   const sharing =
     settings.redisUrl === undefined
       ? createMemorySharing(clock)()
@@ -83,6 +87,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     ...system,
     dataDir,
     redact,
+    logs,
     definitions,
     tokensOf: name => logins.tokensOf(name),
     breakerOf: server =>
@@ -213,13 +218,14 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       installs,
       jobs,
       prompts,
-      telemetry: { activity, metrics, redact, audit },
+      telemetry: { activity, metrics, redact, audit, logs },
       system,
     },
   );
   const noWork = async () => {};
   const lastCall = () => activity.lastId;
   const services: readonly Service[] = [
+    logs,
     audit,
     ...(telemetry ? [telemetry] : []),
     approvals,

@@ -10,6 +10,7 @@ import {
   tryServerLazily,
 } from '#installs';
 import type { Definitions } from '#definitions';
+import type { Logs } from '#logs';
 import type { AccessTokens } from '#oauth';
 import type { SharedBreaker } from '#resilience';
 import type { LaunchEvents, LaunchSpec, Runtime, Target } from '#runtimes';
@@ -46,6 +47,7 @@ type Needs = {
   readonly log: Log;
   /** Removes secrets from texts of servers. */
   readonly redact: (text: string) => string;
+  readonly logs: Logs;
   readonly definitions: Definitions;
   readonly breakerOf: (config: ServerConfig) => SharedBreaker;
   readonly tokensOf: (server: string) => AccessTokens;
@@ -169,6 +171,7 @@ export async function wireServers(
         return await runtimes[spec.target.kind].identify?.(spec);
       },
       keptListings: listings,
+      logs: needs.logs,
       definitions: needs.definitions,
       egress: { report: server => docker.egress.report(server), apply: applyNetwork },
     },

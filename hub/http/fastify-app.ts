@@ -26,6 +26,7 @@ import { mcpRoutes } from './routes/mcp.ts';
 import { ollamaRoutes } from './routes/ollama.ts';
 import { pinRoutes } from './routes/pins.ts';
 import { policyRoutes } from './routes/policy.ts';
+import { allLogRoutes } from './routes/logs.ts';
 import { installRoutes, logRoutes, serverRoutes } from './routes/servers.ts';
 import { taskRoutes } from './routes/tasks.ts';
 
@@ -140,6 +141,7 @@ function registerRoutes(
   activityRoutes(app, telemetry.activity, follow);
   if (telemetry.audit) auditRoutes(app, telemetry.audit, follow);
   logRoutes(app, { ...needs, follow });
+  if (telemetry.logs) allLogRoutes(app, { ...needs, logs: telemetry.logs, follow });
   jobRoutes(app, jobs, follow);
   if (hub.agents) agentRoutes(app, { agents: hub.agents, admission, follow });
   const { documentation } = hub;

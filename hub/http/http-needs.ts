@@ -10,6 +10,7 @@ import type { Documentation } from '#documentation';
 import type { Enhancer } from '#enhance';
 import type { Installs } from '#installs';
 import type { Jobs } from '#jobs';
+import type { Logs } from '#logs';
 import type { Fetching, MissingModels, Models } from '#models';
 import type { ServerLogins } from '#oauth';
 import type { Sharing, SharingStatus } from '#resilience';
@@ -114,7 +115,10 @@ export type HttpNeeds = {
   readonly jobs: Jobs;
   /** Absent: the hub improves no prompts. */
   readonly prompts?: PromptLoader;
-  /** Without `audit`, nothing is audited. */
-  readonly telemetry: Omit<DashboardNeeds['telemetry'], 'audit'> & { readonly audit?: Audit };
+  /** Without `audit`, nothing is audited. Without `logs`, only the newest lines of each server are kept, in memory. */
+  readonly telemetry: Omit<DashboardNeeds['telemetry'], 'audit'> & {
+    readonly audit?: Audit;
+    readonly logs?: Logs;
+  };
   readonly system: HttpSystem;
 };

@@ -1,5 +1,6 @@
 import type { ServerConfig } from '#config';
 import type { Clock, Event, HubError, Log } from '#core';
+import type { Logs } from '#logs';
 import type { Era } from '#mcp';
 import type { SharedBreaker } from '#resilience';
 import type { EgressReport, Instance, LaunchEvents } from '#runtimes';
@@ -132,7 +133,7 @@ export type ServerNeeds = {
   readonly redact?: (text: string) => string;
   readonly eras: Eras;
   readonly breakerOf?: (config: ServerConfig) => SharedBreaker;
-  /** Absent if no server and no listing outlives the hub. */
+  /** Absent if nothing of servers outlives the hub. */
   readonly launches?: Launches;
   /** Instances that belong to sessions, and whether clients listen to a server. */
   readonly instances: {
@@ -158,6 +159,8 @@ export type Launches = {
   /** Identity of the program that would be launched now, if known. Rejects with HubError if the engine is unreachable. */
   readonly identityOf?: (config: ServerConfig) => Promise<string | undefined>;
   readonly keptListings?: KeptListings;
+  /** Keeps what servers write, by runs. Absent: only the newest lines, in memory. */
+  readonly logs?: Pick<Logs, 'server' | 'forget'>;
   /** Definitions that were accepted. Absent: nothing is compared. */
   readonly definitions?: DefinitionGuard;
   readonly egress?: {

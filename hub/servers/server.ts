@@ -9,6 +9,7 @@ import { createHolds } from './listing/holds.ts';
 import { createListingCache, leftOutOf } from './listing/listing-cache.ts';
 import { type ListKind, byKind, emptyListing, listKinds } from './listing/listing.ts';
 import { createPersistedState } from './persisted-state.ts';
+import { createRunLog } from './run-log.ts';
 import type { Interest, Own, Server, ServerNeeds } from './server-types.ts';
 
 /**
@@ -60,6 +61,8 @@ function createParts(
   const log = needs.log.child({ server: first.name, ...(own && { instance: own.instance }) });
   const audience = own ? (own.isShared ? 'era' : 'session') : 'all';
   const record = createServerRecord(first, audience, { ...needs, log });
+  const runLog = createRunLog(needs.launches?.logs?.server(first.name), own?.instance);
+  record.changed(status => runLog.changed(status));
   const events = createServerEvents();
   const holds = createHolds(() => record.config, needs.launches?.definitions);
   const cache = createListingCache(own?.base.listing ?? emptyListing, {
@@ -93,7 +96,7 @@ function createParts(
   }
   const heard = holds.hear(review);
   const upkeep = { review, unhear: () => heard?.[Symbol.dispose]() };
-  const state = { record, events, cache, holds, persisted, admission, ownsAdmission };
+  const state = { record, runLog, events, cache, holds, persisted, admission, ownsAdmission };
   return { needs, own, log, ...state, ...upkeep, runner };
 }
 
@@ -111,7 +114,7 @@ function createServerEvents() {
 }
 
 function startNeedsOf(parts: Parts): Parameters<typeof createRunner>[0]['start'] {
-  const { needs, own, log, record, events, cache, holds, persisted, runner } = parts;
+  const { needs, own, log, record, runLog, events, cache, holds, persisted, runner } = parts;
   const output = createLimitedLog(log, needs);
   return {
     hub: needs,
@@ -121,11 +124,13 @@ function startNeedsOf(parts: Parts): Parameters<typeof createRunner>[0]['start']
     events: {
       stderr(line) {
         record.stderr.add(line);
+        runLog.wrote(line);
         events.wrote.fire(line);
         output.info({ stderr: line }, 'stderr');
       },
       progress(text) {
         log.info({}, text);
+        runLog.progress(text);
         runner().dispatch({ type: 'progress', text });
       },
     },
@@ -145,11 +150,15 @@ function startNeedsOf(parts: Parts): Parameters<typeof createRunner>[0]['start']
       announce: events.listed.fire,
       isCurrent: upstream => runner().current?.running.upstream === upstream,
     },
-    launching() {
+    launching(how) {
+      runLog.launching(how);
       record.hasRun = false;
       record.stderr.clear();
     },
-    opened: (instance, upstream) => void failOnClose(instance, upstream, needs.clock, record.gone),
+    opened(instance, upstream) {
+      runLog.opened(instance);
+      void failOnClose(instance, upstream, needs.clock, record.gone);
+    },
   };
 }
 

@@ -59,6 +59,7 @@ export function createServers(
         await Promise.all([server.close('removed'), instances.drop(server)]);
         removedOne.fire(server);
         await needs.launches?.keptListings?.forget(server.config.name);
+        await needs.launches?.logs?.forget(server.config.name);
       }),
       // The entry that was refused before is no longer wanted.
       ...difference.unchanged.map(async after => {

@@ -1,5 +1,5 @@
 import { type DestinationStream, pino } from 'pino';
-import type { Clock, Log } from '#core';
+import { type Clock, type Log, createEmitter } from '#core';
 import { type Redaction, redactFields, shapesOnly } from './redact.ts';
 
 type LogOptions = {
@@ -20,9 +20,17 @@ export async function openLog(
   redaction: Redaction = shapesOnly,
 ) {
   const lines = stream.isTTY ? terminalLines(stream.fd) : pipeLines(stream);
-  const log = createLog(options, await format(options.format, lines), redaction);
+  const shown = await format(options.format, lines);
+  const written = createEmitter<string>(() => {});
+  const write = (line: string) => {
+    shown.write(line);
+    written.fire(line);
+  };
+  const log = createLog(options, { write }, redaction);
   return {
     log,
+    /** Each line as JSON, redacted. */
+    written: written.event,
     /** Flushes pending lines for at most one second, in case the reader has stopped reading. */
     async close() {
       const { promise, resolve } = Promise.withResolvers<void>();

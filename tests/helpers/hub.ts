@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Approvals } from '#approvals';
 import { type Activity, createActivity } from '#activity';
@@ -12,6 +14,7 @@ import type { Audit } from '#audit';
 import type { Documentation } from '#documentation';
 import { type HttpNeeds, type HttpOptions, createHttp } from '#http';
 import { type Jobs, createJobs } from '#jobs';
+import { type Logs, createLogs } from '#logs';
 import {
   type AccessSource,
   type LimitNeeds,
@@ -206,10 +209,10 @@ export function createTestEras(log: Log): Eras {
 /** Servers over fixtures, without the rooms above them. Disposing stops them. */
 export function createFixtureServers(
   fixturesOf: readonly Fixture[],
-  needs: { readonly log: Log; readonly clock?: Clock; readonly eras?: Eras },
+  needs: { readonly log: Log; readonly clock?: Clock; readonly eras?: Eras; readonly logs?: Logs },
 ): Servers & AsyncDisposable {
   const clock = needs.clock ?? systemClock;
-  const { log, eras = createTestEras(log) } = needs;
+  const { log, logs, eras = createTestEras(log) } = needs;
   const here = createProcessRuntime(
     { environment: process.env, platform: process.platform },
     { clock: systemClock },
@@ -222,6 +225,7 @@ export function createFixtureServers(
     random: () => 1,
     hubVersion: '0.0.0-test',
     eras,
+    ...(logs && { launches: { logs } }),
     launch: async (wanted, events, signal, instance) =>
       await (wanted.launch.kind === 'remote' ? elsewhere : here).launch(
         planLaunch(wanted, { auto: 'process', dataDir: '/nonexistent' }, instance),
@@ -241,7 +245,9 @@ export async function startHub(
   const { log, logged } = createRecordingLog();
   const newId = () => randomUUID();
   const hubVersion = '0.0.0-test';
-  const servers = createFixtureServers(fixturesOf, { log });
+  const logsFolder = join(tmpdir(), `agenthub-logs-${newId()}`);
+  const logs = createLogs(logsFolder, { clock: systemClock, redact: redactText, warn() {} });
+  const servers = createFixtureServers(fixturesOf, { log, logs });
   const naming: Naming = { separator: '_', maxLength: 46, ...options.naming };
   const { all, shown } = addBuiltins(servers, {
     clock,
@@ -358,6 +364,7 @@ export async function startHub(
         activity,
         metrics,
         redact: redactText,
+        logs,
         ...(options.audit && { audit: options.audit }),
       },
       system: { clock, log, newId },
@@ -397,6 +404,8 @@ export async function startHub(
       await drained;
       await servers.stopAll();
       await http.stop();
+      await logs.stop();
+      await rm(logsFolder, { recursive: true, force: true });
     },
   };
 }

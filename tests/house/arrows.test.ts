@@ -16,6 +16,7 @@ const floors: readonly (readonly string[])[] = [
     'cache',
     'config',
     'jobs',
+    'logs',
     'mcp',
     'models',
     'oauth',

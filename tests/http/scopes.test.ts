@@ -132,6 +132,7 @@ const expected = {
     'GET /dashboard/tasks/:id/state-partial',
     'GET /dashboard/tasks/:id/work-partial',
     'GET /jobs/:id',
+    'GET /logs',
     'GET /ollama/cache/explain',
     'GET /policy',
     'GET /secrets',

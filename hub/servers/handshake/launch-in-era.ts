@@ -21,6 +21,9 @@ export type StartAttempt = {
   readonly variant: string | undefined;
 };
 
+/** `again`: in the place of an instance that was only probed. */
+export type LaunchKind = 'new' | 'again' | 'adopted';
+
 export type LaunchNeeds = {
   readonly attempt: StartAttempt;
   readonly hub: Pick<ServerNeeds, 'clock' | 'random' | 'hubVersion' | 'eras' | 'launch'>;
@@ -28,7 +31,7 @@ export type LaunchNeeds = {
   readonly events: LaunchEvents;
   readonly own: Own | undefined;
   /** Called before an instance is launched. */
-  readonly launching: () => void;
+  readonly launching: (how: LaunchKind) => void;
 };
 
 /** Tells the instance that is probed for its era from those in use. */
@@ -57,9 +60,9 @@ export async function launchInEra(needs: LaunchNeeds) {
   return { ...known, isOlder: false, ...(await findEra(needs, instance, key)) };
 }
 
-function launchOwn({ attempt, hub, events, own, launching }: LaunchNeeds) {
+function launchOwn({ attempt, hub, events, own, launching }: LaunchNeeds, how: LaunchKind = 'new') {
   const { config, signal, variant } = attempt;
-  launching();
+  launching(how);
   return hub.launch(config, events, signal, own?.instance ?? variant);
 }
 
@@ -90,7 +93,7 @@ async function findEra(needs: LaunchNeeds, instance: Instance, key: string) {
       ];
   try {
     const opening = await duringStart(Promise.race([hub.eras.find(key, probe), ...ended]), needs);
-    return { opening, instance: isSpent ? await launchOwn(needs) : instance };
+    return { opening, instance: isSpent ? await launchOwn(needs, 'again') : instance };
   } catch (error) {
     await instance.stop({ graceMs: 0 });
     throw error;

@@ -73,7 +73,7 @@ async function adopt(needs: StartNeeds): Promise<Started | undefined> {
   const adopted = await adoptInstance(config, needs.events, continuity, signal);
   if (!adopted) return undefined;
   const { instance, handle, firstId } = adopted;
-  needs.launching();
+  needs.launching('adopted');
   try {
     const perform: Perform = (upstream, options) => resumeSession(handle, options, upstream);
     const session = await openWithin(instance, needs, perform, firstId);

@@ -1,0 +1,151 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { HubError } from '#core';
+import type { RunLogQuery, LogRun, Logs, SourceLine } from '#logs';
+import type { Servers } from '#servers';
+import { administered } from '../guard.ts';
+import type { HttpNeeds } from '../http-needs.ts';
+import { type Follow, wantsEvents } from './events.ts';
+import { invalid, readFlag, readQuery, readWhole } from './input.ts';
+
+type Needs = Pick<HttpNeeds, 'telemetry'> & {
+  readonly servers: Pick<Servers, 'all' | 'get' | 'removed'>;
+  readonly logs: Logs;
+  readonly follow: Follow;
+};
+
+const usualLines = 200;
+const maxLines = 10_000;
+/** Number of runs back that can be asked for. More are not kept. */
+const maxBack = 100;
+/** An event contains the newest lines, up to this number, and the number of dropped ones. */
+const maxFollowed = 500;
+
+const parameters = ['server', 'hub', 'previous', 'back', 'lines', 'follow'] as const;
+
+/** `GET /logs`: the logs of servers and of the hub by runs, with times, and a stream of new lines. */
+export function allLogRoutes(app: FastifyInstance, needs: Needs): void {
+  const { logs } = needs;
+  app.get('/logs', administered, async (request, reply) => {
+    const { query, isFollowed } = readLogQuery(request, needs.servers);
+    if (!isFollowed) {
+      const lines = await logs.read(query);
+      return { lines: lines.map(describeLine), ...(await runsOf(query, logs)) };
+    }
+    const stream = await openStream(query, needs);
+    // The client may have gone while the files were read.
+    if (reply.raw.destroyed) return stream[Symbol.dispose]();
+    try {
+      return needs.follow(reply, stream);
+    } catch (error) {
+      stream[Symbol.dispose]();
+      throw error;
+    }
+  });
+}
+
+function readLogQuery(request: FastifyRequest, servers: Needs['servers']) {
+  const { server, hub, previous, back, lines, follow } = readQuery(request, parameters);
+  const isHubWanted = readFlag('hub', hub);
+  const isPrevious = readFlag('previous', previous);
+  const backWanted = readWhole('back', back, { least: 0, most: maxBack });
+  if (isPrevious && backWanted !== undefined)
+    throw invalid('previous: means back=1: write one of the two');
+  const isFollowed = readFlag('follow', follow) || wantsEvents(request);
+  const query: RunLogQuery = {
+    servers: namesIn(server, isHubWanted, servers),
+    isHubWanted,
+    back: backWanted ?? (isPrevious ? 1 : 0),
+    lines: readWhole('lines', lines, { least: 0, most: maxLines }) ?? usualLines,
+  };
+  if (isFollowed && query.back > 0) throw invalid('follow: only the newest run can be followed');
+  return { query, isFollowed };
+}
+
+/** Without names: all servers, or only the hub if that is wanted. `*` stands for all servers. */
+function namesIn(
+  text: string | undefined,
+  isHubWanted: boolean,
+  servers: Needs['servers'],
+): readonly string[] {
+  const all = () => servers.all.filter(one => !one.isBuiltin).map(({ config }) => config.name);
+  if (text === undefined) return isHubWanted ? [] : all();
+  if (text === '*') return all();
+  return [...new Set(text.split(','))].map(name => servers.get(name).config.name);
+}
+
+/** The runs, if one source is asked for. */
+async function runsOf({ servers, isHubWanted }: RunLogQuery, logs: Logs) {
+  const [server, ...others] = servers;
+  const isOne = others.length === 0 && (server === undefined) === isHubWanted;
+  return isOne ? { runs: (await logs.runs(server)).map(describeRun) } : {};
+}
+
+async function openStream(query: RunLogQuery, { logs, telemetry, servers }: Needs) {
+  const known = new Set(servers.all.map(({ config }) => config.name));
+  const isAll = query.servers.length > 1 || query.servers.length === known.size;
+  const read = new Set<string | undefined>();
+  let lines: SourceLine[] = [];
+  let dropped = 0;
+  let changed = () => {};
+  const isWanted = ({ server }: SourceLine) =>
+    read.has(server) || (isAll && server !== undefined && !known.has(server));
+  const heard = logs.added(line => {
+    if (!isWanted(line)) return;
+    lines.push({ ...line, text: telemetry.redact(line.text) });
+    if (lines.length > maxFollowed) {
+      lines.shift();
+      dropped++;
+    }
+    changed();
+  });
+  let first: readonly SourceLine[];
+  try {
+    first = await logs.read(query, server => read.add(server));
+  } catch (cause) {
+    heard[Symbol.dispose]();
+    throw new HubError('HUB_INTERNAL', 'the stored logs cannot be read', { cause });
+  }
+  return {
+    [Symbol.dispose]: () => heard[Symbol.dispose](),
+    listen(listener: () => void) {
+      changed = listener;
+      return heard;
+    },
+    until: (over: () => void) =>
+      servers.removed(({ config }) => {
+        const isOnly = query.servers.length === 1 && !query.isHubWanted;
+        if (isOnly && query.servers.includes(config.name)) over();
+      }),
+    tell(events: { send(event: string, data: object): void }): void {
+      const told = [...first, ...lines];
+      if (told.length > 0 || dropped > 0)
+        events.send('lines', {
+          lines: told.map(describeLine),
+          ...(dropped > 0 && { dropped }),
+        });
+      first = [];
+      lines = [];
+      dropped = 0;
+    },
+  };
+}
+
+const timeOf = (ms: number) => new Date(ms).toISOString();
+
+const describeLine = ({ at, run, text, server, isHubs, instance, level, event }: SourceLine) => ({
+  at: timeOf(at),
+  ...(server !== undefined && { server }),
+  run,
+  by: isHubs === true || server === undefined ? 'hub' : 'server',
+  ...(instance !== undefined && { instance }),
+  ...(level !== undefined && { level }),
+  ...(event && { event }),
+  text,
+});
+
+const describeRun = ({ run, beganAt, endedAt, how }: LogRun) => ({
+  run,
+  began_at: timeOf(beganAt),
+  ended_at: endedAt === undefined ? null : timeOf(endedAt),
+  how: how ?? null,
+});

@@ -1,0 +1,99 @@
+import { appendFile, mkdir, readFile, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { errorCodeOf, isObject, tryParseJson } from '#core';
+import type { LogBounds, LogLine } from './log-types.ts';
+
+/** Files of one source: `000007.jsonl` is the end of run 7, and `000007.old.jsonl` what stands before it. */
+export type RunFiles = ReturnType<typeof createRunFiles>;
+
+const suffix = '.jsonl';
+const oldSuffix = '.old.jsonl';
+const digits = 6;
+
+/** Creates the files of runs in a folder, which the first write creates. Not for concurrent writes. */
+export function createRunFiles(folder: string, { maxRuns, maxFileBytes }: LogBounds) {
+  const fileOf = (run: number, end = suffix) =>
+    join(folder, `${String(run).padStart(digits, '0')}${end}`);
+  let written: { readonly run: number; bytes: number } | undefined;
+
+  /** Numbers of the stored runs, oldest first. */
+  async function runs(): Promise<readonly number[]> {
+    const names = await readdir(folder).catch(absent);
+    const numbers = (names ?? []).flatMap(name => {
+      const number = name.endsWith(suffix) ? Number.parseInt(name, 10) : NaN;
+      return Number.isSafeInteger(number) ? [number] : [];
+    });
+    return [...new Set(numbers)].toSorted((a, b) => a - b);
+  }
+
+  async function prune(): Promise<void> {
+    for (const run of (await runs()).slice(0, -maxRuns)) {
+      await rm(fileOf(run, oldSuffix), { force: true });
+      await rm(fileOf(run), { force: true });
+    }
+  }
+
+  async function bytesOf(run: number): Promise<number> {
+    return (await stat(fileOf(run)).catch(absent))?.size ?? 0;
+  }
+
+  return {
+    runs,
+    /** Adds lines of one run. Rejects if they cannot be written. */
+    async append(run: number, lines: readonly LogLine[]): Promise<void> {
+      if (written?.run !== run) {
+        await mkdir(folder, { recursive: true, mode: 0o700 });
+        written = { run, bytes: await bytesOf(run) };
+      }
+      const isNew = written.bytes === 0;
+      const text = lines.map(line => `${JSON.stringify(recordOf(line))}\n`).join('');
+      const bytes = Buffer.byteLength(text);
+      if (!isNew && written.bytes + bytes > maxFileBytes) {
+        await rename(fileOf(run), fileOf(run, oldSuffix));
+        written.bytes = 0;
+      }
+      await appendFile(fileOf(run), text, { mode: 0o600 });
+      written.bytes += bytes;
+      if (isNew) await prune();
+    },
+    /** The lines of a run, oldest first. Empty if it is not stored. A torn line is left out. */
+    async read(run: number): Promise<readonly LogLine[]> {
+      const parts = await Promise.all(
+        [oldSuffix, suffix].map(end => readFile(fileOf(run, end), 'utf8').catch(absent)),
+      );
+      return parts.flatMap(text => (text ?? '').split('\n')).flatMap(text => lineOf(run, text));
+    },
+    remove: async (): Promise<void> => await rm(folder, { recursive: true, force: true }),
+  };
+}
+
+function absent(error: unknown): undefined {
+  if (errorCodeOf(error) !== 'ENOENT') throw error;
+}
+
+/** Short keys, as they are repeated in each line. */
+const recordOf = ({ at, text, isHubs, instance, level, event }: LogLine) => ({
+  t: at,
+  s: text,
+  ...(isHubs && { h: 1 }),
+  ...(instance !== undefined && { i: instance }),
+  ...(level !== undefined && { l: level }),
+  ...(event && { e: event }),
+});
+
+function lineOf(run: number, text: string): readonly LogLine[] {
+  const record = text === '' ? undefined : tryParseJson(text);
+  if (!isObject(record)) return [];
+  const { t: at, s, h, i: instance, l: level, e: event } = record;
+  if (typeof at !== 'number' || typeof s !== 'string') return [];
+  const line: LogLine = {
+    at,
+    run,
+    text: s,
+    ...(h === 1 && { isHubs: true }),
+    ...(typeof instance === 'string' && { instance }),
+    ...(typeof level === 'string' && { level }),
+    ...((event === 'began' || event === 'ended') && { event }),
+  };
+  return [line];
+}

@@ -1,0 +1,200 @@
+import type { Clock } from '#core';
+import type { LogBounds, LogLine, LogRun, NewLine } from './log-types.ts';
+import type { RunFiles } from './run-files.ts';
+
+/** The log of one source: a server, or the hub. Adding never blocks and never fails. */
+export type SourceLog = ReturnType<typeof createSourceLog>;
+
+export type SourceLogNeeds = {
+  readonly clock: Pick<Clock, 'now'>;
+  /** Applied to the lines of one write together, since a secret may have several lines. */
+  readonly redact: (text: string) => string;
+  readonly bounds: LogBounds;
+  /** Called for each line as it is added, unredacted. */
+  readonly added: (line: LogLine) => void;
+  /** Schedules a call of `write`. */
+  readonly pending: () => void;
+  readonly failed: (error: unknown) => void;
+  readonly written: () => void;
+};
+
+/** `last`: number of the newest stored run, or 0. */
+export function createSourceLog(files: RunFiles, last: number, needs: SourceLogNeeds) {
+  const { clock, bounds } = needs;
+  let run = last;
+  let hasBegun = false;
+  let hasEnded = false;
+  let waiting: LogLine[] = [];
+  let characters = 0;
+  let dropped = 0;
+  let writing: Promise<void> = Promise.resolve();
+
+  function push(line: LogLine): void {
+    waiting.push(line);
+    characters += line.text.length;
+    while (waiting.length > 1 && characters > bounds.maxWaiting) {
+      const first = waiting.findIndex(one => !one.event);
+      if (first < 0) break;
+      characters -= waiting.splice(first, 1)[0]?.text.length ?? 0;
+      dropped++;
+    }
+    needs.pending();
+    needs.added(line);
+  }
+
+  function begin(): void {
+    run++;
+    hasBegun = true;
+    hasEnded = false;
+    push({ at: clock.now(), run, text: '', event: 'began' });
+  }
+
+  function take(): readonly LogLine[] {
+    const [first] = waiting;
+    const lost: readonly LogLine[] =
+      dropped > 0 && first
+        ? [{ at: first.at, run: first.run, isHubs: true, text: lostText(dropped) }]
+        : [];
+    const lines = redacted([...lost, ...waiting], needs.redact);
+    waiting = [];
+    characters = 0;
+    dropped = 0;
+    return lines;
+  }
+
+  async function writeNow(): Promise<void> {
+    const lines = take();
+    try {
+      for (const group of byRun(lines)) await files.append(group[0].run, group);
+      if (lines.length > 0) needs.written();
+    } catch (error) {
+      needs.failed(error);
+    }
+  }
+
+  /** Writes what waits. Resolves when it is written, or could not be. */
+  function write(): Promise<void> {
+    writing = writing.then(writeNow);
+    return writing;
+  }
+
+  return {
+    /** Begins a run. */
+    begin,
+    /** Continues the newest run: its program outlived the hub, or the connection to it. */
+    resume(): void {
+      if (run === 0) begin();
+      hasBegun = true;
+      hasEnded = false;
+    },
+    add({ text, ...line }: Omit<NewLine, 'at'>): void {
+      if (!hasBegun) begin();
+      for (const part of text.split('\n')) push({ at: clock.now(), run, ...line, text: part });
+    },
+    /** Ends the run. `how` is a sentence without its full stop, or empty. */
+    end(how: string): void {
+      if (!hasBegun || hasEnded) return;
+      hasEnded = true;
+      push({ at: clock.now(), run, text: how, event: 'ended' });
+    },
+    write,
+    /** Number of the newest run; 0 without one. */
+    get run() {
+      return run;
+    },
+    /**
+     * The lines of a run, oldest first. `back` counts from the newest run, which is 0. Lines that are added after `cut`
+     * was called are not among them.
+     */
+    async read(back: number, cut: () => void = () => {}): Promise<readonly LogLine[]> {
+      const found = writing.then(async () => {
+        cut();
+        await writeNow();
+        const wanted = back === 0 ? run : (await files.runs()).filter(one => one < run).at(-back);
+        // Redacted again, as a secret may have lines in two writes.
+        return wanted === undefined ? [] : redacted(await files.read(wanted), needs.redact);
+      });
+      writing = found.then(
+        () => undefined,
+        () => undefined, // The caller gets the error.
+      );
+      return await found;
+    },
+    /** The stored runs, newest first. */
+    async runs(): Promise<readonly LogRun[]> {
+      await write();
+      const numbers = await files.runs();
+      const found = await Promise.all(numbers.toReversed().map(one => files.read(one)));
+      return found.flatMap(runOf);
+    },
+    async remove(): Promise<void> {
+      waiting = [];
+      await write();
+      await files.remove();
+    },
+  };
+}
+
+const lostText = (lines: number) => `${lines} lines came too fast to be kept`;
+
+function runOf(lines: readonly LogLine[]): readonly LogRun[] {
+  const [first] = lines;
+  if (!first) return [];
+  const end = lines.findLast(({ event }) => event === 'ended');
+  return [{ run: first.run, beganAt: first.at, endedAt: end?.at, how: end?.text }];
+}
+
+/** Groups of consecutive lines of one run. */
+function byRun(lines: readonly LogLine[]): readonly [LogLine, ...LogLine[]][] {
+  const groups: [LogLine, ...LogLine[]][] = [];
+  for (const line of lines) {
+    const group = groups.at(-1);
+    if (group?.[0].run === line.run) group.push(line);
+    else groups.push([line]);
+  }
+  return groups;
+}
+
+/** Redacts lines together. If that joins lines, a secret had several, and stands in the first of them. */
+function redacted(lines: readonly LogLine[], redact: (text: string) => string): readonly LogLine[] {
+  const texts = lines.map(({ text }) => text);
+  const joined = texts.join('\n');
+  const shown = redact(joined);
+  if (shown === joined) return lines;
+  const parts = shown.split('\n');
+  if (parts.length === lines.length)
+    return lines.map((line, index) => ({ ...line, text: parts[index] ?? '' }));
+  return redactedApart(lines, parts, redact);
+}
+
+/** Keeps the lines before and after a removed secret as they are, and replaces those between. */
+function redactedApart(
+  lines: readonly LogLine[],
+  parts: readonly string[],
+  redact: (text: string) => string,
+): readonly LogLine[] {
+  const before = lines.findIndex(({ text }, index) => text !== parts[index]);
+  const begin = before < 0 ? parts.length : before;
+  let same = 0;
+  const most = Math.min(parts.length, lines.length) - begin;
+  while (same < most && lines.at(-1 - same)?.text === parts.at(-1 - same)) same++;
+  const [first] = lines.slice(begin);
+  const between = parts.slice(begin, parts.length - same);
+  const events = lines.slice(begin, lines.length - same).filter(({ event }) => event);
+  return [
+    ...lines.slice(0, begin),
+    ...(first ? between.map(text => withText(first, redact(text))) : []),
+    ...events,
+    ...lines.slice(lines.length - same),
+  ];
+}
+
+/** A line of the hub or the server in the place of another, or of a mark. */
+const withText = ({ at, run, isHubs, instance, level }: LogLine, text: string): LogLine => ({
+  at,
+  run,
+  text,
+  ...(isHubs !== undefined && { isHubs }),
+  ...(instance !== undefined && { instance }),
+  ...(level !== undefined && { level }),
+});

@@ -1,0 +1,48 @@
+import type { SourceLog } from '#logs';
+import type { Instance } from '#runtimes';
+import type { LaunchKind } from './handshake/launch-in-era.ts';
+import type { ServerStatus } from './server-types.ts';
+
+/**
+ * Keeps what a server and the hub say about its runs. `own` names an instance of a session, whose lines belong to the
+ * newest run of the server.
+ */
+export function createRunLog(log: SourceLog | undefined, own: string | undefined) {
+  const instance = own === undefined ? {} : { instance: own };
+  /** The last reason, which is not repeated at every retry. */
+  let said: string | undefined;
+  let isLaunched = false;
+  let current: object | undefined;
+
+  function say(text: string): void {
+    if (text === said) return;
+    said = text;
+    log?.add({ text, isHubs: true, ...instance });
+  }
+
+  return {
+    wrote: (text: string): void => log?.add({ text, ...instance }),
+    progress: say,
+    launching(how: LaunchKind): void {
+      if (own !== undefined) return;
+      said = undefined;
+      isLaunched = true;
+      if (how === 'new') log?.begin();
+      else log?.resume();
+    },
+    opened(instance: Pick<Instance, 'exited'>): void {
+      if (own !== undefined) return;
+      // A successor is launched beside the instance that it replaces.
+      if (!isLaunched) log?.begin();
+      isLaunched = false;
+      current = instance;
+      void instance.exited.then(({ lost, detail }) => {
+        if (lost !== true && current === instance) log?.end(detail);
+      });
+    },
+    changed(status: ServerStatus): void {
+      // The output of a failed build has been kept line by line.
+      if ('why' in status) say(status.why.split('\n', 1)[0] ?? '');
+    },
+  };
+}

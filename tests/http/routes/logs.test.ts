@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { isObject } from '#core';
+import { type TestHub, ownerHeaders, startHub, until } from '#helpers/hub';
+import { openClient } from '../../routing/clients.ts';
+import { type Response, send } from '../../transports/raw.ts';
+
+let hub: TestHub;
+beforeAll(async () => {
+  hub = await startHub([{ name: 'calendar' }, { name: 'other', file: 'calendar.mjs' }]);
+});
+afterAll(async () => await hub[Symbol.asyncDispose]());
+
+const get = async (query: string) =>
+  await send(`${hub.url}/logs${query}`, { headers: ownerHeaders });
+
+const linesIn = (answer: unknown): readonly Record<string, unknown>[] =>
+  isObject(answer) && Array.isArray(answer['lines']) ? answer['lines'] : [];
+
+const linesOf = (stream: Response) => stream.messages().flatMap(linesIn);
+
+const write = async (title: string, server = 'calendar') =>
+  await openClient(hub).call(`${server}_cancel_event`, { title });
+
+/** Restarts a server, and waits until its new run has begun. */
+const restart = async (server: string) => {
+  await hub.server(server).stop(false);
+  hub.server(server).start();
+  await hub.server(server).ready();
+};
+
+describe('GET /logs', () => {
+  test('shows the newest run of one server with its times, and the run before', async () => {
+    await write('first run');
+    await restart('calendar');
+    await write('second run');
+    await until(() => hub.server('calendar').stderr().includes('second'));
+    const now = await (await get('?server=calendar')).json();
+    const [began, line] = linesIn(now);
+    assert.equal(began?.['event'], 'began');
+    assert.deepEqual(
+      { ...line, at: Date.parse(String(line?.['at'])) > 1e12 },
+      {
+        at: true,
+        server: 'calendar',
+        run: 2,
+        by: 'server',
+        text: 'cancel_event: {"title":"second run"}',
+      },
+    );
+    const { runs } = now;
+    assert.ok(Array.isArray(runs));
+    assert.deepEqual(
+      runs.map(run => [run.run, run.ended_at === null]),
+      [
+        [2, true],
+        [1, false],
+      ],
+    );
+    const before = linesIn(await (await get('?server=calendar&previous=true')).json());
+    assert.match(String(before[1]?.['text']), /first run/);
+    assert.equal(before.at(-1)?.['event'], 'ended');
+    assert.deepEqual(before, linesIn(await (await get('?server=calendar&back=1')).json()));
+  });
+
+  test('shows all servers without a name, and only the hub with ?hub', async () => {
+    await write('of the other', 'other');
+    await until(() => hub.server('other').stderr() !== '');
+    const all = await (await get('')).json();
+    assert.deepEqual(
+      new Set(linesIn(all).map(({ server }) => server)),
+      new Set(['calendar', 'other']),
+    );
+    assert.ok(!('runs' in all));
+    assert.deepEqual(linesIn(await (await get('?hub')).json()), []);
+    assert.equal(linesIn(await (await get('?lines=1')).json()).length, 1);
+  });
+
+  test('?follow sends the newest lines, those that come, and the runs that begin', async () => {
+    const stream = await get('?server=calendar&follow=true&lines=1');
+    await until(() => linesOf(stream).length === 1);
+    await restart('calendar');
+    await write('ghp_abcdefghijklmnopqrstuvwxyz0123');
+    await until(() => linesOf(stream).length >= 4);
+    const told = linesOf(stream).slice(1);
+    assert.deepEqual(
+      told.map(({ event = 'line' }) => event),
+      ['ended', 'began', 'line'],
+    );
+    assert.match(String(told[2]?.['text']), /\[redacted\]/);
+    assert.doesNotMatch(JSON.stringify(told), /ghp_/);
+  });
+
+  test.for([
+    ['?server=nobody', 404, /HUB_SERVER_UNKNOWN/],
+    ['?tail=5', 400, /tail: is no parameter/],
+    ['?previous&back=2', 400, /previous: means back=1/],
+    ['?previous&follow', 400, /follow: only the newest run/],
+    ['?lines=20000', 400, /lines: \\"20000\\" is not allowed/],
+  ] as const)('refuses %s', async ([query, status, message]) => {
+    const response = await get(query);
+    assert.equal(response.status, status);
+    assert.match(await response.body(), message);
+  });
+
+  test('is for the owner only', async () => {
+    assert.equal((await send(`${hub.url}/logs`)).status, 401);
+  });
+
+  test('a stream of one server ends when that is removed', async () => {
+    const stream = await get('?server=other&follow=true');
+    await hub.servers.apply({
+      servers: [hub.server('calendar').config],
+      naming: { separator: '_', maxLength: 46 },
+    });
+    await until(() => stream.ended());
+  });
+});

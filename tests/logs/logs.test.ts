@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readFile, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, test } from 'vitest';
+import { createManualClock } from '#helpers/clock';
+import { type SourceLine, createLogs } from '#logs';
+import { redactText } from '#telemetry';
+
+let folder = '';
+beforeEach(async () => (folder = await mkdtemp(join(tmpdir(), 'agenthub-logs-'))));
+afterEach(async () => await rm(folder, { recursive: true }));
+
+const token = 'ghp_abcdefghijklmnopqrstuvwxyz0123';
+
+/** The logs of a run of the hub. `open` reads what earlier runs have left. */
+async function openLogs(servers: readonly string[] = ['memory'], redact = redactText) {
+  const clock = createManualClock();
+  const warnings: unknown[] = [];
+  const warn = (error: unknown) => void warnings.push(error);
+  const logs = createLogs(folder, { clock, redact, warn });
+  await logs.open(servers);
+  const read = async (server = 'memory', back = 0, lines = 100) =>
+    await logs.read({ servers: [server], isHubWanted: false, back, lines });
+  return { clock, warnings, logs, read };
+}
+
+const textsOf = (lines: readonly SourceLine[]) => lines.map(({ text, event }) => event ?? text);
+
+describe('the lines of a server', () => {
+  test('are kept by runs, with their times, over a restart of the hub', async () => {
+    const first = await openLogs();
+    const memory = first.logs.server('memory');
+    memory.begin();
+    memory.add({ text: 'one' });
+    first.clock.advance(1_000);
+    memory.add({ text: 'two' });
+    memory.end('exit code 1');
+    memory.end('is told once');
+    memory.begin();
+    memory.add({ text: 'three' });
+    await first.logs.stop();
+
+    const { read, logs } = await openLogs();
+    assert.deepEqual(textsOf(await read()), ['began', 'three']);
+    const before = await read('memory', 1);
+    assert.deepEqual(textsOf(before), ['began', 'one', 'two', 'ended']);
+    assert.equal((before[2]?.at ?? 0) - (before[1]?.at ?? 0), 1_000);
+    assert.equal(before.at(-1)?.text, 'exit code 1');
+    const runs = await logs.runs('memory');
+    assert.deepEqual(
+      runs.map(({ run, how }) => [run, how]),
+      [
+        [2, undefined],
+        [1, 'exit code 1'],
+      ],
+    );
+    assert.deepEqual(await read('memory', 2), [], 'there is no third run');
+  });
+
+  test('of a program that outlived the hub continue its run', async () => {
+    const first = await openLogs();
+    first.logs.server('memory').begin();
+    first.logs.server('memory').add({ text: 'before' });
+    await first.logs.stop();
+    const { logs, read } = await openLogs();
+    logs.server('memory').resume();
+    logs.server('memory').add({ text: 'after' });
+    assert.deepEqual(textsOf(await read()), ['began', 'before', 'after']);
+  });
+
+  test('are merged with those of others by time, the newest within the number asked for', async () => {
+    const { logs, clock } = await openLogs(['a', 'b']);
+    for (const [at, name] of ['a', 'b', 'a'].entries()) {
+      clock.advance(10);
+      logs.server(name).add({ text: `${name}${at}` });
+    }
+    logs.hub.add({ text: 'mine', level: 'warn' });
+    const query = { servers: ['a', 'b'], isHubWanted: true, back: 0, lines: 4 };
+    const lines = await logs.read(query);
+    assert.deepEqual(
+      lines.map(({ server, text, level }) => [server, text, level]),
+      [
+        ['b', 'b1', undefined],
+        ['a', 'a2', undefined],
+        [undefined, '', undefined],
+        [undefined, 'mine', 'warn'],
+      ],
+    );
+    assert.deepEqual(await logs.read({ ...query, lines: 0 }), []);
+  });
+
+  test('lose their secrets before they are written, also one of several lines', async () => {
+    const known = 'first line\nsecond line';
+    const { logs, read } = await openLogs(['memory'], text =>
+      redactText(text).replaceAll(known, '[redacted]'),
+    );
+    const memory = logs.server('memory');
+    for (const text of [`uses ${token}`, 'it is first line', 'second line of it', 'and goes on'])
+      memory.add({ text });
+    memory.end('exit code 1');
+    const expected = ['began', 'uses [redacted]', 'it is [redacted] of it', 'and goes on', 'ended'];
+    assert.deepEqual(textsOf(await read()), expected);
+    const file = join(folder, 'servers', 'memory', '000001.jsonl');
+    assert.doesNotMatch(await readFile(file, 'utf8'), /ghp_|second line/);
+    // In two writes the first is on the disk before the second comes.
+    memory.add({ text: 'first line' });
+    await memory.write();
+    memory.add({ text: 'second line' });
+    assert.deepEqual(textsOf(await read()), [...expected, '[redacted]']);
+  });
+
+  test('of a flood are dropped and counted, and the newest stay', async () => {
+    const { logs, read } = await openLogs();
+    const memory = logs.server('memory');
+    for (let at = 0; at < 1_000; at++) memory.add({ text: `${at} ${'x'.repeat(195)}` });
+    const lines = await read('memory', 0, 10_000);
+    assert.ok(lines.length < 400, String(lines.length));
+    assert.match(lines[0]?.text ?? '', /^6\d\d lines came too fast to be kept$/);
+    assert.match(lines.at(-1)?.text ?? '', /^999 /);
+  });
+
+  test('are bounded in each run, and in the number of runs', async () => {
+    const { logs, read } = await openLogs();
+    const memory = logs.server('memory');
+    for (let at = 0; at < 40; at++) {
+      memory.add({ text: `${at} ${'x'.repeat(9_000)}` });
+      await memory.write();
+    }
+    const lines = await read('memory', 0, 10_000);
+    assert.ok(lines.length > 14 && lines.length < 29, `${lines.length} lines of 9 KB in 256 KiB`);
+    assert.match(lines.at(-1)?.text ?? '', /^39 /);
+    for (let at = 0; at < 10; at++) {
+      memory.begin();
+      await memory.write();
+    }
+    const runs = await logs.runs('memory');
+    assert.deepEqual(
+      runs.map(({ run }) => run),
+      [11, 10, 9, 8, 7, 6, 5, 4],
+    );
+    assert.equal((await readdir(join(folder, 'servers', 'memory'))).length, 8);
+  });
+
+  test('survive a torn file, and are forgotten with their server', async () => {
+    const { logs, read } = await openLogs();
+    logs.server('memory').add({ text: 'whole' });
+    await read();
+    const file = join(folder, 'servers', 'memory', '000001.jsonl');
+    await writeFile(file, '{"t":1,"s":"to', { flag: 'a' });
+    assert.deepEqual(textsOf(await read()), ['began', 'whole']);
+    await logs.forget('memory');
+    assert.deepEqual(await readdir(join(folder, 'servers')), []);
+    assert.deepEqual(await read(), []);
+  });
+
+  test('are told as they are added, and those after the cut are not among those read', async () => {
+    const { logs } = await openLogs();
+    const told: string[] = [];
+    logs.server('memory').add({ text: 'early' });
+    const lines = await logs.read(
+      { servers: ['memory'], isHubWanted: false, back: 0, lines: 10 },
+      () => {
+        logs.added(line => void told.push(line.text));
+        // Between the cut and the end of the reading.
+        queueMicrotask(() => logs.server('memory').add({ text: 'late' }));
+      },
+    );
+    assert.deepEqual(textsOf(lines), ['began', 'early']);
+    assert.deepEqual(told, ['late']);
+  });
+
+  test('that cannot be written are lost with one warning, and the hub goes on', async () => {
+    await writeFile(join(folder, 'servers'), 'a file where the folder should be');
+    const { logs, warnings } = await openLogs();
+    const before = warnings.length;
+    for (const text of ['one', 'two']) {
+      logs.server('memory').add({ text });
+      await logs.server('memory').write();
+    }
+    assert.equal(warnings.length, before + 1);
+  });
+});
+
+test('logs of servers that have been gone for a week are removed, newer ones stay', async () => {
+  const day = 24 * 3_600;
+  for (const [name, days] of [
+    ['gone', 8],
+    ['recent', 1],
+    ['memory', 99],
+  ] as const) {
+    const place = join(folder, 'servers', name);
+    await mkdir(place, { recursive: true });
+    const seconds = 1_750_000_000 - days * day;
+    await utimes(place, seconds, seconds);
+  }
+  await openLogs();
+  assert.deepEqual((await readdir(join(folder, 'servers'))).toSorted(), ['memory', 'recent']);
+});
+
+test('only the user of the hub may read them', async () => {
+  const { logs, read } = await openLogs();
+  logs.server('memory').add({ text: 'private' });
+  await read();
+  const place = join(folder, 'servers', 'memory');
+  assert.equal((await stat(place)).mode & 0o077, 0);
+  assert.equal((await stat(join(place, '000001.jsonl'))).mode & 0o077, 0);
+});
