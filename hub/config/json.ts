@@ -43,7 +43,7 @@ const jsonFaults = new Map([
 
 function fromJson(node: JsonNode, source: SourceText, path: Path): SourceNode {
   const { offset, length, children = [] } = node;
-  const here = { source, offset, path };
+  const here = { source, offset, path, end: offset + length };
   if (node.type === 'array') {
     const items = children.map((item, index) => fromJson(item, source, [...path, index]));
     return { ...here, kind: 'list', items };
@@ -64,5 +64,5 @@ function fromJson(node: JsonNode, source: SourceText, path: Path): SourceNode {
       isAlias: false,
     };
   });
-  return { ...here, kind: 'map', style: 'braces', end: offset + length, entries };
+  return { ...here, kind: 'map', style: 'braces', entries };
 }

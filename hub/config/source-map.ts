@@ -17,8 +17,14 @@ export type SourceLocation = {
 /** A parsed value with its location, so that files can be edited, and values of several files merged. */
 export type SourceNode =
   | SourceMap
-  | (SourceLocation & { readonly kind: 'list'; readonly items: readonly SourceNode[] })
-  | (SourceLocation & { readonly kind: 'scalar'; readonly value: unknown });
+  | SourceList
+  | (SourceLocation & { readonly kind: 'scalar'; readonly value: unknown; readonly end: number });
+/** Its items are at their own places, unless they are aliases. */
+export type SourceList = SourceLocation & {
+  readonly kind: 'list';
+  readonly end: number;
+  readonly items: readonly SourceNode[];
+};
 export type SourceMap = SourceLocation & {
   readonly kind: 'map';
   /** `braces`: JSON, or YAML flow style. `block`: YAML block style. */
@@ -43,6 +49,10 @@ export type NewEntry = readonly [key: string, value: Json];
 /** The object that is the value of an entry; undefined for another value, or an alias. */
 export const mapIn = ({ value, isAlias }: SourceEntry): SourceMap | undefined =>
   value.kind === 'map' && !isAlias ? value : undefined;
+
+/** The list that is the value of an entry; undefined for another value, or an alias. */
+export const listIn = ({ value, isAlias }: SourceEntry): SourceList | undefined =>
+  value.kind === 'list' && !isAlias ? value : undefined;
 
 export type SyntaxFault = { readonly offset: number; readonly text: string };
 export type Syntax = {

@@ -13,6 +13,7 @@ import {
   type NewEntry,
   type Path,
   type SourceEntry,
+  type SourceList,
   type SourceLocation,
   type SourceMap,
   type SourceNode,
@@ -21,7 +22,14 @@ import {
   type SyntaxFault,
   mapIn,
 } from './source-map.ts';
-import { type Splice, isFirstOfLine, lineBreakOf, lineStart, nextLine } from './splice.ts';
+import {
+  type Splice,
+  indentAt,
+  isFirstOfLine,
+  lineBreakOf,
+  lineStart,
+  nextLine,
+} from './splice.ts';
 
 /** Far more than any real file needs. Bounds YAML aliases that contain each other. */
 const maxValues = 20_000;
@@ -46,11 +54,11 @@ export function readYaml(source: SourceText): Syntax {
     if (left < 0 || depth > maxDepth) {
       const text = 'it has too many values, or aliases that contain each other';
       fault ??= { offset: around, text };
-      return { kind: 'scalar', source, offset: around, path, value: null };
+      return { kind: 'scalar', source, offset: around, end: around, path, value: null };
     }
     if (isAlias(node)) return convert(targetOf(node), around, path, depth + 1);
     const [offset, end] = rangeOf(node) ?? [around, around];
-    const here = { source, offset, path };
+    const here = { source, offset, path, end };
     if (isSeq(node)) {
       const convertItem = (item: unknown, index: number) =>
         convert(item, offset, [...path, index], depth + 1);
@@ -74,7 +82,7 @@ export function readYaml(source: SourceText): Syntax {
         isAlias: isAlias(value),
       };
     });
-    return { ...here, kind: 'map', style: node.flow ? 'braces' : 'block', end, entries };
+    return { ...here, kind: 'map', style: node.flow ? 'braces' : 'block', entries };
   };
   const root = yaml.contents === null ? undefined : convert(yaml.contents, 0, [], 0);
   return { root, fault };
@@ -137,6 +145,33 @@ export function changeInBlock(
   const colon = text.indexOf(':', group.keyEnd) + 1;
   return [{ start: colon, end: colon, text: ' {}' }, cut];
 }
+
+/** Adds an item after the last one of a block list. Undefined if the list has no lines of its own. */
+export function insertItem(list: SourceList, value: string): readonly Splice[] | undefined {
+  const { text } = list.source;
+  const last = list.items.at(-1);
+  if (!last || !isAlone(list, last)) return undefined;
+  const column = indentAt(text, last.offset).length;
+  const line = `${' '.repeat(column)}- ${stringify(value).trimEnd()}`;
+  return [insertLines(text, endOfLines(text, last.end, column), line)];
+}
+
+/** Removes the lines of an item of a block list that has others. Undefined if the item has no lines of its own. */
+export function removeItem(list: SourceList, index: number): readonly Splice[] | undefined {
+  const { text } = list.source;
+  const item = list.items[index];
+  if (!item || list.items.length < 2 || !isAlone(list, item)) return undefined;
+  const start = lineStart(text, item.offset);
+  const end = nextLine(text, item.end);
+  const isOpen = end === text.length && !text.endsWith('\n');
+  return [{ start: start - (isOpen ? lineBreakOf(text).length : 0), end, text: '' }];
+}
+
+/** True if an item begins its own line, after a dash. An alias is located at its anchor, which is elsewhere. */
+const isAlone = ({ source: { text }, offset, end }: SourceList, item: SourceNode): boolean =>
+  item.offset >= offset &&
+  item.end <= end &&
+  /^[ \t]*-[ \t]+$/.test(text.slice(lineStart(text, item.offset), item.offset));
 
 /** If the file does not end with a line break, it stays so. */
 function insertLines(text: string, at: number, lines: string): Splice {

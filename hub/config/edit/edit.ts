@@ -1,21 +1,15 @@
 import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { HubError, type JsonObject, errorCodeOf, messageOf } from '#core';
 import type { Config } from '../config.ts';
-import { type Difference, diffConfigs } from '../diff.ts';
+import { diffConfigs } from '../diff.ts';
 import { parseText } from '../document.ts';
 import { inheritedServer } from '../extends.ts';
-import {
-  type ReadBytes,
-  type ReadText,
-  formatOf,
-  misnamed,
-  readText,
-  unreadable,
-} from '../files.ts';
+import { type ReadBytes, formatOf, misnamed, unreadable } from '../files.ts';
 import { readConfig } from '../load.ts';
 import { forms, withoutInheritance } from '../merge.ts';
 import type { LoadOptions } from '../mount-guard.ts';
+import { type Edited, affectsOnly, serverUnknown, uneditable, withText } from './edited.ts';
+import type { NextTools } from './tools.ts';
 import { serverName } from '../server-schema.ts';
 import { isNull, valueOf } from '../source-map.ts';
 
@@ -34,6 +28,9 @@ const attempts = 2;
 /** A server to add, or to remove if there is no entry. */
 type Change = { readonly name: string; readonly entry?: JsonObject };
 
+/** Computes an edit of a text, before anything is written. Rejects with HubError if it is not possible. */
+type Prepare = (text: string) => Promise<Edited>;
+
 export type ConfigEditor = ReturnType<typeof createConfigEditor>;
 
 /** Creates an editor of the server entries in config files, which keeps all other text. Edits run one after another. */
@@ -41,14 +38,17 @@ export function createConfigEditor(needs: Needs) {
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
 
-  async function edit(file: string, change: Change): Promise<Config> {
+  async function edit(file: string, prepareEdit: Prepare): Promise<Config> {
     if (waiting >= maxWaiting)
       throw busy(file, `${maxWaiting} changes to it are already waiting. Try again later`);
     waiting++;
-    const result = last.then(() => editNow(file, change, needs)).finally(() => waiting--);
+    const result = last.then(() => editNow(file, prepareEdit, needs)).finally(() => waiting--);
     last = result.catch(() => {}); // Its caller gets the error.
     return await result;
   }
+
+  const change = (file: string, wanted: Change) =>
+    edit(file, text => prepare(file, text, wanted, needs));
 
   return {
     /**
@@ -56,12 +56,21 @@ export function createConfigEditor(needs: Needs) {
      * HUB_CONFIG_INVALID if the resulting config is invalid, HUB_CONFIG_CONFLICT if there is a server of that name or
      * another program writes the file at the same time, and HUB_CONFIG_UNWRITABLE if the file cannot be written.
      */
-    addServer: (file: string, name: string, entry: JsonObject) => edit(file, { name, entry }),
+    addServer: (file: string, name: string, entry: JsonObject) => change(file, { name, entry }),
     /**
      * Removes a server; one of a file in `extends` by writing `null` to this file. Rejects with HUB_SERVER_UNKNOWN if
      * there is no such server, and otherwise like `addServer`.
      */
-    removeServer: (file: string, name: string) => edit(file, { name }),
+    removeServer: (file: string, name: string) => change(file, { name }),
+    /**
+     * Changes which tools a server offers: `tools.allow` and `tools.deny`. `next` returns the new lists, or throws
+     * HubError. Rejects with HUB_SERVER_UNKNOWN if there is no such server, and otherwise like `addServer`.
+     */
+    changeTools: (file: string, name: string, next: NextTools) =>
+      edit(file, async text => {
+        const { prepareTools } = await import('./tools.ts');
+        return await prepareTools({ file, text, name, next }, needs);
+      }),
     /** Returns the server that `addServer` would add, without writing. Rejects with the errors of `addServer`. */
     preview: async (file: string, name: string, entry: JsonObject) => {
       const text = await readExactly(file, needs);
@@ -76,10 +85,10 @@ export function createConfigEditor(needs: Needs) {
 /** Thrown by the check if the file changed since it was read. */
 class Overtaken extends Error {}
 
-async function editNow(file: string, change: Change, needs: Needs): Promise<Config> {
+async function editNow(file: string, prepareEdit: Prepare, needs: Needs): Promise<Config> {
   for (let attempt = 1; ; attempt++) {
     const text = await readExactly(file, needs);
-    const { text: edited, config } = await prepare(file, text, change, needs);
+    const { text: edited, config } = await prepareEdit(text);
     try {
       await needs.writeWhole(file, edited, async () => {
         if ((await readExactly(file, needs)) !== text) throw new Overtaken();
@@ -104,7 +113,7 @@ async function prepare(
   text: string,
   { name, entry }: Change,
   needs: Needs,
-): Promise<{ readonly text: string; readonly config: Config }> {
+): Promise<Edited> {
   const format = formatOf(file);
   if (!format) throw misnamed(file);
   const named = serverName.safeParse(name);
@@ -142,17 +151,6 @@ async function prepare(
   return { text: edited, config: after.config };
 }
 
-/** True if the edit affects only this server, and none that refers to its YAML anchor. */
-function affectsOnly({ added, removed, changed, naming }: Difference, name: string): boolean {
-  const names = [...added, ...removed, ...changed.map(({ after }) => after)];
-  return !naming && names.every(server => server.name === name);
-}
-
-const withText =
-  (file: string, text: string): ReadText =>
-  async path =>
-    path === resolve(file) ? text : await readText(path);
-
 /** Reads a UTF-8 file. Rejects other encodings, because writing the text back would change bytes. */
 async function readExactly(
   file: string,
@@ -173,17 +171,6 @@ function nameTaken(file: string, name: string, below: string | undefined): HubEr
       : `already, in ${below}, which it extends. Choose another name, or remove that one there`;
   return new HubError('HUB_CONFIG_CONFLICT', `${file}: there is a server "${name}" ${why}`);
 }
-
-function serverUnknown(file: string, name: string): HubError {
-  const message = `${file}: it has no server ${JSON.stringify(name)}`;
-  return new HubError('HUB_SERVER_UNKNOWN', message, { data: { server: name } });
-}
-
-const uneditable = (file: string) =>
-  new HubError(
-    'HUB_CONFIG_CONFLICT',
-    `${file}: its syntax (anchors, aliases or unusual YAML) does not allow changing one server without others. Edit it by hand`,
-  );
 
 const remedies = new Map([
   ['ENOSPC', 'the disk is full. Make room on it'],

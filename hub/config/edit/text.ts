@@ -2,7 +2,13 @@ import type { Json, JsonObject } from '#core';
 import type { Format } from '../files.ts';
 import { readJson } from '../json.ts';
 import { forms } from '../merge.ts';
-import { type NewEntry, type SourceEntry, type SourceMap, mapIn } from '../source-map.ts';
+import {
+  type NewEntry,
+  type SourceEntry,
+  type SourceList,
+  type SourceMap,
+  mapIn,
+} from '../source-map.ts';
 import {
   type Splice,
   indentAt,
@@ -15,8 +21,11 @@ import {
   splice,
 } from '../splice.ts';
 
-/** A valid config file whose server entries can be edited. Everything else in it stays unchanged. */
-export async function editableText(whole: string, format: Format) {
+/** A parsed config file, and how entries are inserted in it. */
+export type OpenText = Awaited<ReturnType<typeof openText>>;
+
+/** Parses a valid config file for edits. */
+export async function openText(whole: string, format: Format) {
   const byteOrderMark = whole.startsWith('\uFEFF') ? '\uFEFF' : '';
   const text = whole.slice(byteOrderMark.length);
   const source = { file: '', text };
@@ -24,23 +33,42 @@ export async function editableText(whole: string, format: Format) {
   const yaml = format === 'yaml' ? await import('../yaml.ts') : undefined;
   const { root: node } = yaml ? yaml.readYaml(source) : readJson(source);
   const root = node?.kind === 'map' ? node : undefined;
-  const groups = (root?.entries ?? []).filter(({ key }) => forms.some(form => form === key));
+  return {
+    text,
+    yaml,
+    root,
+    /** The groups of servers. */
+    groups: (root?.entries ?? []).filter(({ key }) => forms.some(form => form === key)),
+    /** Adds an entry at the end of an object. `at`: the object's own entry, in the object `around` it. */
+    insert(
+      object: SourceMap,
+      entry: NewEntry,
+      at?: { readonly entry: SourceEntry; readonly around: SourceMap },
+    ): readonly Splice[] {
+      if (object.style === 'block' && yaml) return yaml.insertInBlock(object, entry);
+      // `{}` in a YAML block file: continue in block style instead of filling the braces.
+      const isEmpty = text.slice(object.offset + 1, object.end - 1).trim() === '';
+      if (yaml && at?.around.style === 'block' && isEmpty)
+        return yaml.insertInEmpty(at.around, at.entry, entry);
+      return insertInBraces(object, entry, format);
+    },
+    /** The whole text with these splices. */
+    with: (splices: readonly Splice[]) => byteOrderMark + splice(text, splices),
+  };
+}
+
+/** A valid config file whose server entries can be edited. Everything else in it stays unchanged. */
+export async function editableText(whole: string, format: Format) {
+  const opened = await openText(whole, format);
+  const { yaml, root, groups, insert } = opened;
   const groupOf = (name: string) =>
     groups.find(group => mapIn(group)?.entries.some(({ key }) => key === name));
-
-  function insert(object: SourceMap, entry: NewEntry, group?: SourceEntry) {
-    if (object.style === 'block' && yaml) return yaml.insertInBlock(object, entry);
-    // `{}` in a YAML block file: continue in block style instead of filling the braces.
-    const isEmpty = text.slice(object.offset + 1, object.end - 1).trim() === '';
-    if (yaml && group && root?.style === 'block' && isEmpty)
-      return yaml.insertInEmpty(root, group, entry);
-    return insertInBraces(object, entry, format);
-  }
 
   function add(name: string, entry: JsonObject | null): readonly Splice[] | undefined {
     const group = groups.find(({ key }) => key === 'servers') ?? groups[0];
     const object = group && mapIn(group);
-    if (group) return object && insert(object, [name, entry], group);
+    if (group)
+      return object && root && insert(object, [name, entry], { entry: group, around: root });
     return root && insert(root, ['servers', Object.fromEntries([[name, entry]])]);
   }
 
@@ -64,13 +92,46 @@ export async function editableText(whole: string, format: Format) {
      */
     with(name: string, entry: JsonObject | null | undefined): string | undefined {
       const splices = change(name, entry);
-      return splices && byteOrderMark + splice(text, splices);
+      return splices && opened.with(splices);
     },
   };
 }
 
+/** An object or a list between brackets. */
+type Bracketed = Pick<SourceMap, 'source' | 'offset' | 'end'> & {
+  readonly entries: readonly Pick<SourceEntry, 'offset' | 'end'>[];
+};
+
 /** Adds an entry at the end of an object in braces. It goes on lines of its own if the existing entries do. */
-export function insertInBraces(object: SourceMap, [key, value]: NewEntry, format: Format) {
+export const insertInBraces = (object: SourceMap, [key, value]: NewEntry, format: Format) =>
+  insertMember(
+    object,
+    {
+      inLine: `${JSON.stringify(key)}: ${inOneLine(value)}`,
+      onLines: indent => propertyLines(object.source.text, key, value, indent),
+    },
+    format,
+  );
+
+/** Adds a string at the end of a list in brackets. It goes on a line of its own if the existing items do. */
+export function insertInBrackets(list: SourceList, value: string, format: Format) {
+  const text = JSON.stringify(value);
+  const onLines = (indent: string) => `${lineBreakOf(list.source.text)}${indent}${text}`;
+  return insertMember({ ...list, entries: list.items }, { inLine: text, onLines }, format);
+}
+
+/** Removes an item of a list in brackets, with its comma and the comments on its lines. */
+export function removeFromBrackets(list: SourceList, index: number, format: Format) {
+  const item = list.items[index];
+  const entries = { ...list, entries: list.items };
+  return item && removeFromBraces(entries, index, item, format);
+}
+
+function insertMember(
+  object: Bracketed,
+  { inLine, onLines }: { readonly inLine: string; readonly onLines: (indent: string) => string },
+  format: Format,
+): readonly Splice[] {
   const { text } = object.source;
   const [first] = object.entries;
   const last = object.entries.at(-1);
@@ -83,13 +144,12 @@ export function insertInBraces(object: SourceMap, [key, value]: NewEntry, format
     // Without comments, replace the white space between the braces.
     const end = tokens.length === 0 ? object.end - 1 : at;
     const closing = tokens.length > 0 && rest.includes('\n') ? '' : lineBreak + around;
-    const put = propertyLines(text, key, value, around + indentUnitOf(text)) + closing;
+    const put = onLines(around + indentUnitOf(text)) + closing;
     return [{ start: at, end, text: put }];
   }
-  if (!isFirstOfLine(text, first.offset))
-    return [insertion(last.end, `, ${JSON.stringify(key)}: ${inOneLine(value)}`)];
+  if (!isFirstOfLine(text, first.offset)) return [insertion(last.end, `, ${inLine}`)];
   const tokens = tokensFrom(text, last.end, object.end - 1, format);
-  const put = propertyLines(text, key, value, indentAt(text, first.offset));
+  const put = onLines(indentAt(text, first.offset));
   const at = tokens.at(-1)?.end ?? last.end;
   return tokens.some(isComma)
     ? [insertion(at, `${put},`)]
@@ -115,7 +175,12 @@ export function changeInBraces(
 }
 
 /** Removes an entry with its comma and the comments on its lines. */
-function removeFromBraces(object: SourceMap, index: number, entry: SourceEntry, format: Format) {
+function removeFromBraces(
+  object: Bracketed,
+  index: number,
+  entry: Bracketed['entries'][number],
+  format: Format,
+): readonly Splice[] {
   const { text } = object.source;
   const after = object.entries[index + 1];
   const limit = after?.offset ?? object.end - 1;
