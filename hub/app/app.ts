@@ -10,6 +10,8 @@ import type { Secrets } from '#secrets';
 import { breakerKeyOf } from '#servers';
 import { openDataDir } from '#store';
 import type { Redaction } from '#telemetry';
+import { createTokenCounter } from '#tokens';
+import { createToolSwitches } from '#tools';
 import { maxMessageBytes, openStdio } from '#transports';
 import { collectGarbage, createIdleGc } from './idle-gc.ts';
 import { listeningServices } from './listening.ts';
@@ -206,6 +208,12 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
         agents,
         documentation,
         tasks,
+        tools: createToolSwitches({
+          servers: shown,
+          shownTools: router.shownTools,
+          counter: createTokenCounter({ clock }),
+          changeTools: configFile.changeTools,
+        }),
         residentBytes: () => process.memoryUsage.rss(),
       },
       access: {

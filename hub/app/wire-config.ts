@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import {
   type Config,
   type LoadOptions,
+  type NextTools,
   type ConfigReading,
   type ServerConfig,
   type Settings,
@@ -46,6 +47,11 @@ type Needs = {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly log: Log;
+};
+
+type ToolFile = {
+  /** Writes which tools a server offers. Resolves when that is in force. */
+  readonly changeTools: (server: string, next: NextTools) => Promise<void>;
 };
 
 const nothingApplied: Applied = { added: [], removed: [], changed: [], failed: [], unchanged: 0 };
@@ -165,7 +171,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
         ([...refused(), ...held().map(({ message }) => message)].join('. ') || undefined),
     }),
   };
-  const configFile: InstallsNeeds['configFile'] = {
+  const configFile: InstallsNeeds['configFile'] & ToolFile = {
     async check(name, entry) {
       const server = await editor.preview(files.file, name, entry);
       if (files.tags) requireTag(server, files.tags);
@@ -179,6 +185,10 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
     },
     async remove(name) {
       await editor.removeServer(files.file, name);
+      await reload();
+    },
+    async changeTools(name, next) {
+      await editor.changeTools(files.file, name, next);
       await reload();
     },
     configs: files.servers,

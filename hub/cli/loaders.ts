@@ -20,6 +20,7 @@ const groups: Readonly<Record<string, Loading>> = {
   'Its servers': {
     list: async () => (await import('./commands/list.ts')).list,
     add: async () => (await import('./commands/add.ts')).add,
+    tools: async () => (await import('./commands/tools.ts')).tools,
     remove: async () => (await loadActions()).remove,
     start: async () => (await loadActions()).serverAction('start'),
     stop: async () => (await loadActions()).serverAction('stop'),
@@ -75,6 +76,7 @@ export const aliases: Readonly<Record<string, string>> = {
   ps: 'list',
   status: 'list',
   rm: 'remove',
+  tool: 'tools',
 };
 
 /** Names of the public commands, in the order of the help. */

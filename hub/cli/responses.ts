@@ -11,6 +11,10 @@ export const fieldsOf = (value: unknown): Described => (isObject(value) ? value 
 export const objectsIn = (value: unknown): readonly Described[] =>
   Array.isArray(value) ? value.filter(isObject) : [];
 
+/** The token cost in an answer of `GET /tools`, or in a part of it. */
+export const tokensOf = (counted: Described | undefined): string =>
+  typeof counted?.['tokens'] === 'number' ? String(counted['tokens']) : 'unknown';
+
 /** One server-sent event from a hub. */
 export type HubEvent = {
   /** `message` if the event names no type. */

@@ -13,6 +13,7 @@ import type { Principal } from '#policy';
 import type { Router } from '#routing';
 import type { Servers } from '#servers';
 import type { TaskPipeline } from '#tasks';
+import type { ToolSwitches } from '#tools';
 import type { Metrics, Redaction } from '#telemetry';
 import type { DashboardAccess, DashboardAudit } from './access-types.ts';
 import type { createChanges } from './changes.ts';
@@ -75,6 +76,8 @@ type DashboardHub = {
   readonly agents?: Agents;
   /** Absent: the hub runs no tasks. */
   readonly tasks?: TaskPipeline;
+  /** Switches of tools and their token cost. Absent: tools are switched in the config file only. */
+  readonly tools?: ToolSwitches;
 };
 
 /** Logins of programs to the hub. `isOffered`: they can log in now. */

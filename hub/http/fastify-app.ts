@@ -29,6 +29,7 @@ import { policyRoutes } from './routes/policy.ts';
 import { allLogRoutes } from './routes/logs.ts';
 import { installRoutes, logRoutes, serverRoutes } from './routes/servers.ts';
 import { taskRoutes } from './routes/tasks.ts';
+import { toolRoutes } from './routes/tools.ts';
 
 type Options = {
   readonly maxBodyBytes: number;
@@ -137,6 +138,7 @@ function registerRoutes(
   policyRoutes(app, needs);
   if (hub.approvals) approvalRoutes(app, { approvals: hub.approvals, admission });
   if (hub.pins) pinRoutes(app, hub.pins);
+  if (hub.tools) toolRoutes(app, hub.tools);
   const follow = createFollowing(system.clock, followed);
   activityRoutes(app, telemetry.activity, follow);
   if (telemetry.audit) auditRoutes(app, telemetry.audit, follow);
@@ -171,6 +173,7 @@ function registerRoutes(
       ...(authorization && { authorization: { ...authorization, isOffered: offersLogins } }),
       ...(hub.agents && { agents: hub.agents }),
       ...(hub.tasks && { tasks: hub.tasks }),
+      ...(hub.tools && { tools: hub.tools }),
     },
     ...(installJobs && {
       installs: { ...installs, ...installJobs, read: readInstallBody },

@@ -18,6 +18,7 @@ import type { Router } from '#routing';
 import type { SecretStatus } from '#secrets';
 import type { Servers } from '#servers';
 import type { TaskPipeline } from '#tasks';
+import type { ToolSwitches } from '#tools';
 import type { ByteBudget, ClientConnections, Sse, Streamable, WebSockets } from '#transports';
 import type { HttpSystem } from './errors.ts';
 import type { GuardNeeds } from './guard.ts';
@@ -94,6 +95,8 @@ type HubParts = {
   readonly documentation?: Documentation;
   /** Absent: the hub runs no tasks. */
   readonly tasks?: TaskPipeline;
+  /** Absent: tools are switched in the config file only. */
+  readonly tools?: ToolSwitches;
   readonly residentBytes: () => number;
 };
 

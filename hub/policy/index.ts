@@ -1,6 +1,7 @@
 export type { Decision } from './decision.ts';
 export { type ToolGrants, restrictToGrants } from './granted.ts';
 export { type Hints, hintsOf } from './hints.ts';
+export { compilePatterns } from './patterns.ts';
 export {
   type Policy,
   type PolicyConfig,

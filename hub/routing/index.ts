@@ -11,6 +11,7 @@ export {
   type SessionSettings,
   clientIn,
 } from './session.ts';
+export type { ShownTool } from './shown-tools.ts';
 export type { LimitNeeds, LimitRules } from './steps/limits.ts';
 export type { ImprovedPrompt, NamedByRules, PromptSource, PromptStep } from './steps/improve.ts';
 export type { ModelAnswerer } from './events/hub-models.ts';

@@ -45,6 +45,7 @@ import { createConfirmStep } from './steps/confirm.ts';
 import { type PromptSource, createImproveStep } from './steps/improve.ts';
 import { createKeptImprovements } from './steps/kept-improvements.ts';
 import { type LimitNeeds, createLimitStep } from './steps/limits.ts';
+import { createShownTools } from './shown-tools.ts';
 import { createUnknownToolLog } from './unknown-tools.ts';
 import { traced } from './trace.ts';
 import { createTasks } from './tasks/tasks.ts';
@@ -223,13 +224,6 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     }
   }
 
-  function toolAt(server: Server, shown: string): Buffer | undefined {
-    const own = source.toolsOf(server.config.name)?.rename
-      ? catalog.findAt(server, 'tool', shown)?.name
-      : shown;
-    return server.listing.tool.find(({ key }) => key === own)?.bytes;
-  }
-
   return {
     get sessionCount(): number {
       return open.size;
@@ -238,9 +232,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     get inFlight(): number {
       return answering.inFlight;
     },
-    /** The description of a tool, as a client of the endpoint sees it; undefined if the endpoint does not list it. */
-    describeTool: (endpoint: Endpoint, publicName: string): Buffer | undefined =>
-      endpoint === 'all' ? catalog.find('tool', publicName)?.bytes : toolAt(endpoint, publicName),
+    ...createShownTools(catalog, source),
     /** Ends the requests that only end with the hub: subscription streams, and calls that wait for clients. */
     close(): void {
       answering.stop();

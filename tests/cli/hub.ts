@@ -13,7 +13,10 @@ export function withHub() {
   beforeAll(async () => {
     installing = createInstallHub();
     const { installs } = installing;
-    hub = await startHub([{ name: 'echo' }, { name: 'calendar' }], { installs });
+    hub = await startHub([{ name: 'echo' }, { name: 'calendar' }], {
+      installs,
+      changeTools: async () => {},
+    });
   });
   afterAll(async () => {
     await hub[Symbol.asyncDispose]();

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Approvals } from '#approvals';
 import { type Activity, createActivity } from '#activity';
 import { type Management, addBuiltins } from '#builtin';
-import type { Naming, ServerConfig } from '#config';
+import type { Naming, NextTools, ServerConfig } from '#config';
 import { type Clock, type Log, type Service, systemClock } from '#core';
 import type { Agents } from '#agents';
 import type { DefinitionPins } from '#definitions';
@@ -38,6 +38,8 @@ import {
   planLaunch,
 } from '#servers';
 import type { TaskPipeline } from '#tasks';
+import { createTokenCounter } from '#tokens';
+import { createToolSwitches } from '#tools';
 import {
   type ClientConnections,
   type ConnectionsOptions,
@@ -103,6 +105,8 @@ export type HubOptions = {
   readonly approvals?: Approvals;
   /** The pinned definitions that people are shown. Absent: nothing is pinned. */
   readonly pins?: DefinitionPins;
+  /** Writes the lists of tools of a server. Absent: there are no switches of tools. */
+  readonly changeTools?: (server: string, next: NextTools) => Promise<void>;
   /** Absent: callers have no limits. */
   readonly limits?: LimitNeeds;
   /** Hears of each request that was answered. */
@@ -355,6 +359,14 @@ export async function startHub(
         ...(options.tasks && { tasks: options.tasks }),
         ...(options.documentation && { documentation: options.documentation }),
         ...(options.agents && { agents: options.agents }),
+        ...(options.changeTools && {
+          tools: createToolSwitches({
+            servers: shown,
+            shownTools: router.shownTools,
+            counter: createTokenCounter({ clock: systemClock }),
+            changeTools: options.changeTools,
+          }),
+        }),
       },
       access: { ...options.guard, ...(options.peers && { peers: options.peers }) },
       ...(options.installs && { installs: options.installs }),

@@ -18,6 +18,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'definitions/definitions': ['definitions/compare'],
   'definitions/flags': ['definitions/visible'],
   'definitions/lock-file': ['definitions/definition', 'definitions/lock'],
+  'config/edit/tools': ['config/edit/edited'],
   'documentation/documentation': [
     'documentation/notes/draft-notes',
     'documentation/notes/module-note',
@@ -176,5 +177,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'oauth/authorization',
     'oauth/stored-login',
   ],
+  'tools/switches': ['routing/shown-tools', 'tools/cost'],
   'transports/profiles': ['routing/access-policies', 'routing/profiles'],
 };

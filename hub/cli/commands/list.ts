@@ -1,8 +1,8 @@
 import { isObject } from '#core';
 import { type Command, type Run, hubOptions } from '../command.ts';
-import { openHub } from '../hub-client.ts';
+import { type HubClient, openHub } from '../hub-client.ts';
 import { openMcp } from '../mcp.ts';
-import { type Described, fieldsOf, objectsIn } from '../responses.ts';
+import { type Described, fieldsOf, objectsIn, tokensOf } from '../responses.ts';
 import { type Cell, durationOf, tableOf } from '../table.ts';
 
 /** `agenthub list`: shows the servers of a hub and their states, or their tools. */
@@ -11,31 +11,48 @@ export const list: Command = {
   summary: 'List the servers of the running hub, or their tools.',
   options: {
     tools: { help: 'List the tools, by the names that clients use.' },
+    tokens: { help: 'Show what the definitions of the tools cost a model, in tokens.' },
     ...hubOptions,
   },
   details: [
-    '--json prints the response of GET /servers: {"servers": [{"name", "state", "tools", ...}], "collisions": [...]}. With --tools: {"tools": [{"name", "description", "inputSchema", ...}]}, as in MCP.',
+    '--json prints the response of GET /servers: {"servers": [{"name", "state", "tools", ...}], "collisions": [...]}. With --tools: {"tools": [{"name", "description", "inputSchema", ...}]}, as in MCP. With --tokens: that of GET /tools.',
+    'Tokens are counted with the encoding o200k_base, over the name, the description and the schema of the arguments of each tool that is on. The models of other makers count a little differently.',
   ],
   examples: [
     ['list', 'Show the servers and their states'],
     ['list --tools', 'Show all tools'],
+    ['list --tools --tokens', 'Show what each tool costs'],
     [
       `list --json | jq -r '.servers[] | select(.state != "running").name'`,
       'Names of the servers that are not running',
     ],
   ],
-  run: async run => await (run.values['tools'] === true ? listTools : listAll)(run),
+  async run(run) {
+    const { tools, tokens } = run.values;
+    if (tools === true) return await (tokens === true ? listTokens : listTools)(run);
+    return await listAll(run);
+  },
 };
 
 async function listAll(run: Run): Promise<0> {
   const { isJson, json, out, screen, clock } = run;
   const hub = await openHub(run);
+  const costs = run.values['tokens'] === true ? await readCosts(hub) : undefined;
+  if (isJson && costs) return json(costs.answer);
   const answer = await hub.ask({ method: 'GET', path: '/servers' });
   if (isJson) return json(answer);
-  const rows = objectsIn(fieldsOf(answer)['servers']).map(server => rowOf(server, clock.now()));
-  const head = ['NAME', 'STATE', 'TOOLS', 'RESTARTS', 'UPTIME', 'NOTE'];
-  if (rows.length > 0) out(tableOf(head, rows, screen).join('\n'));
-  else out(`The hub at ${hub.url} has no servers. Add one with "agenthub add <package>".`);
+  const servers = objectsIn(fieldsOf(answer)['servers']);
+  const rows = servers.map(server => {
+    const [name = '', state = '', tools = '', ...rest] = rowOf(server, clock.now());
+    const cost = costs?.servers.find(one => one['server'] === server['name']);
+    return [name, state, tools, ...(costs ? [tokensOf(cost)] : []), ...rest];
+  });
+  const head = ['NAME', 'STATE', 'TOOLS', ...(costs ? ['TOKENS'] : [])];
+  if (rows.length > 0)
+    out(tableOf([...head, 'RESTARTS', 'UPTIME', 'NOTE'], rows, screen).join('\n'));
+  if (rows.length > 0 && costs) out(`All tools that are on: ${tokensOf(costs.answer)} tokens`);
+  if (rows.length === 0)
+    out(`The hub at ${hub.url} has no servers. Add one with "agenthub add <package>".`);
   return 0;
 }
 
@@ -80,6 +97,33 @@ function noteOf(server: Described): string {
   }
 }
 
+async function readCosts(hub: HubClient) {
+  const answer = fieldsOf(await hub.ask({ method: 'GET', path: '/tools' }));
+  return { answer, servers: objectsIn(answer['servers']) };
+}
+
+/** The tools that are on, dearest first. */
+async function listTokens(run: Run): Promise<0> {
+  const { isJson, json, out, screen } = run;
+  const hub = await openHub(run);
+  const { answer, servers } = await readCosts(hub);
+  if (isJson) return json(answer);
+  const rows = servers
+    .flatMap(({ tools }) => objectsIn(tools))
+    .filter(tool => tool['enabled'] === true && tool['held'] !== true)
+    .toSorted((a, b) => Number(b['tokens']) - Number(a['tokens']))
+    .map(tool => [String(tool['public_name']), tokensOf(tool)]);
+  if (rows.length > 0)
+    out(
+      [...tableOf(['TOOL', 'TOKENS'], rows, screen), `All: ${tokensOf(answer)} tokens`].join('\n'),
+    );
+  else out(noTools(hub));
+  return 0;
+}
+
+const noTools = ({ url }: HubClient) =>
+  `The hub at ${url} has no tools. "agenthub list" shows its servers.`;
+
 async function listTools(run: Run): Promise<0> {
   const { isJson, json, out, screen, needs } = run;
   const hub = await openHub(run);
@@ -91,6 +135,6 @@ async function listTools(run: Run): Promise<0> {
     description.split('\n').find(line => line.trim() !== '') ?? '',
   ]);
   if (rows.length > 0) out(tableOf(['TOOL', 'DESCRIPTION'], rows, screen).join('\n'));
-  else out(`The hub at ${hub.url} has no tools. "agenthub list" shows its servers.`);
+  else out(noTools(hub));
   return 0;
 }

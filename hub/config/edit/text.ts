@@ -40,11 +40,11 @@ export async function openText(whole: string, format: Format) {
     /** The groups of servers. */
     groups: (root?.entries ?? []).filter(({ key }) => forms.some(form => form === key)),
     /** Adds an entry at the end of an object. `at`: the object's own entry, in the object `around` it. */
-    insert(
+    insert: (
       object: SourceMap,
       entry: NewEntry,
       at?: { readonly entry: SourceEntry; readonly around: SourceMap },
-    ): readonly Splice[] {
+    ): readonly Splice[] => {
       if (object.style === 'block' && yaml) return yaml.insertInBlock(object, entry);
       // `{}` in a YAML block file: continue in block style instead of filling the braces.
       const isEmpty = text.slice(object.offset + 1, object.end - 1).trim() === '';

@@ -36,6 +36,28 @@ describe('list', () => {
     assert.ok(isObject(fieldOf(tools[0], 'inputSchema')));
   });
 
+  test('--tokens adds what the tools of each server cost, and with --tools what each costs', async () => {
+    const { out } = await cli(['list', '--tokens']);
+    const [head = '', echo = '', calendar = '', all = ''] = out.split('\n');
+    assert.match(head, /^NAME +STATE +TOOLS +TOKENS +RESTARTS +UPTIME +NOTE$/);
+    const cost = (line: string) => Number(/running +\d+ +(\d+)/.exec(line)?.[1]);
+    assert.ok(cost(echo) > cost(calendar) && cost(calendar) > 10, out);
+    assert.equal(all, `All tools that are on: ${cost(echo) + cost(calendar)} tokens`);
+    const each = (await cli(['list', '--tools', '--tokens'])).out.split('\n').slice(1);
+    const counts = each.map(line => Number(/(\d+)(?: tokens)?$/.exec(line)?.[1]));
+    const [sum, ...tools] = counts.toReversed();
+    assert.equal(
+      sum,
+      tools.reduce((total, count) => total + count, 0),
+    );
+    assert.deepEqual(
+      tools,
+      tools.toSorted((a, b) => a - b),
+    );
+    const json = jsonOf((await cli(['list', '--tokens', '--json'])).out);
+    assert.equal(fieldOf(json, 'tokens'), sum);
+  });
+
   test('a line is no longer than the terminal is wide', async () => {
     const { out } = await cli(['list', '--tools'], { columns: 40 });
     assert.ok(out.includes('…'));

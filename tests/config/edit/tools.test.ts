@@ -33,16 +33,14 @@ test('a list of a file in "extends" is overridden, and that file stays as it is'
 });
 
 test.for([
-  ['{"servers": {"b": {"image": "b:1"}}}', /HUB_SERVER_UNKNOWN/],
-  ['{"servers": {"a": {"imag": "b:1"}}}', /HUB_CONFIG_INVALID/],
-])('an edit is refused, and the file stays as it was: %s', async ([text = '', expected = /./]) => {
+  ['{"servers": {"b": {"image": "b:1"}}}', 'HUB_SERVER_UNKNOWN'],
+  ['{"servers": {"a": {"imag": "b:1"}}}', 'HUB_CONFIG_INVALID'],
+] as const)('an edit is refused, and the file stays as it was: %s', async ([text, code]) => {
   await using folder = await temporary();
   const path = join(folder.path, 'hub.json');
   await writeFile(path, text);
   const outcome = createEditor(folder.path).changeTools(path, 'a', () => ({ deny: ['w'] }));
-  await assert.rejects(outcome, (error: Error & { code?: string }) =>
-    expected.test(error.code ?? ''),
-  );
+  await assert.rejects(outcome, { code });
   assert.equal(await readFile(path, 'utf8'), text);
 });
 

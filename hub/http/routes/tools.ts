@@ -1,0 +1,65 @@
+import type { FastifyInstance } from 'fastify';
+import { isObject } from '#core';
+import type { ToolStates, ToolSwitches } from '#tools';
+import { changing } from './audit.ts';
+import { type Named, invalid, shown } from './input.ts';
+
+/** `/tools` and `/servers/{name}/tools`: the tools of servers, whether they are on, and their token cost. */
+export function toolRoutes(app: FastifyInstance, tools: ToolSwitches): void {
+  app.get('/tools', async () => {
+    const servers = (await tools.list()).map(described);
+    const counts = servers.map(({ tokens }) => tokens);
+    const isKnown = !counts.includes(null);
+    return {
+      tokens: isKnown ? counts.reduce((sum, count) => Number(sum) + Number(count), 0) : null,
+      servers,
+    };
+  });
+
+  app.get<Named>('/servers/:name/tools', async ({ params }) =>
+    described(await tools.of(params.name)),
+  );
+
+  app.post<Named>(
+    '/servers/:name/tools',
+    changing('tools_switched', ['enable', 'disable']),
+    async ({ params, body }) => described(await tools.change(params.name, readChange(body))),
+  );
+}
+
+const described = ({ server, tokens, tools }: ToolStates) => ({
+  server,
+  tokens: tokens ?? null,
+  tools: tools.map(tool => ({
+    name: tool.name,
+    public_name: tool.publicName,
+    enabled: tool.isEnabled,
+    ...(tool.hiddenBy !== undefined && { hidden_by: tool.hiddenBy }),
+    ...(tool.isHeld && { held: true }),
+    tokens: tool.tokens ?? null,
+  })),
+});
+
+/** The names in a body. Throws HUB_REQUEST_INVALID. */
+function readChange(body: unknown) {
+  const { enable, disable, ...others } = isObject(body) ? body : {};
+  const [other] = Object.keys(others);
+  if (other !== undefined)
+    throw invalid(`${other}: is no member of this body, which takes enable and disable`);
+  const change = { enable: readNames('enable', enable), disable: readNames('disable', disable) };
+  if (change.enable.length + change.disable.length === 0)
+    throw invalid('enable: is missing: write names of tools in "enable" or "disable"');
+  return change;
+}
+
+/** Maximum number of names in one request: each is one edit of the file. */
+const maxNames = 200;
+
+function readNames(member: string, value: unknown = []): readonly string[] {
+  const names = Array.isArray(value) ? value.filter(name => typeof name === 'string') : [];
+  if (!Array.isArray(value) || names.length !== value.length || names.length > maxNames)
+    throw invalid(
+      `${member}: ${shown(value)} is not allowed: write a list of at most ${maxNames} names of tools`,
+    );
+  return [...new Set(names)];
+}

@@ -1,0 +1,44 @@
+import type { Server } from '#servers';
+import type { AccessSource } from './access-source.ts';
+import type { Catalog } from './catalog.ts';
+import type { Endpoint } from './session.ts';
+
+/** A tool of a server, as the endpoint of all servers shows it to clients that may use everything. */
+export type ShownTool = {
+  /** The server's own name. */
+  readonly name: string;
+  readonly publicName: string;
+  /** The item of the list, as JSON. */
+  readonly bytes: Buffer;
+  /** Its definition is not the accepted one: no list contains it. */
+  readonly isHeld: boolean;
+};
+
+/** How the tools of the catalog are shown to clients. */
+export function createShownTools(
+  catalog: Pick<Catalog, 'find' | 'findAt' | 'list'>,
+  source: Pick<AccessSource, 'toolsOf'>,
+) {
+  function toolAt(server: Server, shown: string): Buffer | undefined {
+    const own = source.toolsOf(server.config.name)?.rename
+      ? catalog.findAt(server, 'tool', shown)?.name
+      : shown;
+    return server.listing.tool.find(({ key }) => key === own)?.bytes;
+  }
+
+  return {
+    /** The description of a tool, as a client of the endpoint sees it; undefined if the endpoint does not list it. */
+    describeTool: (endpoint: Endpoint, publicName: string): Buffer | undefined =>
+      endpoint === 'all' ? catalog.find('tool', publicName)?.bytes : toolAt(endpoint, publicName),
+    /** All tools by their servers, also those that no client is shown. */
+    shownTools: (): ReadonlyMap<Server, readonly ShownTool[]> => {
+      const found = new Map<Server, ShownTool[]>();
+      for (const { server, name, publicName, bytes, isHeld = false } of catalog.list('tool')) {
+        const tools = found.get(server) ?? [];
+        found.set(server, tools);
+        tools.push({ name, publicName, bytes, isHeld });
+      }
+      return found;
+    },
+  };
+}

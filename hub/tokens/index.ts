@@ -1,0 +1,1 @@
+export { type TokenCounter, createTokenCounter } from './counter.ts';

@@ -1,0 +1,1 @@
+export { type ToolStates, type ToolSwitches, createToolSwitches } from './switches.ts';

@@ -1,0 +1,167 @@
+import type { NextTools, ToolLists, ToolSettings } from '#config';
+import { HubError } from '#core';
+import { compilePatterns } from '#policy';
+import type { ShownTool } from '#routing';
+import type { Server } from '#servers';
+import type { TokenCounter } from '#tokens';
+import { textForModel } from './cost.ts';
+
+/** A tool of a server, and whether clients are offered it. */
+export type ToolState = {
+  /** The server's own name. */
+  readonly name: string;
+  /** The name on `/mcp`. */
+  readonly publicName: string;
+  /** False if `tools` of the config hides it from everybody. */
+  readonly isEnabled: boolean;
+  /** The list that hides it, such as `servers.files.tools.deny`. */
+  readonly hiddenBy: string | undefined;
+  /** Its definition was changed and not accepted: it is hidden until then. */
+  readonly isHeld: boolean;
+  /** What its definition costs a model, in tokens; undefined if that could not be counted. */
+  readonly tokens: number | undefined;
+};
+
+export type ToolStates = {
+  readonly server: string;
+  /** The tokens of all tools that clients are offered; undefined if one of them could not be counted. */
+  readonly tokens: number | undefined;
+  readonly tools: readonly ToolState[];
+};
+
+/** Tools by the server's own names. */
+export type ToolChange = {
+  readonly enable: readonly string[];
+  readonly disable: readonly string[];
+};
+
+/** Which tools the servers offer, what these cost, and the switches that turn them on and off. */
+export interface ToolSwitches {
+  list(): Promise<readonly ToolStates[]>;
+  /** Throws HUB_SERVER_UNKNOWN. */
+  of(server: string): Promise<ToolStates>;
+  /**
+   * Writes `tools.deny` of a server into the config file, and resolves when the change is in force. Rejects with
+   * HUB_SERVER_UNKNOWN, with HUB_NAME_UNKNOWN for a tool that the server does not have, with HUB_REQUEST_INVALID for a
+   * server of the hub's own, and with HUB_CONFIG_CONFLICT if a pattern hides a tool to enable, or like the other edits
+   * of the config file.
+   */
+  change(server: string, change: ToolChange): Promise<ToolStates>;
+}
+
+type Needs = {
+  readonly servers: { readonly all: readonly Server[]; get(name: string): Server };
+  readonly shownTools: () => ReadonlyMap<Server, readonly ShownTool[]>;
+  readonly counter: TokenCounter;
+  /** Writes the lists of a server, and resolves when they are in force. */
+  readonly changeTools: (server: string, next: NextTools) => Promise<void>;
+};
+
+/** Creates the switches of all tools. */
+export function createToolSwitches(needs: Needs): ToolSwitches {
+  const { servers, shownTools, counter, changeTools } = needs;
+
+  async function describe(wanted: readonly Server[]): Promise<readonly ToolStates[]> {
+    const shown = shownTools();
+    const found = wanted.map(server => ({ server, tools: shown.get(server) ?? [] }));
+    const counts = await counter.count(
+      found.flatMap(({ tools }) => tools.map(({ bytes }) => textForModel(bytes))),
+    );
+    let next = 0;
+    return found.map(({ server, tools }) => {
+      const { name, tools: settings } = server.config;
+      const states = tools.map(tool => stateOf(tool, settings, counts[next++]));
+      return { server: name, tokens: sumOf(states.filter(isOffered)), tools: states };
+    });
+  }
+
+  async function of(name: string): Promise<ToolStates> {
+    const [found] = await describe([servers.get(name)]);
+    if (!found) throw new TypeError('one server has one description');
+    return found;
+  }
+
+  return {
+    list: () => describe(servers.all),
+    of,
+    async change(name, { enable, disable }) {
+      const server = servers.get(name);
+      if (server.isBuiltin)
+        throw new HubError(
+          'HUB_REQUEST_INVALID',
+          `${name} is part of the hub and has no entry in the config: hide its tools with "policy" or a profile`,
+        );
+      const both = enable.find(tool => disable.includes(tool));
+      if (both !== undefined)
+        throw new HubError(
+          'HUB_REQUEST_INVALID',
+          `${JSON.stringify(both)} is in "enable" and in "disable": write it in one of them`,
+        );
+      requireKnown(server, [...enable, ...disable]);
+      await changeTools(name, current => nextLists(name, current, { enable, disable }));
+      return await of(name);
+    },
+  };
+}
+
+function stateOf(
+  { name, publicName, isHeld }: ShownTool,
+  settings: ToolSettings | undefined,
+  tokens: number | undefined,
+): ToolState {
+  const hiddenBy = hidingList(name, settings);
+  return { name, publicName, isEnabled: hiddenBy === undefined, hiddenBy, isHeld, tokens };
+}
+
+function hidingList(name: string, settings: ToolSettings | undefined): string | undefined {
+  const { path = '', allow, deny = [] } = settings ?? {};
+  if (compilePatterns(deny)(name)) return `${path}.deny`;
+  return allow && !compilePatterns(allow)(name) ? `${path}.allow` : undefined;
+}
+
+const isOffered = ({ isEnabled, isHeld }: ToolState) => isEnabled && !isHeld;
+
+const sumOf = (tools: readonly ToolState[]): number | undefined =>
+  tools.reduce<number | undefined>(
+    (sum, { tokens }) => (sum === undefined || tokens === undefined ? undefined : sum + tokens),
+    0,
+  );
+
+/** Throws HUB_NAME_UNKNOWN for a tool that is not in the list of the server, as far as that is known. */
+function requireKnown({ config, listing }: Server, tools: readonly string[]): void {
+  const known = new Set([
+    ...listing.tool.map(({ key }) => key),
+    ...(config.tools?.allow ?? []),
+    ...(config.tools?.deny ?? []),
+  ]);
+  const other = tools.find(tool => !known.has(tool));
+  if (other === undefined || listing.tool.length === 0) return;
+  throw new HubError(
+    'HUB_NAME_UNKNOWN',
+    `${config.name} has no tool ${JSON.stringify(other)}. Write the server's own name, as "agenthub tools ${config.name}" shows it`,
+    { data: { server: config.name } },
+  );
+}
+
+/** The lists with these tools on and off. Throws HUB_CONFIG_CONFLICT if a pattern hides a tool to enable. */
+function nextLists(
+  server: string,
+  { allow, deny = [] }: Partial<ToolSettings> = {},
+  { enable, disable }: ToolChange,
+): ToolLists {
+  const left = deny.filter(name => !enable.includes(name));
+  const isDenied = compilePatterns(left);
+  const hidden = enable.find(isDenied);
+  if (hidden !== undefined)
+    throw new HubError(
+      'HUB_CONFIG_CONFLICT',
+      `${hidden} stays hidden: a pattern in "tools.deny" of ${server} matches it (${left.filter(name => name.includes('*')).join(', ')}). Change the pattern in the config file`,
+      { data: { server } },
+    );
+  const isAllowed = allow && compilePatterns(allow);
+  const added = isAllowed ? enable.filter(name => !isAllowed(name)) : [];
+  return {
+    deny: [...left, ...disable.filter(name => !isDenied(name))],
+    ...(allow && { allow: [...allow, ...added] }),
+  };
+}

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { systemClock } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { createTokenCounter } from '#tokens';
+import { countInThread } from '../../hub/tokens/thread.ts';
+
+test('texts are counted as o200k_base does', async () => {
+  const { count } = createTokenCounter({ clock: systemClock });
+  // From the published examples of the encoding, and an estimate for what is too long to be counted.
+  const texts = ['', 'hello world', 'tiktoken is great!', '<|endoftext|>', 'word '.repeat(20_000)];
+  const [none, hello, great, special, long = 0] = await count(texts);
+  assert.deepEqual([none, hello, great], [0, 2, 6]);
+  // Not the one token that ends a text.
+  assert.ok(special !== undefined && special > 1);
+  assert.ok(long >= 20_000 && long < 20_100, String(long));
+});
+
+test('a thread that takes too long is ended', async () => {
+  const clock = createManualClock();
+  const counting = countInThread(['a'], { clock });
+  clock.advance(30_000);
+  await assert.rejects(counting, /HUB_INTERNAL|took more than 30 seconds/);
+});
