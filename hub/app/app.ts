@@ -164,7 +164,8 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   );
   if (options.profile !== undefined) router.profiles.require(options.profile);
   const { pins } = pinning;
-  const installs = wireInstalls(wired, { log, configFile, servers, listings, pinning: pins });
+  const changing = { ...system, dataDir, configFile, servers, listings, pinning: pins };
+  const { installs, upgrades } = wireInstalls(wired, changing, docker.pruning);
   const begun = Promise.withResolvers<void>();
   const transports = await wireTransports(options, {
     system,
@@ -214,6 +215,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
           counter: createTokenCounter({ clock }),
           changeTools: configFile.changeTools,
         }),
+        upgrades,
         residentBytes: () => process.memoryUsage.rss(),
       },
       access: {
@@ -257,6 +259,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     prompts,
     { name: 'sessions', start: noWork, stop: () => transports.drain() },
     installs,
+    upgrades,
     ...own.services,
     createIdleGc({ servers, lastCall, collect: collectGarbage, clock, log }),
   ];

@@ -16,7 +16,7 @@ import {
 } from '#config';
 import { type Clock, HubError, type JsonObject, type Log, messageOf } from '#core';
 import type { ConfigControl } from '#http';
-import type { InstallsNeeds } from '#installs';
+import type { InstallsNeeds, UpgradesNeeds } from '#installs';
 import type { Applied, Servers } from '#servers';
 import type { SecretStatus } from '#secrets';
 import { writeWhole } from '#store';
@@ -171,7 +171,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
         ([...refused(), ...held().map(({ message }) => message)].join('. ') || undefined),
     }),
   };
-  const configFile: InstallsNeeds['configFile'] & ToolFile = {
+  const configFile: InstallsNeeds['configFile'] & UpgradesNeeds['configFile'] & ToolFile = {
     async check(name, entry) {
       const server = await editor.preview(files.file, name, entry);
       if (files.tags) requireTag(server, files.tags);
@@ -192,6 +192,28 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
       await reload();
     },
     configs: files.servers,
+    find: name => editor.findEntry(files.file, name),
+    preview: (name, values) => editor.previewValues(files.file, name, values),
+    async set(name, values) {
+      const entry = (await editor.findEntry(files.file, name)) ?? {};
+      const before = Object.keys(values).flatMap(key => {
+        const value = entry[key];
+        return value === undefined ? [] : [[key, value] as const];
+      });
+      // The person who changes the version has confirmed what runs.
+      gate.accept(await editor.previewValues(files.file, name, values));
+      await editor.setValues(files.file, name, values);
+      await reload();
+      const why = servers.all.find(({ config }) => config.name === name)?.refusedEntry?.error;
+      if (!why) return;
+      await editor.setValues(files.file, name, Object.fromEntries(before));
+      await reload();
+      throw new HubError(
+        'HUB_SERVER_START_FAILED',
+        `${name} did not start with the new entry, and runs with the old one: ${why.message}`,
+        { cause: why, data: { ...why.data, server: name } },
+      );
+    },
   };
   return { source, control, configFile };
 }

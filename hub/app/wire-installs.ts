@@ -1,21 +1,59 @@
-import { type InstallsNeeds, createLazyInstalls } from '#installs';
+import { join } from 'node:path';
+import type { Clock } from '#core';
+import {
+  type InstallsNeeds,
+  type UpgradesNeeds,
+  createLazyInstalls,
+  createLazyUpgrades,
+  maxRollbacks,
+} from '#installs';
+import type { ImagePruning } from '#runtimes';
 import type { createKeptListings } from '#servers';
+import { type DataDir, createTable } from '#store';
 import type { wireServers } from './wire-servers.ts';
 
 type Wired = Omit<Awaited<ReturnType<typeof wireServers>>, 'servers' | 'docker' | 'listings'>;
 
-type Needs = Pick<InstallsNeeds, 'log' | 'configFile' | 'servers' | 'pinning'> & {
+type Needs = Pick<InstallsNeeds, 'log' | 'servers'> & {
+  readonly clock: Clock;
+  readonly dataDir: Pick<DataDir, 'path'>;
+  readonly configFile: InstallsNeeds['configFile'] & UpgradesNeeds['configFile'];
+  readonly pinning: NonNullable<InstallsNeeds['pinning'] & UpgradesNeeds['pinning']>;
   readonly listings: ReturnType<typeof createKeptListings>;
 };
 
-/** Installs whose servers are launched as those of the config are. Their first lists are kept for clients. */
-export const wireInstalls = (wired: Wired, { listings, ...needs }: Needs) =>
-  createLazyInstalls({
+/**
+ * Installs and upgrades. Their servers are launched as those of the config are, and their first lists are kept for
+ * clients.
+ */
+export function wireInstalls(
+  wired: Wired,
+  { listings, dataDir, ...others }: Needs,
+  pruning: ImagePruning,
+) {
+  const needs = {
     ...wired,
-    ...needs,
+    ...others,
     listings: {
-      keep: (config, listing) =>
+      keep: (...[config, listing]: Parameters<KeptListings['keep']>) =>
         listings.keep(config.name, wired.specOf(config).digest ?? '', listing),
-      forget: name => listings.forget(name),
+      forget: (name: string) => listings.forget(name),
+    },
+  };
+  const installs = createLazyInstalls(needs);
+  const file = join(dataDir.path, 'rollbacks.json');
+  const upgrades = createLazyUpgrades({
+    ...needs,
+    ...(wired.place.auto === 'docker' && {
+      images: { pruning, installing: () => installs.installing() },
+    }),
+    belongings: wired,
+    rollbacks: {
+      table: createTable({ file, maxEntries: maxRollbacks }, needs),
+      clock: others.clock,
     },
   });
+  return { installs, upgrades };
+}
+
+type KeptListings = NonNullable<InstallsNeeds['listings']>;

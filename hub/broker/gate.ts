@@ -24,7 +24,7 @@ import { refusal, show } from './refusal.ts';
 import { checkRegistry } from './registries.ts';
 import { checkRepositoryContainer } from './repository.ts';
 import { findRoute } from './routes.ts';
-import { hubLabel, isBuildName, networkOf } from './schema.ts';
+import { hubLabel, isBuildName, managedLabel, networkOf } from './schema.ts';
 import type { BrokerOptions } from './settings.ts';
 import { parseTarget, rebuildFilters, rebuildQuery } from './target.ts';
 
@@ -101,6 +101,12 @@ export function createGate(
         const query = queryOf();
         await checkBuilt(engine, name);
         return finish(parsed.path, query);
+      }
+      case 'built_images': {
+        const query = queryOf();
+        // Other images are no business of the hub, whatever it asks for.
+        query.set('filters', rebuildFilters(undefined, `${managedLabel}=true`, []));
+        return finish(route.path, query);
       }
       case 'start_container': {
         const query = queryOf();

@@ -11,6 +11,8 @@ type Handling =
         | 'none'
         /** The call names an image that a hub built, by its tag. */
         | 'built_image'
+        /** A list of the images that hubs built. */
+        | 'built_images'
         /** As `own`, and the container's mounts are checked again. */
         | 'start_container'
         /** The broker answers itself, with the volumes of this hub only. */
@@ -52,6 +54,7 @@ const rows: readonly (readonly [Method, path: string, Handling, QueryRules?])[] 
   ['GET', '/events', { kind: 'filter', others: ['type', 'event'] }, { since: time, until: time }],
   ['GET', '/containers/json', { kind: 'filter', others: [] }, { all: flag }],
   ['GET', '/networks', { kind: 'filter', others: [] }],
+  ['GET', '/images/json', { kind: 'built_images' }, { filters: /^/ }],
   ['GET', `${image}/json`, { kind: 'none' }],
   [
     // A pull without credentials, of images that a config names or that the hub builds on.

@@ -11,7 +11,7 @@ import {
   hasPinned,
   pinsOf,
 } from './compare.ts';
-import type { PinnedKind } from './definition.ts';
+import type { DefinitionChoice, DefinitionEvent } from './definitions-types.ts';
 import type { NamedDefinition } from './flags.ts';
 import type { Lock, ServerPins } from './lock.ts';
 import { type LockChange, changeLock, readLock } from './lock-file.ts';
@@ -21,28 +21,11 @@ import { visible } from './visible.ts';
 /** The pinned definitions of all servers, and what deviates from them. */
 export type Definitions = ReturnType<typeof createDefinitions>;
 
-/** A decision of the hub or of a person, for the audit log. */
-export type DefinitionEvent = {
-  readonly action: 'definition_deviates' | 'definitions_pinned';
-  readonly server: string;
-  readonly details: Readonly<Record<string, string | number>>;
-};
-
 type Needs = {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Log;
   /** Called for each deviation when it is seen first, and for each server that is pinned. */
   readonly record?: (event: DefinitionEvent) => void;
-};
-
-/** Which deviations of a server a person decides about. */
-export type DefinitionChoice = {
-  /** A tool or prompt, or `instructions`. Absent: all. */
-  readonly name?: string | undefined;
-  /** Of a tool and a prompt with one name, only this one. */
-  readonly kind?: PinnedKind | undefined;
-  /** Hashes of the definitions that the person saw. Absent: those of now. */
-  readonly hashes?: readonly string[] | undefined;
 };
 
 /** Time after the first sight of a server in which its further tools are pinned too: some servers add theirs one by one. */
@@ -61,6 +44,8 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
   let pending: readonly LockChange[] = [];
   let writing: Promise<unknown> = Promise.resolve();
   const firstSights = new Map<string, number>();
+  /** Pins that servers get when they are seen with another entry, by name. */
+  const expected = new Map<string, ServerPins>();
   const told = new Set<string>();
 
   const pinsFor = (config: ServerConfig): ServerPins | undefined => {
@@ -120,7 +105,9 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
   /** Pins the definitions of a server, unless another hub has pinned it meanwhile. */
   function pin(config: ServerConfig, definitions: readonly NamedDefinition[]): void {
     const { name } = config;
-    const pins = pinsOf(entryDigestFor(config), definitions);
+    const entry = entryDigestFor(config);
+    const accepted = expected.get(name);
+    const pins = accepted?.entry === entry ? accepted : pinsOf(entry, definitions);
     writeSoon(now => {
       const other = now.get(name);
       return other && other.entry === pins.entry && hasPinned(other)
@@ -186,6 +173,14 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
       firstSights.delete(name);
       if (lock.has(name)) writeSoon(now => new Map([...now].filter(([server]) => server !== name)));
     },
+    /** Until it is disposed, a server that is seen with the entry of these pins gets them. */
+    expect(name: string, pins: ServerPins): Disposable {
+      expected.set(name, pins);
+      return { [Symbol.dispose]: () => void expected.delete(name) };
+    },
+    /** Pins what a person accepted for a server. Resolves when it is in the file, and rejects like `decide`. */
+    set: (name: string, pins: ServerPins): Promise<void> =>
+      applyNow(now => new Map(now).set(name, pins)),
     /** Reads the file again. Never rejects: what was known before stays in force if the file is invalid. */
     async load(): Promise<void> {
       try {

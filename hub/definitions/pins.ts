@@ -1,8 +1,11 @@
 import type { ServerConfig } from '#config';
 import { type Clock, type Event, type JsonObject, type Log, HubError } from '#core';
-import { type Deviation, type Offer, definitionsIn } from './compare.ts';
+import { type Deviation, type Offer, definitionsIn, entryDigestFor } from './compare.ts';
 import { diffDefinitions } from './definition-diff.ts';
-import type { DefinitionChoice, Definitions } from './definitions.ts';
+import type { DefinitionChoice } from './definitions-types.ts';
+import type { Definitions } from './definitions.ts';
+import type { ServerPins } from './lock.ts';
+import { type DefinitionChange, acceptedIn, changesBetween, pinsAfter } from './upgrade.ts';
 import { type DefinitionFlag, flagsOf } from './flags.ts';
 import { pinningOf } from './pinning.ts';
 import { visible } from './visible.ts';
@@ -22,6 +25,18 @@ export type DefinitionPins = ReturnType<typeof createPins>;
 
 /** What is pinned of a server, and what deviates from it. */
 export type PinReport = ReturnType<DefinitionPins['reportOf']>;
+
+/** The definitions of another version of a server. */
+export type DefinitionComparison = {
+  /** False if the hub has not seen what the server offered until now. */
+  readonly isKnown: boolean;
+  readonly changes: readonly DefinitionChange[];
+  /** One for each definition of the new version: equal lists are equal offers. */
+  readonly hashes: readonly string[];
+  readonly flags: readonly JsonObject[];
+  /** The pins if a person accepts the changes. Undefined: definitions are not pinned. */
+  readonly pins: ServerPins | undefined;
+};
 
 type Needs = {
   readonly definitions: Definitions;
@@ -193,6 +208,47 @@ export function createPins({ definitions, servers, configured, clock, log, redac
         instructions: offer.instructions !== undefined && offer.instructions !== '',
         flags: flagsIn(config.name, offer).map(shownFlag),
       };
+    },
+    /** What another version of a server changes, compared with what is accepted or, without pins, with what it lists. */
+    compare(before: ServerConfig, after: ServerConfig, offer: Offer): DefinitionComparison {
+      const pins = definitions.pinsFor(before);
+      const server = pinned().find(({ config }) => config.name === before.name);
+      const listed = server ? definitionsIn(offerOf(server)) : [];
+      const known = pins ? acceptedIn(pins, listed) : listed;
+      const offered = definitionsIn(offer);
+      return {
+        isKnown: pins !== undefined || listed.length > 0,
+        changes: changesBetween(known, offered).map(change => ({
+          ...change,
+          name: visible(change.name),
+          diff: change.diff.map(({ sign, text }) => ({ sign, text: redact(text) })),
+        })),
+        hashes: offered.map(({ kind, name, definition }) => `${kind} ${name} ${definition.hash}`),
+        flags: flagsIn(after.name, offer).map(shownFlag),
+        pins:
+          pinningOf(after) === 'off' ? undefined : pinsAfter(pins, entryDigestFor(after), offered),
+      };
+    },
+    /** The accepted definitions of a server, as `accept` takes them; undefined if it has none. */
+    accepted: (config: ServerConfig): ServerPins | undefined => definitions.pinsFor(config),
+    /** While `work` runs, a server that is seen with the entry of these pins gets them; after it, the server has them. */
+    async accept(config: ServerConfig, pins: ServerPins, work: () => Promise<void>): Promise<void> {
+      const { name } = config;
+      const before = definitions.pinsFor(config);
+      try {
+        using _ = definitions.expect(name, pins);
+        await work();
+      } catch (error) {
+        if (before) await definitions.set(name, before).catch(() => undefined); // The server is pinned anew then.
+        throw error;
+      }
+      await definitions.set(name, pins).catch((error: unknown) => {
+        if (!(error instanceof HubError)) throw error;
+        log.warn(
+          { server: name, error: error.message },
+          'what was accepted is not in the lock file',
+        );
+      });
     },
     /**
      * Accepts or rejects what deviates at a server. Resolves with the names once it is in the lock file. Rejects like

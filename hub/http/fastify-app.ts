@@ -30,6 +30,7 @@ import { allLogRoutes } from './routes/logs.ts';
 import { installRoutes, logRoutes, serverRoutes } from './routes/servers.ts';
 import { taskRoutes } from './routes/tasks.ts';
 import { toolRoutes } from './routes/tools.ts';
+import { upgradeRoutes } from './routes/upgrades.ts';
 
 type Options = {
   readonly maxBodyBytes: number;
@@ -151,6 +152,7 @@ function registerRoutes(
   if (hub.tasks) taskRoutes(app, { tasks: hub.tasks, admission, follow });
   const installJobs = installs && createInstallJobs({ installs, jobs });
   if (installJobs) installRoutes(app, { installs, installJobs, admission, system });
+  if (hub.upgrades) upgradeRoutes(app, { upgrades: hub.upgrades, system });
   if (prompts) ollamaRoutes(app, { prompts, system });
   dashboardRoutes(app, options, {
     ...others,

@@ -8,7 +8,7 @@ import type { DashboardNeeds } from '#dashboard';
 import type { DefinitionPins } from '#definitions';
 import type { Documentation } from '#documentation';
 import type { Enhancer } from '#enhance';
-import type { Installs } from '#installs';
+import type { Installs, Upgrades } from '#installs';
 import type { Jobs } from '#jobs';
 import type { Logs } from '#logs';
 import type { Fetching, MissingModels, Models } from '#models';
@@ -97,6 +97,8 @@ type HubParts = {
   readonly tasks?: TaskPipeline;
   /** Absent: tools are switched in the config file only. */
   readonly tools?: ToolSwitches;
+  /** Absent: versions are changed in the config file only. */
+  readonly upgrades?: Pick<Upgrades, 'outdated' | 'upgrade' | 'rollback' | 'prune'>;
   readonly residentBytes: () => number;
 };
 

@@ -3,6 +3,7 @@ export { type InstallJobs, createInstallJobs, installKind } from './install-jobs
 export type { Installed, Installs, InstallsNeeds } from './installs.ts';
 export {
   createLazyInstalls,
+  createLazyUpgrades,
   draftLazily,
   maxUnfinished,
   readInstallBody,
@@ -11,3 +12,5 @@ export {
 } from './lazy.ts';
 export { createPins, registriesOf } from './pins.ts';
 export type { InstallProgress, InstallRequest } from './request.ts';
+export { maxRollbacks } from './upgrades/rollbacks.ts';
+export type { Upgrades, UpgradesNeeds } from './upgrades/upgrades.ts';

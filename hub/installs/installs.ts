@@ -241,6 +241,8 @@ export function createInstalls(needs: InstallsNeeds) {
      */
     remove: (name: string, { purge }: { readonly purge: boolean }): Promise<JsonObject> =>
       run(name, () => removeServer(name, purge, places, othersThan, { ...needs, log })),
+    /** Configs of running installs, which may have created something already. */
+    installing: (): readonly ServerConfig[] => [...begun],
     async start(): Promise<void> {
       if (!ending.signal.aborted) cleared = run(undefined, () => unfinished.clear());
     },

@@ -1,6 +1,7 @@
 import type { Installs, InstallsNeeds } from './installs.ts';
 import type { InstallEntry, InstallRequest, TrialRequest } from './request.ts';
 import type { tryServer as tryNow } from './trial.ts';
+import type { Upgrades, UpgradesNeeds } from './upgrades/upgrades.ts';
 
 /** Maximum number of recorded belongings of running installs: four concurrent installs have a few volumes each. */
 export const maxUnfinished = 1_000;
@@ -8,11 +9,13 @@ export const maxUnfinished = 1_000;
 /** Creates installs whose code is loaded on first use: most hubs run for weeks without an install. */
 export function createLazyInstalls(needs: InstallsNeeds): Installs {
   let loaded: Promise<Installs> | undefined;
+  let now: Installs | undefined;
   let isOver = false;
 
   async function load(): Promise<Installs> {
     const { createInstalls } = await import('./installs.ts');
     const installs = createInstalls(needs);
+    now = installs;
     if (isOver) await installs.stop();
     return installs;
   }
@@ -33,6 +36,36 @@ export function createLazyInstalls(needs: InstallsNeeds): Installs {
     install: async (...wanted) => await (await use()).install(...wanted),
     trial: async (...wanted) => await (await use()).trial(...wanted),
     remove: async (...wanted) => await (await use()).remove(...wanted),
+    // Without an install there is nothing to load.
+    installing: () => now?.installing() ?? [],
+  };
+}
+
+/** Creates upgrades whose code is loaded on first use. */
+export function createLazyUpgrades(needs: UpgradesNeeds): Upgrades {
+  let loaded: Promise<Upgrades> | undefined;
+  let isOver = false;
+
+  async function load(): Promise<Upgrades> {
+    const { createUpgrades } = await import('./upgrades/upgrades.ts');
+    const upgrades = createUpgrades(needs);
+    if (isOver) await upgrades.stop();
+    return upgrades;
+  }
+
+  const use = () => (loaded ??= load());
+
+  return {
+    name: 'upgrades',
+    outdated: async signal => await (await use()).outdated(signal),
+    upgrade: async (...wanted) => await (await use()).upgrade(...wanted),
+    rollback: async (...wanted) => await (await use()).rollback(...wanted),
+    prune: async options => await (await use()).prune(options),
+    async start() {},
+    async stop() {
+      isOver = true;
+      await (await loaded)?.stop();
+    },
   };
 }
 

@@ -1,9 +1,11 @@
 export {
   type Belonging,
   type BlockedTarget,
+  type BuiltImage,
   type DockerTarget,
   type EgressReport,
   type Exit,
+  type ImagePruning,
   type Instance,
   type LaunchEvents,
   type LaunchSpec,

@@ -206,6 +206,29 @@ export interface Upkeep {
   discard(belonging: Belonging): Promise<void>;
 }
 
+/** An image that the hub has built or used. */
+export type BuiltImage = {
+  readonly reference: string;
+  /** The package in it, such as `name@1.0.0`; undefined for an image of the hub's own. */
+  readonly package: string | undefined;
+  readonly bytes: number;
+};
+
+/** The result of a removal. `why`: an image that stays, and the reason. */
+type Pruned = {
+  readonly removed: readonly BuiltImage[];
+  readonly left: readonly (BuiltImage & { readonly why: string })[];
+};
+
+/** Removes images of this hub that nothing needs any more. */
+export interface ImagePruning {
+  /** Removes all but the needed images, or only lists them. One that a container of this hub uses stays. */
+  prune(
+    needed: readonly DockerTarget['image'][],
+    options: { readonly isDry: boolean },
+  ): Promise<Pruned>;
+}
+
 /** Throws HUB_CALL_CANCELLED, or the error that the start was cancelled with, if the signal has aborted. */
 export function throwIfCancelled({ server }: LaunchSpec, { aborted, reason }: AbortSignal): void {
   if (!aborted) return;

@@ -200,6 +200,18 @@ test.each([
   assert.deepEqual(JSON.parse(query.get('filters') ?? ''), filters);
 });
 
+test('a list of images has only those that hubs built', async () => {
+  for (const more of ['', '?filters={}', '?filters={"label":["other"]}']) {
+    const { path } = await admit('GET', `/images/json${more}`);
+    const query = new URL(path, 'http://engine').searchParams;
+    assert.equal(
+      query.toString(),
+      new URLSearchParams({ filters: '{"label":["io.agenthub.managed=true"]}' }).toString(),
+    );
+  }
+  await assert.rejects(admit('GET', '/images/json?all=1'), refused(/parameter "all"/));
+});
+
 test('the parameters of a list are checked beside its filters', async () => {
   await assert.rejects(admit('GET', '/containers/json?size=1'), refused(/parameter "size"/));
 });

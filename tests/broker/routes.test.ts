@@ -15,6 +15,7 @@ describe('a call of the hub is admitted', () => {
     ['GET', '/networks', 'filter'],
     ['GET', '/images/agenthub/npm-memory:1.0.0-abcdef/json', 'none'],
     ['GET', '/images/node@sha256:00/json', 'none'],
+    ['GET', '/images/json', 'built_images'],
     ['POST', '/images/create?fromImage=node&tag=24', 'pull'],
     ['POST', '/build?t=x', 'build'],
     ['POST', '/containers/create?name=x', 'create_container'],

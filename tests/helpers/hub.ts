@@ -78,6 +78,8 @@ export type HubOptions = {
   readonly clock?: Clock;
   /** Absent: there is no way to install and remove servers. */
   readonly installs?: HttpNeeds['installs'];
+  /** Absent: there is no way to change versions. */
+  readonly upgrades?: HttpNeeds['hub']['upgrades'];
   /** Absent: the hub improves no prompts. */
   readonly prompts?: PromptSource;
   /** Answers for clients that cannot sample. Absent: nobody does. */
@@ -357,6 +359,7 @@ export async function startHub(
         ...(options.approvals && { approvals: options.approvals }),
         ...(options.pins && { pins: options.pins }),
         ...(options.tasks && { tasks: options.tasks }),
+        ...(options.upgrades && { upgrades: options.upgrades }),
         ...(options.documentation && { documentation: options.documentation }),
         ...(options.agents && { agents: options.agents }),
         ...(options.changeTools && {

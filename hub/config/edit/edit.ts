@@ -71,6 +71,29 @@ export function createConfigEditor(needs: Needs) {
         const { prepareTools } = await import('./tools.ts');
         return await prepareTools({ file, text, name, next }, needs);
       }),
+    /**
+     * Replaces values of keys that the file's own entry of a server has. Rejects with HUB_CONFIG_CONFLICT if it has not
+     * all of them, and otherwise like `removeServer`.
+     */
+    setValues: (file: string, name: string, values: JsonObject) =>
+      edit(file, async text => {
+        const { prepareValues } = await import('./values.ts');
+        return await prepareValues({ file, text, name, values }, needs);
+      }),
+    /** Returns the server as `setValues` would leave it, without writing. Rejects with the errors of `setValues`. */
+    previewValues: async (file: string, name: string, values: JsonObject) => {
+      const { prepareValues } = await import('./values.ts');
+      const text = await readExactly(file, needs);
+      const { config } = await prepareValues({ file, text, name, values }, needs);
+      const found = config.servers.find(server => server.name === name);
+      if (!found) throw uneditable(file);
+      return found;
+    },
+    /** The entry of a server in the file itself, with its variables as written; undefined if it has none. */
+    findEntry: async (file: string, name: string): Promise<JsonObject | undefined> => {
+      const { findEntry } = await import('./values.ts');
+      return await findEntry(file, await readExactly(file, needs), name);
+    },
     /** Returns the server that `addServer` would add, without writing. Rejects with the errors of `addServer`. */
     preview: async (file: string, name: string, entry: JsonObject) => {
       const text = await readExactly(file, needs);

@@ -215,7 +215,7 @@ const insertion = (at: number, text: string): Splice => ({ start: at, end: at, t
 const cut = (start: number, end: number): Splice => ({ start, end, text: '' });
 
 /** Formats a value on one line, with spaces after colons and commas. */
-function inOneLine(value: Json): string {
+export function inOneLine(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(inOneLine).join(', ')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const entries = Object.entries(value).map(

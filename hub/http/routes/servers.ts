@@ -1,21 +1,21 @@
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { isObject } from '#core';
 import {
   type InstallJobs,
   type InstallProgress,
-  type Installed,
   type Installs,
   readInstallBody,
   readTrialBody,
 } from '#installs';
 import { type Server, describeListing, describeServer, restartNow, startNow } from '#servers';
 import type { RouteAdmission } from '../admission.ts';
-import { type HttpSystem, reportOf } from '../errors.ts';
+import type { HttpSystem } from '../errors.ts';
 import { administered } from '../guard.ts';
 import type { HttpNeeds } from '../http-needs.ts';
 import { changing } from './audit.ts';
-import { type EventAnswer, type Follow, hangUpOf, openEvents, wantsEvents } from './events.ts';
+import { type Follow, hangUpOf, wantsEvents } from './events.ts';
 import { type Named, invalid, readFlag, readQuery, refuseBody, snakeCased } from './input.ts';
+import { streamProgress } from './progress.ts';
 
 /** `/servers`: the servers with their states, and start, stop and restart. */
 export function serverRoutes(
@@ -111,7 +111,7 @@ export function installRoutes(app: FastifyInstance, needs: InstallNeeds): void {
       const { name: principal } = needs.admission.principalOf(request);
       const install = (tell: (progress: InstallProgress) => void) =>
         needs.installJobs.install(wanted, principal, tell, signal);
-      if (wantsEvents(request)) return await streamInstall(reply, install, needs.system);
+      if (wantsEvents(request)) return await streamProgress(reply, install, needs.system);
       const installed = await install(() => {});
       return await reply.code(201).header('location', `/servers/${installed.name}`).send(installed);
     },
@@ -124,7 +124,7 @@ export function installRoutes(app: FastifyInstance, needs: InstallNeeds): void {
     const work = (tell: (progress: InstallProgress) => void) =>
       needs.installs.trial(wanted, tell, signal);
     return wantsEvents(request)
-      ? await streamInstall(reply, work, needs.system)
+      ? await streamProgress(reply, work, needs.system)
       : await reply.send(await work(() => {}));
   });
 
@@ -141,35 +141,4 @@ export function installRoutes(app: FastifyInstance, needs: InstallNeeds): void {
       return await needs.installs.remove(params.name, { purge: readFlag('purge', purge) });
     },
   );
-}
-
-/**
- * Streams the lines of an install, and at the end the body of the plain answer, or its error. Throws if the install is
- * refused before it begins, which is answered with its own status.
- */
-async function streamInstall(
-  reply: FastifyReply,
-  install: (tell: (progress: InstallProgress) => void) => Promise<Installed>,
-  system: HttpSystem,
-): Promise<FastifyReply> {
-  const first: InstallProgress[] = [];
-  let events: EventAnswer | undefined;
-  const open = () => {
-    events = openEvents(reply, system.clock);
-    for (const progress of first.splice(0)) events.send('progress', progress);
-    return events;
-  };
-  try {
-    const installed = await install(progress => {
-      if (progress.step === 'validate') first.push(progress);
-      else (events ?? open()).send('progress', progress);
-    });
-    (events ?? open()).send('done', installed, true);
-  } catch (error) {
-    if (!events) throw error;
-    events.send('error', reportOf(error, reply.request.url, system), true);
-  } finally {
-    events?.[Symbol.dispose]();
-  }
-  return reply;
 }

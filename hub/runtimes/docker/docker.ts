@@ -1,6 +1,7 @@
 import { type Service, DeadlineExceeded, HubError, messageOf, sleep } from '#core';
 import {
   type Belonging,
+  type ImagePruning,
   type LaunchSpec,
   type Runtime,
   type Upkeep,
@@ -37,6 +38,7 @@ export function createDockerRuntime(
   Service & {
     readonly upkeep: Upkeep;
     readonly exposure: Exposure;
+    readonly pruning: ImagePruning;
     readonly egress: Pick<Egress, 'allow' | 'report'>;
   } {
   const parts = createParts(options, needs);
@@ -69,6 +71,7 @@ export function createDockerRuntime(
     kind: 'docker',
     upkeep: createUpkeep(parts),
     exposure,
+    pruning: parts.pruning,
     egress: parts.egress,
     async start(signal) {
       if (!(needs.isExpected?.() ?? true)) return;

@@ -12,6 +12,7 @@ import { createEgress } from './egress/egress.ts';
 import type { HubPlaces } from './egress/protocol.ts';
 import { createExposure } from './exposure.ts';
 import { type ImageNeeds, createImages } from './image/images.ts';
+import { createImagePruning } from './image/pruning.ts';
 import { createImageUsers } from './image/users.ts';
 import { type Tidied, createTidying, removeBuildNetwork } from './leftovers/tidying.ts';
 import { createSecretDelivery } from './secrets/delivery.ts';
@@ -74,6 +75,7 @@ export function createParts(given: DockerRuntimeOptions, needs: DockerRuntimeNee
   const onConnected = () => void (tidied = tidy());
   const volumeWatch = createVolumeWatch(options.volumeCheckMs, { engine, clock, log });
   const users = createImageUsers({ engine, owner });
+  const images = createImages(options, { ...needs, engine, users, withNetwork });
 
   /** Runs a build in a network of its own: in the default network it could reach other containers. */
   async function withNetwork<T>(work: (network: string) => Promise<T>): Promise<T> {
@@ -100,7 +102,8 @@ export function createParts(given: DockerRuntimeOptions, needs: DockerRuntimeNee
     exposure: createExposure(address, needs.platform ?? process.platform),
     turns: createTurns({ clock }),
     users,
-    images: createImages(options, { ...needs, engine, users, withNetwork }),
+    images,
+    pruning: createImagePruning({ engine, images, users, hubId: owner.hubId }),
     imageVolumes: createImageVolumes({ engine, log, owner }),
     volumeBound: createVolumeBound(owner, volumeWatch),
     secretDelivery: createSecretDelivery({ engine, log, owner, names }),

@@ -54,6 +54,51 @@ test.for([
   assert.deepEqual([added.name, added.description], ['10', '日本']);
 });
 
+test.for([
+  [
+    'hub.json',
+    '{"servers": {"one": {"package": "n@1.0.0", "tags": ["x"]}, // mine\n"two": {"image": "two:1"}}}',
+    '{"servers": {"one": {"package": "n@2.0.0", "tags": ["x"]}, // mine\n"two": {"image": "two:1"}}}',
+  ],
+  [
+    'hub.yaml',
+    'servers:\n  one:\n    package: n@1.0.0 # pinned\n    tags: [x]\n',
+    'servers:\n  one:\n    package: "n@2.0.0" # pinned\n    tags: [x]\n',
+  ],
+] as const)(
+  'values of an entry are replaced, and nothing else: %s',
+  async ([file, text, expected]) => {
+    await using folder = await temporary();
+    const path = join(folder.path, file);
+    await writeFile(path, text);
+    const editor = createEditor(folder.path);
+    assert.deepEqual(await editor.findEntry(path, 'one'), { package: 'n@1.0.0', tags: ['x'] });
+    const values = { package: 'n@2.0.0' };
+    const previewed = await editor.previewValues(path, 'one', values);
+    assert.ok(previewed.launch.kind === 'local');
+    assert.equal(previewed.launch.package?.spec, 'n@2.0.0');
+    assert.equal(await readFile(path, 'utf8'), text);
+    await editor.setValues(path, 'one', values);
+    assert.equal(await readFile(path, 'utf8'), expected);
+  },
+);
+
+test('values of an entry in another file, of none, and that it does not have are refused', async () => {
+  await using folder = await temporary();
+  await writeFile(join(folder.path, 'base.json'), '{"servers": {"base": {"package": "b@1.0.0"}}}');
+  const path = join(folder.path, 'hub.json');
+  await writeFile(path, '{"extends": "base.json", "servers": {"one": {"image": "one:1"}}}');
+  const editor = createEditor(folder.path);
+  const values = { package: 'n@2.0.0' };
+  await assert.rejects(
+    editor.setValues(path, 'base', values),
+    /is in .*base\.json\. Change it there/,
+  );
+  await assert.rejects(editor.setValues(path, 'none', values), { code: 'HUB_SERVER_UNKNOWN' });
+  await assert.rejects(editor.setValues(path, 'one', values), { code: 'HUB_CONFIG_CONFLICT' });
+  assert.equal(await editor.findEntry(path, 'base'), undefined);
+});
+
 describe('an edit is refused, and the file stays as it was,', () => {
   async function refused(
     files: Readonly<Record<string, string>>,

@@ -77,6 +77,7 @@ export const containerCalls = ({ call, find, list, remove }: EngineCalls) => ({
         id: one.Id,
         name: one.Names[0]?.slice(1) ?? '',
         labels: one.Labels,
+        imageId: one.ImageID,
         isRunning: one.State === 'running',
       }));
     }),

@@ -16,7 +16,18 @@ export type BuildLimits = { readonly memoryBytes: number; readonly cpus: number 
 /** Period in µs in which a build gets its share of the processors. The engine's default. */
 const cpuPeriodUs = 100_000;
 
-export const imageCalls = ({ call, find }: EngineCalls) => ({
+export const imageCalls = ({ call, find, list }: EngineCalls) => ({
+  /** The images with a label, with all their names. */
+  listImages: (label: string) =>
+    list('images', label, async (docker, options) => {
+      const found = await docker.listImages(options);
+      return found.map(one => ({
+        id: one.Id,
+        tags: one.RepoTags ?? [],
+        labels: one.Labels ?? {},
+        bytes: one.Size,
+      }));
+    }),
   findImage: (reference: string, bound?: CallBound) =>
     find(
       `image ${reference}`,

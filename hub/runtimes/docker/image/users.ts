@@ -20,7 +20,16 @@ export function createImageUsers({ engine, owner }: Needs) {
   const hub = hash('sha256', owner.hubId).slice(0, 12);
   const ownMark = (reference: string) => `${reference}.h-${hub}`;
 
+  const othersOf = (reference: string, tags: readonly string[]) =>
+    tags.filter(tag => tag !== ownMark(reference) && tag.startsWith(reference) && mark.test(tag))
+      .length;
+
   return {
+    /** The number of other hubs that use the image. */
+    othersOf,
+    /** The images among these tags that this hub has recorded as used. */
+    ofThisHub: (tags: readonly string[]): readonly string[] =>
+      tags.filter(tag => tags.includes(ownMark(tag))),
     /** Records that this hub uses the image. `tags` are its current tags. Never rejects. */
     async join(reference: string, tags: readonly string[]): Promise<void> {
       const wanted = ownMark(reference);
@@ -33,8 +42,7 @@ export function createImageUsers({ engine, owner }: Needs) {
     async remove(reference: string): Promise<void> {
       const own = ownMark(reference);
       const tags = (await engine.findImage(reference))?.tags ?? [];
-      const isOther = (tag: string) => tag !== own && tag.startsWith(reference) && mark.test(tag);
-      const others = tags.filter(isOther).length;
+      const others = othersOf(reference, tags);
       if (tags.includes(own)) await engine.removeImage(own);
       if (others > 0)
         throw new HubError(

@@ -62,8 +62,8 @@ function leftovers() {
   const clock = createManualClock();
   const held = new Set<string>();
   const containers = [
-    { id: 'id of hub-notes', name: 'hub-notes', labels: {}, isRunning: true },
-    { id: 'id of hub-.egress', name: 'hub-.egress', labels: {}, isRunning: true },
+    { id: 'id of hub-notes', name: 'hub-notes', labels: {}, imageId: 'i', isRunning: true },
+    { id: 'id of hub-.egress', name: 'hub-.egress', labels: {}, imageId: 'i', isRunning: true },
   ];
   const tidying = createTidying('label', {
     engine: {

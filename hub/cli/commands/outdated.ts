@@ -1,0 +1,63 @@
+import { type Command, hubOptions } from '../command.ts';
+import { openHub } from '../hub-client.ts';
+import { fieldsOf, objectsIn } from '../responses.ts';
+import { type Cell, tableOf } from '../table.ts';
+
+/** `agenthub outdated`: the servers whose packages have a newer version. */
+export const outdated: Command = {
+  name: 'outdated',
+  summary: 'List the servers whose packages have newer versions in npm or PyPI.',
+  options: {
+    all: { help: 'List the servers that are up to date as well.' },
+    ...hubOptions,
+  },
+  details: [
+    'The hub asks the registries when you run this command, never by itself. Images, remote servers and commands are not listed.',
+    '--json prints the response of GET /upgrades: {"servers": [{"name", "state", "package", "current", "newest", "why"}]}.',
+  ],
+  examples: [
+    ['outdated', 'List what "agenthub upgrade" would change'],
+    ['outdated --all', 'List all packages with their versions'],
+  ],
+  async run(run) {
+    const hub = await openHub(run);
+    const answer = await hub.ask({ method: 'GET', path: '/upgrades' });
+    if (run.isJson) return run.json(answer);
+    const servers = objectsIn(fieldsOf(answer)['servers']);
+    const shown = servers.filter(({ state }) => run.values['all'] === true || state !== 'current');
+    if (shown.length === 0) run.out(nothing(servers.length));
+    else {
+      const rows = shown.map(rowOf);
+      run.out(tableOf(['NAME', 'PACKAGE', 'NOW', 'NEWEST', 'NOTE'], rows, run.screen).join('\n'));
+      if (shown.some(({ state }) => state === 'outdated'))
+        run.remark('note', '"agenthub upgrade NAME" shows what changes, and asks');
+    }
+    return 0;
+  },
+};
+
+const nothing = (packages: number) =>
+  packages === 0
+    ? 'No server of this hub is a package of npm or PyPI.'
+    : `All ${packages} packages are up to date.`;
+
+const notes = new Map([['unpinned', 'its entry names no exact version']]);
+
+function rowOf({
+  name,
+  state,
+  package: spec,
+  current,
+  newest,
+  why,
+}: Readonly<Record<string, unknown>>): readonly Cell[] {
+  const isOld = state === 'outdated';
+  const then = typeof newest === 'string' ? newest : '?';
+  return [
+    String(name),
+    String(spec),
+    typeof current === 'string' ? current : '-',
+    isOld ? { text: then, style: 'yellow' } : then,
+    typeof why === 'string' ? why : (notes.get(String(state)) ?? ''),
+  ];
+}

@@ -1,0 +1,177 @@
+import { visible } from '#definitions';
+import { HubError, isObject, tryParseJson } from '#core';
+import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
+import { isAgreed } from '../confirm.ts';
+import { type HubClient, openHub, pathOfServer } from '../hub-client.ts';
+import { type Described, fieldsOf, objectsIn } from '../responses.ts';
+import { count, textOf, wordOf } from '../values.ts';
+
+/** `agenthub upgrade [NAME]`: changes servers to newer versions of their packages. */
+export const upgrade: Command = {
+  name: 'upgrade',
+  summary: 'Change servers to newer versions of their packages, without a failed call.',
+  positionals: [
+    {
+      name: 'name',
+      help: 'The server. Default: every server with a newer version, one after the other.',
+      count: 'optional',
+      completion: 'server',
+    },
+  ],
+  options: {
+    version: { value: 'version', help: 'An exact version, newer or older. Default: the newest.' },
+    'dry-run': { help: 'Only try the new version out and show what it changes.' },
+    yes: { short: 'y', help: 'Upgrade without asking. Required without a terminal.' },
+    ...hubOptions,
+  },
+  details: [
+    'The new version is installed in an image of its own and started once beside the running one, with empty volumes and read-only mounts. You see which tools it adds, changes and removes, and what it may do. If you agree, these tools are pinned, calls go to the new version, and calls in flight end on the old one.',
+    'If the new version does not start, nothing changes. "agenthub rollback NAME" returns to the version before.',
+    '--json prints one plan per server: {"servers": [{"name", "from", "to", "digest", "definitions", "permissions", "done"}]}. It asks nothing: add --yes or --dry-run.',
+  ],
+  examples: [
+    ['upgrade', 'Upgrade all servers, and ask for each'],
+    ['upgrade github --dry-run', 'Only show what the new version changes'],
+    ['upgrade github --version 1.4.0', 'Change to a certain version'],
+  ],
+  async run(run) {
+    const hub = await openHub(run);
+    const named = textOf(run.values, 'name');
+    const version = textOf(run.values, 'version');
+    const names = named === undefined ? await outdatedNames(hub) : [named];
+    if (names.length === 0 && !run.isJson) run.out('All packages are up to date.');
+    const plans: unknown[] = [];
+    let code: ExitCode = 0;
+    for (const name of names)
+      try {
+        plans.push(await upgradeOne(hub, name, version, run));
+      } catch (error) {
+        if (named !== undefined || !(error instanceof HubError)) throw error;
+        run.err(run.errorScreen.foreign(`${name}: ${error.message}`));
+        code = 1;
+      }
+    return run.isJson ? run.json({ servers: plans }) || code : code;
+  },
+};
+
+/** `agenthub rollback NAME`. */
+export const rollback: Command = {
+  name: 'rollback',
+  summary: 'Return a server to the version before its last upgrade.',
+  positionals: [{ name: 'name', help: 'The server.', completion: 'server' }],
+  options: hubOptions,
+  details: [
+    'The version before is started beside the running one, and its accepted tools are pinned again. Calls in flight end on the version that goes. The last three upgrades of a server can be rolled back, one after the other.',
+    '--json prints the response of POST /servers/{name}/rollback: {"name", "from", "to"}.',
+  ],
+  examples: [['rollback github', 'Undo the last "agenthub upgrade github"']],
+  async run(run) {
+    const hub = await openHub(run);
+    const path = `${pathOfServer(wordOf(run.values, 'name'))}/rollback`;
+    const done = fieldsOf(await follow(hub, path, undefined, run));
+    if (run.isJson) return run.json(done);
+    run.out(
+      `${run.screen.paint('green', 'rolled back')} ${String(done['name'])}: ${shown(done['from'])} → ${shown(done['to'])}`,
+    );
+    return 0;
+  },
+};
+
+async function outdatedNames(hub: HubClient): Promise<readonly string[]> {
+  const answer = await hub.ask({ method: 'GET', path: '/upgrades' });
+  return objectsIn(fieldsOf(answer)['servers'])
+    .filter(({ state }) => state === 'outdated')
+    .map(({ name }) => String(name));
+}
+
+/** Returns the plan of a server, with `done`. */
+async function upgradeOne(
+  hub: HubClient,
+  name: string,
+  version: string | undefined,
+  run: Run,
+): Promise<unknown> {
+  const path = `${pathOfServer(name)}/upgrade`;
+  const body = version === undefined ? {} : { version };
+  const plan = fieldsOf(await follow(hub, path, { ...body, dry_run: true }, run));
+  if (!run.isJson) tellPlan(plan, run);
+  if (run.values['dry-run'] === true) return plan;
+  if (!(await isAgreed(`Upgrade ${name}?`, run))) {
+    if (!run.isJson) run.out(`${name} stays as it is.`);
+    return plan;
+  }
+  const to = String(plan['to']);
+  const exact = /(?:.@|==)([^@=]+)$/.exec(to)?.[1];
+  const accepted = { ...(exact !== undefined && { version: exact }), accept: plan['digest'] };
+  const done = await follow(hub, path, accepted, run);
+  if (!run.isJson)
+    run.out(
+      `${run.screen.paint('green', 'upgraded')} ${name} to ${shown(to)}. To undo it: agenthub rollback ${name}`,
+    );
+  return done;
+}
+
+/** Returns the result of a request that reports its progress. */
+async function follow(
+  hub: HubClient,
+  path: string,
+  body: object | undefined,
+  { progress }: Run,
+): Promise<unknown> {
+  for await (const { type, data } of hub.follow({ method: 'POST', path, body })) {
+    const value = tryParseJson(data);
+    if (type === 'done') return value;
+    if (isObject(value)) progress(`${String(value['step'])}: ${String(value['text'])}`);
+  }
+  throw new HubError(
+    'HUB_CONNECT_FAILED',
+    `the hub at ${hub.url} closed the connection before the work was done. See its log and "agenthub list"`,
+  );
+}
+
+const shown = (value: unknown) => visible(String(value));
+const signs = { added: '+', changed: '~', removed: '-' } as const;
+const colours = { added: 'green', changed: 'yellow', removed: 'red' } as const;
+
+function tellPlan(plan: Described, run: Run): void {
+  const { out, screen } = run;
+  const { name, from, to, definitions, flags } = plan;
+  out(`${screen.paint('bold', String(name))}  ${shown(from)} → ${shown(to)}`);
+  const changes = objectsIn(definitions);
+  if (plan['is_known'] === false) out('  its tools were not known before: all of them are shown');
+  if (changes.length === 0) out('  the tools are the same');
+  for (const change of changes) tellChange(change, run);
+  tellPermissions(fieldsOf(plan['permissions']), run);
+  for (const { kind, name: item, text } of objectsIn(flags))
+    out(`  ${screen.paint('yellow', 'look')} ${String(kind)} ${shown(item)} ${shown(text)}`);
+}
+
+/** Maximum number of lines of one difference. The dashboard and --json have all of them. */
+const maxLines = 20;
+
+function tellChange({ kind, name, change, diff }: Described, { out, screen }: Run): void {
+  const word = change === 'added' || change === 'removed' ? change : 'changed';
+  out(screen.paint(colours[word], `  ${signs[word]} ${String(kind)} ${shown(name)} (${word})`));
+  if (word !== 'changed') return;
+  const lines = objectsIn(diff);
+  for (const { sign, text } of lines.slice(0, maxLines)) {
+    const line = `      ${String(sign)} ${shown(text)}`;
+    if (sign === '+') out(screen.paint('green', line));
+    else out(sign === '-' ? screen.paint('red', line) : line);
+  }
+  if (lines.length > maxLines) out(`      ... ${count(lines.length - maxLines, 'more line')}`);
+}
+
+function tellPermissions(permissions: Described, { out, screen }: Run): void {
+  const listOf = (key: string) => {
+    const value = permissions[key];
+    return Array.isArray(value) ? value.map(shown) : [];
+  };
+  for (const name of listOf('added')) out(`  ${screen.paint('yellow', '+')} permission ${name}`);
+  for (const name of listOf('removed')) out(`  ${screen.paint('green', '-')} permission ${name}`);
+  if (listOf('added').length + listOf('removed').length > 0) return;
+  const same = listOf('after');
+  out(
+    `  permissions stay the same: ${same.length === 0 ? 'those of the default sandbox' : same.join(', ')}`,
+  );
+}

@@ -1,0 +1,97 @@
+import { HubError, type Json, type JsonObject, isObject } from '#core';
+import { diffConfigs } from '../diff.ts';
+import { inheritedServer } from '../extends.ts';
+import { type Format, formatOf, misnamed } from '../files.ts';
+import { readConfig } from '../load.ts';
+import type { LoadOptions } from '../mount-guard.ts';
+import { type SourceNode, mapIn } from '../source-map.ts';
+import { type Edited, affectsOnly, serverUnknown, uneditable, withText } from './edited.ts';
+import { changeInBraces, inOneLine, openText } from './text.ts';
+
+type ValueChange = {
+  readonly file: string;
+  readonly text: string;
+  readonly name: string;
+  readonly values: JsonObject;
+};
+
+/** Computes the text with other values of keys that the entry of a server has, and the config that results from it. */
+export async function prepareValues(
+  { file, text, name, values }: ValueChange,
+  needs: { readonly readOptions: () => Promise<LoadOptions> },
+): Promise<Edited> {
+  const format = formatOf(file);
+  if (!format) throw misnamed(file);
+  const options = await needs.readOptions();
+  const current = { ...options, readText: withText(file, text) };
+  const before = await readConfig(file, current);
+  if (before.error) throw before.error;
+  const own = await entryIn(text, format, name);
+  if (!own) {
+    const below = (await inheritedServer(file, name, current))?.source.file;
+    throw below === undefined ? serverUnknown(file, name) : elsewhere(file, name, below);
+  }
+  const edited = own.with(values);
+  if (edited === undefined) throw uneditable(file);
+  const after = await readConfig(file, { ...options, readText: withText(file, edited) });
+  if (after.error) throw after.error;
+  if (!affectsOnly(diffConfigs(before.config, after.config), name)) throw uneditable(file);
+  return { text: edited, config: after.config };
+}
+
+/** The entry of a server in the text of a file, with its variables as written; undefined if it has none. */
+export async function findEntry(
+  file: string,
+  text: string,
+  name: string,
+): Promise<JsonObject | undefined> {
+  const format = formatOf(file);
+  if (!format) throw misnamed(file);
+  const own = await entryIn(text, format, name);
+  const value = own && jsonOf(own.object);
+  return isObject(value) ? value : undefined;
+}
+
+async function entryIn(text: string, format: Format, name: string) {
+  const opened = await openText(text, format);
+  const object = opened.groups
+    .flatMap(group => mapIn(group)?.entries ?? [])
+    .filter(({ key }) => key === name)
+    .map(mapIn)
+    .find(found => found !== undefined);
+  if (!object) return undefined;
+  return {
+    object,
+    /** Undefined if it has not all of the keys, or its syntax cannot be edited this way. */
+    with(values: JsonObject): string | undefined {
+      const splices = Object.entries(values).map(([key, value]) => {
+        const index = object.entries.findLastIndex(entry => entry.key === key);
+        const old = object.entries[index];
+        if (!old || old.isAlias) return undefined;
+        // A JSON value is a YAML value too, and stays on its line.
+        return object.style === 'block'
+          ? [{ start: old.valueStart, end: old.end, text: inOneLine(value) }]
+          : changeInBraces(object, index, value, format);
+      });
+      return splices.includes(undefined)
+        ? undefined
+        : opened.with(splices.flatMap(one => one ?? []));
+    },
+  };
+}
+
+function jsonOf(node: SourceNode): Json {
+  if (node.kind === 'list') return node.items.map(jsonOf);
+  if (node.kind === 'map')
+    return Object.fromEntries(node.entries.map(({ key, value }) => [key, jsonOf(value)]));
+  const { value } = node;
+  return typeof value === 'boolean' || typeof value === 'number' || typeof value === 'string'
+    ? value
+    : null;
+}
+
+const elsewhere = (file: string, name: string, below: string) =>
+  new HubError(
+    'HUB_CONFIG_CONFLICT',
+    `${file}: the entry of ${name} is in ${below}. Change it there`,
+  );

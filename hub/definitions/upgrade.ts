@@ -1,0 +1,82 @@
+import { pinsOf } from './compare.ts';
+import { pinnedKinds } from './definition.ts';
+import { type DefinitionLine, diffDefinitions } from './definition-diff.ts';
+import type { NamedDefinition } from './flags.ts';
+import type { DefinitionPin, ServerPins } from './lock.ts';
+
+/** A definition that another version of a server adds, changes or no longer has. */
+export type DefinitionChange = {
+  readonly kind: NamedDefinition['kind'];
+  /** `instructions` for the instructions of the server. */
+  readonly name: string;
+  readonly change: 'added' | 'changed' | 'removed';
+  readonly diff: readonly DefinitionLine[];
+};
+
+const keyOf = ({ kind, name }: Pick<NamedDefinition, 'kind' | 'name'>) => `${kind} ${name}`;
+
+/**
+ * The accepted definitions of a server. Pins of items that it no longer lists are left out, if `listed` says what it
+ * lists.
+ */
+export function acceptedIn(
+  { pins }: ServerPins,
+  listed: readonly NamedDefinition[],
+): readonly NamedDefinition[] {
+  const now = new Set(listed.map(keyOf));
+  return pinnedKinds.flatMap(kind =>
+    Array.from(pins[kind]).flatMap(([name, { accepted }]) =>
+      accepted && (now.size === 0 || now.has(keyOf({ kind, name })))
+        ? [{ kind, name, definition: accepted }]
+        : [],
+    ),
+  );
+}
+
+/** The differences between two versions, in the order of the new one; what is gone comes last. */
+export function changesBetween(
+  before: readonly NamedDefinition[],
+  after: readonly NamedDefinition[],
+): readonly DefinitionChange[] {
+  const known = new Map(before.map(one => [keyOf(one), one]));
+  const offered = new Set(after.map(keyOf));
+  const nameOf = ({ kind, name }: NamedDefinition) => (kind === 'instructions' ? kind : name);
+  const changed = after.flatMap((one): readonly DefinitionChange[] => {
+    const { kind, definition } = one;
+    const old = known.get(keyOf(one))?.definition;
+    if (old?.hash === definition.hash) return [];
+    const diff = diffDefinitions(old?.value, definition.value);
+    return [{ kind, name: nameOf(one), change: old ? 'changed' : 'added', diff }];
+  });
+  const removed = before
+    .filter(one => !offered.has(keyOf(one)))
+    .map(one => ({ kind: one.kind, name: nameOf(one), change: 'removed', diff: [] }) as const);
+  return [...changed, ...removed];
+}
+
+/** The pins of a new version whose definitions a person accepted. What was rejected before stays rejected. */
+export function pinsAfter(
+  before: ServerPins | undefined,
+  entry: string,
+  definitions: readonly NamedDefinition[],
+): ServerPins {
+  const rejectedOf = ({ kind, name }: NamedDefinition) =>
+    before?.pins[kind].get(name)?.rejected ?? [];
+  const isRejected = (one: NamedDefinition) => rejectedOf(one).includes(one.definition.hash);
+  const fresh = pinsOf(
+    entry,
+    definitions.filter(one => !isRejected(one)),
+  );
+  const pins = {
+    tool: new Map(fresh.pins.tool),
+    prompt: new Map(fresh.pins.prompt),
+    instructions: new Map(fresh.pins.instructions),
+  };
+  for (const one of definitions) {
+    const rejected = rejectedOf(one);
+    if (rejected.length === 0) continue;
+    const pin: DefinitionPin = { ...pins[one.kind].get(one.name), rejected };
+    pins[one.kind].set(one.name, pin);
+  }
+  return { entry, pins };
+}

@@ -1,0 +1,90 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { isObject } from '#core';
+import type { InstallProgress } from '#installs';
+import type { HttpSystem } from '../errors.ts';
+import { administered } from '../guard.ts';
+import type { HttpNeeds } from '../http-needs.ts';
+import { changing } from './audit.ts';
+import { hangUpOf, wantsEvents } from './events.ts';
+import { type Named, invalid, refuseBody, shown } from './input.ts';
+import { streamProgress } from './progress.ts';
+
+type Needs = {
+  readonly upgrades: NonNullable<HttpNeeds['hub']['upgrades']>;
+  readonly system: HttpSystem;
+};
+
+/** `/upgrades`: other versions of the packages of servers; and the removal of images that nothing needs. */
+export function upgradeRoutes(app: FastifyInstance, { upgrades, system }: Needs): void {
+  /** Answers with the result, or with events to a client that wants them. */
+  async function answer(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    work: (tell: (progress: InstallProgress) => void) => Promise<object>,
+  ): Promise<FastifyReply> {
+    if (wantsEvents(request)) return await streamProgress(reply, work, system);
+    return await reply.send(await work(() => {}));
+  }
+
+  // It asks the registries, so not every caller may.
+  app.get('/upgrades', administered, async (_request, reply) => ({
+    servers: await upgrades.outdated(hangUpOf(reply)),
+  }));
+
+  app.post<Named>(
+    '/servers/:name/upgrade',
+    changing('server_upgrade', ['version', 'dry_run']),
+    async (request, reply) => {
+      const wanted = { name: request.params.name, ...readUpgrade(request.body) };
+      const signal = hangUpOf(reply);
+      return await answer(request, reply, tell => upgrades.upgrade(wanted, tell, signal));
+    },
+  );
+
+  app.post<Named>(
+    '/servers/:name/rollback',
+    changing('server_rollback'),
+    async (request, reply) => {
+      refuseBody(request.body, 'POST /servers/{name}/rollback');
+      const { name } = request.params;
+      const signal = hangUpOf(reply);
+      return await answer(request, reply, tell => upgrades.rollback(name, tell, signal));
+    },
+  );
+
+  app.post('/prune', changing('images_pruned', ['dry_run']), async request => {
+    const { dry_run: dry, ...others } = isObject(request.body) ? request.body : {};
+    refuseOthers(others, 'dry_run');
+    return await upgrades.prune({ isDry: readBoolean('dry_run', dry) });
+  });
+}
+
+/** The members of a body. Throws HUB_REQUEST_INVALID. */
+function readUpgrade(body: unknown) {
+  const { version, accept, dry_run: dry, ...others } = isObject(body) ? body : {};
+  refuseOthers(others, 'version, accept and dry_run');
+  return {
+    version: readText('version', version),
+    accept: readText('accept', accept),
+    isDry: readBoolean('dry_run', dry),
+  };
+}
+
+function refuseOthers(others: object, known: string): void {
+  const [other] = Object.keys(others);
+  if (other !== undefined)
+    throw invalid(`${other}: is no member of this body, which takes ${known}`);
+}
+
+/** Longer than any version or digest. */
+const maxText = 200;
+
+function readText(name: string, value: unknown): string | undefined {
+  if (value === undefined || (typeof value === 'string' && value.length <= maxText)) return value;
+  throw invalid(`${name}: ${shown(value)} is not allowed: write a string`);
+}
+
+function readBoolean(name: string, value: unknown): boolean {
+  if (value === undefined || typeof value === 'boolean') return value ?? false;
+  throw invalid(`${name}: ${shown(value)} is not allowed: write true or false`);
+}

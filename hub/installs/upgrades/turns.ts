@@ -1,0 +1,94 @@
+import { HubError, messageOf } from '#core';
+import type { LaunchEvents } from '#runtimes';
+import { failureAt } from '../failure.ts';
+import type { InstallProgress, InstallStep } from '../request.ts';
+
+/** What a change of a version reports, and when it has to end. */
+export type Work = {
+  readonly begin: (step: InstallStep, text: string) => void;
+  readonly events: LaunchEvents;
+  readonly signal: AbortSignal;
+};
+
+/** Each change builds an image and starts a server, so more at once would slow down all of them. */
+const maxAtOnce = 4;
+/** The last lines of installers and servers that a failure shows, and their length. */
+const shownLines = 30;
+const shownCharacters = 500;
+
+/** Does one change of a server's version at a time. */
+export function createTurns() {
+  const ending = new AbortController();
+  const underway = new Map<string, Promise<unknown>>();
+
+  return {
+    /** Does the work of a server. Rejects with HUB_CONFIG_CONFLICT, HUB_INSTALLS_FULL and HUB_SHUTTING_DOWN. */
+    async take<T>(
+      name: string,
+      tell: (progress: InstallProgress) => void,
+      caller: AbortSignal,
+      work: (work: Work) => Promise<T>,
+    ): Promise<T> {
+      if (ending.signal.aborted) throw stopping(name);
+      if (underway.has(name)) throw busy(name);
+      if (underway.size >= maxAtOnce) throw full();
+      const signal = AbortSignal.any([caller, ending.signal]);
+      const output: string[] = [];
+      let step: InstallStep = 'resolve';
+      const say = (text: string) => tell({ step, text });
+      const keep = (line: string) => {
+        output.push(line.slice(0, shownCharacters));
+        if (output.length > shownLines) output.shift();
+        say(line);
+      };
+      const begin = (next: InstallStep, text: string) => {
+        signal.throwIfAborted();
+        step = next;
+        say(text);
+      };
+      const working = work({ begin, events: { stderr: keep, progress: keep }, signal });
+      underway.set(name, working);
+      try {
+        return await working;
+      } catch (error) {
+        if (ending.signal.aborted) throw stopping(name);
+        if (caller.aborted) throw cancelled(name, caller.reason);
+        throw failureAt(step, error, output, { isNetworkless: false });
+      } finally {
+        underway.delete(name);
+      }
+    },
+    async stop(): Promise<void> {
+      ending.abort();
+      await Promise.allSettled(underway.values());
+    },
+  };
+}
+
+const full = () =>
+  new HubError(
+    'HUB_INSTALLS_FULL',
+    `${maxAtOnce} servers are being upgraded already. Try again when one of them is done`,
+    { data: { retryable: true } },
+  );
+
+const stopping = (name: string) =>
+  new HubError('HUB_SHUTTING_DOWN', `${name}: the hub is stopping, so nothing is upgraded`, {
+    data: { server: name, retryable: true },
+  });
+
+const busy = (name: string) =>
+  new HubError(
+    'HUB_CONFIG_CONFLICT',
+    `the version of ${name} is being changed by another request`,
+    {
+      data: { server: name, retryable: true },
+    },
+  );
+
+const cancelled = (name: string, cause: unknown) =>
+  new HubError(
+    'HUB_CALL_CANCELLED',
+    `${name} was not upgraded: ${cause instanceof HubError ? messageOf(cause) : 'the client hung up'}`,
+    { cause, data: { server: name } },
+  );

@@ -1,0 +1,295 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { PackageSpec, ServerConfig } from '#config';
+import { type Clock, HubError, type JsonObject } from '#core';
+import type { DefinitionPins } from '#definitions';
+import type { ImagePruning, LaunchEvents } from '#runtimes';
+import type { Table } from '#store';
+import { type BelongingsNeeds, belongingsOf } from '../belongings.ts';
+import type { InstallsNeeds } from '../installs.ts';
+import { packageKeyOf } from '../pins.ts';
+import type { InstallProgress, InstallStep } from '../request.ts';
+import type { Trial } from '../trial.ts';
+import { besideOf, isOfTrial } from './beside.ts';
+import { requireOnlyPackage, valuesFor } from './entry-values.ts';
+import { findOutdated, packageOf } from './outdated.ts';
+import { type UpgradePlan, describePlan, requireAccepted } from './plan.ts';
+import { pruneImages } from './prune.ts';
+import { type RollbackStep, createRollbacks } from './rollbacks.ts';
+import { type Work, createTurns } from './turns.ts';
+import { compareVersions, splitSpec, withVersion } from './versions.ts';
+
+/** Changes the versions of servers, and removes the images that this leaves. */
+export type Upgrades = ReturnType<typeof createUpgrades>;
+
+export type UpgradesNeeds = Pick<
+  InstallsNeeds,
+  'log' | 'pins' | 'trial' | 'listings' | 'servers'
+> & {
+  readonly belongings: BelongingsNeeds;
+  readonly configFile: {
+    /** All servers in the file, including those of other tags. */
+    readonly configs: () => readonly ServerConfig[];
+    /** The entry of a server as the file has it; undefined if it is in another file. */
+    readonly find: (name: string) => Promise<JsonObject | undefined>;
+    /** The config with other values of an entry, without writing. Throws HubError. */
+    readonly preview: (name: string, values: JsonObject) => Promise<ServerConfig>;
+    /**
+     * Writes values of an entry. Resolves when they are in force. If the server does not start with them, rejects with
+     * HUB_SERVER_START_FAILED and leaves the file as it was.
+     */
+    readonly set: (name: string, values: JsonObject) => Promise<void>;
+  };
+  /** Absent: definitions are not compared and not pinned. */
+  readonly pinning?: Pick<DefinitionPins, 'compare' | 'accepted' | 'accept'>;
+  readonly rollbacks: { readonly table: Table; readonly clock: Pick<Clock, 'now'> };
+  /** Absent: there is no Docker engine, and so there are no images. */
+  readonly images?: {
+    readonly pruning: ImagePruning;
+    /** Configs of running installs, whose images are needed. */
+    readonly installing: () => readonly ServerConfig[];
+  };
+};
+
+type Request = {
+  readonly name: string;
+  /** An exact version. Undefined: the newest one. */
+  readonly version?: string | undefined;
+};
+
+/** A version that was tried out. */
+type Tried = {
+  readonly config: ServerConfig;
+  readonly next: ServerConfig;
+  readonly values: JsonObject;
+  readonly trial: Trial;
+  readonly plan: UpgradePlan;
+  /** The pins if the plan is accepted; undefined if definitions are not pinned. */
+  readonly pins: RollbackStep['pins'];
+};
+
+export function createUpgrades(needs: UpgradesNeeds) {
+  const { configFile, pinning } = needs;
+  const log = needs.log.child({ part: 'upgrades' });
+  const rollbacks = createRollbacks(needs.rollbacks.table);
+  const turns = createTurns();
+  /** Configs of versions that are tried out now, by server. */
+  const tried = new Map<string, ServerConfig>();
+
+  /** The config and the package of a server. Throws HUB_SERVER_UNKNOWN and HUB_REQUEST_INVALID. */
+  function packaged(name: string) {
+    const configs = configFile.configs();
+    const config = configs.find(one => one.name === name);
+    if (!config)
+      throw new HubError(
+        'HUB_SERVER_UNKNOWN',
+        `no server is called ${JSON.stringify(name)}. The config has: ${configs.map(one => one.name).join(', ') || 'none'}`,
+        { data: { server: name } },
+      );
+    const source = packageOf(config);
+    if (source) return { config, source };
+    throw new HubError(
+      'HUB_REQUEST_INVALID',
+      `${name} is not an npm or PyPI package, so the hub knows no other version of it. Change its entry in the config`,
+      { data: { server: name } },
+    );
+  }
+
+  /** Builds and starts another version beside the running one, and stops it again. */
+  async function attempt(
+    { name }: Request,
+    to: PackageSpec,
+    begin: (step: InstallStep, text: string) => void,
+    events: LaunchEvents,
+    signal: AbortSignal,
+  ): Promise<Tried> {
+    const { config, source: from } = packaged(name);
+    const entry = await configFile.find(name);
+    if (!entry)
+      throw new HubError(
+        'HUB_CONFIG_CONFLICT',
+        `the entry of ${name} is in a file that the config file extends. Change it there`,
+        { data: { server: name } },
+      );
+    const values = valuesFor(name, entry, from, to);
+    const next = await configFile.preview(name, values);
+    requireOnlyPackage(config, next, to);
+    tried.set(name, next);
+    const beside = besideOf(next);
+    const belongings = belongingsOf(beside, needs.belongings);
+    begin('build', `${to.spec} is installed`);
+    await belongings.prepare(events, signal);
+    try {
+      begin('trial', 'it is started once beside the running version');
+      const trial = await needs.trial(beside, events, signal);
+      const comparison = pinning?.compare(config, next, {
+        ...trial.listing,
+        instructions: trial.instructions,
+      });
+      const after = { entry: { ...entry, ...values }, config: next };
+      const plan = describePlan({ from, to }, { entry, config }, after, trial, comparison);
+      return { config, next, values, trial, plan, pins: comparison?.pins };
+    } finally {
+      const volumes = (await belongings.list()).filter(
+        one => one.kind === 'volume' && isOfTrial(one.name),
+      );
+      const { left } = await belongings.discard(volumes);
+      if (left.length > 0) log.warn({ left }, 'volumes of a trial are left');
+    }
+  }
+
+  /** Puts the version that was tried out in the place of the running one. */
+  async function swap({ config, next, values, trial }: Tried, pins: RollbackStep['pins']) {
+    const { name } = config;
+    async function write(): Promise<void> {
+      await configFile.set(name, values);
+      // Before the pins: the last lists of a server that does not run are those of the old version.
+      await needs.listings?.keep(next, trial.listing);
+      await needs.servers.find(name)?.recall();
+    }
+    if (pins && pinning) await pinning.accept(config, pins, write);
+    else await write();
+  }
+
+  async function upgrade(
+    request: Request & { readonly accept?: string | undefined; readonly isDry: boolean },
+    { begin, events, signal }: Work,
+  ): Promise<UpgradePlan & { readonly done: boolean }> {
+    const { name, version } = request;
+    const { config, source } = packaged(name);
+    begin('resolve', 'the version is found out');
+    const bare = { ...source, spec: splitSpec(source).name };
+    const to = await needs.pins.pin(
+      version === undefined ? bare : withVersion(source, version),
+      signal,
+    );
+    requireOther(name, source, to, version);
+    begin('resolve', `it is ${packageKeyOf(to)}`);
+    const found = await attempt(request, to, begin, events, signal);
+    if (request.isDry) return { ...found.plan, done: false };
+    requireAccepted(found.plan, request.accept);
+    signal.throwIfAborted();
+    begin('write', 'it works: calls go to it from now on');
+    const { from } = found.plan;
+    const step = {
+      from,
+      to: packageKeyOf(to),
+      at: needs.rollbacks.clock.now(),
+      pins: pinning?.accepted(config),
+    };
+    const forget = await rollbacks.add(name, step);
+    try {
+      await swap(found, found.pins);
+    } catch (error) {
+      await forget();
+      throw error;
+    }
+    log.info({ server: name, from, to: step.to }, 'upgraded a server');
+    return { ...found.plan, done: true };
+  }
+
+  async function rollback(name: string, { begin, events, signal }: Work): Promise<JsonObject> {
+    const { source } = packaged(name);
+    const [step] = await rollbacks.chain(name, packageKeyOf(source));
+    if (!step)
+      throw new HubError(
+        'HUB_REQUEST_INVALID',
+        `${name} runs ${packageKeyOf(source)}, and no upgrade to that version is remembered. Choose one with "agenthub upgrade ${name} --version VERSION"`,
+        { data: { server: name } },
+      );
+    const version = splitSpec({ ...source, spec: specIn(step.from) }).version;
+    const to =
+      version === undefined ? { ...source, spec: specIn(step.from) } : withVersion(source, version);
+    const found = await attempt({ name }, to, begin, events, signal);
+    signal.throwIfAborted();
+    begin('write', 'it works: calls go to it from now on');
+    await swap(found, step.pins ?? found.pins);
+    await rollbacks.remove(name, step);
+    log.info({ server: name, from: step.to, to: step.from }, 'rolled a server back');
+    return { name, from: step.to, to: step.from };
+  }
+
+  /** Every config whose image must stay: of the file, in force, of running work, and of rollbacks. */
+  async function configsInUse(
+    installing: readonly ServerConfig[],
+  ): Promise<readonly ServerConfig[]> {
+    const configs = configFile.configs();
+    const earlier: ServerConfig[] = [];
+    for (const config of configs) {
+      const source = packageOf(config);
+      const chain = source ? await rollbacks.chain(config.name, packageKeyOf(source)) : [];
+      for (const { from } of chain) {
+        const spec = specIn(from);
+        const { launch } = config;
+        if (launch.kind === 'local' && source)
+          earlier.push({ ...config, launch: { ...launch, package: { ...source, spec } } });
+      }
+    }
+    return [
+      ...configs,
+      ...needs.servers.all.map(({ config }) => config),
+      ...installing,
+      ...tried.values(),
+      ...earlier,
+    ];
+  }
+
+  return {
+    name: 'upgrades',
+    /** The versions of the packages of all servers. An unreachable registry makes a state `unknown`. */
+    outdated: (signal: AbortSignal) => findOutdated(configFile.configs(), needs.pins, signal),
+    /**
+     * Tries another version out and, unless `isDry`, puts it in the place of the running one: calls in flight end on the
+     * old one. Rejects with HUB_CONFIRMATION_NEEDED if it changes something that `accept` does not name by its digest,
+     * and with HUB_DEFINITION_STALE if it is something else than that.
+     */
+    upgrade: (
+      request: Parameters<typeof upgrade>[0],
+      tell: (progress: InstallProgress) => void,
+      signal: AbortSignal,
+    ) =>
+      turns
+        .take(request.name, tell, signal, work => upgrade(request, work))
+        .finally(() => tried.delete(request.name)),
+    /** Returns to the version before the last upgrade, with its accepted definitions. */
+    rollback: (name: string, tell: (progress: InstallProgress) => void, signal: AbortSignal) =>
+      turns
+        .take(name, tell, signal, work => rollback(name, work))
+        .finally(() => tried.delete(name)),
+    /** Removes the images of this hub that no entry and no rollback needs. Rejects with HubError without an engine. */
+    async prune(options: { readonly isDry: boolean }) {
+      const { images } = needs;
+      if (!images) return { removed: [], left: [] };
+      const configs = await configsInUse(images.installing());
+      return await pruneImages(configs, options, { ...needs.belongings, images: images.pruning });
+    },
+    async start(): Promise<void> {},
+    stop: () => turns.stop(),
+  };
+}
+
+/** The notation of the registry for a package of an entry. */
+const specIn = (key: string) => key.replace(/^uvx:/, '');
+
+function requireOther(
+  name: string,
+  from: PackageSpec,
+  to: PackageSpec,
+  wanted: string | undefined,
+): void {
+  const [now, then] = [splitSpec(from).version, splitSpec(to).version];
+  if (then === undefined)
+    throw new HubError(
+      'HUB_REQUEST_INVALID',
+      `version: ${JSON.stringify(wanted)} is not an exact version, such as 1.2.3`,
+    );
+  if (isDeepStrictEqual(now, then))
+    throw new HubError('HUB_REQUEST_INVALID', `${name} already runs ${packageKeyOf(to)}`, {
+      data: { server: name },
+    });
+  if (wanted === undefined && now !== undefined && compareVersions(now, then) > 0)
+    throw new HubError(
+      'HUB_REQUEST_INVALID',
+      `${name} runs ${packageKeyOf(from)}, which is newer than ${then}, the newest released version. To change to that, add --version ${then}`,
+      { data: { server: name } },
+    );
+}

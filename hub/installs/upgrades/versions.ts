@@ -1,0 +1,43 @@
+import type { PackageSpec } from '#config';
+
+const forms: Readonly<Record<PackageSpec['ecosystem'], RegExp>> = {
+  npm: /^((?:@[^/]+\/)?[^@]+)(?:@(.+))?$/,
+  pypi: /^([^=]+)(?:==(.+))?$/,
+};
+
+/** The name of a package, and its exact version; undefined if the entry leaves the version open. */
+export function splitSpec({ ecosystem, spec }: PackageSpec) {
+  const [, name = spec, wanted] = forms[ecosystem].exec(spec) ?? [];
+  const isExact = wanted !== undefined && /^\d+(?:\.\d+)+[\w.!+-]*$/.test(wanted);
+  return { name, version: isExact ? wanted : undefined };
+}
+
+/** The package with another version. */
+export const withVersion = (source: PackageSpec, version: string): PackageSpec => ({
+  ...source,
+  spec: `${splitSpec(source).name}${source.ecosystem === 'npm' ? '@' : '=='}${version}`,
+});
+
+/**
+ * Compares exact versions of npm (Semantic Versioning) or PyPI (PEP 440): negative if `one` is older. Pre-releases come
+ * before their release, and what follows "+" does not count.
+ */
+export function compareVersions(one: string, other: string): number {
+  const [a, b] = [partsOf(one), partsOf(other)];
+  for (let index = 0; index < Math.max(a.release.length, b.release.length); index++) {
+    const difference = (a.release[index] ?? 0) - (b.release[index] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return a.stage - b.stage || a.rest.localeCompare(b.rest, 'en', { numeric: true });
+}
+
+function partsOf(version: string) {
+  const [, release = '', rest = ''] = /^v?(?:\d+!)?(\d+(?:\.\d+)*)([^+]*)/.exec(version) ?? [];
+  return { release: release.split('.').map(Number), rest, stage: stageOf(rest) };
+}
+
+/** -1 for a pre-release, 0 for a release, 1 for a post-release of PyPI. */
+function stageOf(rest: string): number {
+  if (rest === '') return 0;
+  return /^[.-]?post/i.test(rest) ? 1 : -1;
+}

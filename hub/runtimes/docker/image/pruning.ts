@@ -1,0 +1,65 @@
+import { HubError, messageOf } from '#core';
+import type { BuiltImage, DockerTarget, ImagePruning } from '#runtimes';
+import { baseLabel, hubLabel, managedLabel, packageLabel } from '../container/labels.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Images } from './images.ts';
+import type { ImageUsers } from './users.ts';
+
+type Needs = {
+  readonly engine: Pick<Engine, 'listImages' | 'listContainers'>;
+  readonly images: Pick<Images, 'referenceOf' | 'forget'>;
+  readonly users: Pick<ImageUsers, 'ofThisHub' | 'othersOf' | 'remove'>;
+  readonly hubId: string;
+};
+
+/** Removes images that this hub marked as used. */
+export function createImagePruning({ engine, images, users, hubId }: Needs): ImagePruning {
+  /**
+   * The images that this hub marked as used, and that none of `needed` is. Rejects with HubError if the engine does not
+   * list them.
+   */
+  async function findUnneeded(needed: readonly DockerTarget['image'][]) {
+    const kept = new Set(await Promise.all(needed.map(images.referenceOf)));
+    const found = await engine.listImages(`${managedLabel}=true`);
+    const containers = await engine.listContainers(`${hubLabel}=${hubId}`);
+    const used = new Map(containers.map(({ imageId, name }) => [imageId, name]));
+    return found.flatMap(({ id, tags, labels, bytes }) =>
+      users.ofThisHub(tags).flatMap(reference => {
+        if (kept.has(reference) || labels[baseLabel] === undefined) return [];
+        const about: BuiltImage = { reference, package: labels[packageLabel], bytes };
+        return [{ ...about, container: used.get(id), others: users.othersOf(reference, tags) }];
+      }),
+    );
+  }
+
+  return {
+    async prune(needed, { isDry }) {
+      const removed: BuiltImage[] = [];
+      const left: (BuiltImage & { readonly why: string })[] = [];
+      for (const { container, others, ...image } of await findUnneeded(needed)) {
+        if (container !== undefined) {
+          left.push({ ...image, why: `the container ${container} uses it` });
+          continue;
+        }
+        if (others > 0 && isDry) {
+          left.push({
+            ...image,
+            why: `${others} other ${others === 1 ? 'hub uses' : 'hubs use'} it`,
+          });
+          continue;
+        }
+        try {
+          if (!isDry) {
+            await users.remove(image.reference);
+            await images.forget(image.reference);
+          }
+          removed.push(image);
+        } catch (error) {
+          if (!(error instanceof HubError)) throw error;
+          left.push({ ...image, why: messageOf(error) });
+        }
+      }
+      return { removed, left };
+    },
+  };
+}

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { HubError } from '#core';
+import { createImagePruning } from '../../../../hub/runtimes/docker/image/pruning.ts';
+import { createImageUsers } from '../../../../hub/runtimes/docker/image/users.ts';
+
+type Image = { readonly reference: string; readonly hubs: readonly string[] };
+
+const labels = { 'io.agenthub.managed': 'true', 'io.agenthub.base': 'npm' };
+
+/** An engine with images that hubs use, and containers of the hub `one` that run some of them. */
+async function open(images: readonly Image[], running: readonly string[] = []) {
+  const tags = new Map(images.map(({ reference }) => [reference, new Set([reference])]));
+  const own = (name: string) =>
+    [...tags.values()].find(names => names.has(name)) ?? assert.fail(name);
+  const engine = {
+    findImage: async (name: string) => ({
+      id: name,
+      tags: [...own(name)],
+      user: '',
+      volumes: [],
+      entrypoint: [],
+      command: [],
+      env: [],
+      labels,
+      digests: [],
+    }),
+    tagImage: async (name: string, repo: string, tag: string) =>
+      void own(name).add(`${repo}:${tag}`),
+    removeImage: async (name: string) => void own(name).delete(name),
+    listImages: async (label: string) => {
+      assert.equal(label, 'io.agenthub.managed=true');
+      return [...tags].map(([id, names]) => ({ id, tags: [...names], labels, bytes: 5 }));
+    },
+    listContainers: async (label: string) => {
+      assert.equal(label, 'io.agenthub.hub=one');
+      return running.map(imageId => ({
+        id: imageId,
+        name: `c-${imageId}`,
+        labels: {},
+        imageId,
+        isRunning: true,
+      }));
+    },
+  };
+  for (const { reference, hubs } of images)
+    for (const hubId of hubs)
+      await createImageUsers({ engine, owner: { hubId } }).join(reference, [...own(reference)]);
+  const users = createImageUsers({ engine, owner: { hubId: 'one' } });
+  const referenceOf = async (wanted: object) => String(Object.values(wanted)[0]);
+  const forgotten: string[] = [];
+  const pruning = createImagePruning({
+    engine,
+    users,
+    images: { referenceOf, forget: async name => void forgotten.push(name) },
+    hubId: 'one',
+  });
+  return {
+    pruning,
+    forgotten,
+    left: () => [...tags].filter(([, names]) => names.size > 0).map(([name]) => name),
+  };
+}
+
+const images = ['a:1', 'b:1', 'c:1', 'd:1', 'e:1'];
+
+test('removes what this hub used and nothing needs, and leaves the rest with the reason', async () => {
+  const hub = await open(
+    [
+      { reference: 'a:1', hubs: ['one'] },
+      { reference: 'b:1', hubs: ['one'] },
+      { reference: 'c:1', hubs: ['other'] },
+      { reference: 'd:1', hubs: ['one', 'other'] },
+      { reference: 'e:1', hubs: ['one'] },
+    ],
+    ['e:1'],
+  );
+  const needed = [{ reference: 'b:1' }];
+  const dry = await hub.pruning.prune(needed, { isDry: true });
+  assert.deepEqual(
+    dry.removed.map(({ reference }) => reference),
+    ['a:1'],
+  );
+  assert.deepEqual(
+    dry.left.map(({ reference, why }) => [reference, why]),
+    [
+      ['d:1', '1 other hub uses it'],
+      ['e:1', 'the container c-e:1 uses it'],
+    ],
+  );
+  assert.deepEqual(hub.left(), images);
+  const done = await hub.pruning.prune(needed, { isDry: false });
+  assert.deepEqual(
+    done.removed.map(({ reference }) => reference),
+    ['a:1'],
+  );
+  assert.deepEqual(
+    done.left.map(({ reference }) => reference),
+    ['d:1', 'e:1'],
+  );
+  assert.deepEqual(hub.left(), ['b:1', 'c:1', 'd:1', 'e:1']);
+  assert.deepEqual(hub.forgotten, ['a:1'], 'the next build installs the newest dependencies');
+});
+
+test('an error that is a bug is not taken for a refusal', async () => {
+  const hub = await open([{ reference: 'a:1', hubs: ['one'] }]);
+  const broken = createImagePruning({
+    engine: {
+      listImages: async () => [{ id: 'a', tags: ['a:1', 'a:1.h-000000000000'], labels, bytes: 5 }],
+      listContainers: async () => [],
+    },
+    users: {
+      ofThisHub: () => ['a:1'],
+      othersOf: () => 0,
+      remove: async name => {
+        throw name === 'a:1' ? new TypeError('a bug') : new HubError('HUB_ENGINE_REFUSED', 'no');
+      },
+    },
+    images: { referenceOf: async () => '', forget: async () => {} },
+    hubId: 'one',
+  });
+  await assert.rejects(broken.prune([], { isDry: false }), TypeError);
+  assert.deepEqual(hub.left(), ['a:1']);
+});
