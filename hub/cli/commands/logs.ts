@@ -1,75 +1,221 @@
-import { tryParseJson } from '#core';
+import { HubError, sleep, tryParseJson } from '#core';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
-import { type HubClient, openHub, pathOfServer } from '../hub-client.ts';
+import { type HubClient, isAbsent, listServers, openHub } from '../hub-client.ts';
+import {
+  type LineFormat,
+  type WrittenLine,
+  entriesIn,
+  formatEntry,
+  hubLabel,
+} from '../log-lines.ts';
 import { fieldsOf } from '../responses.ts';
-import { numberOf, wordOf } from '../values.ts';
+import { numberOf, textOf, usageError } from '../values.ts';
 
 const usualLines = 50;
-const maxLines = 10_000;
+/** The hub gives no more. Two are left for the marks of a run. */
+const maxLines = 9_998;
+const maxNameWidth = 20;
+/** Interval in ms at which a hub that has stopped is looked for. */
+const retryMs = 1_000;
 
-/** `agenthub logs`: prints the latest stderr lines of a server, and with `--follow` each new line. */
+/** `agenthub logs`: prints what servers and the hub wrote, and with `--follow` each new line. */
 export const logs: Command = {
   name: 'logs',
-  summary: 'Show the last lines that a server wrote to stderr.',
-  positionals: [{ name: 'server', help: 'Server name.', completion: 'server' }],
+  summary: 'Show what servers wrote to stderr, and what the hub says about them.',
+  positionals: [
+    {
+      name: 'server',
+      count: 'optional',
+      help: 'Server name. Default: all servers, each line after the name of its server.',
+      completion: 'server',
+    },
+  ],
   options: {
-    follow: { short: 'f', help: 'Print new lines as they arrive, until Ctrl-C.' },
+    follow: { short: 'f', help: 'Print new lines as they come, over restarts, until Ctrl-C.' },
     lines: { short: 'n', value: 'number', help: `Number of lines. Default: ${usualLines}.` },
+    previous: { short: 'p', help: 'The run before, such as the one that crashed.' },
+    timestamps: { short: 't', help: 'Print the time before each line.' },
+    hub: { help: "The hub's own log; with a server, both." },
     ...hubOptions,
   },
   details: [
-    'The hub keeps only the last lines since the latest start; "docker logs agenthub-<server>" shows more.',
-    '--json prints {"name", "lines": [...]}; with --follow one {"line"} object per line.',
+    'Lines that begin with # are the hub\'s: builds, starts and failures. "logs hub" is "logs --hub", unless a server has that name.',
+    '--json prints {"name", "lines": [...], "entries": [{"at", "text", ...}]}, with only lines of servers in "lines"; with --follow one {"line", "at", ...} object per line.',
   ],
   examples: [
-    ['logs memory', 'The last lines'],
-    ['logs memory -f -n 10', 'The last ten lines, and new ones'],
+    ['logs memory', 'The last lines of a server'],
+    ['logs memory --previous', 'Why it has ended before'],
+    ['logs -f', 'All servers, as they write'],
+    ['logs --hub -t', "The hub's own log, with times"],
   ],
   async run(run) {
-    const { values, isJson, json, out, err, screen } = run;
-    const name = wordOf(values, 'server');
+    const { values } = run;
+    const isFollowed = values['follow'] === true;
+    if (isFollowed && values['previous'] === true)
+      throw usageError('--previous: that run is over. Leave out --follow');
     const most = numberOf(values, 'lines', { least: 0, most: maxLines }) ?? usualLines;
     const hub = await openHub(run);
-    const path = `${pathOfServer(name)}/logs`;
-    const kept = linesOf(await hub.ask({ method: 'GET', path }));
-    const skipped = Math.max(0, kept.length - most);
-    if (values['follow'] === true) return await follow(hub, `${path}?follow=true`, skipped, run);
-    const lines = kept.slice(skipped);
-    if (isJson) return json({ name, lines });
-    for (const line of lines) out(screen.foreign(line));
-    if (kept.length === 0) err(`${name} has written nothing since its latest start`);
-    return 0;
+    const source = await sourceOf(run, hub);
+    const wanted = { ...source, most, isPrevious: values['previous'] === true };
+    return isFollowed ? await follow(wanted, hub, run) : await show(wanted, hub, run);
   },
 };
 
-async function follow(
-  hub: HubClient,
-  path: string,
-  skipped: number,
-  { isJson, out, err, screen, signal: ending, unread }: Run,
-): Promise<ExitCode> {
-  const signal = AbortSignal.any([ending, unread]);
-  const print = (line: string) => out(isJson ? JSON.stringify({ line }) : screen.foreign(line));
-  let toSkip = skipped;
-  try {
-    for await (const { data } of hub.follow({ method: 'GET', path, signal })) {
-      const event = tryParseJson(data);
-      const lines = linesOf(event);
-      const { dropped } = fieldsOf(event);
-      if (typeof dropped === 'number') err(`${dropped} lines arrived too fast to be shown`);
-      for (const line of lines.slice(toSkip)) print(line);
-      toSkip = Math.max(0, toSkip - lines.length);
-    }
-  } catch (error) {
-    // The user ended the command.
-    if (signal.aborted) return 0;
-    throw error;
+type Source = {
+  /** Undefined: all servers, or none if only the hub is wanted. */
+  readonly server: string | undefined;
+  readonly isHub: boolean;
+  readonly format: LineFormat;
+};
+
+type Wanted = Source & { readonly most: number; readonly isPrevious: boolean };
+
+async function sourceOf({ values }: Run, hub: HubClient): Promise<Source> {
+  const given = textOf(values, 'server');
+  const hasTimes = values['timestamps'] === true;
+  const isFlagged = values['hub'] === true;
+  const isOne = given !== undefined || isFlagged;
+  const isBoth = given !== undefined && isFlagged;
+  if (isOne && !isBoth && given !== hubLabel)
+    return { server: given, isHub: isFlagged, format: { nameWidth: undefined, hasTimes } };
+  const names = (await listServers(hub)).map(({ name }) => String(name));
+  if (given === hubLabel && !isFlagged) {
+    const isServer = names.includes(hubLabel);
+    const format = { nameWidth: undefined, hasTimes };
+    return { server: isServer ? given : undefined, isHub: !isServer, format };
   }
-  err('the log has ended: the server was removed, or the hub has stopped');
+  const shown = given === undefined ? names : [given, hubLabel];
+  const nameWidth = Math.min(maxNameWidth, Math.max(0, ...shown.map(name => name.length)));
+  return { server: given, isHub: isFlagged, format: { nameWidth, hasTimes } };
+}
+
+function pathOf({ server, isHub, most, isPrevious }: Wanted, isFollowed = false): string {
+  const query = new URLSearchParams({
+    ...(server !== undefined && { server }),
+    ...(isHub && { hub: 'true' }),
+    ...(isPrevious && { previous: 'true' }),
+    lines: String(most === 0 ? 0 : most + 2),
+    ...(isFollowed && { follow: 'true' }),
+  });
+  return `/logs?${query.toString()}`;
+}
+
+const isMark = ({ event }: WrittenLine) => event === 'began';
+const isServers = ({ isHubs, event, server }: WrittenLine) =>
+  !isHubs && !event && server !== undefined;
+
+async function show(wanted: Wanted, hub: HubClient, run: Run): Promise<ExitCode> {
+  const { isJson, json, out, err, screen } = run;
+  const { server, isHub, most, format, isPrevious } = wanted;
+  const found = entriesIn(await hub.ask({ method: 'GET', path: pathOf(wanted) }));
+  const kept = found.filter(entry => !isMark(entry));
+  const entries = most === 0 ? [] : kept.slice(-most);
+  if (isJson) {
+    const lines = isHub && server === undefined ? entries : entries.filter(isServers);
+    return json({
+      name: server ?? (isHub ? hubLabel : null),
+      lines: lines.map(({ text }) => text),
+      entries: entries.map(describe),
+    });
+  }
+  for (const entry of entries) out(formatEntry(entry, format, screen));
+  if (kept.length === 0) err(emptyText(wanted, isPrevious && found.length === 0));
   return 0;
 }
 
-function linesOf(answer: unknown): readonly string[] {
-  const { lines } = fieldsOf(answer);
-  return Array.isArray(lines) ? lines.map(String) : [];
+function emptyText({ server, isHub, isPrevious }: Wanted, hasNoRun: boolean): string {
+  const name = server ?? (isHub ? 'the hub' : undefined);
+  if (hasNoRun) return `there is no earlier run${name === undefined ? '' : ` of ${name}`}`;
+  if (name === undefined) return 'no server has written anything since its latest start';
+  return isPrevious
+    ? `${name} wrote nothing in the run before`
+    : `${name} has written nothing since its latest start`;
+}
+
+const describe = ({ at, server, isHubs, level, event, text }: WrittenLine) => ({
+  at,
+  ...(server !== undefined && { server }),
+  by: isHubs || server === undefined ? 'hub' : 'server',
+  ...(level !== undefined && { level }),
+  ...(event && { event }),
+  text,
+});
+
+async function follow(wanted: Wanted, first: HubClient, run: Run): Promise<ExitCode> {
+  const { isJson, out, err, screen, signal: ending, unread, clock } = run;
+  const signal = AbortSignal.any([ending, unread]);
+  const printed = createPrinted(wanted.most);
+  const print = (entry: WrittenLine) =>
+    out(
+      isJson
+        ? JSON.stringify({ line: entry.text, ...describe(entry) })
+        : formatEntry(entry, wanted.format, screen),
+    );
+  let hub = first;
+  for (let isAway = false; ;) {
+    try {
+      printed.open();
+      for await (const { data } of hub.follow({
+        method: 'GET',
+        path: pathOf(wanted, true),
+        signal,
+      })) {
+        isAway = false;
+        const event = tryParseJson(data);
+        const { dropped } = fieldsOf(event);
+        if (typeof dropped === 'number') err(`${dropped} lines arrived too fast to be shown`);
+        for (const entry of printed.fresh(entriesIn(event))) print(entry);
+      }
+      if (await isRemoved(wanted, hub)) {
+        err('the log has ended: the server was removed');
+        return 0;
+      }
+    } catch (error) {
+      // The user ended the command.
+      if (signal.aborted) return 0;
+      if (!printed.hasBegun || !isGone(error)) throw error;
+    }
+    if (!isAway) err('the hub has stopped. Waiting for it, until Ctrl-C');
+    isAway = true;
+    await sleep(retryMs, { clock, signal }).catch(() => undefined); // `follow` rejects then.
+    hub = await openHub(run);
+  }
+}
+
+/** No hub answers, or its answer ended in the middle. */
+const isGone = (error: unknown): boolean =>
+  isAbsent(error) || (error instanceof HubError && error.code === 'HUB_CONNECT_FAILED');
+
+async function isRemoved({ server }: Wanted, hub: HubClient): Promise<boolean> {
+  if (server === undefined) return false;
+  const servers = await listServers(hub).catch(() => undefined); // The hub is gone, not the server.
+  return servers !== undefined && !servers.some(({ name }) => name === server);
+}
+
+/** Tells which lines of a stream were printed before, when the stream of another hub repeats them. */
+function createPrinted(most: number) {
+  let lastAt = '';
+  let hasBegun = false;
+  let isOpening = true;
+
+  function freshOf(entries: readonly WrittenLine[]): readonly WrittenLine[] {
+    if (!isOpening) return entries;
+    if (hasBegun) return entries.filter(({ at }) => at > lastAt);
+    return entries.filter(entry => !isMark(entry)).slice(most === 0 ? entries.length : -most);
+  }
+
+  return {
+    get hasBegun() {
+      return hasBegun;
+    },
+    /** The next event is the first of a stream. */
+    open: () => void (isOpening = true),
+    fresh(entries: readonly WrittenLine[]): readonly WrittenLine[] {
+      const fresh = freshOf(entries);
+      isOpening = false;
+      hasBegun = true;
+      lastAt = entries.at(-1)?.at ?? lastAt;
+      return fresh;
+    },
+  };
 }

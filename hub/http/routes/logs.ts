@@ -86,6 +86,7 @@ async function openStream(query: RunLogQuery, { logs, telemetry, servers }: Need
   const read = new Set<string | undefined>();
   let lines: SourceLine[] = [];
   let dropped = 0;
+  let isFirst = true;
   let changed = () => {};
   const isWanted = ({ server }: SourceLine) =>
     read.has(server) || (isAll && server !== undefined && !known.has(server));
@@ -118,11 +119,13 @@ async function openStream(query: RunLogQuery, { logs, telemetry, servers }: Need
       }),
     tell(events: { send(event: string, data: object): void }): void {
       const told = [...first, ...lines];
-      if (told.length > 0 || dropped > 0)
+      // The first event is sent even if it is empty: later ones are of lines that came since.
+      if (isFirst || told.length > 0)
         events.send('lines', {
           lines: told.map(describeLine),
           ...(dropped > 0 && { dropped }),
         });
+      isFirst = false;
       first = [];
       lines = [];
       dropped = 0;

@@ -1,35 +1,98 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { jsonOf, withHub } from '../hub.ts';
+import { type TestHub, startHub, until } from '#helpers/hub';
+import { fieldOf, jsonOf, withHub } from '../hub.ts';
+import { run } from '../run.ts';
 
-const { cli } = withHub();
+const scene = withHub();
+const { cli } = scene;
+
+const cancel = async (title: string) =>
+  await cli(['call', 'calendar_cancel_event', `title=${title}`]);
+const lineOf = (title: string) => `cancel_event: {"title":"${title}"}`;
+
+async function restart(hub: TestHub, name: string): Promise<void> {
+  await hub.server(name).stop(false);
+  hub.server(name).start();
+  await hub.server(name).ready();
+}
 
 describe('logs', () => {
   test('are the last lines that a server wrote', async () => {
     await cli(['call', 'calendar_list_events']);
-    await cli(['call', 'calendar_cancel_event', 'title=x']);
-    const last = 'cancel_event: {"title":"x"}';
-    assert.deepEqual(await cli(['logs', 'calendar', '-n', '1']), { code: 0, out: last, err: '' });
+    await cancel('x');
+    assert.deepEqual(await cli(['logs', 'calendar', '-n', '1']), {
+      code: 0,
+      out: lineOf('x'),
+      err: '',
+    });
     const answer = jsonOf((await cli(['logs', 'calendar', '--json', '-n', '2'])).out);
-    assert.deepEqual(answer, { name: 'calendar', lines: ['list_events: {}', last] });
+    assert.equal(fieldOf(answer, 'name'), 'calendar');
+    assert.deepEqual(fieldOf(answer, 'lines'), ['list_events: {}', lineOf('x')]);
+  });
+
+  test('of all servers have the names in front, and times if wanted', async () => {
+    await cancel('mine');
+    const { out } = await cli(['logs', '-t', '-n', '1']);
+    assert.match(out, /^\d{4}-\S+Z calendar \| cancel_event: \{"title":"mine"\}$/);
+  });
+
+  test('--previous shows the run before, with its end', async () => {
+    await cancel('before');
+    await restart(scene.hub, 'calendar');
+    const { out, err } = await cli(['logs', 'calendar']);
+    assert.equal(out, '');
+    assert.equal(err, 'calendar has written nothing since its latest start');
+    const before = await cli(['logs', 'calendar', '--previous', '-n', '2']);
+    assert.match(before.out, /^cancel_event: \{"title":"before"\}\n# ended: \S+/);
+    const none = await cli(['logs', 'echo', '--previous']);
+    assert.deepEqual([none.out, none.err], ['', 'there is no earlier run of echo']);
+  });
+
+  test("are the hub's own with --hub, or with its name where no server has it", async () => {
+    const calls = [
+      ['logs', '--hub'],
+      ['logs', 'hub'],
+    ];
+    for (const args of calls) {
+      const { code, err } = await cli(args);
+      assert.equal(code, 0);
+      assert.equal(err, 'the hub has written nothing since its latest start');
+    }
+    const both = await cli(['logs', 'calendar', '--hub', '--previous', '-n', '1']);
+    assert.match(both.out, /^calendar \| # ended/);
   });
 
   test('-f goes on until it is told to end, and that is no failure', async () => {
+    await cancel('early');
     const ending = new AbortController();
     let calls = 0;
     const { code, out } = await cli(['logs', 'calendar', '-f', '-n', '1'], {
       signal: ending.signal,
       onOut(text) {
-        if (calls++ === 0) void cli(['call', 'calendar_cancel_event', 'title=later']);
+        if (calls++ === 0) void cancel('later');
         if (text.includes('later')) ending.abort();
       },
     });
     assert.equal(code, 0);
-    assert.equal(out.split('\n').length, 2);
-    assert.match(out, /\ncancel_event: \{"title":"later"\}$/);
+    assert.equal(out, `${lineOf('early')}\n${lineOf('later')}`);
+  });
+
+  test('-f goes on over a restart of the server, and says so', async () => {
+    const ending = new AbortController();
+    let calls = 0;
+    const { out } = await cli(['logs', 'calendar', '-f', '-n', '1'], {
+      signal: ending.signal,
+      onOut(text) {
+        if (calls++ === 0) void restart(scene.hub, 'calendar').then(() => cancel('again'));
+        if (text.includes('again')) ending.abort();
+      },
+    });
+    assert.match(out, /\n# ended.*\n# starting\ncancel_event: \{"title":"again"\}$/);
   });
 
   test('-f ends when nobody reads it any more', async () => {
+    await cancel('unread');
     const { code } = await cli(['logs', 'calendar', '-f'], {
       signal: new AbortController().signal,
       onOut: (_text, stdout) => void stdout.emit('error', new Error('EPIPE')),
@@ -40,10 +103,45 @@ describe('logs', () => {
   test.for([
     [['logs', 'calender'], 1, /Did you mean "calendar"\?$/],
     [['logs', 'calendar', '-n', 'x'], 2, /^--lines: "x" is not allowed: write a number from 0/],
-    [['logs'], 2, /<server> is missing/],
+    [['logs', '-f', '-p'], 2, /^--previous: that run is over/],
   ] as const)('%j exits with %i', async ([args, expected, message]) => {
     const { code, err } = await cli(args);
     assert.equal(code, expected);
     assert.match(err, message);
   });
+});
+
+test('-f waits for a hub that has stopped, and goes on with the next one', async () => {
+  const fixtures = [{ name: 'calendar' }];
+  let hub = await startHub(fixtures);
+  const ending = new AbortController();
+  const call = async (title: string) =>
+    await run(['call', 'calendar_cancel_event', `title=${title}`], {
+      findHub: async () => hub.place,
+    });
+  await call('first');
+  let out = '';
+  const following = run(
+    ['logs', 'calendar', '-f'],
+    { findHub: async () => hub.place },
+    { signal: ending.signal, onOut: text => void (out = text) },
+  );
+  await until(() => out.includes('first'));
+  await hub[Symbol.asyncDispose]();
+  hub = await startHub(fixtures);
+  await call('second');
+  await until(() => out.includes('second'));
+  ending.abort();
+  const { code, err } = await following;
+  assert.equal(code, 0);
+  assert.equal(err, 'the hub has stopped. Waiting for it, until Ctrl-C');
+  await hub[Symbol.asyncDispose]();
+});
+
+test('a server that is called hub is shown by that name', async () => {
+  await using hub = await startHub([{ name: 'hub', file: 'calendar.mjs' }]);
+  const findHub = async () => hub.place;
+  await run(['call', 'hub_cancel_event', 'title=x'], { findHub });
+  const { out } = await run(['logs', 'hub'], { findHub });
+  assert.equal(out, lineOf('x'));
 });
