@@ -56,42 +56,43 @@ export function actions({ servers, installs, prompts, jobs, changes, system }: P
     async cancelInstall(request) {
       const id = request.param('id');
       if (jobs.find(id)) void jobs.cancel(id);
-      return answerOf(request, { done: 'cancel-install', about: 'The job', page: paths.job(id) });
+      return answerOf(request, { done: 'cancel-install', about: 'the job', page: paths.job(id) });
     },
   } satisfies Handlers;
 }
 
 type Done = keyof typeof said;
 
+/** What was done, about whom or what. */
 const said = {
-  start: 'is being started.',
-  stop: 'is being stopped. Calls do not start it again.',
-  restart: 'is being restarted.',
-  remove: 'was removed.',
-  'oauth-login': 'is logged in.',
-  'oauth-logout': 'is logged out.',
-  'clear-cache': 'cleared from the caches.',
-  'cancel-install': 'is being cancelled.',
-  'agent-stop': 'was stopped. The next message starts it again.',
-  'agent-cancel': 'is told to end the message.',
-  'task-run': 'goes on until a person is needed.',
-  'task-cancel': 'was cancelled. Its branch is kept.',
-  'task-finalize': 'was merged.',
-  'task-verdict': 'has its verdict.',
-  approve: 'may be called once.',
-  'approve-always': 'is approved, and so are all later calls of its client to its tool.',
-  deny: 'is denied.',
-  'approval-remove': 'was removed. Its calls wait again.',
-  'pins-accept': 'offers what you accepted.',
-  'pins-reject': 'offers nothing of what you rejected.',
-  'token-revoke': 'has no token any more.',
-} as const;
+  start: name => `Starting ${name}.`,
+  stop: name => `Stopping ${name}. Calls do not start it again.`,
+  restart: name => `Restarting ${name}.`,
+  remove: name => `Removed ${name}.`,
+  'oauth-login': name => `Logged in to ${name}.`,
+  'oauth-logout': name => `Logged out of ${name}.`,
+  'clear-cache': results => `Cleared ${results} from the caches.`,
+  'cancel-install': job => `Cancelling ${job}.`,
+  'agent-stop': id => `Stopped ${id}. The next message starts it again.`,
+  'agent-cancel': id => `Cancelling the message of ${id}.`,
+  'task-run': id => `${id} runs until it needs you.`,
+  'task-cancel': id => `Cancelled ${id}. Its branch is kept.`,
+  'task-finalize': id => `Merged ${id}.`,
+  'task-verdict': id => `Recorded the verdict on ${id}.`,
+  approve: () => 'Approved for one call.',
+  'approve-always': () => 'Approved, with all later calls of this client to this tool.',
+  deny: () => 'Denied.',
+  'approval-remove': () => 'Removed. Its calls wait for approval again.',
+  'pins-accept': name => `Accepted the changed definitions of ${name}.`,
+  'pins-reject': name => `Rejected the changed definitions of ${name}.`,
+  'token-revoke': name => `Revoked the token of ${name}.`,
+} satisfies Readonly<Record<string, (about: string) => string>>;
 
 const isDone = (text: string): text is Done => Object.hasOwn(said, text);
 /** The notices that the address of a page may name, so that a link cannot choose the text. */
-const aboutPattern = /^[\w-]{1,63}$|^\d+ results?$|^The job$/;
+const aboutPattern = /^[\w-]{1,63}$|^\d+ results?$|^the job$/;
 
-const sentence = (done: Done, about: string): Html => notice('good', `${about} ${said[done]}`);
+const sentence = (done: Done, about: string): Html => notice('good', said[done](about));
 
 /** The notice for the page after a form. */
 export function noticeOf({ query }: DashboardRequest): Html | undefined {

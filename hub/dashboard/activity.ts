@@ -130,7 +130,7 @@ function callList({ calls, filter, next, endpoint }: CallListView): Html {
 }
 
 function callTable(calls: readonly CallSummary[], endpoint: string, filter?: CallFilter): Html {
-  if (calls.length > 0) return table('Calls, newest first', calls, columns);
+  if (calls.length > 0) return table('Calls, newest first', calls, columns, 'dense');
   const { before = '', ...texts } = filter ?? {};
   if (Object.values(texts).some(value => value !== ''))
     return empty(
@@ -148,13 +148,12 @@ const columns: Parameters<typeof table<CallSummary>>[2] = [
   [
     'Call',
     ({ id, method, name }) =>
-      html`<a id="call-${id}" href="${paths.call(id)}">${name ?? method}</a>${name !== undefined && html` <span class="note">${method}</span>`}`,
+      html`<a id="call-${id}" href="${paths.call(id)}">${name ?? method}</a>${name !== undefined && method !== 'tools/call' && html` <span class="note">${method}</span>`}`,
   ],
-  ['When', ({ at }) => moment(at)],
+  ['Time', ({ at }) => moment(at)],
   [
     'Server',
-    ({ id, server }) =>
-      server === undefined ? 'the hub' : serverLink(server, `call-${id}-server`),
+    ({ id, server }) => (server === undefined ? 'hub' : serverLink(server, `call-${id}-server`)),
   ],
   ['Client', ({ client }) => client],
   [
@@ -164,8 +163,8 @@ const columns: Parameters<typeof table<CallSummary>>[2] = [
   ],
   ['Outcome', ({ outcome }) => outcomeBadge(outcome)],
   ['Took', ({ tookMs }) => duration(tookMs), 'number'],
-  ['At the server', ({ server, serverMs }) => server !== undefined && duration(serverMs), 'number'],
-  ['In the hub', ({ tookMs, serverMs }) => duration(Math.max(0, tookMs - serverMs)), 'number'],
+  ['Server time', ({ server, serverMs }) => server !== undefined && duration(serverMs), 'number'],
+  ['Hub time', ({ tookMs, serverMs }) => duration(Math.max(0, tookMs - serverMs)), 'number'],
 ];
 
 const outcomes: Readonly<Record<string, readonly [tone: Tone, text: string]>> = {

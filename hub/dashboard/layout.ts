@@ -25,21 +25,30 @@ export type Page = {
   readonly notice?: Html | undefined;
 };
 
+/** Groups of pages, in the order of the navigation. */
 const places = [
-  ['overview', 'Overview', paths.overview],
-  ['activity', 'Activity', paths.activity],
-  ['caches', 'Caches', paths.caches],
-  ['sessions', 'Sessions', paths.sessions],
-  ['agents', 'Agents', paths.agents],
-  ['tasks', 'Tasks', paths.tasks],
-  ['jobs', 'Jobs', paths.jobs],
-  ['approvals', 'Approvals', paths.approvals],
-  ['pins', 'Pins', paths.pins],
-  ['access', 'Access', paths.access],
-  ['audit', 'Audit', paths.audit],
-  ['install', 'Install', paths.install],
+  [
+    ['overview', 'Overview', paths.overview],
+    ['activity', 'Activity', paths.activity],
+    ['install', 'Install', paths.install],
+  ],
+  [
+    ['sessions', 'Sessions', paths.sessions],
+    ['access', 'Access', paths.access],
+  ],
+  [
+    ['approvals', 'Approvals', paths.approvals],
+    ['pins', 'Pins', paths.pins],
+    ['audit', 'Audit', paths.audit],
+  ],
+  [
+    ['agents', 'Agents', paths.agents],
+    ['tasks', 'Tasks', paths.tasks],
+    ['jobs', 'Jobs', paths.jobs],
+    ['caches', 'Caches', paths.caches],
+  ],
 ] as const;
-type NavigationEntry = (typeof places)[number][0];
+type NavigationEntry = (typeof places)[number][number][0];
 /** What waits for the visitor, beside the links of the navigation. */
 type NavigationBadges = { readonly [entry in NavigationEntry]?: Content };
 
@@ -85,6 +94,7 @@ ${refresh}<title>${page.title} · AgentHub</title>
 </head>
 <body data-events="${page.events}">
 <a class="skip" href="#main">Skip to the content</a>
+<p id="gone" class="gone" role="alert"></p>
 <header class="top">
 <a class="brand" href="${paths.overview}">${mark}<span>AgentHub</span></a>
 ${navigation(page.at, badges)}
@@ -105,9 +115,11 @@ ${page.main}
 const mark = html`<svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true"><g fill="none" stroke="currentColor" stroke-width="2"><path d="M12 12 4.8 6.6M12 12l7.2-5.4M12 12v8"/></g><g fill="currentColor"><circle cx="12" cy="12" r="4"/><circle cx="4.5" cy="6" r="2.5"/><circle cx="19.5" cy="6" r="2.5"/><circle cx="12" cy="20.5" r="2.5"/></g></svg>`;
 
 function navigation(at: NavigationEntry | undefined, badges: NavigationBadges): Html {
-  const links = places.map(
-    ([place, text, path]) =>
-      html`<li><a href="${path}"${place === at && html` aria-current="page"`}>${text}${badges[place]}</a></li>`,
+  const links = places.flatMap(group =>
+    group.map(
+      ([place, text, path], index) =>
+        html`<li${index === 0 && html` class="first"`}><a href="${path}"${place === at && html` aria-current="page"`}>${text}${badges[place]}</a></li>`,
+    ),
   );
   return html`<nav aria-label="Pages"><ul>${links}</ul></nav>`;
 }

@@ -5,12 +5,13 @@ import type {
   PageNeeds,
   PartHealth,
 } from './dashboard-types.ts';
-import { bytes, counted, duration, percent } from './format.ts';
+import { counted, duration } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
 import { noticeOf } from './actions.ts';
 import { paths } from './paths.ts';
-import { type Tone, badge, empty, fragment, heading, serverLink, table } from './pieces.ts';
-import { breakerBadge, placeOf, serverActions, stateBadge, uptime } from './server.ts';
+import { type Tone, badge, fragment, heading } from './pieces.ts';
+import { type PartProblem, problemList } from './problems.ts';
+import { serverTable } from './server-table.ts';
 import type { ServerRow } from './server-view.ts';
 import { statsPartial } from './stats.ts';
 
@@ -33,14 +34,18 @@ export function overviewPages(needs: PageNeeds, recentCalls: (request: Dashboard
       definitions: hub.pins?.waiting ?? 0,
     };
     const view = { ...answer, rows, forYou, now: system.clock.now() };
-    const parts = Object.entries(answer.parts).map(
-      ([name, { detail, ...part }]) =>
-        html`<li>${partItem(name, part)}${detail !== undefined && html`<p class="note">${telemetry.redact(detail)}</p>`}</li>`,
-    );
-    const content = html`${summary(view)}<section aria-labelledby="servers"><div class="heading"><h2 id="servers">Servers</h2><a id="install" href="${paths.install}">Install a server</a></div>
-${serverTable(view)}</section>
-<section aria-labelledby="parts"><h2 id="parts">Parts</h2>
-<ul class="parts">${parts}</ul></section>`;
+    const parts = Object.entries(answer.parts).map(([key, part]) => ({
+      ...part,
+      name: partNames[key] ?? key,
+      detail: part.detail && telemetry.redact(part.detail),
+    }));
+    const ill = parts.filter(({ state }) => state === 'degraded' || state === 'down');
+    const { servers: traffic } = telemetry.metrics.snapshot();
+    const content = html`${summary(view)}${problemList(rows, ill)}
+<section aria-labelledby="servers"><div class="heading"><h2 id="servers">Servers</h2><a id="install" href="${paths.install}">Install a server</a></div>
+${serverTable(rows, traffic, view.now)}</section>
+<section aria-labelledby="parts"><h2 id="parts">Hub</h2>
+<ul class="parts">${parts.map(partItem)}</ul></section>`;
     return fragment('health', '/dashboard/health-partial', content, 'health', 'approvals', 'pins');
   }
 
@@ -62,7 +67,7 @@ ${recentCalls(request)}</section>`;
 const says: Readonly<Record<HealthReport['status'], readonly [tone: Tone, text: string]>> = {
   ok: ['good', 'Healthy'],
   degraded: ['warn', 'Degraded'],
-  down: ['bad', 'Not usable'],
+  down: ['bad', 'Down'],
 };
 
 function summary(view: HealthView): Html {
@@ -71,7 +76,7 @@ function summary(view: HealthView): Html {
   const inFlight = rows.reduce((sum, server) => sum + server.inFlight, 0);
   const [tone, text] = says[status];
   return html`<ul class="tiles">
-<li><span class="label">Hub</span><span class="unknown">${badge('idle', 'Unknown')}</span><span class="known">${badge(tone, text)}</span>${status !== 'ok' && html`<p class="note">${unwell(view)}</p>`}</li>
+<li><span class="label">Hub</span><span class="unknown">${badge('idle', 'Unknown')}</span><span class="known">${badge(tone, text)}</span></li>
 <li><span class="label">Servers</span><strong>${running} of ${rows.length}</strong> running</li>
 <li><span class="label">Sessions</span><strong>${sessions}</strong> open</li>
 <li><span class="label">Calls</span><strong>${inFlight}</strong> in flight</li>
@@ -87,52 +92,6 @@ function waitingTile({ forYou }: HealthView): Content {
 `;
 }
 
-const unwell = ({ parts, rows }: HealthView): string =>
-  [
-    ...Object.entries(parts)
-      .filter(([, { state }]) => state === 'degraded' || state === 'down')
-      .map(([name]) => partNames[name] ?? name),
-    ...rows
-      .filter(({ state }) => state === 'failed' || state === 'unreachable')
-      .map(({ name }) => name),
-  ].join(', ');
-
-function serverTable({ rows, now }: HealthView): Html {
-  if (rows.length === 0)
-    return empty(
-      'No servers yet.',
-      html`<p><a class="button primary" id="install-first" href="${paths.install}">Install the first one</a></p><p>or add it to the config file: the hub reloads it automatically.</p>`,
-    );
-  const isOwner = rows.some(({ rights }) => rights === 'owner');
-  const actions = [
-    'Actions',
-    (row: ServerRow) => serverActions(row, ['start', 'restart']),
-  ] as const;
-  return table<ServerRow>('Servers', rows, [
-    ['Server', ({ name }) => serverLink(name, `server-${name}`)],
-    ['State', stateCell],
-    ['Up for', row => uptime(row, now), 'number'],
-    ['Restarts', ({ restarts }) => restarts, 'number'],
-    ['Breaker', ({ breaker }) => breakerBadge(breaker)],
-    ['Memory', memoryCell, 'number'],
-    ['CPU', ({ usage }) => usage?.cpuShare !== undefined && percent(usage.cpuShare), 'number'],
-    ['Tools', ({ tools }) => tools, 'number'],
-    ...(isOwner ? [actions] : []),
-  ]);
-}
-
-function stateCell(row: ServerRow): Content {
-  const waiting =
-    row.queued > 0 && html`<span class="note">${counted(row.queued, 'call')} waiting</span>`;
-  return html`<div class="state">${stateBadge(row)}<span class="note">${row.detail ?? placeOf(row)}</span>${waiting}</div>`;
-}
-
-function memoryCell({ usage }: ServerRow): Content {
-  if (!usage) return undefined;
-  const { memoryBytes, memoryLimitBytes } = usage;
-  return html`${bytes(memoryBytes)}${memoryLimitBytes > 0 && html` <span class="note">of ${bytes(memoryLimitBytes)}</span>`}`;
-}
-
 const partTones: Readonly<Record<string, Tone>> = {
   up: 'good',
   degraded: 'warn',
@@ -142,17 +101,20 @@ const partTones: Readonly<Record<string, Tone>> = {
 };
 
 const partNames: Readonly<Record<string, string>> = {
-  engine: 'Engine',
+  engine: 'Container engine',
   config: 'Config',
-  breakers: 'Breakers',
-  rules: 'Rules for prompts',
+  breakers: 'Circuit breakers',
+  data: 'Data folder',
+  rules: 'Prompt rules',
   ollama: 'Ollama',
-  l1: 'Cache of equal prompts',
-  l2: 'Cache of similar prompts',
+  l1: 'Exact prompt cache',
+  l2: 'Semantic prompt cache',
 };
 
-function partItem(name: string, { state, backend, latency_ms: latencyMs }: PartHealth): Html {
+type Part = Omit<PartHealth, 'detail'> & PartProblem;
+
+function partItem({ name, state, backend, latency_ms: latencyMs, detail }: Part): Html {
   const latency = typeof latencyMs === 'number' && duration(latencyMs);
   const more = [backend, latency].filter(Boolean).join(' · ');
-  return html`<div class="heading"><strong>${partNames[name] ?? name}</strong>${badge(partTones[state] ?? 'idle', state)}</div><p class="note">${more}</p>`;
+  return html`<li><div class="heading"><strong>${name}</strong>${badge(partTones[state] ?? 'idle', state)}</div><p class="note">${more}</p>${detail !== undefined && html`<p class="note">${detail}</p>`}</li>`;
 }

@@ -83,12 +83,18 @@ type ButtonAction = Readonly<Record<'label' | 'path' | 'id', string>> & {
   /** What the action applies to, for screen readers. */
   readonly about?: string;
   readonly tone?: 'danger';
+  /** The action is not possible now. Its button keeps its place. */
+  readonly isDisabled?: boolean;
 };
 
 /** A button in a form of its own, which works without JavaScript. Its id keeps the focus when the page is updated. */
-export function actionButton({ label, path, id, about, tone }: ButtonAction): Html {
-  const name = about === undefined ? undefined : html` aria-label="${label} ${about}"`;
-  return html`<form method="post" action="${path}" hx-post="${path}" hx-target="#notice" hx-sync="this:drop"><button id="${id}" class="${tone}"${name}>${label}</button></form>`;
+export function actionButton(action: ButtonAction): Html {
+  const { label, path, id, about, tone, isDisabled = false } = action;
+  const attributes = [
+    about !== undefined && html` aria-label="${label} ${about}"`,
+    isDisabled && html` disabled`,
+  ];
+  return html`<form method="post" action="${path}" hx-post="${path}" hx-target="#notice" hx-sync="this:drop"><button id="${id}" class="${tone}"${attributes}>${label}</button></form>`;
 }
 
 export function facts(rows: readonly (readonly [name: string, value: Content])[]): Html {
@@ -100,22 +106,24 @@ type Column<Row> = readonly [title: string, cell: (row: Row) => Content, kind?: 
 
 /**
  * A table, whose first column names the rows. On a narrow screen each row becomes a card that labels its values with the
- * column names. ARIA roles are set because browsers drop table semantics when CSS changes the display type.
+ * column names. Rows of a `dense` table have one line. ARIA roles are set because browsers drop table semantics when CSS changes the display type.
  */
 export function table<Row>(
   caption: string,
   rows: readonly Row[],
   columns: readonly Column<Row>[],
+  density?: 'dense',
 ): Html {
   const numeric = (kind: 'number' | undefined) => kind && html` class="number"`;
   const head = columns.map(
-    ([title, , kind]) => html`<th role="columnheader" scope="col"${numeric(kind)}>${title}</th>`,
+    ([title, , kind]) =>
+      html`<th role="columnheader" scope="col"${density && html` data-title="${title}"`}${numeric(kind)}>${title}</th>`,
   );
   const cellOf = ([title, cell, kind]: Column<Row>, at: number, row: Row) =>
     at === 0
       ? html`<th role="rowheader" scope="row"${numeric(kind)}>${cell(row)}</th>`
       : html`<td role="cell" data-title="${title}"${numeric(kind)}>${cell(row)}</td>`;
-  return html`<table role="table"><caption class="unseen">${caption}</caption><thead role="rowgroup"><tr role="row">${head}</tr></thead><tbody role="rowgroup">
+  return html`<table role="table"${density && html` class="${density}"`}><caption class="unseen">${caption}</caption><thead role="rowgroup"><tr role="row">${head}</tr></thead><tbody role="rowgroup">
 ${rows.map(
   row => html`<tr role="row">${columns.map((column, at) => cellOf(column, at, row))}</tr>
 `,

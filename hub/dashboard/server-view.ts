@@ -27,6 +27,8 @@ type Needs = {
 /** Maximum time in ms that a page waits for the engine. */
 const waitMs = 50;
 export const toolsPerPage = 100;
+/** Longer last lines are cut, in characters. */
+const maxLineLength = 500;
 /** Maximum number of resources, and of prompts, on the page of a server. */
 const maxShown = 100;
 
@@ -41,7 +43,13 @@ export function createServerViews(needs: Needs, usageChanged: () => void) {
     return {
       name: config.name,
       state: status.state,
+      /** Stopped by a person: calls do not start it. */
+      isStoppedByHand: status.state === 'stopped' && status.byHand,
       detail: detailOf(server),
+      /** The last line that it wrote before its last error. Shown to the owner only. */
+      lastLine: rights === 'owner' ? lastLineOf(server) : undefined,
+      heldBack: config.heldBack && redact(config.heldBack),
+      refusedEntry: server.refusedEntry && redact(server.refusedEntry.error.message),
       runsSince: status.state === 'running' ? status.since : undefined,
       isEnabled: config.enabled,
       /** `hub`: in the hub itself, without actions. */
@@ -66,8 +74,13 @@ export function createServerViews(needs: Needs, usageChanged: () => void) {
 
   function detailOf({ status }: Server): string | undefined {
     if (status.state === 'starting') return redact(status.progress) || undefined;
-    if ('why' in status) return redact(status.why);
-    return status.state === 'stopped' && status.byHand ? 'by hand' : undefined;
+    return 'why' in status ? redact(status.why) : undefined;
+  }
+
+  function lastLineOf({ lastError }: Server): string | undefined {
+    const lines = lastError?.stderr?.split('\n').filter(line => line.trim() !== '') ?? [];
+    const last = lines.at(-1);
+    return last === undefined ? undefined : redact(last.slice(0, maxLineLength));
   }
 
   /** Redacts texts of servers, which may contain secrets. The name of a tool, which is its key, stays unchanged. */
@@ -105,7 +118,7 @@ export function createServerViews(needs: Needs, usageChanged: () => void) {
     refresh: () => usage.look(),
     /** `from`: index of the first tool on the page. */
     whole(server: Server, from: number, rights: Rights) {
-      const { config, lastError, refusedEntry } = server;
+      const { config, lastError } = server;
       const { breaker } = server.admission.snapshot();
       return {
         ...row(server, rights),
@@ -116,8 +129,6 @@ export function createServerViews(needs: Needs, usageChanged: () => void) {
         leftOut: leftOutOf(server),
         /** Number of definitions that are hidden until a person accepts them. */
         heldDefinitions: server.held?.size ?? 0,
-        heldBack: config.heldBack && redact(config.heldBack),
-        refusedEntry: refusedEntry && redact(refusedEntry.error.message),
         lastError: lastError && { at: lastError.at, message: redact(lastError.message) },
         breakerWhy: redact(textOf(breaker?.['why']) ?? '') || undefined,
         about: aboutOf(server),

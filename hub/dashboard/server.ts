@@ -6,20 +6,16 @@ import { oauthPart } from './oauth.ts';
 import { noticeOf } from './actions.ts';
 import { serverPinsPart } from './pins.ts';
 import { paths, withQuery } from './paths.ts';
+import { empty, facts, fragment, heading, notice, ownersOnly, table } from './pieces.ts';
 import {
-  type Tone,
-  actionButton,
-  badge,
-  empty,
-  facts,
-  fragment,
-  heading,
-  loginLink,
-  notice,
-  ownersOnly,
-  table,
-} from './pieces.ts';
-import { type ListedItem, type ServerRow, type ServerView, toolsPerPage } from './server-view.ts';
+  breakerBadge,
+  isDown,
+  placeOf,
+  serverActions,
+  stateBadge,
+  uptime,
+} from './server-state.ts';
+import { type ListedItem, type ServerView, toolsPerPage } from './server-view.ts';
 
 /** The page of a server, its parts, and the page that asks before the server is removed. */
 export function serverPages({ servers, views, hub: { logins, pins }, system }: PageNeeds) {
@@ -115,13 +111,6 @@ ${facts([
   return fragment('server', paths.part(name, 'state'), content);
 }
 
-/** True if the server should run but does not. */
-const isDown = ({ state }: Pick<ServerView, 'state'>) =>
-  state === 'failed' ||
-  state === 'unreachable' ||
-  state === 'backing_off' ||
-  state === 'needs_login';
-
 function memoryOf({ usage }: ServerView): Content {
   if (!usage) return undefined;
   const of = usage.memoryLimitBytes > 0 && ` of ${bytes(usage.memoryLimitBytes)}`;
@@ -214,54 +203,4 @@ ${heading(`Remove ${name}?`)}
 <p><label><input type="checkbox" name="purge" value="true"> Also remove its image and its volumes. Its stored data is lost</label></p>
 <p class="actions"><button class="danger" id="confirm">Remove ${name}</button><a class="button" href="${paths.server(name)}">Keep it</a></p>
 </form>`;
-}
-
-const tones: Readonly<Record<ServerRow['state'], Tone>> = {
-  stopped: 'idle',
-  starting: 'busy',
-  running: 'good',
-  backing_off: 'warn',
-  stopping: 'busy',
-  failed: 'bad',
-  unreachable: 'bad',
-  needs_login: 'warn',
-};
-
-export const stateBadge = ({ state, isEnabled }: ServerRow): Html =>
-  isEnabled ? badge(tones[state], state.replace('_', ' ')) : badge('idle', 'disabled');
-
-export function breakerBadge(breaker: ServerRow['breaker']): Content {
-  if (breaker === undefined || breaker === 'closed') return breaker;
-  return breaker === 'open' ? badge('bad', 'open') : badge('warn', 'half open');
-}
-
-const places = {
-  docker: 'container',
-  process: 'process, no sandbox',
-  remote: 'remote',
-  hub: 'part of the hub',
-} as const;
-export const placeOf = ({ runsOn }: ServerRow): string => places[runsOn];
-
-export const uptime = ({ runsSince }: ServerRow, now: number): string | undefined =>
-  runsSince === undefined ? undefined : duration(Math.max(1000, now - runsSince));
-
-const words = { start: 'Start', stop: 'Stop', restart: 'Restart' } as const;
-
-/** The actions that are possible in the server's state. */
-export function serverActions(
-  { name, state, isEnabled, runsOn, rights }: ServerRow,
-  wanted: readonly (keyof typeof words)[] = ['start', 'stop', 'restart'],
-): Html {
-  if (rights !== 'owner')
-    return html`<div class="actions">${loginLink(rights, 'Log in to change it', `log-in-${name}`)}</div>`;
-  const possible = ['stopped', 'failed', 'needs_login'].includes(state)
-    ? ['start']
-    : ['stop', 'restart'];
-  const shown = wanted.filter(action => isEnabled && runsOn !== 'hub' && possible.includes(action));
-  const buttons = shown.map(action => {
-    const path = paths.action(action, name);
-    return actionButton({ label: words[action], about: name, path, id: `${action}-${name}` });
-  });
-  return html`<div class="actions">${buttons}</div>`;
 }

@@ -19,7 +19,7 @@ afterAll(() => hub[Symbol.asyncDispose]());
 describe('an action', () => {
   test('stops and starts it with forms alone, and says so', async () => {
     const stopped = leadsTo(await page.post('/dashboard/actions/stop/notes'));
-    assert.match((await page.get(stopped)).text, /notice good">notes is being stopped\./);
+    assert.match((await page.get(stopped)).text, /notice good">Stopping notes\./);
     await until(() => hub.server('notes').status.state === 'stopped');
     leadsTo(await page.post('/dashboard/actions/start/notes'));
     await until(() => hub.server('notes').status.state === 'running');
@@ -38,7 +38,7 @@ describe('an action', () => {
       { 'hx-request': 'true' },
     );
     assert.equal(status, 200);
-    assert.equal(text, '<p class="notice good">calendar is being started.</p>');
+    assert.equal(text, '<p class="notice good">Starting calendar.</p>');
     const refused = await page.post('/dashboard/actions/start/off', {}, { 'hx-request': 'true' });
     assert.deepEqual([refused.status, refused.headers['hx-retarget']], [409, '#notice']);
     assert.match(refused.text, /^<p class="notice bad" role="alert">off is disabled/);

@@ -104,7 +104,7 @@ test('a message that waits is shown, the one under way can be cancelled, and the
   const { waiting } = await agents.messages('ada', { count: 1 }, requestOf().signal);
   const second = waiting[1]?.message_id ?? '';
   const said = await ask('cancelMessage', { params: { id: 'ada', message: second }, isHtmx: true });
-  expect(textIn(said)).toContain('ada is told to end the message.');
+  expect(textIn(said)).toContain('Cancelling the message of ada.');
   expect(textIn(await ask('agent', ada))).not.toContain('>waits<');
   const stopped = await ask('stopAgent', ada);
   expect(stopped).toEqual({ redirect: '/dashboard/agents/ada?done=agent-stop&about=ada' });

@@ -47,13 +47,13 @@ describe('the page of approvals', () => {
     assert.match(text, /it deletes/);
     assert.equal(badgeIn(text), '3');
     for (const [action, { id }, said] of [
-      ['approve', once, 'may be called once'],
-      ['approve-always', always, 'is approved, and so are all later calls'],
-      ['deny', denied, 'is denied'],
+      ['approve', once, 'Approved for one call'],
+      ['approve-always', always, 'Approved, with all later calls of this client'],
+      ['deny', denied, 'Denied'],
     ] as const) {
       const sent = await scene.owner.post(`/dashboard/actions/${action}/${id}`);
       const page = await scene.owner.get(leadsTo(sent));
-      assert.match(page.text, new RegExp(`${id} ${said}`));
+      assert.match(page.text, new RegExp(`notice good">${said}`));
     }
     assert.equal(await scene.approvals.admit(call()), 'approved');
     assert.equal(await scene.approvals.admit(call({ hash: 'x', ownTool: 'move' })), 'approved');

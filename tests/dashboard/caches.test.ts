@@ -189,7 +189,7 @@ describe('the similar prompts of a prompt', () => {
 test('clearing forgets all results, and says how many', async () => {
   const way = leadsTo(await page.post('/dashboard/actions/clear-cache'));
   const { text } = await page.get(way);
-  assert.match(text, /notice good">2 results cleared from the caches\./);
+  assert.match(text, /notice good">Cleared 2 results from the caches\./);
   assert.match(factOf(text, 'Entries') ?? '', /^0 of /);
 });
 

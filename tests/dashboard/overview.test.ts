@@ -30,19 +30,49 @@ describe('the overview', () => {
     const rowOf = (name: string) => rows.find(row => row.includes(`/servers/${name}"`)) ?? '';
     assert.match(rowOf('calendar'), /badge good">running/);
     assert.match(rowOf('broken'), /badge bad">failed[\s\S]*API_KEY is not set/);
-    assert.match(rowOf('idle'), /badge idle">stopped[\s\S]*actions\/start\/idle/);
+    assert.match(rowOf('idle'), /badge idle">on demand[\s\S]*actions\/start\/idle/);
     assert.match(rowOf('off'), /badge idle">disabled/);
     assert.doesNotMatch(rowOf('off'), /<button/);
   });
 
-  test('says what keeps the hub from being well', async () => {
+  test('begins with the problems: their cause, the log and another try', async () => {
     const { text } = await page.get('/dashboard');
-    assert.match(text, /badge warn">Degraded<[\s\S]{0,60}<p class="note">(?:Engine, )?broken</);
+    const [, problems = ''] =
+      /badge warn">Degraded<[^]*<ul class="problems">([^]*?)<\/ul>/.exec(text) ?? [];
+    assert.match(problems, /servers\/broken"><strong>broken<[^]*badge bad">failed</);
+    assert.match(problems, /href="\/dashboard\/servers\/broken\?tab=log">Show log</);
+    assert.match(problems, /action="\/dashboard\/actions\/start\/broken"[^]*Retry</);
+    assert.match(problems, /API_KEY is not set/);
+    assert.doesNotMatch(problems, /idle|calendar/);
+    assert.ok(text.indexOf('class="problems"') < text.indexOf('<h2 id="servers"'));
+  });
+
+  test('shows the calls of each server, the share that failed, and how long they took', async () => {
+    const { text } = await page.get('/dashboard');
+    const [row = ''] =
+      /<tr role="row"><th[^>]*><a href="\/dashboard\/servers\/calendar"[^]*?<\/tr>/.exec(text) ??
+      [];
+    assert.match(row, /data-title="Calls" class="number">2</);
+    assert.match(row, /title="0 failed, 1 reported an error">50 %</);
+    assert.match(row, /data-title="p95" class="number">[\d.]+ ms</);
+  });
+
+  test('keeps each action of a server in its place, whatever its state', async () => {
+    const { text } = await page.get('/dashboard');
+    const stateOf = (id: string) =>
+      new RegExp(`<button class="icon[^>]* id="${id}"[^>]*>`).exec(text)?.[0] ?? '';
+    for (const action of ['stop', 'restart']) {
+      assert.match(stateOf(`${action}-calendar`), / hx-post=/);
+      assert.match(stateOf(`${action}-idle`), / disabled>/);
+    }
+    assert.match(stateOf('start-calendar'), / disabled>/);
+    assert.match(stateOf('start-idle'), / hx-post=/);
   });
 
   test('shows the parts, the charts and the last calls', async () => {
     const { text } = await page.get('/dashboard');
-    for (const part of ['Engine', 'Config', 'Breakers']) assert.match(text, new RegExp(part));
+    for (const part of ['Container engine', 'Config', 'Circuit breakers'])
+      assert.match(text, new RegExp(part));
     assert.match(text, /aria-label="Calls per 10 s: \d+ calls/);
     assert.match(text, /aria-label="Call duration: lately [\d.]+ ms/);
     assert.match(text, /calendar_cancel_event[\s\S]*badge warn">tool error/);

@@ -59,7 +59,10 @@ describe.each([
     const accept = formOf(text, 'Accept the tool add of echo');
     const sent = await scene.owner.post(accept.path, accept.fields);
     assert.equal(leadsTo(sent).split('?')[0], path);
-    assert.match((await scene.owner.get(leadsTo(sent))).text, /echo offers what you accepted/);
+    assert.match(
+      (await scene.owner.get(leadsTo(sent))).text,
+      /Accepted the changed definitions of echo/,
+    );
     const reject = formOf(text, 'Reject the tool sub of echo');
     await scene.owner.post(reject.path, reject.fields);
     const after = await scene.owner.get(path);

@@ -147,7 +147,7 @@ test('only what fits the state can be done', async () => {
   });
   expect(done).toEqual([expect.stringMatching(/^run add-sum by /)]);
   const cancelled = await ask('cancelTask', { ...one, isHtmx: true });
-  expect(textIn(cancelled)).toContain('add-sum was cancelled. Its branch is kept.');
+  expect(textIn(cancelled)).toContain('Cancelled add-sum. Its branch is kept.');
   expect(judged).toEqual([]);
 });
 

@@ -148,6 +148,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'runtimes/docker/egress/egress',
     'runtimes/docker/egress/forwarder',
   ],
+  'dashboard/overview': ['dashboard/problems', 'dashboard/server-state', 'dashboard/server-table'],
   'dashboard/tasks': ['dashboard/task-parts', 'dashboard/task-reports'],
   'tasks/model-calls/model-calls': [
     'routing/principal-requests',

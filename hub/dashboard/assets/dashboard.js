@@ -11,6 +11,8 @@
   const againMs = 10_000;
   let stream;
   let again;
+  /** When the hub has last answered. */
+  let knownAt = new Date();
 
   function live(text) {
     const place = document.getElementById('live');
@@ -27,7 +29,21 @@
   /** The hub does not answer: mark the page as out of date until a part is loaded again. */
   function lose(text) {
     live(text);
-    document.body.dataset.is = 'lost';
+    const { dataset } = document.body;
+    if (dataset.is === 'lost') return;
+    dataset.is = 'lost';
+    const gone = document.getElementById('gone');
+    const at = knownAt.toLocaleTimeString();
+    if (gone)
+      gone.textContent = `The hub does not answer. This page is as of ${at}, and will catch up by itself.`;
+  }
+
+  function found() {
+    knownAt = new Date();
+    if (document.body.dataset.is === undefined) return;
+    delete document.body.dataset.is;
+    const gone = document.getElementById('gone');
+    if (gone) gone.textContent = '';
   }
 
   function open() {
@@ -87,6 +103,73 @@
   for (const name of ['pointerup', 'pointercancel'])
     document.addEventListener(name, () => (isPressed = false));
 
+  /** Where the pointer is; undefined outside of the page. */
+  let pointer;
+  for (const name of ['pointermove', 'pointerdown'])
+    document.addEventListener(name, ({ clientX, clientY }) => (pointer = [clientX, clientY]));
+  document.documentElement.addEventListener('pointerleave', () => (pointer = undefined));
+
+  /** Messages about what a person did go by themselves, unless they tell of a failure. */
+  const messageMs = 8_000;
+  let messageEnd;
+  function showMessage() {
+    const place = document.getElementById('notice');
+    if (!place?.firstElementChild || place.querySelector('.dismiss')) return;
+    clearTimeout(messageEnd);
+    // A message does not come between the pointer and what it is on.
+    const [x, y] = pointer ?? [0, 0];
+    const { left, top } = place.getBoundingClientRect();
+    place.classList.toggle('above', x > left && y > top);
+    const dismiss = document.createElement('button');
+    dismiss.className = 'dismiss';
+    dismiss.textContent = '×';
+    dismiss.ariaLabel = 'Dismiss';
+    dismiss.addEventListener('click', () => place.replaceChildren());
+    place.append(dismiss);
+    if (place.querySelector('.bad')) return;
+    const end = () => {
+      if (place.matches(':hover, :focus-within')) messageEnd = setTimeout(end, messageMs);
+      else place.replaceChildren();
+    };
+    messageEnd = setTimeout(end, messageMs);
+  }
+
+  // An update leaves the control under the pointer where it is, and the focus with a control that can have it.
+  let held;
+  const controls = 'main :is(a, button, input, select, textarea, summary)[id]';
+  function hold() {
+    const control = pointer && document.elementFromPoint(...pointer)?.closest(controls);
+    const focused = document.activeElement?.id;
+    held = { id: control?.id, top: control?.getBoundingClientRect().top, focused };
+  }
+  function keep() {
+    if (!held) return;
+    const { id, top, focused } = held;
+    held = undefined;
+    const { style } = document.querySelector('main');
+    const now = id && document.getElementById(id);
+    if (!now) {
+      style.marginTop = style.marginBottom = '';
+    } else {
+      const moved = scrollWith(now.getBoundingClientRect().top - top);
+      if (moved < 0) style.marginTop = more(style.marginTop, -moved);
+      if (moved > 0) {
+        style.marginBottom = more(style.marginBottom, moved);
+        scrollWith(moved);
+      }
+    }
+    const button = focused && document.getElementById(focused);
+    if (button?.disabled)
+      button.closest('.actions')?.querySelector('button:not(:disabled)')?.focus();
+  }
+  /** Scrolls by so many pixels, and returns how many are left. */
+  function scrollWith(pixels) {
+    const before = window.scrollY;
+    window.scrollBy({ top: pixels, behavior: 'instant' });
+    return Math.round(pixels - (window.scrollY - before));
+  }
+  const more = (margin, pixels) => `${(Number.parseFloat(margin) || 0) + pixels}px`;
+
   // A tab in the background loads nothing and closes its connection.
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) return close();
@@ -105,7 +188,7 @@
       lose('Not up to date');
       return;
     }
-    delete document.body.dataset.is;
+    found();
     const log = findLog();
     if (log) {
       readAt = log.scrollTop;
@@ -119,12 +202,15 @@
     const { id } = detail.target;
     if (said.get(id) === detail.serverResponse) detail.shouldSwap = false;
     said.set(id, detail.serverResponse);
+    if (detail.shouldSwap) hold();
   });
   document.addEventListener('htmx:sendError', () => lose('Not connected'));
   // Before the first paint, so that the change is not visible.
   const show = () => {
     showTimes();
     showEnd();
+    showMessage();
+    keep();
   };
   document.addEventListener('htmx:afterSwap', show);
   document.addEventListener('DOMContentLoaded', () => {

@@ -57,21 +57,36 @@ describeWithBrowser('in the dashboard', () => {
     await place.filter({ hasText: text }).first().waitFor({ timeout });
 
   test('a server that is killed is seen without a reload, and is started again', async () => {
-    await dashboard.visit(async page => {
-      await page.goto('/dashboard');
-      const row = rowOf(page, 'archive');
-      await row.getByRole('button', { name: /^Start/ }).click();
-      await shows(row, /running/);
-      await becomesLive(page);
-      await mark(page);
-      await row.getByRole('link', { name: 'archive', exact: true }).focus();
-      await dashboard.container('archive').kill();
-      await shows(row, /failed/);
-      assert.equal(await page.locator(':focus').textContent(), 'archive', 'the focus stays');
-      await row.getByRole('button', { name: /^Start/ }).click();
-      await shows(row, /running/);
-      await assertSamePage(page);
-    });
+    // Here a problem has a line of its own, so that a new one moves what follows.
+    const viewport = { width: 1000, height: 720 };
+    await dashboard.visit(
+      async page => {
+        await page.goto('/dashboard');
+        const row = rowOf(page, 'archive');
+        const start = row.getByRole('button', { name: /^Start/ });
+        const placeOfStart = async () => ((await start.boundingBox()) ?? assert.fail()).y;
+        await start.click();
+        const place = await placeOfStart();
+        await shows(row, /running/);
+        assert.equal(await placeOfStart(), place, 'no other action is under the pointer');
+        assert.ok(await start.isDisabled());
+        await becomesLive(page);
+        await mark(page);
+        await row.getByRole('link', { name: 'archive', exact: true }).focus();
+        await start.hover({ force: true });
+        await dashboard.container('archive').kill();
+        await shows(row, /failed/);
+        assert.equal(await page.locator(':focus').textContent(), 'archive', 'the focus stays');
+        const problem = page.locator('.problems li').filter({ hasText: 'archive' });
+        await shows(problem, /exited|killed|ended/i);
+        assert.ok(Math.abs((await placeOfStart()) - place) < 1, 'the page moves under the pointer');
+        await problem.getByRole('button', { name: 'Retry archive' }).click();
+        await shows(row, /running/);
+        await problem.waitFor({ state: 'detached' });
+        await assertSamePage(page);
+      },
+      { viewport },
+    );
   });
 
   test('a button restarts a server', async () => {
@@ -125,11 +140,17 @@ describeWithBrowser('in the dashboard', () => {
   test('a server is stopped and started', async () => {
     await dashboard.visit(async page => {
       await page.goto('/dashboard/servers/notes');
-      await page.getByRole('button', { name: /^Stop/ }).click();
+      const [stop, start] = [/^Stop/, /^Start/].map(name => page.getByRole('button', { name }));
+      const places = async () => [await stop?.boundingBox(), await start?.boundingBox()];
+      const before = await places();
+      await stop?.click();
       await becomes(dashboard.hub, 'notes', 'stopped');
-      await page.getByRole('button', { name: /^Start/ }).click();
+      await start?.click();
       await becomes(dashboard.hub, 'notes', 'running');
-      await shows(page.getByRole('status'), /notes is being started/);
+      await shows(page.getByRole('status'), /starting notes/i);
+      assert.deepEqual(await places(), before, 'the message moves the buttons');
+      await page.getByRole('button', { name: 'Dismiss' }).click();
+      assert.equal(await page.locator('#notice').innerText(), '');
     });
   });
 
@@ -251,10 +272,17 @@ describeWithBrowser('in the dashboard', () => {
         await look();
         await unknown.waitFor();
         assert.ok(!(await known.isVisible()));
+        const gone = page.getByRole('alert').getByText(/^The hub does not answer/);
+        await gone.waitFor();
+        assert.notEqual(
+          await page.evaluate("getComputedStyle(document.querySelector('main')).filter"),
+          'none',
+        );
         await page.context().setOffline(false);
         await look();
         await known.waitFor();
         assert.ok(!(await unknown.isVisible()));
+        assert.ok(!(await gone.isVisible()));
       },
       { expected: /ERR_INTERNET_DISCONNECTED|htmx:(afterRequest|sendError)/ },
     );

@@ -112,7 +112,7 @@ describeWithBrowser('the page of an agent', () => {
       await page.goto('/dashboard/agents/researcher');
       await page.getByRole('link', { name: 'Remove…' }).click();
       await page.getByRole('button', { name: 'Remove researcher' }).click();
-      await page.getByText('researcher was removed.').waitFor();
+      await page.getByText('Removed researcher.').waitFor();
       await page.getByText('No agent yet.').waitFor();
     });
   }, 60_000);

@@ -33,7 +33,7 @@ describeWithBrowser('calls that wait for a person', () => {
       await page.getByRole('button', { name: /^Approve once/ }).waitFor();
       assert.deepEqual(await seriousFindings(page, 'all'), []);
       await page.getByRole('button', { name: /^Approve once/ }).click();
-      await page.getByText('may be called once').waitFor();
+      await page.getByText('Approved for one call').waitFor();
       await page.locator('#approvals-badge .badge').waitFor({ state: 'detached' });
     });
     assert.equal((await call()).status, 200);

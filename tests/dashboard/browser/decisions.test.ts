@@ -110,7 +110,7 @@ describeWithBrowser('what waits for the owner', () => {
       await accept.waitFor();
       await accept.focus();
       await page.keyboard.press('Enter');
-      await page.getByText('echo offers what you accepted').waitFor();
+      await page.getByText('Accepted the changed definitions of echo').waitFor();
       await page.locator('#pins-badge .badge', { hasText: '2' }).waitFor();
       await accept.waitFor({ state: 'detached' });
       await page.goto('/dashboard/approvals');
@@ -131,16 +131,16 @@ describeWithBrowser('what waits for the owner', () => {
       async page => {
         await page.goto('/dashboard/servers/echo');
         await page.getByRole('button', { name: 'Reject the tool go of echo' }).click();
-        await page.getByText('echo offers nothing of what you rejected').waitFor();
+        await page.getByText('Rejected the changed definitions of echo').waitFor();
         await page.getByRole('link', { name: /^Pins/ }).click();
         await page.getByRole('button', { name: 'Accept the instructions of echo' }).click();
-        await page.getByText('echo offers what you accepted').waitFor();
+        await page.getByText('Accepted the changed definitions of echo').waitFor();
         await page.getByRole('link', { name: /^Approvals/ }).click();
         await page
           .getByRole('button', { name: /^Approve once/ })
           .first()
           .click();
-        await page.getByText('may be called once').waitFor();
+        await page.getByText('Approved for one call').waitFor();
       },
       { javaScriptEnabled: false },
     );

@@ -50,7 +50,7 @@ describeWithBrowser('the page of a task', () => {
       expect(await page.getByLabel('Notes').inputValue()).toBe('name it better');
       assert.ok(await page.getByText('# Review of add-sum').isVisible());
       await page.getByRole('button', { name: 'Pass' }).click();
-      await page.getByText('add-sum has its verdict.').waitFor();
+      await page.getByText('Recorded the verdict on add-sum.').waitFor();
       expect(judged).toEqual([{ id: 'add-sum', verdict: 'pass', notes: 'name it better' }]);
     });
   }, 60_000);
@@ -65,7 +65,7 @@ describeWithBrowser('the page of a task', () => {
     await look(async page => {
       await page.goto('/dashboard/tasks/add-sum');
       await page.getByRole('button', { name: 'Finalize add-sum' }).click();
-      await page.getByText('add-sum was merged.').waitFor();
+      await page.getByText('Merged add-sum.').waitFor();
       await page.locator('#task').getByText('done', { exact: true }).waitFor();
     }, false);
   }, 60_000);

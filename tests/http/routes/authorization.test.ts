@@ -322,7 +322,7 @@ test('the owner revokes the token of a login by two forms, without a script', as
   assert.equal(revoked.status, 303);
   assert.match(
     (await opened.get(String(revoked.headers['location']), owner)).text,
-    /claude-code has no token any more/,
+    /Revoked the token of claude-code/,
   );
   assert.equal((await opened.get('/servers', bearer)).status, 401);
   assert.equal((await opened.get(asking, owner)).status, 404);
