@@ -37,6 +37,7 @@ const effects: Readonly<Record<keyof Omit<ServerConfig, 'name'>, Effect>> = {
   idleStopMs: 'apply',
   maxInstances: 'apply',
   tools: 'apply',
+  cache: 'apply',
   pinning: 'apply',
   instanceIdleMs: 'apply',
   // The limit is passed to the reader of the server's output when that is created.

@@ -1,4 +1,5 @@
 import { type LaunchSource, sourceOf, withExtras } from './launch-source.ts';
+import { keptResultsOf } from './kept-results.ts';
 import { toolSettings } from './policy.ts';
 import { resolveInside } from './paths.ts';
 import { type EntryDraft, type Sandbox, sandboxOf } from './sandbox.ts';
@@ -57,6 +58,7 @@ export async function normalizeServer(draft: EntryDraft) {
   if (maxLineBytes < kib || maxLineBytes > longestLineBytes)
     report(['max_line'], 'write a size from 1k to 512m', true);
   const tools = toolSettings(draft);
+  const cache = keptResultsOf(draft);
   const launch = isRemote(draft) ? remoteLaunch(draft) : await localLaunch(draft);
   const own = launch?.kind === 'local' ? launch.own : undefined;
   if (own !== undefined && !erasWithSessions.has(entry.era))
@@ -90,6 +92,7 @@ export async function normalizeServer(draft: EntryDraft) {
       instanceIdleMs: entry.instance_idle * 1000,
       launch,
       ...(tools && { tools }),
+      ...(cache && { cache }),
       ...(entry.pinning && { pinning: entry.pinning }),
       ...(entry.sampling === 'hub' && { sampling: entry.sampling }),
       ...(own !== undefined && { hubCapabilities: capabilitiesForOwn }),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { keptResults } from './kept-results-schema.ts';
 import { mountInAnyForm, volumesInAnyForm } from './mounts-schema.ts';
 import { describeKeys, matching, size, text } from './schema-parts.ts';
 
@@ -107,6 +108,7 @@ export const serverSchema = describeKeys(
     description: text.optional(),
     tags: z.array(text.min(1)).default([]),
     tools: tools.exactOptional(),
+    cache: keptResults.exactOptional(),
     disabled: z.boolean().optional(),
     enabled: z.boolean().optional(),
     auto_start: z.boolean().optional(),
@@ -154,6 +156,8 @@ export const serverSchema = describeKeys(
     description: 'What the server is for.',
     tags: 'Tags to select servers with, as in "--tags".',
     tools: 'Which tools of the server are offered, under which names and descriptions.',
+    cache:
+      'Keeps results of tools that only read: the same call is answered without the server. Any call of a tool that is not read-only drops them.',
     disabled: 'true: the server is never started, and its variables need not be set.',
     enabled: 'false is the same as "disabled": true.',
     auto_start:

@@ -43,6 +43,7 @@ import {
 import { type AuditGate, createAuditStep } from './steps/audit.ts';
 import { createConfirmStep } from './steps/confirm.ts';
 import { type PromptSource, createImproveStep } from './steps/improve.ts';
+import { createKeepStep } from './steps/keep-results.ts';
 import { createKeptImprovements } from './steps/kept-improvements.ts';
 import { type LimitNeeds, createLimitStep } from './steps/limits.ts';
 import { createShownTools } from './shown-tools.ts';
@@ -161,6 +162,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
       }),
       createLimitStep(needs.limits),
       createResumeStep(suspendedCalls),
+      createKeepStep({ clock, instanceFor: clients.instanceFor }),
       createAdmissionStep(clients.instanceFor),
     ],
     bridge,

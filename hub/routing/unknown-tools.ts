@@ -1,20 +1,25 @@
 import type { Log } from '#core';
-import { type Server, unknownToolsOf } from '#servers';
+import { type Server, unknownToolsOf, unkeptToolsOf } from '#servers';
 
-/** Creates a function that logs, once each, the tools that the config names and their servers do not have. */
+const kinds = [
+  [unknownToolsOf, 'the entry of the server names tools that it does not have'],
+  [
+    unkeptToolsOf,
+    '"cache" of the server names tools that do not declare "readOnlyHint" and "idempotentHint": their results are not kept',
+  ],
+] as const;
+
+/** Creates a function that logs, once each, the tools that the config names in vain. */
 export function createUnknownToolLog(log: Log) {
-  const known = new WeakMap<Server, string>();
+  const known = kinds.map(() => new WeakMap<Server, string>());
   return (servers: readonly Server[]): void => {
-    for (const server of servers) {
-      const names = unknownToolsOf(server);
-      const text = names.join(', ');
-      if (text === (known.get(server) ?? '')) continue;
-      known.set(server, text);
-      if (names.length > 0)
-        log.warn(
-          { server: server.config.name, tools: names },
-          '"tools" of the server names tools that it does not have',
-        );
-    }
+    for (const server of servers)
+      for (const [index, [toolsOf, message]] of kinds.entries()) {
+        const names = toolsOf(server);
+        const text = names.join(', ');
+        if (text === (known[index]?.get(server) ?? '')) continue;
+        known[index]?.set(server, text);
+        if (names.length > 0) log.warn({ server: server.config.name, tools: names }, message);
+      }
   };
 }

@@ -1,6 +1,7 @@
 import { type JsonObject, withoutSecrets } from '#core';
 import type { EgressReport } from '#runtimes';
 import { leftOutOf } from './listing/listing-cache.ts';
+import { unkeptToolsOf } from './listing/tool-hints.ts';
 import type { Server } from './server-types.ts';
 
 const timeOf = (ms: number) => new Date(ms).toISOString();
@@ -12,6 +13,7 @@ export function describeServer(server: Server): JsonObject {
   const { launch } = config;
   const misfits = server.misfits();
   const unknownTools = unknownToolsOf(server);
+  const unkeptTools = unkeptToolsOf(server);
   return {
     name: config.name,
     ...(config.description !== undefined && { description: config.description }),
@@ -61,6 +63,7 @@ export function describeServer(server: Server): JsonObject {
     ...(server.advice.length > 0 && { advice: server.advice }),
     ...(misfits.length > 0 && leftOutOf(misfits)),
     ...(unknownTools.length > 0 && { unknown_tools: unknownTools }),
+    ...(unkeptTools.length > 0 && { unkept_tools: unkeptTools }),
     source:
       launch.kind === 'remote'
         ? { url: withoutSecrets(launch.url), transport: launch.transport }
@@ -99,12 +102,13 @@ export function describeListing(server: Server): JsonObject {
   };
 }
 
-/** Names in `tools` of the config that the server does not list. Empty while its list is unknown. */
+/** Names in `tools` and `cache` of the config that the server does not list. Empty while its list is unknown. */
 export function unknownToolsOf({ config, listing }: Pick<Server, 'config' | 'listing'>) {
   const { allow = [], deny = [], rename = {}, describe = {} } = config.tools ?? {};
-  if (!config.tools || listing.tool.length === 0) return [];
+  const kept = config.cache?.tools ?? [];
+  if ((!config.tools && !config.cache) || listing.tool.length === 0) return [];
   const literals = [...allow, ...deny].filter(name => !name.includes('*'));
-  const names = new Set([...literals, ...Object.keys(rename), ...Object.keys(describe)]);
+  const names = new Set([...literals, ...Object.keys(rename), ...Object.keys(describe), ...kept]);
   for (const { key } of listing.tool) names.delete(key);
   return [...names];
 }

@@ -158,6 +158,11 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'routing/events/hub-sampling': ['routing/events/hub-requests'],
   'routing/steps/confirm': ['routing/steps/confirm-states', 'routing/steps/continued-calls'],
   'system/hub-sampling': ['routing/bridge/hub-inputs', 'servers/handshake/with-sampling'],
+  'routing/steps/keep-results': [
+    'routing/steps/kept-results',
+    'routing/steps/final-arguments',
+    'servers/listing/tool-hints',
+  ],
   'routing/access': [
     'routing/access-source',
     'routing/item-decisions',

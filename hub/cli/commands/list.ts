@@ -89,8 +89,10 @@ function noteOf(server: Described): string {
       return server['stopped_by_hand'] === true ? 'stopped by hand' : 'starts at the first call';
     case 'running':
       if (isObject(server['refused_entry'])) return String(server['refused_entry']['message']);
-      return Array.isArray(server['unknown_tools'])
-        ? `"tools" names tools that it does not have: ${server['unknown_tools'].join(', ')}`
+      if (Array.isArray(server['unknown_tools']))
+        return `its entry names tools that it does not have: ${server['unknown_tools'].join(', ')}`;
+      return Array.isArray(server['unkept_tools'])
+        ? `"cache" names tools that do not say that they only read: ${server['unkept_tools'].join(', ')}`
         : '';
     default:
       return typeof server['why'] === 'string' ? server['why'] : '';

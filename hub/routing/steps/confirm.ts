@@ -9,14 +9,11 @@ import { type Clock, HubError, unlessAborted } from '#core';
 import { entryDigestFor, visible } from '#definitions';
 import {
   type Answer,
-  type Edit,
-  type Span,
   dropMembers,
   encodeCall,
   encodeResult,
   membersOf,
   rpcCodes,
-  splice,
   valueOf,
 } from '#jsonrpc';
 import { isStateless, metaKeys } from '#mcp';
@@ -38,6 +35,7 @@ import { refuseHeld } from '../held-items.ts';
 import { throwIfCancelled } from '../session.ts';
 import { createConfirmStates } from './confirm-states.ts';
 import { createContinuedCalls } from './continued-calls.ts';
+import { finalArguments } from './final-arguments.ts';
 
 export type ConfirmNeeds = {
   /** Absent: calls that a rule wants confirmed are refused. */
@@ -192,18 +190,6 @@ function askedCall({ call, server, edits, confirmed }: ResolvedCall): AskedCall 
     rule: decision.rule,
     reason: decision.reason,
   };
-}
-
-/** The arguments with the edits of earlier steps; undefined if there are none. */
-function finalArguments(bytes: Buffer, span: Span | undefined, edits: readonly Edit[]) {
-  if (!span) return undefined;
-  const { start, end } = span;
-  const inside = edits.filter(edit => edit.span.start >= start && edit.span.end <= end);
-  const moved = inside.map(({ span: at, text }) => ({
-    span: { start: at.start - start, end: at.end - start },
-    text,
-  }));
-  return splice(bytes.subarray(start, end), moved);
 }
 
 /** The call without the answer to the hub's question. Blanks the bytes, so that all spans stay valid. */

@@ -1,0 +1,23 @@
+import { z } from 'zod';
+import { describeKeys, size, text } from './schema-parts.ts';
+
+/** Maximum number of names in the list. */
+const maxTools = 1_000;
+
+/** `cache` of a server: the tools whose results are kept. */
+export const keptResults = describeKeys(
+  z.strictObject({
+    tools: z.array(text.min(1)).min(1).max(maxTools),
+    ttl: z.number().min(1).max(86_400),
+    per: z.enum(['client', 'all']).default('client'),
+    max_size: size.default('16m'),
+  }),
+  {
+    tools:
+      'Names of tools, of the server\'s own. Only tools that declare "readOnlyHint" and "idempotentHint" are kept; others are named in the log and in GET /servers.',
+    ttl: 'Seconds for which a result is kept, at most 86400.',
+    per: '"client": a result is given only to the client that called. "all": to everybody who may use the tool.',
+    max_size:
+      'Maximum size of all kept results of the server, such as "16m". The least recently used go first.',
+  },
+);

@@ -1,0 +1,22 @@
+import type { EntryDraft } from './sandbox.ts';
+import { bytesOf } from './schema-parts.ts';
+
+/** Which results of a server are kept, and for whom. */
+export type KeptResultsConfig = {
+  readonly tools: readonly string[];
+  readonly ttlMs: number;
+  readonly per: 'client' | 'all';
+  readonly maxBytes: number;
+};
+
+/** Converts `cache` of an entry. */
+export function keptResultsOf({ entry, report }: EntryDraft): KeptResultsConfig | undefined {
+  if (!entry.cache) return undefined;
+  const { tools, ttl, per, max_size: maxSize } = entry.cache;
+  if (entry.instance === 'session')
+    report(
+      ['cache'],
+      'cannot be combined with "instance": "session": each session has its own results. Remove one of them',
+    );
+  return { tools, ttlMs: ttl * 1000, per, maxBytes: bytesOf(maxSize) };
+}

@@ -1,0 +1,170 @@
+import { canonicalArguments, hashOf } from '#approvals';
+import type { ExactCache } from '#cache';
+import { type Clock, HubError } from '#core';
+import { encodeResult, membersOf, rawText, readAnswer, stringAt, whole } from '#jsonrpc';
+import { isStateless } from '#mcp';
+import { principalKey } from '#policy';
+import { type Server, toolHints } from '#servers';
+import {
+  type Answerer,
+  type Call,
+  type Reply,
+  type ResolvedCall,
+  type Step,
+  hubReply,
+  whileCancellable,
+} from '../call.ts';
+import { ownName } from '../bridge/results.ts';
+import { cancelCall, createCancellation } from '../session.ts';
+import { finalArguments } from './final-arguments.ts';
+import { type KeptOfServer, createKeptResults } from './kept-results.ts';
+
+type Needs = {
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
+  readonly instanceFor: (server: Server, call: Call) => Server;
+};
+
+/** What callers get that must not be given to others; they call for themselves. */
+const notForOthers = '';
+
+/**
+ * Answers calls of tools that only read with results of equal calls, for the tools that `cache` of an entry names. Equal
+ * calls at the same time are one. A call of a tool that is not read-only drops the results of its server, before it is sent
+ * and after its answer. Comes after the steps that decide about a call, so that each call is decided, and before admission,
+ * so that a kept result needs no server.
+ */
+export function createKeepStep({ clock, instanceFor }: Needs): Step {
+  const kept = createKeptResults({ clock });
+
+  return (resolved, next) => {
+    const { server, call, edits } = resolved;
+    const settings = server?.config.cache;
+    if (!server || !settings) return next(resolved);
+    const { method } = call.request;
+    // A task may write long after the call that made it was answered.
+    if (method.startsWith('tasks/')) return dropAround(server, resolved, next);
+    if (method !== 'tools/call') return next(resolved);
+    const name = ownName(call, edits);
+    const worker = instanceFor(server, call);
+    const { readOnlyHint, idempotentHint } = toolHints(worker, name);
+    if (!readOnlyHint) return dropAround(server, resolved, next);
+    const isNamed = name !== undefined && idempotentHint && settings.tools.includes(name);
+    if (!isNamed || !mayAnswerFor(worker) || isContinued(call)) return next(resolved);
+    const key = keyOf(resolved, name, settings.per);
+    if (key === undefined) return next(resolved);
+    const results = kept.of(server, worker, settings);
+    const cache = results.open();
+    if (cache instanceof Promise)
+      return cache.then(opened => answer(resolved, next, { key, cache: opened, results }));
+    return answer(resolved, next, { key, cache, results });
+  };
+
+  function dropAround(server: Server, resolved: ResolvedCall, next: Answerer) {
+    const drop = () => kept.drop(server);
+    drop();
+    try {
+      const reply = next(resolved);
+      // Reads during the call may have seen the state before it.
+      if (reply instanceof Promise) void reply.then(drop, drop);
+      else drop();
+      return reply;
+    } catch (error) {
+      drop();
+      throw error;
+    }
+  }
+}
+
+type Keeping = {
+  readonly key: string;
+  readonly cache: ExactCache;
+  readonly results: KeptOfServer;
+};
+
+function answer(resolved: ResolvedCall, next: Answerer, { key, cache, results }: Keeping) {
+  const { call } = resolved;
+  const found = cache.hit(key);
+  if (found && !(found instanceof Promise)) return replyWith(call, found.value);
+  return fill(resolved, next, { key, cache, results });
+}
+
+async function fill(
+  resolved: ResolvedCall,
+  next: Answerer,
+  { key, cache, results }: Keeping,
+): Promise<Reply> {
+  const { call } = resolved;
+  const { ttlMs } = results.settings;
+  let own: Reply | undefined;
+  const found = await whileCancellable(call, signal =>
+    cache.getOrFill(
+      key,
+      { tag: '', ttlMs },
+      async ended => {
+        own = await next(detached(resolved, ended));
+        const value = resultIn(own);
+        return { value: value ?? notForOthers, isKept: value !== undefined };
+      },
+      signal,
+    ),
+  );
+  if (own) return own;
+  return found.value === notForOthers ? await next(resolved) : replyWith(call, found.value);
+}
+
+/** The call without its client's cancellation: it goes on while others wait for its result, and ends with `ended`. */
+function detached(resolved: ResolvedCall, ended: AbortSignal): ResolvedCall {
+  const { call } = resolved;
+  const cancellation = createCancellation();
+  ended.addEventListener('abort', () => cancelCall(cancellation, 'no client waits any more'));
+  const { responseStream: stream } = call;
+  const responseStream = {
+    traceparent: stream.traceparent,
+    send(bytes: Buffer) {
+      if (!call.cancellation.isCancelled) stream.send(bytes);
+    },
+  };
+  return { ...resolved, call: { ...call, cancellation, responseStream } };
+}
+
+const replyWith = ({ id }: Call, result: string): Reply => hubReply(encodeResult(id, result));
+
+/** The result as JSON text; undefined if it is an error, a task, a question to the client, or not UTF-8. */
+function resultIn({ outcome, bytes: reply }: Reply): string | undefined {
+  if (outcome !== 'ok') return undefined;
+  const bytes = whole(reply);
+  const { payload, failed } = readAnswer(bytes);
+  const members = failed ? undefined : membersOf(bytes, payload);
+  if (!members || members.has('task')) return undefined;
+  if ((stringAt(bytes, members.get('resultType')) ?? 'complete') !== 'complete') return undefined;
+  const text = rawText(bytes, payload);
+  const isExact = Buffer.from(text).equals(bytes.subarray(payload.start, payload.end));
+  return isExact ? text : undefined;
+}
+
+/** Equal for equal calls. Undefined if the arguments cannot be compared, such as those with a member that stands twice. */
+function keyOf(resolved: ResolvedCall, tool: string, per: 'client' | 'all'): string | undefined {
+  const { call, edits } = resolved;
+  const { request, params, principal, session } = call;
+  const final = finalArguments(request.bytes, params.get('arguments'), edits);
+  // Results differ between revisions.
+  const revision = isStateless(call) ? '' : session.protocolVersion;
+  try {
+    const args = final ? canonicalArguments(final) : '{}';
+    const caller = per === 'all' ? '' : principalKey(principal);
+    return hashOf(JSON.stringify([tool, caller, revision, args]));
+  } catch (error) {
+    if (error instanceof HubError) return undefined;
+    throw error;
+  }
+}
+
+/** True for a call that makes a task, or that answers a question of an earlier one. */
+const isContinued = ({ params }: Call): boolean =>
+  params.has('task') || params.has('requestState') || params.has('inputResponses');
+
+/** True if kept results of a server may be given: it runs, or would start with the call. */
+function mayAnswerFor({ config, status, held, closed, running }: Server): boolean {
+  if (!config.enabled || closed || held) return false;
+  return running !== undefined || (status.state === 'stopped' && !status.byHand);
+}
