@@ -1,8 +1,7 @@
-import { access, readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import {
-  type ServeOptions,
   createAsk,
   createCli,
   createEnding,
@@ -11,85 +10,25 @@ import {
   findAddress,
   openBrowser,
 } from '#cli';
-import {
-  type Config,
-  type Environment,
-  type GuardedPlace,
-  type LoadOptions,
-  type Settings,
-  type ShippedFiles,
-  checkTags,
-  createConfigEditor,
-  createShippedFiles,
-  dataDirOf,
-  defaultRules,
-  defaultRulesFile,
-  defaultServersFile,
-  mergeEnvironment,
-  readConfig,
-  readRules,
-  readSecretFiles,
-  readSettings,
-  serversFileOf,
-  withTags,
-} from '#config';
-import { type Log, HubError, errorCodeOf, messageOf, systemClock } from '#core';
+import { type Settings, readSettings } from '#config';
+import { type Log, systemClock } from '#core';
 import { type Redaction, createKnownSecrets, createRedaction, openLog } from '#telemetry';
-import { createSecretsAccess } from './app/open-secrets.ts';
+import { createCommandFiles } from './app/command-files.ts';
+import { openConfigFiles } from './app/config-files.ts';
+import { createHubPaths } from './app/hub-paths.ts';
+import { createSetup } from './app/setup.ts';
 import type { ConfigFiles } from './app/wire-config.ts';
 
 const root = join(import.meta.dirname, '..');
 const imagesDir = join(root, 'images');
 const version = String(JSON.parse(await readFile(join(root, 'package.json'), 'utf8')).version);
-
-/** The text of `.env` in the working folder, if any. */
-async function readDotenv(): Promise<string> {
-  try {
-    return await readFile('.env', 'utf8');
-  } catch (error) {
-    if (errorCodeOf(error) === 'ENOENT') return '';
-    throw new HubError(
-      'HUB_CONFIG_INVALID',
-      `.env: the file cannot be read (${messageOf(error)}). Let this user read it, or remove it`,
-      { cause: error },
-    );
-  }
-}
-
-const readEnvironment = async () => mergeEnvironment(process.env, await readDotenv());
-
-const secrets = createSecretsAccess(readEnvironment);
-
-async function settingsWith(
-  { configFile, port }: ServeOptions,
-  manifest?: Config,
-): Promise<Settings> {
-  return {
-    ...readSettings(await readSecretFiles(await readEnvironment()), '', manifest),
-    ...(configFile !== undefined && { serversFile: configFile }),
-    ...(port !== undefined && { port }),
-  };
-}
-
-async function readOptions(): Promise<LoadOptions> {
-  const env = await readEnvironment();
-  return { env, home: homedir(), secrets: secrets.read, ownPlaces: ownPlacesIn(env), clientFiles };
-}
-
-/** Paths that servers must not write to, and the keys among them. */
-function ownPlacesIn(env: Environment): readonly GuardedPlace[] {
-  // In a container the paths of mounts belong to the host.
-  if (['1', 'true'].includes(env['AGENTHUB_IN_CONTAINER']?.trim().toLowerCase() ?? '')) return [];
-  const keyFile = env['ROUTER_TLS_KEY']?.trim();
-  return [
-    { path: resolve('.env'), what: "the hub's variables", kind: 'both' },
-    { path: resolve(dataDirOf(env)), what: "the hub's data folder", kind: 'both' },
-    { path: root, what: "the hub's code", kind: 'run' },
-    ...(keyFile
-      ? [{ path: resolve(keyFile), what: "the hub's TLS key", kind: 'both' } as const]
-      : []),
-  ];
-}
+const here = {
+  env: process.env,
+  platform: process.platform,
+  home: homedir(),
+  folder: process.cwd(),
+  root,
+};
 
 /** The config files of MCP clients. */
 async function clientFiles(home: string): Promise<readonly string[]> {
@@ -103,60 +42,20 @@ async function machineHere() {
   return await findMachine({ platform, home: homedir(), folder: process.cwd(), env });
 }
 
-/** The config source, limited to servers with these tags. */
-async function configFiles(options: ServeOptions): Promise<ConfigFiles> {
-  const { tags } = options;
-  const file = options.configFile ?? serversFileOf(process.env, await readDotenv());
-  let whole: Config | undefined;
-  const shipped = await findShipped(options, file);
-  const read = async () => {
-    const reading = await readConfig(file, { ...(await readOptions()), ...shipped });
-    if (reading.error) return reading;
-    whole = reading.config;
-    return tags ? { ...reading, config: withTags(reading.config, tags) } : reading;
-  };
-  const first = await read();
-  if (first.error) throw first.error;
-  // Only checked at the start: a later config may contain no server with a tag.
-  if (whole && tags) checkTags(whole, tags);
-  return {
-    file,
-    first,
-    read,
-    readOptions,
-    settings: async () => await settingsWith(options, whole),
-    servers: () => whole?.servers ?? [],
-    listSecrets: async () => await (await secrets.open()).list(whole?.secretUses ?? []),
-    tags,
-    ...(shipped && { shipped }),
-  };
-}
-
-/** The shipped servers and rules, for a folder without its own. */
-const shippedConfigs = {
-  [defaultServersFile]: join(root, 'configs', 'mcp-servers.json'),
-  [defaultRulesFile]: join(root, 'configs', 'enhancement-rules.json'),
-};
-
-async function findShipped({ configFile }: ServeOptions, file: string) {
-  if (configFile !== undefined || file !== defaultServersFile) return undefined;
-  return await access(file).then(
-    () => undefined,
-    () => createShippedFiles(shippedConfigs),
-  );
-}
-
-/** The rules for prompts, or the built-in ones without a file. Throws HubError. */
-async function rulesIn(file: string, shipped?: ShippedFiles) {
-  const { rules, error } = await readRules(file, shipped);
-  if (error && (error.code !== 'HUB_CONFIG_MISSING' || file !== defaultRulesFile)) throw error;
-  return rules ?? defaultRules;
-}
+const setupOf = (whose: 'own' | 'running') =>
+  createSetup({ paths: createHubPaths({ ...here, whose }), root, clientFiles });
+/** For commands: of the hub that runs. */
+const setup = setupOf('running');
+const { paths, settingsWith, readOptions } = setup;
 
 /** The secrets of the servers and of the hub, for redaction. */
-async function secretsOf(files: ConfigFiles, settings: Settings): Promise<() => readonly string[]> {
-  return createKnownSecrets(files.servers, {
-    variables: await readEnvironment(),
+async function secretsOf(
+  { servers }: ConfigFiles,
+  settings: Settings,
+  { secrets, paths: own }: typeof setup,
+): Promise<() => readonly string[]> {
+  return createKnownSecrets(servers, {
+    variables: await own.readEnvironment(),
     read: secrets.known,
     settings: [
       settings.token,
@@ -181,63 +80,21 @@ async function openLogOf({ logLevel, logFormat }: Settings, redaction?: Redactio
 const { findDataFolders, ...locator } = createHubLocator({
   env: process.env,
   root,
-  readDotenv,
+  layout: paths.layout,
+  readEnvironment: paths.readEnvironment,
   readOptions,
+  findKnownHubs: paths.findKnownHubs,
 });
 
 const cli = createCli({
   version,
-  files: {
-    findDataFolders,
-    async loadConfig(configFile) {
-      const options = configFile === undefined ? {} : { configFile };
-      const { rulesFile, serversFile } = await settingsWith(options);
-      await rulesIn(rulesFile);
-      const shipped = await findShipped(options, serversFile);
-      const reading = await readConfig(serversFile, { ...(await readOptions()), ...shipped });
-      if (reading.error) throw reading.error;
-      const { config } = reading;
-      if (!shipped) return { file: serversFile, config };
-      return { file: shippedConfigs[defaultServersFile], config, insteadOf: serversFile };
-    },
-    findConfigFile: async () => serversFileOf(process.env, await readDotenv()),
-    async editConfig() {
-      const { writeWhole } = await import('#store');
-      return createConfigEditor({ readOptions, writeWhole });
-    },
-    async openTokens(warn) {
-      const { openStoredClients } = await import('./app/wire-clients.ts');
-      const { serversFile } = await settingsWith({});
-      const shipped = await findShipped({}, serversFile);
-      // The whole config: tokens that are not in it count as revoked.
-      const reading = await readConfig(serversFile, { ...(await readOptions()), ...shipped });
-      if (reading.error) throw reading.error;
-      const settings = await settingsWith({}, reading.config);
-      return await openStoredClients(reading.config, {
-        settings,
-        clock: systemClock,
-        audit: { hubVersion: version, warn },
-      });
-    },
-    openSecrets: secrets.open,
-    async recordChange(change, warn) {
-      const { recordStored } = await import('./app/wire-clients.ts');
-      const { serversFile } = await settingsWith({});
-      // Without a valid config the defaults of the audit log apply.
-      const { config } = await readConfig(serversFile, await readOptions());
-      await recordStored(change, {
-        config: config ?? {},
-        settings: await settingsWith({}),
-        clock: systemClock,
-        audit: { hubVersion: version, warn },
-      });
-    },
-  },
+  files: { findDataFolders, ...createCommandFiles(setup, version) },
   ...locator,
   async openBrowser(url) {
     const { writeWhole } = await import('#store');
     const { platform, env } = process;
-    const { dataDir: folder } = await settingsWith({});
+    const folder = paths.user.state;
+    await mkdir(folder, { recursive: true, mode: 0o700 }).catch(() => undefined); // The link is printed instead.
     return await openBrowser(url, { platform, env, folder }, { writeWhole });
   },
   async openClients() {
@@ -249,7 +106,7 @@ const cli = createCli({
       readOptions,
       recordsFolder: async () => resolve((await settingsWith({})).dataDir, 'imports'),
       now: Date.now,
-      openSecrets: secrets.open,
+      openSecrets: setup.secrets.open,
     });
   },
   async findBridge() {
@@ -269,8 +126,7 @@ const cli = createCli({
       hubId: settings.hubId ?? (await findHubId(dataDir)),
       dataDir,
       async ollama(signal) {
-        const shipped = await findShipped({}, settings.serversFile);
-        const rules = await rulesIn(settings.rulesFile, shipped);
+        const rules = await setup.rulesIn(settings.rulesFile, await setup.findShipped({}));
         const { examineOllama } = await import('./app/examine-ollama.ts');
         return await examineOllama(settings, { rules, clock: systemClock }, signal);
       },
@@ -279,15 +135,13 @@ const cli = createCli({
   },
   services: {
     async startApp(options, signal) {
-      const files = await configFiles(options);
+      const own = setupOf('own');
+      const first = await own.paths.writeFirst(options.configFile);
+      const files = await openConfigFiles(options, own);
       const settings = await files.settings();
-      const redaction = createRedaction(await secretsOf(files, settings));
+      const redaction = createRedaction(await secretsOf(files, settings, own));
       const log = await openLogOf(settings, redaction);
-      if (files.shipped)
-        log.info(
-          {},
-          `there is no ${files.file} here: the servers and rules that come with AgentHub are in force, until there is one`,
-        );
+      await own.paths.report(first, log);
       // The broker does not load the app: less code means a smaller attack surface.
       const { startApp } = await import('./app/app.ts');
       return await startApp(
@@ -300,7 +154,8 @@ const cli = createCli({
           log,
           logged: opened?.written,
           redaction,
-          openSecrets: secrets.open,
+          openSecrets: own.secrets.open,
+          noteHub: async () => await own.paths.note(files.file, settings, log),
           listens: options.stdio !== true || options.port !== undefined,
           stdio: options.stdio ? stdio : undefined,
           profile: options.profile,
@@ -310,13 +165,14 @@ const cli = createCli({
     },
     async connectStdio(options, signal) {
       // Not from `.env`: files in the folder of the client must not determine who gets the token.
-      const settings = readSettings(process.env);
+      const trusted = createHubPaths({ ...here, whose: 'trusted' });
+      const settings = readSettings(await trusted.readEnvironment());
       const log = await openLogOf(settings);
       const { bridgeStdio, dialHub, readOwnCertificate } = await import('#connector');
       const { maxMessageBytes } = await import('#transports');
       const { callTokenFile, readKey } = await import('#store');
       const hub = {
-        url: options.url ?? (await findAddress(settings, process.env, [settings.dataDir])),
+        url: options.url ?? (await findAddress(settings, process.env, await trusted.dataFolders())),
         server: options.server,
         token: settings.token ?? (await readKey(join(settings.dataDir, callTokenFile))),
         certificate: await readOwnCertificate(process.env),

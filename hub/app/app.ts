@@ -40,6 +40,8 @@ export type AppOptions = ServersOptions & {
   /** Removes secrets from everything that is displayed. */
   readonly redaction: Redaction;
   readonly openSecrets: () => Promise<Secrets>;
+  /** Writes down for commands where this hub has its files. Never rejects. */
+  readonly noteHub?: () => Promise<void>;
   /** True if the hub listens for clients. */
   readonly listens: boolean;
   /** The client on stdin and stdout, if any. */
@@ -69,6 +71,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     await openDataDir(settings.dataDir, () => newId().replaceAll('-', '').slice(0, 16)),
   );
   const logs = await wireLogs(dataDir.path, { ...system, redact, logged: options.logged, config });
+  await options.noteHub?.();
   const sharing =
     settings.redisUrl === undefined
       ? createMemorySharing(clock)()
@@ -103,7 +106,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     rules: () => prompts.rules.current,
   });
   const prompts = await createPrompts(
-    { settings, dataFolder: dataDir.path },
+    { settings, dataFolder: dataDir.path, usualRulesFile: files.usualRulesFile },
     { ...system, models, readText: files.shipped?.readText },
   );
   const applying = { ...system, servers, settings };

@@ -24,6 +24,8 @@ import { writeWhole } from '#store';
 /** The source of the config. */
 export type ConfigFiles = {
   readonly file: string;
+  /** The file with the rules for prompts unless a setting names one. It may be missing. */
+  readonly usualRulesFile?: string;
   /** The valid initial config. */
   readonly first: Extract<ConfigReading, { readonly config: Config }>;
   /** Reads the config again. With `--tags` only servers with one of the tags. */

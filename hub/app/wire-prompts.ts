@@ -18,15 +18,19 @@ import type { EnhancementNeeds, EnhancementOptions, startEnhancement } from './w
  * the start of the hub, so that Ollama loads its model. Rejects like `openRules`.
  */
 export async function createPrompts(
-  options: EnhancementOptions,
+  options: EnhancementOptions & {
+    /** The rules file that may be missing. */
+    readonly usualRulesFile?: string | undefined;
+  },
   needs: Omit<EnhancementNeeds, 'rules' | 'opened'> &
     Pick<ReloaderNeeds, 'readText'> & { readonly models: Pick<ModelAccess, 'open' | 'opened'> },
 ) {
+  const { usualRulesFile = defaultRulesFile } = options;
   const { rulesFile, ollama } = options.settings;
   const { clock, readText } = needs;
   const log = needs.log.child({ part: 'prompts' });
   const rules = await openRules(
-    { file: rulesFile, isRequired: rulesFile !== defaultRulesFile },
+    { file: rulesFile, isRequired: rulesFile !== usualRulesFile },
     { clock, log, readText },
   );
   let opening: ReturnType<typeof startEnhancement> | undefined;

@@ -87,7 +87,7 @@ export const configOption = (purpose: string) =>
     config: {
       value: 'file',
       completion: 'file',
-      help: `${purpose} Default: MCP_SERVERS_CONFIG, or configs/mcp-servers.json.`,
+      help: `${purpose} Default: MCP_SERVERS_CONFIG, else configs/mcp-servers.json or hub.yaml in this folder, else the one in your config folder.`,
     },
   }) as const satisfies Options;
 

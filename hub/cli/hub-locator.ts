@@ -1,47 +1,64 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type LoadOptions, type Settings, readConfig, readSettings, serversFileOf } from '#config';
+import {
+  type Environment,
+  type HubLayout,
+  type LoadOptions,
+  type Settings,
+  readConfig,
+  readSettings,
+} from '#config';
 import { addressOf } from '#core';
+import type { KnownHub } from '#store';
 import type { CliNeeds } from './needs.ts';
 import { usageError } from './values.ts';
 
 type HubLocatorOptions = {
   /** The process's environment only: a `.env` in the working folder may not name a key file. */
   readonly env: NodeJS.ProcessEnv;
-  /** Installation folder of this hub: contains the compose file and the data folder of "npm start". */
+  /** Installation folder of this hub: contains the compose file and the data folder of earlier versions. */
   readonly root: string;
-  /** Text of `.env` in the working folder. */
-  readonly readDotenv: () => Promise<string>;
+  readonly layout: () => Promise<Pick<HubLayout, 'kind' | 'configFile' | 'dataDir'>>;
+  /** The environment over the variables in `.env`, with the variables that name the files of the layout. */
+  readonly readEnvironment: () => Promise<Environment>;
   readonly readOptions: () => Promise<LoadOptions>;
+  /** The hubs of this user, running or not. */
+  readonly findKnownHubs: () => Promise<readonly Pick<KnownHub, 'dataDir' | 'running'>[]>;
 };
 
 /** Finds the hub to call, from environment, `.env` and config file, or at a given URL, and its owner's key. */
 export function createHubLocator({
   env,
   root,
-  readDotenv,
+  layout,
+  readEnvironment,
   readOptions,
+  findKnownHubs,
 }: HubLocatorOptions): Pick<CliNeeds, 'findHub' | 'findOwnerKey'> &
   Pick<CliNeeds['files'], 'findDataFolders'> {
   async function readSetup() {
-    const dotenv = await readDotenv();
-    const reading = await readConfig(serversFileOf(env, dotenv), await readOptions());
+    const { kind, configFile, dataDir } = await layout();
+    const reading = await readConfig(configFile, await readOptions());
     // Calling a hub must work without a valid config file.
-    const settings = readSettings(env, dotenv, reading.config);
-    const { dataDir, inContainer } = settings;
-    const dataDirs = env['DATA_DIR'] ? [dataDir] : [...new Set([dataDir, join(root, 'data')])];
+    const settings = readSettings(await readEnvironment(), '', reading.config);
+    const isOnly = Boolean(env['DATA_DIR']);
+    const known = isOnly ? [] : (await findKnownHubs()).filter(({ running }) => running);
+    const earlier = isOnly ? [] : [join(root, 'data')];
+    const dataDirs = [...new Set([dataDir, ...earlier, ...known.map(hub => hub.dataDir)])];
     const file = join(root, 'docker-compose.yml');
     const compose = await access(file).then(
-      () => (inContainer ? undefined : { file, env }),
+      () => (settings.inContainer ? undefined : { file, env }),
       () => undefined,
     );
-    return { settings, dataDirs, compose };
+    /** The data folders of hubs that the command may mean if it names none. */
+    const meant = kind === 'folder' ? [dataDir, ...earlier] : dataDirs;
+    return { settings, dataDirs, meant, compose };
   }
 
   return {
     async findHub(given) {
-      const { settings, dataDirs, compose } = await readSetup();
-      const url = given ?? (await findAddress(settings, env, dataDirs));
+      const { settings, dataDirs, meant, compose } = await readSetup();
+      const url = given ?? (await findAddress(settings, env, meant));
       const isNamed = given !== undefined;
       const { ROUTER_HOST: host, ROUTER_TOKEN: ownToken } = env;
       if (!isNamed && ownToken && !host && URL.parse(url)?.hostname !== 'localhost')
@@ -68,16 +85,18 @@ export function createHubLocator({
       return (await readSetup()).dataDirs;
     },
     async findOwnerKey(signal) {
-      const { dataDirs, compose } = await readSetup();
+      const { settings, meant, compose } = await readSetup();
+      await findAddress(settings, {}, meant);
       const { findStoredKey } = await import('./owner.ts');
-      return await findStoredKey(dataDirs, compose, signal);
+      return await findStoredKey(meant, compose, signal);
     },
   };
 }
 
 /**
- * The address of this user's hub: that of the settings, or where the hub that runs with one of the data folders listens,
- * because `agenthub serve --port` and other settings may have decided that. The environment comes first.
+ * The address of the hub that a command means: of the hub that runs with the first data folder, or else of the only one
+ * that runs with another, or else the address of the settings. The environment comes first. Rejects with
+ * HUB_USAGE if several others run.
  */
 export async function findAddress(
   settings: Pick<Settings, 'host' | 'port' | 'tls'>,
@@ -87,7 +106,13 @@ export async function findAddress(
   const address = addressOf({ ...settings, isSecure: settings.tls !== undefined });
   if (env['ROUTER_PORT'] || env['ROUTER_HOST']) return address;
   const { findRunning } = await import('#store');
-  const found = await Promise.all(dataDirs.map(findRunning));
-  const urls = found.flatMap(running => (running ? [running.url] : []));
-  return urls.includes(address) ? address : (urls[0] ?? address);
+  const found = await Promise.all(
+    dataDirs.map(async folder => ({ folder, url: (await findRunning(folder))?.url })),
+  );
+  const running = found.flatMap(({ folder, url }) => (url === undefined ? [] : [{ folder, url }]));
+  const [first, ...others] = running;
+  if (!first || first.folder === dataDirs[0] || others.length === 0) return first?.url ?? address;
+  throw usageError(
+    `${running.length} hubs of yours are running: ${running.map(({ folder, url }) => `${url} with its data in ${folder}`).join(', ')}. Name one with --url, or set DATA_DIR`,
+  );
 }

@@ -2,5 +2,5 @@ export { openBrowser } from './browser.ts';
 export { createCli } from './cli.ts';
 export { createEnding } from './ending.ts';
 export { createHubLocator, findAddress } from './hub-locator.ts';
-export type { CliNeeds, ServeOptions } from './needs.ts';
+export type { CliNeeds, LoadedConfig, ServeOptions } from './needs.ts';
 export { createAsk, createIo } from './terminal.ts';

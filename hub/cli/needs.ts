@@ -128,6 +128,8 @@ type HubFiles = {
   readonly loadConfig: (configFile: string | undefined) => Promise<LoadedConfig>;
   /** Path of the config file from the settings. The file may not exist. */
   readonly findConfigFile: () => Promise<string>;
+  /** Path of the file with variables of the hub, as messages show it. The file may not exist. */
+  readonly findDotenv: () => Promise<string>;
   /** Creates an editor for config files, used if no hub runs that could make the change. */
   readonly editConfig: () => Promise<ConfigEditor>;
   /** Opens the tokens of clients in the data folder, used if no hub runs that could change them. Changes are audited. */

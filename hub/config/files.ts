@@ -95,7 +95,15 @@ export function createShippedFiles(inPlaceOf: Readonly<Record<string, string>>) 
     }
   };
   const readText: ReadText = async path => (await readBytes(path)).toString('utf8');
-  return { readBytes, readText };
+  return {
+    readBytes,
+    readText,
+    /** True while a shipped file is read in place of the file at this path. */
+    async standsIn(path: string): Promise<boolean> {
+      await readBytes(path).catch(() => undefined); // Another error than a missing file: it is reported by the reader.
+      return shipped.has(resolve(path));
+    },
+  };
 }
 
 /** Variables whose value can also come from a file, which `<NAME>_FILE` names. */

@@ -41,14 +41,10 @@ export type { LoadOptions } from './mount-guard.ts';
 export { type ConfigChange, createConfigSource } from './source.ts';
 export { entryKeys } from './server-schema.ts';
 export type { ReloaderNeeds } from './reloader.ts';
-export {
-  type Settings,
-  dataDirOf,
-  defaultServersFile,
-  readSettings,
-  secretsFolderOf,
-  serversFileOf,
-} from './settings.ts';
+export { type Settings, dataDirOf, readSettings, secretsFolderOf } from './settings.ts';
+export { type HubLayout, findLayout, isContainer, withLayout } from './layout.ts';
+export { findUserFolders } from './user-folders.ts';
+export { writeFirstConfig } from './first-config.ts';
 export { findClosest } from './suggest.ts';
 export {
   type EnhancementRule,

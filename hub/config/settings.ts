@@ -6,7 +6,7 @@ import { type Environment, createVariables, mergeEnvironment } from './variables
 import { bytesOf, sizePattern } from './server-schema.ts';
 
 export const defaultServersFile = './configs/mcp-servers.json';
-const defaultDataDir = './data';
+export const defaultDataDir = './data';
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 
 /** A host name or IPv4 address, without scheme, port or path. */
@@ -155,10 +155,6 @@ function withFileSettings(
   const unset = Object.entries(fromFile).filter(([name]) => !env[name]);
   return { ...env, ...Object.fromEntries(unset) };
 }
-
-/** Path of the servers file. Read before the other settings, because the file contains some of them. */
-export const serversFileOf = (env: Environment, dotenv = ''): string =>
-  mergeEnvironment(env, dotenv)['MCP_SERVERS_CONFIG'] || defaultServersFile;
 
 /** The data folder as written, for callers that need no other setting. */
 export const dataDirOf = (env: Environment): string => env['DATA_DIR']?.trim() || defaultDataDir;

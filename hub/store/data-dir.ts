@@ -163,7 +163,7 @@ export async function withdrawRunning(path: string): Promise<void> {
 /** Finds the running hub. Its record is trusted only while its process holds the lock, and so owns its ports. */
 export async function findRunning(path: string): Promise<RunningHub | undefined> {
   const record = parseRunning(await readFile(runningFileOf(path), 'utf8').catch(() => ''));
-  if (!record || !isOwnProcess(record.pid) || !isLocked(path)) return undefined;
+  if (!record || !isOwnProcess(record.pid) || !isInUse(path)) return undefined;
   return { url: record.url, sockets: record.sockets };
 }
 
@@ -187,7 +187,7 @@ function isOwnProcess(pid: number): boolean {
 }
 
 /** Whether a hub holds the lock: SQLite refuses readers during an exclusive transaction (sqlite.org/lockingv3.html). */
-function isLocked(path: string): boolean {
+export function isInUse(path: string): boolean {
   try {
     using lock = new DatabaseSync(join(path, 'hub.lock'), { readOnly: true, timeout: 0 });
     lock.exec('SELECT 1 FROM sqlite_master');

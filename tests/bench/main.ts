@@ -7,6 +7,7 @@
 // `-- documentation` measures a run of 2,000 files, and what it adds to the calls of others.
 import { parseArgs } from 'node:util';
 import { probeEngine } from '#helpers/engine-probe';
+import { useOwnHome } from '#helpers/own-home';
 import { measureAccess } from './access-cost.ts';
 import { measureAgents } from './agents-cost.ts';
 import { compareWithCommit } from './against.ts';
@@ -30,6 +31,7 @@ import { startTime } from './start-time.ts';
 import { measureTelemetry } from './telemetry.ts';
 import type { RuntimeKind } from './subjects/subjects.ts';
 
+process.once('exit', useOwnHome());
 if (process.argv[2] === 'pairs') {
   await printPairs(process.argv.slice(3));
   process.exit();

@@ -5,7 +5,7 @@ import { loadConfig, schemaJson } from '#config';
 import { HubError } from '#core';
 import { type FlatNeeds, type Outcome, run as runCli } from './run.ts';
 
-const shipped = fileURLToPath(new URL('../../configs/mcp-servers.json', import.meta.url));
+const shipped = fileURLToPath(new URL('../../configs/mcp-servers.default.json', import.meta.url));
 
 async function run(
   args: readonly string[],

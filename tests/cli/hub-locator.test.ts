@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
+import { mergeEnvironment } from '#config';
 import { HubError } from '#core';
 import { announceRunning, openDataDir } from '#store';
 import { createHubLocator } from '../../hub/cli/hub-locator.ts';
@@ -15,11 +16,14 @@ async function locating(env: Readonly<Record<string, string>> = {}, dotenv = '',
   const file = join(folder.path, 'hub.json');
   await writeFile(file, config);
   const dataDir = join(folder.path, 'data');
+  const all = { MCP_SERVERS_CONFIG: file, DATA_DIR: dataDir, ...env };
   const locator = createHubLocator({
-    env: { MCP_SERVERS_CONFIG: file, DATA_DIR: dataDir, ...env },
+    env: all,
     root: folder.path,
-    readDotenv: async () => dotenv,
+    layout: async () => ({ kind: 'user', configFile: file, dataDir }),
+    readEnvironment: async () => mergeEnvironment(all, dotenv),
     readOptions: async () => ({ env: {}, home: folder.path }),
+    findKnownHubs: async () => [],
   });
   return { ...locator, dataDir, [Symbol.asyncDispose]: folder[Symbol.asyncDispose] };
 }

@@ -83,10 +83,10 @@ test('check refuses settings of parts that are still to come, all at once', asyn
 test('without a config, check reads the one that serve would, and nothing is changed in it', async () => {
   const { code, stdout, stderr } = await agenthub(['check']);
   assert.equal(code, 0, stderr);
-  assert.match(stdout, /^\S+\/configs\/mcp-servers\.json: fine, 5 servers\n {2}memory /);
+  assert.match(stdout, /^\S+\/configs\/mcp-servers\.default\.json: fine, 5 servers\n {2}memory /);
   assert.match(
     stderr,
-    /^note: there is no \.\/configs\/mcp-servers\.json here: [^\n]*"agenthub init"\n$/,
+    /^note: there is no \S+\/\.config\/agenthub\/mcp-servers\.json yet: [^\n]*\n$/,
   );
   const removed = await agenthub(['remove', 'memory'], { ROUTER_PORT: '1' });
   assert.match(removed.stderr, /there is no config file to change/);

@@ -33,6 +33,7 @@ export const createNeeds = (needs: FlatNeeds): CliNeeds => ({
   files: {
     loadConfig: refuse('the config'),
     findConfigFile: refuse('a config file'),
+    findDotenv: async () => '.env',
     editConfig: refuse('a change of the config'),
     openTokens: refuse('tokens'),
     findDataFolders: refuse('the data folders'),

@@ -26,8 +26,8 @@ async function emptyFolder() {
   const file = join(folder.path, 'configs', 'mcp-servers.json');
   const rules = join(folder.path, 'configs', 'enhancement-rules.json');
   const shipped = createShippedFiles({
-    [file]: join(configs, 'mcp-servers.json'),
-    [rules]: join(configs, 'enhancement-rules.json'),
+    [file]: join(configs, 'mcp-servers.default.json'),
+    [rules]: join(configs, 'enhancement-rules.default.json'),
   });
   const load = { env: {}, home: folder.path };
   return {
@@ -97,7 +97,7 @@ test('the watch is told of the file that appears, and of nothing before', async 
 
 test('a change of what is shipped is written into the working folder', async () => {
   await using folder = await emptyFolder();
-  const before = await readFile(join(configs, 'mcp-servers.json'), 'utf8');
+  const before = await readFile(join(configs, 'mcp-servers.default.json'), 'utf8');
   const first = await folder.read();
   assert.ok(first.config);
   const settings = readSettings({});
@@ -130,7 +130,7 @@ test('a change of what is shipped is written into the working folder', async () 
   const written = await readFile(folder.file, 'utf8');
   assert.doesNotMatch(written, /"memory"/);
   assert.match(written, /"context7"/);
-  assert.equal(await readFile(join(configs, 'mcp-servers.json'), 'utf8'), before);
+  assert.equal(await readFile(join(configs, 'mcp-servers.default.json'), 'utf8'), before);
 });
 
 test('a password may stand in a file that its variable names with _FILE', async () => {

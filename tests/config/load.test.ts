@@ -145,7 +145,7 @@ test('the problems are told to programs too, with their paths', async () => {
 });
 
 test('the file that is shipped is right and pins every version', async () => {
-  const shipped = join(import.meta.dirname, '../../configs/mcp-servers.json');
+  const shipped = join(import.meta.dirname, '../../configs/mcp-servers.default.json');
   const { servers } = await loadConfig(shipped, { env: {}, home: '/home/user' });
   assert.deepEqual(
     servers.map(({ name }) => name),

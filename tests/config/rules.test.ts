@@ -34,7 +34,7 @@ async function problemsIn(text: string): Promise<readonly string[]> {
 
 describe('the rules that come with the hub', () => {
   test('are those of the specification', async () => {
-    const { rules, error } = await readRules(join(configs, 'enhancement-rules.json'));
+    const { rules, error } = await readRules(join(configs, 'enhancement-rules.default.json'));
     assert.ok(rules, error?.message);
     assert.deepEqual(
       [...rules.clients].map(([name, { model }]) => [name, model]),
@@ -60,7 +60,7 @@ describe('the rules that come with the hub', () => {
   test('name their schema, which is what the code says', async () => {
     const file = join(configs, 'enhancement-rules.schema.json');
     assert.equal(await readFile(file, 'utf8'), rulesSchemaJson());
-    const rules = await readFile(join(configs, 'enhancement-rules.json'), 'utf8');
+    const rules = await readFile(join(configs, 'enhancement-rules.default.json'), 'utf8');
     assert.match(rules, /"\$schema": "\.\/enhancement-rules\.schema\.json"/);
   });
 

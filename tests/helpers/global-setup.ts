@@ -1,8 +1,18 @@
 import { globSync, readFileSync } from 'node:fs';
 import { engineRequired, probeEngine } from './engine-probe.ts';
+import { useOwnHome } from './own-home.ts';
 
-/** Runs once before all tests: names what will be skipped and why, so that nobody takes it for passed. */
-export default async function setup(): Promise<void> {
+/**
+ * Runs once before all tests: keeps them out of the folders of the user, and names what will be skipped and why, so that
+ * nobody takes it for passed. Returns what runs after all tests.
+ */
+export default async function setup(): Promise<() => void> {
+  const leave = useOwnHome();
+  await nameSkipped();
+  return leave;
+}
+
+async function nameSkipped(): Promise<void> {
   const problem = await probeEngine();
   if (problem === undefined) return;
   if (engineRequired) {

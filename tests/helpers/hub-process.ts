@@ -67,7 +67,13 @@ export async function startHub(options: HubProcessOptions): Promise<HubProcess> 
     {
       // No .env of whoever runs the tests.
       cwd: folder,
-      env: { ...process.env, DATA_DIR: dataDir, LOG_FORMAT: 'json', ...options.env },
+      env: {
+        ...process.env,
+        AGENTHUB_HOME: join(folder, 'home'),
+        DATA_DIR: dataDir,
+        LOG_FORMAT: 'json',
+        ...options.env,
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   );

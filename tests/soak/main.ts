@@ -1,8 +1,10 @@
 // npm run soak [-- --seconds 600 --seed 1]: churn in a hub for ten minutes, and what is left of it.
 // With PROBE_SNAPSHOTS=folder the hub leaves its heap there, before and after.
 import { parseArgs } from 'node:util';
+import { useOwnHome } from '#helpers/own-home';
 import { churn, leftOver } from './churn.ts';
 
+process.once('exit', useOwnHome());
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '600' },

@@ -33,6 +33,8 @@ function clone(): string {
   return folder;
 }
 
+const homeOf = (folder: string) => join(folder, 'home');
+
 /** `npm start` in a folder, with the Node that this machine has. */
 function npmStart(folder: string, port: number, env: Readonly<Record<string, string>>) {
   const url = `http://127.0.0.1:${port}`;
@@ -47,6 +49,12 @@ function npmStart(folder: string, port: number, env: Readonly<Record<string, str
       ROUTER_PORT: String(port),
       // A folder of packages of its own: npx leaves a broken one where it is killed while it installs, as in other tests.
       npm_config_cache: join(folder, '.npm-cache'),
+      // An account that has never had a hub.
+      HOME: homeOf(folder),
+      AGENTHUB_HOME: '',
+      XDG_CONFIG_HOME: '',
+      XDG_DATA_HOME: '',
+      XDG_STATE_HOME: '',
       ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -150,9 +158,23 @@ describe.skipIf(problem !== undefined)(
         assert.match(thought, /"thoughtNumber": ?1/);
       });
 
-    test('what memory knows is in the data folder', () => {
-      const file = join(folder, 'data', 'servers', 'memory', 'memory.jsonl');
+    test('what memory knows is in the data folder of the user', () => {
+      const data = join(homeOf(folder), '.local', 'share', 'agenthub');
+      const file = join(data, 'servers', 'memory', 'memory.jsonl');
       assert.match(readFileSync(file, 'utf8'), /Grace v1/);
+    });
+
+    test('the config is one of the user, with its schema, and the clone is as it was', () => {
+      const own = join(homeOf(folder), '.config', 'agenthub');
+      const read = (file: string) => readFileSync(file, 'utf8');
+      for (const [file, shipped] of [
+        ['mcp-servers.json', 'mcp-servers.default.json'],
+        ['hub.schema.json', 'hub.schema.json'],
+      ] as const)
+        assert.equal(read(join(own, file)), read(join(folder, 'configs', shipped)));
+      assert.match(hub.output(), /wrote the config file/);
+      assert.ok(!existsSync(join(folder, 'configs', 'mcp-servers.json')));
+      assert.ok(!existsSync(join(folder, 'data')));
     });
 
     test('it stops with all its servers, and starts again without installing', async () => {

@@ -37,6 +37,8 @@ const env = {
   // No image is built here.
   DOCKER_HOST: 'unix:///nonexistent/docker.sock',
 };
+/** What npm leaves in the folder in which it installs. */
+const installedFiles = ['node_modules', 'package-lock.json', 'package.json'];
 
 /** Packs the npm package into a folder. Answers with the file, and what is in it. */
 async function pack(folder: string) {
@@ -56,10 +58,10 @@ async function pack(folder: string) {
 }
 
 /** `npx agenthub serve` in a folder. */
-async function serve(folder: string) {
+async function serve(folder: string, home: string) {
   const child = spawn('npx', ['agenthub', 'serve', '--port', '0'], {
     cwd: folder,
-    env: { ...env, LOG_FORMAT: 'json' },
+    env: { ...env, LOG_FORMAT: 'json', AGENTHUB_HOME: home },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
@@ -89,12 +91,14 @@ describe.skipIf(problem !== undefined)(
     const scratch = mkdtempSync(join(tmpdir(), 'agenthub-package-'));
     const folder = join(scratch, 'empty');
     const installed = join(folder, 'node_modules', 'agenthub');
+    const home = join(scratch, 'home');
     let contents: readonly string[] = [];
 
     const agenthub = async (...args: readonly string[]) =>
-      await run('npx', ['agenthub', ...args], { cwd: folder, env }).catch(
-        (error: { readonly stdout: string; readonly stderr: string }) => error,
-      );
+      await run('npx', ['agenthub', ...args], {
+        cwd: folder,
+        env: { ...env, AGENTHUB_HOME: home },
+      }).catch((error: { readonly stdout: string; readonly stderr: string }) => error);
 
     beforeAll(async () => {
       const packed = await pack(scratch);
@@ -110,9 +114,9 @@ describe.skipIf(problem !== undefined)(
       for (const file of [
         'LICENSE',
         'README.md',
-        'configs/enhancement-rules.json',
+        'configs/enhancement-rules.default.json',
         'configs/hub.schema.json',
-        'configs/mcp-servers.json',
+        'configs/mcp-servers.default.json',
         'configs/task-contract.schema.json',
         'dist/LICENSE.zod',
         'dist/main.js',
@@ -168,7 +172,7 @@ describe.skipIf(problem !== undefined)(
     });
 
     test('serves what it ships in an empty folder, and what that says once it is not', async () => {
-      await using hub = await serve(folder);
+      await using hub = await serve(folder, home);
       const shipped = Object.keys(await states(hub));
       assert.deepEqual(shipped.toSorted(), [
         'context7',
@@ -177,13 +181,13 @@ describe.skipIf(problem !== undefined)(
         'ollama',
         'sequential-thinking',
       ]);
-      assert.match(hub.output(), /there is no \.\/configs\/mcp-servers\.json here/);
-      assert.ok(existsSync(join(folder, 'data', 'hub-id')));
-      assert.ok(!existsSync(join(folder, 'configs')));
+      assert.match(hub.output(), /wrote the config file/);
+      assert.ok(existsSync(join(home, 'data', 'hub-id')));
+      assert.deepEqual(readdirSync(folder).toSorted(), installedFiles);
 
-      mkdirSync(join(folder, 'configs'));
+      const config = join(home, 'mcp-servers.json');
       writeFileSync(
-        join(folder, 'configs', 'mcp-servers.json'),
+        config,
         JSON.stringify({
           servers: {
             echo: {
@@ -218,8 +222,8 @@ describe.skipIf(problem !== undefined)(
       for (const asset of assets) assert.equal((await fetch(hub.url + asset)).status, 200, asset);
 
       const { stdout } = await agenthub('check');
-      assert.match(stdout, /^\.\/configs\/mcp-servers\.json: fine, 1 server\n/);
-      const listed = await agenthub('list', '--json', '--url', hub.url);
+      assert.ok(stdout.startsWith(`${config}: fine, 1 server\n`), stdout);
+      const listed = await agenthub('list', '--json');
       assert.match(listed.stdout, /"echo"/, listed.stderr);
     });
   },

@@ -44,7 +44,7 @@ export const check: Command = {
     if (insteadOf !== undefined)
       remark(
         'note',
-        `there is no ${insteadOf} here: this one comes with AgentHub, and is in force until there is one. Write it with "agenthub init"`,
+        `there is no ${insteadOf} yet: this one comes with AgentHub, and the first start of the hub copies it there`,
       );
     for (const warning of warnings) remark('warning', warning);
     if (models) out(`Ollama: ${models.summary}`);

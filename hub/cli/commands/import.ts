@@ -16,7 +16,7 @@ import { type NotRunning, startImported } from '../import-running.ts';
 import type { Io } from '../terminal.ts';
 import { type Values, count, textOf, textsOf, usageError } from '../values.ts';
 
-/** The file in the hub's working folder from which it reads variables. */
+/** What the help calls the file from which the hub reads variables. */
 const dotenv = '.env';
 
 /** `agenthub import`: moves servers from clients' config files to the hub's config. */
@@ -69,7 +69,10 @@ export const importServers: Command = {
     const { selection, isRequested } = selectionOf(values);
     const found = await all.find(selection);
     const place = await needs.findHub(undefined);
-    const files: HubFiles = { config: (await loadForEdit(needs.files)).file, dotenv };
+    const files: HubFiles = {
+      config: (await loadForEdit(needs.files)).file,
+      dotenv: await needs.files.findDotenv(),
+    };
     const whole = await all.planImport(found, files, place);
     if (!isJson) show(found, whole, run);
     const isRemoving = values['remove'] === true;
@@ -242,14 +245,14 @@ type Outcome = {
 
 function reportWritten(
   { variables, secrets = [] }: ImportPlan,
-  { config }: HubFiles,
+  { config, dotenv: variablesFile }: HubFiles,
   { added, backups, kept }: Outcome,
   { out, err, screen, errorScreen }: Io,
 ): void {
   const done = screen.paint('green', 'wrote');
   if (added.length > 0) out(`${done} ${config}: ${added.join(', ')}`);
   if (variables.length > 0)
-    out(`${done} ${dotenv}: keep it out of version control, because it contains keys`);
+    out(`${done} ${variablesFile}: keep it out of version control, because it contains keys`);
   if (secrets.length > 0)
     out(`${screen.paint('green', 'stored')} as secrets: ${namesOf(secrets).join(', ')}`);
   for (const backup of backups) out(`Backup of the client's file: ${backup}`);

@@ -1,5 +1,6 @@
 import { mkdir, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { unwritable } from '#config';
 import { HubError, errorCodeOf } from '#core';
 import { readAsset } from '../assets.ts';
 import { type Command, configOption, jsonOption } from '../command.ts';
@@ -18,7 +19,7 @@ export const init: Command = {
   },
   details: ['--json prints {"file"}.'],
   examples: [
-    ['init', 'Write configs/mcp-servers.json'],
+    ['init', 'Write the config file of this folder or of your hub'],
     ['init --yaml', `Write ${yamlFile}`],
   ],
   async run({ values, isJson, needs, out, json, screen }) {
@@ -37,14 +38,15 @@ export const init: Command = {
     await writeNew(file, await readAsset(isYaml ? 'starter.yaml' : 'starter.jsonc'));
     if (isJson) return json({ file });
     out(`${screen.paint('green', 'wrote')} ${file}`);
-    out(`Start the hub with: agenthub serve${file === usual ? '' : ` --config ${file}`}`);
+    out(
+      `Start the hub with: agenthub serve${[usual, yamlFile].includes(file) ? '' : ` --config ${file}`}`,
+    );
     return 0;
   },
 };
 
 /** Throws HUB_CONFIG_CONFLICT if the file exists, and HUB_CONFIG_UNWRITABLE. */
 async function writeNew(file: string, text: string): Promise<void> {
-  const { unwritable } = await import('#config');
   try {
     await mkdir(dirname(file), { recursive: true });
     await using handle = await open(file, 'wx').catch(cause => {

@@ -5,7 +5,9 @@ import { loadConfig } from '#config';
 import { configOf } from '#helpers/hub';
 import { type FlatNeeds, installationOf, run } from '../run.ts';
 
-const shipped = fileURLToPath(new URL('../../../configs/mcp-servers.json', import.meta.url));
+const shipped = fileURLToPath(
+  new URL('../../../configs/mcp-servers.default.json', import.meta.url),
+);
 const load = async (file: string) => await loadConfig(file, { env: {}, home: '/home/user' });
 
 const check = async (args: readonly string[], needs: FlatNeeds = {}) =>
@@ -73,7 +75,7 @@ test('names what a server runs, without what may be secret', async () => {
     '  boxed  image any:1                 starts with the hub',
     '  both   image any:1 (docker)        disabled',
   ]);
-  assert.match(err, /^note: there is no mine\.json here: this one comes with AgentHub/m);
+  assert.match(err, /^note: there is no mine\.json yet: this one comes with AgentHub/m);
   const { servers: listed } = JSON.parse((await check(['--json'], needs)).out);
   assert.deepEqual(listed[0], {
     name: 'far',

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
 import { loadConfig } from '#config';
-import shipped from '../../../configs/mcp-servers.json' with { type: 'json' };
+import shipped from '../../../configs/mcp-servers.default.json' with { type: 'json' };
 import { run } from '../run.ts';
 
 let folder = '';

@@ -1,0 +1,38 @@
+import type { ServeOptions } from '#cli';
+import { type Config, checkTags, readConfig, withTags } from '#config';
+import type { Setup } from './setup.ts';
+import type { ConfigFiles } from './wire-config.ts';
+
+/** The source of the config of a hub that starts, limited to servers with the tags. Rejects with HubError. */
+export async function openConfigFiles(
+  options: ServeOptions,
+  { paths, secrets, settingsWith, readOptions, findShipped }: Setup,
+): Promise<ConfigFiles> {
+  const { tags } = options;
+  const { configFile, rulesFile } = await paths.layout();
+  const file = options.configFile ?? configFile;
+  let whole: Config | undefined;
+  const shipped = await findShipped(options);
+  const read = async () => {
+    const reading = await readConfig(file, { ...(await readOptions()), ...shipped });
+    if (reading.error) return reading;
+    whole = reading.config;
+    return tags ? { ...reading, config: withTags(reading.config, tags) } : reading;
+  };
+  const first = await read();
+  if (first.error) throw first.error;
+  // Only checked at the start: a later config may contain no server with a tag.
+  if (whole && tags) checkTags(whole, tags);
+  return {
+    file,
+    usualRulesFile: rulesFile,
+    first,
+    read,
+    readOptions,
+    settings: async () => await settingsWith(options, whole),
+    servers: () => whole?.servers ?? [],
+    listSecrets: async () => await (await secrets.open()).list(whole?.secretUses ?? []),
+    tags,
+    ...(shipped && { shipped }),
+  };
+}

@@ -1,0 +1,168 @@
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import {
+  type Environment,
+  type HubLayout,
+  type Settings,
+  findLayout,
+  findUserFolders,
+  isContainer,
+  mergeEnvironment,
+  withLayout,
+  writeFirstConfig,
+} from '#config';
+import { HubError, type Log, errorCodeOf, messageOf } from '#core';
+
+type HubPathsOptions = {
+  readonly env: NodeJS.ProcessEnv;
+  readonly platform: NodeJS.Platform;
+  /** The home folder. */
+  readonly home: string;
+  /** The working folder, absolute. */
+  readonly folder: string;
+  /** The folder of the hub's own code. */
+  readonly root: string;
+  /**
+   * `own`: the hub of this working folder, for a hub that starts. `running`: if neither the folder nor this user's folders
+   * have a running hub, the only other one of this user that runs. `trusted`: as `running`, but a `.env` in the working
+   * folder decides nothing.
+   */
+  readonly whose: 'own' | 'running' | 'trusted';
+};
+
+/** What became of the config file at a first start. */
+type FirstConfig =
+  { readonly kind: 'kept' | 'written' } | { readonly kind: 'failed'; readonly reason: string };
+
+type NotedSettings = Pick<Settings, 'dataDir' | 'rulesFile'>;
+
+export type HubPaths = ReturnType<typeof createHubPaths>;
+
+/** The files of the hub that this process works for. Found at the first use, and then the same for the whole process. */
+export function createHubPaths(options: HubPathsOptions) {
+  const { env, root, folder, whose } = options;
+  const user = findUserFolders(options);
+  const shipped = {
+    configFile: join(root, 'configs', 'mcp-servers.default.json'),
+    rulesFile: join(root, 'configs', 'enhancement-rules.default.json'),
+    schemaFile: join(root, 'configs', 'hub.schema.json'),
+  };
+  let found: Promise<HubLayout> | undefined;
+
+  async function find(): Promise<HubLayout> {
+    const dotenv = whose === 'trusted' ? '' : await readText(join(folder, '.env'), '.env');
+    const isInstallation = folder === root;
+    const layout = await findLayout({ env, dotenv, folder, isInstallation, user });
+    const isFixed = layout.kind === 'folder' || layout.isDataNamed || layout.isConfigNamed;
+    return whose === 'own' || isFixed ? layout : ((await findOther(layout)) ?? layout);
+  }
+
+  /** The files of the only hub that runs, if the hub of this user does not. */
+  async function findOther(layout: HubLayout): Promise<HubLayout | undefined> {
+    const running = (await findKnownHubs()).filter(hub => hub.isRunning);
+    const [hub, ...others] = running;
+    if (!hub || others.length > 0 || running.some(({ dataDir }) => dataDir === layout.dataDir))
+      return undefined;
+    const { configFile, dataDir, rulesFile, dotenvFile } = hub;
+    return { ...layout, kind: 'running', configFile, dataDir, rulesFile, dotenvFile };
+  }
+
+  async function findKnownHubs() {
+    const store = await import('#store');
+    return await store.findKnownHubs(user.state);
+  }
+
+  const layout = async () => await (found ??= find());
+
+  async function readDotenv(): Promise<string> {
+    const { dotenvFile } = await layout();
+    if (whose === 'trusted' && dotenvFile === '.env') return '';
+    return await readText(resolve(folder, dotenvFile), dotenvFile);
+  }
+
+  return {
+    /** The folders of this user. */
+    user,
+    /** The files that come with the hub. */
+    shipped,
+    layout,
+    isInContainer: isContainer(env),
+    readDotenv,
+    /** The environment of the process over the variables in `.env`, with the variables that name the hub's files. */
+    readEnvironment: async (): Promise<Environment> =>
+      withLayout(mergeEnvironment(env, await readDotenv()), await layout()),
+    /** The hubs of this user, running or not. */
+    findKnownHubs,
+    /** The data folders of the hubs that a command may mean, that of the layout first. */
+    async dataFolders(): Promise<readonly string[]> {
+      const { kind, dataDir, isDataNamed } = await layout();
+      if (kind === 'folder' || isDataNamed) return [dataDir];
+      const running = (await findKnownHubs()).filter(hub => hub.running);
+      return [...new Set([dataDir, ...running.map(hub => hub.dataDir)])];
+    },
+    /** Writes the config file of a first start, unless the user named one. Never rejects. */
+    async writeFirst(named: string | undefined): Promise<FirstConfig> {
+      const { configFile, isConfigNamed, kind } = await layout();
+      if (named !== undefined || isConfigNamed || isContainer(env)) return { kind: 'kept' };
+      const file = resolve(folder, configFile);
+      try {
+        const isNew = await writeFirstConfig(file, shipped, kind === 'user');
+        return { kind: isNew ? 'written' : 'kept' };
+      } catch (error) {
+        return { kind: 'failed', reason: messageOf(error) };
+      }
+    },
+    /** Logs what happened at a first start, and which file of the working folder is not used. */
+    async report(first: FirstConfig, log: Log): Promise<void> {
+      const { configFile, passedOver } = await layout();
+      if (first.kind === 'written')
+        log.info(
+          { file: configFile },
+          'wrote the config file, with the servers that come with AgentHub. Edit it, or run "agenthub add"',
+        );
+      if (first.kind === 'failed')
+        log.warn(
+          { file: configFile, reason: first.reason },
+          'the config file cannot be written: the servers that come with AgentHub run until there is one',
+        );
+      if (passedOver !== undefined)
+        log.warn({ file: passedOver }, passedOverBy(passedOver, configFile));
+    },
+    /** Writes down where the hub has its files. Never rejects: without it, commands find the hub in its folder only. */
+    async note(configFile: string, settings: NotedSettings, log: Log): Promise<void> {
+      if (isContainer(env)) return;
+      const { noteHub } = await import('#store');
+      const absolute = (file: string) => resolve(folder, file);
+      try {
+        await noteHub(user.state, {
+          dataDir: absolute(settings.dataDir),
+          configFile: absolute(configFile),
+          rulesFile: absolute(settings.rulesFile),
+          dotenvFile: absolute((await layout()).dotenvFile),
+        });
+      } catch (error) {
+        log.warn(
+          { folder: user.state, reason: messageOf(error) },
+          'the note for commands cannot be written: they find this hub only in its working folder',
+        );
+      }
+    },
+  };
+}
+
+/** A sentence about a config file of the working folder that another one hides. */
+const passedOverBy = (file: string, used: string) =>
+  `${file} is not used, because ${used} comes first. Remove one of them, or start the hub with --config ${file}`;
+
+async function readText(file: string, shown: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if (errorCodeOf(error) === 'ENOENT') return '';
+    throw new HubError(
+      'HUB_CONFIG_INVALID',
+      `${shown}: the file cannot be read (${messageOf(error)}). Let this user read it, or remove it`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,61 @@
+import { isAbsolute, join, win32 } from 'node:path';
+import type { Environment } from './variables.ts';
+
+/** The folders of one user in which a hub keeps its files, all absolute. They may not exist yet. */
+export type UserFolders = {
+  /** The config file, the rules for prompts and `.env`. */
+  readonly config: string;
+  /** The data folder. */
+  readonly data: string;
+  /** Where the hubs of this user keep their data: one note for each data folder. */
+  readonly state: string;
+};
+
+type Machine = {
+  readonly platform: NodeJS.Platform;
+  /** The environment of the process: a `.env` of the working folder does not decide whose files are used. */
+  readonly env: Environment;
+  /** The home folder. */
+  readonly home: string;
+};
+
+const name = 'agenthub';
+
+/**
+ * The folders of this user, by the conventions of the platform: the XDG base directories, `~/Library/Application Support`
+ * on macOS, `%APPDATA%` and `%LOCALAPPDATA%` on Windows. AGENTHUB_HOME, an absolute path, replaces them by one folder.
+ */
+export function findUserFolders({ platform, env, home }: Machine): UserFolders {
+  const isWindows = platform === 'win32';
+  const path = isWindows ? win32 : { isAbsolute, join };
+  // A relative path is invalid by the XDG specification, and would depend on the working folder.
+  const folderIn = (variable: string) => {
+    const value = env[variable]?.trim() ?? '';
+    return path.isAbsolute(value) ? value : undefined;
+  };
+  const whole = folderIn('AGENTHUB_HOME');
+  if (whole !== undefined)
+    return { config: whole, data: path.join(whole, 'data'), state: path.join(whole, 'hubs') };
+  if (isWindows) {
+    const roaming = folderIn('APPDATA') ?? path.join(home, 'AppData', 'Roaming');
+    const local = folderIn('LOCALAPPDATA') ?? path.join(home, 'AppData', 'Local');
+    return {
+      config: path.join(roaming, name),
+      data: path.join(local, name, 'data'),
+      state: path.join(local, name, 'hubs'),
+    };
+  }
+  if (platform === 'darwin') {
+    const own = path.join(home, 'Library', 'Application Support', name);
+    return { config: own, data: path.join(own, 'data'), state: path.join(own, 'hubs') };
+  }
+  return {
+    config: path.join(folderIn('XDG_CONFIG_HOME') ?? path.join(home, '.config'), name),
+    data: path.join(folderIn('XDG_DATA_HOME') ?? path.join(home, '.local', 'share'), name),
+    state: path.join(
+      folderIn('XDG_STATE_HOME') ?? path.join(home, '.local', 'state'),
+      name,
+      'hubs',
+    ),
+  };
+}

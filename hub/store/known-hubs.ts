@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isObject, tryParseJson } from '#core';
+import { type RunningHub, findHubId, findRunning, isInUse } from './data-dir.ts';
+import { readPrivate } from './private-file.ts';
+import { writeWhole } from './write-whole.ts';
+
+/** The files of a hub, as absolute paths. */
+export type NotedHub = {
+  readonly dataDir: string;
+  readonly configFile: string;
+  readonly rulesFile: string;
+  /** The file with its variables. It may not exist. */
+  readonly dotenvFile: string;
+};
+
+/** A hub of this user that ran with a data folder which still exists. */
+export type KnownHub = NotedHub & {
+  /** Identifies its objects on the Docker engine. */
+  readonly hubId: string | undefined;
+  /** True while a hub runs with the data folder. */
+  readonly isRunning: boolean;
+  /** Where it listens; undefined if it does not run or does not listen. */
+  readonly running: RunningHub | undefined;
+};
+
+/** More hubs than a person has. */
+const maxHubs = 100;
+const maxBytes = 16_384;
+const remedy = 'Delete it: the hub writes it again when it starts';
+const noteOf = (folder: string, dataDir: string) =>
+  join(folder, `${createHash('sha256').update(dataDir).digest('hex').slice(0, 16)}.json`);
+
+/**
+ * Writes down where a hub has its files, so that commands find it from any working folder. `folder`: the state folder of
+ * this user, which is created. The note stays when the hub ends. Rejects with the error of the system.
+ */
+export async function noteHub(folder: string, hub: NotedHub): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await writeWhole(noteOf(folder, hub.dataDir), `${JSON.stringify(hub)}\n`);
+}
+
+/**
+ * The hubs of this user, running or not. A note only says where to look: a hub counts as running only while its process
+ * holds the lock of the data folder. Removes notes of data folders that no longer exist.
+ */
+export async function findKnownHubs(folder: string): Promise<readonly KnownHub[]> {
+  const names = await readdir(folder).catch(() => []); // No hub of this user has run.
+  const notes = names.filter(name => name.endsWith('.json')).slice(0, maxHubs);
+  const hubs = await Promise.all(notes.map(name => readKnown(join(folder, name))));
+  return hubs.filter(hub => hub !== undefined);
+}
+
+async function readKnown(file: string): Promise<KnownHub | undefined> {
+  const text = await readPrivate(file, { maxBytes, remedy }).catch(() => undefined); // Another user's, or no note.
+  const noted = parseNote(text);
+  if (!noted) return undefined;
+  const isThere = await stat(noted.dataDir).then(
+    found => found.isDirectory(),
+    () => false,
+  );
+  if (!isThere) {
+    await rm(file, { force: true }).catch(() => {}); // It stays, and is ignored.
+    return undefined;
+  }
+  const running = await findRunning(noted.dataDir);
+  return {
+    ...noted,
+    hubId: await findHubId(noted.dataDir),
+    isRunning: running !== undefined || isInUse(noted.dataDir),
+    running,
+  };
+}
+
+function parseNote(text = ''): NotedHub | undefined {
+  const value = tryParseJson(text);
+  if (!isObject(value)) return undefined;
+  const { dataDir, configFile, rulesFile, dotenvFile } = value;
+  return typeof dataDir === 'string' &&
+    typeof configFile === 'string' &&
+    typeof rulesFile === 'string' &&
+    typeof dotenvFile === 'string'
+    ? { dataDir, configFile, rulesFile, dotenvFile }
+    : undefined;
+}

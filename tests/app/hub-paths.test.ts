@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, test } from 'vitest';
+import { readSettings } from '#config';
+import { createRecordingLog } from '#helpers/recording-log';
+import { announceRunning, openDataDir } from '#store';
+import { createHubPaths } from '../../hub/app/hub-paths.ts';
+import { temporary } from '../config/editing.ts';
+
+const id = 'abcdef0123456789';
+const root = join(import.meta.dirname, '..', '..');
+const running = { url: 'http://localhost:9393', sockets: ['127.0.0.1:9393'] };
+
+/** The paths of one user, in working folders that the test names. */
+async function machine(env: Readonly<Record<string, string>> = {}) {
+  const temp = await temporary();
+  const home = join(temp.path, 'home');
+  return {
+    home,
+    async pathsIn(name: string, whose: 'own' | 'running' | 'trusted' = 'running') {
+      const folder = join(temp.path, name);
+      await mkdir(folder, { recursive: true });
+      return createHubPaths({ env, platform: 'linux', home, folder, root, whose });
+    },
+    /** Runs a hub with a config and data of its own in a folder. */
+    async runIn(name: string) {
+      const folder = join(temp.path, name);
+      const dataDir = join(folder, 'data');
+      await mkdir(dataDir, { recursive: true });
+      await writeFile(join(folder, 'hub.yaml'), 'servers: {}\n');
+      await writeFile(join(folder, '.env'), `FROM=${name}\n`);
+      const data = await openDataDir(dataDir, () => id);
+      const { log } = createRecordingLog();
+      const paths = await this.pathsIn(name, 'own');
+      await paths.note('hub.yaml', readSettings(await paths.readEnvironment()), log);
+      await announceRunning(dataDir, running);
+      return { folder, data };
+    },
+    [Symbol.asyncDispose]: temp[Symbol.asyncDispose],
+  };
+}
+
+describe('a command in another folder', () => {
+  test('works on the files of the only hub that runs, and a hub that starts does not', async () => {
+    await using at = await machine();
+    const { folder, data } = await at.runIn('project');
+    await using _held = data;
+    const command = await at.pathsIn('elsewhere');
+    const { kind, ...layout } = await command.layout();
+    assert.equal(kind, 'running');
+    assert.deepEqual(
+      [layout.configFile, layout.dataDir, layout.dotenvFile],
+      [join(folder, 'hub.yaml'), join(folder, 'data'), join(folder, '.env')],
+    );
+    assert.equal((await command.readEnvironment())['FROM'], 'project');
+    assert.equal((await (await at.pathsIn('elsewhere', 'own')).layout()).kind, 'user');
+  });
+
+  test('works on those of the user while none or several run, and while that of the user runs', async () => {
+    await using at = await machine();
+    const kindIn = async (name: string) => (await (await at.pathsIn(name)).layout()).kind;
+    assert.equal(await kindIn('elsewhere'), 'user');
+    const one = await at.runIn('one');
+    await using _one = one.data;
+    assert.equal(await kindIn('elsewhere'), 'running');
+    assert.equal(await kindIn('one'), 'folder', 'a folder with a hub of its own means that one');
+    const two = await at.runIn('two');
+    assert.equal(await kindIn('elsewhere'), 'user');
+    const command = await at.pathsIn('elsewhere');
+    assert.deepEqual((await command.dataFolders()).slice(1).toSorted(), [
+      join(one.folder, 'data'),
+      join(two.folder, 'data'),
+    ]);
+    await two.data[Symbol.asyncDispose]();
+    assert.equal(await kindIn('elsewhere'), 'running', 'a note of a hub that has ended counts not');
+  });
+
+  test('named files come first', async () => {
+    for (const env of [{ DATA_DIR: '/d' }, { MCP_SERVERS_CONFIG: '/c.json' }]) {
+      await using at = await machine(env);
+      const { data } = await at.runIn('project');
+      await using _held = data;
+      assert.equal((await (await at.pathsIn('elsewhere')).layout()).kind, 'user');
+    }
+  });
+});
+
+test('the .env of the working folder decides nothing for a client', async () => {
+  await using at = await machine();
+  const paths = await at.pathsIn('work', 'trusted');
+  const folder = join(at.home, '..', 'work');
+  await writeFile(join(folder, '.env'), 'DATA_DIR=/elsewhere\nROUTER_TOKEN=of-the-folder-1234\n');
+  const env = await paths.readEnvironment();
+  assert.equal(env['DATA_DIR'], join(at.home, '.local', 'share', 'agenthub'));
+  assert.equal(env['ROUTER_TOKEN'], undefined);
+});
+
+describe('a first start', () => {
+  const reported = async (paths: ReturnType<typeof createHubPaths>, named?: string) => {
+    const { log, logged } = createRecordingLog();
+    await paths.report(await paths.writeFirst(named), log);
+    return logged.map(({ message }) => message).join();
+  };
+
+  test('writes the shipped config into the folder of the user, once', async () => {
+    await using at = await machine();
+    const paths = await at.pathsIn('work', 'own');
+    assert.match(await reported(paths), /^wrote the config file/);
+    const text = await readFile(join(at.home, '.config/agenthub/mcp-servers.json'), 'utf8');
+    assert.equal(text, await readFile(paths.shipped.configFile, 'utf8'));
+    assert.equal(await reported(paths), '');
+  });
+
+  test('writes nothing where the user names a file, and in a container', async () => {
+    for (const [env, named] of [
+      [{}, 'mine.json'],
+      [{ MCP_SERVERS_CONFIG: 'mine.json' }, undefined],
+      [{ AGENTHUB_IN_CONTAINER: '1' }, undefined],
+    ] as const) {
+      await using at = await machine(env);
+      const paths = await at.pathsIn('work', 'own');
+      assert.deepEqual(await paths.writeFirst(named), { kind: 'kept' });
+    }
+  });
+
+  test('runs what is shipped where it cannot write, and says so', async () => {
+    await using at = await machine({ AGENTHUB_HOME: '/dev/null/agenthub' });
+    assert.match(await reported(await at.pathsIn('work', 'own')), /cannot be written/);
+  });
+
+  test('says which config of the working folder is passed over', async () => {
+    await using at = await machine();
+    const paths = await at.pathsIn('work', 'own');
+    const folder = join(at.home, '..', 'work');
+    await mkdir(join(folder, 'configs'));
+    await writeFile(join(folder, 'configs', 'mcp-servers.json'), '{}');
+    await writeFile(join(folder, 'hub.yaml'), '');
+    assert.match(
+      await reported(paths),
+      /^\.\/hub\.yaml is not used, because \.\/configs\/mcp-servers\.json comes first/,
+    );
+  });
+});

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'vitest';
+import { announceRunning, findKnownHubs, noteHub, openDataDir } from '#store';
+import { temporary } from '../config/editing.ts';
+
+const id = 'abcdef0123456789';
+const running = { url: 'http://localhost:9393', sockets: ['127.0.0.1:9393'] };
+
+/** The notes of one hub with its data folder. */
+async function noted() {
+  const folder = await temporary();
+  const state = join(folder.path, 'state', 'hubs');
+  const hub = {
+    dataDir: join(folder.path, 'data'),
+    configFile: '/c/mcp-servers.json',
+    rulesFile: '/c/rules.json',
+    dotenvFile: '/c/.env',
+  };
+  await mkdir(hub.dataDir);
+  await noteHub(state, hub);
+  return { state, hub, [Symbol.asyncDispose]: folder[Symbol.asyncDispose] };
+}
+
+test('a hub is known with its files while it runs and afterwards', async () => {
+  await using at = await noted();
+  assert.deepEqual(await findKnownHubs(at.state), [
+    { ...at.hub, hubId: undefined, isRunning: false, running: undefined },
+  ]);
+  const data = await openDataDir(at.hub.dataDir, () => id);
+  const find = async () => {
+    const [hub, ...others] = await findKnownHubs(at.state);
+    assert.deepEqual(others, []);
+    return [hub?.hubId, hub?.isRunning, hub?.running];
+  };
+  assert.deepEqual(await find(), [id, true, undefined], 'it does not listen yet');
+  await announceRunning(at.hub.dataDir, running);
+  assert.deepEqual(await find(), [id, true, running]);
+  await data[Symbol.asyncDispose]();
+  // As a killed hub leaves it.
+  await announceRunning(at.hub.dataDir, running);
+  assert.deepEqual(await find(), [id, false, undefined]);
+});
+
+test('notes are private, one for each data folder', async () => {
+  await using at = await noted();
+  await noteHub(at.state, { ...at.hub, configFile: '/other.json' });
+  await noteHub(at.state, { ...at.hub, dataDir: join(at.state, '..') });
+  const names = await readdir(at.state);
+  assert.equal(names.length, 2);
+  assert.equal((await stat(at.state)).mode & 0o777, 0o700);
+  for (const name of names) assert.equal((await stat(join(at.state, name))).mode & 0o777, 0o600);
+  const known = (await findKnownHubs(at.state)).find(({ dataDir }) => dataDir === at.hub.dataDir);
+  assert.equal(known?.configFile, '/other.json');
+});
+
+test('the note of a data folder that is gone is removed', async () => {
+  await using at = await noted();
+  await rm(at.hub.dataDir, { recursive: true });
+  assert.deepEqual(await findKnownHubs(at.state), []);
+  assert.deepEqual(await readdir(at.state), []);
+});
+
+test('what is no note is ignored, and no folder is no hub', async () => {
+  await using at = await noted();
+  for (const [name, text] of [
+    ['a.json', '{'],
+    ['b.json', '{"dataDir": 1}'],
+    ['c.txt', JSON.stringify(at.hub)],
+  ] as const)
+    await writeFile(join(at.state, name), text);
+  assert.equal((await findKnownHubs(at.state)).length, 1);
+  assert.deepEqual(await findKnownHubs(join(at.state, 'none')), []);
+});
