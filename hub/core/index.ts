@@ -29,6 +29,7 @@ export { http, https } from './http.ts';
 export { type Json, type JsonObject, isObject, tryParseJson } from './json.ts';
 export { type Service, startAll } from './lifecycle.ts';
 export { type Log, silent } from './log.ts';
+export { type ThreadPace, createPace } from './pace.ts';
 export {
   assignment,
   basicCredential,

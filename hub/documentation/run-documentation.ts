@@ -4,8 +4,8 @@ import type { Principal } from '#policy';
 import type { Repositories } from '#repositories';
 import type { DocumentationModels } from './model/describe-modules.ts';
 import type { DocumentationRequest } from './request.ts';
-import { createAnswers } from './thread/answers.ts';
-import { runInThread } from './thread/run-in-thread.ts';
+import { createAnswers } from './process/answers.ts';
+import { runInProcess } from './process/run-in-process.ts';
 import { chooseVault } from './vault/choose-vault.ts';
 import { openVault } from './vault/open-vault.ts';
 
@@ -53,7 +53,7 @@ export async function runDocumentation(
   const commit = given ?? (await repository.resolve('HEAD', signal));
   await onCommit(commit);
   const model = await modelOf(request.model, models, signal);
-  return await runInThread(
+  return await runInProcess(
     {
       name: request.project_name,
       root: repository.root,

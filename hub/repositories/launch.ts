@@ -41,7 +41,8 @@ export async function driverSpec(root: string, place: RepositoryPlace): Promise<
       target: {
         kind: 'process',
         command: process.execPath,
-        args: [join(place.imagesDir, 'git', 'driver.mjs'), root],
+        // Helper threads of V8 would stand in the way of calls. The image has the same switch.
+        args: ['--single-threaded', join(place.imagesDir, 'git', 'driver.mjs'), root],
       },
     };
   return {

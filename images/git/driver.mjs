@@ -3,7 +3,9 @@ import { createInterface } from 'node:readline';
 import { openFolder } from './folder.mjs';
 import { runGit } from './git.mjs';
 import { inspectLayout } from './layout.mjs';
+import { giveWay } from './priority.mjs';
 
+giveWay();
 const [root] = process.argv.slice(2);
 const folders = openFolder(root);
 

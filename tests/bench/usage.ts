@@ -17,6 +17,19 @@ export function residentMb(pid: number): number | undefined {
   return kib === undefined ? undefined : (Number(kib) * 1024) / 1e6;
 }
 
+/**
+ * Memory of a process in MB of 10^6 bytes, in which pages that processes share count in parts (Pss of proc(5)); 0 once it
+ * is gone, and where there is no /proc.
+ */
+export function proportionalMb(pid: number): number {
+  const kib = /^Pss:\s+(\d+) kB/m.exec(read(`/proc/${pid}/smaps_rollup`) ?? '')?.[1];
+  return (Number(kib ?? 0) * 1024) / 1e6;
+}
+
+/** The arguments of a process; none once it is gone. */
+export const argumentsOf = (pid: number): readonly string[] =>
+  read(`/proc/${pid}/cmdline`)?.split('\0') ?? [];
+
 /** Processor time of the engine and of its shims, in ms. */
 export function engineCpuMs(): number | undefined {
   const engine = enginePids();

@@ -51,7 +51,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'documentation/outline/syntax',
   ],
   'documentation/project/modules': ['documentation/project/cycles'],
-  'documentation/thread/run-in-thread': ['documentation/thread/ask'],
+  'documentation/process/run-in-process': ['documentation/process/ask'],
   'documentation/vault/rest-vault': [
     'documentation/vault/open-vault',
     'documentation/vault/pinned-https',

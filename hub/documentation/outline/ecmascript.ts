@@ -1,5 +1,5 @@
 import type { Node } from '@vscode/tree-sitter-wasm';
-import type { ThreadPace } from '../thread/pace.ts';
+import type { ThreadPace } from '#core';
 import { docAbove } from './comments.ts';
 import type { Import, OutlineSymbol, SymbolKind } from './outline-types.ts';
 import { signatureOf } from './signature.ts';

@@ -1,5 +1,5 @@
 import type { Node } from '@vscode/tree-sitter-wasm';
-import type { ThreadPace } from '../thread/pace.ts';
+import type { ThreadPace } from '#core';
 import { docOfFile } from './comments.ts';
 import { outlineEcmascript } from './ecmascript.ts';
 import { grammarRules } from './grammar-rules.ts';

@@ -1,5 +1,5 @@
 import type { Node } from '@vscode/tree-sitter-wasm';
-import type { ThreadPace } from '../thread/pace.ts';
+import type { ThreadPace } from '#core';
 import { docAbove, paragraphOf } from './comments.ts';
 import type { GrammarRules } from './grammar-rules.ts';
 import type { Import, OutlineSymbol } from './outline-types.ts';

@@ -1,5 +1,4 @@
 import { createRequire } from 'node:module';
-import { setPriority } from 'node:os';
 import {
   type MessagePort,
   Worker,
@@ -7,10 +6,9 @@ import {
   parentPort,
   workerData,
 } from 'node:worker_threads';
-import { HubError, isObject } from '#core';
+import { HubError, type ThreadPace, createPace, isObject } from '#core';
 import type { CommitClock } from '../commit-types.ts';
 import { excludedByContent } from '../project/exclusions.ts';
-import { type ThreadPace, createPace } from '../thread/pace.ts';
 import { type GrammarName, languageOf } from './languages.ts';
 import { type Parse, countLines, outlineFile } from './outline-file.ts';
 import type { Exclusion, FileOutline, SourceFileText } from './outline-types.ts';
@@ -34,8 +32,6 @@ const batchMs = 60_000;
 const maxOldSpaceMb = 96;
 /** Most of a syntax tree is garbage soon. */
 const maxYoungSpaceMb = 1;
-/** Below the priority of the hub, so that calls of clients go first on a busy machine. */
-const niceness = 19;
 
 /** Creates a parser. Its thread starts with the first batch, and again after a batch that ended it. */
 export function createParserThread({ clock }: Needs): ParserThread {
@@ -107,8 +103,6 @@ if (!isMainThread && workerData === role && parentPort) serve(parentPort);
 
 /** Answers each batch in turn. */
 function serve(port: MessagePort): void {
-  // Only Linux has priorities of threads. Elsewhere this would slow down the hub.
-  if (process.platform === 'linux') setPriority(niceness);
   const pace = createPace();
   const parsing = createParse(pace);
   port.on('message', (files: unknown) => {

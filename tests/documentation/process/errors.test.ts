@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { HubError } from '#core';
-import { toError, toMessage } from '../../../hub/documentation/thread/errors.ts';
+import { toError, toMessage } from '../../../hub/documentation/process/errors.ts';
 
-test('an error of the hub keeps its code, message and data on its way out of a thread', () => {
+test('an error of the hub keeps its code, message and data on its way out of a process', () => {
   const error = new HubError('HUB_GIT_FAILED', 'git failed', { data: { exitCode: 128 } });
   const { code, message, data } = toError(structuredClone(toMessage(error)));
   assert.deepEqual([code, message, data], [error.code, error.message, error.data]);
@@ -12,7 +12,7 @@ test('an error of the hub keeps its code, message and data on its way out of a t
 test.each([
   [toMessage(new TypeError('x is not a function')), 'x is not a function'],
   [{ message: 'odd', code: 'NO_CODE' }, 'odd'],
-  [undefined, 'a thread failed'],
+  [undefined, 'the process failed'],
 ])('%j is a fault of the hub', (value, expected) => {
   const { code, message } = toError(value);
   assert.deepEqual([code, message], ['HUB_INTERNAL', expected]);

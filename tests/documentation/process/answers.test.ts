@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
 import { never } from '#helpers/never';
-import { createAnswers } from '../../../hub/documentation/thread/answers.ts';
+import { createAnswers } from '../../../hub/documentation/process/answers.ts';
 import { noModels } from '../harness.ts';
 
 function open() {

@@ -1,11 +1,10 @@
-import type { MessagePort } from 'node:worker_threads';
-import { isObject } from '#core';
+import type { Serializable } from 'node:child_process';
+import { createPace, isObject } from '#core';
 import { z } from 'zod';
 import type { CommitNeeds } from '../document-commit.ts';
 import { toError } from './errors.ts';
-import { createPace } from './pace.ts';
 
-/** Asks the hub from the thread. `schema` parses the answer. Rejects with HubError. */
+/** Asks the hub from the process of a run. `schema` parses the answer. Rejects with HubError. */
 export type AskHub = <T>(name: string, params: object, schema: z.ZodType<T>) => Promise<T>;
 
 const tracked = z.object({
@@ -24,7 +23,7 @@ const readFile = z.discriminatedUnion('kind', [
 ]);
 const none = z.unknown();
 
-/** Parameters of the requests of the thread. */
+/** Parameters of the requests of the process. */
 export const params = {
   files: z.object({ from: z.number() }),
   readFiles: z.object({
@@ -42,11 +41,17 @@ export const params = {
   cancelTimer: z.object({ timer: z.number() }),
 };
 
-/** Asks over the port of the thread. */
-export function createAsk(port: MessagePort): AskHub {
+/** Messages to and from the hub. */
+export type HubChannel = {
+  readonly onMessage: (listener: (message: unknown) => void) => unknown;
+  readonly send: (message: Serializable) => void;
+};
+
+/** Asks over a channel to the hub. */
+export function createAsk({ onMessage, send }: HubChannel): AskHub {
   const waiting = new Map<unknown, PromiseWithResolvers<unknown>>();
   let last = 0;
-  port.on('message', (message: unknown) => {
+  onMessage(message => {
     if (!isObject(message)) return;
     const { id, value, error } = message;
     const { resolve, reject } = waiting.get(id) ?? {};
@@ -57,7 +62,7 @@ export function createAsk(port: MessagePort): AskHub {
   return async (name, given, schema) => {
     const answer = Promise.withResolvers<unknown>();
     waiting.set(++last, answer);
-    port.postMessage({ id: last, name, params: given });
+    send({ id: last, name, params: given });
     return schema.parse(await answer.promise);
   };
 }

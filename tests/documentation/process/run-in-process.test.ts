@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { test } from 'vitest';
 import { HubError } from '#core';
 import { never } from '#helpers/never';
-import { type Answers, runInThread } from '../../../hub/documentation/thread/run-in-thread.ts';
+import { type Answers, runInProcess } from '../../../hub/documentation/process/run-in-process.ts';
 
 const order = {
   name: 'app',
@@ -25,12 +26,12 @@ test('a cancelled run rejects with the reason once its last request has ended', 
       signal.addEventListener('abort', () => aborted.resolve());
       cancelling.abort(reason);
       await aborted.promise;
-      // Another run takes longer than ending the thread of this one.
-      await assert.rejects(runInThread(order, {}, never), { code: 'HUB_INTERNAL' });
+      // Another run takes longer than ending the process of this one.
+      await assert.rejects(runInProcess(order, {}, never), { code: 'HUB_INTERNAL' });
       hasEnded = true;
     },
   };
-  await assert.rejects(runInThread(order, answers, cancelling.signal), reason);
+  await assert.rejects(runInProcess(order, answers, cancelling.signal), reason);
   assert.ok(hasEnded);
 });
 
@@ -39,5 +40,19 @@ test.each([
   ['HUB_INTERNAL', async () => Promise.reject(new TypeError('a fault'))],
   ['HUB_INTERNAL', async () => 'no list of files'],
 ])('a run fails with %s as what it asked for did', async (code, files) => {
-  await assert.rejects(runInThread(order, { files }, never), { code });
+  await assert.rejects(runInProcess(order, { files }, never), { code });
+});
+
+test.skipIf(process.platform === 'win32').each([
+  ['SIGKILL', 'HUB_INTERNAL'],
+  // V8 ends a process so whose heap is full.
+  ['SIGABRT', 'HUB_REPOSITORY_LIMIT'],
+])('a run whose process ends by %s fails with %s', async (by, code) => {
+  const answers: Answers = {
+    async files() {
+      const found = execFileSync('pgrep', ['-P', `${process.pid}`, '-f', 'agenthub-documentation']);
+      process.kill(Number(found.toString().trim()), by);
+    },
+  };
+  await assert.rejects(runInProcess(order, answers, never), { code });
 });

@@ -1,6 +1,6 @@
 import { type Code, HubError, codes, isObject, messageOf } from '#core';
 
-/** An error as a message of a thread: clones of errors lose their class. */
+/** An error as a message of a process: clones of errors lose their class. */
 export type ErrorMessage = {
   readonly message: string;
   readonly code?: string;
@@ -17,7 +17,7 @@ export function toError(value: unknown): HubError {
   const { message, code, data } = isObject(value) ? value : {};
   return new HubError(
     isCode(code) ? code : 'HUB_INTERNAL',
-    typeof message === 'string' ? message : 'a thread failed',
+    typeof message === 'string' ? message : 'the process failed',
     isObject(data) ? { data } : {},
   );
 }

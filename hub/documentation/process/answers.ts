@@ -3,7 +3,7 @@ import type { Repository } from '#repositories';
 import type { DocumentationModels } from '../model/describe-modules.ts';
 import type { NoteVault } from '../vault/vault-types.ts';
 import { params } from './ask.ts';
-import type { Answers } from './run-in-thread.ts';
+import type { Answers } from './run-in-process.ts';
 
 type Run = {
   readonly repository: Pick<Repository, 'files' | 'readFiles'>;
@@ -24,7 +24,7 @@ type Needs = {
 /** Files of one answer: a longer list would hold up calls of clients. */
 const filesAtOnce = 500;
 
-/** What the thread of a run may ask for: its commit, its vault and the models. */
+/** What the process of a run may ask for: its commit, its vault and the models. */
 export function createAnswers(
   { repository, commit, vault, client }: Run,
   { clock, models, redact, report }: Needs,

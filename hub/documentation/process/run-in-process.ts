@@ -1,0 +1,136 @@
+import { type ChildProcess, type Serializable, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { isMainThread } from 'node:worker_threads';
+import { HubError, isObject, messageOf, unlessAborted } from '#core';
+import { type DocumentationOrder, documentCommit, orderSchema } from '../document-commit.ts';
+import { askingHub, createAsk } from './ask.ts';
+import { toError, toMessage } from './errors.ts';
+import { giveWay } from './give-way.ts';
+
+/** Answers what the process asks for, by name. */
+export type Answers = Readonly<
+  Record<string, (params: unknown, signal: AbortSignal) => Promise<unknown>>
+>;
+
+/** This file is also the code of the process, which starts with this argument. */
+const role = 'agenthub-documentation';
+const maxOldSpaceMb = 512;
+/**
+ * Helper threads of V8 compile and collect in pieces of up to 10 ms, which cannot rest: `createPace` of #core paces what
+ * runs in the threads of the process only.
+ */
+const flags = [
+  '--single-threaded',
+  '--no-opt',
+  '--no-maglev',
+  '--liftoff-only',
+  '--min-semi-space-size=1',
+  '--max-semi-space-size=1',
+  `--max-old-space-size=${maxOldSpaceMb}`,
+];
+
+/**
+ * Documents a commit in a process of its own, whose memory ends with it. What the process needs of the hub it asks for,
+ * one small piece at a time, so that calls of clients never wait long. Rejects with HubError.
+ */
+export async function runInProcess(
+  order: DocumentationOrder,
+  answers: Answers,
+  signal: AbortSignal,
+): Promise<Readonly<Record<string, unknown>>> {
+  signal.throwIfAborted();
+  const child = fork(fileURLToPath(import.meta.url), [role], {
+    execArgv: flags,
+    // It asks the hub for everything, and has no use for what the environment of the hub holds.
+    env: {},
+    serialization: 'advanced',
+    // In a group of its own for the scheduler (see give-way.ts), which a Ctrl-C for the hub does not reach.
+    detached: process.platform !== 'win32',
+    windowsHide: true,
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  });
+  const ended = Promise.withResolvers<Readonly<Record<string, unknown>>>();
+  const ending = new AbortController();
+  const untilEnded = AbortSignal.any([signal, ending.signal]);
+
+  /** Requests that are being answered. */
+  const open = new Set<Promise<void>>();
+
+  async function answer(id: unknown, name: string, params: unknown): Promise<void> {
+    const given = answers[name];
+    try {
+      if (!given) throw new HubError('HUB_INTERNAL', `${name} is no request of the process`);
+      tell(child, { id, value: await given(params, untilEnded) });
+    } catch (error) {
+      tell(child, { id, error: toMessage(error) });
+    }
+  }
+
+  child.on('message', (message: unknown) => {
+    if (!isObject(message)) return;
+    const { name, id, params, result, error } = message;
+    if (typeof name === 'string') {
+      const answered: Promise<void> = answer(id, name, params).finally(() => open.delete(answered));
+      open.add(answered);
+    } else if (isObject(result)) ended.resolve(result);
+    else ended.reject(toError(error));
+  });
+  const failed = (why: string) =>
+    ended.reject(new HubError('HUB_INTERNAL', `the process of the documentation ended: ${why}`));
+  const closed = Promise.withResolvers<void>();
+  child.once('error', error => {
+    failed(messageOf(error));
+    // A process that was not started does not end either.
+    if (child.pid === undefined) closed.resolve();
+  });
+  child.once('exit', (code, by) => {
+    closed.resolve();
+    if (by === outOfMemory.signal || code === outOfMemory.code) ended.reject(tooLarge());
+    else failed(by ?? `exit code ${String(code)}`);
+  });
+  tell(child, { order });
+  try {
+    return await unlessAborted(ended.promise, signal);
+  } finally {
+    ending.abort();
+    child.kill('SIGKILL');
+    await closed.promise;
+    // What is written into the vault is whole before the run counts as ended.
+    await Promise.all(open);
+  }
+}
+
+/** How V8 ends a process whose heap is full. */
+const outOfMemory = { signal: 'SIGABRT', code: 134 };
+
+const tooLarge = () =>
+  new HubError(
+    'HUB_REPOSITORY_LIMIT',
+    `the documentation needs more than ${maxOldSpaceMb} MB: lower documentation.max_files or documentation.max_megabytes`,
+  );
+
+/** Sends a message, unless the process has ended meanwhile: its end is an event of its own. */
+function tell(to: ChildProcess | NodeJS.Process, message: Serializable): void {
+  if (to.connected) to.send?.(message, undefined, undefined, () => {});
+}
+
+if (isMainThread && process.argv[2] === role && process.send) {
+  giveWay();
+  // It ends with the hub, also with one that is killed.
+  process.once('disconnect', () => process.exit());
+  process.once('message', (message: unknown) => {
+    if (isObject(message)) void serve(message['order']);
+  });
+}
+
+async function serve(order: unknown): Promise<void> {
+  const ask = createAsk({
+    onMessage: listener => process.on('message', listener),
+    send: message => tell(process, message),
+  });
+  try {
+    tell(process, { result: await documentCommit(orderSchema.parse(order), askingHub(ask)) });
+  } catch (error) {
+    tell(process, { error: toMessage(error) });
+  }
+}

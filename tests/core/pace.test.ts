@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { createPace, systemClock } from '#core';
+
+test('a thread rests after 0.1 ms, as long as it has worked, and soon again', () => {
+  let now = 5;
+  const rests: number[] = [];
+  const pace = createPace({ monotonic: () => now }, ms => {
+    rests.push(ms);
+    now += ms;
+  });
+  for (const piece of [0.0625, 0.0625, 0.0625, 0.0625, 0.25]) {
+    now += piece;
+    pace();
+  }
+  assert.deepEqual(rests, [0.125, 0.125, 0.25]);
+});
+
+test('a thread that had no processor for long does not rest as long', () => {
+  let now = 0;
+  const rests: number[] = [];
+  const pace = createPace({ monotonic: () => now }, ms => rests.push(ms));
+  now += 40;
+  pace();
+  assert.deepEqual(rests, [0.5]);
+});
+
+test('a rest takes its time', () => {
+  const pace = createPace();
+  const until = systemClock.monotonic() + 1;
+  while (systemClock.monotonic() < until);
+  const begun = systemClock.monotonic();
+  pace();
+  assert.ok(systemClock.monotonic() - begun >= 0.5);
+});
