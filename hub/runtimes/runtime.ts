@@ -122,6 +122,8 @@ export type LaunchEvents = {
   stderr(line: string): void;
   /** A message about the launch, such as the progress of a build. */
   progress(text: string): void;
+  /** Advice to the operator on the server's entry, as sentences. It may be repeated. */
+  advice?(text: string): void;
   /** The container exists. It is started when this resolves. Must not reject. Only the Docker runtime reports it. */
   created?(containerId: string): Promise<void>;
 };

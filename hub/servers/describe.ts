@@ -31,6 +31,7 @@ export function describeServer(server: Server): JsonObject {
       ? {
           at: timeOf(lastError.at),
           message: lastError.message,
+          ...(lastError.line !== undefined && { line: lastError.line }),
           ...(lastError.stderr && { stderr: lastError.stderr }),
         }
       : null,

@@ -43,7 +43,7 @@ export function isLasting(error: unknown): boolean {
 export function goneError(
   server: string,
   how: string,
-  { quoted, stderr }: ReturnType<typeof lastWordsOf>,
+  { quoted, stderr }: Pick<ReturnType<typeof lastWordsOf>, 'quoted' | 'stderr'>,
   cause: unknown,
 ): HubError {
   const said = quoted && `. ${quoted}`;

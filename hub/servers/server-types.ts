@@ -78,9 +78,16 @@ export interface Server {
   readonly egress?: EgressReport | undefined;
   /** Advice to the operator on the server's entry, as sentences. */
   readonly advice: readonly string[];
-  /** `stderr` is the end of its stderr at that time. */
   readonly lastError:
-    { readonly at: number; readonly message: string; readonly stderr: string } | undefined;
+    | {
+        readonly at: number;
+        readonly message: string;
+        /** The last line of its output that reports an error; undefined if none does. */
+        readonly line: string | undefined;
+        /** The end of its stderr at that time. */
+        readonly stderr: string;
+      }
+    | undefined;
   /** Why the current entry is not applied, and since when; undefined if it is. `config` is the old entry then. */
   readonly refusedEntry: { readonly at: number; readonly error: HubError } | undefined;
   /** The end of its stderr. */

@@ -41,6 +41,8 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
     },
     useConfig(config) {
       record.config = config;
+      // What it said about the old entry may not hold for the new one.
+      parts.advice.advice.length = 0;
       if (parts.ownsAdmission) admission.configure(config);
       parts.review();
     },
@@ -95,8 +97,19 @@ function createParts(
     cache.remark();
   }
   const heard = holds.hear(review);
+  const advice = createAdvice(own, log);
   const upkeep = { review, unhear: () => heard?.[Symbol.dispose]() };
-  const state = { record, runLog, events, cache, holds, persisted, admission, ownsAdmission };
+  const state = {
+    advice,
+    record,
+    runLog,
+    events,
+    cache,
+    holds,
+    persisted,
+    admission,
+    ownsAdmission,
+  };
   return { needs, own, log, ...state, ...upkeep, runner };
 }
 
@@ -133,6 +146,7 @@ function startNeedsOf(parts: Parts): Parameters<typeof createRunner>[0]['start']
         runLog.progress(text);
         runner().dispatch({ type: 'progress', text });
       },
+      advice: text => parts.advice.advise(text),
     },
     client: {
       interest: () => events.interest,
@@ -163,7 +177,7 @@ function startNeedsOf(parts: Parts): Parameters<typeof createRunner>[0]['start']
 }
 
 function serverOf(parts: Parts): Server {
-  const { needs, own, log, record, events, cache, holds, persisted, admission } = parts;
+  const { needs, own, record, events, cache, holds, persisted, admission } = parts;
   const runner = parts.runner();
   const start = () => runner.dispatch({ type: 'start' });
   const running = () => runner.current?.running;
@@ -177,7 +191,7 @@ function serverOf(parts: Parts): Server {
     serverRequest: events.serverRequest.event,
     wrote: events.wrote.event,
     admission,
-    ...createAdvice(own, log),
+    ...parts.advice,
     get status() {
       return record.status;
     },
@@ -253,11 +267,11 @@ function serverOf(parts: Parts): Server {
   return server;
 }
 
-function createAdvice(own: Own | undefined, log: Log): Pick<Server, 'advice' | 'advise'> {
+function createAdvice(own: Own | undefined, log: Log) {
   const advice: string[] = [];
   return {
     advice,
-    advise(text) {
+    advise(text: string): void {
       if (own) return own.base.advise(text);
       if (advice.includes(text)) return;
       advice.push(text);

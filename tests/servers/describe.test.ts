@@ -65,7 +65,7 @@ test('a server that never ran has only what its config says', () => {
 });
 
 describe('the last error', () => {
-  const lastError = { at, message: 'exited with code 1', stderr: '' };
+  const lastError = { at, message: 'exited with code 1', line: undefined, stderr: '' };
 
   test('has the stderr of that time, if there was any', () => {
     assert.deepEqual(described({ lastError: { ...lastError, stderr: 'words' } })['last_error'], {

@@ -5,6 +5,7 @@ import type { Running, Server, ServerNeeds, ServerStatus } from '../server-types
 import { closedFor, refusalOf } from './refusal.ts';
 import type { ServerFailure } from './restart-policy.ts';
 import type { Facts } from './state.ts';
+import { errorLineIn } from './error-line.ts';
 import { createStderrRing, lastWordsOf } from './stderr-ring.ts';
 
 /** What is known about one server: its config, its status, its stderr and its last error. */
@@ -48,7 +49,10 @@ export function createServerRecord(
     },
     recordFailure(error: unknown): void {
       const message = redact(messageOf(error));
-      lastError = { at: clock.now(), message, stderr: stderr.text() };
+      // The output of a failed build stands in its message.
+      const line =
+        lastWordsOf(stderr, record.hasRun).line ?? errorLineIn(message.split('\n').slice(1));
+      lastError = { at: clock.now(), message, line, stderr: stderr.text() };
       if (audience !== 'all')
         failure = error instanceof HubError ? error : record.gone(message, error);
     },

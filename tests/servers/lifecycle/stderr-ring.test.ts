@@ -8,12 +8,14 @@ test('what was written since the launch may say why a start failed, however long
   const ring = createStderrRing(clock);
   ring.add('of the instance before');
   ring.clear();
-  assert.deepEqual(lastWordsOf(ring, false), { quoted: '', stderr: '' });
+  assert.deepEqual(lastWordsOf(ring, false), { quoted: '', line: undefined, stderr: '' });
   ring.add('KEY is missing');
+  ring.add('Node.js v24.21.0');
   clock.advance(60_000);
   assert.deepEqual(lastWordsOf(ring, false), {
-    quoted: 'The last it wrote since its launch: KEY is missing',
-    stderr: 'KEY is missing',
+    quoted: 'It wrote since its launch: KEY is missing',
+    line: 'KEY is missing',
+    stderr: 'KEY is missing\nNode.js v24.21.0',
   });
 });
 
@@ -25,11 +27,22 @@ test('of a server that ran only what it wrote just before may', () => {
   clock.advance(5_000);
   assert.deepEqual(lastWordsOf(ring, true), {
     quoted: 'The last it wrote in the 5 s before: out of memory',
+    line: undefined,
     stderr: 'listening\nout of memory\r',
   });
   clock.advance(1);
   assert.deepEqual(lastWordsOf(ring, true), {
     quoted: '',
+    line: undefined,
     stderr: 'listening\nout of memory\r',
   });
+});
+
+test('an error that a server survived does not explain its end', () => {
+  const clock = createManualClock();
+  const ring = createStderrRing(clock);
+  ring.add('Error: one request failed');
+  clock.advance(5_001);
+  ring.add('bye');
+  assert.equal(lastWordsOf(ring, true).quoted, 'The last it wrote in the 5 s before: bye');
 });

@@ -9,7 +9,7 @@ import {
 import type { DockerParts } from '../parts.ts';
 import { deliveryOf } from '../secrets/delivery.ts';
 import { declaredVolumes } from '../volumes/declared.ts';
-import { createProxyHint } from '../egress/hint.ts';
+import { createNoNetworkHint, createProxyHint } from '../egress/hint.ts';
 import type { Way } from '../egress/way.ts';
 import { createAttachment } from './attach.ts';
 import { createContainer, toLaunchError } from './create.ts';
@@ -102,8 +102,8 @@ async function requireFolders({ server }: LaunchSpec, { engine }: DockerParts): 
 }
 
 function hearsOf(spec: LaunchSpec, report: LaunchEvents) {
-  const stderr = (line: string) => report.stderr(line);
-  return targetOf(spec).network === 'none' ? { stderr } : createProxyHint(spec, stderr);
+  const create = targetOf(spec).network === 'none' ? createNoNetworkHint : createProxyHint;
+  return create(spec, report);
 }
 
 function logReplacedUser(

@@ -1,34 +1,63 @@
-import type { LaunchSpec } from '#runtimes';
+import type { LaunchEvents, LaunchSpec } from '#runtimes';
 
 /** What programs print when they look up a name or connect without the proxy. */
 const signs =
   /\b(?:ENETUNREACH|EAI_AGAIN)\b|getaddrinfo|Network is unreachable|Temporary failure in name resolution|Could not resolve host|Name or service not known/i;
 
+/** What they print without any network. `fetch` of Node names no cause in its message. */
+const networkSigns = new RegExp(
+  String.raw`${signs.source}|\bENOTFOUND\b|fetch failed|NameResolutionError|no such host|nodename nor servname`,
+  'i',
+);
+
 /** Maximum size in bytes of a result that is read for signs. Errors are short. */
 const maxResultBytes = 4096;
 
-/** What the server writes, as it is read for signs of a library that ignores the proxy. */
-export type ProxyHint = {
+/** What the server writes, as it is read for signs of a missing way to the network. */
+export type NetworkHint = {
   /** Passes on a line of stderr. */
   readonly stderr: (line: string) => void;
   /** Reads what the server answers: many servers report an error to the client only. */
   readonly stdout: (chunk: Buffer) => void;
 };
 
+type Needs = Pick<LaunchEvents, 'stderr' | 'advice'>;
+
 /** Adds a line to the stderr of a server once if a library of it seems to ignore the proxy. */
-export function createProxyHint({ server }: LaunchSpec, stderr: (line: string) => void): ProxyHint {
+export const createProxyHint = (
+  { server }: Pick<LaunchSpec, 'server'>,
+  needs: Needs,
+): NetworkHint =>
+  createHint(
+    signs,
+    `${server} reaches the network through a proxy (HTTP_PROXY, HTTPS_PROXY), which a library of it seems to ignore. ` +
+      'Make it use the proxy, or name the target with its port in "network": {"allow": ["api.example.com:443"]}, which is reached without a proxy, too',
+    needs,
+  );
+
+/** Adds a line to the stderr of a server without a network once if it reports that it reaches none. */
+export const createNoNetworkHint = (
+  { server }: Pick<LaunchSpec, 'server'>,
+  needs: Needs,
+): NetworkHint =>
+  createHint(
+    networkSigns,
+    `${server} has reported that it cannot reach a host, and its entry grants no network. ` +
+      'If it needs one, name its hosts in the entry: "network": {"allow": ["api.example.com"]}, or allow all with "network": "bridge"',
+    needs,
+  );
+
+function createHint(found: RegExp, advice: string, needs: Needs): NetworkHint {
   let isTold = false;
   function look(text: string): void {
-    if (isTold || !signs.test(text)) return;
+    if (isTold || !found.test(text)) return;
     isTold = true;
-    stderr(
-      `AgentHub: ${server} reaches the network through a proxy (HTTP_PROXY, HTTPS_PROXY), which a library of it seems to ignore. ` +
-        'Make it use the proxy, or name the target with its port in "network": {"allow": ["api.example.com:443"]}, which is reached without a proxy, too',
-    );
+    needs.stderr(`AgentHub: ${advice}`);
+    needs.advice?.(advice);
   }
   return {
     stderr(line) {
-      stderr(line);
+      needs.stderr(line);
       look(line);
     },
     stdout(chunk) {

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { createProxyHint } from '../../../../hub/runtimes/docker/egress/hint.ts';
+import {
+  createNoNetworkHint,
+  createProxyHint,
+} from '../../../../hub/runtimes/docker/egress/hint.ts';
 import { specOf } from '../hub.ts';
 
 test.each([
@@ -11,7 +14,9 @@ test.each([
   'fatal: Could not resolve host: github.com',
 ])('a server is told once that a library ignores the proxy, by: %s', line => {
   const lines: string[] = [];
-  const { stderr } = createProxyHint(specOf('fetcher', {}), text => lines.push(text));
+  const { stderr } = createProxyHint(specOf('fetcher', {}), {
+    stderr: text => void lines.push(text),
+  });
   stderr('listening');
   stderr(line);
   stderr(line);
@@ -21,7 +26,9 @@ test.each([
 
 test('a server is told by an error that it reports to the client only, and not by long results', () => {
   const lines: string[] = [];
-  const { stderr, stdout } = createProxyHint(specOf('fetcher', {}), text => lines.push(text));
+  const { stderr, stdout } = createProxyHint(specOf('fetcher', {}), {
+    stderr: text => void lines.push(text),
+  });
   const error = '{"result":{"isError":true,"content":[{"text":"getaddrinfo EAI_AGAIN x.test"}]}}';
   stdout(Buffer.from(`${error}${' '.repeat(5000)}`));
   assert.deepEqual(lines, []);
@@ -29,4 +36,22 @@ test('a server is told by an error that it reports to the client only, and not b
   stderr('getaddrinfo EAI_AGAIN x.test');
   assert.equal(lines.length, 2);
   assert.match(lines[0] ?? '', /seems to ignore/);
+});
+
+test.each([
+  'TypeError: fetch failed',
+  'getaddrinfo ENOTFOUND api.test',
+  'urllib3 NameResolutionError',
+])('a server without a network is told once, and its operator, by: %s', line => {
+  const lines: string[] = [];
+  const advice: string[] = [];
+  const { stderr, stdout } = createNoNetworkHint(specOf('fetcher', {}), {
+    stderr: text => void lines.push(text),
+    advice: text => void advice.push(text),
+  });
+  stdout(Buffer.from(JSON.stringify({ result: { isError: true, content: [{ text: line }] } })));
+  stderr(line);
+  assert.equal(advice.length, 1);
+  assert.match(advice[0] ?? '', /its entry grants no network.*"network": \{"allow"/);
+  assert.deepEqual(lines, [`AgentHub: ${advice[0]}`, line]);
 });
