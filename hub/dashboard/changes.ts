@@ -15,6 +15,7 @@ export type Part =
   | 'files'
   | 'task'
   | 'approvals'
+  | 'run'
   | 'pins';
 
 type ChangingServer = {

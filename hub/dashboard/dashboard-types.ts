@@ -24,7 +24,7 @@ import type { ContainerUsages, createServerViews } from './server-view.ts';
 
 export type DashboardNeeds = {
   readonly servers: Servers;
-  readonly router: Pick<Router, 'openSessionless' | 'policy' | 'sessions'>;
+  readonly router: Pick<Router, 'open' | 'describeTool' | 'policy' | 'sessions'>;
   readonly telemetry: DashboardTelemetry;
   readonly jobs: Jobs;
   /** Absent: this hub does not change its config file. */
@@ -33,7 +33,7 @@ export type DashboardNeeds = {
   readonly prompts?: DashboardPrompts;
   readonly hub: DashboardHub;
   readonly login: Logins;
-  readonly system: { readonly clock: Clock; readonly log: Log };
+  readonly system: { readonly clock: Clock; readonly log: Log; readonly newId: () => string };
 };
 
 export type DashboardTelemetry = {

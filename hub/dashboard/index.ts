@@ -11,4 +11,4 @@ export type {
 } from './dashboard-types.ts';
 export { html, textOf } from './html.ts';
 export type { ContainerUsage, ContainerUsages } from './server-view.ts';
-export { fieldsOf } from './tool.ts';
+export { fieldsOf } from './tool-fields.ts';

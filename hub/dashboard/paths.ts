@@ -18,7 +18,9 @@ type Action =
   | 'approval-remove'
   | 'pins-accept'
   | 'pins-reject'
-  | 'token-revoke';
+  | 'token-revoke'
+  | 'run-cancel'
+  | 'run-answer';
 
 /** URL paths of the dashboard's pages. Names of servers, tools, agents and files are encoded. */
 export const paths = {
@@ -42,10 +44,11 @@ export const paths = {
   logout: '/dashboard/logout',
   events: '/dashboard/events',
   server: (name: string) => `/dashboard/servers/${encodeURIComponent(name)}`,
-  part: (name: string, part: 'state' | 'offers' | 'pins' | 'log') =>
+  part: (name: string, part: 'state' | 'offers' | 'pins' | 'log' | 'run') =>
     `/dashboard/servers/${encodeURIComponent(name)}/${part}-partial`,
-  tool: (server: string, tool: string) =>
-    `/dashboard/servers/${encodeURIComponent(server)}/tool?name=${encodeURIComponent(tool)}`,
+  /** `more`: further query parameters. */
+  tool: (server: string, tool: string, more: Readonly<Record<string, string>> = {}) =>
+    `/dashboard/servers/${encodeURIComponent(server)}/tool?name=${[encodeURIComponent(tool), ...Object.entries(more).map(([name, value]) => `${name}=${encodeURIComponent(value)}`)].join('&')}`,
   remove: (name: string) => `/dashboard/servers/${encodeURIComponent(name)}/remove`,
   call: (id: number) => `/dashboard/activity/${id}`,
   job: (id: string) => `/dashboard/install/${encodeURIComponent(id)}`,

@@ -60,7 +60,7 @@ describe('the form of a tool', () => {
     assert.match(text, /id="arg\.title"[^>]* value="Coffee"/);
     assert.match(
       text,
-      /aria-label="Text">\{&quot;title&quot;:&quot;Tea&quot;,&quot;room&quot;:&quot;Kitchen&quot;\}</,
+      /aria-label="Text">\{\s*&quot;title&quot;: &quot;Tea&quot;,\s*&quot;room&quot;: &quot;Kitchen&quot;\s*\}</,
     );
   });
 
@@ -116,10 +116,19 @@ describe('the fields of a tool', () => {
     [{ type: 'integer', enum: [1, 2] }, 'json'],
     [{ enum: ['a', 1] }, 'json'],
     [{ type: 'string', enum: [] }, 'json'],
-    [{ type: 'array', items: { type: 'string' } }, 'json'],
+    [{ type: 'array', items: { type: 'string' } }, 'lines'],
+    [{ type: 'array', items: { type: 'boolean' } }, 'json'],
+    [{ type: 'array' }, 'json'],
+    [{ type: 'array', items: { type: 'object', properties: { a: {} } } }, 'list'],
     [{ type: 'object' }, 'json'],
-    [{ type: ['string', 'null'] }, 'json'],
-    [{ anyOf: [{ type: 'string' }] }, 'json'],
+    [{ type: 'object', properties: { a: {} } }, 'object'],
+    [{ type: 'object', properties: { 'a.b': {} } }, 'json'],
+    [{ type: 'object', properties: { a: {} }, oneOf: [{}] }, 'json'],
+    [{ type: ['string', 'null'] }, 'text'],
+    [{ type: ['string', 'integer'] }, 'json'],
+    [{ anyOf: [{ type: 'integer' }, { type: 'null' }] }, 'integer'],
+    [{ anyOf: [{ type: 'string' }, { type: 'number' }] }, 'json'],
+    [{ $ref: '#/$defs/absent' }, 'json'],
     [true, 'json'],
     [{}, 'json'],
   ];

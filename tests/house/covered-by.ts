@@ -150,6 +150,12 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'runtimes/docker/egress/forwarder',
   ],
   'dashboard/overview': ['dashboard/problems', 'dashboard/server-state', 'dashboard/server-table'],
+  'dashboard/tool': ['dashboard/tool-arguments', 'dashboard/tool-fields', 'dashboard/tool-form'],
+  'dashboard/browser/actions': [
+    'dashboard/tool-result',
+    'dashboard/tool-run',
+    'dashboard/tool-runs',
+  ],
   'dashboard/tasks': ['dashboard/task-parts', 'dashboard/task-reports'],
   'tasks/model-calls/model-calls': [
     'routing/principal-requests',

@@ -2,7 +2,7 @@
 // reloads that part. Without the stream, the parts reload every ten seconds.
 (() => {
   const events =
-    'health stats activity server offers log sessions caches install agent files task approvals pins'.split(
+    'health stats activity server offers log sessions caches install agent files task approvals pins run'.split(
       ' ',
     );
   /** The last content of each part. An unchanged part is not replaced, so it keeps focus and selection. */
@@ -169,6 +169,17 @@
     return Math.round(pixels - (window.scrollY - before));
   }
   const more = (margin, pixels) => `${(Number.parseFloat(margin) || 0) + pixels}px`;
+
+  document.addEventListener('click', ({ target }) => {
+    const button = target.closest('[data-copy]');
+    const text = button && document.getElementById(button.dataset.copy)?.textContent;
+    if (!text) return;
+    navigator.clipboard.writeText(text).then(
+      () => (button.textContent = 'Copied'),
+      () => (button.textContent = 'Not allowed'),
+    );
+    setTimeout(() => (button.textContent = 'Copy'), 2_000);
+  });
 
   // A tab in the background loads nothing and closes its connection.
   document.addEventListener('visibilitychange', () => {

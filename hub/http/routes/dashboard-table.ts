@@ -20,6 +20,7 @@ export const dashboardTable = [
   ['GET', '/dashboard/servers/:name/pins-partial', 'serverPinsPartial', 'administer'],
   ['GET', '/dashboard/servers/:name/tool', 'tool', 'administer'],
   ['POST', '/dashboard/servers/:name/tool', 'callTool', 'administer'],
+  ['GET', '/dashboard/servers/:name/run-partial', 'runPartial', 'administer'],
   ['GET', '/dashboard/servers/:name/remove', 'confirmRemove', 'administer'],
   ['GET', '/dashboard/activity', 'activity', 'call'],
   ['GET', '/dashboard/activity/:id', 'call', 'call'],
@@ -62,6 +63,8 @@ export const dashboardTable = [
   ['POST', '/dashboard/actions/start/:name', 'start', 'administer'],
   ['POST', '/dashboard/actions/stop/:name', 'stop', 'administer'],
   ['POST', '/dashboard/actions/restart/:name', 'restart', 'administer'],
+  ['POST', '/dashboard/actions/run-cancel/:id', 'cancelRun', 'administer'],
+  ['POST', '/dashboard/actions/run-answer/:id', 'answerRun', 'administer'],
   ['POST', '/dashboard/actions/remove/:name', 'remove', 'administer'],
   ['POST', '/dashboard/actions/oauth-login/:name', 'beginOAuthLogin', 'administer'],
   ['POST', '/dashboard/actions/oauth-logout/:name', 'oauthLogout', 'administer'],
@@ -101,6 +104,8 @@ export const dashboardChanges: ReadonlyMap<string, RouteChange | 'none'> = new M
   RouteChange | 'none'
 >([
   ['callTool', 'none'],
+  ['cancelRun', 'none'],
+  ['answerRun', 'none'],
   ['explain', 'none'],
   ['beginInstall', { action: 'server_install', members: ['name', 'package'] }],
   ['clearCache', { action: 'caches_clear', members: ['client'] }],

@@ -246,6 +246,87 @@ describeWithBrowser('in the dashboard', () => {
     });
   });
 
+  test('a tool takes nested arguments, and gives them again for another call', async () => {
+    await dashboard.visit(async page => {
+      await described(dashboard.hub, 'studio');
+      await page.goto('/dashboard/servers/studio');
+      await page.getByRole('button', { name: /^Start/ }).click();
+      await page.getByRole('link', { name: 'Try it: order' }).click();
+      const [customer, items] = ['customer', 'items'].map(name =>
+        page.getByRole('group', { name }),
+      );
+      await customer?.getByLabel(/^name/).fill('Ada');
+      await customer?.getByLabel(/^city/).fill('Bern');
+      await items?.getByRole('button', { name: 'Add items' }).click();
+      await items?.getByLabel(/^title/).fill('Poster');
+      await items?.getByRole('button', { name: 'Add items' }).click();
+      await page
+        .getByRole('group', { name: 'items 2' })
+        .getByLabel(/^title/)
+        .fill('Card');
+      await page.getByLabel(/^tags/).fill('blue\nlarge');
+      const order = {
+        customer: { name: 'Ada', address: { city: 'Bern' } },
+        items: [{ title: 'Poster' }, { title: 'Card' }],
+        tags: ['blue', 'large'],
+      };
+      const said = async () =>
+        JSON.parse(await page.getByRole('region', { name: 'Text' }).innerText());
+      await page.getByRole('button', { name: 'Call order' }).click();
+      assert.deepEqual(await said(), order);
+      await page.getByText('Copy as curl or command').click();
+      const command = await page.getByRole('region', { name: 'curl' }).innerText();
+      assert.ok(
+        command.includes('/mcp/studio/tools/call') && command.includes('"city":"Bern"'),
+        command,
+      );
+      assert.deepEqual(await seriousFindings(page, 'all'), []);
+      await page.reload();
+      await page.getByRole('link', { name: /^Use the arguments of call/ }).click();
+      assert.equal(
+        await page
+          .getByRole('group', { name: 'items 2' })
+          .getByLabel(/^title/)
+          .inputValue(),
+        'Card',
+      );
+      await page.getByRole('button', { name: 'Call order' }).click();
+      assert.deepEqual(await said(), order);
+    });
+  });
+
+  test('a tool shows pictures, tells its progress, asks the person, and is cancelled', async () => {
+    await dashboard.visit(async page => {
+      await page.goto('/dashboard/servers/studio/tool?name=draw');
+      await page.getByRole('button', { name: 'Call draw' }).click();
+      const picture = page.getByRole('img', { name: 'Image of the result' });
+      await picture.waitFor();
+      assert.equal(await picture.evaluate('document.querySelector(".media img").naturalWidth'), 1);
+      assert.equal(
+        await page.getByRole('region', { name: 'Resource studio://notes' }).innerText(),
+        'Dry.',
+      );
+      await page.getByRole('link', { name: 'http://localhost:9090/wall' }).waitFor();
+      await shows(page.getByRole('region', { name: 'Structured result' }), /"width": 1/);
+
+      await page.goto('/dashboard/servers/studio/tool?name=paint');
+      await becomesLive(page);
+      const paint = page.getByRole('button', { name: 'Call paint' });
+      await paint.click();
+      await shows(page.locator('#run'), /primed/);
+      assert.deepEqual(await seriousFindings(page, 'all'), []);
+      await page.getByLabel('colour').selectOption('green');
+      await page.getByRole('button', { name: 'Send' }).click();
+      await shows(page.getByRole('region', { name: 'Text' }), /^accept green$/);
+      await page.getByRole('button', { name: 'Run again' }).click();
+      await page.getByRole('button', { name: 'Decline' }).click();
+      await shows(page.getByRole('region', { name: 'Text' }), /^decline/);
+      await paint.click();
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      await shows(page.locator('#run'), /cancelled/i);
+    });
+  });
+
   test('a tool that takes its time is seen to be at work', async () => {
     await dashboard.visit(async page => {
       await page.goto('/dashboard/servers/notes/tool?name=slow');
@@ -366,6 +447,12 @@ describeWithBrowser('in the dashboard', () => {
         await page.getByRole('link', { name: 'Try it: list_events' }).click();
         await page.getByRole('button', { name: /^call/i }).click();
         assert.equal(await page.getByRole('region', { name: 'Text' }).innerText(), '[]');
+
+        await page.goto('/dashboard/servers/studio/tool?name=paint');
+        await page.getByRole('button', { name: /^call/i }).click();
+        await page.getByLabel('colour').selectOption('red');
+        await page.getByRole('button', { name: 'Send' }).click();
+        await shows(page.getByRole('region', { name: 'Text' }), /^accept red$/);
 
         await enhance(dashboard.hub, 'fix my code');
         await page.goto('/dashboard/caches');

@@ -20,12 +20,13 @@ export type Dashboard = AsyncDisposable & {
   visit<T>(look: (page: Page) => Promise<T>, options?: Partial<Visit>): Promise<T>;
 };
 
-/** One of each that a person meets: two that run, one that is stopped, one that cannot be started. */
+/** One of each that a person meets: two that run, two that start on demand, one that cannot be started. */
 const servers = {
   calendar: inContainer('calendar.mjs'),
   notes: inContainer('stateful.mjs'),
   archive: inContainer('echo.mjs', { auto_start: false, restart: 'temporary' }),
   weather: inContainer('exit-at-once.mjs', { restart: 'temporary' }),
+  studio: inContainer('studio.mjs', { auto_start: false }),
 };
 
 /** A server in one argument, so that it needs nothing but the image. */

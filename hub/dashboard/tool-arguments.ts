@@ -1,0 +1,158 @@
+import { HubError, type Json, type JsonObject, isObject } from '#core';
+import type { Field } from './tool-fields.ts';
+
+/** The values of a form, by the names of its fields. */
+export type GivenValues = ReadonlyMap<string, string>;
+
+/** Name of the form field with all arguments as JSON. */
+export const jsonName = 'json';
+/** Name of the form field of an argument. Members of a group are named after a dot. */
+export const argumentName = (name: string): string => `arg.${name}`;
+
+/** The number of items of a list that a form has, by the highest index in the names of its fields. */
+export function itemCount(path: string, given: GivenValues): number {
+  let items = 0;
+  for (const name of given.keys()) {
+    if (!name.startsWith(`${path}.`)) continue;
+    const index = /^\d{1,3}(?=\.)/.exec(name.slice(path.length + 1))?.[0];
+    if (index !== undefined) items = Math.max(items, Number(index) + 1);
+  }
+  return items;
+}
+
+/** The arguments in a form. Empty optional fields are omitted. Throws HUB_REQUEST_INVALID. */
+export function argumentsOf(fields: readonly Field[] | undefined, given: GivenValues): JsonObject {
+  const all = given.get(jsonName)?.trim() ?? '';
+  if (all !== '' || !fields) return objectOf(all);
+  return membersIn(fields, 'arg', given, true) ?? {};
+}
+
+/** The members that are filled in; undefined if none is and the object may be absent. */
+function membersIn(
+  fields: readonly Field[],
+  path: string,
+  given: GivenValues,
+  isNeeded: boolean,
+): JsonObject | undefined {
+  const values = fields.flatMap(field => {
+    const value = valueIn(field, `${path}.${field.name}`, given);
+    return value === undefined ? [] : [[field.name, value] as const];
+  });
+  if (values.length === 0 && !isNeeded) return undefined;
+  const found = Object.fromEntries(values);
+  for (const { name, isRequired } of fields)
+    if (isRequired && !(name in found))
+      throw invalid(`${`${path}.${name}`.slice('arg.'.length)}: is missing: fill in the field`);
+  return found;
+}
+
+function valueIn(field: Field, path: string, given: GivenValues): Json | undefined {
+  if (field.kind === 'object') return membersIn(field.members, path, given, field.isRequired);
+  if (field.kind === 'list') {
+    const items = Array.from({ length: itemCount(path, given) }, (_, at) =>
+      membersIn(field.members, `${path}.${at}`, given, false),
+    ).filter(item => item !== undefined);
+    return items.length > 0 || field.isRequired ? items : undefined;
+  }
+  const text = given.get(path) ?? '';
+  return text === '' ? undefined : valueOf(field, path.slice('arg.'.length), text);
+}
+
+type SingleField = Exclude<Field, { readonly kind: 'object' | 'list' }>;
+
+function valueOf(field: SingleField, name: string, text: string): Json {
+  switch (field.kind) {
+    case 'text':
+    case 'prose':
+    case 'choice':
+      return text;
+    case 'boolean':
+      if (text !== 'true' && text !== 'false')
+        throw invalid(`${name}: ${shownOf(text)} is no boolean: write true or false`);
+      return text === 'true';
+    case 'number':
+    case 'integer':
+      return numberOf(field.kind, name, text);
+    case 'lines':
+      return linesOf(field.item, name, text);
+    case 'json':
+      return jsonOf(name, text);
+  }
+}
+
+function numberOf(kind: 'number' | 'integer', name: string, text: string): number {
+  const value = Number(text);
+  if (!Number.isFinite(value) || (kind === 'integer' && !Number.isInteger(value)))
+    throw invalid(`${name}: ${shownOf(text)} is no ${kind}`);
+  return value;
+}
+
+/** One item on each line, or a list as JSON. */
+function linesOf(item: 'text' | 'number' | 'integer', name: string, text: string): Json {
+  if (text.trimStart().startsWith('[')) return jsonOf(name, text);
+  const lines = text.split(/\r?\n/).filter(line => line.trim() !== '');
+  return item === 'text' ? lines : lines.map(line => numberOf(item, name, line.trim()));
+}
+
+const shownOf = (text: string) => JSON.stringify(text.slice(0, 60));
+
+function objectOf(text: string): JsonObject {
+  const value = jsonOf('the arguments', text === '' ? '{}' : text);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return Object.fromEntries(Object.entries(value));
+  throw invalid('the arguments: write an object: {"name": "value"}');
+}
+
+function jsonOf(name: string, text: string): Json {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw invalid(`${name}: is no JSON: write a value as JSON has it`, cause);
+  }
+}
+
+const invalid = (message: string, cause?: unknown) =>
+  new HubError('HUB_REQUEST_INVALID', message, { cause });
+
+/** The values that a form has for these arguments: in its fields if they have a place for each, else as JSON. */
+export function valuesFor(fields: readonly Field[] | undefined, args: JsonObject): GivenValues {
+  const values = new Map<string, string>();
+  const isWhole = fields !== undefined && fill(fields, 'arg', args, values);
+  return isWhole ? values : new Map([[jsonName, JSON.stringify(args, undefined, 2)]]);
+}
+
+function fill(
+  fields: readonly Field[],
+  path: string,
+  args: Readonly<Record<string, unknown>>,
+  into: Map<string, string>,
+): boolean {
+  return Object.entries(args).every(([name, value]) => {
+    const field = fields.find(one => one.name === name);
+    const at = `${path}.${name}`;
+    if (!field) return false;
+    switch (field.kind) {
+      case 'object':
+        return isObject(value) && fill(field.members, at, value, into);
+      case 'list':
+        return (
+          Array.isArray(value) &&
+          value.every(
+            (item, index) => isObject(item) && fill(field.members, `${at}.${index}`, item, into),
+          )
+        );
+      case 'lines': {
+        if (!Array.isArray(value)) return false;
+        const isPlain = value.every(item => !/^\s*(?:\[|$)|\n/.test(String(item)));
+        into.set(at, isPlain ? value.join('\n') : JSON.stringify(value));
+        return true;
+      }
+      default:
+        into.set(
+          at,
+          typeof value === 'string' && field.kind !== 'json' ? value : JSON.stringify(value),
+        );
+        return true;
+    }
+  });
+}

@@ -1,0 +1,100 @@
+import { type Content, type Html, html } from './html.ts';
+import { atWork, optionsOf } from './pieces.ts';
+import { type GivenValues, itemCount, jsonName } from './tool-arguments.ts';
+import type { Field } from './tool-fields.ts';
+
+type FormContent = {
+  readonly fields: readonly Field[] | undefined;
+  readonly given: GivenValues;
+};
+
+/** The form of a tool. It works without JavaScript: the buttons that add an item send the form, which returns with the item. */
+export function toolForm(
+  { fields, given }: FormContent,
+  { path, name }: { readonly path: string; readonly name: string },
+): Html {
+  const json = (value: string) =>
+    html`<p><label for="${jsonName}">Arguments as JSON</label><textarea id="${jsonName}" name="${jsonName}" spellcheck="false" placeholder="{}">${value}</textarea></p>`;
+  const asJson = given.get(jsonName) ?? '';
+  const inside = fields
+    ? html`${fields.length === 0 && html`<p class="note">It takes no arguments.</p>`}${formFields(fields, given, path)}<details${asJson !== '' && html` open`}><summary>Write the arguments as JSON instead</summary>${json(asJson)}</details>`
+    : json(asJson || '{}');
+  return html`<form class="card" id="tool-form" method="post" action="${path}" hx-post="${path}" hx-target="#result" hx-sync="this:drop">${inside}<p><button class="primary" id="call">Call ${name}</button> ${atWork}</p></form>`;
+}
+
+/** Form fields with their labels. `path`: where the form is sent to. */
+export const formFields = (fields: readonly Field[], given: GivenValues, path: string): Content =>
+  members(fields, { at: 'arg', given, path, isNeeded: true });
+
+type Place = {
+  /** Name of the enclosing field. */
+  readonly at: string;
+  readonly given: GivenValues;
+  readonly path: string;
+  /** True if the enclosing objects are required. */
+  readonly isNeeded: boolean;
+};
+
+const members = (fields: readonly Field[], place: Place): Content =>
+  fields.map(field => fieldRow(field, place));
+
+function fieldRow(field: Field, place: Place): Html {
+  const id = `${place.at}.${field.name}`;
+  const { given } = place;
+  if (field.kind === 'object') {
+    const inside = { ...place, at: id, isNeeded: place.isNeeded && field.isRequired };
+    return html`<fieldset><legend>${labelOf(field)}</legend>${noteOf(field)}${members(field.members, inside)}</fieldset>`;
+  }
+  if (field.kind === 'list') return listRow(field, id, place);
+  const value = given.get(id) ?? field.initial;
+  const said = field.description !== undefined && `${id}-said`;
+  const described = said !== false && html` aria-describedby="${said}"`;
+  const required = field.isRequired && place.isNeeded && html` required`;
+  const attributes = html`id="${id}" name="${id}"${described}${required}`;
+  return html`<p><label for="${id}">${labelOf(field)}</label>${control(field, value, attributes)}${said !== false && html`<span class="note" id="${said}">${field.description}</span>`}</p>`;
+}
+
+const labelOf = ({ name, isRequired, kind }: Field): Content => [
+  name,
+  !isRequired && html` <span class="note">optional</span>`,
+  kind === 'lines' && html` <span class="note">one per line</span>`,
+];
+
+const noteOf = ({ description }: Field): Content =>
+  description !== undefined && html`<p class="note">${description}</p>`;
+
+function listRow(
+  field: Field & { readonly kind: 'list' },
+  id: string,
+  { given, path }: Place,
+): Html {
+  const isAdded = given.get('more') === id;
+  const wanted = Math.max(itemCount(id, given), field.isRequired ? 1 : 0) + (isAdded ? 1 : 0);
+  const items = Array.from({ length: wanted }, (_, index) => {
+    const inside = { at: `${id}.${index}`, given, path, isNeeded: false };
+    return html`<fieldset><legend>${field.name} ${index + 1}</legend>${members(field.members, inside)}</fieldset>`;
+  });
+  return html`<fieldset class="list"><legend>${labelOf(field)}</legend>${noteOf(field)}${items}<p><button id="${id}-more" name="more" value="${id}" formnovalidate hx-post="${path}" hx-target="#tool-form" hx-swap="outerHTML">Add ${field.name}</button></p></fieldset>`;
+}
+
+function control(field: Field, value: string, attributes: Html): Content {
+  switch (field.kind) {
+    case 'choice':
+      return choose(field.choices, value, attributes);
+    case 'boolean':
+      return choose(['true', 'false'], value, attributes);
+    case 'integer':
+    case 'number':
+      return html`<input ${attributes} type="number" step="${field.kind === 'integer' ? '1' : 'any'}" value="${value}">`;
+    case 'json':
+      return html`<textarea ${attributes} spellcheck="false" placeholder="JSON">${value}</textarea>`;
+    case 'prose':
+    case 'lines':
+      return html`<textarea ${attributes} class="short" spellcheck="false">${value}</textarea>`;
+    default:
+      return html`<input ${attributes} type="text" value="${value}" autocomplete="off" spellcheck="false">`;
+  }
+}
+
+const choose = (choices: readonly string[], chosen: string, attributes: Html): Html =>
+  html`<select ${attributes}><option value="">–</option>${optionsOf(choices, chosen)}</select>`;

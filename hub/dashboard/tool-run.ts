@@ -1,0 +1,137 @@
+import { type JsonObject, isObject } from '#core';
+import { outcomeBadge } from './activity.ts';
+import { ago, duration, percent } from './format.ts';
+import { type Content, type Html, html } from './html.ts';
+import { paths, withQuery } from './paths.ts';
+import { type Rights, badge, fragment, payload } from './pieces.ts';
+import { type GivenValues, argumentsOf, jsonName } from './tool-arguments.ts';
+import { fieldsOf } from './tool-fields.ts';
+import { formFields } from './tool-form.ts';
+import { resultContent } from './tool-result.ts';
+import type { RunProgress, RunQuestion, ToolRun } from './tool-runs.ts';
+
+/** In characters. */
+const maxShown = 200_000;
+
+type RunView = {
+  readonly redact: (text: string) => string;
+  /** URL of the hub for clients: `http://localhost:9090/mcp`. */
+  readonly endpoint: string;
+  readonly rights: Rights;
+  readonly needsToken: boolean;
+  readonly now: number;
+};
+
+/** A call as its page shows it: what it does now, or its result. It reloads itself until it is over. */
+export function runPart(run: ToolRun, view: RunView): Html {
+  const from = withQuery(paths.part(run.server, 'run'), { run: run.id });
+  if (run.answer === undefined) return fragment('run', from, runningCall(run, view));
+  return html`<div id="run">${finishedCall(run, view)}</div>`;
+}
+
+function runningCall({ id, question, progress, startedAt }: ToolRun, { redact, now }: RunView) {
+  const cancel = paths.action('run-cancel', id);
+  return html`<div class="card"><div class="heading">${badge('busy', question ? 'asks you' : 'running')}<span class="note">${ago(startedAt, now)}</span>
+<div class="actions"><form method="post" action="${cancel}" hx-post="${cancel}" hx-target="#run" hx-swap="outerHTML"><button id="cancel">Cancel</button></form></div></div>
+${progress && progressPart(progress, redact)}${question && questionForm(id, question, redact)}</div>`;
+}
+
+function progressPart({ message, progress, total }: RunProgress, redact: RunView['redact']) {
+  const share = total === undefined || total <= 0 ? undefined : Math.min(1, progress / total);
+  const bar =
+    share === undefined
+      ? html`<progress aria-label="Progress"></progress>`
+      : html`<progress aria-label="Progress" value="${share}" max="1">${percent(share)}</progress>`;
+  return html`<p class="progress">${bar}<span class="note">${message === undefined ? (share === undefined ? `step ${progress}` : percent(share)) : redact(message)}</span></p>`;
+}
+
+function questionForm(
+  id: string,
+  { number, message, schema, url }: RunQuestion,
+  redact: RunView['redact'],
+) {
+  const path = paths.action('run-answer', id);
+  const isWeb = url !== undefined && /^https?:\/\//i.test(url);
+  const fields = fieldsOf(schema);
+  const inside =
+    url !== undefined
+      ? isWeb
+        ? html`<p>Open <a href="${url}" target="_blank" rel="noreferrer">${url}</a></p>`
+        : html`<p><code>${url}</code></p>`
+      : fields
+        ? formFields(fields, new Map(), path)
+        : html`<p><label for="${jsonName}">Answer as JSON</label><textarea id="${jsonName}" name="${jsonName}">{}</textarea></p>`;
+  // Kept while it is filled in: a reload of the part would empty it.
+  return html`<form class="question" id="question-${number}" hx-preserve="true" method="post" action="${path}" hx-post="${path}" hx-target="#run" hx-swap="outerHTML"><p><strong>${redact(message)}</strong></p>${inside}
+<p class="actions"><button class="primary" name="action" value="accept" id="accept">${url === undefined ? 'Send' : 'Done'}</button><button name="action" value="decline" formnovalidate id="decline">Decline</button></p></form>`;
+}
+
+/** The answer in a form to the question of a call. Throws HUB_REQUEST_INVALID. */
+export function answerForm(
+  { question }: ToolRun,
+  given: GivenValues,
+): { readonly action: 'accept' | 'decline'; readonly content?: JsonObject } {
+  if (given.get('action') !== 'accept') return { action: 'decline' };
+  if (!question || question.url !== undefined) return { action: 'accept' };
+  return { action: 'accept', content: argumentsOf(fieldsOf(question.schema), given) };
+}
+
+function finishedCall(run: ToolRun, view: RunView): Html {
+  const { answer, tookMs = 0 } = run;
+  if (!answer)
+    return html`<div class="card"><p>${badge('warn', 'cancelled')}</p>${againPart(run, view)}</div>`;
+  const { result, error } = answer;
+  const show = (text: string) => {
+    const safe = view.redact(text);
+    return safe.length > maxShown ? `${safe.slice(0, maxShown)}\n… and more` : safe;
+  };
+  const isFailed = isObject(result) && result['isError'] === true;
+  const outcome = error !== undefined ? codeOf(error) : isFailed ? 'tool_error' : 'ok';
+  const content = isObject(error)
+    ? payload(show(String(error['message'])), 'Text')
+    : resultContent(result, show);
+  return html`<div class="card"><p>${outcomeBadge(outcome)} <span class="note">in ${duration(tookMs)}</span></p>
+${content}
+<details><summary>Complete response</summary>${payload(show(withoutMedia(error ?? result)), 'Complete response')}</details>
+${againPart(run, view)}</div>`;
+}
+
+/** The response as JSON, without the bytes of pictures and sounds. */
+const withoutMedia = (answer: unknown): string =>
+  JSON.stringify(
+    answer,
+    (key, value: unknown) =>
+      (key === 'data' || key === 'blob') && typeof value === 'string' && value.length > 200
+        ? `${value.slice(0, 60)}… (${value.length} characters)`
+        : value,
+    2,
+  ) ?? '';
+
+function codeOf(error: unknown): string {
+  const data = isObject(error) ? error['data'] : undefined;
+  const code = isObject(data) ? data['code'] : undefined;
+  return typeof code === 'string' ? code : 'error';
+}
+
+/** The same call once more, here or in a shell. */
+function againPart(run: ToolRun, view: RunView): Content {
+  const path = paths.tool(run.server, run.tool);
+  const args = JSON.stringify(run.args);
+  return html`<div class="actions"><form method="post" action="${path}" hx-post="${path}" hx-target="#result" hx-sync="this:drop"><input type="hidden" name="${jsonName}" value="${args}"><button id="again">Run again</button></form></div>
+<details><summary>Copy as curl or command</summary>${copyable('curl', curlOf(run, view))}${copyable('command', commandOf(run))}</details>`;
+}
+
+/** A text with a button that copies it. */
+export const copyable = (id: string, text: string): Html =>
+  html`<div class="copyable"><pre id="copy-${id}" tabindex="0" role="region" aria-label="${id}">${text}</pre><button type="button" class="copy" id="copy-${id}-button" data-copy="copy-${id}" aria-label="Copy ${id}">Copy</button></div>`;
+
+const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+
+function curlOf({ server, tool, args }: ToolRun, { endpoint, needsToken }: RunView): string {
+  const body = quoted(JSON.stringify({ name: tool, arguments: args }));
+  const token = needsToken ? ' -H "authorization: Bearer $ROUTER_TOKEN"' : '';
+  return `curl -s ${endpoint}/${encodeURIComponent(server)}/tools/call -H 'content-type: application/json'${token} -d ${body}`;
+}
+
+const commandOf = ({ server, tool, args }: ToolRun): string =>
+  `npx agenthub call ${quoted(tool)} --server ${server} ${quoted(JSON.stringify(args))}`;

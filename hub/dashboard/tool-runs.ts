@@ -1,0 +1,193 @@
+import {
+  type Clock,
+  HubError,
+  type JsonObject,
+  createEmitter,
+  isObject,
+  tryParseJson,
+} from '#core';
+import { type ReplyBytes, readMessage, whole } from '#jsonrpc';
+import type { Principal } from '#policy';
+import type { Router } from '#routing';
+import type { Server } from '#servers';
+
+/** A question of the server to the person who called its tool. */
+export type RunQuestion = {
+  /** Counts the questions of the call. */
+  readonly number: number;
+  readonly message: string;
+  readonly schema: unknown;
+  /** A page that the person opens instead of answering here. */
+  readonly url: string | undefined;
+};
+
+/** A call of a tool from its page. */
+export type ToolRun = {
+  readonly id: string;
+  readonly server: string;
+  readonly tool: string;
+  readonly args: JsonObject;
+  readonly startedAt: number;
+  readonly tookMs: number | undefined;
+  readonly progress: RunProgress | undefined;
+  readonly question: RunQuestion | undefined;
+  /** The answer: its result or its error. Undefined while it runs; null if the call was cancelled. */
+  readonly answer: Readonly<Record<string, unknown>> | null | undefined;
+};
+
+export type RunProgress = {
+  readonly message: string | undefined;
+  readonly progress: number;
+  readonly total: number | undefined;
+};
+
+export type ToolRuns = ReturnType<typeof createToolRuns>;
+
+type Needs = {
+  readonly router: Pick<Router, 'open'>;
+  readonly clock: Pick<Clock, 'monotonic' | 'now'>;
+  readonly newId: () => string;
+  readonly version: string;
+};
+
+/** Calls that a page can still show. The oldest is cancelled and forgotten first. */
+const maxRuns = 50;
+const [initializeId, callId] = [1, 2];
+const progressToken = 'dashboard';
+
+/** Calls tools as a client with a session, so that servers can report progress and ask the caller. */
+export function createToolRuns({ router, clock, newId, version }: Needs) {
+  type Kept = {
+    run: ToolRun;
+    readonly end: (reason: string) => void;
+    answer?: (result: object) => void;
+  };
+  const runs = new Map<string, Kept>();
+  const { event: changed, fire } = createEmitter<undefined>();
+
+  function update(kept: Kept, change: Partial<ToolRun>): void {
+    kept.run = { ...kept.run, ...change };
+    fire(undefined);
+  }
+
+  function makeRoom(): void {
+    for (const [id, { end }] of runs) {
+      if (runs.size < maxRuns) return;
+      end('newer calls have taken its place');
+      runs.delete(id);
+    }
+  }
+
+  /** Begins a call. Resolves when it is answered. */
+  function begin(server: Server, tool: string, args: JsonObject, principal: Principal) {
+    makeRoom();
+    const session = router.open(server, principal, bytes => heard(bytes), { over: 'http' });
+    const startedMs = clock.monotonic();
+    const kept: Kept = {
+      run: {
+        id: newId(),
+        server: server.config.name,
+        tool,
+        args,
+        startedAt: clock.now(),
+        tookMs: undefined,
+        progress: undefined,
+        question: undefined,
+        answer: undefined,
+      },
+      end: reason => session.close(reason),
+    };
+    runs.set(kept.run.id, kept);
+    let questions = 0;
+    const stream = { send: (bytes: Buffer) => heard(bytes) };
+    async function send(written: object): Promise<ReplyBytes | undefined> {
+      const message = readMessage(bytesOf(written));
+      if (message.kind === 'malformed') throw new TypeError('it is a message');
+      return await session.accept(message, stream, principal);
+    }
+
+    function heard(bytes: Buffer): void {
+      const message = tryParseJson(bytes.toString());
+      const { method, params, id } = isObject(message) ? message : {};
+      if (!isObject(params)) return;
+      const progress = method === 'notifications/progress' ? progressIn(params) : undefined;
+      if (progress) update(kept, { progress });
+      if (method !== 'elicitation/create') return;
+      kept.answer = result => {
+        delete kept.answer;
+        update(kept, { question: undefined });
+        void send({ jsonrpc: '2.0', id, result });
+      };
+      update(kept, { question: { number: ++questions, ...questionIn(params) } });
+    }
+
+    async function call(): Promise<ToolRun> {
+      const failed = answerIn(await send(initializeBy(version)))?.['error'];
+      if (failed === undefined) await send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+      const params = { name: tool, arguments: args, _meta: { progressToken } };
+      const request = { jsonrpc: '2.0', id: callId, method: 'tools/call', params };
+      const answer = failed === undefined ? answerIn(await send(request)) : { error: failed };
+      session.close('the call is over');
+      const tookMs = clock.monotonic() - startedMs;
+      update(kept, { answer: answer ?? null, question: undefined, tookMs });
+      return kept.run;
+    }
+    return { id: kept.run.id, done: call() };
+  }
+
+  const get = (id: string): Kept => {
+    const kept = runs.get(id);
+    if (kept) return kept;
+    throw new HubError(
+      'HUB_CALL_UNKNOWN',
+      'This call is not known any more: newer calls have replaced it, or the hub was restarted',
+    );
+  };
+
+  return {
+    begin,
+    /** Throws HUB_CALL_UNKNOWN. */
+    get: (id: string): ToolRun => get(id).run,
+    /** Cancels a call that runs. Throws HUB_CALL_UNKNOWN. */
+    cancel: (id: string): void => get(id).end('it was cancelled on the dashboard'),
+    /** Answers the question of a call, if it still has one. Throws HUB_CALL_UNKNOWN. */
+    answer(id: string, action: 'accept' | 'decline' | 'cancel', content?: JsonObject): void {
+      get(id).answer?.({ action, ...(content && { content }) });
+    },
+    /** Fires when a call has made progress, asks or is over. */
+    changed,
+  };
+}
+
+const bytesOf = (message: object) => Buffer.from(JSON.stringify(message));
+
+function initializeBy(version: string): object {
+  const params = {
+    protocolVersion: '2025-11-25',
+    capabilities: { elicitation: { form: {}, url: {} } },
+    clientInfo: { name: 'dashboard', version },
+  };
+  return { jsonrpc: '2.0', id: initializeId, method: 'initialize', params };
+}
+
+function answerIn(reply: ReplyBytes | undefined): Readonly<Record<string, unknown>> | undefined {
+  const answer = reply && tryParseJson(whole(reply).toString());
+  return isObject(answer) ? answer : undefined;
+}
+
+const textIn = (value: unknown) => (typeof value === 'string' ? value : undefined);
+
+function progressIn(params: Readonly<Record<string, unknown>>): RunProgress | undefined {
+  const { progress, total, message } = params;
+  if (typeof progress !== 'number') return undefined;
+  return {
+    progress,
+    total: typeof total === 'number' ? total : undefined,
+    message: textIn(message),
+  };
+}
+
+function questionIn(params: Readonly<Record<string, unknown>>): Omit<RunQuestion, 'number'> {
+  const url = params['mode'] === 'url' ? textIn(params['url']) : undefined;
+  return { message: textIn(params['message']) ?? '', schema: params['requestedSchema'], url };
+}
