@@ -17,6 +17,7 @@ export async function openConfigFiles(
     const reading = await readConfig(file, { ...(await readOptions()), ...shipped });
     if (reading.error) return reading;
     whole = reading.config;
+    if (options.isTrial) return { ...reading, config: { ...reading.config, servers: [] } };
     return tags ? { ...reading, config: withTags(reading.config, tags) } : reading;
   };
   const first = await read();

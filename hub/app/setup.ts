@@ -34,13 +34,14 @@ export function createSetup({ paths, root, clientFiles }: SetupNeeds) {
   const secrets = createSecretsAccess(readEnvironment);
 
   async function settingsWith(
-    { configFile, port }: ServeOptions,
+    { configFile, port, isTrial }: ServeOptions,
     manifest?: Config,
   ): Promise<Settings> {
     return {
       ...readSettings(await readSecretFiles(await readEnvironment()), '', manifest),
       ...(configFile !== undefined && { serversFile: configFile }),
       ...(port !== undefined && { port }),
+      ...(isTrial && { logLevel: 'silent' as const }),
     };
   }
 

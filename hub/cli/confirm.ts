@@ -1,4 +1,3 @@
-import type { ImportPlan } from '#clients';
 import { HubError } from '#core';
 import { type Options, type Run, jsonOption } from './command.ts';
 import type { CliNeeds, LoadedConfig } from './needs.ts';
@@ -55,7 +54,7 @@ export async function isAgreed(
 const isYes = (answer: string) => /^y(?:es)?$/i.test(answer.trim());
 
 /** Shows why a server needs a setting, and asks for it. */
-async function isAllowedByUser(
+export async function isAllowedByUser(
   server: string,
   { message }: Confirmation,
   question: string,
@@ -113,32 +112,3 @@ export function confirmationsIn(error: unknown) {
 /** Quotes a word for the shell. */
 const quoted = (name: string) =>
   /^[\w:/.@=-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
-
-/**
- * The settings of an import that `--allow` names, for one server (`SERVER/NAME`) or for all imported servers
- * (`NAME`), or that the user allows on the terminal. Throws HUB_USAGE for a name that no server of the plan asks for.
- */
-export async function confirmImport(plan: ImportPlan, run: Run) {
-  const settings = plan.items.flatMap(item =>
-    item.action === 'add' ? item.loosenings.map(each => ({ ...each, server: item.name })) : [],
-  );
-  const named = textsOf(run.values, 'allow');
-  const known = settings.flatMap(({ server, name }) => [name, `${server}/${name}`]);
-  const unknown = named.find(name => !known.includes(name));
-  if (unknown !== undefined)
-    throw usageError(
-      `--allow: no server of this import asks for ${JSON.stringify(unknown)}. They ask for ${settings.map(({ server, name }) => `${server}/${name}`).join(', ') || 'nothing beyond the default sandbox'}`,
-    );
-  const allowed = new Set(named);
-  const isAllowed = (server: string, { name }: Pick<Confirmation, 'name'>) =>
-    allowed.has(name) || allowed.has(`${server}/${name}`);
-  // Without `--yes` and a terminal, `isAgreed` refuses later.
-  const mayAsk = ['yes', 'dry-run', 'json'].every(option => run.values[option] !== true);
-  for (const each of run.needs.ask && mayAsk ? settings : []) {
-    if (isAllowed(each.server, each)) continue;
-    const question = `Allow ${each.name} for ${each.server}?`;
-    if (await isAllowedByUser(each.server, each, question, run))
-      allowed.add(`${each.server}/${each.name}`);
-  }
-  return isAllowed;
-}

@@ -17,6 +17,8 @@ export type ServeOptions = {
   readonly stdio?: boolean;
   /** The profile of that client. */
   readonly profile?: string;
+  /** Runs no servers and logs nothing: for a command that tries servers out while no hub runs. */
+  readonly isTrial?: boolean;
 };
 
 /** A running hub. */

@@ -1,6 +1,5 @@
 import { readFile, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
 import { type ConfigEditor, type LoadOptions, createConfigEditor, loadConfig } from '#config';
 import { HubError } from '#core';
 import { type ClientMachine, allConfigFiles } from './client/client.ts';
@@ -8,12 +7,11 @@ import { tokenNameOf, tokensOfHub } from './client-token.ts';
 import {
   type FileChange,
   type WriteWhole,
-  exists,
+  findPath,
   readExactly,
   writeBack,
   writeWithBackup,
 } from './client/file.ts';
-import { withValue } from './client/text.ts';
 import {
   type ConnectPlan,
   type ConnectTarget,
@@ -22,17 +20,15 @@ import {
   serversIn,
   sourceOf,
 } from './connect-plan.ts';
+import type { ImportGrants } from './fit-entry.ts';
 import { type FoundServers, type ImportSelection, findServers } from './find-servers.ts';
 import { type HubAddress, pointsToHub } from './hub-entry.ts';
-import {
-  type ImportItem,
-  type ImportPlan,
-  type IsAllowed,
-  planImport,
-  tighten,
-} from './import-plan.ts';
-import { type ImportRecord, createImportRecords } from './import-record.ts';
+import { type ImportItem, type ImportPlan, planImport } from './import-plan.ts';
+import { createImportRecords } from './import-record.ts';
 import { type Variable, valuesOf, withVariables } from './secrets.ts';
+import { type Replacement, removeServers } from './remove-servers.ts';
+import { settle } from './settle.ts';
+import { type IsAllowed, tighten } from './tighten.ts';
 import { toSecrets } from './to-secrets.ts';
 
 /** The hub's config file and its `.env` file. */
@@ -145,38 +141,6 @@ export function createClients({
     );
   }
 
-  /**
-   * Removes imported servers from the clients' files. Resolves to the backups of those files. Undoing the import also
-   * restores these files. Reads the files again, because clients write theirs at any time, and writes each file once.
-   */
-  async function removeFromClients(
-    items: readonly ImportItem[],
-    record: ImportRecord,
-  ): Promise<readonly string[]> {
-    const gone = items.map(({ found }) => found);
-    const backups: string[] = [];
-    for (const file of new Set(gone.map(({ source }) => source.file))) {
-      const inFile = gone.filter(({ source }) => source.file === file);
-      const before = await readExactly(file);
-      let text = before;
-      for (const { client, source, path, name, entry } of inFile) {
-        const now = { ...source, text };
-        const found = (await serversIn(now, client, path))[name];
-        // An entry that the client has changed since is not the imported server.
-        if (isDeepStrictEqual(structuredClone(found), structuredClone(entry)))
-          text = await withValue(now, [...path, name], undefined);
-      }
-      if (text === before) continue;
-      const change = { file, before, after: text };
-      await record.add([change]);
-      const backup = await writeWithBackup(change, writeWhole);
-      if (backup === undefined) continue;
-      await record.addBackup(file, backup);
-      backups.push(backup);
-    }
-    return backups;
-  }
-
   return {
     planConnect: async (target: ConnectTarget, hub: HubAddress) =>
       await planConnect(target, hub, machine),
@@ -216,19 +180,23 @@ export function createClients({
         state: await stateOf(place, hub),
       })),
 
-    async planImport(found: FoundServers, files: HubFiles, { url }: HubUrl): Promise<ImportPlan> {
+    async planImport(
+      found: FoundServers,
+      files: HubFiles,
+      { url }: HubUrl,
+      grants: ImportGrants = { mayWrite: () => false, mountsOf: () => [] },
+    ): Promise<ImportPlan> {
       const options = await readOptions();
-      const { home, folder } = machine;
+      const { home, folder, platform } = machine;
       return await planImport(found, {
         config: await loadConfig(files.config, options),
         configFile: files.config,
         dotenv: (await readExactly(files.dotenv)) ?? '',
         env: options.env,
-        home,
-        folder,
+        machine: { home, folder, platform, find: findPath },
+        grants,
         hubUrl: url,
         editorWith,
-        exists: async path => await exists(path.replace(/^~/, () => home)),
       });
     },
 
@@ -237,6 +205,9 @@ export function createClients({
       const config = await loadConfig(configFile, await readOptions());
       return await tighten(plan, isAllowed, { config, configFile, editorWith });
     },
+
+    /** The plan without keys that no added entry uses, and without duplicates of servers that are not added. */
+    withoutUnusedKeys: settle,
 
     /** Writes an undo record, then the secrets, then the servers. If it rejects, all files are as before. */
     async carryOutImport(plan: ImportPlan, files: HubFiles) {
@@ -258,8 +229,11 @@ export function createClients({
       }
       return {
         added,
-        removeFromClients: async (items: readonly ImportItem[]) =>
-          await removeFromClients(items, record),
+        /** See `removeServers`. Without a replacement, the clients do not get the hub. */
+        removeFromClients: async (
+          items: readonly ImportItem[],
+          replacement: Replacement = { hubOf: async () => undefined, ready: async () => {} },
+        ) => await removeServers(items, record, replacement, writeWhole),
       };
     },
   };

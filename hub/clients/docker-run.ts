@@ -11,8 +11,17 @@ const longNames = new Map([
   ['-u', '--user'],
   ['-w', '--workdir'],
   ['--net', '--network'],
+  ['-m', '--memory'],
 ]);
-const withoutEffect = new Set(['--name', '--pull', '--label', '-l']);
+/** The hub gives every container a name, limits and a sandbox of its own, and no ports. */
+const withoutEffect = new Set(
+  '--name --pull --label -l --hostname -h --log-driver --stop-timeout --pids-limit --cap-drop --publish -p'.split(
+    ' ',
+  ),
+);
+
+/** Options of which the last value counts. */
+const kept = new Set('--network --user --workdir --entrypoint --memory --cpus'.split(' '));
 
 /** Reads the arguments of `docker`. Returns undefined if the hub's config cannot express them. */
 export function readDockerRun([verb, ...rest]: readonly string[]) {
@@ -40,6 +49,7 @@ export function readDockerRun([verb, ...rest]: readonly string[]) {
         user: single.get('--user'),
         cwd: single.get('--workdir'),
         command: single.get('--entrypoint'),
+        ...limitsOf(single),
       };
     }
     if (switches.has(word) || letters.test(word)) continue;
@@ -55,11 +65,20 @@ export function readDockerRun([verb, ...rest]: readonly string[]) {
       if (mount.isFolder)
         mounts.push(`${mount.source}:${mount.target}:${mount.readOnly ? 'ro' : 'rw'}`);
       else volumes[mount.source] = mount.target;
-    } else if (['--network', '--user', '--workdir', '--entrypoint'].includes(name))
-      single.set(name, value);
+    } else if (kept.has(name)) single.set(name, value);
     else return undefined;
   }
   return undefined;
+}
+
+function limitsOf(single: ReadonlyMap<string, string>) {
+  const memory = single.get('--memory');
+  const cpus = Number(single.get('--cpus'));
+  const resources = {
+    ...(memory !== undefined && { memory }),
+    ...(Number.isFinite(cpus) && { cpus }),
+  };
+  return Object.keys(resources).length > 0 ? { resources } : {};
 }
 
 /** Reads an option in the forms `--env=X`, `-eX`, `--env` and `-e`. */

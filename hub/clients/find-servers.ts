@@ -1,5 +1,5 @@
 import { basename, dirname, resolve } from 'node:path';
-import { HubError } from '#core';
+import { HubError, isObject } from '#core';
 import {
   type ClientMachine,
   type ClientName,
@@ -9,7 +9,7 @@ import {
   configFileOf,
 } from './client/client.ts';
 import { exists } from './client/file.ts';
-import type { ClientSource } from './client/text.ts';
+import { type ClientSource, valueAt, valueOf } from './client/text.ts';
 import { serversIn, sourceOf } from './connect-plan.ts';
 
 /** A server entry found in a client's file. */
@@ -20,6 +20,10 @@ export type FoundServer = {
   readonly path: readonly string[];
   readonly name: string;
   readonly entry: unknown;
+  /** `workspace`: the author of the project wrote the file. */
+  readonly scope: ClientScope;
+  /** The folder in which the client starts the server; undefined if that depends on how the client is started. */
+  readonly folder: string | undefined;
 };
 
 /** The servers found in clients' files. */
@@ -59,9 +63,10 @@ export async function findServers(
       if (source.text === undefined)
         throw new HubError('HUB_USAGE', `${source.file}: there is no such file`);
       files.push(source.file);
-      for (const path of pathsIn(client, scope, machine)) {
+      for (const { path, folder } of await groupsIn(source, client, scope, machine)) {
         const entries = Object.entries(await serversIn(source, client, path));
-        servers.push(...entries.map(([name, entry]) => ({ client, source, path, name, entry })));
+        const about = { client, source, path, scope, folder };
+        servers.push(...entries.map(([name, entry]) => ({ ...about, name, entry })));
       }
     } catch (error) {
       if (!(error instanceof HubError)) throw error;
@@ -121,14 +126,33 @@ async function unreadOf(
   return found;
 }
 
-/** The user's file of Claude Code also has servers for single folders. */
-function pathsIn(
+/** The groups of servers in a file. The user's file of Claude Code also has one for each project, the current one first. */
+async function groupsIn(
+  source: ClientSource,
   client: ClientName,
   scope: ClientScope,
-  { folder }: ClientMachine,
-): readonly (readonly string[])[] {
+  { folder: current }: ClientMachine,
+): Promise<readonly Pick<FoundServer, 'path' | 'folder'>[]> {
   const { servers } = clients[client];
-  return client === 'claude-code' && scope === 'user'
-    ? [servers, ['projects', folder, ...servers]]
-    : [servers];
+  if (scope === 'workspace') return [{ path: servers, folder: projectOf(source.file) }];
+  const own = { path: servers, folder: undefined };
+  if (client !== 'claude-code') return [own];
+  const projects = valueAt(source, await valueOf(source), ['projects']);
+  // Most projects have no servers, and the file is parsed for each group.
+  const folders = Object.entries(isObject(projects) ? projects : {}).flatMap(([folder, project]) =>
+    isObject(project) && Object.keys(Object(valueAt(source, project, servers))).length > 0
+      ? [folder]
+      : [],
+  );
+  const sorted = [
+    ...folders.filter(one => one === current),
+    ...folders.filter(one => one !== current),
+  ];
+  return [own, ...sorted.map(folder => ({ path: ['projects', folder, ...servers], folder }))];
+}
+
+/** The folder of a project: the file is in it, or in a folder of the client such as `.cursor`. */
+function projectOf(file: string): string {
+  const folder = dirname(file);
+  return basename(folder).startsWith('.') ? dirname(folder) : folder;
 }

@@ -10,6 +10,7 @@ export {
 } from './client/client.ts';
 export { type Clients, type HubFiles, createClients } from './clients.ts';
 export type { ConnectPlan, ConnectTarget } from './connect-plan.ts';
+export type { ImportGrants } from './fit-entry.ts';
 export type { FoundServers, ImportSelection } from './find-servers.ts';
 export {
   type HubAddress,
@@ -21,4 +22,6 @@ export {
   tokenVariable,
 } from './hub-entry.ts';
 export type { ImportItem, ImportPlan } from './import-plan.ts';
+export { withValues } from './secrets.ts';
+export { withPackageKey } from './source-name.ts';
 export { diffTexts } from './text-diff.ts';

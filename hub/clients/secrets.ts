@@ -1,5 +1,5 @@
 import { parseEnv } from 'node:util';
-import { isSecretName } from '#core';
+import { type Json, type JsonObject, isSecretName } from '#core';
 import { redactText } from '#telemetry';
 
 /** A secret taken out of an entry, and the variable that holds it from now on. */
@@ -98,3 +98,22 @@ function lineOf(name: string, value: string): string | undefined {
     .map(quote => `${name}=${quote}${value}${quote}`)
     .find(line => parseEnv(line)[name] === value);
 }
+
+/** The value with the variables and secrets of these names replaced by their values, as a config may contain them. */
+export function withValues(value: JsonObject, variables: readonly Variable[]): JsonObject {
+  const values = new Map(variables.map(({ name, value: text }) => [name, text]));
+  const replaced = (one: Json): Json => {
+    if (typeof one === 'string')
+      return one.replaceAll(/\$\$|\$\{(?:secret:)?(\w+)\}/g, (text, name: string | undefined) => {
+        const known = name === undefined ? undefined : values.get(name);
+        return known === undefined ? text : known.replaceAll(/\$(?=[${])/g, () => '$$');
+      });
+    if (isList(one)) return one.map(replaced);
+    return typeof one === 'object' && one !== null ? ofObject(one) : one;
+  };
+  const ofObject = (object: JsonObject): JsonObject =>
+    Object.fromEntries(Object.entries(object).map(([key, one]) => [key, replaced(one)]));
+  return ofObject(value);
+}
+
+const isList = (value: Json): value is readonly Json[] => Array.isArray(value);

@@ -3,6 +3,7 @@ import { type JsonObject, isSecretName } from '#core';
 import type { ClientName } from './client/client.ts';
 import { type ClientEntry, type ClientFolders, hubText } from './client/entry.ts';
 import { type DockerRun, readDockerRun } from './docker-run.ts';
+import { type RemoteBridge, readRemoteBridge } from './remote-bridge.ts';
 import type { SecretExtractor } from './secrets.ts';
 
 /** Variables of this machine that are useless or harmful in a container. */
@@ -16,8 +17,8 @@ type Texts = Readonly<Record<string, string>>;
 
 /** Creates functions that convert texts to the hub's syntax, with references in place of secrets. */
 function createConverter(client: ClientName, folders: ClientFolders, secrets: SecretExtractor) {
-  function text(name: string, written: string): string {
-    const converted = hubText(written, client, folders);
+  function text(name: string, written: string, syntax: ClientName = client): string {
+    const converted = hubText(written, syntax, folders);
     if ('unknown' in converted) throw new UnknownVariable(converted.unknown);
     return converted.isLiteral ? secrets.extract(name, converted.text, written) : converted.text;
   }
@@ -62,6 +63,9 @@ export function translate(
       return {
         why: 'the hub does not support all options of its "docker" command. Add the server by hand, with "image"',
       };
+    const bridge = plain.command === 'npx' ? readRemoteBridge(plain.args) : undefined;
+    if (bridge && 'why' in bridge) return bridge;
+    if (bridge) return { entry: { ...bridgedEntry(bridge, clientEntry, convert), ...common } };
     const passed = clientEntry.passedThrough.map(name => [name, `\${${name}:-}`]);
     const env = { ...convert.all(clientEntry.env), ...Object.fromEntries(passed) };
     if (docker) return { entry: { ...imageEntry(docker, env, convert), ...common } };
@@ -100,10 +104,36 @@ function remoteEntry(
   };
 }
 
+/** The entry of a server that mcp-remote connects to, which expands `${NAME}` in headers from its own environment. */
+function bridgedEntry(
+  { url, headers, transport, oauth, deniedTools }: RemoteBridge,
+  { env }: ClientEntry,
+  { text }: Converter,
+): JsonObject {
+  const valueOf = (name: string) => (Object.hasOwn(env, name) ? env[name] : undefined);
+  const expanded = Object.entries(headers).map(([name, written]) => {
+    const value = written.replaceAll(/\$\{(\w+)\}/g, (all, of: string) => valueOf(of) ?? all);
+    return [name, text(name, value, value === written ? 'claude-code' : undefined)] as const;
+  });
+  const { client_secret: secret, ...login } = oauth ?? {};
+  return {
+    url: text('url', url),
+    ...(transport === 'sse' && { transport }),
+    ...(expanded.length > 0 && { headers: Object.fromEntries(expanded) }),
+    ...(oauth && {
+      oauth: {
+        ...login,
+        ...(typeof secret === 'string' && { client_secret: text('client_secret', secret) }),
+      },
+    }),
+    ...(deniedTools.length > 0 && { tools: { deny: deniedTools } }),
+  };
+}
+
 function imageEntry(docker: DockerRun, env: Texts, { all, line }: Converter): JsonObject {
   // Docker passes only named variables on.
   const passed = docker.passedThrough.map(name => [name, env[name] ?? `\${${name}:-}`] as const);
-  const { mounts, volumes, network, user, cwd, command } = docker;
+  const { mounts, volumes, network, user, cwd, command, resources } = docker;
   return {
     image: docker.image,
     ...(command !== undefined && { command }),
@@ -114,6 +144,7 @@ function imageEntry(docker: DockerRun, env: Texts, { all, line }: Converter): Js
     ...(network !== undefined && { network }),
     ...(user !== undefined && { user }),
     ...(cwd !== undefined && { cwd }),
+    ...(resources && { resources }),
   };
 }
 

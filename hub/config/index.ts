@@ -23,7 +23,7 @@ export type { NextTools, ToolLists } from './edit/tools.ts';
 export { type Environment, mergeEnvironment, variablesIn } from './variables.ts';
 export { type Loosening, findLoosenings } from './loosenings.ts';
 export { type Network, fixedNetwork, proxyPort, targetsOf } from './network.ts';
-export { pathsOfKnownPackage } from './package-spec.ts';
+export { findPackage, nameOfPackage, pathsOfKnownPackage } from './package-spec.ts';
 export {
   type ShippedFiles,
   createShippedFiles,
@@ -31,7 +31,7 @@ export {
   readValueOrFile,
   snapshotOf,
 } from './files.ts';
-export { plainLine } from './package-line.ts';
+export { type PackageLine, findPackageLine, plainLine } from './package-line.ts';
 export { createFileWatch } from './file-watch.ts';
 export type { GuardedPlace } from './guarded-places.ts';
 export { createProcessGate } from './process-gate.ts';

@@ -2,17 +2,9 @@ import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { describe, test } from 'vitest';
 import { createIo } from '#cli';
-import type { ImportPlan } from '#clients';
 import { HubError } from '#core';
 import { createManualClock } from '#helpers/clock';
-import { configOf } from '#helpers/hub';
-import {
-  confirmEach,
-  confirmImport,
-  confirmationsIn,
-  isAgreed,
-  loadForEdit,
-} from '../../hub/cli/confirm.ts';
+import { confirmEach, confirmationsIn, isAgreed, loadForEdit } from '../../hub/cli/confirm.ts';
 import { createNeeds } from './run.ts';
 
 type Answering = {
@@ -117,62 +109,6 @@ describe('settings of one server', () => {
     await confirmEach('one', [evil], run);
     assert.deepEqual(asked, ['Allow mount:/a :/b:rw? [y/N] ']);
     assert.equal(err(), 'one: finebad line\n');
-  });
-});
-
-describe('settings of an import', () => {
-  const itemOf = (name: string, ...names: readonly string[]): ImportPlan['items'][number] => ({
-    found: {
-      client: 'cursor',
-      source: { file: 'a.json', text: '', format: 'json' },
-      path: [],
-      name,
-      entry: {},
-    },
-    action: 'add',
-    name,
-    entry: {},
-    server: configOf({ name }),
-    loosenings: names.map(each => ({
-      name: each,
-      kind: 'network',
-      message: 'It can.',
-      needsConfirmation: false,
-    })),
-    dropped: [],
-    hints: [],
-  });
-  const plan: ImportPlan = {
-    items: [itemOf('a', 'x', 'y'), itemOf('b', 'x'), itemOf('c')],
-    variables: [],
-  };
-  const allowedBy = async (given: Answering) => {
-    const { run, asked } = runWith(given);
-    const isAllowed = await confirmImport(plan, run);
-    const allowed = ['a/x', 'a/y', 'b/x'].filter(each => {
-      const [server = '', name = ''] = each.split('/');
-      return isAllowed(server, { name });
-    });
-    return { allowed, asked: asked.length };
-  };
-
-  test.for([
-    [{ answers: ['y', 'n', 'y'] }, ['a/x', 'b/x'], 3],
-    [{ values: { allow: ['x'] }, answers: ['n'] }, ['a/x', 'b/x'], 1],
-    [{ values: { allow: ['a/x'] }, answers: ['n', 'n'] }, ['a/x'], 2],
-    [{ values: { allow: ['b/x'], yes: true }, answers: [] }, ['b/x'], 0],
-    [{ values: { 'dry-run': true }, answers: [] }, [], 0],
-    [{ values: { json: true }, answers: [] }, [], 0],
-    [{}, [], 0],
-  ] as const)('%j allows %j', async ([given, allowed, asked]) => {
-    assert.deepEqual(await allowedBy(given), { allowed, asked });
-  });
-
-  test.for(['z', 'b/y', 'c/x'])('%s is a setting of no server', async name => {
-    await assert.rejects(allowedBy({ values: { allow: [name] }, answers: [] }), {
-      code: 'HUB_USAGE',
-      message: `--allow: no server of this import asks for "${name}". They ask for a/x, a/y, b/x`,
-    });
   });
 });
 

@@ -82,7 +82,7 @@ test('servers of all files become entries that the hub can read, and nothing els
   const mail = servers.find(({ name }) => name === 'mail-box');
   assert.ok(mail?.launch.kind === 'local');
   assert.deepEqual(mail.launch.env, { TOKEN: key, B: 'it\'s "`' });
-  assert.equal(mail.launch.sandbox.network, 'none');
+  assert.equal(mail.launch.sandbox.network, 'bridge');
   const after = await scratch.files();
   assert.equal(after['.cursor/mcp.json'], cursorText);
   assert.equal(after['.codex/config.toml'], codexText);
@@ -134,7 +134,7 @@ test('what the hub has now is taken out of the files, of which copies are kept',
   );
 });
 
-test('servers of Claude Code for one folder are found, and taken out of there', async () => {
+test('servers of Claude Code for all projects are found, and taken out of there', async () => {
   await using scratch = await openScratch();
   const { folder } = scratch.machine;
   const entry = { command: 'npx', args: ['@a/b@1.0.0'] };
@@ -156,7 +156,7 @@ test('servers of Claude Code for one folder are found, and taken out of there', 
   await removeFromClients(plan.items);
   const after = JSON.parse(await readFile(file, 'utf8'));
   assert.deepEqual(after.projects[folder].mcpServers, {});
-  assert.deepEqual(after.projects['/other'], projects['/other']);
+  assert.deepEqual(after.projects['/other'], { mcpServers: {} });
 });
 
 test('what stands in .env stays as it is', async () => {

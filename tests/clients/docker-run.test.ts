@@ -25,7 +25,8 @@ test.each([
   ['run --network none i', { network: 'none' }],
   ['run --net=host i', { network: 'bridge' }],
   ['run -u 1000:1000 -w /w --entrypoint sh i', { user: '1000:1000', cwd: '/w', command: 'sh' }],
-  ['run --name n --pull always -l x=y i', {}],
+  ['run --name n --pull always -l x=y -p 80:80 --cap-drop ALL i', {}],
+  ['run -m 1g --cpus=0.5 i', { resources: { memory: '1g', cpus: 0.5 } }],
 ])('%s is read', (line, expected) => {
   assert.deepEqual(read(line), { ...bare, ...expected });
 });

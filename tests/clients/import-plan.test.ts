@@ -101,61 +101,13 @@ test.for([
   ['a program of this machine', { command: '/opt/own', args: [] }, /^it runs "\/opt\/own" from/],
   ['a git reference', { command: 'uvx', args: ['--from', 'git+https://x/y', 'z'] }, /git/],
   ['an option of docker', { command: 'docker', args: ['exec', 'x'] }, /"docker" command/],
-  ['what the hub refuses', { url: 'ftp://host/x' }, /hub\.json:\d+:\d+: servers\.one\.url: /],
+  ['what the hub refuses', { url: 'ftp://host/x' }, /^url: "ftp:/],
 ] as const)('an entry with %s is skipped, and others are added', async ([, entry, why]) => {
   await using machine = await withServers({ one: entry, two: { url: 'https://a.example/mcp' } });
   const { items } = await planOf(machine.scratch, machine.files);
   const [skipped, added] = items.map(outcomeOf);
   assert.match(skipped ?? '', why);
   assert.equal(added, 'add two');
-});
-
-describe('a hint', () => {
-  const hintsOf = async (entry: (home: string) => object) => {
-    await using scratch = await openScratch();
-    await scratch.put('notes/a.md', '');
-    await scratch.put(
-      '.cursor/mcp.json',
-      JSON.stringify({ mcpServers: { one: entry(scratch.home) } }),
-    );
-    const config = await scratch.put('hub.json', '{"servers": {}}');
-    const [item] = (await planOf(scratch, { config, dotenv: join(scratch.home, '.env') })).items;
-    assert.ok(item?.action === 'add');
-    return item.hints.map(hint => hint.replaceAll(scratch.home, '<home>'));
-  };
-  const npx = (...args: readonly string[]) => ({ command: 'npx', args: ['@a/b@1.0.0', ...args] });
-  const network = (what: string) =>
-    `it has ${what}, so it probably needs the network: add "network": "bridge"`;
-  const mount = (path: string) =>
-    `${JSON.stringify(path)} is not in its container: add "mounts": ["${path}:${path}"], and append ":rw" to let it write there`;
-
-  test.for([
-    ['a key', npx('--token', 'sk-planted0123456789'), [network('a key')]],
-    ['an address', npx('https://api.example'), [network('an address')]],
-    ['an address in a variable', { ...npx(), env: { A: 'postgres://x' } }, [network('an address')]],
-    ['neither', npx('--x', 'y'), []],
-    ['a path that does not exist', npx('/none/such'), []],
-  ] as const)('for the network is given with %s', async ([, entry, hints]) => {
-    const { length } = hints;
-    const given = await hintsOf(() => entry);
-    assert.deepEqual(given.slice(0, length), hints);
-    assert.equal(
-      given.some(hint => /network/.test(hint)),
-      length > 0,
-    );
-    assert.ok(!given.some(hint => /is not in its container/.test(hint)));
-  });
-
-  test('for a path is given if it exists and is not mounted', async () => {
-    const given = await hintsOf(home => npx(`--folder=${home}/notes`, `${home}/none`));
-    assert.ok(given.includes(mount('<home>/notes')), given.join('\n'));
-    assert.ok(!given.join().includes('<home>/none'));
-    const docker = (home: string) => ({
-      command: 'docker',
-      args: ['run', '-v', `${home}/notes:${home}/notes`, 'a/b:1', `${home}/notes/a.md`],
-    });
-    assert.ok(!(await hintsOf(docker)).join().includes('is not in its container'));
-  });
 });
 
 describe('settings that are not allowed', () => {
@@ -245,4 +197,32 @@ test('keys of a server that is skipped at the end are not written', async () => 
   assert.equal(plan.variables.length, 1);
   const { variables } = await scratch.clients.tighten(plan, files, () => false);
   assert.deepEqual(variables, []);
+});
+
+test('one server of several clients is added once, and another of its name says how it differs', async () => {
+  await using machine = await withServers({
+    notes: { command: 'npx', args: ['@a/notes@1.0.0', 'x'], env: { API_KEY: 'k' } },
+  });
+  const { scratch, files } = machine;
+  const same = { command: 'npx', args: ['-y', '@a/notes', 'x'], env: { API_KEY: 'k' } };
+  const other = { command: 'npx', args: ['-y', '@a/notes', 'y'], env: { API_KEY: 'other' } };
+  await scratch.put(
+    '.claude.json',
+    JSON.stringify({
+      mcpServers: { memo: same },
+      projects: { '/p': { mcpServers: { notes: other } }, '/q': { allowedTools: [] }, '/r': 1 },
+    }),
+  );
+  const { items } = await planOf(scratch, files);
+  assert.deepEqual(items.map(outcomeOf), ['add memo', 'add notes', 'present memo']);
+  const [memo, project, twin] = items;
+  assert.ok(twin?.action === 'present' && twin.twin === memo?.found);
+  assert.equal(project?.found.folder, '/p');
+  await scratch.put(
+    '.codex/config.toml',
+    '[mcp_servers.notes]\ncommand = "npx"\nargs = ["@a/z"]\n',
+  );
+  const again = (await planOf(scratch, files)).items.at(-1);
+  assert.ok(again?.action === 'add');
+  assert.deepEqual(again.conflict, { name: 'notes', differs: ['package', 'args', 'env'] });
 });

@@ -191,12 +191,17 @@ const secrets: readonly (readonly [object, object, string])[] = [
 
 test.for(secrets)('a key in %j is taken out', async ([entry, expected, variable]) => {
   const made = await imported('cursor', { command: 'npx', args: ['a'], ...entry });
-  assert.deepEqual(made.entry, { command: 'npx', args: ['a'], ...expected, auto_start: true });
+  assert.deepEqual(made.entry, {
+    command: 'npx',
+    args: ['a'],
+    ...expected,
+    auto_start: true,
+    network: 'bridge',
+  });
   assert.deepEqual(
     made.variables.map(({ name, value }) => `${name}=${value}`),
     [variable],
   );
-  assert.match(made.hints, /it has a key, so it probably needs the network/);
 });
 
 test('keys in headers and addresses are taken out', async () => {
@@ -218,10 +223,13 @@ test.for([
   'https://mcp.example.com/0b9f2f7e-3c0b-4c8e-9a51-2d7e5f1c6a10/sse',
 ])('no address that may hold a key stays in the config: %s', async url => {
   const remote = await imported('cursor', { url });
-  assert.deepEqual(remote.entry, { url: '${MCP_IT_URL}', auto_start: true });
+  const sse = url.endsWith('/sse') && { transport: 'sse' };
+  assert.deepEqual(remote.entry, { url: '${MCP_IT_URL}', ...sse, auto_start: true });
   assert.deepEqual(remote.variables, [{ name: 'MCP_IT_URL', value: url }]);
-  const local = await imported('cursor', { command: 'npx', args: ['mcp-remote', url] });
-  assert.deepEqual(local.entry.args, ['mcp-remote', '${MCP_IT_ARGUMENT}']);
+  const bridged = await imported('cursor', { command: 'npx', args: ['mcp-remote', url] });
+  assert.deepEqual(bridged.entry, remote.entry);
+  const local = await imported('cursor', { command: 'npx', args: ['a', url] });
+  assert.deepEqual(local.entry.args, ['a', '${MCP_IT_ARGUMENT}']);
 });
 
 test.for([
@@ -291,12 +299,54 @@ test.for(refused)(
   },
 );
 
-test('folders of this machine that a server names are hinted at', async () => {
-  const made = await imported('cursor', {
-    command: 'npx',
-    args: ['a', '/usr', '--at=/bin', '/nowhere'],
-  });
-  assert.match(made.hints, /"\/usr" is not in its container: add "mounts": \["\/usr:\/usr"\]/);
-  assert.match(made.hints, /"\/bin" is not/);
-  assert.doesNotMatch(made.hints, /nowhere|network/);
+const bridges: readonly (readonly [readonly string[], object, object])[] = [
+  [['https://x.example/mcp'], {}, { url: 'https://x.example/mcp' }],
+  [
+    ['https://x.example/sse', '3334', '--debug', '--allow-http'],
+    {},
+    { url: 'https://x.example/sse', transport: 'sse' },
+  ],
+  [['https://x.example/sse', '--transport', 'http-only'], {}, { url: 'https://x.example/sse' }],
+  [
+    ['https://x.example/m', '--transport', 'sse-only', '--header', 'X-A:b'],
+    {},
+    { url: 'https://x.example/m', transport: 'sse', headers: { 'X-A': 'b' } },
+  ],
+  [
+    ['https://x.example/m', '--header', 'Authorization:${AUTH}', '--header', 'X-B: ${SET}'],
+    { AUTH: 'Bearer abc' },
+    {
+      url: 'https://x.example/m',
+      headers: { Authorization: '${MCP_IT_AUTHORIZATION}', 'X-B': '${SET}' },
+    },
+  ],
+  [
+    [
+      'https://x.example/m',
+      '--static-oauth-client-info',
+      '{"client_id": "me", "client_secret": "s"}',
+      '--static-oauth-client-metadata',
+      '{"scope": "a b"}',
+      '--ignore-tool',
+      'rm*',
+    ],
+    {},
+    {
+      url: 'https://x.example/m',
+      oauth: { client_id: 'me', scopes: ['a', 'b'], client_secret: '${MCP_IT_CLIENT_SECRET}' },
+      tools: { deny: ['rm*'] },
+    },
+  ],
+];
+
+test.for(bridges)('mcp-remote %j becomes a remote server', async ([args, env, expected]) => {
+  const line = { command: 'npx', args: ['-y', 'mcp-remote@latest', ...args], env };
+  const { entry, why } = await imported('claude-desktop', line, { SET: 'x' });
+  assert.deepEqual(entry, { ...expected, auto_start: true }, why);
+});
+
+test('an option of mcp-remote that the hub does not know is a reason to leave the server', async () => {
+  const args = ['mcp-remote', 'https://x.example/m', '--new', '1'];
+  const { why } = await imported('claude-desktop', { command: 'npx', args });
+  assert.match(why, /the option "--new" of mcp-remote has no equivalent/);
 });

@@ -1,9 +1,10 @@
 import { findLoosenings, warningsOf } from '#config';
-import { HubError, type JsonObject, isObject, tryParseJson } from '#core';
+import { type JsonObject, isObject } from '#core';
 import { visible } from '#definitions';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { allowOption, confirmEach, confirmationsIn, loadForEdit } from '../confirm.ts';
 import { type HubClient, isAbsent, openHub } from '../hub-client.ts';
+import { followInstall } from '../install-stream.ts';
 import { fieldsOf, objectsIn } from '../responses.ts';
 import type { Io } from '../terminal.ts';
 import { type Values, count, textOf, textsOf, usageError, wordOf } from '../values.ts';
@@ -123,16 +124,7 @@ async function install(
   { progress }: Io,
 ): Promise<unknown> {
   const body = { ...request, ...rest, ...(confirm.length > 0 && { confirm }) };
-  const events = hub.follow({ method: 'POST', path: '/servers/install', body });
-  for await (const { type, data } of events) {
-    const value = tryParseJson(data);
-    if (type === 'done') return value;
-    if (isObject(value)) progress(`${String(value['step'])}: ${String(value['text'])}`);
-  }
-  throw new HubError(
-    'HUB_CONNECT_FAILED',
-    `the hub at ${hub.url} closed the connection before the install was done. See its log and "agenthub list"`,
-  );
+  return await followInstall(hub, { path: '/servers/install', body, progress });
 }
 
 function reportInstalled(installed: unknown, { out, remark, screen }: Io): void {

@@ -1,23 +1,32 @@
 import {
-  type FoundServers,
+  type ClientName,
+  type Clients,
+  type HubAddress,
   type HubFiles,
   type ImportItem,
   type ImportPlan,
   type ImportSelection,
   clientNames,
-  clients,
+  defaultEntryName,
 } from '#clients';
-import type { ServerConfig } from '#config';
 import { clientOf, clientPositional } from '../client-change.ts';
 import type { Command, Run } from '../command.ts';
-import { allowOption, changeOptions, confirmImport, isAgreed, loadForEdit } from '../confirm.ts';
+import { allowOption, changeOptions, isAgreed, loadForEdit } from '../confirm.ts';
 import { createHubClient } from '../hub-client.ts';
-import { type NotRunning, startImported } from '../import-running.ts';
-import type { Io } from '../terminal.ts';
+import { type GivenGrants, collectGrants, mountGrants } from '../import/grants.ts';
+import {
+  type ImportOutcome,
+  dotenv,
+  importDocument,
+  showDropped,
+  showOutcome,
+  showPlan,
+} from '../import/report.ts';
+import { startImported } from '../import/running.ts';
+import { tryServers } from '../import/trials.ts';
+import type { HubPlace } from '../needs.ts';
+import { type OwnToken, findOwnToken } from '../own-token.ts';
 import { type Values, count, textOf, textsOf, usageError } from '../values.ts';
-
-/** What the help calls the file from which the hub reads variables. */
-const dotenv = '.env';
 
 /** `agenthub import`: moves servers from clients' config files to the hub's config. */
 export const importServers: Command = {
@@ -38,28 +47,42 @@ export const importServers: Command = {
     remove: {
       help: "Remove the servers that then run in the hub from the clients' files. Backups are kept.",
     },
+    connect: { help: '--remove, and add the hub to these files instead.' },
     undo: { help: 'Restore all files that the latest import changed.' },
     allow: {
       ...allowOption,
-      help: 'Allow a setting beyond the default sandbox: NAME, or SERVER/NAME for one server. Repeatable.',
+      help: 'Allow a setting beyond the default sandbox: NAME, SERVER/NAME for one server, or "needed": what servers of your own files need to work (network, folders to read). Repeatable.',
+    },
+    write: {
+      value: 'server',
+      multiple: true,
+      help: 'Let this server also write to the folders that it names, or "all". Repeatable.',
+    },
+    mount: {
+      value: 'server=folder[:rw]',
+      multiple: true,
+      help: 'Mount a folder that the arguments of the server do not name. Repeatable.',
     },
     keys: {
       value: 'place',
       completion: ['env', 'secrets'],
-      help: `Where the keys in those files go: "secrets" (the keychain or an encrypted file) or "env" (${dotenv}). Default: asks, and ${dotenv} without a terminal.`,
+      help: `Where the keys in those files go: "secrets" (the keychain or an encrypted file) or "env" (${dotenv}). Default: secrets.`,
     },
+    'no-trial': { help: 'Add servers without starting each once, and without a pinned version.' },
     ...changeOptions,
   },
   details: [
     'Without clients and --all: only lists the servers. Project files are read only if they are named, or with --workspace.',
-    `Keys in those files are moved to ${dotenv} or the secrets of the hub, and the config contains only their names. Each setting beyond the default sandbox (mounts, the network, a user, variables, headers) needs your confirmation. With --yes it is left out, unless --allow names it.`,
-    '--json prints {"config", "servers": [{"client", "file", "name", "action": "add" | "present" | "skip", "as", "why", "asks", "dropped", "hints"}], "variables", "secrets", "written", "backups", "kept": [{"name", "why"}]}.',
+    'Folders among the arguments become mounts, read-only unless --write says otherwise; hosts and keys suggest the network; mcp-remote becomes a remote server. Each server is then started once in its sandbox, and those that work are added, with pinned versions.',
+    `Keys in those files are moved to the secrets of the hub, and the config contains only their names. Each setting beyond the default sandbox (mounts, the network, a user, variables, headers) needs your confirmation. With --yes it is left out, unless --allow names it.`,
+    '--json prints {"config", "servers": [{"client", "file", "name", "action": "add" | "present" | "skip", "as", "why", "asks", "dropped", "hints", "tools"}], "variables", "secrets", "written", "backups", "failed": [{"name", "why"}], "kept": [{"name", "why"}], "connected"}.',
   ],
   examples: [
     ['import', 'List the servers of the clients on this machine'],
     ['import claude-desktop cursor', 'Show what would be added, ask, and write it'],
     ['import ./.mcp.json', 'Import the servers of a project'],
-    ['import --all --remove --yes', 'Move all of them'],
+    ['import --all --connect', 'Move all of them, and connect the clients to the hub'],
+    ['import --all --yes --allow needed --write filesystem', 'Without questions'],
     ['import --undo', 'Restore the files'],
   ],
   async run(run) {
@@ -73,57 +96,115 @@ export const importServers: Command = {
       config: (await loadForEdit(needs.files)).file,
       dotenv: await needs.files.findDotenv(),
     };
-    const whole = await all.planImport(found, files, place);
-    if (!isJson) show(found, whole, run);
-    const isRemoving = values['remove'] === true;
-    const hasChange = isRequested && hasChanges(whole, isRemoving);
+    const grants = mountGrants(values);
     const keys = keysOf(values);
-    const tightened = hasChange
-      ? await all.tighten(whole, files, await confirmImport(whole, run))
-      : whole;
-    const plan = (await isForSecrets(tightened, keys, run))
-      ? await all.toSecrets(tightened)
-      : tightened;
-    if (!isJson) showDropped(whole, plan, run);
-    const isWritten =
+    const first = await all.planImport(found, files, place, grants);
+    if (!isJson) showPlan(found, first, run);
+    const isRemoving = values['remove'] === true || values['connect'] === true;
+    const hasChange = isRequested && hasChanges(first, isRemoving);
+    let plan = first;
+    if (hasChange) {
+      const given = await collectGrants(first, run);
+      const whole = await withWriting(first, given, () =>
+        all.planImport(found, files, place, {
+          ...grants,
+          mayWrite: server => grants.mayWrite(server) || given.writing.has(server),
+        }),
+      );
+      plan = await all.tighten(whole, files, given.isAllowed);
+      if (!isJson) showDropped(whole, plan, run);
+    }
+    if (keys === 'secrets' && plan.variables.length > 0) plan = await all.toSecrets(plan);
+    const mayWrite =
       hasChange &&
       hasChanges(plan, isRemoving) &&
-      (await isAgreed(questionOf(plan, files, values), run));
-    let outcome: Outcome = { isWritten, added: [], backups: [], kept: [] };
-    if (isWritten) {
-      const { added, removeFromClients } = await all.carryOutImport(plan, files);
-      const moved = isRemoving ? itemsToMove(plan) : [];
-      const { running, others } = await startImported(moved, createHubClient(place, run), run);
-      outcome = { isWritten, added, backups: await removeFromClients(running), kept: others };
-    }
-    if (isJson) run.json(documentOf(plan, files, outcome));
-    else if (isWritten) reportWritten(plan, files, outcome, run);
+      (await isAgreed(questionOf(plan, files, isRemoving), run));
+    const { plan: last, ...outcome } = mayWrite
+      ? await carryOut(plan, { all, files, place, isRemoving }, run)
+      : { plan, ...nothing };
+    if (isJson) run.json(importDocument(last, files, outcome));
+    else if (outcome.isWritten) showOutcome(last, files, outcome, run);
     else if (!isRequested) run.out('To add these to the hub, name clients or use --all.');
     else run.out(hasChange ? 'Nothing was written.' : 'There is nothing to add.');
     // Problems of single files: the other files are imported anyway.
     for (const { message } of found.problems) run.err(run.errorScreen.foreign(message));
-    return outcome.kept.length > 0 || found.problems.length > 0 ? 1 : 0;
+    const { kept, failed } = outcome;
+    return kept.length + failed.length + found.problems.length > 0 ? 1 : 0;
   },
 };
 
-/** Where keys go; undefined if the command line does not say it. Throws HUB_USAGE. */
-function keysOf(values: Values): 'env' | 'secrets' | undefined {
-  const keys = textOf(values, 'keys');
-  if (keys === undefined || keys === 'env' || keys === 'secrets') return keys;
-  throw usageError(`--keys: ${JSON.stringify(keys)} is not allowed: write "secrets" or "env"`);
+const nothing: ImportOutcome = {
+  isWritten: false,
+  added: [],
+  backups: [],
+  tried: new Map(),
+  failed: [],
+  kept: [],
+  connected: [],
+};
+
+type Import = {
+  readonly all: Clients;
+  readonly files: HubFiles;
+  readonly place: HubPlace;
+  readonly isRemoving: boolean;
+};
+
+/** Tries the servers, writes those that work, and moves them out of the clients' files if asked. */
+async function carryOut(
+  wanted: ImportPlan,
+  { all, files, place, isRemoving }: Import,
+  run: Run,
+): Promise<ImportOutcome & { readonly plan: ImportPlan }> {
+  const untried = { plan: wanted, tried: new Map(), failed: [] };
+  const trials = run.values['no-trial'] === true ? untried : await tryServers(wanted, place, run);
+  const { tried, failed } = trials;
+  const plan = all.withoutUnusedKeys(trials.plan);
+  if (!hasChanges(plan, isRemoving)) return { ...nothing, plan, failed };
+  const { added, removeFromClients } = await all.carryOutImport(plan, files);
+  const moved = isRemoving ? itemsToMove(plan) : [];
+  const { running, others } = await startImported(moved, createHubClient(place, run), run);
+  const tokens: OwnToken[] = [];
+  const connected = new Set<ClientName>();
+  const hubOf = async (client: ClientName): Promise<HubAddress | undefined> => {
+    if (run.values['connect'] !== true) return undefined;
+    const target = { client, scope: 'user', name: defaultEntryName } as const;
+    const own = await findOwnToken(target, place, all, run);
+    if (own) tokens.push(own);
+    connected.add(client);
+    const bridge = await run.needs.findBridge();
+    return { ...place, bridge, ...(own && { token: own.token, isTokenMade: true }) };
+  };
+  const backups = await removeFromClients(running, {
+    hubOf,
+    ready: async () => {
+      for (const own of tokens.splice(0)) await own.register();
+    },
+  });
+  return {
+    isWritten: true,
+    added,
+    backups,
+    tried,
+    failed,
+    kept: others,
+    connected: [...connected],
+    plan,
+  };
 }
 
-/** Whether the keys of a plan become secrets. Asks on a terminal if the command line does not say it. */
-async function isForSecrets(
-  { variables }: ImportPlan,
-  keys: 'env' | 'secrets' | undefined,
-  { needs, values, signal }: Run,
-): Promise<boolean> {
-  if (variables.length === 0) return false;
-  const mayAsk = ['yes', 'dry-run', 'json'].every(option => values[option] !== true);
-  if (keys !== undefined || !needs.ask || !mayAsk) return keys === 'secrets';
-  const question = `Store ${count(variables.length, 'key')} as secrets of the hub, in the keychain or an encrypted file, instead of ${dotenv}? [y/N] `;
-  return /^y(?:es)?$/i.test((await needs.ask(question, signal)).trim());
+/** The plan with the mounts that an answer made writable. */
+const withWriting = async (
+  plan: ImportPlan,
+  { writing }: GivenGrants,
+  planAgain: () => Promise<ImportPlan>,
+): Promise<ImportPlan> => (writing.size > 0 ? await planAgain() : plan);
+
+/** Where keys go. Throws HUB_USAGE. */
+function keysOf(values: Values): 'env' | 'secrets' {
+  const keys = textOf(values, 'keys') ?? 'secrets';
+  if (keys === 'env' || keys === 'secrets') return keys;
+  throw usageError(`--keys: ${JSON.stringify(keys)} is not allowed: write "secrets" or "env"`);
 }
 
 /** `agenthub import --undo`: restores all files that the latest import changed. */
@@ -161,135 +242,21 @@ function selectionOf(values: Values) {
   return { selection, isRequested: isAll || words.length > 0 };
 }
 
-const itemsToMove = ({ items }: Pick<ImportPlan, 'items'>) =>
+const itemsToMove = ({ items }: Pick<ImportPlan, 'items'>): readonly ImportItem[] =>
   items.filter(({ action }) => action !== 'skip');
 
 const hasChanges = (plan: ImportPlan, isRemoving: boolean) =>
   plan.items.some(({ action }) => action === 'add') || (isRemoving && itemsToMove(plan).length > 0);
 
-function show(
-  { files, unread, problems }: FoundServers,
-  { items, variables }: ImportPlan,
-  { out, screen }: Io,
-): void {
-  if (files.length === 0 && problems.length === 0)
-    out('None of these clients has a file with servers.');
-  for (const file of files) {
-    const own = items.filter(({ found }) => found.source.file === file);
-    const [first] = own;
-    const title = first ? ` (${clients[first.found.client].title})` : '';
-    out(screen.paint('bold', `${file}${title}${first ? '' : ': no servers'}`));
-    for (const item of own) for (const line of linesOf(item, { screen })) out(line);
-  }
-  if (variables.length > 0) out(`Keys that are moved: ${namesOf(variables).join(', ')}`);
-  if (unread.length > 0)
-    out(
-      `Not read, because they belong to the project: ${unread.join(', ')}. Name a file to import it`,
-    );
-}
-
-/** Prints the settings that were declined, and the servers that cannot run without them. */
-function showDropped(whole: ImportPlan, plan: ImportPlan, { out, screen }: Io): void {
-  for (const item of plan.items) {
-    const isSkippedNow =
-      item.action === 'skip' &&
-      whole.items.some(({ action, found }) => action === 'add' && found === item.found);
-    if (isSkippedNow) out(screen.foreign(`Not added: ${item.found.name}: ${item.why}`));
-    if (item.action === 'add' && item.dropped.length > 0)
-      out(screen.foreign(`${item.name} is added without ${namesOf(item.dropped).join(', ')}`));
-  }
-}
-
-function linesOf(item: ImportItem, { screen }: Pick<Io, 'screen'>): readonly string[] {
-  const name = screen.foreign(item.found.name);
-  if (item.action === 'skip') return [`  - ${name}: ${screen.foreign(item.why)}`];
-  if (item.action === 'present')
-    return [screen.paint('dim', `  = ${name}: the hub has it already, as "${item.name}"`)];
-  const renamed = item.name === item.found.name ? '' : ` as "${item.name}"`;
-  return [
-    screen.paint('green', `  + ${name}${renamed}: ${screen.foreign(describeLaunch(item.server))}`),
-    ...item.loosenings.map(({ name: what, message }) =>
-      screen.paint('yellow', `      ${screen.foreign(`${what}: ${message}`)}`),
-    ),
-    ...item.hints.map(hint => screen.foreign(`      ${hint}`)),
-  ];
-}
-
-/** What a server runs, without values that may be secret. */
-function describeLaunch({ launch }: ServerConfig): string {
-  if (launch.kind === 'remote') return `at ${URL.parse(launch.url)?.origin ?? 'an address'}`;
-  if (launch.package) return `${launch.package.ecosystem} package ${launch.package.spec}`;
-  return `image ${launch.image ?? ''}`;
-}
-
-function questionOf({ items }: ImportPlan, { config }: HubFiles, values: Values): string {
+function questionOf({ items }: ImportPlan, { config }: HubFiles, isRemoving: boolean): string {
   const adds = items.filter(({ action }) => action === 'add').length;
   const gone = itemsToMove({ items }).map(({ found }) => found.source.file);
   const parts = [
     ...(adds > 0 ? [`add ${count(adds, 'server')} to ${config}`] : []),
-    ...(values['remove'] === true
+    ...(isRemoving
       ? [`remove ${count(gone.length, 'server')} from ${[...new Set(gone)].join(', ')}`]
       : []),
   ];
   const question = `${parts.join(' and ')}?`;
   return question.charAt(0).toUpperCase() + question.slice(1);
 }
-
-type Outcome = {
-  readonly isWritten: boolean;
-  readonly added: readonly string[];
-  readonly backups: readonly string[];
-  /** Servers that stay in their clients' files. */
-  readonly kept: readonly NotRunning[];
-};
-
-function reportWritten(
-  { variables, secrets = [] }: ImportPlan,
-  { config, dotenv: variablesFile }: HubFiles,
-  { added, backups, kept }: Outcome,
-  { out, err, screen, errorScreen }: Io,
-): void {
-  const done = screen.paint('green', 'wrote');
-  if (added.length > 0) out(`${done} ${config}: ${added.join(', ')}`);
-  if (variables.length > 0)
-    out(`${done} ${variablesFile}: keep it out of version control, because it contains keys`);
-  if (secrets.length > 0)
-    out(`${screen.paint('green', 'stored')} as secrets: ${namesOf(secrets).join(', ')}`);
-  for (const backup of backups) out(`Backup of the client's file: ${backup}`);
-  for (const { item, why } of kept)
-    err(errorScreen.foreign(`${item.found.name} stays in ${item.found.source.file}: ${why}`));
-  if (added.length > 0)
-    out(
-      'They have only the permissions that were allowed. A running hub starts them now, and pins what they offer: "agenthub pins" shows what looks suspicious.',
-    );
-  if (backups.length > 0) out('To add the hub to the client instead: agenthub connect <client>');
-  out('To restore all of these files: agenthub import --undo');
-}
-
-const namesOf = (those: readonly { readonly name: string }[]) => those.map(({ name }) => name);
-
-const documentOf = (
-  { items, variables, secrets = [] }: ImportPlan,
-  { config }: HubFiles,
-  { isWritten, backups, kept }: Outcome,
-) => ({
-  config,
-  servers: items.map(item => ({
-    client: item.found.client,
-    file: item.found.source.file,
-    name: item.found.name,
-    action: item.action,
-    ...(item.action !== 'skip' && { as: item.name }),
-    ...(item.action === 'skip' && { why: item.why }),
-    ...(item.action === 'add' && {
-      asks: namesOf([...item.loosenings, ...item.dropped]),
-      dropped: namesOf(item.dropped),
-      hints: item.hints,
-    }),
-  })),
-  variables: namesOf(variables),
-  secrets: namesOf(secrets),
-  written: isWritten,
-  backups,
-  kept: kept.map(({ item, why }) => ({ name: item.found.name, why })),
-});

@@ -36,7 +36,7 @@ export function readClientEntry(entry: unknown, client: ClientName) {
     passedThrough: isCodex ? namesOf(entry['env_vars']) : [],
     cwd: textOf(entry['cwd']),
     url,
-    transport: type === 'sse' ? 'sse' : 'http',
+    transport: type === 'sse' || (type === undefined && endsInSse(url ?? '')) ? 'sse' : 'http',
     headers: textsOf(isCodex ? entry['http_headers'] : entry['headers']),
     /** Headers whose values come from variables: header name to variable name. */
     headersFrom: isCodex ? textsOf(entry['env_http_headers']) : {},
@@ -45,6 +45,9 @@ export function readClientEntry(entry: unknown, client: ClientName) {
     isDisabled: entry['disabled'] === true || entry['enabled'] === false,
   };
 }
+
+/** By convention, the endpoint of HTTP with SSE ends in `/sse`. */
+export const endsInSse = (url: string): boolean => /\/sse\/*$/.test(URL.parse(url)?.pathname ?? '');
 
 const knownTypes = new Set(['stdio', 'http', 'sse', 'streamable-http', 'streamableHttp']);
 

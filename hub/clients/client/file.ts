@@ -96,6 +96,14 @@ export const exists = async (path: string): Promise<boolean> =>
     () => false,
   );
 
+/** Facts about a file or folder; undefined if there is none that this user can see. */
+export async function findPath(path: string) {
+  const found = await stat(path).catch(() => undefined); // It does not exist, or is not for this user.
+  if (!found || (!found.isFile() && !found.isDirectory())) return undefined;
+  const { uid, gid, mode } = found;
+  return { isFolder: found.isDirectory(), uid, gid, mode: mode & 0o777 };
+}
+
 /** The backups of a file, the newest first. Unreadable backups are left out. */
 export async function backupsOf(file: string) {
   const numbers = (await backupNumbersOf(file)).toReversed();

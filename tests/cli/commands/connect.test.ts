@@ -252,7 +252,7 @@ describe('import', () => {
       asked.push(question);
       return 'n';
     };
-    const args = ['import', 'claude-code', '--remove'];
+    const args = ['import', 'claude-code', '--remove', '--no-trial'];
     await run(args, needsOf(scratch, { ask }), terminal);
     assert.deepEqual(asked, [
       `Add 1 server to ${config} and remove 1 server from ${scratch.home}/.claude.json? [y/N] `,
@@ -278,6 +278,7 @@ describe('import', () => {
       secrets: [],
       written: true,
       backups: [],
+      failed: [],
       // No hub runs there, so the client keeps its server.
       kept: [
         {
@@ -285,6 +286,7 @@ describe('import', () => {
           why: 'no hub is running at http://localhost:1. Start it ("agenthub serve"), and repeat this command',
         },
       ],
+      connected: [],
     });
     assert.match(await readFile(config, 'utf8'), /@a\/one@1\.0\.0/);
   });
@@ -294,7 +296,7 @@ describe('import', () => {
     await scratch.put('.cursor/mcp.json', '{');
     await scratch.put('.claude.json', text.replace(key, 'x').replace('KEY', 'PLAIN'));
     const config = await scratch.put('hub.json', '{"servers": {}}');
-    const { code, err } = await run(['import', '--all', '--yes'], needsOf(scratch));
+    const { code, err } = await run(['import', '--all', '--yes', '--no-trial'], needsOf(scratch));
     assert.equal(code, 1);
     assert.match(err, /mcp\.json:1:\d+: not valid JSON/);
     assert.match(await readFile(config, 'utf8'), /"one"/);
@@ -363,7 +365,10 @@ describe('the program itself', () => {
     await mkdir(join(scratch.machine.folder, 'configs'));
     const config = join(scratch.machine.folder, 'configs/mcp-servers.json');
     await writeFile(config, '{"servers": {}}');
-    const { code, out } = await agenthub(scratch, ['import', 'cursor', '--yes']);
+    const { code, out } = await agenthub(
+      scratch,
+      'import cursor --yes --no-trial --keys env'.split(' '),
+    );
     assert.equal(code, 0, out);
     assert.doesNotMatch(out, /planted/);
     const dotenv = await readFile(join(scratch.machine.folder, '.env'), 'utf8');

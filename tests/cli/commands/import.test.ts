@@ -55,8 +55,8 @@ async function agenthub(scratch: Scratch, args: readonly string[], options: Run 
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk: Buffer) => {
       out += chunk.toString();
-      const at = out.indexOf('[y/N] ', read);
-      if (!answers || at === -1) return;
+      const at = out.slice(read).search(/\[y\/N\] $|\[n\]o: $/i) + read;
+      if (!answers || at < read) return;
       const question = out.slice(read, at);
       read = at + 1;
       const [expected, typed] = answers[asked] ?? [/^$/, 'n'];
@@ -95,7 +95,7 @@ describe('the file of a project', () => {
 
   test('gets nothing beyond the default sandbox by --yes, and each setting is shown', async () => {
     await using scratch = await openProject();
-    const { code, out } = await agenthub(scratch, ['import', './.mcp.json', '--yes']);
+    const { code, out } = await agenthub(scratch, ['import', './.mcp.json', '--yes', '--no-trial']);
     assert.equal(code, 0, out);
     const names = [
       'network:bridge',
@@ -116,7 +116,7 @@ describe('the file of a project', () => {
     await using scratch = await openProject();
     const text = await readFile(scratch.project, 'utf8');
     await writeFile(scratch.project, text.replace('/notes:/host', ':/host'));
-    const { out } = await agenthub(scratch, ['import', './.mcp.json', '--yes']);
+    const { out } = await agenthub(scratch, ['import', './.mcp.json', '--yes', '--no-trial']);
     assert.match(out, /^ {2}- files: .*mounts\[0\]: /m);
     assert.equal(await readFile(scratch.config, 'utf8'), '{"servers": {}}');
   });
@@ -133,7 +133,13 @@ describe('the file of a project', () => {
       '--allow',
       'files/variable:AWS_SECRET_ACCESS_KEY',
     ];
-    const { code, out } = await agenthub(scratch, ['import', './.mcp.json', '--yes', ...allowed]);
+    const { code, out } = await agenthub(scratch, [
+      'import',
+      './.mcp.json',
+      '--yes',
+      '--no-trial',
+      ...allowed,
+    ]);
     assert.equal(code, 0, out);
     assert.deepEqual(entryOf(await readFile(scratch.config, 'utf8'), 'files'), {
       image: 'evil/files:1',
@@ -145,7 +151,7 @@ describe('the file of a project', () => {
 
   test('is asked about setting by setting at a terminal, before anything is written', async () => {
     await using scratch = await openProject();
-    const { code, out, asked } = await agenthub(scratch, ['import', './.mcp.json'], {
+    const { code, out, asked } = await agenthub(scratch, ['import', './.mcp.json', '--no-trial'], {
       answers: [
         [/Allow network:bridge for files\?/, 'y'],
         [/Allow user:0:0 for files\?/, 'n'],
@@ -179,7 +185,13 @@ test('headers and addresses with variables are asked for, and a server that cann
       },
     }),
   );
-  const { code, out } = await agenthub(scratch, ['import', './.mcp.json', '--yes', '--json']);
+  const { code, out } = await agenthub(scratch, [
+    'import',
+    './.mcp.json',
+    '--yes',
+    '--json',
+    '--no-trial',
+  ]);
   assert.equal(code, 0, out);
   const { servers } = JSON.parse(out);
   assert.deepEqual(
@@ -233,11 +245,14 @@ test('a server leaves the file of its client once it runs in the hub, and --undo
   const before = await readFile(hub.configFile, 'utf8');
   const { code, out } = await agenthub(
     scratch,
-    ['import', 'cursor', '--yes', '--remove', '--allow', 'good/header:X-Key'],
+    ['import', 'cursor', '--yes', '--remove', '--keys', 'env', '--allow', 'needed'],
     inHub(hub),
   );
   assert.equal(code, 1, out);
-  assert.match(out, /bad stays in .*mcp\.json: /);
+  assert.match(out, /ok good: \d+ tools/);
+  assert.match(out, /x bad: bad cannot be reached at http:\/\/127\.0\.0\.1:9\/mcp/);
+  assert.match(out, /^Not added: bad$/m);
+  assert.doesNotMatch(await readFile(hub.configFile, 'utf8'), /bad/);
   assert.equal(
     await readFile(file, 'utf8'),
     '{\n  // mine\n  "mcpServers": {\n    "bad": {"url": "http://127.0.0.1:9/mcp"},\n  },\n}\n',
@@ -256,7 +271,7 @@ test('a server leaves the file of its client once it runs in the hub, and --undo
     refused.out,
     /mcp\.json: changed after the import of .*nothing was undone\. Reverse/,
   );
-  assert.match(refused.out, /agenthub remove good bad.*restore the copies.*agenthub-backup-1/);
+  assert.match(refused.out, /agenthub remove good".*restore the copies.*agenthub-backup-1/);
   assert.match(await readFile(hub.configFile, 'utf8'), /"good"/);
 
   await writeFile(
@@ -276,15 +291,15 @@ test('a server leaves the file of its client once it runs in the hub, and --undo
 });
 
 describe('keys in the files of clients', () => {
-  test('become secrets where the user says so at the terminal, and leave no .env', async () => {
+  test('become secrets of the hub, which has what Enter allows, and leave no .env', async () => {
     await using scratch = await openProject();
     const key = 'sk-planted-0123456789abcdef0123';
     const one = { command: 'npx', args: ['-y', 'one@1.0.0'], env: { ONE_KEY: key } };
     await scratch.put('.cursor/mcp.json', JSON.stringify({ mcpServers: { one } }));
-    const { code, out } = await agenthub(scratch, ['import', 'cursor'], {
+    const { code, out } = await agenthub(scratch, ['import', 'cursor', '--no-trial'], {
       env: { DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nonexistent' },
       answers: [
-        [/Store 1 key as secrets of the hub, .* instead of \.env\?/, 'y'],
+        [/one asks for:[^]*It can reach the network/, ''],
         [/Add 1 server to/, 'y'],
       ],
     });

@@ -1,8 +1,8 @@
 import type { ImportItem } from '#clients';
 import { DeadlineExceeded, HubError, isObject, within } from '#core';
-import { type HubClient, isAbsent, pathOfServer, withStartProgress } from './hub-client.ts';
-import { fieldsOf } from './responses.ts';
-import type { Io } from './terminal.ts';
+import { type HubClient, isAbsent, pathOfServer, withStartProgress } from '../hub-client.ts';
+import { fieldsOf } from '../responses.ts';
+import type { Io } from '../terminal.ts';
 
 /** A server that is not running in the hub, and why. */
 export type NotRunning = { readonly item: ImportItem; readonly why: string };
@@ -67,7 +67,8 @@ function isSame(item: ImportItem, server: unknown): boolean {
   if (!isObject(source) || item.action !== 'add') return item.action === 'present';
   const { launch } = item.server;
   if (launch.kind === 'remote') return typeof source['url'] === 'string';
-  return launch.package
-    ? source['package'] === launch.package.spec
-    : source['image'] === launch.image;
+  // A trial pins the version in the entry.
+  const { package: named } = item.entry;
+  const spec = typeof named === 'string' ? named.replace(/^uvx:/, '') : launch.package?.spec;
+  return spec === undefined ? source['image'] === launch.image : source['package'] === spec;
 }

@@ -6,8 +6,8 @@ import type { ImportItem } from '#clients';
 import { HubError } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { configOf } from '#helpers/hub';
-import { startImported } from '../../hub/cli/import-running.ts';
-import { createScriptedHub } from './scripted-hub.ts';
+import { startImported } from '../../../hub/cli/import/running.ts';
+import { createScriptedHub } from '../scripted-hub.ts';
 
 const found: ImportItem['found'] = {
   client: 'cursor',
@@ -15,6 +15,8 @@ const found: ImportItem['found'] = {
   path: [],
   name: 'one',
   entry: {},
+  scope: 'user',
+  folder: undefined,
 };
 const local = configOf({ name: 'one' });
 assert.ok(local.launch.kind === 'local');

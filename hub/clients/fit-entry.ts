@@ -1,0 +1,116 @@
+import type { JsonObject } from '#core';
+import { type FoundPath, mountFolders, objectOf } from './folder-mounts.ts';
+import { type KnownPackage, findKnownPackage } from './known-packages.ts';
+import { userForMounts } from './mount-access.ts';
+import { networkNeedOf } from './network-need.ts';
+import type { Variable } from './secrets.ts';
+import { imageOf, sourceNameOf } from './source-name.ts';
+
+/** The machine whose folders servers name. */
+export type MachinePaths = {
+  readonly home: string;
+  /** The current folder. */
+  readonly folder: string;
+  /** A value of `process.platform`. Only on Linux do containers see the owners of files. */
+  readonly platform: string;
+  readonly find: (path: string) => Promise<FoundPath | undefined>;
+};
+
+/** What the user grants to imported servers, by their names in the hub, besides what their entries name. */
+export type ImportGrants = {
+  /** Whether a server may write to the folders that it names. */
+  readonly mayWrite: (server: string) => boolean;
+  /** Further mounts of a server: `FOLDER`, `FOLDER:rw` or `FOLDER:/path[:rw]`. */
+  readonly mountsOf: (server: string) => readonly string[];
+};
+
+type EntryNeeds = {
+  /** The server's name in the hub. */
+  readonly name: string;
+  readonly machine: MachinePaths;
+  readonly grants: ImportGrants;
+  /** The folder in which the client starts the server, if known. */
+  readonly base: string | undefined;
+  /** Variables that the entry refers to and their values. */
+  readonly variables: readonly Variable[];
+  /** Whether keys were found in the entry. */
+  readonly hasKey: boolean;
+};
+
+/**
+ * Fits an entry to a container: the folders of this machine that it names become mounts, and it gets the network and the
+ * user that it probably needs. Settings that the entry has already stay. `remarks` are sentences about what may be missing.
+ */
+export async function fitEntry(
+  entry: JsonObject,
+  { name, machine, grants, base, variables, hasKey }: EntryNeeds,
+): Promise<{ readonly entry: JsonObject; readonly remarks: readonly string[] }> {
+  if (entry['url'] !== undefined) return { entry, remarks: [] };
+  const known = findKnownPackage(sourceNameOf(entry));
+  const valueOf = (text: string) => {
+    const [, of] = /^\$\{(\w+)\}$/.exec(text) ?? [];
+    return variables.find(variable => variable.name === of)?.value;
+  };
+  const texts = textsIn(entry).map(text => valueOf(text) ?? text);
+  const need = networkNeedOf(known, texts, hasKey);
+  // A command line of docker mounts what it needs, and its other paths are those of the container.
+  const mounted =
+    imageOf(entry) === undefined
+      ? await mountFolders(entry, {
+          machine,
+          base,
+          valueOf,
+          isWritable: grants.mayWrite(name),
+          more: grants.mountsOf(name),
+        })
+      : { entry, mounts: [] };
+  const { mounts } = mounted;
+  const { user, problems } =
+    machine.platform === 'linux' && entry['user'] === undefined
+      ? userForMounts(mounts)
+      : { user: undefined, problems: [] };
+  const network = entry['network'] === undefined ? need.network : undefined;
+  const isForeign = mounts.some(({ uid }) => String(uid) !== (user ?? '1000').split(':')[0]);
+  return {
+    entry: {
+      ...(known.runsGit && isForeign ? withSafeFolders(mounted.entry) : mounted.entry),
+      ...(network !== undefined && { network }),
+      ...(user !== undefined && { user }),
+    },
+    remarks: [
+      ...need.remarks,
+      ...problems,
+      ...(isMissingFolder(known, mounted.entry)
+        ? [`it works on folders, and names none: repeat this with --mount ${name}=FOLDER`]
+        : []),
+      ...mounts
+        .filter(({ source, target }) => source !== target)
+        .map(({ source, target }) => `in its container, ${source} is ${target}`),
+    ],
+  };
+}
+
+const isMissingFolder = ({ wantsFolder }: KnownPackage, entry: JsonObject) =>
+  wantsFolder === true && entry['mounts'] === undefined;
+
+/** git refuses repositories of another user. In a container that protects nothing: it holds only what is mounted. */
+function withSafeFolders(entry: JsonObject): JsonObject {
+  const env = objectOf(entry['env']);
+  return {
+    ...entry,
+    env: {
+      ...env,
+      GIT_CONFIG_COUNT: '1',
+      GIT_CONFIG_KEY_0: 'safe.directory',
+      GIT_CONFIG_VALUE_0: '*',
+    },
+  };
+}
+
+function textsIn({ args, env }: JsonObject): readonly string[] {
+  const all = [
+    ...(Array.isArray(args) ? args : []),
+    ...(typeof env === 'object' && env !== null ? Object.values(env) : []),
+  ];
+  return all.filter(text => typeof text === 'string');
+}

@@ -1,0 +1,147 @@
+import { posix, resolve, win32 } from 'node:path';
+import type { Json, JsonObject } from '#core';
+
+/** Facts about a file or folder of this machine. */
+export type FoundPath = {
+  readonly isFolder: boolean;
+  readonly uid: number;
+  readonly gid: number;
+  /** Permission bits. */
+  readonly mode: number;
+};
+
+/** A file or folder that a server names, as a mount. */
+export type FolderMount = FoundPath & {
+  readonly source: string;
+  /** The path in the container. */
+  readonly target: string;
+  readonly isWritable: boolean;
+};
+
+type Needs = {
+  readonly machine: {
+    readonly home: string;
+    /** The current folder. */
+    readonly folder: string;
+    readonly find: (path: string) => Promise<FoundPath | undefined>;
+  };
+  /** The folder in which the client starts the server. Undefined if unknown: relative paths are then left alone. */
+  readonly base: string | undefined;
+  /** The value of a text, if it is one reference to a variable with a known value. */
+  readonly valueOf: (text: string) => string | undefined;
+  readonly isWritable: boolean;
+  /** Further mounts: `FOLDER`, `FOLDER:rw` or `FOLDER:/path[:rw]`. */
+  readonly more: readonly string[];
+};
+
+/**
+ * Finds the files and folders of this machine that the arguments and variables of an entry name. Returns the entry with
+ * their paths in the container instead, and the mounts that put them there. Paths that do not exist stay as they are.
+ */
+export async function mountFolders(
+  entry: JsonObject,
+  needs: Needs,
+): Promise<{ readonly entry: JsonObject; readonly mounts: readonly FolderMount[] }> {
+  const mounts: FolderMount[] = [];
+  const replace = async (written: Json): Promise<Json> => {
+    if (typeof written !== 'string') return written;
+    const value = needs.valueOf(written);
+    if (value === undefined && written.replaceAll('$$', '').includes('${')) return written;
+    const text = value ?? written.replaceAll('$$', () => '$');
+    const [, option = '', path = ''] = pathPattern.exec(text) ?? [];
+    const source = path === '' ? undefined : absolute(path, needs);
+    const found =
+      source === undefined || isKernels(source) ? undefined : await needs.machine.find(source);
+    if (source === undefined || !found) return written;
+    const target = targetOf(source);
+    mounts.push({ ...found, source, target, isWritable: needs.isWritable });
+    return option + escaped(target);
+  };
+  const args = entry['args'];
+  const newArgs = Array.isArray(args) ? await Array.fromAsync(args, replace) : undefined;
+  const env = Object.entries(objectOf(entry['env']));
+  const newEnv = await Array.fromAsync(env, async ([name, text]) => [name, await replace(text)]);
+  const changed: JsonObject = {
+    ...entry,
+    ...(newArgs && { args: newArgs }),
+    ...(env.length > 0 && { env: Object.fromEntries(newEnv) }),
+  };
+  const more = await Array.fromAsync(needs.more, text => namedMount(text, needs));
+  const kept = withoutInner([...mounts, ...more.flat()]);
+  if (kept.length === 0) return { entry, mounts: [] };
+  const old = entry['mounts'];
+  return {
+    entry: { ...changed, mounts: [...(Array.isArray(old) ? old : []), ...kept.map(mountText)] },
+    mounts: kept,
+  };
+}
+
+/** A mount that the user names. Nothing if there is no such file or folder. */
+async function namedMount(text: string, needs: Needs): Promise<readonly FolderMount[]> {
+  const [, path = text, target, mode] =
+    /^((?:[A-Za-z]:)?[^:]+)(?::(\/[^:]*))?(?::(ro|rw))?$/.exec(text) ?? [];
+  const source = absolute(path, needs) ?? resolve(needs.machine.folder, path);
+  const found = await needs.machine.find(source);
+  const isWritable = mode === 'rw' || (mode === undefined && needs.isWritable);
+  return found ? [{ ...found, source, target: target ?? targetOf(source), isWritable }] : [];
+}
+
+/** An option with `=`, and a path: absolute, at home, with a drive letter, or with a dot in front. */
+const pathPattern = /^(--?[\w-]+=)?((?:\/|[A-Za-z]:[\\/]|~(?=$|[\\/])|\.\.?(?=$|[\\/]))[^]*)$/;
+
+function absolute(path: string, { machine: { home }, base }: Needs): string | undefined {
+  if (path.startsWith('~')) return resolve(home, `.${path.slice(1).replaceAll('\\', '/')}`);
+  if (/^[A-Za-z]:/.test(path)) return win32.normalize(path).replace(/(.)\\$/, '$1');
+  if (path.startsWith('.')) return base === undefined ? undefined : resolve(base, path);
+  return posix.normalize(path).replace(/(.)\/$/, '$1');
+}
+
+/** The kernel's folders are those of the container. */
+const isKernels = (path: string) => /^\/(?:proc|sys|dev)(?:\/|$)/.test(path);
+
+/** Folders of images. A mount on one of them, or in one that only root may enter, would break the container. */
+const imageFolders =
+  /^\/(?:$|(?:app|bin|boot|etc|lib\w*|opt|root|run|sbin|usr|var)(?:\/|$)|(?:data|home|home\/mcp|tmp)$)/;
+
+/** The path in a container: the same where possible, because people and models know it. */
+export function targetOf(path: string): string {
+  const plain = path
+    .replace(/^([A-Za-z]):/, (_, drive: string) => `/${drive.toLowerCase()}`)
+    .replaceAll('\\', '/');
+  return imageFolders.test(plain) ? posix.join('/mnt', plain) : plain;
+}
+
+/** Leaves out mounts that another one contains under the same path. */
+function withoutInner(mounts: readonly FolderMount[]): readonly FolderMount[] {
+  const unique = [...new Map(mounts.map(one => [one.source, one])).values()];
+  return unique.filter(
+    one =>
+      !unique.some(
+        other =>
+          other !== one &&
+          one.source.startsWith(`${other.source}/`) &&
+          one.target.startsWith(`${other.target}/`),
+      ),
+  );
+}
+
+/** The short form of a mount; the long one for a path with a colon, which the short form cannot express. */
+export function mountText({
+  source,
+  target,
+  isWritable,
+}: Pick<FolderMount, 'source' | 'target' | 'isWritable'>): Json {
+  const [from, to] = [escaped(source), escaped(target)];
+  if (/^(?:[A-Za-z]:)?[^:]*$/.test(from) && !to.includes(':'))
+    return `${from}:${to}${isWritable ? ':rw' : ''}`;
+  return { source: from, target: to, ...(isWritable && { read_only: false }) };
+}
+
+/** Escapes dollar signs, in which the hub would find variables. */
+const escaped = (text: string) => text.replaceAll(/\$(?=[${])/g, () => '$$');
+
+/** An object as it is; any other value as an empty object. */
+export const objectOf = (value: Json | undefined): JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value))
+    : {};

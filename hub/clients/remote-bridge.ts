@@ -1,0 +1,91 @@
+import { findPackageLine } from '#config';
+import { type JsonObject, isObject, tryParseJson } from '#core';
+import { endsInSse } from './client/entry.ts';
+
+/** The remote server behind a command line of mcp-remote, with texts as the client wrote them. */
+export type RemoteBridge = {
+  readonly url: string;
+  readonly transport: 'http' | 'sse';
+  readonly headers: Readonly<Record<string, string>>;
+  /** The `oauth` key of a config entry; undefined if the command line has no client id and no scopes. */
+  readonly oauth: JsonObject | undefined;
+  readonly deniedTools: readonly string[];
+};
+
+/** Options that only affect how mcp-remote runs, or its login, which the hub does in its own way. */
+const switches = ['--allow-http', '--debug', '--silent', '--enable-proxy'];
+const ignored = ['--host', '--resource', '--auth-timeout'];
+const valued = [
+  '--header',
+  '--transport',
+  '--ignore-tool',
+  '--static-oauth-client-info',
+  '--static-oauth-client-metadata',
+];
+
+/**
+ * Reads the arguments of npx if they run mcp-remote, which connects to a remote server for clients that cannot. The hub
+ * connects itself. Returns undefined for another program, and a reason for options without an equivalent.
+ */
+export function readRemoteBridge(
+  args: readonly string[],
+): RemoteBridge | { readonly why: string } | undefined {
+  const line = findPackageLine('npx', args);
+  if (!line || 'why' in line || !/^mcp-remote(?:@|$)/.test(line.package.spec)) return undefined;
+  if (line.program !== undefined) return undefined;
+  const found = new Map<string, readonly string[]>();
+  const words: string[] = [];
+  for (let at = 0; at < line.args.length; at++) {
+    const word = line.args[at] ?? '';
+    if (!word.startsWith('-')) {
+      words.push(word);
+      continue;
+    }
+    if (switches.includes(word)) continue;
+    if (![...ignored, ...valued].includes(word))
+      return {
+        why: `the option ${JSON.stringify(word)} of mcp-remote has no equivalent in the hub. Add the server by hand, with "url"`,
+      };
+    found.set(word, [...(found.get(word) ?? []), line.args[++at] ?? '']);
+  }
+  const [url] = words;
+  if (url === undefined) return { why: 'its mcp-remote line names no URL' };
+  const last = (option: string) => found.get(option)?.at(-1);
+  const way = last('--transport');
+  return {
+    url,
+    transport:
+      way === 'sse-only' || way === 'sse-first' || (way !== 'http-only' && endsInSse(url))
+        ? 'sse'
+        : 'http',
+    headers: Object.fromEntries(
+      (found.get('--header') ?? []).flatMap(text => {
+        const [, name, value] = /^([^:]+):\s*([^]*)$/.exec(text) ?? [];
+        return name === undefined || value === undefined ? [] : [[name.trim(), value]];
+      }),
+    ),
+    oauth: oauthOf(
+      objectIn(last('--static-oauth-client-info')),
+      objectIn(last('--static-oauth-client-metadata')),
+    ),
+    deniedTools: found.get('--ignore-tool') ?? [],
+  };
+}
+
+/** The arguments may also name a file (`@client.json`), which counts as absent: the hub registers itself then. */
+function objectIn(text: string | undefined): Readonly<Record<string, unknown>> {
+  const value = text === undefined ? undefined : tryParseJson(text);
+  return isObject(value) ? value : {};
+}
+
+function oauthOf(
+  { client_id: id, client_secret: secret }: Readonly<Record<string, unknown>>,
+  { scope }: Readonly<Record<string, unknown>>,
+): JsonObject | undefined {
+  const oauth: JsonObject = {
+    ...(typeof id === 'string' && { client_id: id }),
+    ...(typeof secret === 'string' && { client_secret: secret }),
+    ...(typeof scope === 'string' && { scopes: scope.split(/\s+/).filter(Boolean) }),
+  };
+  return Object.keys(oauth).length > 0 ? oauth : undefined;
+}

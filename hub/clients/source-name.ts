@@ -1,0 +1,49 @@
+import { type PackageLine, findPackage, findPackageLine, nameOfPackage } from '#config';
+import type { JsonObject } from '#core';
+
+/** The package of an entry and its arguments; undefined if it runs none. `why`: its line names no package. */
+export function packageLineOf({
+  package: named,
+  command,
+  args,
+}: JsonObject): PackageLine | undefined {
+  const words = Array.isArray(args) ? args.filter(arg => typeof arg === 'string') : [];
+  if (typeof named === 'string') {
+    const found = findPackage(named);
+    return found?.kind === 'package' ? { package: found.package, args: words } : undefined;
+  }
+  return typeof command === 'string' ? findPackageLine(command, words) : undefined;
+}
+
+/** The image of an entry; undefined if it names none. */
+export function imageOf({ package: named, image }: JsonObject): string | undefined {
+  if (typeof image === 'string') return image;
+  const found = typeof named === 'string' ? findPackage(named) : undefined;
+  return found?.kind === 'image' ? found.image : undefined;
+}
+
+/** The name of an entry's package or image without its version, as `findKnownPackage` takes it. */
+export function sourceNameOf(entry: JsonObject): string | undefined {
+  const image = imageOf(entry);
+  if (image !== undefined) return `docker:${image.replace(/@.*$|:[^:/]*$/, '')}`;
+  const line = packageLineOf(entry);
+  if (!line || 'why' in line) return undefined;
+  return `${line.package.ecosystem === 'pypi' ? 'pypi:' : ''}${nameOfPackage(line.package)}`;
+}
+
+/** The entry with the key `package` instead of a command line of npx or uvx, which also pins its version. */
+export function withPackageKey(entry: JsonObject): JsonObject {
+  const { command, args, ...rest } = entry;
+  const line =
+    typeof command === 'string' ? packageLineOf({ command, args: args ?? [] }) : undefined;
+  if (entry['package'] !== undefined || !line || 'why' in line) return entry;
+  const { ecosystem, spec, with: extras, python } = line.package;
+  return {
+    package: ecosystem === 'npm' ? spec : `uvx:${spec}`,
+    ...(line.program !== undefined && { command: line.program }),
+    ...(line.args.length > 0 && { args: line.args }),
+    ...(extras && { with: extras }),
+    ...(python !== undefined && { python }),
+    ...rest,
+  };
+}
