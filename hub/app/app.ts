@@ -17,6 +17,7 @@ import { collectGarbage, createIdleGc } from './idle-gc.ts';
 import { listeningServices } from './listening.ts';
 import { wireApprovals } from './wire-approvals.ts';
 import { wireAudit } from './wire-audit.ts';
+import { wireCatalog } from './wire-catalog.ts';
 import { wireAuthorization } from './wire-authorization.ts';
 import { countCalls, findStdioClient, wireClients } from './wire-clients.ts';
 import { type ConfigFiles, createConfiguration } from './wire-config.ts';
@@ -169,6 +170,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   const { pins } = pinning;
   const changing = { ...system, dataDir, configFile, servers, listings, pinning: pins };
   const { installs, upgrades } = wireInstalls(wired, changing, docker.pruning);
+  const catalog = wireCatalog({ ...system, ...options, dataDir, backlog, source });
   const begun = Promise.withResolvers<void>();
   const transports = await wireTransports(options, {
     system,
@@ -219,6 +221,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
           changeTools: configFile.changeTools,
         }),
         upgrades,
+        catalog,
         residentBytes: () => process.memoryUsage.rss(),
       },
       access: {

@@ -1,4 +1,5 @@
 import type { ApprovalsConfig } from './approvals-schema.ts';
+import type { CatalogConfig } from './catalog-schema.ts';
 import type { AuditConfig } from './audit-schema.ts';
 import type { AgentsConfig } from './agents-schema.ts';
 import type { DocumentationConfig } from './documentation.ts';
@@ -47,6 +48,8 @@ export type Config = {
   readonly profiles?: readonly ProfileConfig[];
   /** Absent: the defaults of `readApprovals`. */
   readonly approvals?: ApprovalsConfig;
+  /** Absent: the defaults of `readCatalog`. */
+  readonly catalog?: CatalogConfig;
   /** Limits of each session of a caller that is not a client by name. */
   readonly perSession?: CallLimitsConfig;
 };

@@ -62,6 +62,7 @@ const hubKeys: readonly (keyof Config)[] = [
   'models',
   'policy',
   'approvals',
+  'catalog',
   'repositories',
   'documentation',
 ];

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { isObject } from '#core';
 import { readApprovals } from './approvals-schema.ts';
+import { readCatalog } from './catalog-schema.ts';
 import { readAudit } from './audit-schema.ts';
 import { readAgents } from './agents-schema.ts';
 import { readRepositories } from './repositories-schema.ts';
@@ -135,6 +136,7 @@ async function configOf(
       ...(policy.length > 0 && { policy }),
       ...(profiles.length > 0 && { profiles }),
       ...(data.approvals && { approvals: readApprovals(data.approvals) }),
+      ...(data.catalog && { catalog: readCatalog(data.catalog) }),
       ...(data.agents && { agents: readAgents(data.agents) }),
       ...(data.tasks && { tasks: readTasks(data.tasks) }),
       ...(data.repositories && { repositories: readRepositories(data.repositories, context.home) }),

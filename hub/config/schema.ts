@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { agentsSchema } from './agents-schema.ts';
 import { approvalsSchema } from './approvals-schema.ts';
 import { auditSchema } from './audit-schema.ts';
+import { catalogSchema } from './catalog-schema.ts';
 import { documentationSchema, obsidianSchema } from './documentation-schema.ts';
 import { clientName, clientSchema, rate } from './clients-schema.ts';
 import { annotationsSchema, policySchema, ruleSchema } from './policy-schema.ts';
@@ -71,6 +72,7 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
       policy: policySchema.optional(),
       profiles: z.record(profileName, profileSchema).optional(),
       approvals: approvalsSchema.optional(),
+      catalog: catalogSchema.optional(),
       pinning: pinningMode.optional(),
       limits: limits.optional(),
       models: modelsSchema.optional(),
@@ -107,6 +109,8 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
       profiles:
         'Views of the servers by name, each at /mcp/@NAME. A profile shows less; it allows nothing that the policy denies, and clients may choose another one.',
       approvals: 'Calls that a rule with "action": "confirm" lets a person approve.',
+      catalog:
+        'The registry of MCP servers behind `agenthub search` and the catalog of the dashboard. It is asked only then.',
       pinning: 'What happens to tools that change, for servers without their own "pinning".',
       limits: 'Limits on the calls of callers that are not clients by name.',
       models:
@@ -158,6 +162,7 @@ export function knownKeys(path: readonly (string | number)[]): readonly string[]
   if (path[0] === 'models')
     return Object.keys(path.length > 2 ? providerSchema.shape : modelsSchema.shape);
   if (path[0] === 'approvals') return Object.keys(approvalsSchema.shape);
+  if (path[0] === 'catalog') return Object.keys(catalogSchema.shape);
   if (path[0] === 'audit') return Object.keys(auditSchema.shape);
   if (path.length === 1) return Object.keys(path[0] === 'listen' ? listen.shape : naming.shape);
   if (part === 'resources') return Object.keys(resources.shape);

@@ -3,6 +3,7 @@ import type { HubAuthorization } from '#access';
 import type { Activity } from '#activity';
 import type { Agents } from '#agents';
 import type { Approvals } from '#approvals';
+import type { ServerCatalog } from '#catalog';
 import type { Clock, Log } from '#core';
 import type { DefinitionPins } from '#definitions';
 import type { Enhancer } from '#enhance';
@@ -76,6 +77,8 @@ type DashboardHub = {
   readonly agents?: Agents;
   /** Absent: the hub runs no tasks. */
   readonly tasks?: TaskPipeline;
+  /** Absent: the hub asks no registry of MCP servers. */
+  readonly catalog?: ServerCatalog;
   /** Switches of tools and their token cost. Absent: tools are switched in the config file only. */
   readonly tools?: ToolSwitches;
 };

@@ -12,6 +12,7 @@ import { agentRoutes } from './routes/agents.ts';
 import { approvalRoutes } from './routes/approvals.ts';
 import { auditChanges, auditRoutes } from './routes/audit.ts';
 import { authorizationRoutes } from './routes/authorization.ts';
+import { catalogRoutes } from './routes/catalog.ts';
 import { clientRoutes } from './routes/clients.ts';
 import { activityRoutes } from './routes/activity.ts';
 import { dashboardRoutes } from './routes/dashboard.ts';
@@ -152,6 +153,7 @@ function registerRoutes(
   if (hub.tasks) taskRoutes(app, { tasks: hub.tasks, admission, follow });
   const installJobs = installs && createInstallJobs({ installs, jobs });
   if (installJobs) installRoutes(app, { installs, installJobs, admission, system });
+  if (hub.catalog) catalogRoutes(app, { catalog: hub.catalog, installJobs, admission, system });
   if (hub.upgrades) upgradeRoutes(app, { upgrades: hub.upgrades, system });
   if (prompts) ollamaRoutes(app, { prompts, system });
   dashboardRoutes(app, options, {
@@ -175,6 +177,7 @@ function registerRoutes(
       ...(authorization && { authorization: { ...authorization, isOffered: offersLogins } }),
       ...(hub.agents && { agents: hub.agents }),
       ...(hub.tasks && { tasks: hub.tasks }),
+      ...(hub.catalog && { catalog: hub.catalog }),
       ...(hub.tools && { tools: hub.tools }),
     },
     ...(installJobs && {

@@ -2,6 +2,7 @@ import type { Agents } from '#agents';
 import type { Approvals } from '#approvals';
 import type { Audit } from '#audit';
 import type { HubAuthorization, NamedClients } from '#access';
+import type { ServerCatalog } from '#catalog';
 import type { RulesStatus } from '#config';
 import type { JsonObject } from '#core';
 import type { DashboardNeeds } from '#dashboard';
@@ -97,6 +98,8 @@ type HubParts = {
   readonly tasks?: TaskPipeline;
   /** Absent: tools are switched in the config file only. */
   readonly tools?: ToolSwitches;
+  /** Absent: the hub asks no registry of MCP servers. */
+  readonly catalog?: ServerCatalog;
   /** Absent: versions are changed in the config file only. */
   readonly upgrades?: Pick<Upgrades, 'outdated' | 'upgrade' | 'rollback' | 'prune'>;
   readonly residentBytes: () => number;

@@ -1,5 +1,6 @@
 import { HubError } from '#core';
 import { type FilledInputs, createFilling, literal } from './filling.ts';
+import { oddityOf, oddityOfRemote } from './oddities.ts';
 import type { Draft, InstallEntry, InstallRequest } from './request.ts';
 import type { Argument, ServerJson, ServerPackage, ServerTransport } from './server-json.ts';
 import { nameOfRegistered, parseSource } from './source.ts';
@@ -12,7 +13,7 @@ export function draftOf(request: InstallRequest): Draft {
   const { source, rest, args, env, headers, transport, variables } = request;
   if ('server' in source) {
     const { entry, ...told } = draftOfServerJson(source.server, request);
-    return { ...told, entry: { ...entry, ...rest } };
+    return { ...told, entry: { ...entry, ...rest }, isForeign: request.isForeign === true };
   }
   const parsed = parseSource(source.package);
   if (Object.keys(variables).length > 0)
@@ -94,7 +95,10 @@ function howToGive(missing: FilledInputs['missing']): string {
     .join(', ');
 }
 
-function refusalOf(one: ServerPackage, given: InstallRequest): string | undefined {
+export function refusalOf(
+  one: ServerPackage,
+  given: Pick<InstallRequest, 'rest'>,
+): string | undefined {
   const { registryType, registryBaseUrl, transport, fileSha256, version, identifier } = one;
   const hosts = usualHosts.get(registryType);
   if (!hosts) return `packages of "${registryType}" cannot be run; npm, pypi and oci can`;
@@ -107,6 +111,8 @@ function refusalOf(one: ServerPackage, given: InstallRequest): string | undefine
     host === usual || host === `www.${usual}` || host === `registry-1.${usual}`;
   if (registryBaseUrl !== undefined && !hosts.some(isUsual))
     return `it comes from ${registryBaseUrl}, and ${registryType} packages from ${hosts.join(', ')} only`;
+  const oddity = oddityOf(one);
+  if (oddity !== undefined) return oddity;
   if (version === 'latest' && registryType !== 'oci')
     return 'its version is "latest", which is none';
   if (/^-|[\s\0]/.test(`${identifier}${version ?? ''}`)) return 'its identifier is no name';
@@ -128,7 +134,7 @@ const variableOptions = ['-e', '--env'];
 function runtimeRefusalOf(
   { name, value, type }: Argument,
   registryType: string,
-  { rest }: InstallRequest,
+  { rest }: Pick<InstallRequest, 'rest'>,
 ): string | undefined {
   const option = (type === 'named' ? name : value) ?? '';
   const isOf = (options: readonly string[]) => registryType === 'oci' && options.includes(option);
@@ -159,7 +165,7 @@ function fromPackage(one: ServerPackage, given: InstallRequest): Part {
   return { ...filling.filled, entry: { package: packageText(one), ...unlessEmpty({ args, env }) } };
 }
 
-function packageText(one: ServerPackage): string {
+export function packageText(one: ServerPackage): string {
   const { registryType, identifier, version } = one;
   const withVersion = (mark: string) => (version === undefined ? '' : `${mark}${version}`);
   if (registryType === 'npm') return `${identifier}${withVersion('@')}`;
@@ -172,10 +178,13 @@ function packageText(one: ServerPackage): string {
   return `docker:${path}${hasTag ? '' : withVersion(':')}`;
 }
 
-function remoteRefusalOf(
-  { type, url }: ServerTransport,
-  { transport }: InstallRequest,
+export function remoteRefusalOf(
+  remote: ServerTransport,
+  { transport }: Pick<InstallRequest, 'transport'>,
 ): string | undefined {
+  const { type, url } = remote;
+  const oddity = oddityOfRemote(remote);
+  if (oddity !== undefined) return oddity;
   if (type !== 'streamable-http' && type !== 'sse')
     return `it speaks "${type}"; the hub speaks streamable-http and sse`;
   const asked = type === 'sse' ? 'sse' : 'http';

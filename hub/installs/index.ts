@@ -4,6 +4,7 @@ export type { Installed, Installs, InstallsNeeds } from './installs.ts';
 export {
   createLazyInstalls,
   createLazyUpgrades,
+  readInstallOptions,
   draftLazily,
   maxUnfinished,
   readInstallBody,
@@ -14,3 +15,4 @@ export { createPins, registriesOf } from './pins.ts';
 export type { InstallProgress, InstallRequest } from './request.ts';
 export { maxRollbacks } from './upgrades/rollbacks.ts';
 export type { Upgrades, UpgradesNeeds } from './upgrades/upgrades.ts';
+export type { FormField, InstallOption } from './form.ts';

@@ -1,7 +1,7 @@
 import type { ServerConfig } from '#config';
 import { type JsonObject, HubError, messageOf } from '#core';
 import type { DefinitionPins } from '#definitions';
-import type { Belonging, LaunchEvents } from '#runtimes';
+import type { Belonging, LaunchEvents, Target } from '#runtimes';
 import {
   type Belongings,
   type UnfinishedNeeds,
@@ -102,6 +102,7 @@ export function createInstalls(needs: InstallsNeeds) {
       const pinned = await pin(draft.entry, config, signal);
       if (pinned !== draft.entry) config = await checkConfirmed(name, pinned, request.confirm);
       const chosen = config;
+      if (draft.isForeign) requireContainer(name, needs.specOf(chosen).target.kind);
       if (typeof pinned['package'] === 'string') say(`it is ${pinned['package']}`);
       const belongings = belongingsOf(chosen, needs);
       await cleared;
@@ -251,6 +252,16 @@ export function createInstalls(needs: InstallsNeeds) {
       await Promise.all(underway);
     },
   };
+}
+
+/** Throws HUB_LAUNCH_INVALID for a server of a registry that would run without a sandbox. */
+function requireContainer(name: string, kind: Target['kind']): void {
+  if (kind !== 'process') return;
+  throw new HubError(
+    'HUB_LAUNCH_INVALID',
+    `${name}: servers of the catalog run in containers only, and no Docker engine answered when the hub started. Start Docker and then the hub`,
+    { data: { server: name } },
+  );
 }
 
 function preparationOf({ launch }: ServerConfig): readonly [InstallStep, string] | undefined {

@@ -1,4 +1,5 @@
 import type { Installs, InstallsNeeds } from './installs.ts';
+import type { InstallOption } from './form.ts';
 import type { InstallEntry, InstallRequest, TrialRequest } from './request.ts';
 import type { tryServer as tryNow } from './trial.ts';
 import type { Upgrades, UpgradesNeeds } from './upgrades/upgrades.ts';
@@ -96,4 +97,12 @@ export async function readInstallBody(given: unknown): Promise<InstallRequest> {
 export async function readTrialBody(given: unknown): Promise<TrialRequest> {
   const { parseTrialBody } = await import('./install-body.ts');
   return parseTrialBody(given);
+}
+
+/** The ways to run the server of a request, with what each asks for; empty for a package. */
+export async function readInstallOptions({
+  source,
+}: InstallRequest): Promise<readonly InstallOption[]> {
+  const { installOptionsOf } = await import('./form.ts');
+  return 'server' in source ? installOptionsOf(source.server) : [];
 }

@@ -8,6 +8,8 @@ export type InstallRequest = {
   /** A package, an image or an address as text, or the server's entry in the official registry. */
   readonly source: { readonly package: string } | { readonly server: ServerJson };
   readonly transport: 'stdio' | 'http' | 'sse' | undefined;
+  /** True for an entry of a registry, which only a container may run. */
+  readonly isForeign?: boolean;
   /** Values for `{name}` in the registry entry, and for its arguments and variables. */
   readonly variables: Readonly<Record<string, string>>;
   readonly args: readonly string[] | undefined;
@@ -38,6 +40,8 @@ export type Draft = {
   /** The name of the server if the request gives none. */
   readonly name: string;
   readonly entry: InstallEntry;
+  /** True if only a container, or a machine elsewhere, may run it. */
+  readonly isForeign?: boolean;
   /** Paths of entry values that the publisher marks as secret, such as `env.API_KEY`. */
   readonly secrets: ReadonlySet<string>;
 };

@@ -9,6 +9,7 @@ const input = z.object({
   format: z.string().optional(),
   value: text.optional(),
   default: text.optional(),
+  placeholder: text.optional(),
   choices: z.array(text).readonly().optional(),
 });
 const inputWithVariables = input.extend({
@@ -19,6 +20,7 @@ const argument = inputWithVariables.extend({
   type: z.enum(['positional', 'named']),
   name: z.string().min(1).optional(),
   valueHint: z.string().min(1).optional(),
+  isRepeated: z.boolean().optional(),
 });
 const transport = z.object({
   type: z.string(),
@@ -32,6 +34,7 @@ const packaged = z.object({
   identifier: z.string().min(1),
   version: z.string().min(1).optional(),
   fileSha256: z.string().optional(),
+  runtimeHint: z.string().optional(),
   transport: transport.optional(),
   runtimeArguments: z.array(argument).max(100).optional(),
   packageArguments: z.array(argument).max(100).optional(),
@@ -40,7 +43,9 @@ const packaged = z.object({
 /** A server in the official registry. Unknown keys are ignored: publishers add their own, and the schema grows. */
 export const serverJson = z.object({
   name: z.string().min(1),
+  title: text.optional(),
   description: text.optional(),
+  version: text.optional(),
   packages: z.array(packaged).max(50).optional(),
   remotes: z.array(transport).max(50).optional(),
 });

@@ -78,6 +78,8 @@ export type HubOptions = {
   readonly clock?: Clock;
   /** Absent: there is no way to install and remove servers. */
   readonly installs?: HttpNeeds['installs'];
+  /** Absent: the hub asks no registry of servers. */
+  readonly catalog?: HttpNeeds['hub']['catalog'];
   /** Absent: there is no way to change versions. */
   readonly upgrades?: HttpNeeds['hub']['upgrades'];
   /** Absent: the hub improves no prompts. */
@@ -360,6 +362,7 @@ export async function startHub(
         ...(options.pins && { pins: options.pins }),
         ...(options.tasks && { tasks: options.tasks }),
         ...(options.upgrades && { upgrades: options.upgrades }),
+        ...(options.catalog && { catalog: options.catalog }),
         ...(options.documentation && { documentation: options.documentation }),
         ...(options.agents && { agents: options.agents }),
         ...(options.changeTools && {

@@ -31,7 +31,7 @@ const floors: readonly (readonly string[])[] = [
   ['access', 'approvals', 'clients', 'definitions', 'runtimes', 'upstream'],
   ['repositories', 'runtimes/docker', 'runtimes/process', 'runtimes/remote', 'servers'],
   ['installs'],
-  ['enhance', 'documentation', 'routing'],
+  ['catalog', 'enhance', 'documentation', 'routing'],
   ['agents', 'tools'],
   ['tasks'],
   ['builtin'],

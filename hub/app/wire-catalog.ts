@@ -1,0 +1,27 @@
+import { join } from 'node:path';
+import { type CatalogNeeds, createLazyCatalog, maxAnswers } from '#catalog';
+import type { Config } from '#config';
+import type { Log } from '#core';
+import type { Secrets } from '#secrets';
+import { type Backlog, type DataDir, createFolder, createTable } from '#store';
+
+type Needs = Pick<CatalogNeeds, 'clock' | 'version'> & {
+  readonly source: { readonly current: Pick<Config, 'catalog'> };
+  readonly log: Log;
+  readonly dataDir: Pick<DataDir, 'path'>;
+  readonly backlog: Backlog;
+  readonly openSecrets: () => Promise<Pick<Secrets, 'set'>>;
+};
+
+/** The catalog of MCP servers. Its answers are kept in the data folder, and its secrets are those of the hub. */
+export function wireCatalog({ dataDir, openSecrets, source, ...needs }: Needs) {
+  const folder = join(dataDir.path, 'catalog');
+  return createLazyCatalog({
+    ...needs,
+    fetch,
+    config: () => source.current.catalog,
+    index: createTable({ file: join(dataDir.path, 'catalog.json'), maxEntries: maxAnswers }, needs),
+    bodies: createFolder(folder, needs),
+    secrets: { set: async (name, value) => await (await openSecrets()).set(name, value) },
+  });
+}

@@ -1,0 +1,205 @@
+import { type CatalogConfig, readCatalog } from '#config';
+import { type Clock, HubError, type JsonObject, isObject } from '#core';
+import {
+  type InstallOption,
+  type InstallRequest,
+  readInstallBody,
+  readInstallOptions,
+} from '#installs';
+import type { Folder, Table } from '#store';
+import { createStoredAnswers, maxAnswers } from './answers.ts';
+import { type CatalogCard, cardOf } from './card.ts';
+import { type CatalogSource, createRegistry } from './registry.ts';
+import { type SecretStores, keepSecrets } from './secret-values.ts';
+
+/** Servers per page. */
+const pageSize = 30;
+const maxWords = 100;
+
+export type CatalogNeeds = {
+  readonly config: () => CatalogConfig | undefined;
+  readonly clock: Pick<Clock, 'now' | 'after'>;
+  readonly fetch: typeof globalThis.fetch;
+  readonly version: string;
+  readonly index: Table;
+  readonly bodies: Folder;
+  readonly secrets: SecretStores;
+};
+
+export type CatalogPage = {
+  readonly servers: readonly CatalogCard[];
+  /** For the next page; undefined on the last one, and if the registry was not reached. */
+  readonly next: string | undefined;
+  readonly source: CatalogSource;
+};
+
+export type CatalogServer = {
+  readonly card: CatalogCard;
+  readonly options: readonly InstallOption[];
+  readonly source: CatalogSource;
+};
+
+/** The catalog of MCP servers. */
+export type ServerCatalog = ReturnType<typeof createCatalog>;
+
+export function createCatalog(needs: CatalogNeeds) {
+  const answers = createStoredAnswers({ ...needs, maxAnswers });
+  const registry = createRegistry({ ...needs, answers });
+
+  /** Throws HUB_REQUEST_INVALID if the catalog is off. */
+  function settings(): CatalogConfig {
+    const config = needs.config() ?? readCatalog(undefined);
+    if (config.enabled) return config;
+    throw new HubError(
+      'HUB_REQUEST_INVALID',
+      'the catalog is off: "catalog.enabled" is false in the config',
+    );
+  }
+
+  /** Searches what is stored of earlier answers. */
+  async function searchStored(config: CatalogConfig, words: readonly string[], error: HubError) {
+    const pages = await registry.stored(config, '/v0.1/servers?');
+    const cards = new Map<string, CatalogCard>();
+    for (const { body } of pages.toReversed())
+      for (const card of cardsIn(body)) cards.set(card.name, card);
+    const [newest] = pages;
+    if (!newest) throw error;
+    const source = {
+      url: config.url,
+      from: 'cache',
+      at: newest.at,
+      problem: error.message,
+    } as const;
+    const servers = [...cards.values()].filter(card => matches(card, words));
+    return { servers: servers.slice(0, pageSize), next: undefined, source };
+  }
+
+  /** Returns a server, in a version or the newest. Rejects with HUB_NAME_UNKNOWN and HUB_REGISTRY_UNREACHABLE. */
+  async function get(
+    name: string,
+    version: string | undefined,
+    signal: AbortSignal,
+  ): Promise<CatalogServer> {
+    const config = settings();
+    const path = `/v0.1/servers/${encodeURIComponent(name)}/versions/${encodeURIComponent(version ?? 'latest')}`;
+    const found = await registry.get(config, path, signal);
+    const card = found && cardOf(found.body);
+    if (!found || card?.name !== name)
+      throw new HubError(
+        'HUB_NAME_UNKNOWN',
+        `${config.url} has no server ${JSON.stringify(name.slice(0, 200))}${version === undefined ? '' : ` in version ${JSON.stringify(version.slice(0, 60))}`}. "agenthub search WORDS" finds names`,
+      );
+    // The server.json is validated as one that a caller sends.
+    const server = isObject(found.body) ? found.body['server'] : undefined;
+    const options = await readInstallOptions(await readInstallBody({ server }));
+    return { card, options, source: found.source };
+  }
+
+  return {
+    isOn: (): boolean => (needs.config() ?? readCatalog(undefined)).enabled,
+    /** Searches by words in names, titles and descriptions. Rejects with HUB_REGISTRY_UNREACHABLE without any answer. */
+    async search(
+      query: string,
+      cursor: string | undefined,
+      signal: AbortSignal,
+    ): Promise<CatalogPage> {
+      const config = settings();
+      const words = query
+        .slice(0, maxWords)
+        .toLowerCase()
+        .split(/\s+/)
+        .filter(word => word !== '');
+      // The registry compares one text with names. The other words are compared here.
+      const longest = words.toSorted((one, other) => other.length - one.length)[0];
+      const asked = new URLSearchParams({
+        ...(longest !== undefined && { search: longest }),
+        version: 'latest',
+        limit: String(pageSize),
+        ...(cursor !== undefined && { cursor }),
+      });
+      try {
+        const found = await registry.get(config, `/v0.1/servers?${asked.toString()}`, signal);
+        const cards = cardsIn(found?.body).filter(card => matches(card, words));
+        const source = found?.source ?? {
+          url: config.url,
+          from: 'registry',
+          at: needs.clock.now(),
+          problem: undefined,
+        };
+        return { servers: cards, next: nextIn(found?.body), source };
+      } catch (error) {
+        if (!(error instanceof HubError) || cursor !== undefined) throw error;
+        return await searchStored(config, words, error);
+      }
+    },
+    get,
+    /**
+     * Returns the request to install a server, and stores the secrets among its values first: the config file refers to
+     * them. `body`: as of `POST /catalog/install`. Rejects with HUB_REQUEST_INVALID, and with the errors of `get`.
+     */
+    async requestFor(body: unknown, signal: AbortSignal): Promise<CatalogRequest> {
+      const { server, version, option: wanted, ...rest } = isObject(body) ? body : {};
+      if (typeof server !== 'string')
+        throw new HubError(
+          'HUB_REQUEST_INVALID',
+          'server: write the name of a server in the catalog',
+        );
+      if (version !== undefined && typeof version !== 'string')
+        throw new HubError('HUB_REQUEST_INVALID', 'version: write a string, such as "1.2.3"');
+      const found = await get(server, version, signal);
+      const option = chosenOf(found, wanted);
+      const kept = await keepSecrets(option, rest, needs.secrets);
+      const request = await readInstallBody({ ...kept.body, server: option.server });
+      // Whoever types a secret for a server agrees that the server reads it.
+      const confirm = [
+        ...new Set([...request.confirm, ...kept.stored.map(one => `secret:${one}`)]),
+      ];
+      return { request: { ...request, confirm, isForeign: true }, ...kept };
+    },
+  };
+}
+
+/** A request to install a server of the catalog. */
+export type CatalogRequest = {
+  readonly request: InstallRequest;
+  /** What was asked, with references in place of the secrets. */
+  readonly body: JsonObject;
+  /** Names of the secrets that were stored. */
+  readonly stored: readonly string[];
+};
+
+function cardsIn(body: unknown): readonly CatalogCard[] {
+  const servers = isObject(body) ? body['servers'] : undefined;
+  return Array.isArray(servers) ? servers.flatMap(item => cardOf(item) ?? []) : [];
+}
+
+function nextIn(body: unknown): string | undefined {
+  const metadata = isObject(body) && isObject(body['metadata']) ? body['metadata'] : {};
+  const { nextCursor } = metadata;
+  return typeof nextCursor === 'string' && nextCursor !== '' && nextCursor.length <= 1_000
+    ? nextCursor
+    : undefined;
+}
+
+function matches({ name, title, description }: CatalogCard, words: readonly string[]): boolean {
+  const text = `${name} ${title} ${description}`.toLowerCase();
+  return words.every(word => text.includes(word));
+}
+
+/** The option of this number, or the first that can be installed. Throws HUB_REQUEST_INVALID with the reasons. */
+function chosenOf({ card, options }: CatalogServer, wanted: unknown): InstallOption {
+  if (wanted !== undefined) {
+    const chosen = typeof wanted === 'number' ? options[wanted] : undefined;
+    if (chosen) return chosen;
+    throw new HubError(
+      'HUB_REQUEST_INVALID',
+      `option: ${card.name} has ${options.length} options: write a number from 0 to ${options.length - 1}`,
+    );
+  }
+  const first = options.find(({ refusal }) => refusal === undefined) ?? options[0];
+  if (first) return first;
+  throw new HubError(
+    'HUB_REQUEST_INVALID',
+    `${card.name} names neither a package nor an address, so there is nothing to install`,
+  );
+}

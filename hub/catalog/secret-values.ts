@@ -1,0 +1,63 @@
+import { type JsonObject, HubError, isObject } from '#core';
+import type { FormField, InstallOption } from '#installs';
+
+/** Where secrets are stored. */
+export type SecretStores = {
+  /** Stores the value of a secret of this name. */
+  readonly set: (name: string, value: string) => Promise<unknown>;
+};
+
+const maxValue = 100_000;
+
+/**
+ * Stores the values of fields that the publisher marks as secret, and returns the body with references in their place.
+ * A value that already refers to a secret or to a variable stays. Rejects with HUB_REQUEST_INVALID.
+ */
+export async function keepSecrets(
+  { fields, server }: InstallOption,
+  body: JsonObject | { readonly [key: string]: unknown },
+  secrets: SecretStores,
+): Promise<{ readonly body: JsonObject; readonly stored: readonly string[] }> {
+  const kept = new Map<string, unknown>(Object.entries(body));
+  const stored: string[] = [];
+  for (const field of fields.filter(({ isSecret }) => isSecret)) {
+    const [part = '', ...keys] = field.path.split('.');
+    const key = keys.join('.');
+    const group = kept.get(part);
+    const value = isObject(group) ? group[key] : undefined;
+    if (typeof value !== 'string' || value === '' || /\$\{[^{}]+\}/.test(value)) continue;
+    if (value.length > maxValue || value.includes('\0'))
+      throw new HubError('HUB_REQUEST_INVALID', `${field.path}: its value is too long, or has NUL`);
+    const name = secretNameFor(nameIn(body, server.name), field);
+    await secrets.set(name, value);
+    stored.push(name);
+    kept.set(part, { ...(isObject(group) ? group : {}), [key]: `\${secret:${name}}` });
+  }
+  return { body: jsonOf(kept), stored };
+}
+
+const nameIn = (body: { readonly [key: string]: unknown }, registered: string) =>
+  typeof body['name'] === 'string' && body['name'] !== ''
+    ? body['name']
+    : registered.slice(registered.lastIndexOf('/') + 1);
+
+/** `github` and `API_KEY` become `GITHUB_API_KEY`; a key that begins with the name stays. */
+export function secretNameFor(server: string, { path }: Pick<FormField, 'path'>): string {
+  const upper = (text: string) =>
+    text
+      .toUpperCase()
+      .replaceAll(/[^A-Z0-9]+/g, '_')
+      .replaceAll(/^_+|_+$/g, '');
+  const key = upper(path.slice(path.indexOf('.') + 1));
+  const owner = upper(server).replace(/^(?:MCP_|SERVER_)+|(?:_MCP|_SERVER)+$/g, '');
+  const name = owner === '' || key.startsWith(owner) ? key : `${owner}_${key}`;
+  return (name || 'SECRET').slice(0, 128);
+}
+
+function jsonOf(kept: ReadonlyMap<string, unknown>): JsonObject {
+  const value: unknown = JSON.parse(JSON.stringify(Object.fromEntries(kept)));
+  return isJsonObject(value) ? value : {};
+}
+
+/** What JSON.parse returns is JSON. */
+const isJsonObject = (value: unknown): value is JsonObject => isObject(value);

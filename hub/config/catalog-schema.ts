@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { describeKeys } from './server-schema.ts';
+
+/** The registry of the Model Context Protocol project. */
+const officialRegistry = 'https://registry.modelcontextprotocol.io';
+
+const address = z
+  .string()
+  .max(2_000)
+  .regex(
+    /^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/i,
+    'write a URL that starts with http:// or https://',
+  );
+
+export const catalogSchema = describeKeys(
+  z.strictObject({
+    enabled: z.boolean().default(true),
+    url: address.default(officialRegistry),
+    max_age: z.number().min(0).max(86_400).default(600),
+  }),
+  {
+    enabled: 'false: the hub asks no registry of MCP servers. Default: true.',
+    url: `Base URL of the registry that "agenthub search" and the dashboard ask (API v0.1). Default: ${officialRegistry}.`,
+    max_age:
+      'Seconds for which an answer of the registry is used again without asking. Default: 600.',
+  },
+);
+
+/** `catalog` of the config. `url` has no slash at its end. */
+export type CatalogConfig = {
+  readonly enabled: boolean;
+  readonly url: string;
+  readonly maxAgeMs: number;
+};
+
+/** Converts the written options. Absent: the defaults. */
+export function readCatalog(written: z.output<typeof catalogSchema> | undefined): CatalogConfig {
+  const { enabled, url, max_age: maxAge } = written ?? catalogSchema.parse({});
+  return { enabled, url: url.replace(/\/+$/, ''), maxAgeMs: maxAge * 1_000 };
+}

@@ -1,0 +1,144 @@
+import { packageText, refusalOf, remoteRefusalOf } from './draft.ts';
+import type {
+  Argument,
+  Input,
+  NamedInput,
+  ServerJson,
+  ServerPackage,
+  ServerTransport,
+} from './server-json.ts';
+
+/** A value that the user of a server may or must give. */
+export type FormField = {
+  /** The member of a request that takes the value, such as `env.API_KEY` or `variables.project`. */
+  readonly path: string;
+  readonly label: string;
+  readonly description: string;
+  readonly isRequired: boolean;
+  readonly isSecret: boolean;
+  readonly format: 'string' | 'number' | 'boolean' | 'filepath';
+  readonly default: string;
+  readonly placeholder: string;
+  readonly choices: readonly string[];
+};
+
+/** One way to run a server of a registry: a package, or an address. */
+export type InstallOption = {
+  readonly kind: 'npm' | 'pypi' | 'oci' | 'remote' | 'other';
+  /** The package as in entries, or the address. */
+  readonly what: string;
+  /** Why it cannot be installed; undefined if it can. */
+  readonly refusal: string | undefined;
+  readonly fields: readonly FormField[];
+  /** It asks for folders of this machine, or for a network. */
+  readonly wants: readonly ('mounts' | 'network')[];
+  /** The server with this package or address alone. */
+  readonly server: ServerJson;
+};
+
+/** The ways to run a server, packages first, with what each asks for. Pure. */
+export function installOptionsOf(server: ServerJson): readonly InstallOption[] {
+  const { packages = [], remotes = [], ...rest } = server;
+  return [
+    ...packages.map((one): InstallOption => ({
+      kind: kindOf(one.registryType),
+      what: packageText(one),
+      // Folders and networks are the user's to give.
+      refusal: refusalOf(one, { rest: { mounts: [], network: 'none' } }),
+      fields: fieldsOfPackage(one),
+      wants: wantsOf(one),
+      server: { ...rest, packages: [one] },
+    })),
+    ...remotes.map((one): InstallOption => ({
+      kind: 'remote',
+      what: one.url ?? '',
+      refusal: remoteRefusalOf(one, { transport: undefined }),
+      fields: fieldsOfRemote(one),
+      wants: [],
+      server: { ...rest, remotes: [one] },
+    })),
+  ];
+}
+
+function kindOf(registryType: string): InstallOption['kind'] {
+  return registryType === 'npm' || registryType === 'pypi' || registryType === 'oci'
+    ? registryType
+    : 'other';
+}
+
+function wantsOf({ registryType, runtimeArguments = [], packageArguments = [] }: ServerPackage) {
+  const options = runtimeArguments.map(({ type, name, value }) =>
+    type === 'named' ? name : value,
+  );
+  const has = (...names: readonly string[]) =>
+    registryType === 'oci' && options.some(one => names.includes(one ?? ''));
+  const isFile = packageArguments.some(({ format }) => format === 'filepath');
+  return [
+    ...(isFile || has('--mount', '-v', '--volume') ? (['mounts'] as const) : []),
+    ...(has('--network', '--net') ? (['network'] as const) : []),
+  ];
+}
+
+function fieldsOfPackage(one: ServerPackage): readonly FormField[] {
+  const {
+    registryType,
+    runtimeArguments = [],
+    packageArguments = [],
+    environmentVariables = [],
+  } = one;
+  const variables =
+    registryType === 'oci'
+      ? runtimeArguments.filter(({ name }) => name === '-e' || name === '--env')
+      : [];
+  return unique([
+    ...environmentVariables.flatMap(input => fieldsOfNamed('env', input)),
+    ...variables.flatMap(fieldsInside),
+    ...packageArguments.flatMap(fieldsOfArgument),
+  ]);
+}
+
+const fieldsOfRemote = ({ headers = [], variables = {} }: ServerTransport) =>
+  unique([
+    ...headers.flatMap(input => fieldsOfNamed('headers', input)),
+    ...Object.entries(variables).map(([name, input]) => field(`variables.${name}`, name, input)),
+  ]);
+
+const unique = (fields: readonly FormField[]) => [
+  ...new Map(fields.map(one => [one.path, one])).values(),
+];
+
+/** A value that the publisher fixed leaves only its own variables to the user. */
+const fieldsOfNamed = (part: 'env' | 'headers', input: NamedInput) =>
+  input.value === undefined
+    ? [field(`${part}.${input.name}`, input.name, input)]
+    : fieldsInside(input);
+
+function fieldsOfArgument(input: Argument): readonly FormField[] {
+  const { type, name, valueHint, value } = input;
+  const key = type === 'named' ? name : (valueHint ?? name);
+  if (value !== undefined) return fieldsInside(input);
+  return key === undefined ? [] : [field(`variables.${key}`, key, input)];
+}
+
+const fieldsInside = ({ variables = {}, isRequired }: Input): readonly FormField[] =>
+  Object.entries(variables)
+    .filter(([, input]) => input.value === undefined)
+    .map(([name, input]) =>
+      field(`variables.${name}`, name, { ...input, isRequired: input.isRequired ?? isRequired }),
+    );
+
+function field(path: string, label: string, input: Input): FormField {
+  const { description = '', isRequired = false, isSecret = false, format } = input;
+  return {
+    path,
+    label,
+    description,
+    isRequired: isRequired && input.default === undefined,
+    isSecret,
+    format:
+      format === 'number' || format === 'boolean' || format === 'filepath' ? format : 'string',
+    default: input.default ?? '',
+    placeholder: input.placeholder ?? '',
+    choices: input.choices ?? [],
+  };
+}

@@ -1,0 +1,74 @@
+import { isObject } from '#core';
+import type { Argument, ServerPackage } from './server-json.ts';
+
+/** The programs that run packages of a registry. */
+const runners: Readonly<Record<string, readonly string[]>> = {
+  npm: ['npx', 'bunx', 'bun', 'pnpm', 'pnpx', 'yarn', 'npm', 'node'],
+  pypi: ['uvx', 'uv', 'pipx', 'pip', 'python', 'python3'],
+  oci: ['docker', 'podman', 'nerdctl'],
+};
+
+const mountOptions = ['--mount', '-v', '--volume'];
+
+/**
+ * Why a package of a server.json is not installed whatever its user says: control characters, a runner that does not run
+ * it, folders of this machine that its publisher chose, or an image without a version. Undefined: nothing is odd.
+ */
+export function oddityOf(one: ServerPackage): string | undefined {
+  const { registryType, runtimeHint, runtimeArguments = [], identifier, version } = one;
+  const place = controlIn(one, []);
+  if (place !== undefined) return `its ${place} has control characters`;
+  const programs = runners[registryType] ?? [];
+  if (runtimeHint !== undefined && !programs.includes(runtimeHint))
+    return `it is to be run by ${JSON.stringify(runtimeHint.slice(0, 60))} (runtimeHint), which runs no packages of ${registryType}`;
+  const folder = runtimeArguments.map(folderIn).find(found => found !== undefined);
+  if (folder !== undefined)
+    return `it wants the folder ${JSON.stringify(folder.slice(0, 200))} of this machine, which its publisher chose`;
+  if (registryType === 'oci' && !hasVersion(identifier, version))
+    return 'its image has no version, so what runs could change without a change of the config';
+  return undefined;
+}
+
+function hasVersion(identifier: string, version: string | undefined): boolean {
+  const tag = /:([^:/@]+)$/.exec(identifier)?.[1] ?? version;
+  return identifier.includes('@sha256:') || (tag !== undefined && tag !== 'latest');
+}
+
+/** The folder of this machine that an option of `docker run` names, unless the user fills it in. */
+function folderIn({ type, name, value = '' }: Argument): string | undefined {
+  const [, own, inline = ''] =
+    /^(--?[\w-]+)(?:[= ](.*))?$/s.exec(type === 'named' ? (name ?? '') : value) ?? [];
+  if (own === undefined || !mountOptions.includes(own)) return undefined;
+  const text = type === 'named' && inline === '' ? value : inline;
+  const source = /(?:^|,)(?:src|source)=([^,]*)/.exec(text)?.[1] ?? text.split(':')[0] ?? '';
+  return /^[/~.$\\]|^[a-z]:\\/i.test(source) ? source : undefined;
+}
+
+/** Control characters, and those that no one sees or that change the direction of a text. */
+const control = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+/** Texts for people. They are shown without control characters. */
+const described = new Set(['description', 'placeholder', 'title']);
+const maxDepth = 12;
+
+/** The path of the first text with control or bidirectional characters. */
+function controlIn(value: unknown, path: readonly string[]): string | undefined {
+  if (typeof value === 'string') return control.test(value) ? path.join('.') : undefined;
+  if (path.length > maxDepth) return path.join('.');
+  if (Array.isArray(value))
+    return value.map((item, at) => controlIn(item, [...path, String(at)])).find(isFound);
+  if (!isObject(value)) return undefined;
+  return Object.entries(value)
+    .filter(([key]) => !described.has(key))
+    .map(([key, inside]) =>
+      control.test(key) ? path.join('.') : controlIn(inside, [...path, key]),
+    )
+    .find(isFound);
+}
+
+const isFound = (found: string | undefined) => found !== undefined;
+
+/** Like `oddityOf`, for the address of a remote server. */
+export function oddityOfRemote(remote: object): string | undefined {
+  const place = controlIn(remote, []);
+  return place === undefined ? undefined : `its ${place} has control characters`;
+}
