@@ -166,6 +166,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       ...(telemetry?.tracer && { tracer: telemetry.tracer }),
     },
   );
+  own.fanOut.connect(router);
   if (options.profile !== undefined) router.profiles.require(options.profile);
   const { pins } = pinning;
   const changing = { ...system, dataDir, configFile, servers, listings, pinning: pins };

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { addBuiltins } from '#builtin';
+import { addBuiltins, createFanOutServer } from '#builtin';
 import type { Config, Settings } from '#config';
 import type { Clock, Log, Service } from '#core';
 import { createJobs } from '#jobs';
@@ -89,6 +89,11 @@ export function wireOwnServers(
     { system, redact, backlog, repositories, jobs, servers, router },
   );
   const { changed } = source;
+  const fanOut = createFanOutServer({
+    ...system,
+    configs: () => config().fanOut ?? [],
+    changed,
+  });
   const { all, shown } = addBuiltins(servers, {
     clock: system.clock,
     hubVersion: version,
@@ -105,6 +110,7 @@ export function wireOwnServers(
     },
     documentation: { documentation, jobs, isOn: () => isDocumenting(config()), changed },
     tasks: { tasks, jobs, isOn: () => hasTasks(config()), changed },
+    fanOut,
   });
   const services: readonly Service[] = [
     repositories.service,
@@ -117,6 +123,7 @@ export function wireOwnServers(
     documentation,
     tasks,
     jobs,
+    fanOut,
     /** Servers that calls reach, the hub's own included. */
     all,
     /** Servers that are shown to people. */

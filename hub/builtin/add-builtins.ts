@@ -6,6 +6,7 @@ import { type ListKind, type Server, type Servers, describeServer } from '#serve
 import { type AgentsServerNeeds, createAgentsServer } from './agents.ts';
 import { type DocumentationServerNeeds, createDocumentationServer } from './documentation.ts';
 import type { BuiltinPrompt, BuiltinServer, BuiltinTool } from './builtin-server.ts';
+import type { FanOutServer } from './fan-out/fan-out.ts';
 import { createEnhancePrompt, createEnhanceTool } from './enhance-prompt.ts';
 import { createManagementTools } from './manage-servers.ts';
 import { createBuiltin } from './server.ts';
@@ -33,6 +34,8 @@ export type AddBuiltinsNeeds = {
   readonly documentation?: DocumentationServerNeeds;
   /** Absent: the hub has no task pipeline. */
   readonly tasks?: Pick<TasksServerNeeds, 'tasks' | 'jobs' | 'isOn' | 'changed'>;
+  /** Absent: the hub has no fan-out tools. */
+  readonly fanOut?: FanOutServer;
 };
 
 /**
@@ -70,7 +73,16 @@ export function addBuiltins(
       needs,
     ),
   ];
-  const builtins = [agentHub, ...(ofAgents ?? []), ...(ofDocumentation ?? []), ...(ofTasks ?? [])];
+  const ofFanOut = needs.fanOut && [
+    createBuiltin(
+      needs.fanOut,
+      () => builtinNameOf('fan_out', name => servers.find(name) !== undefined),
+      needs,
+    ),
+  ];
+  const builtins = [agentHub, ofAgents, ofDocumentation, ofTasks, ofFanOut].flatMap(
+    builtin => builtin ?? [],
+  );
   const shown = join(servers, builtins, ({ listing }) => listing.tool.length > 0);
   return { all: join(servers, builtins, () => true), shown };
 }

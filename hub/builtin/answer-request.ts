@@ -4,7 +4,13 @@ import { latestVersion, metaKeys, modernVersions, tasksExtension } from '#mcp';
 import { type Principal, principalKey } from '#policy';
 import { type ListKind, listMethods } from '#servers';
 import { InputRequired } from '#upstream';
-import type { BuiltinContext, BuiltinServer, BuiltinTool, ToolResult } from './builtin-server.ts';
+import type {
+  BuiltinContext,
+  BuiltinServer,
+  BuiltinTool,
+  ForeignResult,
+  ToolResult,
+} from './builtin-server.ts';
 import type { createBuiltinTasks } from './tasks.ts';
 
 /** What the server says of itself, in either era. */
@@ -182,11 +188,15 @@ export async function asResult(result: Promise<ToolResult>): Promise<object> {
   }
 }
 
-const described = ({ text, structured, isError }: ToolResult) => ({
-  content: [{ type: 'text', text }],
-  structuredContent: structured,
-  ...(isError && { isError }),
-});
+function described(result: ToolResult | ForeignResult) {
+  if ('content' in result) return result;
+  const { text, structured, isError } = result;
+  return {
+    content: [{ type: 'text', text }],
+    structuredContent: structured,
+    ...(isError && { isError }),
+  };
+}
 
 /** A model can correct its call by the text of a tool error; a protocol error it may never see. */
 const asToolError = ({ message }: HubError) => ({

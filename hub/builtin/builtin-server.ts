@@ -42,10 +42,12 @@ export type BuiltinItem = {
 };
 
 export type BuiltinTool = BuiltinItem & {
+  /** Public names of the tools that it calls: only those who are listed one of them are listed it. */
+  readonly calls?: readonly string[];
   /** `administer`: to principals without that grant, the tool does not exist. */
   readonly scope: 'call' | 'administer';
   /** Rejects with HubError, which the client gets as a tool error. */
-  readonly call: (args: unknown, context: BuiltinContext) => Promise<ToolResult>;
+  readonly call: (args: unknown, context: BuiltinContext) => Promise<ToolResult | ForeignResult>;
   /** Begins the work as a task. Rejects with HubError. Absent: the tool makes no tasks. */
   readonly begin?: (args: unknown, context: BuiltinContext) => Promise<BuiltinTask>;
 };
@@ -55,6 +57,14 @@ export type ToolResult = {
   readonly structured: JsonObject;
   /** The text says why the tool failed. */
   readonly isError?: boolean;
+};
+
+/** A result with the content blocks of other tools. */
+export type ForeignResult = {
+  readonly content: readonly JsonObject[];
+  readonly structuredContent?: JsonObject;
+  readonly isError?: boolean;
+  readonly _meta?: JsonObject;
 };
 
 /** Work of a tool that goes on after its call was answered. */

@@ -157,6 +157,7 @@ function listingOf({ tools, prompts, resources }: BuiltinServer): Listing {
     tool: tools().map(tool => ({
       ...named(tool),
       ...(tool.scope === 'administer' && { isAdministrative: true }),
+      ...(tool.calls && { calls: tool.calls }),
     })),
     prompt: prompts().map(named),
     resource: resources.map(({ uri, description }) => ({

@@ -6,6 +6,7 @@ import type { DocumentationConfig } from './documentation.ts';
 import type { ModelsConfig } from './models.ts';
 import type { CallLimitsConfig, ClientConfig } from './clients.ts';
 import type { PolicyRule } from './policy-schema.ts';
+import type { FanOutConfig } from './fan-out.ts';
 import type { ProfileConfig } from './profiles-schema.ts';
 import type { TasksConfig } from './tasks-schema.ts';
 import type { ServerConfig } from './normalize.ts';
@@ -46,6 +47,8 @@ export type Config = {
   readonly policy?: readonly PolicyRule[];
   /** Absent: there are none. */
   readonly profiles?: readonly ProfileConfig[];
+  /** Absent: there are none. */
+  readonly fanOut?: readonly FanOutConfig[];
   /** Absent: the defaults of `readApprovals`. */
   readonly approvals?: ApprovalsConfig;
   /** Absent: the defaults of `readCatalog`. */

@@ -61,6 +61,8 @@ const hubKeys: readonly (keyof Config)[] = [
   'agents',
   'models',
   'policy',
+  'profiles',
+  'fanOut',
   'approvals',
   'catalog',
   'repositories',

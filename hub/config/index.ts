@@ -10,6 +10,7 @@ export {
 } from './documentation.ts';
 export { type ModelsConfig, costOf, readModels } from './models.ts';
 export type { PolicyRule } from './policy-schema.ts';
+export type { FanOutConfig } from './fan-out.ts';
 export type { ProfileConfig } from './profiles-schema.ts';
 export type { Config, Naming } from './config.ts';
 export type { ClientConfig } from './clients.ts';

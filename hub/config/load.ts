@@ -27,6 +27,7 @@ import { forms } from './merge.ts';
 import { type LoadOptions, type MountGuard, createMountGuard } from './mount-guard.ts';
 import { type ServerConfig, isEnabled, normalizeServer } from './normalize.ts';
 import { readPolicy } from './policy.ts';
+import { readFanOut } from './fan-out.ts';
 import { readProfiles } from './profiles-schema.ts';
 import { type Problem, invalidFile, pathText, problemsOf } from './problem.ts';
 import { envelopeSchema } from './schema.ts';
@@ -121,6 +122,7 @@ async function configOf(
   );
   const pinning = data.pinning && { pinning: data.pinning };
   const profiles = readProfiles(data.profiles ?? {});
+  const { fanOut, problems: ofFanOut } = readFanOut(data.fan_out ?? {});
   const { policy, problems: ofPolicy } = readPolicy(data.policy ?? []);
   return {
     config: {
@@ -135,6 +137,7 @@ async function configOf(
       ...(clients.length > 0 && { clients }),
       ...(policy.length > 0 && { policy }),
       ...(profiles.length > 0 && { profiles }),
+      ...(fanOut.length > 0 && { fanOut }),
       ...(data.approvals && { approvals: readApprovals(data.approvals) }),
       ...(data.catalog && { catalog: readCatalog(data.catalog) }),
       ...(data.agents && { agents: readAgents(data.agents) }),
@@ -154,6 +157,7 @@ async function configOf(
       ...ofModels,
       ...ofDocumentation,
       ...ofPolicy,
+      ...ofFanOut,
     ],
   };
 }

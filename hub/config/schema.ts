@@ -6,6 +6,7 @@ import { catalogSchema } from './catalog-schema.ts';
 import { documentationSchema, obsidianSchema } from './documentation-schema.ts';
 import { clientName, clientSchema, rate } from './clients-schema.ts';
 import { annotationsSchema, policySchema, ruleSchema } from './policy-schema.ts';
+import { fanOutName, fanOutSchema } from './fan-out-schema.ts';
 import { profileName, profileSchema } from './profiles-schema.ts';
 import { mount, volume } from './mounts-schema.ts';
 import { modelsSchema, providerSchema } from './models-schema.ts';
@@ -71,6 +72,7 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
       audit: auditSchema.optional(),
       policy: policySchema.optional(),
       profiles: z.record(profileName, profileSchema).optional(),
+      fan_out: z.record(fanOutName, fanOutSchema).optional(),
       approvals: approvalsSchema.optional(),
       catalog: catalogSchema.optional(),
       pinning: pinningMode.optional(),
@@ -108,6 +110,8 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
         'Rules about what clients may use. The first rule that matches decides; what no rule matches is allowed. Names and URIs are those on /mcp, also for /mcp/{server}. What is denied is not listed and cannot be called.',
       profiles:
         'Views of the servers by name, each at /mcp/@NAME. A profile shows less; it allows nothing that the policy denies, and clients may choose another one.',
+      fan_out:
+        'Tools of the hub, by their names on /mcp. Each calls several tools of servers with the same arguments, as the client that called it.',
       approvals: 'Calls that a rule with "action": "confirm" lets a person approve.',
       catalog:
         'The registry of MCP servers behind `agenthub search` and the catalog of the dashboard. It is asked only then.',
@@ -154,6 +158,7 @@ export function knownKeys(path: readonly (string | number)[]): readonly string[]
     return Object.keys(path.length === 1 ? limits.shape : shape);
   }
   if (path[0] === 'profiles') return Object.keys(profileSchema.shape);
+  if (path[0] === 'fan_out') return Object.keys(fanOutSchema.shape);
   if (path[0] === 'clients') return Object.keys(part === 'rate' ? rate.shape : clientSchema.shape);
   if (path[0] === 'agents') return Object.keys(agentsSchema.shape);
   if (path[0] === 'documentation')

@@ -75,7 +75,13 @@ function sharedData({ name, launch }: ServerConfig) {
 }
 
 /** Names of the hub's own MCP servers. An entry of the config may have one: the hub's server then gets another name. */
-const builtinNames: ReadonlySet<string> = new Set(['agenthub', 'agents', 'tasks', 'documentation']);
+const builtinNames: ReadonlySet<string> = new Set([
+  'agenthub',
+  'agents',
+  'tasks',
+  'documentation',
+  'fan_out',
+]);
 
 /** The current name of a server of the hub's own: `agenthub`, or `agenthub-builtin` if an entry has that name. */
 export function builtinNameOf(name: string, isTaken: (name: string) => boolean): string {

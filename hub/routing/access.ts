@@ -67,7 +67,8 @@ const kindOfMethod: ReadonlyMap<string, ListKind> = new Map<string, ListKind>([
 
 export function createAccess(needs: AccessNeeds) {
   const { source, clients, servers, tasks, naming } = needs;
-  const decisions = createItemDecisions({ source, servers, naming });
+  const findTool = (name: string) => clients.shared.catalog.find('tool', name);
+  const decisions = createItemDecisions({ source, servers, naming, findTool });
   const policies = createPolicies(needs);
   const policyOf = (principal: Principal) => policies(principal, source.rules);
 

@@ -31,6 +31,8 @@ export type CatalogEntry = {
   readonly isHeld?: boolean;
   /** Only principals with the administer grant see the item in lists. The server refuses calls of all others. */
   readonly isAdministrative?: boolean;
+  /** Public names of the tools that it calls. Only clients that see one of them see the item in lists. */
+  readonly calls?: readonly string[];
 };
 
 /** How the config names and describes tools. */
@@ -104,7 +106,7 @@ export function createCatalog(
         : assignUris(wishes);
     const entries = offers.map(({ server, item, shownName, settings }, index): CatalogEntry => {
       const publicName = named.names[index] ?? item.key;
-      const { key, bytes, legacyBytes, faults, isHeld, isAdministrative } = item;
+      const { key, bytes, legacyBytes, faults, isHeld, isAdministrative, calls } = item;
       const publicly = (one: Buffer) =>
         kind === 'tool'
           ? renamedTool(one, key, publicName, settings)
@@ -119,6 +121,7 @@ export function createCatalog(
         ...(faults && { faults }),
         ...(isHeld && { isHeld }),
         ...(isAdministrative && { isAdministrative }),
+        ...(calls && { calls }),
       };
     });
     sections.set(kind, {

@@ -47,10 +47,13 @@ export function createItemDecisions({
   source,
   servers,
   naming,
+  findTool,
 }: {
   readonly source: Pick<AccessSource, 'toolsOf'>;
   readonly servers: Pick<Servers, 'all'>;
   readonly naming: () => Naming;
+  /** A tool by its public name. */
+  readonly findTool: (name: string) => CatalogEntry | undefined;
 }) {
   /** Decisions by policy and item. An entry of the catalog is replaced when its list changes. */
   const caches = new WeakMap<Policy, WeakMap<CatalogEntry, EntryDecisions>>();
@@ -145,12 +148,20 @@ export function createItemDecisions({
     return found && decideUri(asked, found.server, found.uri, found.entry);
   }
 
+  /** True if the lists contain an item: it is allowed, and one of the tools that it calls. */
+  function isListed(policy: Policy, client: string, kind: ListKind, entry: CatalogEntry): boolean {
+    const isAllowed = listingMethods(kind).every(
+      method => decideEntry({ policy, client, method }, kind, entry).decision.action !== 'deny',
+    );
+    if (!isAllowed || !entry.calls) return isAllowed;
+    return entry.calls.some(name => {
+      const called = findTool(name);
+      return called !== undefined && called !== entry && isListed(policy, client, 'tool', called);
+    });
+  }
+
   return {
-    /** True if the lists contain an item. */
-    isListed: (policy: Policy, client: string, kind: ListKind, entry: CatalogEntry): boolean =>
-      listingMethods(kind).every(
-        method => decideEntry({ policy, client, method }, kind, entry).decision.action !== 'deny',
-      ),
+    isListed,
     /** True if the lists contain an item that the catalog does not have. */
     isShown(
       policy: Policy,

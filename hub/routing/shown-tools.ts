@@ -16,7 +16,7 @@ export type ShownTool = {
 
 /** How the tools of the catalog are shown to clients. */
 export function createShownTools(
-  catalog: Pick<Catalog, 'find' | 'findAt' | 'list'>,
+  catalog: Pick<Catalog, 'changed' | 'find' | 'findAt' | 'list'>,
   source: Pick<AccessSource, 'toolsOf'>,
 ) {
   function toolAt(server: Server, shown: string): Buffer | undefined {
@@ -30,6 +30,11 @@ export function createShownTools(
     /** The description of a tool, as a client of the endpoint sees it; undefined if the endpoint does not list it. */
     describeTool: (endpoint: Endpoint, publicName: string): Buffer | undefined =>
       endpoint === 'all' ? catalog.find('tool', publicName)?.bytes : toolAt(endpoint, publicName),
+    /** Fires after the list of tools has changed. */
+    toolsChanged: (listener: () => void): Disposable =>
+      catalog.changed(kind => {
+        if (kind === 'tool') listener();
+      }),
     /** All tools by their servers, also those that no client is shown. */
     shownTools: (): ReadonlyMap<Server, readonly ShownTool[]> => {
       const found = new Map<Server, ShownTool[]>();

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Approvals } from '#approvals';
 import { type Activity, createActivity } from '#activity';
-import { type Management, addBuiltins } from '#builtin';
+import { type FanOutNeeds, type Management, addBuiltins, createFanOutServer } from '#builtin';
 import type { Naming, NextTools, ServerConfig } from '#config';
 import { type Clock, type Log, type Service, systemClock } from '#core';
 import type { Agents } from '#agents';
@@ -111,6 +111,8 @@ export type HubOptions = {
   readonly pins?: DefinitionPins;
   /** Writes the lists of tools of a server. Absent: there are no switches of tools. */
   readonly changeTools?: (server: string, next: NextTools) => Promise<void>;
+  /** Absent: there are no fan-out tools. */
+  readonly fanOut?: Pick<FanOutNeeds, 'configs' | 'changed'>;
   /** Absent: callers have no limits. */
   readonly limits?: LimitNeeds;
   /** Hears of each request that was answered. */
@@ -257,7 +259,9 @@ export async function startHub(
   const logs = createLogs(logsFolder, { clock: systemClock, redact: redactText, warn() {} });
   const servers = createFixtureServers(fixturesOf, { log, logs });
   const naming: Naming = { separator: '_', maxLength: 46, ...options.naming };
+  const fanOut = options.fanOut && createFanOutServer({ ...options.fanOut, clock, log });
   const { all, shown } = addBuiltins(servers, {
+    ...(fanOut && { fanOut }),
     clock,
     hubVersion,
     ...(options.prompts && { prompts: options.prompts }),
@@ -294,6 +298,7 @@ export async function startHub(
       },
     },
   );
+  fanOut?.connect(router);
   const streamable = createStreamable(
     { idleMs: 60_000, maxSessions: 100, ...options.streamable },
     { router, clock, log, newId },

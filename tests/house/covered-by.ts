@@ -40,6 +40,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'definitions/flags': ['definitions/visible'],
   'definitions/lock-file': ['definitions/definition', 'definitions/lock'],
   'config/edit/edit': ['config/edit/values'],
+  'builtin/fan-out/fan-out': ['builtin/fan-out/call-tools'],
   'config/edit/tools': ['config/edit/edited'],
   'http/routes/upgrades': ['http/routes/progress'],
   'installs/upgrades/upgrades': [

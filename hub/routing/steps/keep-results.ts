@@ -2,7 +2,6 @@ import { canonicalArguments, hashOf } from '#approvals';
 import type { ExactCache } from '#cache';
 import { type Clock, HubError } from '#core';
 import { encodeResult, membersOf, rawText, readAnswer, stringAt, whole } from '#jsonrpc';
-import { isStateless } from '#mcp';
 import { principalKey } from '#policy';
 import { type Server, toolHints } from '#servers';
 import {
@@ -145,14 +144,13 @@ function resultIn({ outcome, bytes: reply }: Reply): string | undefined {
 /** Equal for equal calls. Undefined if the arguments cannot be compared, such as those with a member that stands twice. */
 function keyOf(resolved: ResolvedCall, tool: string, per: 'client' | 'all'): string | undefined {
   const { call, edits } = resolved;
-  const { request, params, principal, session } = call;
+  const { request, params, principal, era } = call;
   const final = finalArguments(request.bytes, params.get('arguments'), edits);
-  // Results differ between revisions.
-  const revision = isStateless(call) ? '' : session.protocolVersion;
   try {
     const args = final ? canonicalArguments(final) : '{}';
     const caller = per === 'all' ? '' : principalKey(principal);
-    return hashOf(JSON.stringify([tool, caller, revision, args]));
+    // The results of the two eras differ.
+    return hashOf(JSON.stringify([tool, caller, era, args]));
   } catch (error) {
     if (error instanceof HubError) return undefined;
     throw error;

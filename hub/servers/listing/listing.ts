@@ -22,6 +22,8 @@ export type Item = {
   readonly isHeld?: boolean;
   /** Only principals with the administer grant are listed it. */
   readonly isAdministrative?: boolean;
+  /** Public names of the tools that it calls. Only those who are listed one of them are listed it. */
+  readonly calls?: readonly string[];
 };
 
 /** All lists of a server, in its order. */

@@ -1,0 +1,86 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type JsonObject, isObject } from '#core';
+
+/** A tool, and the schema of its arguments as its server wrote it. */
+export type ToolSchema = { readonly name: string; readonly inputSchema: unknown };
+
+export type CommonSchema = {
+  readonly inputSchema: JsonObject;
+  /** Tools that require arguments which the others do not have, and what these are. */
+  readonly unusable: ReadonlyMap<string, readonly string[]>;
+};
+
+/**
+ * The schema of the arguments that tools have in common: properties of one name that accept the same values. A property
+ * is required if one of the tools requires it. The first tool decides: a tool that requires something which those before
+ * it do not have is left out.
+ */
+export function commonSchema(tools: readonly ToolSchema[]): CommonSchema {
+  const unusable = new Map<string, readonly string[]>();
+  const used: Parts[] = [];
+  for (const { name, inputSchema } of tools) {
+    const parts = partsOf(inputSchema);
+    const common = commonOf([...used, parts]);
+    const missing = [...used, parts].flatMap(({ required }) =>
+      required.filter(key => !common.has(key)),
+    );
+    if (missing.length === 0) used.push(parts);
+    else unusable.set(name, [...new Set(missing)]);
+  }
+  const common = commonOf(used);
+  const required = [...common.keys()].filter(key => used.some(one => one.required.includes(key)));
+  const definitions = used[0]?.definitions;
+  return {
+    inputSchema: {
+      type: 'object',
+      properties: Object.fromEntries(common),
+      ...(required.length > 0 && { required }),
+      ...(definitions && refersTo(common) && { $defs: definitions }),
+    },
+    unusable,
+  };
+}
+
+type Parts = {
+  readonly properties: ReadonlyMap<string, unknown>;
+  readonly required: readonly string[];
+  readonly definitions: JsonObject | undefined;
+};
+
+function partsOf(schema: unknown): Parts {
+  const { properties, required, $defs } = isObject(schema) ? schema : {};
+  return {
+    properties: new Map(isObject(properties) ? Object.entries(properties) : []),
+    required: Array.isArray(required) ? required.filter(key => typeof key === 'string') : [],
+    definitions: isJsonObject($defs) ? $defs : undefined,
+  };
+}
+
+/** The properties of the first tool that all others have too. */
+function commonOf([first, ...others]: readonly Parts[]): ReadonlyMap<string, JsonObject> {
+  const found = new Map<string, JsonObject>();
+  for (const [key, schema] of first?.properties ?? []) {
+    const isCommon = others.every(
+      ({ properties, definitions }) =>
+        isDeepStrictEqual(withoutWords(properties.get(key)), withoutWords(schema)) &&
+        (!hasReference(schema) || isDeepStrictEqual(definitions, first?.definitions)),
+    );
+    if (isCommon && isJsonObject(schema)) found.set(key, schema);
+  }
+  return found;
+}
+
+const words = new Set(['title', 'description', 'examples', '$comment']);
+
+/** A schema of a property without what does not change the values that it accepts. */
+const withoutWords = (schema: unknown): unknown =>
+  isObject(schema)
+    ? Object.fromEntries(Object.entries(schema).filter(([key]) => !words.has(key)))
+    : schema;
+
+const hasReference = (schema: unknown): boolean => JSON.stringify(schema)?.includes('"$ref"');
+const refersTo = (common: ReadonlyMap<string, JsonObject>) =>
+  [...common.values()].some(hasReference);
+
+/** It comes from parsed JSON. */
+const isJsonObject = (value: unknown): value is JsonObject => isObject(value);

@@ -1,0 +1,170 @@
+import type { FanOutConfig } from '#config';
+import {
+  type Clock,
+  type Event,
+  type JsonObject,
+  type Log,
+  createEmitter,
+  isObject,
+  tryParseJson,
+} from '#core';
+import { type Hints, type Principal, hintsOf } from '#policy';
+import { type Router, createPrincipalRequests } from '#routing';
+import type { ListKind } from '#servers';
+import type { BuiltinContext, BuiltinServer, BuiltinTool } from '../builtin-server.ts';
+import { callTools } from './call-tools.ts';
+import { commonSchema } from './common-schema.ts';
+
+export type FanOutNeeds = {
+  /** The fan-out tools of the config. */
+  readonly configs: () => readonly FanOutConfig[];
+  /** Fires when the config has changed. */
+  readonly changed: Event<unknown>;
+  readonly clock: Pick<Clock, 'after'>;
+  readonly log: Pick<Log, 'warn'>;
+};
+
+/** The router, as fan-out tools use it. */
+export type FanOutRouter = Pick<Router, 'openSessionless' | 'shownTools' | 'toolsChanged'>;
+
+/** The server `fan_out`. It offers no tools before it is connected to the router. */
+export type FanOutServer = BuiltinServer & { connect(router: FanOutRouter): void };
+
+/** For a call over a transport that knows no principals: it may do no more than any caller. */
+const anyCaller: Principal = { kind: 'local', name: 'local', grants: { administer: false } };
+
+/** A tool that is called, as its server describes it. */
+type CalledTool = {
+  readonly name: string;
+  readonly definition: { readonly [key: string]: unknown };
+};
+
+/** The server `fan_out`: each of its tools calls several tools of servers as its caller, and merges their results. */
+export function createFanOutServer({ configs, changed, clock, log }: FanOutNeeds): FanOutServer {
+  const { event, fire } = createEmitter<ListKind>();
+  let router: FanOutRouter | undefined;
+  let tools: readonly BuiltinTool[] = [];
+  const warned = new Set<string>();
+
+  function refresh(): void {
+    const before = JSON.stringify(tools);
+    tools = router ? makeTools(router) : [];
+    if (JSON.stringify(tools) !== before) fire('tool');
+  }
+
+  function makeTools(connected: FanOutRouter): readonly BuiltinTool[] {
+    const wanted = configs();
+    if (wanted.length === 0) return [];
+    const offered = offeredBy(connected, new Set(wanted.map(({ name }) => name)));
+    return wanted.flatMap(config => {
+      const found = config.tools.flatMap(name => offered.get(name) ?? []);
+      return found.length > 0 ? [createTool(config, found, connected)] : [];
+    });
+  }
+
+  function createTool(
+    config: FanOutConfig,
+    found: readonly CalledTool[],
+    connected: FanOutRouter,
+  ): BuiltinTool {
+    const { name } = config;
+    const { inputSchema, unusable } = commonSchema(
+      found.map(tool => ({ name: tool.name, inputSchema: tool.definition['inputSchema'] })),
+    );
+    for (const [tool, required] of unusable) {
+      const key = JSON.stringify([name, tool, required]);
+      if (!warned.has(key))
+        log.warn({ tool, required }, `${name} does not call a tool: ${differs}`);
+      warned.add(key);
+    }
+    const called = found.map(tool => tool.name).filter(tool => !unusable.has(tool));
+    const notCalled = config.tools
+      .filter(tool => !called.includes(tool))
+      .map(tool => ({ tool, error: whyNot(unusable.get(tool)) }));
+    return {
+      name,
+      publicName: name,
+      scope: 'call',
+      calls: called,
+      description: JSON.stringify({
+        name,
+        description: config.description ?? describe(config, called, found),
+        inputSchema,
+        annotations: annotationsOf(found.filter(tool => called.includes(tool.name))),
+      }),
+      async call(args: unknown, { principal = anyCaller, signal, progress }: BuiltinContext) {
+        const requests = createPrincipalRequests(principal, connected);
+        const given: JsonObject = isJsonObject(args) ? args : {};
+        const call = { ...config, tools: called, notCalled, args: given };
+        return await callTools(call, { requests, clock, signal, progress });
+      },
+    };
+  }
+
+  changed(refresh);
+  return {
+    name: 'fan_out',
+    description: 'Tools that call several tools of servers at once.',
+    tools: () => tools,
+    prompts: () => [],
+    resources: [],
+    changed: event,
+    connect(connected) {
+      router = connected;
+      connected.toolsChanged(refresh);
+      refresh();
+    },
+  };
+}
+
+/** The tools that servers offer, by their public names, without those that wait for a person or fan out themselves. */
+function offeredBy(
+  { shownTools }: FanOutRouter,
+  own: ReadonlySet<string>,
+): ReadonlyMap<string, CalledTool> {
+  const found = new Map<string, CalledTool>();
+  for (const tools of shownTools().values())
+    for (const { publicName, bytes, isHeld } of tools) {
+      if (isHeld || own.has(publicName)) continue;
+      const definition = tryParseJson(bytes.toString());
+      if (isObject(definition)) found.set(publicName, { name: publicName, definition });
+    }
+  return found;
+}
+
+const differs = 'it requires arguments that the tools before it do not have';
+
+const whyNot = (required: readonly string[] | undefined): string =>
+  required
+    ? `not called, because the tools do not all have ${required.join(', ')}, which one of them requires`
+    : 'no server offers it now';
+
+const hows = {
+  concat: 'at once, and joins the results',
+  first: 'one after the other, until one succeeds',
+  race: 'at once, and gives the first result',
+} as const;
+
+function describe(
+  { merge }: FanOutConfig,
+  called: readonly string[],
+  [first]: readonly CalledTool[],
+): string {
+  const said = first?.definition['description'];
+  const own = `Calls ${called.join(', ')} with the same arguments ${hows[merge]}.`;
+  return typeof said === 'string' ? `${own} ${first?.name}: ${said}` : own;
+}
+
+/** What is true of all tools, or of one of them where that is the more careful claim. */
+function annotationsOf(tools: readonly CalledTool[]): Hints {
+  const hints = tools.map(({ definition }) => hintsOf(definition['annotations']));
+  return {
+    readOnlyHint: hints.every(one => one.readOnlyHint),
+    destructiveHint: hints.some(one => one.destructiveHint),
+    idempotentHint: hints.every(one => one.idempotentHint),
+    openWorldHint: hints.some(one => one.openWorldHint),
+  };
+}
+
+/** It comes from parsed JSON. */
+const isJsonObject = (value: unknown): value is JsonObject => isObject(value);

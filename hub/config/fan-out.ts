@@ -1,0 +1,44 @@
+import type { z } from 'zod';
+import type { fanOutSchema } from './fan-out-schema.ts';
+import type { Problem } from './problem.ts';
+
+/** A tool of the hub that calls other tools with the same arguments. */
+export type FanOutConfig = {
+  /** The name on `/mcp`. */
+  readonly name: string;
+  /** Names on `/mcp`. */
+  readonly tools: readonly string[];
+  readonly merge: 'concat' | 'first' | 'race';
+  /** For each tool. */
+  readonly timeoutMs: number;
+  readonly description?: string;
+};
+
+type WrittenFanOut = Readonly<Record<string, z.output<typeof fanOutSchema>>>;
+
+/** Converts the fan-out tools of a file. They must not call each other. */
+export function readFanOut(written: WrittenFanOut): {
+  readonly fanOut: readonly FanOutConfig[];
+  readonly problems: readonly Problem[];
+} {
+  const fanOut = Object.entries(written).map(([name, { tools, timeout, ...rest }]) => ({
+    ...rest,
+    name,
+    tools: [...new Set(tools)],
+    timeoutMs: timeout * 1000,
+  }));
+  const problems = Object.entries(written).flatMap(([name, { tools }]) =>
+    tools.flatMap((tool, index) =>
+      Object.hasOwn(written, tool)
+        ? [
+            {
+              path: ['fan_out', name, 'tools', index],
+              text: 'is a fan-out tool itself: write tools of servers',
+              showsValue: true,
+            },
+          ]
+        : [],
+    ),
+  );
+  return { fanOut, problems };
+}
