@@ -1,4 +1,6 @@
 #!/usr/bin/env node
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import module from 'node:module';
 import { homedir } from 'node:os';
@@ -7,6 +9,18 @@ import { join } from 'node:path';
 const requiredNodeMajor = 24;
 
 if (Number(process.version.slice(1).split('.')[0]) < requiredNodeMajor) {
+  // A clone brings its own: a link to this file on the PATH works whatever Node the machine has.
+  const own = join(import.meta.dirname, '..', 'node_modules', 'node', 'bin', 'node');
+  if (existsSync(own)) {
+    const child = spawn(own, [import.meta.filename, ...process.argv.slice(2)], {
+      stdio: 'inherit',
+    });
+    // A terminal sends its signals to both processes.
+    for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, () => {});
+    process.on('SIGTERM', () => child.kill('SIGTERM'));
+    const [code] = await once(child, 'exit');
+    process.exit(code ?? 1);
+  }
   process.stderr.write(
     `AgentHub needs Node ${requiredNodeMajor} or newer, but ${process.version} runs it. Install one from ` +
       'https://nodejs.org, or run AgentHub from a clone by npm start, which brings its own.\n',

@@ -123,6 +123,7 @@ const cli = createCli({
     const { dataDir } = settings;
     return {
       ...createSurveyor(settings.dockerHost, { clock: systemClock }),
+      knownHubs: paths.findKnownHubs,
       hubId: settings.hubId ?? (await findHubId(dataDir)),
       dataDir,
       async ollama(signal) {

@@ -1,7 +1,21 @@
+import { realpath } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, resolve } from 'node:path';
 import type { CliNeeds } from '#cli';
 import { createConfigEditor, readConfig } from '#config';
 import { systemClock } from '#core';
 import type { Setup } from './setup.ts';
+
+/** Variables that decide which files and which engine a hub uses. */
+const placeVariables = [
+  'AGENTHUB_HOME',
+  'XDG_CONFIG_HOME',
+  'XDG_DATA_HOME',
+  'XDG_STATE_HOME',
+  'MCP_SERVERS_CONFIG',
+  'DATA_DIR',
+  'DOCKER_HOST',
+];
 
 /** The files of the hub that commands read and change while no hub runs. */
 export function createCommandFiles(
@@ -12,6 +26,23 @@ export function createCommandFiles(
     loadConfig,
     findConfigFile: async () => (await settingsWith({})).serversFile,
     findDotenv: async () => (await paths.layout()).dotenvFile,
+    async describeProgram() {
+      const { execPath: node, argv, env, platform } = process;
+      const { kind, dotenvFile } = await paths.layout();
+      const named = ['PATH', ...placeVariables].flatMap(name => {
+        const value = env[name];
+        return value ? [[name, value] as const] : [];
+      });
+      return {
+        node,
+        script: await realpath(argv[1] ?? ''),
+        folder: kind === 'user' ? paths.user.config : dirname(resolve(dotenvFile)),
+        env: Object.fromEntries(named),
+        platform,
+        home: homedir(),
+        version,
+      };
+    },
     async editConfig() {
       const { writeWhole } = await import('#store');
       return createConfigEditor({ readOptions, writeWhole });

@@ -53,17 +53,23 @@ export function createHubPaths(options: HubPathsOptions) {
     const dotenv = whose === 'trusted' ? '' : await readText(join(folder, '.env'), '.env');
     const isInstallation = folder === root;
     const layout = await findLayout({ env, dotenv, folder, isInstallation, user });
-    const isFixed = layout.kind === 'folder' || layout.isDataNamed || layout.isConfigNamed;
-    return whose === 'own' || isFixed ? layout : ((await findOther(layout)) ?? layout);
+    return whose === 'own' ? layout : await adopt(layout);
   }
 
-  /** The files of the only hub that runs, if the hub of this user does not. */
-  async function findOther(layout: HubLayout): Promise<HubLayout | undefined> {
+  /**
+   * The files with which the hub of a layout runs, which its command line may have named. If it does not run and nothing
+   * says that it is meant: the files of the only other hub that runs.
+   */
+  async function adopt(layout: HubLayout): Promise<HubLayout> {
     const running = (await findKnownHubs()).filter(hub => hub.isRunning);
-    const [hub, ...others] = running;
-    if (!hub || others.length > 0 || running.some(({ dataDir }) => dataDir === layout.dataDir))
-      return undefined;
+    const isFixed = layout.kind === 'folder' || layout.isDataNamed || layout.isConfigNamed;
+    const same = running.find(({ dataDir }) => dataDir === resolve(folder, layout.dataDir));
+    const hub = same ?? (isFixed || running.length > 1 ? undefined : running[0]);
+    if (!hub) return layout;
     const { configFile, dataDir, rulesFile, dotenvFile } = hub;
+    // Paths of the working folder stay as messages show them.
+    const isAsIs = layout.isConfigNamed || configFile === resolve(folder, layout.configFile);
+    if (same) return isAsIs ? layout : { ...layout, configFile };
     return { ...layout, kind: 'running', configFile, dataDir, rulesFile, dotenvFile };
   }
 

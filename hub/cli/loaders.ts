@@ -15,6 +15,7 @@ const groups: Readonly<Record<string, Loading>> = {
     open: async () => (await import('./commands/open.ts')).open,
     init: async () => (await import('./commands/init.ts')).init,
     check: async () => (await import('./commands/check.ts')).check,
+    service: async () => (await import('./commands/service.ts')).service,
     doctor: async () => (await import('./commands/doctor.ts')).doctor,
   },
   'Its servers': {

@@ -3,7 +3,9 @@ import type { Clients, HubAddress } from '#clients';
 import type { Config, ConfigEditor, ServerConfig } from '#config';
 import type { OwnCertificate } from '#connector';
 import type { Secrets } from '#secrets';
+import type { KnownHub } from '#store';
 import type { OwnerAccess } from './owner.ts';
+import type { ServiceProgram } from './service-files.ts';
 import type { Ask } from './terminal.ts';
 
 export type ServeOptions = {
@@ -77,6 +79,10 @@ export type Installation = {
   /** Name and version of the engine. Rejects with HubError. */
   engine(): Promise<string>;
   holdings(): Promise<readonly HubObjects[]>;
+  /** The hubs of this user whose data folders exist, running or not. */
+  knownHubs(): Promise<readonly Pick<KnownHub, 'hubId' | 'dataDir' | 'isRunning'>[]>;
+  /** Ids of hubs that run in a container of a compose project on the engine. */
+  composeHubs(): Promise<readonly string[]>;
   /** Removes containers and networks of a hub. Returns a sentence for each that could not be removed. */
   remove(hubId: string): Promise<readonly string[]>;
   /** Removes volumes of a hub with their data. Returns a sentence for each that could not be removed. */
@@ -124,6 +130,14 @@ type Services = {
 export type StoredClients = AsyncDisposable &
   Pick<NamedClients, 'isRequired' | 'find' | 'list' | 'create' | 'revoke'>;
 
+/** How this program runs, and where. */
+export type DescribedProgram = ServiceProgram & {
+  readonly platform: NodeJS.Platform;
+  /** The home folder. */
+  readonly home: string;
+  readonly version: string;
+};
+
 /** The files of a hub that need not run. All throw HubError. */
 type HubFiles = {
   /** Reads settings and config without starting anything. */
@@ -132,6 +146,8 @@ type HubFiles = {
   readonly findConfigFile: () => Promise<string>;
   /** Path of the file with variables of the hub, as messages show it. The file may not exist. */
   readonly findDotenv: () => Promise<string>;
+  /** How the hub of this folder is started. */
+  readonly describeProgram: () => Promise<DescribedProgram>;
   /** Creates an editor for config files, used if no hub runs that could make the change. */
   readonly editConfig: () => Promise<ConfigEditor>;
   /** Opens the tokens of clients in the data folder, used if no hub runs that could change them. Changes are audited. */

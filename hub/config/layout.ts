@@ -53,17 +53,19 @@ export async function findLayout(options: LayoutOptions): Promise<HubLayout> {
   // The default of earlier versions, which a .env may still spell out.
   const named = given === defaultServersFile ? undefined : given;
   const dataDir = merged['DATA_DIR']?.trim() || undefined;
+  const isUsers = folder === user.config && !isContainer(env);
   const isOwn =
-    here !== undefined ||
-    given === defaultServersFile ||
-    isContainer(env) ||
-    (await findExisting(folder, [join(defaultDataDir, hubIdFile)])).length > 0;
+    !isUsers &&
+    (here !== undefined ||
+      given === defaultServersFile ||
+      isContainer(env) ||
+      (await findExisting(folder, [join(defaultDataDir, hubIdFile)])).length > 0);
   const usesDotenv = isOwn || named !== undefined || dataDir !== undefined;
   const dotenvFile = usesDotenv || (isInstallation && dotenv !== '') ? '.env' : undefined;
   const usual = isOwn
     ? inFolder(given === defaultServersFile ? given : here)
     : await inUserFolders(user);
-  const passedOver = named === undefined ? others[0] : undefined;
+  const passedOver = isOwn && named === undefined ? others[0] : undefined;
   return {
     ...usual,
     configFile: named ?? usual.configFile,

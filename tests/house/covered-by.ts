@@ -1,5 +1,6 @@
 /** Files with branches that have no test of their own name, below the test that covers them. */
 export const coveredBy: Readonly<Record<string, readonly string[]>> = {
+  'cli/service-files': ['cli/commands/service'],
   'app/hub-paths': ['app/command-files', 'app/config-files', 'app/setup'],
   'approvals/approvals': ['approvals/records'],
   'audit/audit': [

@@ -1,9 +1,11 @@
 import type { ServerConfig } from '#config';
 import { DeadlineExceeded, HubError, messageOf, within } from '#core';
-import { type Command, type Run, configOption, jsonOption } from '../command.ts';
+import { type Command, type Run, configOption, hubOptions, jsonOption } from '../command.ts';
+import { type Answering, describeHoldings, findLiveHubs, problemsOf } from '../holdings.ts';
 import { createHubClient, isAbsent, listServers } from '../hub-client.ts';
 import type { HubObjects, Installation, OllamaReport } from '../needs.ts';
 import { findingsOf, ollamaOfHub } from '../ollama-report.ts';
+import { pathCommand } from '../on-path.ts';
 import type { Described } from '../responses.ts';
 import { columns } from '../table.ts';
 import { count, textOf, usageError } from '../values.ts';
@@ -14,6 +16,7 @@ export const doctor: Command = {
   summary: 'Find problems, and what hubs have left behind on the Docker engine.',
   options: {
     ...configOption('The config to check.'),
+    url: hubOptions.url,
     remove: {
       value: 'hub',
       help: 'Remove the containers and networks of the hub with this id. Its volumes are kept.',
@@ -58,18 +61,20 @@ type HubStatus = {
   readonly ollama?: OllamaReport;
   /** What to look at in the entries of its servers. */
   readonly notes?: readonly string[];
+  readonly answering?: Answering;
 };
 
 /** Rejects with HubError if another program answers. */
-async function hubStatus({ needs, signal: ending, clock }: Run): Promise<HubStatus> {
-  const place = await needs.findHub(undefined);
+async function hubStatus({ needs, signal: ending, clock, values }: Run): Promise<HubStatus> {
+  const place = await needs.findHub(textOf(values, 'url'));
   try {
     return await within(maxWaitMs, { clock, signal: ending }, async signal => {
       const client = createHubClient(place, { signal, clock });
       const servers = await listServers(client);
       const text = `answers at ${place.url}, with ${count(servers.length, 'server')}`;
       const notes = servers.flatMap(server => noteOnTools(server) ?? []);
-      return { text, ollama: await ollamaOfHub(client), notes };
+      const answering = { url: place.url, servers };
+      return { text, ollama: await ollamaOfHub(client), notes, answering };
     });
   } catch (error) {
     if (isAbsent(error))
@@ -122,10 +127,12 @@ async function report(installation: Installation, run: Run): Promise<0 | 1> {
     return found;
   });
   let ollama: OllamaReport | undefined;
+  let answering: HubStatus['answering'];
   const hub = await attempt(async () => {
     const status = await hubStatus(run);
-    ({ ollama } = status);
+    ({ ollama, answering } = status);
     notes.push(...(status.notes ?? []));
+    problems.push(...problemsOf(answering?.servers ?? []));
     return status.text;
   });
   const models = await attempt(async () => {
@@ -140,6 +147,7 @@ async function report(installation: Installation, run: Run): Promise<0 | 1> {
   // Without a readable config, no volume is known to be unused.
   const unused = own && servers ? unusedIn(own, installation, servers) : [];
   const { dataDir } = installation;
+  const link = pathCommand(await needs.files.describeProgram());
   if (run.isJson) {
     const data = { folder: dataDir, hubId: id ?? null };
     run.json({
@@ -160,20 +168,12 @@ async function report(installation: Installation, run: Run): Promise<0 | 1> {
     ['hub', hub],
     ['ollama', models],
     ['data', `${dataDir}: ${id === undefined ? 'no hub has run here yet' : `hub ${id}`}`],
+    ...(link === undefined ? [] : [['command', `"agenthub" in any folder by: ${link}`]]),
   ];
   for (const line of columns(rows)) out(line);
-  for (const holding of holdings) {
-    out('');
-    out(screen.paint('bold', titleOf(holding, id)));
-    for (const line of columns(holding.containers.map(containerRow))) out(line);
-    const shown = holding === own ? unused : namesOf(holding.volumes);
-    const why = holding === own ? 'volume that no server in the config uses' : 'volume';
-    for (const line of columns(shown.map(name => [name, why]))) out(line);
-    const command = `agenthub doctor --remove ${holding.hubId}`;
-    if (holding !== own) out(`  If that hub no longer exists: ${command} --dry-run`);
-    if (shown.length > 0)
-      out(`  If the data in its volumes is not needed: ${command} --volumes --dry-run`);
-  }
+  const bold = (text: string) => screen.paint('bold', text);
+  const about = { installation, answering, unused };
+  for (const line of await describeHoldings(holdings, about, bold)) out(line);
   for (const note of notes) run.remark('note', note);
   for (const problem of problems) err(errorScreen.paint('red', problem));
   return problems.length === 0 ? 0 : 1;
@@ -195,6 +195,12 @@ async function removeObjects(hubId: string, installation: Installation, run: Run
     throw new HubError(
       'HUB_REQUEST_INVALID',
       `--remove: no hub ${JSON.stringify(hubId)} has objects on this engine. Hubs that have: ${holdings.map(one => one.hubId).join(', ') || 'none'}`,
+    );
+  const how = isOwn ? undefined : (await findLiveHubs(installation, [], undefined)).get(hubId);
+  if (how !== undefined)
+    throw new HubError(
+      'HUB_REQUEST_INVALID',
+      `--remove: hub ${hubId} runs ${how}. Stop it first, if you no longer need it`,
     );
   const { containers, networks } = isOwn ? { containers: [], networks: [] } : found;
   let volumes: readonly string[] = withVolumes ? namesOf(found.volumes) : [];
@@ -242,18 +248,3 @@ function unusedIn(
   const used = new Set(servers.flatMap(server => installation.volumesOf(server)));
   return namesOf(volumes).filter(name => !used.has(name));
 }
-
-function titleOf(
-  { hubId, containers, networks, volumes }: HubObjects,
-  ownId: string | undefined,
-): string {
-  const whose = hubId === ownId ? 'this hub' : `hub ${hubId || 'without a name'}`;
-  const kept = volumes.length === 0 ? '' : `, ${count(volumes.length, 'volume')}`;
-  return `${whose}: ${count(containers.length, 'container')}, ${count(networks.length, 'network')}${kept}`;
-}
-
-const containerRow = ({ name, server, isRunning }: HubObjects['containers'][number]) => [
-  name,
-  server,
-  isRunning ? 'runs' : 'does not run',
-];

@@ -58,6 +58,19 @@ export function createSurveyor(dockerHost: string | undefined, needs: { readonly
       const { version } = await engine.version();
       return `Docker Engine ${version} at ${engine.address}`;
     },
+    /** The ids of hubs that run in a container of a compose project, as docker-compose.yml names them. */
+    async composeHubs(): Promise<readonly string[]> {
+      const hubs = await engine
+        .listContainers('com.docker.compose.service=hub')
+        .catch((error: unknown) => {
+          if (isRefusal(error, 403)) return []; // By the broker, in a container of compose itself.
+          throw error;
+        });
+      return hubs.flatMap(({ isRunning, labels }) => {
+        const project = labels['com.docker.compose.project'];
+        return isRunning && project !== undefined ? [`compose-${project}`] : [];
+      });
+    },
     /** Removes the containers and networks of a hub, but not its volumes. Resolves with a message for each failure. */
     async remove(hubId: string): Promise<readonly string[]> {
       const { containers = [], networks = [] } = (await findHolding(hubId)) ?? {};

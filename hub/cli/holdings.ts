@@ -1,0 +1,121 @@
+import type { HubObjects, Installation } from './needs.ts';
+import { type Described, fieldsOf } from './responses.ts';
+import { columns } from './table.ts';
+import { count } from './values.ts';
+
+/** What is known about the hub that holds objects on the engine. */
+type HolderState =
+  /** The hub that this installation is about. `unused`: volumes that no server of its config uses. */
+  | { readonly kind: 'own'; readonly unused: readonly string[] }
+  /** Another hub that runs. `how`: the end of a sentence that begins with "runs". */
+  | { readonly kind: 'live'; readonly how: string }
+  /** A hub of this user that does not run, and whose data folder exists. */
+  | { readonly kind: 'stopped'; readonly dataDir: string }
+  | { readonly kind: 'unknown' };
+
+/** The hub that answered, with its servers. */
+export type Answering = { readonly url: string; readonly servers: readonly Described[] };
+
+/** Hubs that certainly run, by id, with the end of a sentence that begins with "runs". */
+export async function findLiveHubs(
+  installation: Pick<Installation, 'knownHubs' | 'composeHubs'>,
+  holdings: readonly HubObjects[],
+  answering: Answering | undefined,
+): Promise<ReadonlyMap<string, string>> {
+  const live = new Map<string, string>();
+  for (const id of await installation.composeHubs()) live.set(id, 'under Docker compose');
+  for (const { hubId, isRunning, dataDir } of await installation.knownHubs())
+    if (hubId !== undefined && isRunning) live.set(hubId, `with its data in ${dataDir}`);
+  const names = new Set(
+    answering?.servers.map(({ instance }) => fieldsOf(instance)['containerName']),
+  );
+  for (const { hubId, containers } of holdings)
+    if (answering && containers.some(({ name }) => names.has(name)))
+      live.set(hubId, `at ${answering.url}`);
+  return live;
+}
+
+type Context = {
+  readonly installation: Pick<Installation, 'hubId' | 'knownHubs' | 'composeHubs'>;
+  /** Undefined if no hub answered. */
+  readonly answering: Answering | undefined;
+  /** Volumes of the hub of the installation that no server of its config uses. */
+  readonly unused: readonly string[];
+};
+
+/** The lines about what all hubs hold. Rejects with HubError if the engine does not answer. */
+export async function describeHoldings(
+  holdings: readonly HubObjects[],
+  { installation, answering, unused }: Context,
+  bold: (text: string) => string,
+): Promise<readonly string[]> {
+  if (holdings.length === 0) return [];
+  const live = await findLiveHubs(installation, holdings, answering);
+  const known = await installation.knownHubs();
+  const stateOf = (hubId: string): HolderState => {
+    const how = live.get(hubId);
+    const stopped = known.find(hub => hub.hubId === hubId);
+    if (hubId === installation.hubId) return { kind: 'own', unused };
+    if (how !== undefined) return { kind: 'live', how };
+    return stopped ? { kind: 'stopped', dataDir: stopped.dataDir } : { kind: 'unknown' };
+  };
+  return holdings.flatMap(holding => linesOf(holding, stateOf(holding.hubId), bold));
+}
+
+/** The lines about what one hub holds. Commands never remove anything of a hub that runs or may run. */
+function linesOf(
+  holding: HubObjects,
+  state: HolderState,
+  bold: (text: string) => string,
+): readonly string[] {
+  const { hubId, containers, volumes } = holding;
+  const isOwn = state.kind === 'own';
+  const shown = isOwn ? state.unused : volumes.map(({ name }) => name);
+  const why = isOwn ? 'volume that no server in the config uses' : 'volume';
+  const command = `agenthub doctor --remove ${hubId}`;
+  const isUnknown = state.kind === 'unknown';
+  // Servers outlive a killed hub, so running ones prove nothing, but its data may still be in use.
+  const mayRun = containers.some(({ isRunning }) => isRunning);
+  const mayRemoveVolumes = shown.length > 0 && (isOwn || (isUnknown && !mayRun));
+  return [
+    '',
+    bold(titleOf(holding, state)),
+    ...columns(
+      containers.map(({ name, server, isRunning }) => [
+        name,
+        server,
+        isRunning ? 'runs' : 'does not run',
+      ]),
+    ),
+    ...columns(shown.map(name => [name, why])),
+    ...(isUnknown ? [`  If that hub no longer exists: ${command} --dry-run`] : []),
+    ...(mayRemoveVolumes
+      ? [`  If the data in its volumes is not needed: ${command} --volumes --dry-run`]
+      : []),
+  ];
+}
+
+function titleOf({ hubId, containers, networks, volumes }: HubObjects, state: HolderState): string {
+  const kept = volumes.length === 0 ? '' : `, ${count(volumes.length, 'volume')}`;
+  return `${whoseOf(hubId, state)}: ${count(containers.length, 'container')}, ${count(networks.length, 'network')}${kept}`;
+}
+
+function whoseOf(hubId: string, state: HolderState): string {
+  if (state.kind === 'own') return 'this hub';
+  const name = `hub ${hubId || 'without a name'}`;
+  if (state.kind === 'live') return `${name}, which runs ${state.how}`;
+  return state.kind === 'stopped' ? `${name}, stopped, with its data in ${state.dataDir}` : name;
+}
+
+/** States of servers that a person has to look at. */
+const broken = ['failed', 'unreachable'];
+
+/** A sentence for each server of the hub that has failed or cannot be reached. */
+export function problemsOf(servers: readonly Described[]): readonly string[] {
+  return servers.flatMap(({ name, state, enabled, why, last_error: lastError }) => {
+    if (enabled === false || typeof state !== 'string' || !broken.includes(state)) return [];
+    const reason = fieldsOf(lastError)['message'] ?? why;
+    const because = typeof reason === 'string' ? `: ${reason}` : '';
+    return [`${String(name)} is ${state}${because}. See "agenthub logs ${String(name)}"`];
+  });
+}

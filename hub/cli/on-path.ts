@@ -1,0 +1,43 @@
+import { accessSync, constants, realpathSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import type { DescribedProgram } from './needs.ts';
+
+/**
+ * The command that puts `agenthub` on the PATH of this user; undefined if it is there already. A link, so that a clone is
+ * used as it is after each pull. Never fails.
+ */
+export function pathCommand(program: DescribedProgram): string | undefined {
+  const { script, home, env, platform, version } = program;
+  const folders = (env['PATH'] ?? '').split(delimiter);
+  if (folders.some(folder => isProgram(join(folder, 'agenthub'), script))) return undefined;
+  // npx removes its cache, and Windows has no links without rights.
+  if (/[\\/]_npx[\\/]/.test(script)) return `npm install --global agenthub@${version}`;
+  if (platform === 'win32')
+    return `npm install --global ${JSON.stringify(join(script, '..', '..'))}`;
+  const target = [join(home, '.local', 'bin'), join(home, 'bin'), '/usr/local/bin'].find(
+    folder => folders.includes(folder) && isWritable(folder),
+  );
+  const link = (folder: string) =>
+    `ln -sf ${shellWord(script)} ${shellWord(join(folder, 'agenthub'))}`;
+  return target === undefined ? `sudo ${link('/usr/local/bin')}` : link(target);
+}
+
+function isProgram(file: string, script: string): boolean {
+  try {
+    return realpathSync(file) === script;
+  } catch {
+    return false; // There is no such file.
+  }
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false; // Absent, or of another user.
+  }
+}
+
+const shellWord = (text: string) =>
+  /^[\w./@+:-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { describeHoldings, findLiveHubs, problemsOf } from '../../hub/cli/holdings.ts';
+
+const holding = (hubId: string, isRunning = false) => ({
+  hubId,
+  containers: [{ name: `${hubId}-memory`, server: 'memory', isRunning }],
+  networks: [],
+  volumes: [{ name: `${hubId}-memory-data` }],
+});
+const hub = (hubId: string, isRunning: boolean) => ({ hubId, isRunning, dataDir: `/d/${hubId}` });
+const answering = {
+  url: 'http://localhost:9090',
+  servers: [{ name: 'memory', instance: { containerName: 'answers-memory' } }],
+};
+
+const textOf = async (
+  hubId: string,
+  { isRunning = false, unused = [] }: { isRunning?: boolean; unused?: readonly string[] } = {},
+) => {
+  const installation = {
+    hubId: 'own',
+    knownHubs: async () => [hub('runs', true), hub('stopped', false), hub('own', true)],
+    composeHubs: async () => ['compose-x'],
+  };
+  const about = { installation, answering, unused };
+  const lines = await describeHoldings([holding(hubId, isRunning)], about, text => text);
+  return lines.join('\n');
+};
+
+describe('of a hub on the engine', () => {
+  test.for([
+    ['runs', 'hub runs, which runs with its data in /d/runs: 1 container'],
+    ['answers', 'hub answers, which runs at http://localhost:9090: 1 container'],
+    ['compose-x', 'hub compose-x, which runs under Docker compose: 1 container'],
+    ['stopped', 'hub stopped, stopped, with its data in /d/stopped: 1 container'],
+    ['own', 'this hub: 1 container'],
+  ] as const)('%s no command is shown that removes anything', async ([hubId, title]) => {
+    for (const isRunning of [true, false]) {
+      const text = await textOf(hubId, { isRunning });
+      assert.ok(text.includes(title), text);
+      assert.ok(!text.includes('--remove'), text);
+    }
+  });
+
+  test('that is unknown, volumes are offered only if none of its servers runs', async () => {
+    assert.match(await textOf('gone'), /--remove gone --volumes --dry-run/);
+    const running = await textOf('gone', { isRunning: true });
+    assert.match(running, /--remove gone --dry-run/);
+    assert.doesNotMatch(running, /--volumes/);
+  });
+
+  test('of this installation, only volumes that no server uses are offered', async () => {
+    assert.match(await textOf('own', { unused: ['v'] }), /--remove own --volumes --dry-run/);
+  });
+});
+
+test('without a hub that answers, hubs live by their notes and by compose', async () => {
+  const none = { knownHubs: async () => [hub('a', false)], composeHubs: async () => [] };
+  assert.deepEqual([...(await findLiveHubs(none, [holding('answers')], undefined))], []);
+});
+
+test('failed and unreachable servers are problems, others are not', () => {
+  const server = { name: 's', enabled: true, last_error: { message: 'exit code 1' } };
+  const problems = (state: string, enabled = true) => problemsOf([{ ...server, state, enabled }]);
+  const told = 's is failed: exit code 1. See "agenthub logs s"';
+  assert.deepEqual(problems('failed'), [told]);
+  assert.deepEqual(problemsOf([{ name: 's', state: 'unreachable', last_error: null }]), [
+    's is unreachable. See "agenthub logs s"',
+  ]);
+  for (const state of ['running', 'stopped', 'starting', 'backing_off', 'needs_login'])
+    assert.deepEqual(problems(state), []);
+  assert.deepEqual(problems('failed', false), []);
+});
