@@ -1,12 +1,13 @@
 import { readFile, rm } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { type ConfigEditor, type LoadOptions, createConfigEditor, loadConfig } from '#config';
 import { HubError } from '#core';
-import { type ClientMachine, allConfigFiles } from './client/client.ts';
+import { type ClientMachine, type ClientName, allConfigFiles } from './client/client.ts';
 import { tokenNameOf, tokensOfHub } from './client-token.ts';
 import {
   type FileChange,
   type WriteWhole,
+  exists,
   findPath,
   readExactly,
   writeBack,
@@ -179,6 +180,21 @@ export function createClients({
         ...place,
         state: await stateOf(place, hub),
       })),
+
+    /** The clients of this machine: those that have a file for the user, or the folder for one. */
+    async installed(): Promise<readonly ClientName[]> {
+      const found = await Array.fromAsync(
+        allConfigFiles(machine),
+        async ({ client, scope, file }) => {
+          const folder = dirname(file);
+          const isThere =
+            scope === 'user' &&
+            ((await exists(file)) || (folder !== machine.home && (await exists(folder))));
+          return isThere ? [client] : [];
+        },
+      );
+      return found.flat();
+    },
 
     async planImport(
       found: FoundServers,

@@ -1,3 +1,4 @@
+import { entryKeys } from '#config';
 import type { JsonObject } from '#core';
 import { type FoundPath, mountFolders, objectOf } from './folder-mounts.ts';
 import { type KnownPackage, findKnownPackage } from './known-packages.ts';
@@ -70,10 +71,12 @@ export async function fitEntry(
       ? userForMounts(mounts)
       : { user: undefined, problems: [] };
   const network = entry['network'] === undefined ? need.network : undefined;
+  const isPackage = imageOf(entry) === undefined && entryKeys.includes('system_packages');
   const isForeign = mounts.some(({ uid }) => String(uid) !== (user ?? '1000').split(':')[0]);
   return {
     entry: {
       ...(known.runsGit && isForeign ? withSafeFolders(mounted.entry) : mounted.entry),
+      ...(known.runsGit && isPackage && { system_packages: ['git'] }),
       ...(network !== undefined && { network }),
       ...(user !== undefined && { user }),
     },

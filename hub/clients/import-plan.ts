@@ -4,6 +4,7 @@ import {
   type ConfigEditor,
   type Loosening,
   type ServerConfig,
+  entryKeys,
   findLoosenings,
   warningsOf,
 } from '#config';
@@ -11,6 +12,7 @@ import { HubError, type JsonObject } from '#core';
 import { readClientEntry } from './client/entry.ts';
 import { variablesOf } from './entry-variables.ts';
 import { type ImportGrants, type MachinePaths, fitEntry } from './fit-entry.ts';
+import { buildEntryOf } from './local-project.ts';
 import type { FoundServer, FoundServers } from './find-servers.ts';
 import { isConnectEntry } from './hub-entry.ts';
 import { type Variable, createSecretExtractor, withVariables } from './secrets.ts';
@@ -96,7 +98,11 @@ async function planOne(
   const folders = { home: machine.home, folder: found.folder ?? machine.folder };
   const translated = translate(clientEntry, found.client, folders, secrets);
   if ('why' in translated) return skip(translated.why);
-  const { entry, remarks } = await fitEntry(translated.entry, {
+  const project = entryKeys.includes('build')
+    ? await buildEntryOf(translated.entry, { find: machine.find, base })
+    : undefined;
+  if (project && 'why' in project) return skip(project.why);
+  const { entry, remarks } = await fitEntry((project ?? translated).entry, {
     machine,
     grants,
     name,
@@ -115,7 +121,12 @@ async function planOne(
     return skip(withoutPlace(error.message, name));
   }
   const { launch } = server;
-  if (launch.kind === 'local' && launch.package === undefined && launch.image === undefined)
+  const isPlaced =
+    launch.kind === 'remote' ||
+    launch.package !== undefined ||
+    launch.image !== undefined ||
+    entry['build'] !== undefined;
+  if (!isPlaced)
     return skip(
       launch.noPackage ??
         `it runs ${JSON.stringify(launch.command)} from this machine, which containers do not have. Add it by hand with "image" or "package", or with "runtime": "process", which is not isolated`,
@@ -176,7 +187,8 @@ function identityOf({ launch }: ServerConfig): Readonly<Record<string, unknown>>
   if (launch.kind === 'remote') return { url: launch.url, headers: launch.headers };
   const { package: source, image, command, args, env } = launch;
   const name = source?.spec.replace(/(?<=.)@[^/@]*$|==.*$/, '');
-  return { package: name && `${source?.ecosystem} ${name}`, image, command, args, env };
+  const build = 'build' in launch ? launch.build : undefined;
+  return { package: name && `${source?.ecosystem} ${name}`, image, build, command, args, env };
 }
 
 /** The keys in which two servers differ, without their values, which may be secret. */

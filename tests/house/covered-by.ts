@@ -24,7 +24,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'clients/translate': ['clients/remote-bridge'],
   'cli/commands/add': ['cli/install-stream'],
   'cli/commands/import': ['cli/import/report', 'cli/import/trials'],
-  'cli/commands/connect': ['cli/connect-notes'],
   'catalog/catalog': [
     'catalog/answers',
     'catalog/card',
@@ -33,6 +32,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   ],
   'http/routes/catalog': ['catalog/lazy'],
   'cli/commands/install': ['cli/commands/search'],
+  'cli/commands/connect': ['cli/connect-all', 'cli/connect-change', 'cli/connect-notes'],
   'cli/commands/upgrade': ['cli/commands/outdated', 'cli/commands/prune'],
   'cli/main': ['main'],
   'config/normalize': ['config/launch-source'],

@@ -1,15 +1,11 @@
 import {
   type ClientName,
-  type Clients,
-  type ConnectPlan,
   type HubAddress,
   clients,
   defaultEntryName,
-  diffTexts,
   endpointOf,
   hubEntry,
 } from '#clients';
-import { isObject } from '#core';
 import { clientOf, clientPositional, targetOf, targetOptions } from '../client-change.ts';
 import {
   type Command,
@@ -19,7 +15,9 @@ import {
   profileOption,
   serverOption,
 } from '../command.ts';
-import { changeOptions, isAgreed } from '../confirm.ts';
+import { changeOptions } from '../confirm.ts';
+import { connectAll } from '../connect-all.ts';
+import { reportChange, showChange, writeChange } from '../connect-change.ts';
 import { notesFor, refuseLogin } from '../connect-notes.ts';
 import { createHubClient } from '../hub-client.ts';
 import { type OwnToken, findOwnToken, revokeRemoved } from '../own-token.ts';
@@ -40,6 +38,7 @@ export const connect: Command = {
     ...serverOption('Only this server of the hub, without name prefixes. Default: all servers.'),
     ...profileOption('Only what this profile of the config shows.'),
     url: hubOptions.url,
+    all: { help: 'Add the hub to all clients that this machine has.' },
     token: { help: 'Give the client a token of its own, also where calls need none.' },
     login: { help: 'Write no token: the client logs in to the hub with your browser.' },
     ...changeOptions,
@@ -48,11 +47,12 @@ export const connect: Command = {
     'If the hub requires tokens, the client gets one of its own, which "disconnect" revokes. With --login the client asks for one itself, and you allow it in the browser (not claude-desktop).',
     'Without a client: lists the files of all clients and whether they contain the hub. Shows the change before it is written. Nothing else in the file changes, and "disconnect" reverts it.',
     'Obsidian has no MCP client of its own: "connect obsidian" prints the address for its plugins.',
-    '--json prints {"client", "file", "name", "state": "connected" | "unchanged" | "planned", "backup", "notes"}, for Raycast {"client", "paste", "notes"}, and without a client a list of {"client", "scope", "file", "state"}.',
+    '--json prints {"client", "file", "name", "state": "connected" | "unchanged" | "planned", "backup", "notes"}, for Raycast {"client", "paste", "notes"}, with --all a list of {"client", "file", "state", "backup", "why"}, and without a client a list of {"client", "scope", "file", "state"}.',
   ],
   examples: [
     ['connect claude-code', 'Show the change, ask, and write it'],
     ['connect vscode --workspace --yes', 'For this folder, without asking'],
+    ['connect --all', 'All clients of this machine, after one question'],
     [
       'connect cursor --server memory --name memory --dry-run',
       'Preview the entry for a single server',
@@ -64,6 +64,7 @@ export const connect: Command = {
     const word = textOf(values, 'client');
     const chosen = placeOf(values);
     const place = await needs.findHub(textOf(values, 'url'));
+    if (values['all'] === true) return await connectAll(client => hubFor(client, place, run), run);
     if (word === undefined) return await showAll(place, run);
     if (word === 'obsidian')
       return showObsidian(
@@ -76,26 +77,33 @@ export const connect: Command = {
         run,
       );
     const client = clientOf(word);
-    const logsIn = values['login'] === true;
-    if (logsIn) refuseLogin(client, values);
-    const own =
-      client === 'raycast' || logsIn
-        ? undefined
-        : await findOwnToken(targetOf(client, values), place, await needs.openClients(), run);
-    const hub: HubAddress = {
-      ...place,
-      url: reachable(place.url),
-      server: chosen,
-      bridge: await needs.findBridge(),
-      ...(logsIn
-        ? { token: undefined }
-        : own
-          ? { token: own.token, isTokenMade: true }
-          : place.token === undefined && (await madeToken(place, run))),
-    };
+    const { hub, own } = await hubFor(client, place, run);
     return client === 'raycast' ? showPaste(hub, run) : await connectClient(client, hub, own, run);
   },
 };
+
+/** The hub as a client reaches it, and the token that is the client's own. */
+async function hubFor(client: ClientName, place: HubPlace, run: Run) {
+  const { values, needs } = run;
+  const logsIn = values['login'] === true;
+  if (logsIn) refuseLogin(client, values);
+  const own =
+    client === 'raycast' || logsIn
+      ? undefined
+      : await findOwnToken(targetOf(client, values), place, await needs.openClients(), run);
+  const hub: HubAddress = {
+    ...place,
+    url: reachable(place.url),
+    server: placeOf(values),
+    bridge: await needs.findBridge(),
+    ...(logsIn
+      ? { token: undefined }
+      : own
+        ? { token: own.token, isTokenMade: true }
+        : place.token === undefined && (await madeToken(place, run))),
+  };
+  return { hub, own };
+}
 
 async function connectClient(
   client: ClientName,
@@ -114,20 +122,20 @@ async function connectClient(
     return 0;
   }
   const change = plan.before === undefined ? ' (new)' : '';
-  if (!isJson) showPlan(plan, change, client, hub, run);
+  if (!isJson) showChange(plan, change, client, hub, run);
   if (own?.replaces)
     remark(
       'warning',
       `the hub knows a client ${own.name} already. This replaces its token: other files with that token stop working.`,
     );
-  const { isWritten, backup } = await write(plan, all, run, own);
+  const { isWritten, backup } = await writeChange(plan, all, run, own);
   const notes = notesFor(client, hub, { own, logsIn: run.values['login'] === true });
   if (isJson) {
     const state = isWritten ? 'connected' : 'planned';
     return json({ client, file, name, state, backup, notes });
   }
   if (!isWritten) return 0;
-  reportWritten('wrote', file, backup, run);
+  reportChange('wrote', file, backup, run);
   for (const note of notes) remark('note', note);
   out(next);
   return 0;
@@ -167,9 +175,10 @@ export const disconnect: Command = {
       return 0;
     }
     const change = after === undefined ? ' (goes, as "connect" has made it)' : '';
-    if (!isJson) showPlan(plan, change, client, { ...hub, bridge: await needs.findBridge() }, run);
+    if (!isJson)
+      showChange(plan, change, client, { ...hub, bridge: await needs.findBridge() }, run);
     const tokens = await all.tokens(targetOf(client, values), hub);
-    const { isWritten, backup } = await write(plan, all, run);
+    const { isWritten, backup } = await writeChange(plan, all, run);
     if (isWritten) await revokeRemoved(plan, tokens, hub, run);
     const restored = after === undefined || plan.restores.length > 0;
     if (isJson) {
@@ -177,44 +186,10 @@ export const disconnect: Command = {
       return json({ client, file, name, state, restored, backup });
     }
     const done = after === undefined ? 'removed' : restored ? 'restored' : 'wrote';
-    if (isWritten) reportWritten(done, file, backup, run);
+    if (isWritten) reportChange(done, file, backup, run);
     return 0;
   },
 };
-
-/** Shows the difference that a plan makes. Shows only values of the hub's entry, without the token. */
-function showPlan(
-  plan: ConnectPlan,
-  change: string,
-  client: ClientName,
-  hub: HubAddress,
-  io: Io,
-): void {
-  io.out(io.screen.paint('bold', `${clients[client].title}: ${plan.file}${change}`));
-  const own = textsIn(hubEntry(client, hub)).filter(
-    text => hub.token === undefined || !text.includes(hub.token),
-  );
-  for (const { sign, text } of diffTexts(plan.before ?? '', plan.after ?? '', own)) {
-    const line = io.screen.foreign(sign === '@' ? text : sign + text);
-    const style = styles[sign];
-    io.out(style === undefined ? line : io.screen.paint(style, line));
-  }
-}
-
-const styles = { '-': 'red', '+': 'green', '@': 'dim', ' ': undefined } as const;
-
-/** Carries out a plan if the user agrees. The hub knows the token before the client reads it. */
-async function write(plan: ConnectPlan, all: Clients, run: Run, own?: OwnToken) {
-  const isWritten = await isAgreed(`Write ${plan.file}?`, run);
-  if (isWritten) await own?.register();
-  if (!isWritten && !run.isJson) run.out('Nothing was written.');
-  return { isWritten, backup: isWritten ? await all.carryOut(plan) : undefined };
-}
-
-function reportWritten(done: string, file: string, backup: string | undefined, io: Io): void {
-  const copy = backup === undefined ? '' : `; as it was: ${backup}`;
-  io.out(`${io.screen.paint('green', done)} ${file}${copy}`);
-}
 
 /**
  * The token for calls that a hub without ROUTER_TOKEN generates. Undefined if the hub needs none, does not run, or
@@ -235,13 +210,6 @@ async function madeToken(
     io.signal.throwIfAborted();
     return {};
   }
-}
-
-/** All strings in a value. */
-function textsIn(value: unknown): readonly string[] {
-  if (typeof value === 'string') return [value];
-  if (Array.isArray(value)) return value.flatMap(textsIn);
-  return isObject(value) ? Object.values(value).flatMap(textsIn) : [];
 }
 
 /** Raycast's server list cannot be edited from outside, so the entry is printed for pasting. */

@@ -225,6 +225,60 @@ describe('connect', () => {
   });
 });
 
+describe('connect --all', () => {
+  test('connects the clients that this machine has, after one question', async () => {
+    await using scratch = await openScratch();
+    await scratch.put('.cursor/mcp.json', text);
+    await scratch.put('.codex/auth.json', '{}');
+    await scratch.put('.config/Code/User/mcp.json', '{');
+    const before = await scratch.files();
+    const asked: string[] = [];
+    const ask = async (question: string) => {
+      asked.push(question);
+      return asked.length === 1 ? 'n' : 'y';
+    };
+    await run(['connect', '--all'], needsOf(scratch, { ask }), terminal);
+    assert.deepEqual(await scratch.files(), before);
+    const { code, out, err } = await run(['connect', '--all'], needsOf(scratch, { ask }), terminal);
+    assert.equal(code, 1);
+    assert.match(err, /VS Code: .*mcp\.json:1:\d+: not valid JSON/);
+    assert.match(out, /In VS Code|Switch it on in the MCP settings of Cursor/);
+    assert.equal(asked.length, 2);
+    assert.equal(
+      asked[1],
+      `Write ${scratch.home}/.cursor/mcp.json, ${scratch.home}/.codex/config.toml? [y/N] `,
+    );
+    const after = await scratch.files();
+    const connected = Object.keys(after).filter(path => /localhost:9090/.test(after[path] ?? ''));
+    assert.deepEqual(new Set(connected), new Set(['.cursor/mcp.json', '.codex/config.toml']));
+    const again = await run(['connect', '--all', '--yes', '--json'], needsOf(scratch));
+    assert.deepEqual(
+      JSON.parse(again.out).map(({ client, state }: Record<string, unknown>) => [client, state]),
+      [
+        ['vscode', 'failed'],
+        ['cursor', 'unchanged'],
+        ['codex', 'unchanged'],
+      ],
+    );
+  });
+
+  test.for([
+    [['--all', 'cursor'], /--all: cannot be combined with a client/],
+    [['--all', '--workspace'], /--all: cannot be combined with --workspace/],
+  ] as const)('%j is refused', async ([args, message]) => {
+    await using scratch = await openScratch();
+    const { code, err } = await run(['connect', ...args], needsOf(scratch));
+    assert.equal(code, 2);
+    assert.match(err, message);
+  });
+
+  test('says so where there is no client', async () => {
+    await using scratch = await openScratch();
+    const { code, out } = await run(['connect', '--all', '--yes'], needsOf(scratch));
+    assert.deepEqual([code, out], [0, 'No client was found on this machine.']);
+  });
+});
+
 describe('import', () => {
   test('without clients shows what there is, and writes nothing', async () => {
     await using scratch = await openScratch();
