@@ -7,6 +7,7 @@ import { approvalPages } from './approvals.ts';
 import { auditPages } from './audit.ts';
 import { authorizePages } from './authorize.ts';
 import { cachePages } from './caches.ts';
+import { catalogPages } from './catalog.ts';
 import { createChanges } from './changes.ts';
 import type {
   DashboardAnswer,
@@ -119,6 +120,7 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
       ...cachePages(given),
       ...sessionPages(given),
       ...installPages(given),
+      ...catalogPages(given),
       ...jobPages(given),
       ...agentPages(given),
       ...taskPages(given),

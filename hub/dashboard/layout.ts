@@ -30,6 +30,7 @@ const places = [
   [
     ['overview', 'Overview', paths.overview],
     ['activity', 'Activity', paths.activity],
+    ['catalog', 'Catalog', paths.catalog],
     ['install', 'Install', paths.install],
   ],
   [

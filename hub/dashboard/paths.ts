@@ -39,6 +39,8 @@ export const paths = {
   audit: '/dashboard/audit',
   revocation: (client: string) => `/dashboard/access/${encodeURIComponent(client)}/revoke`,
   install: '/dashboard/install',
+  catalog: '/dashboard/catalog',
+  catalogServer: '/dashboard/catalog/server',
   login: '/dashboard/login',
   authorize: '/dashboard/authorize',
   logout: '/dashboard/logout',

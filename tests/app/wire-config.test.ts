@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'vitest';
 import { readConfig, readSettings } from '#config';
@@ -7,11 +7,17 @@ import { HubError, silent, systemClock } from '#core';
 import type { Applied } from '#servers';
 import { createConfiguration } from '../../hub/app/wire-config.ts';
 import { temporary } from '../config/editing.ts';
+import { supervise } from '../servers/scripted.ts';
 
 const textOf = (image: string) => JSON.stringify({ servers: { one: { image } } });
 
 /** A config of which `next` says what comes of it, when that is known. */
-async function configured(file: string, home: string, next: () => Promise<Applied>) {
+async function configured(
+  file: string,
+  home: string,
+  next: () => Promise<Applied>,
+  all: Parameters<typeof createConfiguration>[1]['servers']['all'] = [],
+) {
   const read = () => readConfig(file, { env: {}, home });
   const first = await read();
   assert.ok(first.config);
@@ -26,7 +32,7 @@ async function configured(file: string, home: string, next: () => Promise<Applie
       servers: () => first.config.servers,
       listSecrets: async () => [],
     },
-    { servers: { all: [], apply: next }, settings, clock: systemClock, log: silent },
+    { servers: { all, apply: next }, settings, clock: systemClock, log: silent },
   );
 }
 
@@ -55,4 +61,32 @@ test('a reload that finds nothing new waits for what is under way, and tells wha
       failed: [{ server: 'one', code: 'HUB_SERVER_START_FAILED', message: 'it has exited' }],
     });
   assert.deepEqual(await control.reload(), { status: 'unchanged' }, 'it is told by now');
+});
+
+test('values of an entry with which its server does not start are taken back', async () => {
+  await using folder = await temporary();
+  const file = join(folder.path, 'hub.json');
+  const text = '{"servers": {"one": {"package": "n@1.0.0"} /* mine */}}';
+  await writeFile(file, text);
+  // The second instance does not come up.
+  let starts = 0;
+  await using scene = supervise({ name: 'one' }, { script: () => ({ isBroken: ++starts === 2 }) });
+  scene.server.start();
+  await scene.server.ready();
+  const none = { added: [], removed: [], changed: [], failed: [], unchanged: 0 };
+  const written: string[] = [];
+  async function apply(): Promise<Applied> {
+    written.push(await readFile(file, 'utf8'));
+    const config = { ...scene.server.config, description: `${written.length}` };
+    await scene.server.reconfigure(config, true).catch(() => {}); // It is told by `refusedEntry`.
+    return none;
+  }
+  const { configFile } = await configured(file, folder.path, apply, [scene.server]);
+  await assert.rejects(configFile.set('one', { package: 'n@2.0.0' }), {
+    code: 'HUB_SERVER_START_FAILED',
+    message: /^one did not start with the new entry, and runs with the old one: /,
+  });
+  assert.deepEqual(written, [text.replace('1.0.0', '2.0.0'), text]);
+  await configFile.set('one', { package: 'n@3.0.0' });
+  assert.equal(await readFile(file, 'utf8'), text.replace('1.0.0', '3.0.0'));
 });

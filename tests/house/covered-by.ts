@@ -31,6 +31,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'catalog/secret-values',
   ],
   'http/routes/catalog': ['catalog/lazy'],
+  'dashboard/catalog': ['dashboard/catalog-form'],
   'cli/commands/install': ['cli/commands/search'],
   'cli/commands/connect': ['cli/connect-all', 'cli/connect-change', 'cli/connect-notes'],
   'cli/commands/upgrade': ['cli/commands/outdated', 'cli/commands/prune'],

@@ -14,6 +14,7 @@ import { openScratchClients } from '../access/scratch.ts';
 import { openHarness } from '../agents/harness.ts';
 import { createTestPipeline } from '../dashboard/task-pipeline.ts';
 import { createInstallHub } from '../installs/hub.ts';
+import { createUpgradesStub } from '../installs/upgrades/stub.ts';
 import { send } from '../transports/raw.ts';
 
 /**
@@ -105,6 +106,8 @@ const expected = {
     'GET /audit/events',
     'GET /audit/verify',
     'GET /call-token',
+    'GET /catalog',
+    'GET /catalog/server',
     'GET /clients',
     'GET /dashboard/access',
     'GET /dashboard/access-partial',
@@ -120,6 +123,8 @@ const expected = {
     'GET /dashboard/approvals-partial',
     'GET /dashboard/audit',
     'GET /dashboard/authorize',
+    'GET /dashboard/catalog',
+    'GET /dashboard/catalog/server',
     'GET /dashboard/install',
     'GET /dashboard/install/:id',
     'GET /dashboard/install/:id/partial',
@@ -140,11 +145,13 @@ const expected = {
     'GET /policy',
     'GET /secrets',
     'GET /servers/:name/logs',
+    'GET /upgrades',
     'POST /agents/:id/configure',
     'POST /agents/:id/messages',
     'POST /agents/:id/stop',
     'POST /approvals/:id/approve',
     'POST /approvals/:id/deny',
+    'POST /catalog/install',
     'POST /clients/:name/token',
     'POST /config/reload',
     'POST /dashboard/actions/agent-cancel/:id/:message',
@@ -175,15 +182,19 @@ const expected = {
     'POST /dashboard/agents/:id/messages',
     'POST /dashboard/authorize',
     'POST /dashboard/caches',
+    'POST /dashboard/catalog/server',
     'POST /dashboard/install',
     'POST /dashboard/servers/:name/tool',
     'POST /login-link',
     'POST /ollama/models/:name/pull',
     'POST /policy/test',
+    'POST /prune',
     'POST /servers/:name/restart',
+    'POST /servers/:name/rollback',
     'POST /servers/:name/start',
     'POST /servers/:name/stop',
     'POST /servers/:name/tools',
+    'POST /servers/:name/upgrade',
     'POST /servers/install',
     'POST /servers/try',
     'POST /tasks/:id/finalize',
@@ -200,6 +211,7 @@ const expected = {
 };
 
 const token = 'a-token-of-16-or-more';
+const unasked = async () => assert.fail('the registry is not asked');
 
 const isInitialization = (message: unknown): message is { readonly fastify: FastifyInstance } =>
   isObject(message) && 'fastify' in message;
@@ -240,6 +252,8 @@ async function openHub(http: Parameters<typeof startHub>[1]) {
   const hub = await startHub([{ name: 'echo' }], {
     guard: { clients, authorization },
     installs: config.installs,
+    upgrades: createUpgradesStub().upgrades,
+    catalog: { isOn: () => true, search: unasked, get: unasked, requestFor: unasked },
     ollama: () => Promise.reject(new Error('this hub improves no prompts')),
     approvals: (await openTestApprovals()).approvals,
     tasks: createTestPipeline().pipeline,
