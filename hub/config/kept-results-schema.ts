@@ -10,13 +10,16 @@ export const keptResults = describeKeys(
     tools: z.array(text.min(1)).min(1).max(maxTools),
     ttl: z.number().min(1).max(86_400),
     per: z.enum(['client', 'all']).default('client'),
+    hints: z.enum(['both', 'read_only']).default('both'),
     max_size: size.default('16m'),
   }),
   {
     tools:
-      'Names of tools, of the server\'s own. Only tools that declare "readOnlyHint" and "idempotentHint" are kept; others are named in the log and in GET /servers.',
+      'Names of tools, of the server\'s own. Tools that do not declare what "hints" says are not kept, and named in the log and in GET /servers.',
     ttl: 'Seconds for which a result is kept, at most 86400.',
     per: '"client": a result is given only to the client that called. "all": to everybody who may use the tool.',
+    hints:
+      'What a tool must declare. "both": "readOnlyHint" and "idempotentHint". "read_only": "readOnlyHint" alone, which many servers set, as MCP gives "idempotentHint" a meaning for tools that write.',
     max_size:
       'Maximum size of all kept results of the server, such as "16m". The least recently used go first.',
   },

@@ -6,17 +6,19 @@ export type KeptResultsConfig = {
   readonly tools: readonly string[];
   readonly ttlMs: number;
   readonly per: 'client' | 'all';
+  /** The hints that a tool must declare. */
+  readonly hints: 'both' | 'read_only';
   readonly maxBytes: number;
 };
 
 /** Converts `cache` of an entry. */
 export function keptResultsOf({ entry, report }: EntryDraft): KeptResultsConfig | undefined {
   if (!entry.cache) return undefined;
-  const { tools, ttl, per, max_size: maxSize } = entry.cache;
+  const { tools, ttl, per, hints, max_size: maxSize } = entry.cache;
   if (entry.instance === 'session')
     report(
       ['cache'],
       'cannot be combined with "instance": "session": each session has its own results. Remove one of them',
     );
-  return { tools, ttlMs: ttl * 1000, per, maxBytes: bytesOf(maxSize) };
+  return { tools, ttlMs: ttl * 1000, per, hints, maxBytes: bytesOf(maxSize) };
 }

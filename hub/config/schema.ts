@@ -7,6 +7,7 @@ import { documentationSchema, obsidianSchema } from './documentation-schema.ts';
 import { clientName, clientSchema, rate } from './clients-schema.ts';
 import { annotationsSchema, policySchema, ruleSchema } from './policy-schema.ts';
 import { fanOutName, fanOutSchema } from './fan-out-schema.ts';
+import { keptResults } from './kept-results-schema.ts';
 import { profileName, profileSchema } from './profiles-schema.ts';
 import { mount, volume } from './mounts-schema.ts';
 import { modelsSchema, providerSchema } from './models-schema.ts';
@@ -170,6 +171,7 @@ export function knownKeys(path: readonly (string | number)[]): readonly string[]
   if (path[0] === 'catalog') return Object.keys(catalogSchema.shape);
   if (path[0] === 'audit') return Object.keys(auditSchema.shape);
   if (path.length === 1) return Object.keys(path[0] === 'listen' ? listen.shape : naming.shape);
+  if (part === 'cache') return Object.keys(keptResults.shape);
   if (part === 'resources') return Object.keys(resources.shape);
   if (part === 'network') return Object.keys(networkList.shape);
   if (part === 'mounts') return Object.keys(mount.shape);

@@ -5,7 +5,7 @@ const kinds = [
   [unknownToolsOf, 'the entry of the server names tools that it does not have'],
   [
     unkeptToolsOf,
-    '"cache" of the server names tools that do not declare "readOnlyHint" and "idempotentHint": their results are not kept',
+    '"cache" of the server names tools that do not declare the hints it asks for, so their results are not kept. If they declare "readOnlyHint" and you trust that, set "hints": "read_only"',
   ],
 ] as const;
 

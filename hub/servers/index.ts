@@ -30,7 +30,7 @@ export {
 } from './listing/listing.ts';
 export { type Fault, isRefusedBy } from './listing/item-faults.ts';
 export { heldKey } from './listing/holds.ts';
-export { toolHints, unkeptToolsOf } from './listing/tool-hints.ts';
+export { isKept, toolHints, unkeptToolsOf } from './listing/tool-hints.ts';
 export { describeMisfit } from './listing/listing-cache.ts';
 export { createKeptListings } from './listing/kept-listing.ts';
 export {

@@ -10,6 +10,7 @@ test('an entry says for which tools, how long and for whom results are kept', ()
     tools: ['look'],
     ttlMs: 1500,
     per: 'client',
+    hints: 'both',
     maxBytes: 16 * 2 ** 20,
   });
   const more = { ...cache, per: 'all', max_size: '1k' };
@@ -31,6 +32,7 @@ test.for([
   [{ tools: ['look'], ttl: 0 }],
   [{ tools: ['look'], ttl: 86_401 }],
   [{ tools: ['look'], ttl: 60, per: 'session' }],
+  [{ tools: ['look'], ttl: 60, hints: 'none' }],
   [{ tools: 'look', ttl: 60 }],
   [{ ttl: 60 }],
 ])('%j is refused', ([cache]) => {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'vitest';
-import { loadConfig } from '#config';
+import { diffConfigs, loadConfig } from '#config';
 
 async function read(written: object) {
   const folder = mkdtempSync(join(tmpdir(), 'agenthub-profiles-'));
@@ -32,6 +32,12 @@ test('a profile has lists, and the tools after "!" are those that it hides', asy
     { name: 'all', tags: [], servers: [], tools: [], hiddenTools: [] },
   ]);
   assert.equal(clients?.[0]?.profile, 'work');
+});
+
+test('a reload applies a file in which only profiles changed', async () => {
+  const before = await read({ profiles: { work: { tags: 'disk' } } });
+  const after = await read({ profiles: { work: { tags: 'net' } } });
+  assert.deepEqual(diffConfigs(before, after).hub, ['profiles']);
 });
 
 test.each([

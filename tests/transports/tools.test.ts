@@ -10,7 +10,13 @@ import { transports } from './every-transport.ts';
 
 // Switches, kept results and fan-out tools, as clients see them.
 
-const cache = { tools: ['look'], ttlMs: 60_000, per: 'client', maxBytes: 2 ** 20 } as const;
+const cache = {
+  tools: ['look'],
+  ttlMs: 60_000,
+  per: 'client',
+  hints: 'both',
+  maxBytes: 2 ** 20,
+} as const;
 const fixtures = [{ name: 'counter', cache }, { name: 'files' }];
 const policy = [{ tools: ['files_search'], action: 'deny' }] as const;
 const both: FanOutConfig = {

@@ -92,7 +92,7 @@ function noteOf(server: Described): string {
       if (Array.isArray(server['unknown_tools']))
         return `its entry names tools that it does not have: ${server['unknown_tools'].join(', ')}`;
       return Array.isArray(server['unkept_tools'])
-        ? `"cache" names tools that do not say that they only read: ${server['unkept_tools'].join(', ')}`
+        ? `"cache" names tools without the hints it asks for: ${server['unkept_tools'].join(', ')}`
         : '';
     default:
       return typeof server['why'] === 'string' ? server['why'] : '';

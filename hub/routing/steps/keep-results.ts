@@ -3,7 +3,7 @@ import type { ExactCache } from '#cache';
 import { type Clock, HubError } from '#core';
 import { encodeResult, membersOf, rawText, readAnswer, stringAt, whole } from '#jsonrpc';
 import { principalKey } from '#policy';
-import { type Server, toolHints } from '#servers';
+import { type Server, isKept, toolHints } from '#servers';
 import {
   type Answerer,
   type Call,
@@ -45,10 +45,9 @@ export function createKeepStep({ clock, instanceFor }: Needs): Step {
     if (method !== 'tools/call') return next(resolved);
     const name = ownName(call, edits);
     const worker = instanceFor(server, call);
-    const { readOnlyHint, idempotentHint } = toolHints(worker, name);
-    if (!readOnlyHint) return dropAround(server, resolved, next);
-    const isNamed = name !== undefined && idempotentHint && settings.tools.includes(name);
-    if (!isNamed || !mayAnswerFor(worker) || isContinued(call)) return next(resolved);
+    if (!toolHints(worker, name).readOnlyHint) return dropAround(server, resolved, next);
+    if (name === undefined || !isKept(worker, name)) return next(resolved);
+    if (!mayAnswerFor(worker) || isContinued(call)) return next(resolved);
     const key = keyOf(resolved, name, settings.per);
     if (key === undefined) return next(resolved);
     const results = kept.of(server, worker, settings);

@@ -4,6 +4,7 @@ import type { Server } from '../server-types.ts';
 import type { Item } from './listing.ts';
 
 type Listed = Pick<Server, 'listing'>;
+type Configured = Listed & Pick<Server, 'config'>;
 
 /** The hints of the tools of a list, which are read once. */
 const hintsIn = new WeakMap<readonly Item[], ReadonlyMap<string, Hints>>();
@@ -23,11 +24,15 @@ function annotationsIn(definition: Buffer): unknown {
   return isObject(tool) ? tool['annotations'] : undefined;
 }
 
-/** Tools in `cache` of the config whose results are not kept, because they do not declare both hints. */
-export function unkeptToolsOf(server: Listed & Pick<Server, 'config'>): readonly string[] {
-  const { tool } = server.listing;
-  return (server.config.cache?.tools ?? []).filter(name => {
-    const { readOnlyHint, idempotentHint } = toolHints(server, name);
-    return !(readOnlyHint && idempotentHint) && tool.some(({ key }) => key === name);
-  });
+/** True if `cache` of the config names a tool, and the tool declares what that asks for. */
+export function isKept(server: Configured, name: string): boolean {
+  const { tools = [], hints } = server.config.cache ?? {};
+  const { readOnlyHint, idempotentHint } = toolHints(server, name);
+  return tools.includes(name) && readOnlyHint && (idempotentHint || hints === 'read_only');
 }
+
+/** Tools in `cache` of the config whose results are not kept, because they do not declare what that asks for. */
+export const unkeptToolsOf = (server: Configured): readonly string[] =>
+  (server.config.cache?.tools ?? []).filter(
+    name => !isKept(server, name) && server.listing.tool.some(({ key }) => key === name),
+  );

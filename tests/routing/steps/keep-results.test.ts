@@ -10,12 +10,13 @@ const cache = {
   tools: ['look', 'fail', 'peek'],
   ttlMs: 60_000,
   per: 'client',
+  hints: 'both',
   maxBytes: 2 ** 20,
 } as const;
 const file = 'counter.mjs';
 const fixtures = [
   { name: 'counter', cache },
-  { name: 'common', file, cache: { ...cache, per: 'all' } },
+  { name: 'common', file, cache: { ...cache, per: 'all', hints: 'read_only' } },
   // Room for three results.
   { name: 'small', file, cache: { ...cache, maxBytes: 400 } },
 ] as const;
@@ -63,6 +64,11 @@ describe('a result that may be kept', () => {
     assert.equal(await call('look', {}, { at: 'common', as: 'two' }), first);
   });
 
+  test('is that of a tool with "readOnlyHint" alone where the entry says that this is enough', async () => {
+    const peek = () => call('peek', {}, { at: 'common' });
+    assert.equal(await peek(), await peek());
+  });
+
   test('is dropped by a call of a tool that is not read-only, and by no other', async () => {
     const first = await call('look');
     const elsewhere = await call('look', {}, { at: 'common' });
@@ -89,7 +95,9 @@ describe('a result that may be kept', () => {
     assert.notEqual(await call('fail'), await call('fail'));
     assert.notEqual(await call('peek'), await call('peek'));
     const told = hub.logged.map(line => JSON.stringify(line));
-    assert.ok(told.some(line => line.includes('idempotentHint') && line.includes('["peek"]')));
+    assert.ok(
+      told.some(line => line.includes('the hints it asks for') && line.includes('["peek"]')),
+    );
     const shown = await fetch(`${hub.url}/servers/counter`);
     const answer: unknown = await shown.json();
     assert.deepEqual(isObject(answer) && answer['unkept_tools'], ['peek']);
