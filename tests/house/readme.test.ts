@@ -6,9 +6,10 @@ import { test } from 'vitest';
 import { loadConfig, schemaJson } from '#config';
 
 const readme = readFileSync('README.md', 'utf8');
+const configure = readFileSync('docs/configure.md', 'utf8');
 
-test('the config in README.md is one that the hub takes', async () => {
-  const [, text = ''] = /```json\n([\s\S]*?)```/.exec(readme) ?? [];
+test('the config in docs/configure.md is one that the hub takes', async () => {
+  const [, text = ''] = /```json\n([\s\S]*?)```/.exec(configure) ?? [];
   const folder = mkdtempSync(join(tmpdir(), 'agenthub-readme-'));
   const file = join(folder, 'mcp-servers.json');
   writeFileSync(file, text);
@@ -20,9 +21,9 @@ test('the config in README.md is one that the hub takes', async () => {
   );
 });
 
-test('every key that README.md explains is one of the schema', () => {
+test('every key that docs/configure.md explains is one of the schema', () => {
   const schema = schemaJson();
-  const table = /\| key [\s\S]*?\n\n/.exec(readme)?.[0] ?? '';
+  const table = /\| key [\s\S]*?\n\n/.exec(configure)?.[0] ?? '';
   const keys = [...table.matchAll(/^\| ([^|]+) \|/gm)].flatMap(([, cell = '']) =>
     [...cell.matchAll(/`([a-z_]+)`/g)].map(([, key = '']) => key),
   );

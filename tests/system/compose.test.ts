@@ -193,8 +193,8 @@ describeWithEngine('the compose files', () => {
     assert.ok(composition('services.qdrant'));
   });
 
-  test('have the Ollama that comes along fetch the models of the rules', async () => {
-    assert.equal((await config())('services.hub.environment.OLLAMA_PULL'), 'true');
+  test('leave it to the user whether Ollama fetches the models of the rules', async () => {
+    assert.equal((await config())('services.hub.environment.OLLAMA_PULL'), 'false');
   });
 
   test('show broker and hub the folder of compose/mounts.yml at its own path, read-only', async () => {

@@ -1,0 +1,9 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { test } from 'vitest';
+
+test('docs/reference.md is what the schema says: "node scripts/reference.mjs" writes it anew', () => {
+  const text = execFileSync(process.execPath, ['scripts/reference.mjs', '--print']).toString();
+  assert.equal(readFileSync('docs/reference.md', 'utf8'), text);
+});
