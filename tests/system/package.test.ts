@@ -1,20 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { isObject } from '#core';
+import { parse } from 'yaml';
 import { connect } from '#helpers/client';
 import { states, until } from '#helpers/hub-process';
 import { registryProblem } from '#helpers/registry';
@@ -40,20 +32,18 @@ const env = {
 /** What npm leaves in the folder in which it installs. */
 const installedFiles = ['node_modules', 'package-lock.json', 'package.json'];
 
-/** Packs the npm package into a folder. Answers with the file, and what is in it. */
-async function pack(folder: string) {
-  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], {
-    cwd: root,
-    env,
-    maxBuffer: 16 * 1024 * 1024,
-  });
-  // What its scripts print comes first.
-  const report: unknown = JSON.parse(stdout.slice(stdout.search(/^[[{]$/m)));
-  const [packed] = Array.isArray(report) ? report : [];
-  assert.ok(isObject(packed) && Array.isArray(packed['files']));
+/** Makes a release, and installs its package into a folder. Returns what is in the package, and the compose file. */
+async function release(out: string, folder: string) {
+  const script = join(root, 'scripts', 'release.mjs');
+  const words = ['--out', out, '--folder', folder, '--no-image'];
+  await run(process.execPath, [script, ...words], { cwd: root, env, maxBuffer: 2 ** 24 });
+  const file = join(out, `agenthub-${manifest.version}.tgz`);
+  const { stdout } = await run('tar', ['-tzf', file]);
   return {
-    file: join(folder, String(packed['filename'])),
-    contents: packed['files'].map((file: { readonly path: string }) => file.path),
+    contents: stdout
+      .split('\n')
+      .flatMap(name => (name === '' ? [] : [name.replace('package/', '')])),
+    compose: readFileSync(join(out, 'docker-compose.yml'), 'utf8'),
   };
 }
 
@@ -93,6 +83,7 @@ describe.skipIf(problem !== undefined)(
     const installed = join(folder, 'node_modules', 'agenthub');
     const home = join(scratch, 'home');
     let contents: readonly string[] = [];
+    let compose = '';
 
     const agenthub = async (...args: readonly string[]) =>
       await run('npx', ['agenthub', ...args], {
@@ -101,11 +92,7 @@ describe.skipIf(problem !== undefined)(
       }).catch((error: { readonly stdout: string; readonly stderr: string }) => error);
 
     beforeAll(async () => {
-      const packed = await pack(scratch);
-      contents = packed.contents;
-      mkdirSync(folder);
-      const quick = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
-      await run('npm', ['install', ...quick, packed.file], { cwd: folder, env });
+      ({ contents, compose } = await release(scratch, folder));
     }, installMs);
 
     afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -151,6 +138,19 @@ describe.skipIf(problem !== undefined)(
           .map(name => `dist/${name}`)
           .toSorted(),
       );
+    });
+
+    test('the compose file of the release needs images only, and no clone', () => {
+      const { services } = parse(compose, { merge: true });
+      for (const name of ['hub', 'broker', 'keys']) {
+        assert.equal(services[name].image, `agenthub:${manifest.version}`);
+        assert.equal(services[name].build, undefined);
+      }
+      for (const { image } of Object.values<{ readonly image: string }>(services))
+        assert.match(image, /:v?\d+\.\d+\.\d+$/);
+      const folders = services.hub.volumes.filter((volume: string) => volume.startsWith('.'));
+      assert.deepEqual(folders, ['./config:/config']);
+      assert.equal(services.hub.environment.MCP_SERVERS_CONFIG, '/config/mcp-servers.json');
     });
 
     test('tells its version', async () => {

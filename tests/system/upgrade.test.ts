@@ -1,197 +1,166 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { afterAll, beforeAll, test } from 'vitest';
-import { createEmitter, isObject } from '#core';
-import { type SdkClient, connect, sdkVersions } from '#helpers/client';
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { connect } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
-import { type HubProcess, startHub } from '#helpers/hub-process';
+import { engineHost } from '#helpers/engine-probe';
+import { until } from '#helpers/hub-process';
+import { freePort } from '#helpers/port';
+import { areWrittenDown, becomes, inContainer } from '../faults/scene.ts';
 
-const buildMs = 240_000;
-const name = '@modelcontextprotocol/server-everything';
-const [before, after] = [`${name}@2025.9.25`, `${name}@2026.8.31`];
+const run = promisify(execFile);
+const root = join(import.meta.dirname, '..', '..');
+/** The last commit of the version before, in which config and data were in the working folder only. */
+const before = 'e419f73e30a81696fedcee5ab7c56ccb267d5069';
 
-/** Calls that go on until they are stopped. */
-type Load = {
-  /** Resolves when as many further calls were answered, and rejects with the first failure. */
-  readonly more: (calls: number) => Promise<void>;
-  /** Resolves with the number of answered calls if none failed. */
-  readonly stop: () => Promise<number>;
-};
-
-describeWithEngine('the version of a real package', () => {
-  let hub: HubProcess;
-  const clients: SdkClient[] = [];
-
-  beforeAll(async () => {
-    const everything = { package: before, auto_start: true };
-    hub = await startHub({
-      config: { servers: { everything } },
-      env: { HUB_NAME: 'upgrade-test' },
-    });
-    for (const version of sdkVersions) clients.push(await connect(`${hub.url}/mcp`, version));
-    const started = await post('/servers/everything/start');
-    assert.equal(started.status, 200, hub.log());
-  }, buildMs);
-
-  afterAll(async () => {
-    await Promise.all(clients.map(async client => await client[Symbol.asyncDispose]()));
-    await hub[Symbol.asyncDispose]();
-  });
-
-  async function post(path: string, body?: object) {
-    const response = await fetch(`${hub.url}${path}`, {
-      method: 'POST',
-      headers: { ...hub.ownerHeaders, 'content-type': 'application/json' },
-      body: JSON.stringify(body ?? {}),
-    });
-    const answer: unknown = await response.json();
-    assert.ok(isObject(answer));
-    return { status: response.status, answer };
+const hasCommit = (() => {
+  try {
+    execFileSync('git', ['cat-file', '-e', before], { cwd: root, stdio: 'ignore' });
+    return true;
+  } catch {
+    return false; // A shallow clone.
   }
+})();
 
-  async function get(path: string) {
-    const response = await fetch(`${hub.url}${path}`, { headers: hub.ownerHeaders });
-    const answer: unknown = await response.json();
-    assert.ok(isObject(answer), JSON.stringify(answer));
-    return answer;
-  }
+describe.skipIf(!hasCommit)(
+  `an upgrade in place${hasCommit ? '' : ' (skipped: this clone lacks the commit of the version before)'}`,
+  () => {
+    describeWithEngine('and back', () => {
+      let scratch = '';
+      let folder = '';
+      let port = 0;
+      const hubName = `upgrade-${randomUUID().slice(0, 8)}`;
+      const dataDir = () => join(folder, 'data');
 
-  /** Each client calls a tool that both versions have, twice at a time, until it is stopped. */
-  function load(): Load {
-    let isOver = false;
-    let calls = 0;
-    const answered = createEmitter<undefined>();
-    const run = async (client: SdkClient) => {
-      while (!isOver) {
-        const message = `call ${++calls}`;
-        assert.match(await client.call('everything_echo', { message }), /^Echo: call \d+$/);
-        answered.fire(undefined);
+      beforeAll(async () => {
+        scratch = await mkdtemp(join(tmpdir(), 'agenthub-upgrade-'));
+        folder = join(scratch, 'work');
+        port = await freePort();
+        await mkdir(join(folder, 'configs'), { recursive: true });
+        await writeFile(
+          join(folder, 'configs', 'mcp-servers.json'),
+          JSON.stringify({ servers: { kept: inContainer('stateful.mjs') } }),
+        );
+        await checkOut(join(scratch, 'before'));
+      });
+
+      afterAll(async () => {
+        const filter = `label=com.docker.compose.project=${hubName}`;
+        const { stdout } = await run('docker', ['ps', '-aq', '--filter', filter]);
+        const left = stdout.split('\n').filter(id => id !== '');
+        if (left.length > 0) await run('docker', ['rm', '-f', ...left]);
+        await rm(scratch, { recursive: true, force: true });
+      });
+
+      /** The version before, which runs from its sources with the dependencies of this one. */
+      async function checkOut(to: string): Promise<void> {
+        await mkdir(join(to, 'node_modules'), { recursive: true });
+        const archive = join(scratch, 'before.tar');
+        await run('git', ['archive', `--output=${archive}`, before], { cwd: root });
+        await run('tar', ['-xf', archive, '-C', to]);
+        const modules = join(root, 'node_modules');
+        // Not the compiled code of this version.
+        for (const name of (await readdir(modules)).filter(each => each !== '.cache'))
+          await symlink(join(modules, name), join(to, 'node_modules', name));
       }
-    };
-    const running = Promise.all([...clients, ...clients].map(run));
-    running.catch(() => {}); // `more` and `stop` reject with it.
-    return {
-      async more(wanted) {
-        const reached = Promise.withResolvers<void>();
-        let left = wanted;
-        using _ = answered.event(() => {
-          if (--left === 0) reached.resolve();
+
+      const env = {
+        ...process.env,
+        HUB_NAME: hubName,
+        DOCKER_HOST: engineHost,
+        LOG_FORMAT: 'json',
+      };
+
+      /** `agenthub serve` of a version in the working folder, as its user runs it. */
+      async function serve(version: string) {
+        const bin = join(version, 'bin', 'agenthub.mjs');
+        const child = spawn(process.execPath, [bin, 'serve'], {
+          cwd: folder,
+          env: { ...env, AGENTHUB_HOME: join(scratch, 'home'), ROUTER_PORT: String(port) },
+          stdio: ['ignore', 'pipe', 'pipe'],
         });
-        await Promise.race([reached.promise, running]);
-      },
-      async stop() {
-        isOver = true;
-        await running;
-        return calls;
-      },
-    };
-  }
+        let output = '';
+        for (const stream of [child.stdout, child.stderr])
+          stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+        await until(
+          async () => {
+            assert.equal(child.exitCode, null, output);
+            return output;
+          },
+          text => text.includes('answers at'),
+          60_000,
+        );
+        const hub = { url: `http://127.0.0.1:${port}` };
+        await becomes(hub, 'kept', 'running');
+        return {
+          ...hub,
+          async end(signal: 'SIGKILL' | 'SIGTERM') {
+            child.kill(signal);
+            await once(child, 'exit');
+          },
+        };
+      }
 
-  /** A call of a tool that asks its user, and that goes on as long as the user does not answer. */
-  async function callThatAsks(tool: string) {
-    const asked = Promise.withResolvers<void>();
-    const answering = Promise.withResolvers<void>();
-    const client = new Client(
-      { name: 'agenthub-tests', version: '1.0.0' },
-      { capabilities: { elicitation: {} } },
-    );
-    client.setRequestHandler(ElicitRequestSchema, async () => {
-      asked.resolve();
-      await answering.promise;
-      return { action: 'decline' };
+      const identity = async () =>
+        await Promise.all(
+          ['hub-id', 'owner-key'].map(name => readFile(join(dataDir(), name), 'utf8')),
+        );
+      const container = async () =>
+        (await run('docker', ['inspect', '--format', '{{.Id}}', `${hubName}-kept`])).stdout;
+
+      /** `agenthub list` of the new version in another folder. */
+      async function listElsewhere(): Promise<string> {
+        const elsewhere = join(scratch, 'elsewhere');
+        await mkdir(elsewhere);
+        const bin = join(root, 'bin', 'agenthub.mjs');
+        const options = { cwd: elsewhere, env: { ...env, AGENTHUB_HOME: join(scratch, 'home') } };
+        return (await run(process.execPath, [bin, 'list'], options)).stdout;
+      }
+
+      test(
+        'keep config, data, sessions and servers that run, and commands find the new hub',
+        { timeout: 180_000 },
+        async () => {
+          let hub = await serve(join(scratch, 'before'));
+          const known = await identity();
+          const running = await container();
+          await using client = await connect(`${hub.url}/mcp`);
+          const recall = async () => JSON.parse(await client.call('kept_recall'));
+          await client.call('kept_remember', { text: 'before' });
+          const { pid } = await recall();
+
+          for (const [version, notes] of [
+            [root, ['before', 'after']],
+            [join(scratch, 'before'), ['before', 'after', 'back']],
+          ] as const) {
+            await areWrittenDown({ dataDir: dataDir() }, ['kept']);
+            await until(
+              () => readFile(join(dataDir(), 'sessions.jsonl'), 'utf8').catch(() => ''),
+              text => text !== '',
+              10_000,
+            );
+            await hub.end('SIGKILL');
+            hub = await serve(version);
+            assert.deepEqual(await identity(), known);
+            assert.equal(await container(), running, 'the container was adopted');
+            await client.call('kept_remember', { text: notes.at(-1) });
+            assert.deepEqual(await recall(), { pid, initialized: 1, notes });
+            const reload = await fetch(`${hub.url}/config/reload`, {
+              method: 'POST',
+              headers: { authorization: `Bearer ${known[1]?.trim()}` },
+            });
+            assert.equal(reload.status, 200, await reload.text());
+            if (version === root) assert.match(await listElsewhere(), /^kept +running/m);
+          }
+          await hub.end('SIGTERM');
+        },
+      );
     });
-    await client.connect(new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp`)));
-    const called = client.callTool({ name: tool, arguments: {} });
-    await Promise.race([asked.promise, called]);
-    return {
-      async answer() {
-        answering.resolve();
-        const result = JSON.stringify(await called);
-        await client.close();
-        return result;
-      },
-    };
-  }
-
-  /** Makes a change under load, with a call in flight that ends after it. Returns the result of that. */
-  async function underLoad(tool: string, change: () => Promise<void>): Promise<string> {
-    // It asks before there are other calls: the hub could not tell which of the clients it asks.
-    const inFlight = await callThatAsks(tool);
-    const loaded = load();
-    await loaded.more(20);
-    await change();
-    await loaded.more(20);
-    const result = await inFlight.answer();
-    assert.ok((await loaded.stop()) >= 40);
-    return result;
-  }
-
-  const names = (list: unknown, change: string) =>
-    Array.isArray(list)
-      ? list.flatMap(one =>
-          isObject(one) && one['kind'] === 'tool' && one['change'] === change
-            ? String(one['name'])
-            : [],
-        )
-      : [];
-
-  const packageNow = async () =>
-    /"package":\s*"([^"]+)"/.exec(await readFile(hub.configFile, 'utf8'));
-
-  test('is shown by a dry run, and accepted by its digest only', { timeout: buildMs }, async () => {
-    const listed = await get('/upgrades');
-    assert.ok(Array.isArray(listed['servers']) && isObject(listed['servers'][0]));
-    assert.equal(listed['servers'][0]['state'], 'outdated');
-    const version = after.slice(name.length + 1);
-    const { status, answer: plan } = await post('/servers/everything/upgrade', {
-      version,
-      dry_run: true,
-    });
-    assert.equal(status, 200, JSON.stringify(plan));
-    assert.deepEqual([plan['from'], plan['to'], plan['done']], [before, after, false]);
-    assert.deepEqual(names(plan['definitions'], 'changed'), ['echo']);
-    assert.ok(names(plan['definitions'], 'added').includes('get-sum'));
-    assert.ok(names(plan['definitions'], 'removed').includes('add'));
-    assert.deepEqual(plan['permissions'], { before: [], after: [], added: [], removed: [] });
-    const unseen = await post('/servers/everything/upgrade', { version });
-    assert.deepEqual([unseen.status, codeIn(unseen.answer)], [409, 'HUB_CONFIRMATION_NEEDED']);
-    assert.equal((await packageNow())?.[1], before, 'nothing was changed');
-
-    const long = await underLoad('everything_startElicitation', async () => {
-      const done = await post('/servers/everything/upgrade', { version, accept: plan['digest'] });
-      assert.equal(done.answer['done'], true, JSON.stringify(done.answer));
-    });
-    assert.match(long, /User declined/, 'it ended on the old version');
-    assert.equal((await packageNow())?.[1], after);
-    for (const client of clients) {
-      const tools = await client.toolNames();
-      assert.ok(tools.includes('everything_get-sum') && !tools.includes('everything_add'));
-    }
-    const pins = await get('/pins/everything');
-    assert.deepEqual(pins['deviations'], [], 'what was accepted is pinned');
-  });
-
-  test('returns by a rollback, whose image prune keeps', { timeout: buildMs }, async () => {
-    const dry = await post('/prune', { dry_run: true });
-    assert.doesNotMatch(JSON.stringify(dry.answer), /server-everything/);
-    const long = await underLoad('everything_trigger-elicitation-request', async () => {
-      const done = await post('/servers/everything/rollback');
-      assert.deepEqual(done.answer, { name: 'everything', from: after, to: before });
-    });
-    assert.match(long, /declined/);
-    assert.equal((await packageNow())?.[1], before);
-    const pins = await get('/pins/everything');
-    assert.deepEqual(pins['deviations'], []);
-    const again = await post('/servers/everything/rollback');
-    assert.deepEqual([again.status, codeIn(again.answer)], [400, 'HUB_REQUEST_INVALID']);
-    const found = JSON.stringify((await post('/prune', { dry_run: true })).answer);
-    assert.match(found, /server-everything:2026\.8\.31/, 'nothing needs the newer one now');
-    assert.doesNotMatch(found, /server-everything:2025\.9\.25/);
-  });
-});
-
-const codeIn = ({ error }: Readonly<Record<string, unknown>>) =>
-  isObject(error) ? error['code'] : undefined;
+  },
+);
