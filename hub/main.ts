@@ -2,6 +2,8 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import {
+  type HubScreen,
+  type ServeOptions,
   createAsk,
   createCli,
   createEnding,
@@ -71,11 +73,25 @@ async function secretsOf(
 const stdio = { input: process.stdin, output: process.stdout };
 
 let opened: Awaited<ReturnType<typeof openLog>> | undefined;
-async function openLogOf({ logLevel, logFormat }: Settings, redaction?: Redaction): Promise<Log> {
+async function openLogOf(
+  settings: Settings,
+  redaction?: Redaction,
+  screen?: Pick<HubScreen, 'log'>,
+): Promise<Log> {
+  const { logLevel, logFormat } = settings;
+  if (screen) {
+    const { openScreenLog } = await import('./app/screen-log.ts');
+    opened = openScreenLog(settings, screen, redaction);
+    return opened.log;
+  }
   const format = logFormat ?? (process.stderr.isTTY ? 'pretty' : 'json');
   opened = await openLog({ level: logLevel, format }, process.stderr, systemClock, redaction);
   return opened.log;
 }
+
+const showsScreen = ({ stdio }: ServeOptions, { logFormat }: Settings) =>
+  stdio !== true && logFormat === undefined && process.env['TERM'] !== 'dumb';
+const isVerbose = ({ logLevel }: Settings) => ['debug', 'trace'].includes(logLevel);
 
 const { findDataFolders, ...locator } = createHubLocator({
   env: process.env,
@@ -135,13 +151,14 @@ const cli = createCli({
     };
   },
   services: {
-    async startApp(options, signal) {
+    async startApp(options, signal, openScreen) {
       const own = setupOf('own');
       const first = await own.paths.writeFirst(options.configFile);
       const files = await openConfigFiles(options, own);
       const settings = await files.settings();
       const redaction = createRedaction(await secretsOf(files, settings, own));
-      const log = await openLogOf(settings, redaction);
+      const screen = showsScreen(options, settings) ? openScreen?.(isVerbose(settings)) : undefined;
+      const log = await openLogOf(settings, redaction, screen);
       await own.paths.report(first, log);
       // The broker does not load the app: less code means a smaller attack surface.
       const { startApp } = await import('./app/app.ts');
@@ -154,6 +171,7 @@ const cli = createCli({
           environment: process.env,
           log,
           logged: opened?.written,
+          watchServers: screen && (servers => screen.watch(servers)),
           redaction,
           openSecrets: own.secrets.open,
           noteHub: async () => await own.paths.note(files.file, settings, log),

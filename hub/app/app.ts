@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Audit } from '#audit';
+import type { WatchedServers } from '#cli';
 import { warningsOf } from '#config';
 import { type Event, type Log, type Service, startAll, systemClock } from '#core';
 import { createHttp, createSocketTables } from '#http';
@@ -47,6 +48,8 @@ export type AppOptions = ServersOptions & {
   readonly listens: boolean;
   /** The client on stdin and stdout, if any. */
   readonly stdio: StdioStreams | undefined;
+  /** Shows the servers on a terminal. */
+  readonly watchServers?: ((servers: WatchedServers) => void) | undefined;
   /** The profile through which that client looks. */
   readonly profile?: string | undefined;
 };
@@ -101,6 +104,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   });
   watch();
   const { place, backlog } = wired;
+  options.watchServers?.(servers);
   const models = createModelAccess(settings, {
     ...system,
     config: () => source.current,
@@ -299,6 +303,10 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     loginLink:
       listens && settings.administration === 'on' ? () => http.createLoginLink() : undefined,
     inContainer: settings.inContainer,
+    about: {
+      sandbox: sandboxText(place),
+      config: `${files.file}${files.shipped ? ' (that of AgentHub: there is none here)' : ''}, watched: changes apply at once`,
+    },
     /** Resolves when the client on stdin and stdout has disconnected. Absent without such a client. */
     ...(client && { clientGone: client.over }),
     async stop(): Promise<void> {
@@ -307,6 +315,11 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     },
   };
 }
+
+const sandboxText = ({ auto, engine }: { readonly auto: string; readonly engine: string }) =>
+  auto === 'docker'
+    ? `a container for each server, ${engine}`
+    : 'NONE: no Docker engine answers, so servers run as processes of this machine, with your rights';
 
 /** Identifies the users of connections. Only possible on Linux. */
 const usersOfPeers = () =>

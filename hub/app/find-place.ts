@@ -24,7 +24,7 @@ const placeFile = 'place.json';
 export async function findPlace(
   settings: Pick<Settings, 'dataDir' | 'inContainer'>,
   { docker, folder, log }: Needs,
-): Promise<Placement> {
+): Promise<Placement & { readonly engine: string }> {
   const dataDir = resolve(settings.dataDir);
   const file = join(resolve(folder), placeFile);
   const kept = createTable({ file, maxEntries: 1 }, { log });
@@ -32,18 +32,18 @@ export async function findPlace(
   if (healthy || settings.inContainer) {
     if (healthy) await kept.put('auto', 'docker');
     log.info({ engine }, 'servers run in containers');
-    return { auto: 'docker', dataDir };
+    return { auto: 'docker', dataDir, engine };
   }
   if ((await kept.find('auto')) === 'docker') {
     log.warn(
       { engine },
       `NO DOCKER ENGINE ANSWERS: servers ran in containers before, and wait for it. To have them run as processes of this machine instead, without a sandbox and without the data in their volumes, remove ${file} and start the hub again`,
     );
-    return { auto: 'docker', dataDir };
+    return { auto: 'docker', dataDir, engine };
   }
   log.warn(
     { engine },
     'NO DOCKER ENGINE ANSWERS: servers run as processes of this machine, with your rights and without a sandbox',
   );
-  return { auto: 'process', dataDir };
+  return { auto: 'process', dataDir, engine };
 }

@@ -1,3 +1,4 @@
+export type { HubScreen, WatchedServers } from './screen/hub-screen.ts';
 export { openBrowser } from './browser.ts';
 export { createCli } from './cli.ts';
 export { createEnding } from './ending.ts';

@@ -6,6 +6,7 @@ import type { Secrets } from '#secrets';
 import type { KnownHub } from '#store';
 import type { OwnerAccess } from './owner.ts';
 import type { ServiceProgram } from './service-files.ts';
+import type { OpenScreen } from './screen/open-screen.ts';
 import type { Ask } from './terminal.ts';
 
 export type ServeOptions = {
@@ -27,6 +28,8 @@ export type ServeOptions = {
 export type StartedHub = {
   /** Such as `http://127.0.0.1:9090`; undefined if the hub does not listen. */
   readonly address: string | undefined;
+  /** Where servers run, and the config file, for people. */
+  readonly about?: { readonly sandbox: string; readonly config: string };
   /** Creates a one-time login link to the dashboard; undefined if administration over HTTP is off. */
   readonly loginLink?: (() => string) | undefined;
   /** True if people read the hub's output as a container log. */
@@ -115,7 +118,12 @@ export type HubPlace = {
 /** What commands run until they are stopped. All throw HubError. */
 type Services = {
   /** Resolves when the hub runs. Cleans up if the hub cannot start. */
-  readonly startApp: (options: ServeOptions, signal: AbortSignal) => Promise<StartedHub>;
+  readonly startApp: (
+    options: ServeOptions,
+    signal: AbortSignal,
+    /** Called at most once, if the settings leave the format of the log open. Absent: there is no terminal. */
+    openScreen?: OpenScreen,
+  ) => Promise<StartedHub>;
   /** Resolves when the broker listens. */
   readonly startBroker: (signal: AbortSignal) => Promise<{ stop(): Promise<void> }>;
   /** Serves the client on stdin and stdout until it disconnects or the signal aborts. */

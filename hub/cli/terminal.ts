@@ -2,9 +2,15 @@ import { StringDecoder } from 'node:string_decoder';
 import type { ReadStream } from 'node:tty';
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { type Clock, HubError } from '#core';
+import type { TerminalStream } from './screen/terminal-output.ts';
 import { asJson, usageError } from './values.ts';
 
-type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
+type Output = NodeJS.WritableStream & {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  readonly rows?: number;
+  readonly fd?: number;
+};
 
 type TerminalStreams = {
   readonly stdin: AsyncIterable<string | Uint8Array>;
@@ -70,10 +76,28 @@ export function createIo(
       const chunks = await Array.fromAsync(stdin, chunk => Buffer.from(chunk));
       return Buffer.concat(chunks).toString();
     },
+    /** The terminal of `out` and `err`; undefined if one of them is a pipe or a file. */
+    terminal: terminalOf(stdout, stderr),
     signal,
     /** Aborts when the reader of `out` is gone, for example at the end of a pipe to `head`. */
     unread: unread.signal,
     clock,
+  };
+}
+
+function terminalOf(stdout: Output, stderr: Output): TerminalStream | undefined {
+  const { fd } = stdout;
+  if (fd === undefined || stdout.isTTY !== true || stderr.isTTY !== true) return undefined;
+  return {
+    fd,
+    get columns() {
+      return stdout.columns ?? 0;
+    },
+    get rows() {
+      return stdout.rows ?? 0;
+    },
+    on: (event, listener) => stdout.on(event, listener),
+    off: (event, listener) => stdout.off(event, listener),
   };
 }
 
@@ -98,7 +122,10 @@ function createScreen(stream: Output) {
   };
 }
 
-const harmless = (text: string) => stripVTControlCharacters(text).replaceAll(/[^\P{Cc}\n\t]/gu, '');
+/** Control characters, and those that turn the direction of the text around them. */
+const controls = /[^\P{Cc}\n\t]|[\u202A-\u202E\u2066-\u2069]/gu;
+
+const harmless = (text: string) => stripVTControlCharacters(text).replaceAll(controls, '');
 
 /** Shortens the text to a number of characters. */
 export function cut(text: string, length: number): string {

@@ -36,6 +36,12 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'cli/commands/connect': ['cli/connect-all', 'cli/connect-change', 'cli/connect-notes'],
   'cli/commands/upgrade': ['cli/commands/outdated', 'cli/commands/prune'],
   'cli/main': ['main'],
+  'cli/screen/hub-screen': [
+    'cli/screen/fold',
+    'cli/screen/frame',
+    'cli/screen/log-text',
+    'cli/screen/server-line',
+  ],
   'config/normalize': ['config/launch-source'],
   'config/sandbox': ['config/mounts-schema'],
   'definitions/definitions': ['definitions/compare'],

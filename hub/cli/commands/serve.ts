@@ -1,6 +1,9 @@
 import { untilAborted } from '#core';
 import { type Command, configOption, hubOptions, profileOption, serverOption } from '../command.ts';
-import type { StartedHub } from '../needs.ts';
+import type { ServeOptions, StartedHub } from '../needs.ts';
+import type { Run } from '../command.ts';
+import type { HubScreen } from '../screen/hub-screen.ts';
+import { openHubScreen } from '../screen/open-screen.ts';
 import { numberOf, placeOf, textOf, usageError } from '../values.ts';
 
 /** `agenthub serve`: runs the hub until the signal aborts or the client on stdin and stdout disconnects. */
@@ -24,7 +27,8 @@ export const serve: Command = {
     ['serve --config hub.yaml --tags work,notes', 'Only some servers of another file'],
     ['serve --stdio', 'A hub for one client, which starts it itself'],
   ],
-  async run({ values, needs, out, err, screen, signal }) {
+  async run(run) {
+    const { values } = run;
     const { config, tags, stdio } = values;
     const profile = textOf(values, 'profile');
     if (profile !== undefined && stdio !== true)
@@ -37,26 +41,64 @@ export const serve: Command = {
       ...(stdio === true && { stdio }),
       ...(profile !== undefined && { profile }),
     };
-    let running: StartedHub;
-    try {
-      running = await needs.services.startApp(options, signal);
-    } catch (error) {
-      // Stopping the hub before it listens is not a failure.
-      if (signal.aborted && error instanceof Error && error.name === 'AbortError') return 0;
-      throw error;
-    }
-    const { address, loginLink, inContainer, clientGone } = running;
-    // With a stdio client, stdout is reserved for messages.
-    const print = options.stdio ? err : out;
-    if (address !== undefined) print(`AgentHub answers at ${address}/mcp`);
-    if (address !== undefined && loginLink)
-      print(dashboardLine(loginLink, screen.isTerminal || inContainer === true));
-    using ending = untilAborted(signal);
-    await Promise.race([ending.aborted, ...(clientGone ? [clientGone] : [])]);
-    await running.stop();
-    return 0;
+    return await serveWith(options, run);
   },
 };
+
+async function serveWith(options: ServeOptions, run: Run): Promise<0> {
+  const { needs, signal, terminal } = run;
+  const about = { version: needs.version, screen: run.screen, clock: run.clock };
+  let screen: HubScreen | undefined;
+  const openScreen =
+    terminal && ((isVerbose: boolean) => (screen = openHubScreen(terminal, about, isVerbose)));
+  try {
+    const running = await needs.services.startApp(options, signal, openScreen);
+    if (screen) screen.ready(factsOf(running));
+    else announce(running, options, run);
+    using ending = untilAborted(signal);
+    await Promise.race([ending.aborted, ...(running.clientGone ? [running.clientGone] : [])]);
+    screen?.stopping();
+    await running.stop();
+    await screen?.close('  AgentHub has stopped.');
+  } catch (error) {
+    await screen?.close();
+    // Stopping the hub before it listens is not a failure.
+    if (!signal.aborted || !(error instanceof Error) || error.name !== 'AbortError') throw error;
+  }
+  return 0;
+}
+
+/** Tells in lines of text that the hub runs. */
+function announce(
+  { address, loginLink, inContainer }: StartedHub,
+  options: ServeOptions,
+  { out, err, screen }: Run,
+): void {
+  // With a stdio client, stdout is reserved for messages.
+  const print = options.stdio ? err : out;
+  if (address !== undefined) print(`AgentHub answers at ${address}/mcp`);
+  if (address !== undefined && loginLink)
+    print(dashboardLine(loginLink, screen.isTerminal || inContainer === true));
+}
+
+function factsOf({ address, loginLink, about }: StartedHub) {
+  const dashboard = loginLink
+    ? `${loginLink()}\n${' '.repeat(13)}works once, for ten minutes; "npx agenthub open" gives another`
+    : 'off: ROUTER_ADMINISTRATION is off';
+  return {
+    facts: [
+      ['MCP', `${address ?? ''}/mcp`],
+      ['Dashboard', dashboard],
+      ...(about
+        ? ([
+            ['Sandbox', about.sandbox],
+            ['Config', about.config],
+          ] as const)
+        : []),
+    ] as const,
+    next: 'Next: npx agenthub connect claude-code (or another client). Ctrl-C stops AgentHub',
+  };
+}
 
 /**
  * Formats the dashboard's address. A login link is secret while it is valid, so it is shown only on a terminal, or in

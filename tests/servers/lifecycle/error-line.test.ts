@@ -60,7 +60,10 @@ exit status 2`,
     `npm error code E404
 npm error 404 Not Found - GET https://registry.example/nope - Not found
 npm error 404  The requested resource 'nope@1' could not be found or you do not have permission to access it.
-npm error A complete log of this run can be found in: /root/.npm/_logs/x.log`,
+npm error 404
+npm error 404 Note that you can also install from a
+npm error 404 tarball, folder, http url, or git url.
+npm error Log files were not written due to the config logs-max=0`,
     "npm error 404  The requested resource 'nope@1' could not be found or you do not have permission to access it.",
   ],
   [

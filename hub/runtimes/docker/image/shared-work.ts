@@ -10,9 +10,13 @@ export function createSharedWork(maxAtOnce: number) {
   const waiting: (() => void)[] = [];
   let active = 0;
 
-  async function inTurn(run: () => Promise<void>): Promise<void> {
+  async function inTurn(run: () => Promise<void>, tell: Progress): Promise<void> {
     if (active < maxAtOnce) active++;
-    else await new Promise<void>(resolve => waiting.push(resolve));
+    else {
+      tell(`waiting for its turn: ${maxAtOnce} images are made at once`);
+      await new Promise<void>(resolve => waiting.push(resolve));
+      tell('building the image, or pulling it');
+    }
     try {
       await run();
     } finally {
@@ -41,7 +45,7 @@ export function createSharedWork(maxAtOnce: number) {
         inTurn(async () => {
           ending.throwIfAborted();
           await work(tell, ending);
-        });
+        }, tell);
       try {
         await flights.join(key, run, signal);
       } finally {

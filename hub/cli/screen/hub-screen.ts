@@ -1,0 +1,175 @@
+import { type Clock, type Event, createTicker, durationText } from '#core';
+import type { Screen } from '../terminal.ts';
+import { createFold } from './fold.ts';
+import { frameOf } from './frame.ts';
+import { formatLog, readLogLine } from './log-text.ts';
+import { type Terminal, createPainter } from './painter.ts';
+import { type WatchedServer, describeForScreen, phaseIn, secondsText } from './server-line.ts';
+import { textWidth } from './text-width.ts';
+
+/** The servers of a hub, as the screen follows them. */
+export type WatchedServers = {
+  readonly all: readonly WatchedServer[];
+  /** Fires when servers were added or removed. */
+  readonly changed: Event<unknown>;
+};
+
+/** Facts of a hub that runs, each a name and a text. */
+export type ReadyFacts = {
+  readonly facts: readonly (readonly [name: string, text: string])[];
+  readonly next: string;
+};
+
+/** What a terminal shows of a hub: its log, a live line for each server, and the next step. */
+export type HubScreen = ReturnType<typeof createHubScreen>;
+
+type Options = {
+  readonly version: string;
+  /** Shows all lines of the log, instead of those that matter to people. */
+  readonly isVerbose: boolean;
+  /** Milliseconds since the program began. */
+  readonly elapsedMs: () => number;
+};
+
+const tickMs = 500;
+const maxNameColumns = 20;
+/** Lines at the top of the terminal that the frame leaves to the log. */
+const logRows = 3;
+
+/** Draws on `terminal`, with the colours of `screen`. */
+export function createHubScreen(
+  { version, isVerbose, elapsedMs }: Options,
+  terminal: Terminal,
+  screen: Screen,
+  clock: Clock,
+) {
+  const fold = createFold();
+  /** What the start of a server was last said to do. */
+  const phases = new Map<string, string>();
+  const heard = new Map<WatchedServer, DisposableStack>();
+  let servers: WatchedServers | undefined;
+  let stage: 'starting' | 'ready' | 'stopping' = 'starting';
+  let next = '';
+
+  const painter = createPainter(terminal, () =>
+    frameOf({
+      columns: terminal.columns,
+      rows: Math.max(2, terminal.rows - logRows),
+      servers: (servers?.all ?? []).map(server =>
+        describeForScreen(server, clock.now(), phases.get(server.config.name)),
+      ),
+      next: nextText(),
+      screen,
+    }),
+  );
+  /** Moves elapsed times on while something starts or stops. */
+  const ticker = createTicker(clock, tickMs, () => {
+    painter.repaint();
+    return isBusy();
+  });
+
+  function nextText(): string {
+    if (stage === 'ready') return next;
+    return stage === 'starting'
+      ? `AgentHub ${version} is starting, ${secondsText(elapsedMs())}`
+      : 'AgentHub is stopping its servers';
+  }
+
+  const isBusy = () =>
+    stage !== 'ready' ||
+    (servers?.all ?? []).some(({ status }) => ['starting', 'stopping'].includes(status.state));
+
+  function nameColumns(): number {
+    const names = (servers?.all ?? []).map(({ config }) => textWidth(config.name));
+    return Math.min(maxNameColumns, Math.max(3, ...names));
+  }
+
+  function hear(server: WatchedServer): void {
+    const { name } = server.config;
+    const listening = new DisposableStack();
+    let before = server.status.state;
+    listening.use(
+      server.changed(status => {
+        if (status.state === 'starting') {
+          if (before !== 'starting') fold.begin(name);
+          const phase = phaseIn(status.progress);
+          if (phase !== undefined) phases.set(name, phase);
+        } else phases.delete(name);
+        if (status.state === 'failed') tellFolded(name);
+        before = status.state;
+        ticker.start();
+        painter.repaint();
+      }),
+    );
+    listening.use(server.listed(() => painter.repaint()));
+    heard.set(server, listening);
+  }
+
+  function tellFolded(name: string): void {
+    const folded = fold.takeFolded(name);
+    if (folded === 0) return;
+    const text = `${folded} lines are not repeated: they came in an earlier run, too`;
+    print({ server: name, text, isStderr: false, level: 'info' });
+  }
+
+  function print(shown: Parameters<typeof formatLog>[0]): void {
+    painter.print(...formatLog(shown, nameColumns(), screen).split('\n'));
+  }
+
+  /** Follows servers that were added, and those that were removed no more. */
+  function follow(): void {
+    const all = servers?.all ?? [];
+    for (const server of all) if (!heard.has(server)) hear(server);
+    for (const [server, listening] of heard)
+      if (!all.includes(server)) {
+        listening.dispose();
+        heard.delete(server);
+      }
+    painter.repaint();
+  }
+
+  ticker.start();
+  painter.repaint();
+  return {
+    /** Takes a line of the hub's log, as JSON. */
+    log(line: string): void {
+      const shown = readLogLine(line);
+      if (!shown) return;
+      const matters = shown.isStderr || shown.level === 'warn' || shown.level === 'error';
+      if (!matters && !isVerbose) return;
+      if (shown.server !== undefined && !fold.isNew(shown.server, shown.text)) return;
+      print(shown);
+    },
+    /** Shows the servers from now on. */
+    watch(watched: WatchedServers): void {
+      servers = watched;
+      watched.changed(follow);
+      follow();
+    },
+    ready(ready: ReadyFacts): void {
+      stage = 'ready';
+      next = ready.next;
+      const title = `${screen.paint('bold', 'AgentHub')} ${version}  ${screen.paint('green', `ready in ${durationText(elapsedMs())}`)}`;
+      const width = Math.max(...ready.facts.map(([name]) => name.length));
+      const facts = ready.facts.map(
+        ([name, text]) => `  ${screen.paint('dim', name.padEnd(width))}  ${text}`,
+      );
+      painter.print('', `  ${title}`, '', ...facts, '');
+      ticker.start();
+    },
+    stopping(): void {
+      stage = 'stopping';
+      ticker.start();
+      painter.repaint();
+    },
+    resized: (): void => painter.repaint(),
+    /** Leaves the terminal with `last` as its last line, if any. Lines of the log that come later are not shown. */
+    async close(last?: string): Promise<void> {
+      ticker[Symbol.dispose]();
+      for (const listening of heard.values()) listening.dispose();
+      heard.clear();
+      if (last !== undefined) painter.print(last);
+      await painter.close();
+    },
+  };
+}

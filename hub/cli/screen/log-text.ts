@@ -1,0 +1,57 @@
+import { isObject, tryParseJson } from '#core';
+import type { Screen } from '../terminal.ts';
+
+/** A line of the hub's log, as the screen shows it. */
+export type ShownLog = {
+  /** The server that it is about. */
+  readonly server: string | undefined;
+  readonly text: string;
+  readonly isStderr: boolean;
+  readonly level: 'debug' | 'info' | 'warn' | 'error';
+};
+
+const levels = ['debug', 'info', 'warn', 'error'] as const;
+const changes = ['added', 'removed', 'changed'] as const;
+
+/** Reads a line of the log as JSON. Undefined if it is none. */
+export function readLogLine(line: string): ShownLog | undefined {
+  const record = tryParseJson(line);
+  if (!isObject(record)) return undefined;
+  const { level: name, time: _, msg, server: whose, stderr, ...fields } = record;
+  const server = typeof whose === 'string' ? whose : undefined;
+  const level = levels.find(one => one === name) ?? 'info';
+  if (server !== undefined && typeof stderr === 'string')
+    return { server, level, isStderr: true, text: stderr };
+  const applied = msg === 'the config was changed' ? changesIn(fields) : undefined;
+  if (applied !== undefined) return { server, level: 'warn', isStderr: false, text: applied };
+  const more = Object.entries(fields).filter(([key]) => key !== 'part');
+  const about = more.map(([key, value]) => `${key}: ${textOf(value)}`).join(', ');
+  const text = about === '' ? String(msg) : `${String(msg)} (${about})`;
+  return { server, level, isStderr: false, text };
+}
+
+const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
+
+function changesIn(fields: { readonly [name: string]: unknown }): string {
+  const parts = changes.flatMap(kind => {
+    const names = fields[kind];
+    return Array.isArray(names) && names.length > 0 ? [`${kind} ${names.join(', ')}`] : [];
+  });
+  return `the config was applied${parts.length > 0 ? `: ${parts.join('; ')}` : ''}`;
+}
+
+/** A line with its source in front. Control characters of others are removed. */
+export function formatLog(
+  { server, text, isStderr, level }: ShownLog,
+  nameWidth: number,
+  { paint, foreign }: Pick<Screen, 'paint' | 'foreign'>,
+): string {
+  const shown = foreign(text).replaceAll('\t', '    ');
+  const source = paint(isStderr ? 'cyan' : 'bold', foreign(server ?? 'hub').padEnd(nameWidth));
+  if (isStderr) return `${source} | ${shown}`;
+  const colour = { debug: 'dim', info: 'dim', warn: 'yellow', error: 'red' } as const;
+  return `${source} | ${shown
+    .split('\n')
+    .map(line => paint(colour[level], line))
+    .join(`\n${' '.repeat(nameWidth)} | `)}`;
+}

@@ -1,0 +1,48 @@
+import { write as writeFile } from 'node:fs';
+import { type Clock, errorCodeOf, sleep } from '#core';
+import type { Terminal } from './painter.ts';
+
+/** A stream of a terminal. */
+export type TerminalStream = {
+  readonly fd: number;
+  readonly columns: number;
+  readonly rows: number;
+  on(event: 'resize', listener: () => void): unknown;
+  off(event: 'resize', listener: () => void): unknown;
+};
+
+/** A terminal that does not read is tried again after this, in ms. */
+const retryMs = 50;
+/** Size of a terminal that does not tell it. */
+const usualSize = { columns: 80, rows: 24 };
+
+/** Writes to a terminal beside Node's stream, whose writes block the program while the terminal is paused. */
+export const createTerminalOutput = (
+  stream: TerminalStream,
+  clock: Pick<Clock, 'after'>,
+): Terminal => ({
+  get columns() {
+    return stream.columns || usualSize.columns;
+  },
+  get rows() {
+    return stream.rows || usualSize.rows;
+  },
+  async write(text) {
+    let left = Buffer.from(text);
+    while (left.length > 0) {
+      const written = await writeSome(stream.fd, left);
+      if (written === 'gone') return;
+      if (written === 0) await sleep(retryMs, { clock });
+      left = left.subarray(written);
+    }
+  },
+});
+
+/** Number of bytes that were written; 0 if the terminal reads nothing now. */
+const writeSome = (fd: number, bytes: Buffer): Promise<number | 'gone'> =>
+  new Promise(resolve => {
+    writeFile(fd, bytes, (error, written) => {
+      if (!error) resolve(written);
+      else resolve(errorCodeOf(error) === 'EAGAIN' ? 0 : 'gone');
+    });
+  });

@@ -1,0 +1,38 @@
+const segments = new Intl.Segmenter();
+
+/** Characters of two columns: emoji, and wide ones of East Asia (Unicode TR11). */
+const wide =
+  /\p{Emoji_Presentation}|\uFE0F|[\u1100-\u115F\u2E80-\u303E\u3041-\u33FF\u3400-\u4DBF\u4E00-\u9FFF\uA000-\uA4CF\uA960-\uA97F\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6]|[\u{1B000}-\u{1B2FF}\u{20000}-\u{3FFFD}]/u;
+/** Characters without a column of their own. */
+const empty = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
+
+const widthOf = (character: string): number => {
+  if (empty.test(character)) return 0;
+  return wide.test(character) ? 2 : 1;
+};
+
+/** Number of columns of a text without control characters and colours. */
+export function textWidth(text: string): number {
+  let width = 0;
+  for (const { segment } of segments.segment(text)) width += widthOf(segment);
+  return width;
+}
+
+/** The text in at most `columns` columns; a longer one ends in an ellipsis. */
+export function fitText(text: string, columns: number): string {
+  if (text.length <= columns / 2 || textWidth(text) <= columns) return text;
+  let kept = '';
+  let width = 0;
+  for (const { segment } of segments.segment(text)) {
+    width += widthOf(segment);
+    if (width > columns - 1) break;
+    kept += segment;
+  }
+  return columns < 1 ? '' : `${kept.trimEnd()}…`;
+}
+
+/** The text, filled up with spaces or shortened to `columns` columns. */
+export function padText(text: string, columns: number): string {
+  const fitting = fitText(text, columns);
+  return fitting + ' '.repeat(Math.max(0, columns - textWidth(fitting)));
+}
