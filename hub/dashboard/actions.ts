@@ -85,6 +85,8 @@ const said = {
   'approval-remove': () => 'Removed. Its calls wait for approval again.',
   'pins-accept': name => `Accepted the changed definitions of ${name}.`,
   'pins-reject': name => `Rejected the changed definitions of ${name}.`,
+  'tool-on': tool => `Turned ${tool} on.`,
+  'tool-off': tool => `Turned ${tool} off: no client sees it.`,
   'token-revoke': name => `Revoked the token of ${name}.`,
 } satisfies Readonly<Record<string, (about: string) => string>>;
 

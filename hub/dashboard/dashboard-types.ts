@@ -9,6 +9,7 @@ import type { DefinitionPins } from '#definitions';
 import type { Enhancer } from '#enhance';
 import type { InstallJobs, InstallRequest, Installs } from '#installs';
 import type { Jobs } from '#jobs';
+import type { Logs } from '#logs';
 import type { ServerLogins } from '#oauth';
 import type { Principal } from '#policy';
 import type { Router } from '#routing';
@@ -22,6 +23,7 @@ import type { Html } from './html.ts';
 import type { Page, Visitor } from './layout.ts';
 import type { FailedAction } from './pieces.ts';
 import type { ContainerUsages, createServerViews } from './server-view.ts';
+import type { createToolCosts } from './tool-costs.ts';
 
 export type DashboardNeeds = {
   readonly servers: Servers;
@@ -42,6 +44,8 @@ export type DashboardTelemetry = {
   readonly metrics: Metrics;
   /** Removes secrets from a text of a server. */
   readonly redact: Redaction['text'];
+  /** Absent: only the newest lines of each server are kept, in memory. */
+  readonly logs?: Pick<Logs, 'read' | 'runs'>;
   /** Absent: nothing is audited. */
   readonly audit?: DashboardAudit;
 };
@@ -167,5 +171,7 @@ export type Handlers = Readonly<
 
 export type PageNeeds = Omit<DashboardNeeds, 'login'> & {
   readonly changes: ReturnType<typeof createChanges>;
-  readonly views: ReturnType<typeof createServerViews>;
+  readonly views: ReturnType<typeof createServerViews> & {
+    readonly costs: ReturnType<typeof createToolCosts>;
+  };
 };

@@ -29,6 +29,7 @@ import { serverPages } from './server.ts';
 import { createServerViews } from './server-view.ts';
 import { sessionPages } from './sessions.ts';
 import { taskPages } from './tasks.ts';
+import { createToolCosts } from './tool-costs.ts';
 import { toolPages } from './tool.ts';
 
 /** The loaded dashboard: the handlers of its routes, by name. */
@@ -65,7 +66,15 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
     changes.note('health');
     changes.note('server');
   });
-  const given = { ...others, changes, views };
+  const costs = createToolCosts({
+    ...system,
+    tools: hub.tools,
+    counted() {
+      changes.note('health');
+      changes.note('offers');
+    },
+  });
+  const given = { ...others, changes, views: { ...views, costs } };
   const activity = activityPages(given);
   const approvals = approvalPages(given);
   const pins = pinPages(given);

@@ -43,7 +43,7 @@ export function overviewPages(needs: PageNeeds, recentCalls: (request: Dashboard
     const { servers: traffic } = telemetry.metrics.snapshot();
     const content = html`${summary(view)}${problemList(rows, ill)}
 <section aria-labelledby="servers"><div class="heading"><h2 id="servers">Servers</h2><a id="install" href="${paths.install}">Install a server</a></div>
-${serverTable(rows, traffic, view.now)}</section>
+${serverTable(rows, { traffic, costs: await views.costs.get() }, view.now)}</section>
 <section aria-labelledby="parts"><h2 id="parts">Hub</h2>
 <ul class="parts">${parts.map(partItem)}</ul></section>`;
     return fragment('health', '/dashboard/health-partial', content, 'health', 'approvals', 'pins');

@@ -19,6 +19,7 @@ type Action =
   | 'pins-accept'
   | 'pins-reject'
   | 'token-revoke'
+  | 'tool-switch'
   | 'run-cancel'
   | 'run-answer';
 

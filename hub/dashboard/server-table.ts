@@ -1,4 +1,5 @@
 import type { Metrics } from '#telemetry';
+import type { ToolStates } from '#tools';
 import { bytes, count, counted, duration, percent } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
 import { paths } from './paths.ts';
@@ -9,8 +10,18 @@ import type { ServerRow } from './server-view.ts';
 /** Calls of each server since the start of the hub. */
 export type CallTotals = ReturnType<Metrics['snapshot']>['servers'];
 
+type Figures = {
+  readonly traffic: CallTotals;
+  /** Token costs of tools, by server. */
+  readonly costs: ReadonlyMap<string, Pick<ToolStates, 'tokens'>>;
+};
+
 /** All servers, one line each. */
-export function serverTable(rows: readonly ServerRow[], traffic: CallTotals, now: number): Html {
+export function serverTable(
+  rows: readonly ServerRow[],
+  { traffic, costs }: Figures,
+  now: number,
+): Html {
   if (rows.length === 0)
     return empty(
       'No servers yet.',
@@ -18,6 +29,14 @@ export function serverTable(rows: readonly ServerRow[], traffic: CallTotals, now
     );
   const isOwner = rows.some(({ rights }) => rights === 'owner');
   const of = (row: ServerRow) => traffic.get(row.name);
+  const tokens = [
+    'Tokens',
+    ({ name }: ServerRow) => {
+      const cost = costs.get(name)?.tokens;
+      return cost === undefined || cost === 0 ? undefined : count(cost);
+    },
+    'number',
+  ] as const;
   return table<ServerRow>(
     'Servers',
     rows,
@@ -29,6 +48,7 @@ export function serverTable(rows: readonly ServerRow[], traffic: CallTotals, now
       ['Errors', row => errorShare(of(row)), 'number'],
       ['p95', row => latencyOf(of(row)?.p95Ms), 'number'],
       ['Tools', ({ tools }) => tools, 'number'],
+      ...(costs.size > 0 ? [tokens] : []),
       ['Memory', memoryCell, 'number'],
       ['CPU', ({ usage }) => usage?.cpuShare !== undefined && percent(usage.cpuShare), 'number'],
       ['Up for', row => uptime(row, now), 'number'],

@@ -46,7 +46,7 @@ export function createServerViews(needs: Needs, usageChanged: () => void) {
       /** Stopped by a person: calls do not start it. */
       isStoppedByHand: status.state === 'stopped' && status.byHand,
       detail: detailOf(server),
-      /** The last line that it wrote before its last error. Shown to the owner only. */
+      /** The line that tells of its last error, or the last one before it. Shown to the owner only. */
       lastLine: rights === 'owner' ? lastLineOf(server) : undefined,
       heldBack: config.heldBack && redact(config.heldBack),
       refusedEntry: server.refusedEntry && redact(server.refusedEntry.error.message),
@@ -78,9 +78,8 @@ export function createServerViews(needs: Needs, usageChanged: () => void) {
   }
 
   function lastLineOf({ lastError }: Server): string | undefined {
-    const lines = lastError?.stderr?.split('\n').filter(line => line.trim() !== '') ?? [];
-    const last = lines.at(-1);
-    return last === undefined ? undefined : redact(last.slice(0, maxLineLength));
+    const last = lastError?.line ?? lastError?.stderr.trimEnd().split('\n').at(-1)?.trim();
+    return last === undefined || last === '' ? undefined : redact(last.slice(0, maxLineLength));
   }
 
   /** Redacts texts of servers, which may contain secrets. The name of a tool, which is its key, stays unchanged. */

@@ -1,12 +1,14 @@
-import type { DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
-import { ago, brief, bytes, counted, duration, percent } from './format.ts';
+import type { DashboardAnswer, DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
+import { ago, bytes, count, counted, duration, percent } from './format.ts';
+import { answerOf, noticeOf } from './actions.ts';
 import { egressPart } from './egress.ts';
 import { type Content, type Html, html } from './html.ts';
 import { oauthPart } from './oauth.ts';
-import { noticeOf } from './actions.ts';
-import { serverPinsPart } from './pins.ts';
 import { paths, withQuery } from './paths.ts';
-import { empty, facts, fragment, heading, notice, ownersOnly, table } from './pieces.ts';
+import { facts, failed, fragment, heading, notice, ownersOnly } from './pieces.ts';
+import { serverPinsPart } from './pins.ts';
+import { logChoiceOf, logPart, logTab, shownLines } from './server-log.ts';
+import { type OfferTab, offersPart } from './server-offers.ts';
 import {
   breakerBadge,
   isDown,
@@ -15,10 +17,16 @@ import {
   stateBadge,
   uptime,
 } from './server-state.ts';
-import { type ListedItem, type ServerView, toolsPerPage } from './server-view.ts';
+import type { ServerView } from './server-view.ts';
+
+const tabs = ['tools', 'resources', 'prompts', 'log', 'details'] as const;
+type Tab = (typeof tabs)[number];
 
 /** The page of a server, its parts, and the page that asks before the server is removed. */
-export function serverPages({ servers, views, hub: { logins, pins }, system }: PageNeeds) {
+export function serverPages(needs: PageNeeds) {
+  const { servers, views, changes, telemetry, system } = needs;
+  const { logins, pins, tools: switches } = needs.hub;
+
   /** The login to a remote server, if it has or wants one. */
   async function loginFor(view: ServerView): Promise<Content> {
     if (view.runsOn !== 'remote' || view.rights !== 'owner' || !logins) return undefined;
@@ -38,15 +46,39 @@ export function serverPages({ servers, views, hub: { logins, pins }, system }: P
     );
   }
 
+  /** The lines of a server and its runs. Without stored logs, only the newest run is known, without times. */
+  async function logOf({ name, log = '' }: ServerView, back: number) {
+    const { logs } = telemetry;
+    if (logs)
+      return {
+        runs: await logs.runs(name),
+        lines: await logs.read({ servers: [name], isHubWanted: false, back, lines: shownLines }),
+      };
+    const texts = log.split('\n').filter(text => text !== '');
+    return { runs: [], lines: texts.map(text => ({ at: system.clock.now(), text })) };
+  }
+
+  async function tabPart(view: ServerView, tab: Tab, query: DashboardRequest['query']) {
+    if (tab === 'details') return detailsTab(view);
+    if (tab !== 'log') return offersPart(view, tab, (await views.costs.get()).get(view.name));
+    if (view.rights !== 'owner') return ownersOnly(view.rights, 'The log');
+    const choice = logChoiceOf(query);
+    return logTab(view.name, choice, await logOf(view, choice.back));
+  }
+
   return {
     async server(request) {
       await views.refresh();
       const view = viewOf(request);
+      const tab = tabs.find(one => one === request.query('tab')) ?? 'tools';
+      const [login, part] = await Promise.all([loginFor(view), tabPart(view, tab, request.query)]);
       return {
         page: {
           title: view.name,
           at: 'overview',
-          main: server(view, await loginFor(view), pinsFor(view)),
+          main: html`${headOf(view, statePartial(view, login), pinsFor(view))}
+${tabList(view, tab)}
+<div class="tab">${part}</div>`,
           events: withQuery(paths.events, { server: view.name }),
           notice: noticeOf(request),
         },
@@ -57,10 +89,27 @@ export function serverPages({ servers, views, hub: { logins, pins }, system }: P
       const view = viewOf(request);
       return { part: statePartial(view, await loginFor(view)) };
     },
-    offersPartial: async request => ({ part: offersPartial(viewOf(request)) }),
+    async offersPartial(request) {
+      const view = viewOf(request);
+      const wanted = request.query('tab');
+      const tab: OfferTab = wanted === 'resources' || wanted === 'prompts' ? wanted : 'tools';
+      return { part: offersPart(view, tab, (await views.costs.get()).get(view.name)) };
+    },
     async logPartial(request) {
-      const { name, log } = viewOf(request);
-      return { part: logPartial(name, log ?? '') };
+      const view = viewOf(request);
+      const choice = logChoiceOf(request.query);
+      return { part: logPart(view.name, choice, await logOf(view, choice.back)) };
+    },
+    async switchTool(request): Promise<DashboardAnswer> {
+      const { name } = servers.get(request.param('name')).config;
+      if (!switches) return noSwitches;
+      const tool = request.form.get('tool') ?? '';
+      const isOn = request.form.get('enable') === 'yes';
+      await switches.change(name, { enable: isOn ? [tool] : [], disable: isOn ? [] : [tool] });
+      views.costs.forget();
+      changes.note('offers');
+      const done = isOn ? 'tool-on' : 'tool-off';
+      return answerOf(request, { done, about: tool, page: paths.server(name) });
     },
     async confirmRemove({ param }) {
       const { name } = servers.get(param('name')).config;
@@ -69,20 +118,36 @@ export function serverPages({ servers, views, hub: { logins, pins }, system }: P
   } satisfies Handlers;
 }
 
-function server(view: ServerView, login: Content, pins: Content): Html {
-  const { name, description } = view;
+const noSwitches = failed(
+  409,
+  'Not here',
+  'This hub does not change its config file. Write the tool into "tools.deny" of the entry instead.',
+);
+
+function headOf(view: ServerView, state: Html, pins: Content): Html {
+  const { name, description, rights, runsOn } = view;
+  const isRemovable = rights === 'owner' && runsOn !== 'hub';
   return html`<p class="crumbs"><a href="${paths.overview}">Servers</a></p>
-${heading(name, view.rights === 'owner' && view.runsOn !== 'hub' && html`<div class="actions"><a class="button danger" id="remove-${name}" href="${paths.remove(name)}">Remove…</a></div>`)}
+${heading(name, html`<div class="actions"><a class="button" id="calls-${name}" href="${withQuery(paths.activity, { server: name })}">Calls</a>${isRemovable && html`<a class="button danger" id="remove-${name}" href="${paths.remove(name)}">Remove…</a>`}</div>`)}
 ${description !== undefined && html`<p class="lead">${description}</p>`}
-${statePartial(view, login)}
-${pins}
-${offersPartial(view)}
-<section><h2>Log</h2><p class="note">The last lines that it wrote to stderr since its start.</p>
-${view.log === undefined ? ownersOnly(view.rights, 'The log') : logPartial(name, view.log)}</section>
-<div class="columns">
-<section aria-labelledby="sandbox"><h2 id="sandbox">Active sandbox</h2>${sandboxPart(view.sandbox)}</section>
-<section><h2>Active config</h2><pre tabindex="0" role="region" aria-label="Active config">${view.config}</pre></section>
-</div>`;
+${state}
+${pins}`;
+}
+
+function tabList({ name, offers }: ServerView, at: Tab): Html {
+  const { toolCount, resources, moreResources, prompts, morePrompts } = offers;
+  const shown: readonly (readonly [tab: Tab, text: string, items?: number])[] = [
+    ['tools', 'Tools', toolCount],
+    ['resources', 'Resources', resources.length + moreResources],
+    ['prompts', 'Prompts', prompts.length + morePrompts],
+    ['log', 'Log'],
+    ['details', 'Details'],
+  ];
+  const links = shown.map(
+    ([tab, text, items]) =>
+      html`<li><a href="${withQuery(paths.server(name), { tab: tab === 'tools' ? undefined : tab })}"${tab === at && html` aria-current="page"`}>${text}${items !== undefined && html` <span class="note">${count(items)}</span>`}</a></li>`,
+  );
+  return html`<nav class="tabs" aria-label="About ${name}"><ul>${links}</ul></nav>`;
 }
 
 function statePartial(view: ServerView, login: Content): Html {
@@ -91,25 +156,38 @@ function statePartial(view: ServerView, login: Content): Html {
     lastError &&
     !isDown(view) &&
     html`<p class="notice">${lastError.message} <span class="note">${ago(lastError.at, now)}, the last error</span></p>`;
-  const content = html`<section aria-labelledby="state"><div class="heading"><h2 id="state">State</h2>${stateBadge(view)}${serverActions(view)}</div>
+  const content = html`<section aria-label="State"><div class="heading">${stateBadge(view)}<span class="note">${isDown(view) ? undefined : view.detail}</span>${serverActions(view)}</div>
 ${problems(view)}
 ${last}
 ${facts([
   ['Up for', uptime(view, now)],
   ['Restarts', view.restarts],
-  ['Runs as', placeOf(view)],
+  ['Runs in', placeOf(view)],
   [
-    'Breaker',
-    html`${breakerBadge(view.breaker)}${view.breakerWhy !== undefined && html` <span class="note">${view.breakerWhy}</span>`}`,
+    'Circuit breaker',
+    view.breaker !== undefined &&
+      html`${breakerBadge(view.breaker)}${view.breakerWhy !== undefined && html` <span class="note">${view.breakerWhy}</span>`}`,
   ],
   ['Calls', `${view.inFlight} in flight, ${view.queued} waiting`],
-  ['Answers in', view.latencyMs !== undefined && duration(view.latencyMs)],
+  ['Ping', view.latencyMs !== undefined && duration(view.latencyMs)],
   ['Memory', memoryOf(view)],
   ['CPU', view.usage?.cpuShare !== undefined && percent(view.usage.cpuShare)],
-  ...view.about,
-])}${login}</section>${view.egress && egressPart(view.egress, now)}`;
+])}${login}</section>`;
   return fragment('server', paths.part(name, 'state'), content);
 }
+
+function detailsTab(view: ServerView): Html {
+  const { about, egress, sandbox, config, now } = view;
+  return html`${about.length > 0 && html`<section aria-labelledby="program"><h2 id="program">Program</h2>${facts(about)}</section>`}
+${egress && egressPart(egress, now)}
+<div class="columns">
+<section aria-labelledby="sandbox"><h2 id="sandbox">Sandbox</h2>${sandboxPart(sandbox)}</section>
+<section><h2>Config</h2><p class="note">As it is in force, with all defaults.</p><pre tabindex="0" role="region" aria-label="Config">${config}</pre></section>
+</div>`;
+}
+
+const sandboxPart = ({ isThere, rows }: ServerView['sandbox']) =>
+  html`${!isThere && notice('bad', 'It runs as a process on this machine, with your permissions and without a sandbox. To isolate it, install it while Docker is running, or set "runtime": "docker".')}${rows.length > 0 && facts(rows)}`;
 
 function memoryOf({ usage }: ServerView): Content {
   if (!usage) return undefined;
@@ -126,7 +204,7 @@ function problems(view: ServerView): Content {
       `${name} is disabled in the config. Remove "enabled": false from its entry, or set it to true, to use it.`,
     isDown(view) && view.detail,
     view.breaker === 'open' &&
-      'The breaker is open: calls are refused for now. A restart closes it.',
+      'The circuit breaker is open: calls are refused for now. A restart closes it.',
     refusedEntry !== undefined && `The new entry in the config is not applied: ${refusedEntry}`,
   ];
   return [
@@ -144,56 +222,6 @@ function problems(view: ServerView): Content {
     view.advice.map(text => notice('good', text)),
   ];
 }
-
-function offersPartial(view: ServerView): Html {
-  const { name, offers, state } = view;
-  const { tools, toolCount, from, resources, prompts } = offers;
-  const content = html`<section aria-labelledby="tools"><h2 id="tools">Tools <span class="note">${toolCount}</span></h2>
-${toolCount === 0 ? empty(state === 'running' ? 'It offers no tools.' : 'Start the server to see its tools.') : toolTable(name, tools)}${toolPager(view)}</section>
-${resources.length > 0 && html`<section aria-labelledby="resources"><h2 id="resources">Resources <span class="note">${resources.length + offers.moreResources}</span></h2>${offerTable('Resources', resources)}${more(offers.moreResources)}</section>`}
-${prompts.length > 0 && html`<section aria-labelledby="prompts"><h2 id="prompts">Prompts <span class="note">${prompts.length + offers.morePrompts}</span></h2>${offerTable('Prompts', prompts)}${more(offers.morePrompts)}</section>`}`;
-  const path = withQuery(paths.part(name, 'offers'), { from: from || undefined });
-  return fragment('offers', path, content);
-}
-
-const more = (number: number) => number > 0 && html`<p class="note">and ${number} more</p>`;
-
-const toolTable = (server: string, tools: readonly ListedItem[]) =>
-  table('Tools', tools, [
-    [
-      'Tool',
-      ({ name }) => html`<a id="tool-${name}" href="${paths.tool(server, name)}">${name}</a>`,
-    ],
-    ['Description', saysOf],
-    [
-      'Try',
-      ({ name }) =>
-        html`<a class="button" id="try-${name}" aria-label="Try it: ${name}" href="${paths.tool(server, name)}">Try it</a>`,
-    ],
-  ]);
-
-const offerTable = (caption: string, offers: readonly ListedItem[]) =>
-  table(caption, offers, [
-    ['Name', ({ name }) => html`<code>${name}</code>`],
-    ['Description', saysOf],
-  ]);
-
-const saysOf = ({ title, description }: ListedItem): Content => brief(description ?? title ?? '');
-
-function toolPager({ name, offers: { from, toolCount } }: ServerView): Content {
-  const link = (text: string, at: number) =>
-    html`<a id="tools-from-${at}" href="${withQuery(paths.server(name), { from: at || undefined })}">${text}</a>`;
-  return html`<nav class="pager" aria-label="Pages of tools">${from > 0 && link('Before', Math.max(0, from - toolsPerPage))}${from + toolsPerPage < toolCount && link('More', from + toolsPerPage)}</nav>`;
-}
-
-function logPartial(name: string, log: string): Html {
-  const text = html`<pre id="log-text" tabindex="0" role="region" aria-label="Log" data-tail="yes">${log}</pre>`;
-  const content = log === '' ? empty('The server has written nothing yet.') : text;
-  return fragment('log', paths.part(name, 'log'), content);
-}
-
-const sandboxPart = ({ isThere, rows }: ServerView['sandbox']) =>
-  html`${!isThere && notice('bad', 'It runs as a process on this machine, with your permissions and without a sandbox. To isolate it, install it while Docker is running, or set "runtime": "docker".')}${rows.length > 0 && facts(rows)}`;
 
 function remove(name: string): Html {
   return html`<p class="crumbs"><a href="${paths.server(name)}">${name}</a></p>

@@ -36,6 +36,8 @@ const newest = (filter: object = {}) => hub.activity.list(filter, 1)[0]?.id ?? a
 const paths = () => [
   '/dashboard',
   '/dashboard/servers/calendar',
+  '/dashboard/servers/calendar?tab=log',
+  '/dashboard/servers/calendar?tab=details',
   '/dashboard/servers/idle',
   '/dashboard/servers/broken',
   '/dashboard/servers/off',
@@ -117,7 +119,7 @@ describe('every page', () => {
       assert.ok(!text.includes(secret), path);
       assert.ok(!text.includes('a-value-of-the-environment'), path);
     }
-    const { text } = await page.get('/dashboard/servers/calendar');
+    const { text } = await page.get('/dashboard/servers/calendar?tab=details');
     assert.match(text, /&quot;API_TOKEN&quot;: &quot;\[redacted\]&quot;/);
     const { text: call } = await page.get(`/dashboard/activity/${cancelled}`);
     assert.match(call, /\[redacted\]/);

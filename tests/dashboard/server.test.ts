@@ -15,11 +15,31 @@ beforeAll(async () => {
 });
 afterAll(() => hub[Symbol.asyncDispose]());
 
-test('the page of a server shows what it offers, its log, its config in the words of the file, and that it has no sandbox', async () => {
+const tab = async (name: string) =>
+  (await page.get(`/dashboard/servers/calendar?tab=${name}`)).text;
+
+test('the page of a server shows its tools, and on further tabs its log, its config in the words of the file, and that it has no sandbox', async () => {
   const { text } = await page.get('/dashboard/servers/calendar');
   assert.match(text, /tool\?name=create_event/);
-  assert.match(text, /cancel_event: \{/);
-  assert.match(text, /&quot;max_restarts&quot;: 3/);
-  assert.match(text, /without a sandbox/);
   assert.match(text, /actions\/stop\/calendar[\s\S]*actions\/restart\/calendar/);
+  assert.match(text, /aria-current="page">Tools <span class="note">3</);
+  assert.match(await tab('log'), /cancel_event: \{/);
+  const details = await tab('details');
+  assert.match(details, /&quot;max_restarts&quot;: 3/);
+  assert.match(details, /without a sandbox/);
+  assert.match(await tab('prompts'), /It offers no prompts/);
+});
+
+test('the log is searched, with what was found marked in it', async () => {
+  assert.match(await tab('log&find=CANCEL'), /<mark>cancel<\/mark>_event: \{/);
+  assert.match(await tab('log&find=nowhere'), /No line has this text/);
+  assert.match(await tab('log'), /hx-get="\/dashboard\/servers\/calendar\/log-partial"/);
+  assert.doesNotMatch(await tab('log&follow=no'), /log-partial/);
+});
+
+test('a hub that changes no config says so of its switches', async () => {
+  const form = { tool: 'create_event', enable: 'no' };
+  const { status, text } = await page.post('/dashboard/actions/tool-switch/calendar', form);
+  assert.equal(status, 409);
+  assert.match(text, /does not change its config file/);
 });

@@ -178,8 +178,10 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'runtimes/docker/egress/forwarder',
   ],
   'dashboard/overview': ['dashboard/problems', 'dashboard/server-state', 'dashboard/server-table'],
+  'dashboard/server': ['dashboard/server-log', 'dashboard/server-offers'],
   'dashboard/tool': ['dashboard/tool-arguments', 'dashboard/tool-fields', 'dashboard/tool-form'],
   'dashboard/browser/actions': [
+    'dashboard/tool-costs',
     'dashboard/tool-result',
     'dashboard/tool-run',
     'dashboard/tool-runs',

@@ -178,6 +178,7 @@ const expected = {
     'POST /dashboard/actions/task-run/:id',
     'POST /dashboard/actions/task-verdict/:id',
     'POST /dashboard/actions/token-revoke/:name',
+    'POST /dashboard/actions/tool-switch/:name',
     'POST /dashboard/agents',
     'POST /dashboard/agents/:id/messages',
     'POST /dashboard/authorize',

@@ -197,8 +197,11 @@ describeWithEngine('secrets that were planted', () => {
     '/dashboard/sessions',
     '/dashboard/install',
     '/dashboard/servers/boxed',
+    '/dashboard/servers/boxed?tab=log',
+    '/dashboard/servers/boxed?tab=details',
     '/dashboard/servers/boxed/tool?name=silent',
     '/dashboard/servers/dying',
+    '/dashboard/servers/dying?tab=log',
     '/dashboard/servers/far',
   ])('stay out of %s', async path => {
     const text = await page(path);

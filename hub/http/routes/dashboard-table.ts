@@ -68,6 +68,7 @@ export const dashboardTable = [
   ['POST', '/dashboard/actions/restart/:name', 'restart', 'administer'],
   ['POST', '/dashboard/actions/run-cancel/:id', 'cancelRun', 'administer'],
   ['POST', '/dashboard/actions/run-answer/:id', 'answerRun', 'administer'],
+  ['POST', '/dashboard/actions/tool-switch/:name', 'switchTool', 'administer'],
   ['POST', '/dashboard/actions/remove/:name', 'remove', 'administer'],
   ['POST', '/dashboard/actions/oauth-login/:name', 'beginOAuthLogin', 'administer'],
   ['POST', '/dashboard/actions/oauth-logout/:name', 'oauthLogout', 'administer'],
@@ -107,6 +108,7 @@ export const dashboardChanges: ReadonlyMap<string, RouteChange | 'none'> = new M
   RouteChange | 'none'
 >([
   ['callTool', 'none'],
+  ['switchTool', { action: 'tools_switched', members: ['tool', 'enable'] }],
   ['cancelRun', 'none'],
   ['answerRun', 'none'],
   ['explain', 'none'],

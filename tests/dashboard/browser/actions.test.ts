@@ -295,6 +295,31 @@ describeWithBrowser('in the dashboard', () => {
     });
   });
 
+  test('a switch turns a tool off for clients and on again, and the log has its runs', async () => {
+    await dashboard.visit(async page => {
+      await page.goto('/dashboard/servers/calendar');
+      const toggle = page.getByRole('switch', { name: 'list_events' });
+      await page.getByText(/\d+ tokens in the context/).waitFor();
+      await toggle.click();
+      await page.getByRole('switch', { name: 'list_events', checked: false }).waitFor();
+      await shows(page.getByRole('status'), /Turned list_events off/);
+      const tools = await getJson(dashboard.hub, '/servers/calendar/tools');
+      assert.match(
+        JSON.stringify(tools),
+        /"name":"list_events","public_name":"[^"]*","enabled":false/,
+      );
+      await toggle.click();
+      await page.getByRole('switch', { name: 'list_events', checked: true }).waitFor();
+
+      await page.getByRole('link', { name: 'Log', exact: true }).click();
+      await page.getByLabel('Find').fill('initialize');
+      await page.getByLabel('Run').selectOption('0');
+      await page.getByRole('button', { name: 'Show' }).click();
+      await page.waitForURL(/find=initialize/);
+      assert.deepEqual(await seriousFindings(page, 'all'), []);
+    });
+  });
+
   test('a tool shows pictures, tells its progress, asks the person, and is cancelled', async () => {
     await dashboard.visit(async page => {
       await page.goto('/dashboard/servers/studio/tool?name=draw');

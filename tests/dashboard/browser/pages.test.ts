@@ -9,6 +9,8 @@ import { type Dashboard, enhance, openDashboard, useServers } from './scene.ts';
 const pages = [
   '/dashboard',
   '/dashboard/servers/calendar',
+  '/dashboard/servers/calendar?tab=log',
+  '/dashboard/servers/calendar?tab=details',
   '/dashboard/servers/archive',
   '/dashboard/servers/weather',
   '/dashboard/servers/calendar/tool?name=create_event',

@@ -237,8 +237,8 @@ describe('the owner', () => {
     assert.equal(again.headers['set-cookie'], undefined);
 
     const inside = visitor(hub, { cookie: pairOf(answer) });
-    const page = await inside.get('/dashboard/servers/echo');
-    assert.match(page.text, /id="stop-echo"[\s\S]*<h2>Log<\/h2>/);
+    const page = await inside.get('/dashboard/servers/echo?tab=log');
+    assert.match(page.text, /id="stop-echo"[\s\S]*<div id="log"/);
     assert.match(page.text, /Log out/);
     for (const path of owned.filter(path => !path.includes('/install')))
       assert.equal((await inside.get(path)).status, 200, path);
@@ -306,7 +306,7 @@ test('with administration off there is no owner, and nothing to log in to', asyn
     owner(hub),
     visitor(hub, { cookie: pairOf(await visitor(hub).get(linkOf(hub))) }),
   ]) {
-    const { status, text } = await one.get('/dashboard/servers/echo');
+    const { status, text } = await one.get('/dashboard/servers/echo?tab=log');
     assert.equal(status, 200);
     assert.doesNotMatch(text, /stop-echo|>Log in</);
     assert.match(text, /The log is not shown: the administration of this hub is off/);
