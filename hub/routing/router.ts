@@ -43,7 +43,7 @@ import {
 import { type AuditGate, createAuditStep } from './steps/audit.ts';
 import { createConfirmStep } from './steps/confirm.ts';
 import { type PromptSource, createImproveStep } from './steps/improve.ts';
-import { createKeepStep } from './steps/keep-results.ts';
+import { createKeeping } from './steps/keep-results.ts';
 import { createKeptImprovements } from './steps/kept-improvements.ts';
 import { type LimitNeeds, createLimitStep } from './steps/limits.ts';
 import { createShownTools } from './shown-tools.ts';
@@ -147,6 +147,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     logLevelChanged,
   };
   const bridge = createBridge(parts);
+  const keeping = createKeeping({ clock, instanceFor: clients.instanceFor });
   const relay = compose(
     [
       createImproveStep({
@@ -162,7 +163,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
       }),
       createLimitStep(needs.limits),
       createResumeStep(suspendedCalls),
-      createKeepStep({ clock, instanceFor: clients.instanceFor }),
+      keeping.step,
       createAdmissionStep(clients.instanceFor),
     ],
     bridge,
@@ -235,6 +236,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
       return answering.inFlight;
     },
     ...createShownTools(catalog, source),
+    keptResults: keeping.stats,
     /** Ends the requests that only end with the hub: subscription streams, and calls that wait for clients. */
     close(): void {
       answering.stop();

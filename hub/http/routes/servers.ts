@@ -31,9 +31,11 @@ export function serverRoutes(
     const server = servers.get(request.params.name);
     const { running } = server;
     const usage = await running?.instance.usage().catch(() => undefined); // Shown without figures.
+    const kept = await router.keptResults(server);
     return {
       ...describeServer(server),
       ...describeListing(server),
+      ...(kept && { kept_results: kept }),
       // The usage of processes is unknown, and that of containers while the engine does not answer.
       ...(running && { usage: usage ? snakeCased(usage) : null }),
     };

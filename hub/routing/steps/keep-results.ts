@@ -32,10 +32,10 @@ const notForOthers = '';
  * and after its answer. Comes after the steps that decide about a call, so that each call is decided, and before admission,
  * so that a kept result needs no server.
  */
-export function createKeepStep({ clock, instanceFor }: Needs): Step {
+export function createKeeping({ clock, instanceFor }: Needs) {
   const kept = createKeptResults({ clock });
 
-  return (resolved, next) => {
+  const step: Step = (resolved, next) => {
     const { server, call, edits } = resolved;
     const settings = server?.config.cache;
     if (!server || !settings) return next(resolved);
@@ -71,6 +71,8 @@ export function createKeepStep({ clock, instanceFor }: Needs): Step {
       throw error;
     }
   }
+
+  return { step, stats: (server: Server) => kept.stats(server) };
 }
 
 type Keeping = {

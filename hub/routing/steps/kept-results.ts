@@ -19,6 +19,11 @@ type State = KeptOfServer & {
   readonly heard: Disposable;
 };
 
+/** `hits`: calls with a kept result. `joined`: calls with the result of one at the same time. `misses`: calls that were sent. */
+export type KeptResultsStats = Readonly<
+  Record<'results' | 'bytes' | 'hits' | 'joined' | 'misses', number>
+>;
+
 /** More results of one server are dropped, the least recently used first. */
 const maxResults = 10_000;
 
@@ -65,6 +70,21 @@ export function createKeptResults({ clock }: { readonly clock: Pick<Clock, 'now'
       if (running && state.running && running !== state.running) void state.cache?.forget();
       state.running = running ?? state.running;
       return state;
+    },
+    /** How many results of a server are kept, and how often they were given. Undefined if its entry keeps none. */
+    async stats(server: Server): Promise<KeptResultsStats | undefined> {
+      if (!server.config.cache) return undefined;
+      const caches = [...(states.get(server)?.values() ?? [])].flatMap(({ cache }) => cache ?? []);
+      const all = await Promise.all(caches.map(cache => cache.stats()));
+      const sum = (key: 'entries' | 'bytes' | 'hits' | 'joined' | 'misses') =>
+        all.reduce((total, one) => total + one[key], 0);
+      return {
+        results: sum('entries'),
+        bytes: sum('bytes'),
+        hits: sum('hits'),
+        joined: sum('joined'),
+        misses: sum('misses'),
+      };
     },
     /** Drops the kept results of a server, also those that are being made. */
     drop(server: Server): void {

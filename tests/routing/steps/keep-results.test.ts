@@ -113,6 +113,22 @@ describe('a result that may be kept', () => {
     assert.notEqual(await look(2), second);
   });
 
+  test('is counted, with how often it was given', async () => {
+    const stats = async (at: string) => {
+      const answer: unknown = await (await fetch(`${hub.url}/servers/${at}`)).json();
+      const kept = isObject(answer) ? answer['kept_results'] : undefined;
+      return isObject(kept) ? Object.values(kept).map(Number) : assert.fail(JSON.stringify(answer));
+    };
+    const before = await stats('common');
+    await call('look', { a: 1 }, { at: 'common' });
+    await call('look', { a: 1 }, { at: 'common' });
+    const [results, bytes, hits, joined, misses] = (await stats('common')).map(
+      (number, index) => number - (before[index] ?? 0),
+    );
+    assert.deepEqual([results, hits, joined, misses], [1, 1, 0, 1]);
+    assert.ok(bytes !== undefined && bytes > 20);
+  });
+
   test('is not that of arguments with a member that stands twice', async () => {
     const send = async () => {
       const answer = await fetch(`${hub.url}/mcp/counter/tools/call`, {
