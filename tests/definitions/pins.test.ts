@@ -37,6 +37,57 @@ describe('the number of definitions that wait', () => {
   });
 });
 
+describe('another version of a server', () => {
+  const next = { ...configOf({ ...calc, pinning: 'hide' }), origin: 'calc@2' };
+  const offerOf = (said: Readonly<Record<string, string>>) => ({
+    tool: Object.entries(said).map(([key, description]) => ({
+      key,
+      bytes: Buffer.from(JSON.stringify({ name: key, description })),
+    })),
+    prompt: [],
+    instructions: undefined,
+  });
+
+  test('is compared with what is accepted, and offers nothing else while it starts', async () => {
+    await using scene = await openTestPins([[calc, { add: 'Adds.', sub: 'Subtracts.' }]]);
+    const { pins, definitions } = scene;
+    const { config } = scene.server('calc');
+    const shown = pins.compare(config, next, offerOf({ add: 'Adds two.', mul: 'Multiplies.' }));
+    assert.deepEqual(
+      shown.changes.map(({ name, change }) => `${change} ${name}`),
+      ['changed add', 'added mul', 'removed sub'],
+    );
+    assert.ok(shown.isKnown && shown.pins);
+    const accepted = shown.pins;
+    await pins.accept(config, accepted, async () => {
+      definitions.seen(next, offerOf({ add: 'Steals.', mul: 'Multiplies.' }));
+      const held = definitions.heldIn(next, offerOf({ add: 'Steals.', mul: 'Multiplies.' }));
+      assert.deepEqual(
+        held.map(({ name }) => name),
+        ['add'],
+      );
+    });
+    assert.deepEqual(definitions.pinsFor(next), accepted);
+    assert.equal(definitions.pinsFor(config), undefined);
+  });
+
+  test('that does not start leaves the pins of the one before', async () => {
+    await using scene = await openTestPins([[calc, { add: 'Adds.' }]]);
+    const { pins, definitions } = scene;
+    const { config } = scene.server('calc');
+    const before = definitions.pinsFor(config);
+    const shown = pins.compare(config, next, offerOf({ add: 'Other.' }));
+    assert.ok(before && shown.pins);
+    const failing = pins.accept(config, shown.pins, async () => {
+      definitions.seen(next, offerOf({ add: 'Other.' }));
+      throw new Error('it has exited');
+    });
+    await assert.rejects(failing, /it has exited/);
+    assert.deepEqual(definitions.pinsFor(config), before);
+    assert.equal(definitions.pinsFor(next), undefined);
+  });
+});
+
 describe('pins of servers that are not in the config', () => {
   test('stay and are told, until they are forgotten', async () => {
     await using scene = await openTestPins([

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -67,6 +68,8 @@ export async function openTestPins(servers: readonly (readonly [fixture: Fixture
     clock,
     logged,
     recorded,
+    server: (name: string) =>
+      offered.find(({ config }) => config.name === name) ?? assert.fail(name),
     /** Changes what a server says. */
     say(name: string, said: Said, instructions?: string): void {
       const server = offered.find(({ config }) => config.name === name);

@@ -5,6 +5,7 @@ import { type Format, formatOf, misnamed } from '../files.ts';
 import { readConfig } from '../load.ts';
 import type { LoadOptions } from '../mount-guard.ts';
 import { type SourceNode, mapIn } from '../source-map.ts';
+import type { Splice } from '../splice.ts';
 import { type Edited, affectsOnly, serverUnknown, uneditable, withText } from './edited.ts';
 import { changeInBraces, inOneLine, openText } from './text.ts';
 
@@ -68,6 +69,8 @@ async function entryIn(text: string, format: Format, name: string) {
         const index = object.entries.findLastIndex(entry => entry.key === key);
         const old = object.entries[index];
         if (!old || old.isAlias) return undefined;
+        const items = splicesOfItems(old.value, value);
+        if (items) return items;
         // A JSON value is a YAML value too, and stays on its line.
         return object.style === 'block'
           ? [{ start: old.valueStart, end: old.end, text: inOneLine(value) }]
@@ -78,6 +81,21 @@ async function entryIn(text: string, format: Format, name: string) {
         : opened.with(splices.flatMap(one => one ?? []));
     },
   };
+}
+
+/** Replaces only the items of a list that differ, so that comments between them stay. Undefined for other values. */
+function splicesOfItems(old: SourceNode, value: Json): readonly Splice[] | undefined {
+  const { items } = old.kind === 'list' ? old : { items: [] };
+  if (!Array.isArray(value) || value.length === 0 || items.length !== value.length)
+    return undefined;
+  const splices = items.map((item, at): readonly Splice[] | undefined => {
+    const wanted = value[at];
+    if (item.kind !== 'scalar' || wanted === undefined) return undefined;
+    return item.value === wanted
+      ? []
+      : [{ start: item.offset, end: item.end, text: inOneLine(wanted) }];
+  });
+  return splices.includes(undefined) ? undefined : splices.flatMap(one => one ?? []);
 }
 
 function jsonOf(node: SourceNode): Json {

@@ -83,6 +83,28 @@ test.for([
   },
 );
 
+test.for([
+  [
+    'hub.yaml',
+    'servers:\n  one:\n    command: uvx\n    args:\n      - --from # the package\n      - n==1.0 # pinned\n      - n\n',
+    'servers:\n  one:\n    command: uvx\n    args:\n      - --from # the package\n      - "n==2.0" # pinned\n      - n\n',
+  ],
+  [
+    'hub.json',
+    '{"servers": {"one": {"command": "uvx", "args": ["--from", /* it */ "n==1.0", "n"]}}}',
+    '{"servers": {"one": {"command": "uvx", "args": ["--from", /* it */ "n==2.0", "n"]}}}',
+  ],
+] as const)(
+  'of a list only the items that differ are replaced: %s',
+  async ([file, text, expected]) => {
+    await using folder = await temporary();
+    const path = join(folder.path, file);
+    await writeFile(path, text);
+    await createEditor(folder.path).setValues(path, 'one', { args: ['--from', 'n==2.0', 'n'] });
+    assert.equal(await readFile(path, 'utf8'), expected);
+  },
+);
+
 test('values of an entry in another file, of none, and that it does not have are refused', async () => {
   await using folder = await temporary();
   await writeFile(join(folder.path, 'base.json'), '{"servers": {"base": {"package": "b@1.0.0"}}}');
