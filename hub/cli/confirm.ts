@@ -110,5 +110,5 @@ export function confirmationsIn(error: unknown) {
 }
 
 /** Quotes a word for the shell. */
-const quoted = (name: string) =>
+export const quoted = (name: string) =>
   /^[\w:/.@=-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;

@@ -1,7 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { type ConfigEditor, type LoadOptions, createConfigEditor, loadConfig } from '#config';
-import { HubError } from '#core';
+import { HubError, type JsonObject } from '#core';
 import { type ClientMachine, type ClientName, allConfigFiles } from './client/client.ts';
 import { tokenNameOf, tokensOfHub } from './client-token.ts';
 import {
@@ -21,12 +21,12 @@ import {
   serversIn,
   sourceOf,
 } from './connect-plan.ts';
-import type { ImportGrants } from './fit-entry.ts';
+import { type ImportGrants, fitEntry } from './fit-entry.ts';
 import { type FoundServers, type ImportSelection, findServers } from './find-servers.ts';
 import { type HubAddress, pointsToHub } from './hub-entry.ts';
 import { type ImportItem, type ImportPlan, planImport } from './import-plan.ts';
 import { createImportRecords } from './import-record.ts';
-import { type Variable, valuesOf, withVariables } from './secrets.ts';
+import { type Variable, hasKey, valuesOf, withVariables } from './secrets.ts';
 import { type Replacement, removeServers } from './remove-servers.ts';
 import { settle } from './settle.ts';
 import { type IsAllowed, tighten } from './tighten.ts';
@@ -160,6 +160,16 @@ export function createClients({
       for (const name of undone?.secrets ?? []) await store?.remove(name);
       return undone;
     },
+    /** Fits an entry that the user writes to a container: see `fitEntry`. */
+    fitEntry: async (entry: JsonObject, name: string, isWritable: boolean) =>
+      await fitEntry(entry, {
+        name,
+        machine: { ...machine, find: findPath },
+        grants: { mayWrite: () => isWritable, mountsOf: () => [] },
+        base: machine.folder,
+        variables: [],
+        hasKey: hasKey(entry),
+      }),
     /** The plan with keys as secrets of the hub instead of variables in `.env`. */
     toSecrets: async (plan: ImportPlan) => await toSecrets(plan, findSecret),
 

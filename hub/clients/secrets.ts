@@ -44,6 +44,14 @@ export function createSecretExtractor(server: string, taken: (name: string) => s
   };
 }
 
+/** Whether a variable of an entry looks like a key, by its name or its value. */
+export function hasKey({ env }: JsonObject): boolean {
+  const texts = typeof env === 'object' && env !== null ? Object.entries(env) : [];
+  return texts.some(
+    ([name, text]) => typeof text === 'string' && (isSecretName(name) || looksSecret(text)),
+  );
+}
+
 /** Whether a value looks like a key or a URL that may contain one. */
 const looksSecret = (value: string) => redactText(value) !== value || isPersonal(value);
 

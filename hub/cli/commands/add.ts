@@ -1,6 +1,7 @@
 import { findLoosenings, warningsOf } from '#config';
 import { type JsonObject, isObject } from '#core';
 import { visible } from '#definitions';
+import { type Fitted, fitRequest } from '../add-needs.ts';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { allowOption, confirmEach, confirmationsIn, loadForEdit } from '../confirm.ts';
 import { type HubClient, isAbsent, openHub } from '../hub-client.ts';
@@ -65,6 +66,7 @@ export const add: Command = {
   },
   details: [
     'Each setting beyond the default sandbox (a writable mount, the network, a variable of the hub, ...) needs your confirmation. Without a terminal, name each with --allow.',
+    'Folders among the arguments become mounts and known hosts the network if you agree, as in "agenthub import"; without a terminal with --allow needed.',
     'If no hub is running, the entry is written to the config file, and the server is installed at the next start.',
     '--json prints the response of POST /servers/install: {"name", "package", "tools", "warnings", ...}; without a running hub, {"name", "file", "installed": false, "warnings"}.',
   ],
@@ -81,17 +83,17 @@ export const add: Command = {
     ],
   ],
   async run(run) {
-    const request = installRequestOf(run.values);
+    const { request, isAgreed } = await fitRequest(installRequestOf(run.values), run);
     const hub = await openHub(run);
     try {
-      const installed = await installConfirmed(hub, request, run);
+      const installed = await installConfirmed(hub, request, isAgreed, run);
       if (installed === undefined) return reportDeclined(run);
       if (run.isJson) return run.json(installed);
       reportInstalled(installed, run);
       return 0;
     } catch (error) {
       if (run.values['url'] !== undefined || !isAbsent(error)) throw error;
-      return await writeEntry(request, run);
+      return await writeEntry(request, isAgreed, run);
     }
   },
 };
@@ -100,17 +102,41 @@ export const add: Command = {
 async function installConfirmed(
   hub: HubClient,
   request: InstallRequest,
+  isAgreed: IsAgreed,
   run: Run,
 ): Promise<unknown> {
+  const named = textsOf(run.values, 'allow').filter(name => name !== 'needed');
   try {
-    return await install(hub, request, textsOf(run.values, 'allow'), run);
+    return await install(hub, request, named, run);
   } catch (error) {
     const needed = confirmationsIn(error);
     if (!needed) throw error;
-    const confirmed = await confirmEach(needed.server, needed.settings, run);
+    const confirmed = await confirmEach(
+      needed.server,
+      needed.settings,
+      withAgreed(needed.settings, isAgreed, run),
+    );
     return confirmed && (await install(hub, request, confirmed, run));
   }
 }
+
+type IsAgreed = Fitted<InstallRequest>['isAgreed'];
+
+/** The run with the settings allowed that the user has agreed to before. */
+const withAgreed = (
+  settings: readonly { readonly name: string }[],
+  isAgreed: IsAgreed,
+  run: Run,
+): Run => ({
+  ...run,
+  values: {
+    ...run.values,
+    allow: [
+      ...textsOf(run.values, 'allow').filter(name => name !== 'needed'),
+      ...settings.map(({ name }) => name).filter(isAgreed),
+    ],
+  },
+});
 
 function reportDeclined({ err }: Io): ExitCode {
   err('Nothing was installed.');
@@ -165,6 +191,7 @@ function reportPinned(
 /** Writes the entry for a hub that reads it later. The entry is validated, but nothing is built or started. */
 async function writeEntry(
   { package: spec, ...request }: InstallRequest,
+  isAgreed: IsAgreed,
   run: Run,
 ): Promise<ExitCode> {
   const { needs, out, json, remark, screen } = run;
@@ -179,7 +206,7 @@ async function writeEntry(
   const previewed = await editor.preview(file, name, entry);
   const loosenings = findLoosenings(entry, previewed, config.servers);
   const open = loosenings.filter(({ needsConfirmation }) => needsConfirmation);
-  if (!(await confirmEach(name, open, run))) return reportDeclined(run);
+  if (!(await confirmEach(name, open, withAgreed(open, isAgreed, run)))) return reportDeclined(run);
   const edited = await editor.addServer(file, name, entry);
   const own = edited.servers.filter(server => server.name === name);
   const warnings = warningsOf({ ...edited, servers: own, profiles: [] });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { openScratch } from '../../clients/machine.ts';
 import { fieldOf, jsonOf, withHub } from '../hub.ts';
 
 const at = withHub();
@@ -109,5 +110,68 @@ describe('add and remove', () => {
     const { code, out, err } = await cli(args);
     assert.deepEqual({ code, out }, { code: 2, out: '' });
     assert.match(err, message);
+  });
+});
+
+describe('what a server needs', () => {
+  /** Adds a server on a machine with the folder `notes`, and resolves to its entry. */
+  async function added(args: readonly string[], answers?: readonly string[]) {
+    await using scratch = await openScratch();
+    await scratch.put('notes/a.md', '');
+    const notes = `${scratch.home}/notes`;
+    const asked: string[] = [];
+    const ask = async (question: string) => {
+      asked.push(question);
+      return answers?.[asked.length - 1] ?? assert.fail(`not expected: ${question}`);
+    };
+    const line = ['add', 'echo@1.0.0', '--name', 'own', ...args].map(word =>
+      word.replace('NOTES', notes),
+    );
+    const { code, err } = await cli(line, undefined, {
+      openClients: async () => scratch.clients,
+      ...(answers && { ask }),
+    });
+    const entry = at.entries.get('own');
+    if (code === 0) await cli(['remove', 'own']);
+    const text = (value: unknown) => JSON.stringify(value).replaceAll(scratch.home, '');
+    return { code, asked, err: err.replaceAll(scratch.home, ''), entry: entry && text(entry) };
+  }
+
+  const key = ['-e', 'API_KEY=b'];
+  const entryOf = (more: object) =>
+    JSON.stringify({ package: 'echo@1.0.0', args: ['/notes'], ...more });
+
+  test('is asked for: folders to mount, and the network', async () => {
+    const read = await added(['--arg', 'NOTES', ...key], ['', '']);
+    assert.equal(read.code, 0, read.err);
+    assert.match(read.err, /^Its container does not have \/notes\.$/m);
+    assert.deepEqual(read.asked, [
+      'Mount it? [Y]es, read-only, [w]ritable, [n]o: ',
+      'It probably needs the network: any host. Allow that? [Y/n] ',
+    ]);
+    assert.equal(
+      read.entry,
+      entryOf({ env: { API_KEY: 'b' }, mounts: ['/notes:/notes'], network: 'bridge' }),
+    );
+  });
+
+  test('is as writable as the answer says, without a second question', async () => {
+    const { entry, asked } = await added(['--arg', 'NOTES'], ['w']);
+    assert.deepEqual([entry, asked.length], [entryOf({ mounts: ['/notes:/notes:rw'] }), 1]);
+    const none = await added(['--arg', 'NOTES'], ['n']);
+    assert.equal(none.entry, entryOf({}));
+  });
+
+  test('is given by --allow needed, and named where nobody can be asked', async () => {
+    const given = await added(['--arg', 'NOTES', ...key, '--allow', 'needed']);
+    assert.equal(
+      given.entry,
+      entryOf({ env: { API_KEY: 'b' }, mounts: ['/notes:/notes'], network: 'bridge' }),
+      given.err,
+    );
+    const { entry, err } = await added(['--arg', 'NOTES', ...key]);
+    assert.equal(entry, entryOf({ env: { API_KEY: 'b' } }));
+    assert.match(err, /note.*does not have \/notes: add --mount \/notes:\/notes$/m);
+    assert.match(err, /note.*it probably needs the network \(any host\): add --network bridge/);
   });
 });
