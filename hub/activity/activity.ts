@@ -94,12 +94,14 @@ export function createActivity(
 
 /** Returns a predicate for all fields of the filter except `before` and `after`, which the caller applies. */
 function matcherOf(filter: ActivityFilter): (call: CallSummary) => boolean {
-  const { server, tool, client, session, outcome } = filter;
+  const { server, method, since, tool, client, session, outcome } = filter;
   const text = filter.text?.toLowerCase();
   const includesText = (value: string | undefined) =>
     text !== undefined && value !== undefined && value.toLowerCase().includes(text);
   return call =>
     (server === undefined || call.server === server) &&
+    (method === undefined || call.method === method) &&
+    (since === undefined || call.at > since) &&
     (tool === undefined || call.name === tool) &&
     (client === undefined || call.client === client) &&
     (session === undefined || call.session === session) &&

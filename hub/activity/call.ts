@@ -46,6 +46,9 @@ export type CallRecord = Omit<CallSummary, 'id' | 'requestBytes' | 'replyBytes'>
 /** Selects calls. A call must match every field that is set. */
 export type ActivityFilter = {
   readonly server?: string;
+  readonly method?: string;
+  /** Milliseconds since the epoch: only calls that began later. */
+  readonly since?: number;
   /** The name of a tool or prompt, or the URI of a resource, exactly as the client wrote it. */
   readonly tool?: string;
   readonly client?: string;

@@ -25,13 +25,22 @@ const recent = 10;
 const lookedThrough = 2_000;
 
 /** The list of calls, and the page of each. */
-export function activityPages({ telemetry: { activity }, servers }: PageNeeds) {
+export function activityPages({ telemetry: { activity }, servers, system }: PageNeeds) {
   function viewOf(request: DashboardRequest) {
     const filter = filterOf(request);
-    const { before, ...texts } = filter;
+    const { before, kind: _kind, range, ...texts } = filter;
     const wanted = Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== ''));
     const older = before !== '' && { before: Number(before) };
-    const found = activity.list({ ...wanted, ...older }, perPage + 1);
+    const minutes = ranges.find(([name]) => name === range)?.[2];
+    const found = activity.list(
+      {
+        ...wanted,
+        ...older,
+        ...(isToolCalls(filter) && { method: toolCall }),
+        ...(minutes !== undefined && { since: system.clock.now() - minutes * 60_000 }),
+      },
+      perPage + 1,
+    );
     const calls = found.slice(0, perPage);
     const next = found.length > perPage ? calls.at(-1)?.id : undefined;
     return { calls, filter, next, endpoint: request.endpoint };
@@ -50,7 +59,7 @@ export function activityPages({ telemetry: { activity }, servers }: PageNeeds) {
   }
 
   function recentCalls({ endpoint }: DashboardRequest): Html {
-    const calls = callTable(activity.list({}, recent), endpoint);
+    const calls = callTable(activity.list({ method: toolCall }, recent), endpoint);
     return fragment('calls', '/dashboard/activity-partial?recent=yes', calls, 'activity');
   }
 
@@ -60,7 +69,6 @@ export function activityPages({ telemetry: { activity }, servers }: PageNeeds) {
       async activity(request) {
         const view = viewOf(request);
         const main = html`${heading('Activity')}
-<p class="lead">The latest client calls, with the time spent in the hub and at the server.</p>
 ${filterForm(view.filter, choices())}
 ${callList(view)}`;
         return { page: { title: 'Activity', at: 'activity', main, events: paths.events } };
@@ -93,6 +101,30 @@ ${payloads}`;
   };
 }
 
+const toolCall = 'tools/call';
+
+/** Time ranges: their name in the query, their text, and their length in minutes. */
+const ranges: readonly (readonly [name: string, text: string, minutes?: number])[] = [
+  ['', 'All times'],
+  ['15m', '15 min', 15],
+  ['1h', '1 h', 60],
+  ['24h', '24 h', 24 * 60],
+];
+
+const isToolCalls = ({ kind, session, tool }: CallFilter): boolean =>
+  kind === 'tools' || (kind !== 'all' && session === '' && tool === '');
+
+/** Links that change one part of the filter, and keep the others. */
+function filterChips(filter: CallFilter): Html {
+  const link = (id: string, text: string, change: Partial<CallFilter>, isOn: boolean) =>
+    html`<li><a class="chip" id="chip-${id}"${isOn && html` aria-current="true"`} href="${withQuery(paths.activity, { ...filter, before: '', ...change })}">${text}</a></li>`;
+  const { outcome, range } = filter;
+  const isTools = isToolCalls(filter);
+  return html`<div class="chips" role="group" aria-label="Quick filters"><ul>${link('tools', 'Tool calls', { kind: 'tools' }, isTools)}${link('all', 'All requests', { kind: 'all' }, !isTools)}</ul>
+<ul>${link('any', 'Any outcome', { outcome: '' }, outcome === '')}${link('failed', 'Failed', { outcome: 'failed' }, outcome === 'failed')}</ul>
+<ul>${ranges.map(([name, text]) => link(`range-${name || 'all'}`, text, { range: name }, range === name))}</ul></div>`;
+}
+
 type CallFilter = ReturnType<typeof filterOf>;
 
 /** Filter of the call list. Empty fields match everything; `before` is the cursor of an older page. */
@@ -104,6 +136,9 @@ function filterOf({ query }: DashboardRequest) {
     session: asked('session'),
     tool: asked('tool'),
     outcome: asked('outcome'),
+    /** `all`: all requests; `tools`: calls of tools. Default: these, unless the filter is for a session or a name. */
+    kind: asked('kind'),
+    range: asked('range'),
     text: asked('text'),
     before: /^\d{1,15}$/.test(asked('before')) ? asked('before') : '',
   };
@@ -123,7 +158,7 @@ function callList({ calls, filter, next, endpoint }: CallListView): Html {
   const total =
     calls.length > 0 &&
     html`<p class="note">${counted(calls.length, 'call')}${next !== undefined && ' on this page, more on the next'}</p>`;
-  const content = html`${total}${callTable(calls, endpoint, filter)}${pager(filter, next)}`;
+  const content = html`${filterChips(filter)}${total}${callTable(calls, endpoint, filter)}${pager(filter, next)}`;
   if (before !== '') return html`<div id="calls">${content}</div>`;
   const from = withQuery('/dashboard/activity-partial', wanted);
   return fragment('calls', from, content, 'activity');
@@ -193,6 +228,7 @@ function filterForm(
   choices: Readonly<Record<'servers' | 'clients' | 'outcomes', readonly string[]>>,
 ): Html {
   return html`<form class="filter" method="get" action="${paths.activity}" role="search" aria-label="Calls" hx-get="/dashboard/activity-partial" hx-target="#calls" hx-swap="outerHTML" hx-trigger="submit, input delay:300ms" hx-sync="this:queue last">
+${(['kind', 'range'] as const).map(name => filter[name] !== '' && html`<input type="hidden" name="${name}" value="${filter[name]}">`)}
 ${select('server', 'Server', filter.server, choices.servers)}
 ${select('client', 'Client', filter.client, choices.clients)}
 ${select('outcome', 'Outcome', filter.outcome, choices.outcomes)}

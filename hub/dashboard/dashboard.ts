@@ -9,6 +9,7 @@ import { authorizePages } from './authorize.ts';
 import { cachePages } from './caches.ts';
 import { catalogPages } from './catalog.ts';
 import { createChanges } from './changes.ts';
+import { connectPages } from './connect.ts';
 import type {
   DashboardAnswer,
   DashboardNeeds,
@@ -127,6 +128,7 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
       ...serverPages(given),
       ...toolPages(given),
       ...cachePages(given),
+      ...connectPages(given),
       ...sessionPages(given),
       ...installPages(given),
       ...catalogPages(given),

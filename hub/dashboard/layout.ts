@@ -34,6 +34,7 @@ const places = [
     ['install', 'Install', paths.install],
   ],
   [
+    ['connect', 'Connect', paths.connect],
     ['sessions', 'Sessions', paths.sessions],
     ['access', 'Access', paths.access],
   ],

@@ -29,6 +29,8 @@ export const paths = {
   activity: '/dashboard/activity',
   caches: '/dashboard/caches',
   sessions: '/dashboard/sessions',
+  connect: '/dashboard/connect',
+  connectPart: '/dashboard/connect-partial',
   jobs: '/dashboard/jobs',
   agents: '/dashboard/agents',
   tasks: '/dashboard/tasks',

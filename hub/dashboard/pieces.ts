@@ -142,3 +142,7 @@ export const payload = (text: string, name: string): Html =>
   text === ''
     ? html`<p class="note">Nothing was recorded.</p>`
     : html`<pre tabindex="0" role="region" aria-label="${name}">${text}</pre>`;
+
+/** A text with a button that copies it. */
+export const copyable = (id: string, text: string): Html =>
+  html`<div class="copyable"><pre id="copy-${id}" tabindex="0" role="region" aria-label="${id}">${text}</pre><button type="button" class="copy" id="copy-${id}-button" data-copy="copy-${id}" aria-label="Copy ${id}">Copy</button></div>`;

@@ -3,7 +3,7 @@ import { outcomeBadge } from './activity.ts';
 import { ago, duration, percent } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
 import { paths, withQuery } from './paths.ts';
-import { type Rights, badge, fragment, payload } from './pieces.ts';
+import { type Rights, badge, copyable, fragment, payload } from './pieces.ts';
 import { type GivenValues, argumentsOf, jsonName } from './tool-arguments.ts';
 import { fieldsOf } from './tool-fields.ts';
 import { formFields } from './tool-form.ts';
@@ -120,10 +120,6 @@ function againPart(run: ToolRun, view: RunView): Content {
   return html`<div class="actions"><form method="post" action="${path}" hx-post="${path}" hx-target="#result" hx-sync="this:drop"><input type="hidden" name="${jsonName}" value="${args}"><button id="again">Run again</button></form></div>
 <details><summary>Copy as curl or command</summary>${copyable('curl', curlOf(run, view))}${copyable('command', commandOf(run))}</details>`;
 }
-
-/** A text with a button that copies it. */
-export const copyable = (id: string, text: string): Html =>
-  html`<div class="copyable"><pre id="copy-${id}" tabindex="0" role="region" aria-label="${id}">${text}</pre><button type="button" class="copy" id="copy-${id}-button" data-copy="copy-${id}" aria-label="Copy ${id}">Copy</button></div>`;
 
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 

@@ -39,6 +39,8 @@ const expected = {
     'GET /dashboard/assets/:file',
     'GET /dashboard/caches',
     'GET /dashboard/caches-partial',
+    'GET /dashboard/connect',
+    'GET /dashboard/connect-partial',
     'GET /dashboard/events',
     'GET /dashboard/health-partial',
     'GET /dashboard/jobs',

@@ -27,6 +27,8 @@ export const dashboardTable = [
   ['GET', '/dashboard/caches', 'caches', 'call'],
   // Shows similar prompts of other clients.
   ['POST', '/dashboard/caches', 'explain', 'administer'],
+  ['GET', '/dashboard/connect', 'connect', 'call'],
+  ['GET', '/dashboard/connect-partial', 'connectPartial', 'call'],
   ['GET', '/dashboard/sessions', 'sessions', 'call'],
   ['GET', '/dashboard/agents', 'agents', 'call'],
   ['GET', '/dashboard/agents-partial', 'agentsPartial', 'call'],

@@ -19,6 +19,7 @@ const pages = [
   '/dashboard/activity?server=notes&outcome=error',
   '/dashboard/caches',
   '/dashboard/sessions',
+  '/dashboard/connect',
   '/dashboard/access',
   '/dashboard/audit',
   '/dashboard/install',
