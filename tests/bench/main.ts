@@ -4,6 +4,7 @@
 // real embedding model tell how good they are (pairs-table.ts). `-- results` rates the checks of improved prompts, and
 // `-- access` measures what clients, policy and audit cost, `-- pins` what pinned tools cost, `-- egress` what a download
 // adds to the calls of others, and `-- agents` what agents cost beside the engine's own start of their image.
+// `-- find` prints how often find mode finds the right tool (find-tools.ts).
 // `-- documentation` measures a run of 2,000 files, and what it adds to the calls of others.
 import { parseArgs } from 'node:util';
 import { probeEngine } from '#helpers/engine-probe';
@@ -15,6 +16,7 @@ import { findImage } from './containers.ts';
 import { measureDocumentation } from './documentation-cost.ts';
 import { findEgressImages, measureEgress } from './egress-fair.ts';
 import { findPackage, measureFleetStart } from './fleet-start.ts';
+import { printFind } from './find-tools.ts';
 import { type Findings, gateLines } from './gates.ts';
 import { type Growth, measureGrowth } from './growth.ts';
 import { idleMemory } from './idle-memory.ts';
@@ -34,6 +36,10 @@ import type { RuntimeKind } from './subjects/subjects.ts';
 process.once('exit', useOwnHome());
 if (process.argv[2] === 'pairs') {
   await printPairs(process.argv.slice(3));
+  process.exit();
+}
+if (process.argv[2] === 'find') {
+  await printFind(process.argv.slice(3));
   process.exit();
 }
 if (process.argv[2] === 'results') {

@@ -28,7 +28,7 @@ const floors: readonly (readonly string[])[] = [
     'tokens',
     'vectors',
   ],
-  ['access', 'approvals', 'clients', 'definitions', 'runtimes', 'upstream'],
+  ['access', 'approvals', 'clients', 'definitions', 'runtimes', 'toolsearch', 'upstream'],
   ['repositories', 'runtimes/docker', 'runtimes/process', 'runtimes/remote', 'servers'],
   ['installs'],
   ['catalog', 'enhance', 'documentation', 'routing'],

@@ -230,4 +230,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   ],
   'tools/switches': ['routing/shown-tools', 'tools/cost'],
   'transports/profiles': ['routing/access-policies', 'routing/profiles'],
+  'toolsearch/meanings': ['toolsearch/embedding-model', 'toolsearch/vector-store'],
+  'toolsearch/tool-search': ['toolsearch/tool-text', 'toolsearch/word-index'],
 };

@@ -1,0 +1,165 @@
+import { type Clock, type Log, createAbortScope, messageOf, setBounded } from '#core';
+import type { EmbeddedText, EmbeddingModel } from './embedding-model.ts';
+import type { ToolText } from './tool-text.ts';
+import { type VectorStore, vectorKey } from './vector-store.ts';
+
+export type Meanings = ReturnType<typeof createMeanings>;
+
+/** How much the bare names count beside the description. */
+const namedShare = 0.5;
+/** Time in ms that a search waits for the vector of its query: a model that is not loaded takes seconds. */
+const queryMs = 1_500;
+/** Time in ms before a pass is tried again that failed, or found no model. */
+const retryMs = 30_000;
+/** Queries whose vectors are kept: models ask again with another limit. */
+const maxQueries = 64;
+
+/** Compares queries with tools by the vectors of an embedding model, which a background pass makes for each tool once. */
+export function createMeanings({
+  model,
+  store,
+  clock,
+  log,
+}: {
+  readonly model: EmbeddingModel;
+  readonly store: VectorStore;
+  readonly clock: Clock;
+  readonly log: Log;
+}) {
+  const life = new AbortController();
+  /** Vectors of the tools in use, so that no search computes their keys again. Those of another model are dropped. */
+  let known = new WeakMap<ToolText, Float32Array>();
+  /** Vectors of whole lists, in their order, until another vector is known. */
+  let lists = new WeakMap<readonly ToolText[], readonly (Float32Array | undefined)[]>();
+  /** Lists whose tools all have vectors. */
+  let complete = new WeakSet<readonly ToolText[]>();
+  let digest: string | undefined;
+  let wanted: readonly ToolText[] = [];
+  let pass: Promise<void> | undefined;
+  let notBeforeMs = -Infinity;
+  const queries = new Map<string, EmbeddedText>();
+
+  /** The vectors of one model are not comparable with those of another. */
+  function useDigest(made: string): void {
+    if (made === digest) return;
+    digest = made;
+    known = new WeakMap();
+    complete = new WeakSet();
+    lists = new WeakMap();
+  }
+
+  function learn(text: ToolText, vector: Float32Array): void {
+    known.set(text, vector);
+    lists = new WeakMap();
+  }
+
+  function isComplete(texts: readonly ToolText[]): boolean {
+    if (complete.has(texts)) return true;
+    if (!texts.every(text => known.has(text))) return false;
+    complete.add(texts);
+    return true;
+  }
+
+  async function embedTool(text: ToolText): Promise<void> {
+    const [described, named] = text.embedded;
+    const whole = await model.embed('tool', described, life.signal);
+    useDigest(whole.digest);
+    const names = await model.embed('tool', named, life.signal);
+    // The cosine with a sum is the sum of the cosines, so one vector holds both.
+    const vector = whole.vector.map((value, at) => value + namedShare * (names.vector[at] ?? 0));
+    learn(text, vector);
+    await store.put(vectorKey(text, whole.digest), vector);
+  }
+
+  /** Takes what earlier runs have made. */
+  function recall(texts: readonly ToolText[]): void {
+    if (digest === undefined) return;
+    for (const text of texts) {
+      if (known.has(text)) continue;
+      const kept = store.find(vectorKey(text, digest));
+      if (kept) learn(text, kept);
+    }
+  }
+
+  function vectorsOf(texts: readonly ToolText[]) {
+    let vectors = lists.get(texts);
+    if (!vectors) {
+      vectors = texts.map(text => known.get(text));
+      lists.set(texts, vectors);
+    }
+    return vectors;
+  }
+
+  async function run(): Promise<void> {
+    await store.open();
+    const chosen = await model.choose(life.signal);
+    if (chosen === undefined) return;
+    useDigest(chosen);
+    let made = 0;
+    for (let texts: typeof wanted | undefined; texts !== wanted;) {
+      texts = wanted;
+      recall(texts);
+      for (const text of texts) {
+        if (known.has(text)) continue;
+        await embedTool(text);
+        made++;
+        // The servers list other tools by now.
+        if (texts !== wanted) break;
+      }
+    }
+    if (made > 0) log.info({ model: model.name, tools: made }, 'tools are found by their meaning');
+  }
+
+  return {
+    /** Embeds tools in the background, unless that is under way or failed within half a minute. Never throws. */
+    prepare(texts: readonly ToolText[]): void {
+      wanted = texts;
+      if (pass || clock.monotonic() < notBeforeMs || isComplete(texts)) return;
+      pass = run()
+        .catch((error: unknown) => {
+          log.debug({ error: messageOf(error) }, 'tools are found by words only');
+        })
+        .then(() => {
+          pass = undefined;
+          notBeforeMs = isComplete(wanted) ? -Infinity : clock.monotonic() + retryMs;
+        });
+    },
+    /** Resolves when no pass is under way. */
+    settled: async (): Promise<void> => await pass,
+    /** The vector of a query; undefined if no model gives one in time. Never rejects. */
+    async ofQuery(text: string, signal: AbortSignal): Promise<Float32Array | undefined> {
+      const before = queries.get(text);
+      if (before && before.digest === digest) return before.vector;
+      if (digest === undefined) return undefined;
+      try {
+        using limit = createAbortScope([signal, life.signal], { clock, limitMs: queryMs });
+        const embedded = await model.embed('query', text, limit.signal);
+        useDigest(embedded.digest);
+        setBounded(queries, text, embedded, maxQueries);
+        return embedded.vector;
+      } catch (error) {
+        log.debug({ error: messageOf(error) }, 'a search compares words only');
+        return undefined;
+      }
+    },
+    /** The similarity of each tool to a query; NaN where no vector is known. */
+    compare(texts: readonly ToolText[], query: Float32Array): Float64Array {
+      const scores = new Float64Array(texts.length);
+      for (const [at, vector] of vectorsOf(texts).entries())
+        scores[at] = vector?.length === query.length ? product(vector, query) : NaN;
+      return scores;
+    },
+    /** Ends the pass under way. */
+    async stop(): Promise<void> {
+      life.abort(new Error('the hub stops'));
+      await pass;
+      await store.close();
+    },
+  };
+}
+
+function product(a: Float32Array, b: Float32Array): number {
+  let sum = 0;
+  for (let at = 0; at < a.length; at++) sum += (a[at] ?? 0) * (b[at] ?? 0);
+  return sum;
+}

@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type Clock, setBounded } from '#core';
+import type { Meanings } from './meanings.ts';
+import { readQuery } from './query.ts';
+import { bestOf, joinScores } from './ranking.ts';
+import { type SearchedTool, type ToolText, readToolText } from './tool-text.ts';
+import { type CountedWords, type WordIndex, countWords, createWordIndex } from './word-index.ts';
+
+/** Finds tools by what they do. */
+export type ToolSearch = {
+  /** Prepares a list of tools in the background. Never throws. */
+  prepare(tools: readonly SearchedTool[]): void;
+  /**
+   * The positions of the tools that fit a query best, at most `limit`, the best first. With an embedding model the nearest
+   * are found even if no word is the same; without one a tool has a word of the query. Rejects with the reason of the
+   * signal.
+   */
+  find(
+    tools: readonly SearchedTool[],
+    wanted: ToolQuery,
+    signal: AbortSignal,
+  ): Promise<readonly number[]>;
+};
+
+export type ToolQuery = {
+  readonly query: string;
+  readonly limit: number;
+  /** False for tools that the caller must not find. */
+  readonly isFindable: (position: number) => boolean;
+};
+
+type Document = { readonly text: ToolText; readonly words: CountedWords };
+type Index = { readonly texts: readonly ToolText[]; readonly words: WordIndex };
+
+/** Documents that are kept for the next list: after a change most tools are the same. */
+const maxDocuments = 10_000;
+/** Time in ms for which a list is read before other work gets a turn. */
+const turnMs = 5;
+
+/** Creates the search. `meanings` is absent where there is no Ollama. */
+export function createToolSearch({
+  meanings,
+  clock,
+}: {
+  readonly meanings?: Meanings | undefined;
+  readonly clock: Pick<Clock, 'monotonic'>;
+}): ToolSearch {
+  const documents = new Map<string, Document>();
+  const indexes = new WeakMap<readonly SearchedTool[], Promise<Index>>();
+
+  function documentOf(tool: SearchedTool): Document {
+    const key = keyOf(tool);
+    let document = documents.get(key);
+    if (!document) {
+      const text = readToolText(tool);
+      document = { text, words: countWords(text.fields) };
+    }
+    setBounded(documents, key, document, maxDocuments);
+    return document;
+  }
+
+  async function build(tools: readonly SearchedTool[]): Promise<Index> {
+    const read: Document[] = [];
+    let begunMs = clock.monotonic();
+    for (const tool of tools) {
+      read.push(documentOf(tool));
+      if (clock.monotonic() - begunMs < turnMs) continue;
+      await nextTurn();
+      begunMs = clock.monotonic();
+    }
+    const texts = read.map(({ text }) => text);
+    meanings?.prepare(texts);
+    return { texts, words: createWordIndex(read.map(({ words }) => words)) };
+  }
+
+  function indexOf(tools: readonly SearchedTool[]): Promise<Index> {
+    let index = indexes.get(tools);
+    if (!index) indexes.set(tools, (index = build(tools)));
+    return index;
+  }
+
+  return {
+    prepare(tools) {
+      void indexOf(tools).then(({ texts }) => meanings?.prepare(texts));
+    },
+    async find(tools, { query, limit, isFindable }, signal) {
+      const asked = readQuery(query);
+      const { texts, words } = await indexOf(tools);
+      meanings?.prepare(texts);
+      const vector = await meanings?.ofQuery(asked.embedded, signal);
+      signal.throwIfAborted();
+      const positions = [...tools.keys()].filter(isFindable);
+      const byWords = words.scores(asked.words);
+      const byMeaning = vector && meanings?.compare(texts, vector);
+      const scores = joinScores(pick(byWords, positions), byMeaning && pick(byMeaning, positions));
+      return bestOf(scores, limit).flatMap(at => positions[at] ?? []);
+    },
+  };
+}
+
+const keyOf = ({ server, name, definition }: SearchedTool): string =>
+  createHash('sha1').update(`${server}\0${name}\0`).update(definition).digest('base64url');
+
+function pick(scores: Float64Array, positions: readonly number[]): Float64Array {
+  const picked = new Float64Array(positions.length);
+  for (const [to, from] of positions.entries()) picked[to] = scores[from] ?? NaN;
+  return picked;
+}

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, test } from 'vitest';
+import { isObject, silent, systemClock } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { until } from '#helpers/hub';
+import { createModels } from '#models';
+import { createBreaker } from '#resilience';
+import { createJournal } from '#store';
+import { createEmbeddingModel, createMeanings, createVectorStore } from '#toolsearch';
+import { readToolText } from '../../hub/toolsearch/tool-text.ts';
+import { type OllamaDouble, type OllamaDoubleOptions, startOllama } from '../doubles/ollama.ts';
+
+const { signal } = new AbortController();
+const textOf = (name: string, description: string) =>
+  readToolText({ server: 'one', name, definition: Buffer.from(JSON.stringify({ description })) });
+const texts = [textOf('read', 'Reads a file.'), textOf('mail', 'Sends a letter.')];
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'agenthub-meanings-'));
+});
+afterEach(async () => {
+  await rm(folder, { recursive: true });
+});
+
+/** The meanings of one run of a hub. */
+async function open(ollama: OllamaDouble, clock = systemClock) {
+  const options = { failureThreshold: 3, recoveryMs: 1_000, trialMs: 1_000 };
+  const breaker = createBreaker(options, systemClock);
+  const models = createModels(
+    { url: ollama.url },
+    { clock: systemClock, log: silent, fetch, breaker },
+  );
+  await models.start(signal);
+  const file = join(folder, 'vectors.jsonl');
+  const meanings = createMeanings({
+    model: createEmbeddingModel(() => 'nomic-embed-text', { models, clock }),
+    store: createVectorStore(snapshot =>
+      createJournal({ file, maxBytes: 2 ** 20, snapshot }, { log: silent }),
+    ),
+    clock,
+    log: silent,
+  });
+  return {
+    ...meanings,
+    async prepared(wanted = texts) {
+      meanings.prepare(wanted);
+      await meanings.settled();
+    },
+    async [Symbol.asyncDispose]() {
+      await meanings.stop();
+      await models.stop();
+      breaker[Symbol.dispose]();
+    },
+  };
+}
+
+const start = async (options?: OllamaDoubleOptions) => await startOllama(options);
+const embedded = (ollama: OllamaDouble) =>
+  ollama.received('/api/embed').map(({ body }) => (isObject(body) ? body['input'] : body));
+
+test('tools are embedded once, in the background, and compared with queries', async () => {
+  await using ollama = await start();
+  {
+    await using run = await open(ollama);
+    assert.equal(await run.ofQuery('reads file', signal), undefined);
+    await run.prepared();
+    const query = await run.ofQuery('reads file', signal);
+    assert.ok(query);
+    const [read = 0, mail = 0] = run.compare(texts, query);
+    assert.ok(read > mail, `${read} ${mail}`);
+    assert.deepEqual([...run.compare([...texts, textOf('new', 'x')], query)].map(Number.isNaN), [
+      false,
+      false,
+      true,
+    ]);
+    await run.ofQuery('reads file', signal);
+  }
+  assert.deepEqual(embedded(ollama), [
+    'search_document: read: Reads a file.',
+    'search_document: one read',
+    'search_document: mail: Sends a letter.',
+    'search_document: one mail',
+    'search_query: reads file',
+  ]);
+
+  // The next run has them from the disk, and embeds only what has changed.
+  await using again = await open(ollama);
+  const changed = [texts[0] ?? assert.fail(), textOf('mail', 'Sends an email.')];
+  await again.prepared(changed);
+  assert.deepEqual(embedded(ollama).slice(5), [
+    'search_document: mail: Sends an email.',
+    'search_document: one mail',
+  ]);
+});
+
+test('any model that only embeds will do, and vectors of two models are never compared', async () => {
+  await using ollama = await start({ models: ['llama3.2:3b', 'mxbai-embed-large'] });
+  {
+    await using run = await open(ollama);
+    await run.prepared();
+    assert.equal(embedded(ollama)[0], 'read: Reads a file.');
+  }
+  await using other = await start();
+  await using run = await open(other);
+  await run.prepared();
+  assert.equal(embedded(other).length, 4);
+});
+
+test('without an embedding model words have to do', async () => {
+  await using ollama = await start({ models: ['llama3.2:3b'], pullable: [] });
+  await using run = await open(ollama);
+  await run.prepared();
+  assert.equal(await run.ofQuery('reads file', signal), undefined);
+  assert.deepEqual(embedded(ollama), []);
+});
+
+test('a failed pass is tried again half a minute later', async () => {
+  const clock = createManualClock();
+  let tries = 0;
+  const refused = async () => {
+    tries++;
+    throw new Error('refused');
+  };
+  const meanings = createMeanings({
+    model: { name: undefined, choose: refused, embed: refused },
+    store: createVectorStore(snapshot =>
+      createJournal({ file: join(folder, 'v.jsonl'), maxBytes: 1_000, snapshot }, { log: silent }),
+    ),
+    clock,
+    log: silent,
+  });
+  const prepare = async () => {
+    meanings.prepare(texts);
+    await meanings.settled();
+  };
+  await prepare();
+  clock.advance(29_999);
+  await prepare();
+  assert.equal(tries, 1);
+  clock.advance(1);
+  await prepare();
+  assert.equal(tries, 2);
+  await meanings.stop();
+});
+
+test('a query that a model does not embed in time is answered by words', async () => {
+  await using ollama = await start();
+  const clock = createManualClock();
+  await using run = await open(ollama, clock);
+  await run.prepared();
+  ollama.fails('/api/embed', { kind: 'hang' });
+  const query = run.ofQuery('reads file', signal);
+  await until(() => embedded(ollama).length === 5);
+  clock.advance(1_500);
+  assert.equal(await query, undefined);
+});

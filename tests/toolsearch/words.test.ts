@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { keywordsOf, splitName, stemOf, wordsOf } from '../../hub/toolsearch/words.ts';
+
+test.each([
+  ['createIssue', 'create Issue'],
+  ['get-station_code2Name', 'get station code2 Name'],
+  ['HTTPServer', 'HTTPServer'],
+])('the parts of the name %s are "%s"', (name, expected) => {
+  assert.equal(splitName(name), expected);
+});
+
+test.each([
+  ['files filed file filing', ['fil', 'fil', 'fil', 'fil']],
+  ['Find the QUERIES of my query', ['find', 'query', 'query']],
+  ['boxes classes status is', ['box', 'class', 'status']],
+  ['planned planning', ['plan', 'plan']],
+  ['general generate', ['general', 'generat']],
+  ['八字 of 2000', ['八', '字', '2000']],
+])('the stems of "%s" are %j', (text, expected) => {
+  assert.deepEqual(wordsOf(text), expected);
+});
+
+test('words without endings stay as they are', () => {
+  assert.deepEqual(['gas', 'read', 'axe'].map(stemOf), ['gas', 'read', 'axe']);
+});
+
+test('keywords are the words that matter, or all if none does', () => {
+  assert.equal(keywordsOf('Please read the Excel file for me!'), 'read Excel file');
+  assert.equal(keywordsOf('what is it?'), 'what is it?');
+});
