@@ -23,6 +23,7 @@ import { wireAuthorization } from './wire-authorization.ts';
 import { countCalls, findStdioClient, wireClients } from './wire-clients.ts';
 import { type ConfigFiles, createConfiguration } from './wire-config.ts';
 import { openDefinitions, wireDefinitions } from './wire-definitions.ts';
+import { wireFind } from './wire-find.ts';
 import { wireInstalls } from './wire-installs.ts';
 import { wireLogins } from './wire-logins.ts';
 import { wireLogs } from './wire-logs.ts';
@@ -151,6 +152,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   const approvals = wireApprovals(dataDir.path, { ...system, source, backlog, redaction, audit });
   const access = createAccessSource(source, id => agents.get(id).settings.grants);
   const limits = await wireLimits(settings, { ...system, source });
+  const finding = wireFind(settings, dataDir.path, { ...system, models, prompts });
   const router = createRouter(
     {
       naming: () => source.current.naming,
@@ -158,6 +160,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       sampling: models.sampling,
       models: models.runs,
       approvals,
+      search: finding.search,
     },
     {
       ...system,
@@ -267,6 +270,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     source,
     pinning.service,
     models,
+    finding.service,
     prompts,
     { name: 'sessions', start: noWork, stop: () => transports.drain() },
     installs,

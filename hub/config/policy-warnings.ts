@@ -33,14 +33,14 @@ function* profileWarnings(
   serverNames: readonly string[],
 ): Generator<string> {
   const known = [...new Set(servers.flatMap(({ tags }) => tags))];
-  for (const { name: profile, tags, servers: named, tools, hiddenTools } of profiles) {
+  for (const { name: profile, tags, servers: named, tools, hiddenTools, find } of profiles) {
     for (const tag of tags)
       if (!known.includes(tag))
         yield `profiles.${profile}.tags: no server has the tag ${JSON.stringify(tag)}${hint(tag, known)}`;
     for (const name of literals(named))
       if (!serverNames.includes(name))
         yield `profiles.${profile}.servers: no server is called ${JSON.stringify(name)}${hint(name, serverNames)}`;
-    for (const name of literals([...tools, ...hiddenTools]))
+    for (const name of literals([...tools, ...hiddenTools, ...(find?.pinned ?? [])]))
       if (!serverNames.some(server => name.startsWith(`${server}${naming.separator}`)))
         yield `profiles.${profile}.tools: ${JSON.stringify(name)} is a tool of no server. On /mcp tools are called "<server>${naming.separator}<tool>"`;
   }

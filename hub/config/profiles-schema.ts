@@ -11,11 +11,22 @@ const names = z.union(
   'write a name or a pattern such as "files_*", or a list of them',
 );
 
+const findSchema = z.union(
+  [
+    z.boolean(),
+    describeKeys(z.strictObject({ pinned: names.exactOptional() }), {
+      pinned: 'Tools that are listed as well, by their names on /mcp, or patterns.',
+    }),
+  ],
+  'write true, or {"pinned": [...]} with the tools that are listed as well',
+);
+
 export const profileSchema = describeKeys(
   z.strictObject({
     tags: names.exactOptional(),
     servers: names.exactOptional(),
     tools: names.exactOptional(),
+    find: findSchema.exactOptional(),
   }),
   {
     tags: 'Shows servers with one of these tags, and everything that they offer.',
@@ -23,6 +34,7 @@ export const profileSchema = describeKeys(
       'Shows these servers, and everything that they offer. Names, or patterns with "*". The hub\'s own servers are shown only if they are named.',
     tools:
       'Shows these tools too, by their names on /mcp, such as "files_read_file", or patterns. Names after "!" are hidden, also those of shown servers. If nothing else is said than what is hidden, all the rest is shown.',
+    find: 'Find mode: the client lists find_tools, call_tool and the tools in "pinned" only, and finds the others. true, or {"pinned": ["files_read_file", "git_*"]} with names or patterns. Default: all tools are listed.',
   },
 );
 
@@ -36,13 +48,15 @@ export type ProfileConfig = {
   readonly tools: readonly string[];
   /** The same, of tools that are not shown. */
   readonly hiddenTools: readonly string[];
+  /** Set in find mode: clients list only these tools of servers, and find the others. Names and patterns. */
+  readonly find?: { readonly pinned: readonly string[] };
 };
 
 type WrittenProfiles = Readonly<Record<string, z.output<typeof profileSchema>>>;
 
 /** Converts the profiles of a file to one form. */
 export const readProfiles = (written: WrittenProfiles): readonly ProfileConfig[] =>
-  Object.entries(written).map(([name, { tags, servers, tools }]) => {
+  Object.entries(written).map(([name, { tags, servers, tools, find = false }]) => {
     const all = listOf(tools);
     return {
       name,
@@ -50,6 +64,7 @@ export const readProfiles = (written: WrittenProfiles): readonly ProfileConfig[]
       servers: listOf(servers),
       tools: all.filter(tool => !tool.startsWith('!')),
       hiddenTools: all.filter(tool => tool.startsWith('!')).map(tool => tool.slice(1)),
+      ...(find !== false && { find: { pinned: find === true ? [] : listOf(find.pinned) } }),
     };
   });
 

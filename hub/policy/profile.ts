@@ -11,6 +11,8 @@ export type ProfileRules = {
   readonly tools: readonly string[];
   /** Names and patterns of tools that are not shown. */
   readonly hiddenTools: readonly string[];
+  /** Set in find mode, which lists no other tools than these. It changes lists, not what may be used. */
+  readonly find?: { readonly pinned: readonly string[] };
 };
 
 /**

@@ -11,6 +11,15 @@ import type { AccessRules, AccessSource } from './access-source.ts';
 /** The policy of a principal under these rules; undefined if everything is shown and allowed. */
 export type PolicyOf = (principal: Principal, rules: AccessRules) => Policy | undefined;
 
+/** The profile through which a principal looks. Agents look through none: they have grants. */
+export const profileOf = (
+  { kind, name, profile }: Principal,
+  { profilesOfClients }: AccessRules,
+): string | undefined =>
+  kind === 'agent'
+    ? undefined
+    : (profile ?? (kind === 'client' ? profilesOfClients.get(name) : undefined));
+
 const nothing: ToolGrants = { tools: [], servers: [] };
 
 /** The policy of the config for each principal: for agents what they are granted of it, for others what their profile shows. */
@@ -49,9 +58,9 @@ export function createPolicies({
     return policy;
   }
 
-  return ({ kind, name, profile }, rules) => {
-    if (kind === 'agent') return ofAgent(name, rules.policy);
-    const own = profile ?? (kind === 'client' ? rules.profilesOfClients.get(name) : undefined);
+  return (principal, rules) => {
+    if (principal.kind === 'agent') return ofAgent(principal.name, rules.policy);
+    const own = profileOf(principal, rules);
     return own === undefined ? rules.policy : ofProfile(own, rules);
   };
 }

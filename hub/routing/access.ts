@@ -18,6 +18,8 @@ import { type Answerer, type Call, type Reply, type ResolvedCall, invalidRequest
 import type { Catalog, CatalogEntry } from './catalog.ts';
 import type { ClientInstances } from './client-instances.ts';
 import { type PolicyExplanation, type PolicyQuestion, explain } from './explain.ts';
+import { createFindViews } from './find/find-views.ts';
+import { ownTools } from './find/own-tools.ts';
 import { type Decided, createItemDecisions } from './item-decisions.ts';
 import type { ListView } from './lists.ts';
 import type { Task, Tasks } from './tasks/tasks.ts';
@@ -42,6 +44,8 @@ export type AccessNeeds = {
   readonly servers: Pick<Servers, 'all'>;
   readonly tasks: Pick<Tasks, 'find' | 'routeAt'>;
   readonly naming: () => Naming;
+  /** Whether profiles may be in find mode. Absent: no. */
+  readonly finds?: boolean;
 };
 
 /** Methods that every client may use: they open and close what other methods use. */
@@ -71,6 +75,7 @@ export function createAccess(needs: AccessNeeds) {
   const decisions = createItemDecisions({ source, servers, naming, findTool });
   const policies = createPolicies(needs);
   const policyOf = (principal: Principal) => policies(principal, source.rules);
+  const findViews = createFindViews(needs.finds);
 
   function taskOf({ request, params, session }: Call): Task | undefined {
     const isOfTask = request.method.startsWith('tasks/');
@@ -143,11 +148,20 @@ export function createAccess(needs: AccessNeeds) {
       const policy = policyOf(principal);
       if (!policy) return undefined;
       const client = policyNameOf(principal);
+      const find = findViews(principal, source.rules);
       const shows = (kind: ListKind, entry: CatalogEntry) =>
+        (kind !== 'tool' || find?.isPinned(entry.publicName) !== false) &&
         decisions.isListed(policy, client, kind, entry);
-      return { policy, client, shows };
+      return { policy, client, shows, ...(find && { ownTools }) };
     },
-    /** True if the lists show an item to a principal under these rules. */
+    /** How a principal sees tools in find mode; undefined if it is not in that mode. */
+    findOf: (principal: Principal, rules = source.rules) => findViews(principal, rules),
+    /** True if a principal in find mode may find a tool. */
+    mayFind(principal: Principal, entry: CatalogEntry): boolean {
+      const policy = policyOf(principal);
+      return !policy || decisions.isListed(policy, policyNameOf(principal), 'tool', entry);
+    },
+    /** True if the list of a server shows an item to a principal under these rules. */
     isListedUnder(
       rules: AccessRules,
       principal: Principal,

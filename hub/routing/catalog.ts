@@ -236,7 +236,10 @@ export function createCatalog(
 }
 
 /** True if both lists have the same items of the same servers under the same names, in the same order. */
-function sameEntries(before: readonly CatalogEntry[], after: readonly CatalogEntry[]): boolean {
+export function sameEntries(
+  before: readonly CatalogEntry[],
+  after: readonly CatalogEntry[],
+): boolean {
   return (
     before.length === after.length &&
     before.every(({ server, bytes, legacyBytes, isHeld }, index) => {

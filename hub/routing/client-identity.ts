@@ -5,7 +5,7 @@ import { isStateless, metaKeys } from '#mcp';
 import { policyNameOf, principalKey } from '#policy';
 import { redactText } from '#telemetry';
 import type { Call } from './call.ts';
-import type { SessionState } from './session.ts';
+import type { OpenSession, SessionState } from './session.ts';
 
 /** Maximum length of an identity. A longer identity is replaced by its digest. */
 const maxLength = 256;
@@ -91,3 +91,20 @@ export function named(clientInfo: string): string {
     .replaceAll(/\p{Cc}/gu, ' ')
     .slice(0, maxNameLength);
 }
+
+/** A session as shown to operators. */
+export const openSessionOf = ({
+  key,
+  client,
+  over,
+  endpoint,
+  ...state
+}: SessionState): OpenSession => ({
+  id: key,
+  client: (client && named(client.clientInfo)) || undefined,
+  over,
+  server: endpoint === 'all' ? undefined : endpoint.config.name,
+  protocolVersion: state.protocolVersion,
+  openedAt: state.openedAt,
+  inFlight: state.inFlight.size,
+});

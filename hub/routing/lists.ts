@@ -23,6 +23,8 @@ export type ListView = {
   readonly policy: Policy;
   readonly client: string;
   shows(kind: ListKind, entry: CatalogEntry): boolean;
+  /** Tools of the hub that come first, as JSON. */
+  readonly ownTools?: readonly string[];
 };
 
 /** Pages by revision, grants and client; under one key if the list is the same for all clients, which is the usual case. */
@@ -89,15 +91,10 @@ export function createLists({
     const made = variants.get(variant);
     if (made) return made;
     const { member } = listMethods[kind];
-    const items = entries
-      .filter(
-        entry =>
-          !entry.isHeld &&
-          (!entry.faults || !isRefusedBy(revision, entry.faults)) &&
-          (!entry.isAdministrative || administer) &&
-          (view?.shows(kind, entry) ?? true),
-      )
+    const shown = entries
+      .filter(entry => isOffered(entry, revision, administer) && (view?.shows(kind, entry) ?? true))
       .map(entry => bytesFor(entry, revision).toString());
+    const items = [...((kind === 'tool' && view?.ownTools) || []), ...shown];
     const count = Math.max(1, Math.ceil(items.length / pageSize));
     const fresh = Array.from({ length: count }, (_, index) => {
       const some = items.slice(index * pageSize, (index + 1) * pageSize).join(',');
@@ -179,7 +176,18 @@ function variantsOf({ unrestricted, byPolicy }: Pages, view: ListView | undefine
 
 const isForEveryRevision = ({ legacyBytes, faults }: CatalogEntry) => !legacyBytes && !faults;
 
-const bytesFor = ({ bytes, legacyBytes }: CatalogEntry, revision: string) =>
+/** True if lists in a revision may contain an item. */
+export const isOffered = (
+  { isHeld, faults, isAdministrative }: CatalogEntry,
+  revision: string,
+  administer: boolean | undefined,
+): boolean =>
+  !isHeld &&
+  (!faults || !isRefusedBy(revision, faults)) &&
+  (!isAdministrative || administer === true);
+
+/** The description of an item for clients of a revision. */
+export const bytesFor = ({ bytes, legacyBytes }: CatalogEntry, revision: string) =>
   revision === modernVersion ? bytes : (legacyBytes ?? bytes);
 
 /** True if the server announces changes of the list: the hub then reads the list again only after an announcement. */

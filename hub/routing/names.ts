@@ -12,7 +12,7 @@ export type Wish = {
 
 /** Names of the hub's own items. No server gets these names, even if the hub does not currently offer the items. */
 export const reservedNames = {
-  tool: ['agenthub_enhance_prompt'],
+  tool: ['agenthub_enhance_prompt', 'find_tools', 'call_tool'],
   prompt: ['enhance'],
 } as const;
 

@@ -10,7 +10,7 @@ import {
   splice,
   stringAt,
 } from '#jsonrpc';
-import { isStateless, latestVersion, modernVersion } from '#mcp';
+import { isStateless } from '#mcp';
 import type { ListKind } from '#servers';
 import {
   type Call,
@@ -47,7 +47,7 @@ import {
   tasksOfAll,
   tasksOfOne,
 } from './methods/tasks.ts';
-import type { SessionState } from './session.ts';
+import { revisionOf } from './revision.ts';
 
 /** Resolves a call. If the call cannot be resolved, the answer is the error. */
 export function resolveCall(call: Call, needs: MethodNeeds): ResolvedCall {
@@ -78,11 +78,6 @@ function methodOf(call: Call): Method {
 const unknownMethod = (method: string) =>
   methodNotFound(`the hub knows no method ${JSON.stringify(method)} that is answered`);
 
-/** The revision in which lists are sent to the client of a call. */
-export const revisionOf = (
-  call: Pick<Call, 'era'> & { readonly session: Pick<SessionState, 'protocolVersion'> },
-): string => (isStateless(call) ? modernVersion : (call.session.protocolVersion ?? latestVersion));
-
 const list = (kind: ListKind): Method =>
   own((call, needs) => {
     const { lists } = needs.clients.offeringFor(call);
@@ -90,6 +85,8 @@ const list = (kind: ListKind): Method =>
       ? requireString(call, call.params, 'cursor', 'params.cursor').text
       : undefined;
     const { principal } = call;
+    if (kind === 'tool' && needs.hub.find && needs.access.findOf(principal))
+      needs.hub.find.prepare(needs.clients.offeringFor(call).catalog.list('tool'));
     const answer = () =>
       lists.answer(
         kind,
@@ -115,8 +112,13 @@ const byName =
 
 const callByName = byName('tool');
 
+const callTool: Method = (call, needs) =>
+  needs.hub.find && needs.access.findOf(call.principal)
+    ? needs.hub.find.resolve(call, needs, real => callToolOfServer(real, needs))
+    : callToolOfServer(call, needs);
+
 /** A call that may create a task. The hub remembers the server for later requests about the task. */
-const callTool: Method = (call, needs) => {
+const callToolOfServer: Method = (call, needs) => {
   const resolved = callByName(call, needs);
   const isModern = isStateless(call);
   const makesTask = isModern ? knowsTasks(call) : call.params.has('task');

@@ -6,6 +6,7 @@ import { type Message, type ReplyBytes, type Request, errorAnswer, rawText } fro
 import type { Principal } from '#policy';
 import type { Server, Servers } from '#servers';
 import type { Tracer } from '#telemetry';
+import type { ToolSearch } from '#toolsearch';
 import type { ResponseStream } from '#upstream';
 import { createAccess } from './access.ts';
 import { type AccessSource, openAccess } from './access-source.ts';
@@ -14,7 +15,7 @@ import { createAdmissionStep, createBridge, createResumeStep } from './bridge/br
 import { createSuspendedCalls } from './bridge/input-required.ts';
 import { createRequestStates } from './bridge/request-state.ts';
 import { callTo, readCall } from './call.ts';
-import { named } from './client-identity.ts';
+import { openSessionOf } from './client-identity.ts';
 import { createClientInstances } from './client-instances.ts';
 import { announceAccessChanges } from './events/access-changes.ts';
 import { createClientRequests } from './events/client-requests.ts';
@@ -26,6 +27,8 @@ import { createUrlElicitations } from './events/ownership.ts';
 import { listenToServers } from './events/server-events.ts';
 import { createSubscriptionStreams } from './events/subscription-streams.ts';
 import { createSubscriptions } from './events/subscriptions.ts';
+import { createFindMode } from './find/find-mode.ts';
+import { createPinnedChanges } from './find/pinned-changes.ts';
 import { createCollisionLog } from './names.ts';
 import { createProfiles } from './profiles.ts';
 import { resolveCall } from './resolve.ts';
@@ -68,6 +71,8 @@ export type RouterOptions = {
   readonly models?: ModelAnswerer;
   /** Approvals of calls. Absent: calls that a rule wants confirmed are refused. */
   readonly approvals?: Approvals;
+  /** Finds tools for clients in find mode. Absent: no client is in that mode. */
+  readonly search?: ToolSearch | undefined;
 };
 
 export type RouterNeeds = {
@@ -104,7 +109,9 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     ]);
   const levels = createLogLevels(sessions, needs);
   const tasks = createTasks();
-  const access = createAccess({ source, clients, servers, tasks, naming });
+  const finds = options.search !== undefined;
+  const access = createAccess({ source, clients, servers, tasks, naming, finds });
+  const find = options.search && createFindMode(options.search);
   const urlElicitations = createUrlElicitations();
   const clientRequests = createClientRequests({ clock, tasks, urlElicitations });
   const hubSampling = createHubSampling(sampling, log);
@@ -168,7 +175,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     ],
     bridge,
   );
-  const methodNeeds = { ...parts, hub: { version: hubVersion, servers }, relay, bridge };
+  const methodNeeds = { ...parts, hub: { version: hubVersion, servers, find }, relay, bridge };
   const notified = createFromClients(parts);
 
   const logCollisions = createCollisionLog(log);
@@ -181,6 +188,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
   listenToServers({
     ...parts,
     sessions,
+    pinnedChanges: createPinnedChanges({ access, catalog, baseOf: clients.baseOf }),
     fromServers: createFromServers({
       sessions,
       baseOf: clients.baseOf,
@@ -308,16 +316,6 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     };
   }
 }
-
-const openSessionOf = ({ key, client, over, endpoint, ...state }: SessionState): OpenSession => ({
-  id: key,
-  client: (client && named(client.clientInfo)) || undefined,
-  over,
-  server: endpoint === 'all' ? undefined : endpoint.config.name,
-  protocolVersion: state.protocolVersion,
-  openedAt: state.openedAt,
-  inFlight: state.inFlight.size,
-});
 
 /** The answer to a request that came after the end of its session. */
 const refuseLate = ({ bytes, id }: Request) =>

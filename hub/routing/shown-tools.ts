@@ -1,6 +1,7 @@
 import type { Server } from '#servers';
 import type { AccessSource } from './access-source.ts';
 import type { Catalog } from './catalog.ts';
+import { describeOwnTool } from './find/own-tools.ts';
 import type { Endpoint } from './session.ts';
 
 /** A tool of a server, as the endpoint of all servers shows it to clients that may use everything. */
@@ -29,7 +30,9 @@ export function createShownTools(
   return {
     /** The description of a tool, as a client of the endpoint sees it; undefined if the endpoint does not list it. */
     describeTool: (endpoint: Endpoint, publicName: string): Buffer | undefined =>
-      endpoint === 'all' ? catalog.find('tool', publicName)?.bytes : toolAt(endpoint, publicName),
+      endpoint === 'all'
+        ? (catalog.find('tool', publicName)?.bytes ?? describeOwnTool(publicName))
+        : toolAt(endpoint, publicName),
     /** Fires after the list of tools has changed. */
     toolsChanged: (listener: () => void): Disposable =>
       catalog.changed(kind => {

@@ -41,7 +41,19 @@ test('a reload applies a file in which only profiles changed', async () => {
 });
 
 test.each([
+  [true, { pinned: [] }],
+  [{ pinned: 'files_read_*' }, { pinned: ['files_read_*'] }],
+  [{ pinned: ['git_log', 'files_*'] }, { pinned: ['git_log', 'files_*'] }],
+  [{}, { pinned: [] }],
+  [false, undefined],
+])('"find": %j is find mode with %j', async (find, expected) => {
+  const { profiles } = await read({ profiles: { work: { find } } });
+  assert.deepEqual(profiles?.[0]?.find, expected);
+});
+
+test.each([
   [{ profiles: { 'a/b': {} } }, /profiles.*the name of a profile has 1 to 32/s],
+  [{ profiles: { work: { find: { pin: 'x' } } } }, /profiles\.work\.find/],
   [{ profiles: { work: { tag: 'x' } } }, /profiles\.work\.tag.*"tags"/s],
   [
     { profiles: { work: {} }, clients: { cursor: { profile: 'wrok' } } },

@@ -40,6 +40,7 @@ import {
 import type { TaskPipeline } from '#tasks';
 import { createTokenCounter } from '#tokens';
 import { createToolSwitches } from '#tools';
+import type { ToolSearch } from '#toolsearch';
 import {
   type ClientConnections,
   type ConnectionsOptions,
@@ -113,6 +114,8 @@ export type HubOptions = {
   readonly changeTools?: (server: string, next: NextTools) => Promise<void>;
   /** Absent: there are no fan-out tools. */
   readonly fanOut?: Pick<FanOutNeeds, 'configs' | 'changed'>;
+  /** Finds tools for clients in find mode. Absent: no client is in that mode. */
+  readonly search?: ToolSearch;
   /** Absent: callers have no limits. */
   readonly limits?: LimitNeeds;
   /** Hears of each request that was answered. */
@@ -282,6 +285,7 @@ export async function startHub(
       ...(options.sampling && { sampling: options.sampling }),
       ...(options.models && { models: options.models }),
       ...(options.approvals && { approvals: options.approvals }),
+      search: options.search,
     },
     {
       servers: all,

@@ -232,4 +232,10 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'transports/profiles': ['routing/access-policies', 'routing/profiles'],
   'toolsearch/meanings': ['toolsearch/embedding-model', 'toolsearch/vector-store'],
   'toolsearch/tool-search': ['toolsearch/tool-text', 'toolsearch/word-index'],
+  'routing/resolve': ['routing/revision'],
+  'transports/find-mode': [
+    'routing/find/find-mode',
+    'routing/find/find-views',
+    'routing/find/pinned-changes',
+  ],
 };

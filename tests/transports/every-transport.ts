@@ -20,7 +20,7 @@ type Path = '' | `/${string}`;
 /** A client of the SDK. */
 export type Opened = AsyncDisposable & {
   readonly list: () => Promise<readonly string[]>;
-  readonly call: (name: string) => Promise<unknown>;
+  readonly call: (name: string, args?: Record<string, unknown>) => Promise<unknown>;
   readonly read: (uri: string) => Promise<unknown>;
 };
 
@@ -29,7 +29,7 @@ async function over(transport: Transport): Promise<Opened> {
   await client.connect(transport);
   return {
     list: async () => (await client.listTools()).tools.map(({ name }) => name),
-    call: async name => await client.callTool({ name, arguments: {} }),
+    call: async (name, args = {}) => await client.callTool({ name, arguments: args }),
     read: async uri => await client.readResource({ uri }),
     [Symbol.asyncDispose]: () => client.close(),
   };
@@ -44,7 +44,7 @@ async function overV2(hub: TestHub, path: Path, pin: boolean): Promise<Opened> {
   await client.connect(new HttpOfV2(new URL(`${hub.url}/mcp${path}`)));
   return {
     list: async () => (await client.listTools()).tools.map(({ name }) => name),
-    call: async name => await client.callTool({ name, arguments: {} }),
+    call: async (name, args = {}) => await client.callTool({ name, arguments: args }),
     read: async uri => await client.readResource({ uri }),
     [Symbol.asyncDispose]: () => client.close(),
   };

@@ -11,13 +11,22 @@ import { type SubscriptionStreams, changeMethodOf } from './subscription-streams
 /** Announces changed lists to the clients that see other items under new rules. */
 export function announceAccessChanges(needs: {
   readonly source: AccessSource;
-  readonly access: Pick<Access, 'isListedUnder'>;
+  readonly access: Pick<Access, 'findOf' | 'isListedUnder'>;
   readonly servers: Pick<Servers, 'all'>;
   readonly clients: Pick<ClientInstances, 'shared'>;
   readonly sessions: () => readonly SessionState[];
   readonly streams: Pick<SubscriptionStreams, 'listChanged'>;
 }): void {
   const { source, access, servers, clients, sessions, streams } = needs;
+
+  /** True if a client enters or leaves find mode, or has other tools pinned. */
+  function changesFind(principal: Principal, before: AccessRules, catalog: Catalog): boolean {
+    const [was, is] = [access.findOf(principal, before), access.findOf(principal)];
+    if (!was || !is) return was !== is;
+    return catalog
+      .list('tool')
+      .some(({ publicName }) => was.isPinned(publicName) !== is.isPinned(publicName));
+  }
 
   /** The servers of which a client sees other items of a kind. */
   function changedFor(principal: Principal, kind: ListKind, before: AccessRules, catalog: Catalog) {
@@ -50,6 +59,8 @@ export function announceAccessChanges(needs: {
       catalog: Catalog,
     ) => {
       const changed = changesOf(principal, kind, catalog);
+      if (endpoint === 'all' && kind === 'tool' && changesFind(principal, before, catalog))
+        return true;
       return endpoint === 'all'
         ? changed.size > 0
         : isEdited(endpoint, kind) || changed.has(endpoint);

@@ -2,6 +2,7 @@ import type { Clock } from '#core';
 import { encodeCall } from '#jsonrpc';
 import type { ListKind, Server, Servers } from '#servers';
 import type { ClientInstances } from '../client-instances.ts';
+import type { PinnedChanges } from '../find/pinned-changes.ts';
 import type { Endpoint, InstanceHolder, SessionState } from '../session.ts';
 import type { LogLevels } from './log-levels.ts';
 import type { FromServers } from './messages.ts';
@@ -20,6 +21,7 @@ export function listenToServers(needs: {
   readonly levels: Pick<LogLevels, 'update'>;
   readonly subscriptions: Pick<Subscriptions, 'renew'>;
   readonly fromServers: FromServers;
+  readonly pinnedChanges: PinnedChanges;
   /** Removes what a server that is gone had at its clients. */
   readonly gone: (server: Server) => void;
   readonly clock: Pick<Clock, 'after'>;
@@ -36,10 +38,16 @@ export function listenToServers(needs: {
     const concerns = (seen: Endpoint) =>
       seen === endpoint || (base !== undefined && (seen === base || seen === 'all'));
     for (const [method, kind] of methods) {
+      const isListed = needs.pinnedChanges.announcing(endpoint, kind);
       for (const session of sessions())
-        if (tellsSessions && concerns(session.endpoint) && session.protocolVersion !== undefined)
+        if (
+          tellsSessions &&
+          concerns(session.endpoint) &&
+          session.protocolVersion !== undefined &&
+          (session.endpoint !== 'all' || isListed(session.principal))
+        )
           session.send(encodeCall(undefined, method));
-      streams.listChanged(endpoint, kind);
+      streams.listChanged(endpoint, kind, endpoint === 'all' ? isListed : undefined);
     }
   }
 
@@ -62,8 +70,11 @@ export function listenToServers(needs: {
   function hear(server: Server, session?: SessionState, holder?: InstanceHolder): void {
     server.listed(kind => {
       if (holder && (!session || session.endpoint === 'all')) clients.differs(holder);
-      if (session) session.send(encodeCall(undefined, changeMethodOf(kind)));
-      else announce(server, kind);
+      if (session) {
+        const isListed = needs.pinnedChanges.announcing(server, kind);
+        if (session.endpoint !== 'all' || isListed(session.principal))
+          session.send(encodeCall(undefined, changeMethodOf(kind)));
+      } else announce(server, kind);
     });
     server.changed(({ state }) => {
       if (state === 'running') {

@@ -5,12 +5,18 @@ import { type Answerer, type Call, type ResolvedCall, hubReply, ownCall } from '
 import type { Access } from '../access.ts';
 import type { ClientInstances } from '../client-instances.ts';
 import type { SubscriptionStreams } from '../events/subscription-streams.ts';
+import type { FindMode } from '../find/find-mode.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 
 export type MethodNeeds = {
   /** What the hub says of itself. */
-  readonly hub: { readonly version: string; readonly servers: Pick<Servers, 'all'> };
+  readonly hub: {
+    readonly version: string;
+    readonly servers: Pick<Servers, 'all'>;
+    /** Its own tools of find mode. Absent: no client is in that mode. */
+    readonly find?: FindMode | undefined;
+  };
   readonly clients: ClientInstances;
   readonly access: Access;
   readonly subscriptions: Subscriptions;

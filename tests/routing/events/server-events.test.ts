@@ -46,6 +46,7 @@ function scene() {
     levels: { update: happen('level of') },
     subscriptions: { renew: happen('subscriptions of') },
     gone: happen('gone is'),
+    pinnedChanges: { announcing: () => () => true },
     fromServers: {
       notification: (_, { method }, session) => void happened.push(`${method} ${session?.key}`),
       serverRequest: (_, { request }, session) =>

@@ -1,0 +1,64 @@
+import { join } from 'node:path';
+import type { RulesSource, Settings } from '#config';
+import type { Clock, Log } from '#core';
+import { createJournal } from '#store';
+import type { ToolSearch } from '#toolsearch';
+import type { ModelAccess } from './wire-models.ts';
+
+type Needs = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly models: Pick<ModelAccess, 'open'>;
+  /** The rules name an embedding model, which is preferred. */
+  readonly prompts: { readonly rules: Pick<RulesSource, 'current'> };
+};
+
+/** File of the vectors of tools, in the data folder. */
+const vectorsFile = 'tool-vectors.jsonl';
+const maxBytes = 64 * 2 ** 20;
+
+/** Creates the search of find mode, which is loaded with the first client in that mode. */
+export function wireFind(settings: Pick<Settings, 'ollama'>, dataFolder: string, needs: Needs) {
+  const { clock } = needs;
+  const log = needs.log.child({ part: 'find' });
+  let opening: ReturnType<typeof open> | undefined;
+
+  async function open() {
+    const room = await import('#toolsearch');
+    if (settings.ollama.url === undefined)
+      return { search: room.createToolSearch({ clock }), stop: async () => {} };
+    const { models } = await needs.models.open();
+    const preferred = () => needs.prompts.rules.current.embeddingModel;
+    const file = join(dataFolder, vectorsFile);
+    const meanings = room.createMeanings({
+      model: room.createEmbeddingModel(preferred, { models, clock }),
+      store: room.createVectorStore(snapshot =>
+        createJournal({ file, maxBytes, snapshot }, { log }),
+      ),
+      clock,
+      log,
+    });
+    return { search: room.createToolSearch({ meanings, clock }), stop: () => meanings.stop() };
+  }
+
+  const opened = () => (opening ??= open());
+  const search: ToolSearch = {
+    prepare: tools =>
+      void opened().then(
+        loaded => loaded.search.prepare(tools),
+        () => undefined, // The search itself rejects with the reason.
+      ),
+    find: async (...asked) => await (await opened()).search.find(...asked),
+  };
+  return {
+    search,
+    service: {
+      name: 'find',
+      start: async () => {},
+      async stop(): Promise<void> {
+        const loaded = await opening?.catch(() => undefined); // Its searches had the error.
+        await loaded?.stop();
+      },
+    },
+  };
+}

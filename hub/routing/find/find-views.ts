@@ -1,0 +1,28 @@
+import { type Principal, compilePatterns } from '#policy';
+import { profileOf } from '../access-policies.ts';
+import type { AccessRules } from '../access-source.ts';
+
+/** How a client in find mode sees tools. */
+export type FindView = {
+  /** True for tools that are listed, by their public names. */
+  readonly isPinned: (publicName: string) => boolean;
+};
+
+/**
+ * Creates a function that returns the view of a principal; undefined if it is not in find mode. With `finds` false there is
+ * no such mode.
+ */
+export function createFindViews(finds = false) {
+  const views = new WeakMap<AccessRules, Map<string, FindView>>();
+
+  return (principal: Principal, rules: AccessRules): FindView | undefined => {
+    const profile = profileOf(principal, rules);
+    const find = profile === undefined || !finds ? undefined : rules.profiles.get(profile)?.find;
+    if (profile === undefined || !find) return undefined;
+    const ofRules = views.get(rules) ?? new Map<string, FindView>();
+    views.set(rules, ofRules);
+    const view = ofRules.get(profile) ?? { isPinned: compilePatterns(find.pinned) };
+    ofRules.set(profile, view);
+    return view;
+  };
+}

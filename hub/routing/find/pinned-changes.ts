@@ -1,0 +1,45 @@
+import type { Principal } from '#policy';
+import type { ListKind, Server } from '#servers';
+import type { Access } from '../access.ts';
+import { type Catalog, type CatalogEntry, sameEntries } from '../catalog.ts';
+import type { Endpoint } from '../session.ts';
+
+export type PinnedChanges = ReturnType<typeof createPinnedChanges>;
+
+/**
+ * Decides whom a changed list of all servers concerns. A client in find mode lists only pinned tools, so that other tools may
+ * come and go without a word. Sees the list before and after each announcement.
+ */
+export function createPinnedChanges({
+  access,
+  catalog,
+  baseOf,
+}: {
+  readonly access: Pick<Access, 'findOf' | 'viewOf'>;
+  readonly catalog: Pick<Catalog, 'list'>;
+  readonly baseOf: (instance: Server) => Server;
+}) {
+  let before = catalog.list('tool');
+
+  return {
+    /**
+     * Returns a function that is true for principals whose list has changed on the endpoint of all servers. `source`:
+     * what changed, all servers or an instance of one.
+     */
+    announcing(source: Endpoint, kind: ListKind): (principal: Principal) => boolean {
+      if (kind !== 'tool') return () => true;
+      const after = catalog.list('tool');
+      const [old, base] = [before, source === 'all' ? undefined : baseOf(source)];
+      if (source === 'all') before = after;
+      return principal => {
+        if (!access.findOf(principal)) return true;
+        const view = access.viewOf(principal);
+        const listed = (entries: readonly CatalogEntry[]) =>
+          entries.filter(entry => view?.shows('tool', entry) ?? true);
+        return base
+          ? listed(after).some(({ server }) => server === base)
+          : !sameEntries(listed(old), listed(after));
+      };
+    },
+  };
+}
