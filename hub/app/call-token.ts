@@ -94,5 +94,8 @@ export function createCallToken(
 /** True if the server, or the build of its package, runs in a container with a network. */
 function isNetworked({ enabled, launch }: ServerConfig, { auto }: Placement): boolean {
   if (!enabled || launch.kind === 'remote' || runtimeOf(launch, auto) !== 'docker') return false;
-  return launch.sandbox.network === 'bridge' || launch.package !== undefined;
+  const isBuilt = [launch.package, launch.build, launch.systemPackages].some(
+    one => one !== undefined,
+  );
+  return launch.sandbox.network === 'bridge' || isBuilt;
 }

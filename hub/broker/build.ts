@@ -9,7 +9,7 @@ type OwnImage = (typeof ownImages)[number];
 /** A build of an image: a package installed on one of the hub's base images. */
 export type Build = {
   /** The folder below images/ that is the build context. */
-  readonly base: 'npm' | 'python' | OwnImage;
+  readonly base: 'npm' | 'python' | 'system' | OwnImage;
   /** Name of the network for the build steps. The caller checks that this hub owns it. */
   readonly network: string;
   readonly query: URLSearchParams;
@@ -21,6 +21,11 @@ const specs = {
   python:
     /^[a-zA-Z0-9]([a-zA-Z0-9._-]{0,200}[a-zA-Z0-9])?(\[[a-zA-Z0-9,._-]{1,200}\])?((==|>=|<=|~=|!=|<|>)[a-zA-Z0-9][a-zA-Z0-9.*+!_-]{0,100}){0,1}$/,
 };
+
+/** Labels of builds of a folder, whose files the broker does not take. */
+const folderBases: readonly string[] = ['dockerfile', 'node-project', 'python-project'];
+const ofFolder =
+  'a build of a folder: under compose the engine gets only files of the hub. Build the image yourself (docker build -t NAME FOLDER) and write "image": "NAME" instead of "build"; or run the hub on this machine (npm start)';
 
 /** Maximum number of additional packages in a build. */
 const maxExtras = 50;
@@ -47,13 +52,14 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
   const base = labels[baseLabel];
   const own = ownImages.find(one => one === base);
   if (own) return rebuildOwnBuild(own, given, labels);
+  if (base === 'system') return rebuildSystemBuild(given, labels);
+  if (typeof base === 'string' && folderBases.includes(base)) throw refusal(ofFolder);
   if (base !== 'npm' && base !== 'python')
     throw refusal(
       `a build whose label ${baseLabel} is ${show(base)}: it must be "npm" or "python"`,
     );
   const args = parseObject(given.get('buildargs') ?? '{}', 'buildargs');
-  const allowed = ['PACKAGE', 'EXTRAS', ...(base === 'python' ? ['BASE'] : [])];
-  const argument = otherThan(Object.keys(args), allowed);
+  const argument = otherThan(Object.keys(args), ['PACKAGE', 'EXTRAS', 'BASE']);
   if (argument !== undefined) throw refusal(`the build argument ${show(argument)}`);
   const { PACKAGE: spec, EXTRAS: extras, BASE: image } = args;
   if (typeof spec !== 'string' || !specs[base].test(spec))
@@ -62,8 +68,10 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
     throw refusal(
       `a build with ${show(extras)}: name at most ${maxExtras} packages, each with an optional version, separated by single spaces`,
     );
-  if (image !== undefined && !isPython(image))
-    throw refusal(`a build on ${show(image)}: it must be python:3.x-slim`);
+  if (image !== undefined && !isSystem(image) && !(base === 'python' && isPython(image)))
+    throw refusal(
+      `a build on ${show(image)}: it must be ${base === 'python' ? 'python:3.x-slim or ' : ''}an image with system packages`,
+    );
   // The hub's own images are in other namespaces, so no build can replace them.
   const tag = given.get('t') ?? '';
   const ownTag = `^agenthub/${base}-[a-z0-9][a-z0-9._-]{0,200}:[a-zA-Z0-9_][\\w.-]{0,127}$`;
@@ -82,6 +90,44 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
     ...limits(given),
   });
   return { base, network: given.get('networkmode') ?? 'none', query };
+}
+
+/** Debian packages on a base image of packages, by names that are not options or patterns. */
+function rebuildSystemBuild(
+  given: ReadonlyMap<string, string>,
+  labels: Readonly<Record<string, unknown>>,
+): Build {
+  const args = parseObject(given.get('buildargs') ?? '{}', 'buildargs');
+  const argument = otherThan(Object.keys(args), ['PACKAGES', 'BASE']);
+  if (argument !== undefined) throw refusal(`the build argument ${show(argument)}`);
+  const { PACKAGES: packages, BASE: image } = args;
+  if (typeof packages !== 'string' || !areSystemPackages(packages))
+    throw refusal(
+      `a build with ${show(packages)}: name at most ${maxExtras} Debian packages, separated by single spaces`,
+    );
+  if (!isBase(image))
+    throw refusal(
+      `system packages on ${show(image)}: under compose they can only be added to servers from npm and PyPI. ` +
+        'Build an image with them yourself, and write its name as "image"',
+    );
+  const tag = given.get('t') ?? '';
+  if (!systemTag.test(tag))
+    throw refusal(`the tag ${show(tag)} of a build: it must begin with "agenthub/system-"`);
+  const label = otherThan(Object.keys(labels), allowedLabels);
+  if (label !== undefined) throw refusal(`the label ${show(label)} of a build`);
+  const query = new URLSearchParams({
+    t: tag,
+    buildargs: JSON.stringify({ PACKAGES: packages, BASE: image }),
+    labels: JSON.stringify({
+      [managedLabel]: 'true',
+      [baseLabel]: 'system',
+      [packageLabel]: packages,
+    }),
+    rm: '1',
+    forcerm: '1',
+    ...limits(given),
+  });
+  return { base: 'system', network: given.get('networkmode') ?? 'none', query };
 }
 
 /** An image of the hub's own: nothing can be chosen but the hash in its tag. */
@@ -137,6 +183,20 @@ const areExtras = (text: unknown, base: keyof typeof specs) =>
   typeof text === 'string' &&
   text.split(' ').length <= maxExtras &&
   text.split(' ').every(extra => specs[base].test(extra));
+
+const systemTag = /^agenthub\/system-(node|python):[0-9a-f]{12}$/;
+const systemPackage = /^[a-z0-9][a-z0-9+.-]{0,98}[a-z0-9+.]$/;
+
+const areSystemPackages = (text: string) =>
+  text.split(' ').length <= maxExtras && text.split(' ').every(name => systemPackage.test(name));
+
+const isSystem = (image: unknown) => typeof image === 'string' && systemTag.test(image);
+
+/** The bases of images/npm and images/python. */
+const isBase = (image: unknown) =>
+  isPython(image) ||
+  (typeof image === 'string' &&
+    /^(?:node:\d[\d.]{0,20}-bookworm-slim|python:3[\d.]{1,20}-slim-trixie)$/.test(image));
 
 const isPython = (image: unknown) =>
   typeof image === 'string' && /^python:3\.\d{1,2}(\.\d{1,2})?-slim$/.test(image);

@@ -1,3 +1,4 @@
+import { type BuildSource, buildSourceOf } from './build-source.ts';
 import { type CommandLine, findPackageLine, isProgram, plainLine } from './package-line.ts';
 import {
   type OwnServer,
@@ -14,6 +15,10 @@ export type LaunchSource = {
   readonly image: string | undefined;
   /** Built into an image, or run with npx or uvx as a process. Excludes `image`. */
   readonly package: PackageSpec | undefined;
+  /** Excludes `image` and `package`. Absent: none. */
+  readonly build?: BuildSource;
+  /** Debian packages to install in the image. Absent: none. */
+  readonly systemPackages?: readonly string[];
   /** A server of the hub's own, from the folder of that name in `images/`. Absent: none. Excludes all others. */
   readonly own?: OwnServer;
   /** The command as written, or a program of `package`. Undefined if `package` or `image` defines what runs. */
@@ -31,7 +36,23 @@ const packageRule =
   'write "@org/server@1.2.3" (npm), "uvx:name==1.0" (PyPI), "docker:name:tag" (an image) or "agenthub:ollama-mcp" (of this hub); no options, ranges, URLs or git references';
 
 /** What an entry runs. Undefined if it does not define that. */
-export function sourceOf({ entry, form, written, report }: EntryDraft): LaunchSource | undefined {
+export async function sourceOf(draft: EntryDraft): Promise<LaunchSource | undefined> {
+  const { entry, report } = draft;
+  const systemPackages = [...new Set(entry.system_packages)];
+  const found = entry.build === undefined ? fromKeys(draft) : await fromBuild(draft);
+  if (!found || systemPackages.length === 0) return found;
+  if (found.own !== undefined)
+    return report(['system_packages'], `cannot be added to ${found.own}: remove it`);
+  return { ...found, systemPackages };
+}
+
+async function fromBuild(draft: EntryDraft): Promise<LaunchSource | undefined> {
+  const { command, args = [] } = draft.entry;
+  const build = await buildSourceOf(draft);
+  return build && { image: undefined, package: undefined, build, command, args };
+}
+
+function fromKeys({ entry, form, written, report }: EntryDraft): LaunchSource | undefined {
   const { package: named, command, image, args = [] } = entry;
   if (named !== undefined) {
     if (image !== undefined)
@@ -43,7 +64,7 @@ export function sourceOf({ entry, form, written, report }: EntryDraft): LaunchSo
     return { image, package: undefined, command, args };
   }
   if (command === undefined) {
-    const text = 'is missing: add "command" and "args", or "package", "image" or "url"';
+    const text = 'is missing: add "command" and "args", or "package", "build", "image" or "url"';
     return report(['command'], text);
   }
   if (form === 'servers' && !written.has('args'))
@@ -74,7 +95,7 @@ export function withExtras(launch: LaunchSource, { entry, report }: EntryDraft):
   const { package: source } = launch;
   if (!source) {
     for (const key of ['with', 'python'] as const)
-      if (entry[key]?.length)
+      if (entry[key]?.length && !(launch.build && key === 'python'))
         report([key], 'is only for "package", or a "command" that runs one: remove it');
     return launch;
   }

@@ -21,11 +21,12 @@ import {
   secretsIn,
   secretsOfEntry,
 } from './variables.ts';
+import { isEnabled } from './enabled.ts';
 import { gatherFiles } from './extends.ts';
 import { type FileReading, type ReadText, readText } from './files.ts';
 import { forms } from './merge.ts';
 import { type LoadOptions, type MountGuard, createMountGuard } from './mount-guard.ts';
-import { type ServerConfig, isEnabled, normalizeServer } from './normalize.ts';
+import { type ServerConfig, normalizeServer } from './normalize.ts';
 import { readPolicy } from './policy.ts';
 import { readFanOut } from './fan-out.ts';
 import { readProfiles } from './profiles-schema.ts';
@@ -240,7 +241,7 @@ async function readServer(
   return {
     server: server && {
       ...server,
-      origin: originOf(written),
+      origin: withFiles(originOf(written), server),
       ...(secretEnv.length > 0 && { secretEnv }),
       ...(secretsOfEntry(written).length > 0 && { entryDigest: entryDigestOf(written, env) }),
       ...(secretFaults.length > 0 && server.enabled && { secretFaults: textsOf(secretFaults) }),
@@ -274,7 +275,7 @@ const nothingToRemove =
 /** Keys that define what is launched. The others may differ between machines, or contain secrets. */
 const keys = ['package', 'image', 'command', 'args', 'transport', 'type', 'url'] as const;
 /** Keys that were added later. They are left out if unset, so that entries without them keep their digest. */
-const laterKeys = ['with', 'python'] as const;
+const laterKeys = ['with', 'python', 'build', 'system_packages'] as const;
 
 /**
  * Digest of what an entry launches, before variables are expanded: it is equal on every machine, and cannot be used to
@@ -287,6 +288,13 @@ export function originOf(entry: unknown): string | undefined {
     ...laterKeys.filter(key => key in entry).map(key => ({ [key]: entry[key] })),
   ];
   return createHash('sha256').update(JSON.stringify(said)).digest('hex').slice(0, 32);
+}
+
+/** Adds the files that an image is built of, which are a part of what is launched. */
+function withFiles(origin: string | undefined, { launch }: ServerConfig): string | undefined {
+  const build = launch.kind === 'local' ? launch.build : undefined;
+  if (origin === undefined || !build || 'fault' in build) return origin;
+  return createHash('sha256').update(`${origin} ${build.digest}`).digest('hex').slice(0, 32);
 }
 
 function withoutQuery(url: unknown): unknown {

@@ -5,6 +5,7 @@ import { expandedKeys, usesIn, variablesIn } from './variables.ts';
 import { volumesOfPackage } from './package-spec.ts';
 
 type LooseningKind =
+  | 'build'
   | 'runtime'
   | 'network'
   | 'user'
@@ -82,6 +83,10 @@ function ofLocal(entry: JsonObject, launch: LocalLaunch): readonly Loosening[] {
       const message = `It can reach ${target}, and send there everything it can read.`;
       found.push(loosening('network', target, message));
     }
+  if (launch.build) {
+    const message = `An image is built of the files in ${launch.build.folder} of this machine. The build steps can read them, and reach the network.`;
+    found.push(loosening('build', launch.build.folder, message));
+  }
   if (user !== undefined) found.push(ofUser(user));
   for (const { source, target, readOnly } of mountsOf(entry, launch)) {
     const message = readOnly

@@ -1,3 +1,4 @@
+import { isEnabled } from './enabled.ts';
 import { type LaunchSource, sourceOf, withExtras } from './launch-source.ts';
 import { keptResultsOf } from './kept-results.ts';
 import { toolSettings } from './policy.ts';
@@ -10,7 +11,7 @@ const longestLineBytes = 512 * kib * kib;
 
 /** Keys that describe a local process, and so exclude `url`. */
 const localKeys =
-  'package with python image command args env cwd runtime network mounts allow_sensitive volumes resources logs user';
+  'package with python image build system_packages command args env cwd runtime network mounts allow_sensitive volumes resources logs user';
 
 /** An enabled or disabled server: its entry in one form, with all defaults. */
 export type ServerConfig = Readonly<NonNullable<Awaited<ReturnType<typeof normalizeServer>>>> & {
@@ -103,10 +104,6 @@ export async function normalizeServer(draft: EntryDraft) {
 /** Tells `ollama-mcp` that the hub answers its requests for models. */
 const capabilitiesForOwn: object = { experimental: { 'agenthub/models': {} } };
 
-/** False if `disabled` or `enabled` switches the server off. */
-export const isEnabled = (entry: { readonly disabled?: unknown; readonly enabled?: unknown }) =>
-  entry.disabled !== true && entry.enabled !== false;
-
 /** `restart_on_failure` is the older and coarser key. Both may be set if they do not contradict each other. */
 function restartOf({ entry, report }: EntryDraft): NonNullable<ServerEntry['restart']> {
   const { restart, restart_on_failure: onFailure } = entry;
@@ -180,7 +177,7 @@ function checkOAuth(oauth: ServerEntry['oauth'], report: EntryDraft['report']): 
 export async function localLaunch(draft: EntryDraft): Promise<LocalLaunch | undefined> {
   const { entry, written, report } = draft;
   if (written.has('headers')) report(['headers'], 'is only for "url": remove it');
-  const found = sourceOf(draft);
+  const found = await sourceOf(draft);
   const source = found && withExtras(found, draft);
   const sandbox = await sandboxOf(draft);
   if (!source) return undefined;
@@ -198,11 +195,11 @@ export async function localLaunch(draft: EntryDraft): Promise<LocalLaunch | unde
 
 async function workingDirectory(
   { entry: { cwd }, folderOf, home, report }: EntryDraft,
-  { image }: LaunchSource,
+  { image, build }: LaunchSource,
 ): Promise<string | undefined> {
   if (cwd === undefined) return undefined;
   // The working directory is a folder in the image, not on this machine.
-  if (image !== undefined) {
+  if (image !== undefined || build) {
     if (!cwd.startsWith('/')) report(['cwd'], 'write an absolute path in the image', true);
     return cwd;
   }

@@ -14,7 +14,7 @@ export type EntryDraft = {
   readonly written: ReadonlySet<string>;
   readonly home: string;
   /** Folder of the file that sets this key. Files in `extends` have their own folders. */
-  readonly folderOf: (key: 'cwd' | 'mounts') => string;
+  readonly folderOf: (key: 'build' | 'cwd' | 'mounts') => string;
   readonly guard: MountGuard;
   /** Reports a problem at a path inside the entry. `showsValue` puts the value before the text. */
   readonly report: (path: Path, text: string, showsValue?: boolean) => undefined;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { keptResults } from './kept-results-schema.ts';
+import { needsDescriptions, needsShape } from './needs-schema.ts';
 import { mountInAnyForm, volumesInAnyForm } from './mounts-schema.ts';
 import { describeKeys, matching, size, text } from './schema-parts.ts';
 
@@ -116,6 +117,7 @@ export const serverSchema = describeKeys(
     with: z.array(text).max(50).default([]),
     python: pythonVersion.optional(),
     image: text.optional(),
+    ...needsShape,
     command: text.min(1).optional(),
     args: z.array(text).optional(),
     env: z.record(envName, text).default({}),
@@ -166,7 +168,8 @@ export const serverSchema = describeKeys(
       'npm package ("@org/server@1.2.3"), PyPI package ("uvx:name==1.0") or image ("docker:name:tag").',
     with: 'Additional packages of the same registry, one string each, such as "pandas==2.3.3".',
     python: "Python version for a PyPI package. Default: the version in the hub's image.",
-    image: 'Container image to run unchanged.',
+    image: 'Container image to run.',
+    ...needsDescriptions,
     command:
       'Program of a stdio server. With "image": its entrypoint. With "package": another program of the package.',
     args: 'Arguments, one string each. Required if "servers" contains "command".',

@@ -43,8 +43,12 @@ const isPinned = ({ ecosystem, spec }: PackageSpec) =>
   (ecosystem === 'npm' ? /.@\d/ : /==\d/).test(spec);
 
 function unplaced({ command, image, runtime, noPackage, ...launch }: LocalLaunch) {
-  if (runtime === 'process' || launch.own || launch.package || image !== undefined)
-    return undefined;
+  if (runtime === 'process')
+    return (
+      launch.systemPackages &&
+      `"system_packages" are not installed for a process, which uses the programs of this machine. Install them there, and remove the key`
+    );
+  if (launch.own || launch.package || launch.build || image !== undefined) return undefined;
   const written = JSON.stringify(command);
   return noPackage === undefined
     ? `the command ${written} is not in an image, so it cannot start in Docker. Set "image", "package", or "runtime": "process"`

@@ -50,6 +50,8 @@ function localEntry({ package: wanted, sandbox, ...launch }: LocalLaunch) {
         ? wanted && `${wanted.ecosystem === 'pypi' ? 'uvx:' : ''}${wanted.spec}`
         : `agenthub:${launch.own}`,
     image: launch.image,
+    build: launch.build?.folder,
+    system_packages: launch.systemPackages,
     command: launch.command,
     args: launch.args,
     env: hideAll(launch.env),
@@ -103,6 +105,7 @@ export function sandboxOf(config: ServerConfig, backend: 'docker' | 'process'): 
     runtimeOf(launch, backend) === 'docker' &&
     launch.image === undefined &&
     !launch.package &&
+    (!launch.build || 'fault' in launch.build) &&
     launch.own === undefined
       ? undefined
       : planLaunch(config, { auto: backend, dataDir: '/' }).target;

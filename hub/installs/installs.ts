@@ -267,6 +267,7 @@ function requireContainer(name: string, kind: Target['kind']): void {
 function preparationOf({ launch }: ServerConfig): readonly [InstallStep, string] | undefined {
   if (launch.kind === 'remote') return undefined;
   if (launch.package) return ['build', `${launch.package.spec} is installed`];
+  if (launch.build) return ['build', `an image of ${launch.build.folder} is built`];
   return launch.image === undefined ? undefined : ['pull', `${launch.image} is brought here`];
 }
 
@@ -285,6 +286,8 @@ function describe(
       ...(launch.package && { package: launch.package.spec }),
       ...(launch.own !== undefined && { package: `agenthub:${launch.own}` }),
       ...(launch.image !== undefined && { image: launch.image }),
+      ...(launch.build && { build: launch.build.folder }),
+      ...(launch.systemPackages && { system_packages: launch.systemPackages }),
     }),
     ...found,
     in_clear: inClear,

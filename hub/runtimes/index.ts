@@ -1,11 +1,13 @@
 export {
   type Belonging,
   type BlockedTarget,
+  type BuildSource,
   type BuiltImage,
   type DockerTarget,
   type EgressReport,
   type Exit,
   type ImagePruning,
+  type ImageSource,
   type Instance,
   type LaunchEvents,
   type LaunchSpec,

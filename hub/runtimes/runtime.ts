@@ -34,6 +34,29 @@ export type PackageSource = {
   readonly python?: string;
 };
 
+/** A folder that an image is built from. */
+export type BuildSource = {
+  /** By its own Dockerfile, by npm or by uv. */
+  readonly kind: 'docker' | 'npm' | 'python';
+  /** An absolute path. */
+  readonly folder: string;
+  /** Digest of its files. The build fails if they are others by then. */
+  readonly digest: string;
+  /** Python version, such as `3.12`. Absent: the version of the base image. */
+  readonly python?: string;
+};
+
+/** An image reference, the package or the folder to build the image from, or a folder of the hub's own images. */
+export type ImageSource = (
+  | { readonly reference: string }
+  | { readonly package: PackageSource }
+  | { readonly build: BuildSource }
+  | { readonly context: 'agent' | 'git' | 'ollama-mcp' }
+) & {
+  /** Debian packages to install in the image. Absent: none. Not for the hub's own images. */
+  readonly systemPackages?: readonly string[];
+};
+
 export type Mount = {
   readonly source: string;
   readonly target: string;
@@ -54,11 +77,7 @@ export type VolumeFolder = {
 /** A server in its own container. All other settings are at their strictest. */
 export type DockerTarget = {
   readonly kind: 'docker';
-  /** Image reference, the package to build the image from, or a folder of the hub's own images. */
-  readonly image:
-    | { readonly reference: string }
-    | { readonly package: PackageSource }
-    | { readonly context: 'agent' | 'git' | 'ollama-mcp' };
+  readonly image: ImageSource;
   readonly command?: string;
   readonly args: readonly string[];
   readonly workingDirectory?: string;

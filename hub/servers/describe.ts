@@ -72,6 +72,8 @@ export function describeServer(server: Server): JsonObject {
             ...(launch.package && { package: launch.package.spec }),
             ...(launch.own !== undefined && { package: `agenthub:${launch.own}` }),
             ...(launch.image !== undefined && { image: launch.image }),
+            ...(launch.build && { build: launch.build.folder }),
+            ...(launch.systemPackages && { system_packages: launch.systemPackages }),
             ...(launch.command !== undefined && { command: launch.command }),
           },
     tools: listing.tool.length,

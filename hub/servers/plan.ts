@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { execPath } from 'node:process';
 import { type LocalLaunch, type ServerConfig, pathsOfKnownPackage } from '#config';
 import { HubError } from '#core';
-import type { DockerTarget, LaunchSpec, PackageSource, Target } from '#runtimes';
+import type { DockerTarget, ImageSource, LaunchSpec, PackageSource, Target } from '#runtimes';
 
 /** The folder that a server writes to when it runs as a process. */
 export const serverFolder = (dataDir: string, server: string) => join(dataDir, 'servers', server);
@@ -70,10 +70,10 @@ export function volumesOf(config: ServerConfig): DockerTarget['volumes'] {
   }
 }
 
-/** The runtime of a launch. An image always runs in a container, even while the engine is unreachable. Pure. */
+/** The runtime of a launch. An image, also one of a folder, always runs in a container, even while the engine is unreachable. Pure. */
 export function runtimeOf(launch: LocalLaunch, auto: Placement['auto']): 'docker' | 'process' {
   if (launch.runtime !== 'auto') return launch.runtime;
-  return launch.image === undefined ? auto : 'docker';
+  return launch.image === undefined && !launch.build ? auto : 'docker';
 }
 
 /** Whether two instances must not run at the same time: they would write to the same volumes or folders. Pure. */
@@ -91,10 +91,8 @@ function dockerTarget(
   launch: LocalLaunch,
   volumes: LocalLaunch['sandbox']['volumes'],
 ): Target {
-  const { sandbox, own, image: reference, command, workingDirectory } = launch;
-  const built =
-    own === undefined ? launch.package && { package: launch.package } : { context: own };
-  const image = reference === undefined ? built : { reference };
+  const { sandbox, image: reference, command, workingDirectory } = launch;
+  const image = imageSourceOf(server, launch);
   if (!image)
     throw new HubError(
       'HUB_LAUNCH_INVALID',
@@ -106,11 +104,12 @@ function dockerTarget(
   const taken = new Set([...sandbox.volumes, ...sandbox.mounts].map(({ target }) => target));
   return {
     kind: 'docker',
-    image,
+    image: { ...image, ...(launch.systemPackages && { systemPackages: launch.systemPackages }) },
     ...(command !== undefined && { command }),
     args: launch.args,
     // A working directory of this machine does not exist in the image of a package.
-    ...(reference !== undefined && workingDirectory !== undefined && { workingDirectory }),
+    ...((reference ?? launch.build) !== undefined &&
+      workingDirectory !== undefined && { workingDirectory }),
     ...(sandbox.user !== undefined && { user: sandbox.user }),
     network: sandbox.network,
     mounts: sandbox.mounts,
@@ -118,6 +117,24 @@ function dockerTarget(
     limits: sandbox.limits,
     logs: sandbox.logs,
   };
+}
+
+/** Undefined for a command, which is in no image. Throws HUB_LAUNCH_INVALID for a folder that cannot be built. */
+function imageSourceOf(server: string, launch: LocalLaunch): ImageSource | undefined {
+  const { own, image: reference, package: source, build } = launch;
+  if (reference !== undefined) return { reference };
+  if (own !== undefined) return { context: own };
+  if (source) return { package: source };
+  if (!build) return undefined;
+  if ('fault' in build)
+    throw new HubError(
+      'HUB_LAUNCH_INVALID',
+      `${server}: the folder ${build.folder} ${build.fault}`,
+      {
+        data: { server },
+      },
+    );
+  return { build };
 }
 
 function processTarget(

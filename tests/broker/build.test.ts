@@ -50,6 +50,8 @@ test.each([
   ['npm', { EXTRAS: 'left-pad @org/x@1.2.3' }],
   ['python', { EXTRAS: 'httpx<1 mcp[cli]', BASE: 'python:3.12-slim' }],
   ['python', { BASE: 'python:3.12.4-slim' }],
+  ['python', { BASE: 'agenthub/system-python:0123456789ab' }],
+  ['npm', { BASE: 'agenthub/system-node:0123456789ab' }],
 ])('a package of %s is built with %j', (base, more) => {
   const buildargs = JSON.stringify({ PACKAGE: 'x', ...more });
   const { query } = rebuildBuild(asked(base, 'x', { buildargs }));
@@ -67,6 +69,10 @@ test.each([
   ['python', { BASE: 'evil.example/python:3.12-slim' }],
   ['python', { BASE: 'python:3.12-slim-evil' }],
   ['python', { BASE: 3 }],
+  ['npm', { BASE: 'node:24' }],
+  ['npm', { BASE: 'python:3.12-slim' }],
+  ['npm', { BASE: 'agenthub/system-node:latest' }],
+  ['npm', { BASE: 'agenthub/build-mine:0123456789ab' }],
 ])('a package of %s is not built with %j', (base, more) => {
   const buildargs = JSON.stringify({ PACKAGE: 'x', ...more });
   assert.throws(() => rebuildBuild(asked(base, 'x', { buildargs })), {
@@ -136,7 +142,7 @@ describe('a build is refused', () => {
       /must be "npm" or "python"/,
     ],
     ['without a base', { labels: '{}' }, /must be "npm" or "python"/],
-    ['with a further argument', { buildargs: '{"PACKAGE":"x","BASE":"y"}' }, /argument "BASE"/],
+    ['with a further argument', { buildargs: '{"PACKAGE":"x","ALSO":"y"}' }, /argument "ALSO"/],
     ['with a foreign label', { labels: '{"io.agenthub.base":"npm","a":"b"}' }, /label "a"/],
   ])('%s', (_, change, message) => {
     assert.throws(() => rebuildBuild(asked('npm', 'x', change)), {
@@ -195,3 +201,49 @@ test("the image of git is built of the broker's own files, with the network for 
     message: /argument "PACKAGE"/,
   });
 });
+
+describe('system packages', () => {
+  const tag = 'agenthub/system-node:0123456789ab';
+  const of = (args: object, change: Record<string, string> = {}) =>
+    rebuildBuild(asked('system', '', { t: tag, buildargs: JSON.stringify(args), ...change }));
+  const good = { PACKAGES: 'git g++', BASE: 'node:24.21.0-bookworm-slim' };
+
+  test.each([
+    good,
+    { PACKAGES: 'git', BASE: 'python:3.13.18-slim-trixie' },
+    { PACKAGES: 'git', BASE: 'python:3.12-slim' },
+  ])('are installed: %j', args => {
+    const { base, query } = of(args);
+    assert.equal(base, 'system');
+    assert.deepEqual(JSON.parse(query.get('buildargs') ?? ''), args);
+    assert.equal(query.get('t'), tag);
+  });
+
+  test.each<[object, Record<string, string>]>([
+    [{ ...good, PACKAGES: '' }, {}],
+    [{ ...good, PACKAGES: 'git  jq' }, {}],
+    [{ ...good, PACKAGES: 'git -o=x' }, {}],
+    [{ ...good, PACKAGES: 'git-' }, {}],
+    [{ ...good, PACKAGES: './a.deb' }, {}],
+    [{ ...good, PACKAGES: 'git;id' }, {}],
+    [{ ...good, PACKAGES: Array.from({ length: 51 }, () => 'git').join(' ') }, {}],
+    [{ ...good, BASE: 'evil/node:24.21.0-bookworm-slim' }, {}],
+    [{ ...good, BASE: 'sha256:0123' }, {}],
+    [{ ...good, BASE_USER: '0' }, {}],
+    [good, { t: 'agenthub/npm-a:1-0123456789ab' }],
+    [good, { t: 'agenthub/system-node:latest' }],
+    [good, { labels: JSON.stringify({ 'io.agenthub.base': 'system', evil: '1' }) }],
+  ])('are not installed: %j %j', (args, change) => {
+    assert.throws(() => of(args, change), { code: 'HUB_BROKER_REFUSED' });
+  });
+});
+
+test.each(['dockerfile', 'node-project', 'python-project'])(
+  'a build of a folder (%s) is refused with what to do instead',
+  base => {
+    assert.throws(() => rebuildBuild(asked(base, 'x')), {
+      code: 'HUB_BROKER_REFUSED',
+      message: /docker build -t NAME FOLDER\) and write "image": "NAME"/,
+    });
+  },
+);

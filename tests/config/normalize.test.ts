@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { isEnabled, normalizeServer } from '../../hub/config/normalize.ts';
+import { isEnabled } from '../../hub/config/enabled.ts';
+import { normalizeServer } from '../../hub/config/normalize.ts';
 import { draftOf } from './entry-draft.ts';
 
 async function normalized(entry: object, more: Parameters<typeof draftOf>[1] = {}) {

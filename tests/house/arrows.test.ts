@@ -8,7 +8,7 @@ import manifest from '../../package.json' with { type: 'json' };
 /** The house, floor by floor. A room may use rooms on lower floors only. */
 const floors: readonly (readonly string[])[] = [
   ['core'],
-  ['jsonrpc', 'redis'],
+  ['contexts', 'jsonrpc', 'redis'],
   [
     'activity',
     'audit',

@@ -66,6 +66,7 @@ function describeLaunch(launch: ServerConfig['launch']): string {
   const place = launch.runtime === 'auto' ? '' : ` (${launch.runtime})`;
   if (launch.package) return `${launch.package.ecosystem} ${launch.package.spec}${place}`;
   if (launch.own !== undefined) return `agenthub:${launch.own}, a server of the hub${place}`;
+  if (launch.build) return `build of ${launch.build.folder}`;
   return launch.image === undefined
     ? `command ${launch.command}${place}`
     : `image ${launch.image}${place}`;

@@ -141,7 +141,8 @@ function createUpkeep({ engine, images, users, owner }: DockerParts): Upkeep {
     const { image } = target;
     const present = await images.find(image);
     const volumes = [...target.volumes, ...(present ? declaredVolumes(spec, target, present) : [])];
-    const built = !('reference' in image) ? [await images.referenceOf(image)] : [];
+    const isBuilt = !('reference' in image) || image.systemPackages !== undefined;
+    const built = isBuilt ? [await images.referenceOf(image)] : [];
     return [
       ...built.map(name => ({ kind: 'image', name }) as const),
       ...volumes.map(volume => ({ kind: 'volume', name: volumeName(owner, volume) }) as const),

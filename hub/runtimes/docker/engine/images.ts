@@ -8,6 +8,8 @@ export type BuildOptions = {
   readonly with?: readonly string[];
   /** Replaces the base image of the context. */
   readonly base?: string;
+  /** Further build arguments. */
+  readonly args?: Readonly<Record<string, string>>;
   readonly labels: Readonly<Record<string, string>>;
 };
 
@@ -86,6 +88,7 @@ export const imageCalls = ({ call, find, list }: EngineCalls) => ({
             ...(options.package !== undefined && { PACKAGE: options.package }),
             ...(options.with && { EXTRAS: options.with.join(' ') }),
             ...(options.base !== undefined && { BASE: options.base }),
+            ...options.args,
           },
           labels: options.labels,
           // Without it the engine keeps the container of a failed step.

@@ -1,5 +1,6 @@
 import { readFile, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type TarFile, packFiles } from '#contexts';
 import { HubError } from '#core';
 
 const blockBytes = 512;
@@ -10,16 +11,23 @@ const lockName = 'lock';
  * subfolders and `*.md`. Rejects with HUB_INTERNAL if the folder, which is part of the hub, cannot be read.
  */
 export async function readBuildContext(folder: string, lock?: string): Promise<Buffer> {
+  const files = await readTemplateFiles(folder);
+  const locked = lock === undefined ? [] : [{ path: lockName, content: Buffer.from(lock) }];
+  return packFiles([...files, ...locked]);
+}
+
+/** The files that `readBuildContext` packs, ordered by name. */
+export async function readTemplateFiles(folder: string): Promise<readonly TarFile[]> {
   try {
     const entries = await readdir(folder, { withFileTypes: true });
     const names = entries
       .filter(entry => entry.isFile() && !entry.name.endsWith('.md'))
       .map(entry => entry.name);
-    const files = await Promise.all(
-      names.toSorted().map(async name => entryOf(name, await readFile(join(folder, name)))),
+    return await Promise.all(
+      names
+        .toSorted()
+        .map(async name => ({ path: name, content: await readFile(join(folder, name)) })),
     );
-    if (lock !== undefined) files.push(entryOf(lockName, Buffer.from(lock)));
-    return Buffer.concat([...files, Buffer.alloc(2 * blockBytes)]);
   } catch (cause) {
     throw new HubError('HUB_INTERNAL', `the build context ${folder} cannot be read`, { cause });
   }
@@ -54,22 +62,4 @@ export function readLock(context: Buffer): string | undefined {
     at = begin + Math.ceil(size / blockBytes) * blockBytes;
   }
   return undefined;
-}
-
-function entryOf(name: string, content: Buffer): Buffer {
-  const header = Buffer.alloc(blockBytes);
-  const octal = (value: number, digits: number) => `${value.toString(8).padStart(digits, '0')}\0`;
-  header.write(name, 0, 100);
-  header.write(octal(0o644, 7), 100);
-  header.write(octal(0, 7), 108);
-  header.write(octal(0, 7), 116);
-  header.write(octal(content.length, 11), 124);
-  header.write(octal(0, 11), 136);
-  header.write('        0', 148);
-  header.write('ustar\x0000', 257);
-  let sum = 0;
-  for (const byte of header) sum += byte;
-  header.write(`${octal(sum, 6)} `, 148);
-  const padding = (blockBytes - (content.length % blockBytes)) % blockBytes;
-  return Buffer.concat([header, content, Buffer.alloc(padding)]);
 }

@@ -1,13 +1,11 @@
-import { join } from 'node:path';
 import { type Clock, HubError, within } from '#core';
-import type { DockerTarget, PackageSource } from '#runtimes';
+import type { ImageSource, PackageSource } from '#runtimes';
 import type { Image } from '../container/options.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { BuildLimits, BuildOptions } from '../engine/images.ts';
-import { readBuildContext, stateOfFolder } from './build-context.ts';
+import type { BuildLimits } from '../engine/images.ts';
+import { type BuildStep, type ImagePlan, createImagePlans } from './image-plan.ts';
 import { type Locks, lockName } from './lock.ts';
 import { build, isPackageAbsent, missing, pull } from './make.ts';
-import { ecosystems, imageOf, ownImageOf } from './package-image.ts';
 import { type Progress, createSharedWork } from './shared-work.ts';
 import type { ImageUsers } from './users.ts';
 
@@ -30,6 +28,8 @@ export type ImageNeeds = {
 const buildTimeoutMs = 15 * 60_000;
 const maxBuilds = 2;
 const maxPulls = 4;
+/** Maximum number of pulls and builds for one image. */
+const maxSteps = 4;
 
 /** The images of servers. */
 export type Images = ReturnType<typeof createImages>;
@@ -38,14 +38,10 @@ export function createImages(options: Options, needs: ImageNeeds) {
   const { engine, clock, users, locks, withNetwork, findElsewhere } = needs;
   const pulls = createSharedWork(maxPulls);
   const builds = createSharedWork(maxBuilds);
+  const planOf = createImagePlans({ imagesDir: options.imagesDir, engine });
 
   const bounded = (signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>) =>
     within(buildTimeoutMs, { clock, signal }, work);
-
-  const contextOf = ({ ecosystem }: PackageSource, lock?: string) =>
-    readBuildContext(join(options.imagesDir, ecosystems[ecosystem].base), lock);
-
-  const builtImage = async (source: PackageSource) => imageOf(source, await contextOf(source));
 
   async function pullShared(reference: string, progress: Progress, signal: AbortSignal) {
     progress(`pulling the image ${reference}`);
@@ -54,24 +50,43 @@ export function createImages(options: Options, needs: ImageNeeds) {
     await pulls.join(reference, work, progress, signal);
   }
 
-  async function buildShared(source: PackageSource, progress: Progress, signal: AbortSignal) {
-    const image = await builtImage(source);
-    const name = lockName(image.tag);
-    progress(`building an image with ${source.spec}, once`);
+  async function buildShared(
+    { image, begins, open }: BuildStep,
+    progress: Progress,
+    signal: AbortSignal,
+  ) {
+    progress(begins);
     const work = (tell: Progress, ending: AbortSignal) =>
       bounded(ending, inTime =>
         withNetwork(async network => {
-          const lock = await locks?.read(name);
-          const context = await contextOf(source, lock);
+          const { lock: name, pack, isLockReused = false } = await open(tell);
+          const lock = name !== undefined && isLockReused ? await locks?.read(name) : undefined;
+          const context = await pack(lock);
           const limits = { ...options.buildLimits, network };
           const resolved = await build({ engine, context, image, limits }, tell, inTime);
-          if (lock === undefined && resolved !== undefined) await locks?.write(name, resolved);
+          if (name !== undefined && lock === undefined && resolved !== undefined)
+            await locks?.write(name, resolved);
         }),
       );
-    try {
-      await builds.join(image.tag, work, progress, signal);
-    } catch (error) {
-      throw await withHint(source, error, signal);
+    await builds.join(image.tag, work, progress, signal);
+  }
+
+  /** Does the next thing that the plan of an image wants. Rejects with HubError. */
+  async function advance(
+    { pulled, steps }: ImagePlan,
+    wanted: ImageSource,
+    progress: Progress,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (pulled !== undefined && !(await engine.findImage(pulled)))
+      return await pullShared(pulled, progress, signal);
+    for (const step of steps) {
+      if (await engine.findImage(step.image.tag)) continue;
+      try {
+        return await buildShared(step, progress, signal);
+      } catch (error) {
+        throw 'package' in wanted ? await withHint(wanted.package, error, signal) : error;
+      }
     }
   }
 
@@ -88,54 +103,16 @@ export function createImages(options: Options, needs: ImageNeeds) {
     );
   }
 
-  async function buildOwn(
-    wanted: string,
-    image: BuildOptions,
-    progress: Progress,
-    signal: AbortSignal,
-  ) {
-    progress(`building the image agenthub/${wanted}, once`);
-    const work = (tell: Progress, ending: AbortSignal) =>
-      bounded(ending, inTime =>
-        withNetwork(async network => {
-          const context = await readBuildContext(join(options.imagesDir, wanted));
-          const limits = { ...options.buildLimits, network };
-          await build({ engine, context, image, limits }, tell, inTime);
-        }),
-      );
-    await builds.join(image.tag, work, progress, signal);
-  }
-
-  const ownImage = async (wanted: string) =>
-    ownImageOf(wanted, await readBuildContext(join(options.imagesDir, wanted)));
-
-  /** Tags of own images, with the state of the files that they were computed from. */
-  const ownTags = new Map<string, { readonly state: string; readonly tag: string }>();
-
-  /** The tag of an own image. The files are read again only if they have changed, as this takes milliseconds. */
-  async function ownTag(wanted: string): Promise<string> {
-    const state = await stateOfFolder(join(options.imagesDir, wanted));
-    const known = ownTags.get(wanted);
-    if (known?.state === state) return known.tag;
-    const { tag } = await ownImage(wanted);
-    ownTags.set(wanted, { state, tag });
-    return tag;
-  }
-
   /** The reference of the image that `provide` would return. The image may be missing. */
-  async function referenceOf(wanted: DockerTarget['image']): Promise<string> {
-    if ('reference' in wanted) return wanted.reference;
-    return 'context' in wanted
-      ? await ownTag(wanted.context)
-      : (await builtImage(wanted.package)).tag;
-  }
+  const referenceOf = async (wanted: ImageSource): Promise<string> =>
+    (await planOf(wanted)).reference;
 
   return {
     referenceOf,
     /** Deletes the lock of a built image: the next build installs the newest versions. */
     forget: async (reference: string) => await locks?.remove(lockName(reference)),
     /** Returns the image like `provide`, or undefined if it is missing. */
-    async find(wanted: DockerTarget['image']): Promise<Image | undefined> {
+    async find(wanted: ImageSource): Promise<Image | undefined> {
       const reference = await referenceOf(wanted);
       const present = await engine.findImage(reference);
       return present && { reference, ...present };
@@ -146,24 +123,23 @@ export function createImages(options: Options, needs: ImageNeeds) {
      * contains the output of the engine or the installer. `findMs` is the timeout for looking up the image.
      */
     async provide(
-      wanted: DockerTarget['image'],
+      wanted: ImageSource,
       progress: Progress,
       signal: AbortSignal,
       findMs?: number,
     ): Promise<Image> {
-      const reference = await referenceOf(wanted);
-      const present = await engine.findImage(reference, { timeoutMs: findMs });
-      if ('package' in wanted) {
-        if (!present) await buildShared(wanted.package, progress, signal);
-        await users?.join(reference, present?.tags ?? []);
-      } else if ('context' in wanted) {
-        if (!present)
-          await buildOwn(wanted.context, await ownImage(wanted.context), progress, signal);
-        await users?.join(reference, present?.tags ?? []);
-      } else if (!present) await pullShared(reference, progress, signal);
-      const image = present ?? (await engine.findImage(reference));
-      if (!image) throw missing(reference, 'it was made, but is gone again');
-      return { reference, ...image };
+      let plan = await planOf(wanted);
+      let found = await engine.findImage(plan.reference, { timeoutMs: findMs });
+      // A step may change the plan: an image is only known once it is there.
+      for (let left = maxSteps; !found && left > 0; left--) {
+        await advance(plan, wanted, progress, signal);
+        plan = await planOf(wanted);
+        found = await engine.findImage(plan.reference);
+      }
+      const { reference } = plan;
+      if (!found) throw missing(reference, 'it was made, but is gone again');
+      if (plan.steps.length > 0) await users?.join(reference, found.tags);
+      return { reference, ...found };
     },
   };
 }

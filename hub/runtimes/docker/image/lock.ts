@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import type { Folder } from '#store';
 
@@ -16,7 +17,8 @@ export function createBuildOutput() {
   let lock: string | undefined;
 
   function take(line: string): readonly string[] {
-    const [, encoded] = lockLine.exec(line) ?? [];
+    // The engine colours what a step writes to stderr, and ends that on the next line.
+    const [, encoded] = lockLine.exec(stripVTControlCharacters(line)) ?? [];
     if (encoded === undefined) return [line];
     lock ??= decode(encoded);
     return [];

@@ -21,8 +21,11 @@ export const ecosystems = {
   },
 };
 
-/** The image of a package. Its tag depends only on the package and the context. Throws HUB_LAUNCH_INVALID. */
-export function imageOf(source: PackageSource, context: Buffer): BuildOptions {
+/**
+ * The image of a package. Its tag depends only on the package, the context and `systemBase`: an image with Debian packages
+ * to build on. Throws HUB_LAUNCH_INVALID.
+ */
+export function imageOf(source: PackageSource, context: Buffer, systemBase?: string): BuildOptions {
   const { ecosystem, spec, with: extras = [], python } = source;
   const { base, form, example } = ecosystems[ecosystem];
   const refuse = (text: string, consequence = '') =>
@@ -36,13 +39,15 @@ export function imageOf(source: PackageSource, context: Buffer): BuildOptions {
   if (wrong !== undefined) throw refuse(wrong, `, so it cannot be installed beside ${spec}`);
   // Absent options do not change the digest, so the tags of existing images stay the same.
   const more = extras.length > 0 || python !== undefined ? JSON.stringify([extras, python]) : '';
-  const digest = createHash('sha256').update(context).update(spec).update(more).digest('hex');
-  const tag = `${tidy(version).slice(0, 100) || 'latest'}-${digest.slice(0, 12)}`;
+  const hash = createHash('sha256').update(context).update(spec).update(more);
+  const digest = hash.update(systemBase ?? '').digest('hex');
+  const builtOn = systemBase ?? (python === undefined ? undefined : `python:${python}-slim`);
+  const tag = `${tidyForTag(version).slice(0, 100) || 'latest'}-${digest.slice(0, 12)}`;
   return {
-    tag: `agenthub/${base}-${tidy(name).slice(0, 100)}:${tag}`,
+    tag: `agenthub/${base}-${tidyForTag(name).slice(0, 100)}:${tag}`,
     package: spec,
     ...(extras.length > 0 && { with: extras }),
-    ...(python !== undefined && { base: `python:${python}-slim` }),
+    ...(builtOn !== undefined && { base: builtOn }),
     labels: { [managedLabel]: 'true', [baseLabel]: base, [packageLabel]: spec },
   };
 }
@@ -54,7 +59,7 @@ export const ownImageOf = (name: string, context: Buffer): BuildOptions => ({
 });
 
 /** Replaces characters that are not allowed in repositories or tags. */
-function tidy(text: string): string {
+export function tidyForTag(text: string): string {
   return text
     .toLowerCase()
     .replaceAll(/[^a-z0-9.]+|\.{2,}/g, '-')

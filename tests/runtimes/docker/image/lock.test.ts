@@ -18,6 +18,12 @@ test('the lock is taken from a line of the output, however that is cut, and not 
   }
 });
 
+test('the lock is found after colours, which the engine ends on the next line', () => {
+  const output = createBuildOutput();
+  assert.deepEqual(output.push(`\x1b[91mResolved\n\x1b[0m${told('true')}`), ['\x1b[91mResolved']);
+  assert.equal(output.lock(), 'true');
+});
+
 test('the first counts: scripts of packages run after it', () => {
   const output = createBuildOutput();
   output.push(told('true') + told('false'));

@@ -1,0 +1,49 @@
+import { type ContextKind, readContext } from '#contexts';
+import { messageOf } from '#core';
+import { isEnabled } from './enabled.ts';
+import { resolveInside } from './paths.ts';
+import type { EntryDraft } from './sandbox.ts';
+
+/** A folder that the image of a server is built of. */
+export type BuildSource = {
+  /** Absolute, with links resolved. */
+  readonly folder: string;
+  /** Python version, such as `3.12`. Absent: that of the hub's base image. */
+  readonly python?: string;
+} & BuildState;
+
+type BuildState =
+  /** `digest`: of the files when the config was read. Another one is another launch, so the server is replaced. */
+  | { readonly kind: ContextKind; readonly digest: string }
+  /** Why it cannot be built now, as the end of a sentence about the folder. */
+  | { readonly fault: string };
+
+/** Reads the folder of `build`. Problems of its files are faults of this server only, not of the config. */
+export async function buildSourceOf(draft: EntryDraft): Promise<BuildSource | undefined> {
+  const { entry, folderOf, home, guard, report } = draft;
+  if (entry.build === undefined) return undefined;
+  const at = ['build'];
+  for (const key of ['package', 'image'] as const)
+    if (entry[key] !== undefined)
+      report([key], 'cannot be combined with "build": keep one of them');
+  const place = await resolveInside(entry.build, { folder: folderOf('build'), home });
+  if ('refusal' in place) return report(at, place.refusal, true);
+  const refusal = await guard(place, { readOnly: true, allowSensitive: entry.allow_sensitive });
+  if (refusal !== undefined) return report(at, refusal, true);
+  if (entry.runtime === 'process')
+    report(
+      ['runtime'],
+      '"process" cannot run a build, which becomes an image: write "docker", or "command" and "cwd" instead of "build"',
+    );
+  const { python } = entry;
+  const base = { folder: place.real, ...(python !== undefined && { python }) };
+  if (!isEnabled(entry)) return { ...base, fault: 'is not read while the server is disabled' };
+  try {
+    const { kind, digest } = await readContext(place.real);
+    if (python !== undefined && kind !== 'python')
+      report(['python'], 'is only for a folder with pyproject.toml: remove it');
+    return { ...base, kind, digest };
+  } catch (error) {
+    return { ...base, fault: messageOf(error) };
+  }
+}

@@ -1,0 +1,24 @@
+import { z } from 'zod';
+import { matching, text } from './schema-parts.ts';
+
+/** A name in the form of Debian policy 5.6.1. apt-get reads a `-` at the end as an order to remove. */
+export const systemPackageName = matching(
+  /^[a-z0-9][a-z0-9+.-]{0,98}[a-z0-9+.]$/,
+  'write the name of a Debian package, such as "ffmpeg": lower-case letters, digits, "+", "-" and ".", without a version',
+);
+
+/** Maximum number of system packages of an entry. */
+const maxSystemPackages = 50;
+
+/** Keys of an entry that decide what is in the image of a server, besides the package itself. */
+export const needsShape = {
+  build: text.min(1).optional(),
+  system_packages: z.array(systemPackageName).max(maxSystemPackages).default([]),
+};
+
+export const needsDescriptions = {
+  build:
+    'Folder to build an image of: it holds a Dockerfile, a package.json or a pyproject.toml. A relative path starts at the folder of this file. The server is replaced when the files change.',
+  system_packages:
+    'Debian packages to install in the image of the server, such as ["git", "ffmpeg"].',
+};

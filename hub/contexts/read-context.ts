@@ -1,0 +1,147 @@
+import { createHash } from 'node:crypto';
+import { type Dirent } from 'node:fs';
+import { open, readFile, readdir, readlink, realpath } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { messageOf } from '#core';
+import { type ContextKind, kindOfFolder } from './context-kind.ts';
+import { type Ignore, createIgnore, hasExceptions } from './ignore.ts';
+import { holdsPrivateKey, isSecretFile } from './secret-files.ts';
+import type { TarFile } from './tar.ts';
+
+/** Why something in the folder is not part of the context. */
+export type LeftOut = { readonly path: string; readonly why: 'secret' | 'link' | 'special' };
+
+/** The files that an image is built from. */
+export type BuildContext = {
+  readonly kind: ContextKind;
+  /** Ordered by path. */
+  readonly files: readonly TarFile[];
+  /** Equal for equal files, wherever the folder is. */
+  readonly digest: string;
+  /** Folders with files of the context, absolute: where a change can happen. */
+  readonly folders: readonly string[];
+  readonly leftOut: readonly LeftOut[];
+};
+
+export const contextLimits = { files: 5_000, bytes: 64 * 2 ** 20 } as const;
+type ContextLimits = { readonly files: number; readonly bytes: number };
+
+/** Left out unless .dockerignore makes an exception: made by tools, and installed anew in the image. */
+const madeByTools = [
+  '.git',
+  '**/node_modules',
+  '**/.venv',
+  '**/__pycache__',
+  '**/.pytest_cache',
+  '**/.DS_Store',
+];
+
+/**
+ * Reads the files of a folder that an image is built from: all but those of .dockerignore, those made by tools, secrets,
+ * and links that lead out of the folder. Rejects with a RangeError for more than the limits, and with an Error if the
+ * folder cannot be read or built; the messages are ends of a sentence about the folder.
+ */
+export async function readContext(
+  folder: string,
+  limits: ContextLimits = contextLimits,
+): Promise<BuildContext> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    throw new Error(`cannot be read: ${messageOf(error)}`, { cause: error });
+  });
+  const found = kindOfFolder(names);
+  if ('why' in found) throw new Error(found.why);
+  const written = names.includes('.dockerignore')
+    ? await readFile(join(folder, '.dockerignore'), 'utf8')
+    : '';
+  const lines = [...madeByTools, ...written.split('\n')];
+  const walk = createWalk(folder, createIgnore(lines), hasExceptions(lines), limits);
+  await walk.enter('');
+  const files = walk.files.toSorted((one, other) => (one.path < other.path ? -1 : 1));
+  return {
+    kind: found.kind,
+    files,
+    digest: digestOf(found.kind, files),
+    folders: walk.folders,
+    leftOut: walk.leftOut,
+  };
+}
+
+function digestOf(kind: ContextKind, files: readonly TarFile[]): string {
+  const hash = createHash('sha256').update(kind);
+  for (const { path, content, isExecutable, link } of files)
+    hash
+      .update(JSON.stringify([path, isExecutable ?? false, link ?? '', content.length]))
+      .update(content);
+  return hash.digest('hex');
+}
+
+function createWalk(root: string, ignores: Ignore, descends: boolean, limits: ContextLimits) {
+  const files: TarFile[] = [];
+  const folders: string[] = [];
+  const leftOut: LeftOut[] = [];
+  let bytes = 0;
+
+  function take(file: TarFile): void {
+    files.push(file);
+    bytes += file.content.length;
+    const remedy =
+      'List what the image does not need in .dockerignore, such as data and results of builds';
+    if (files.length > limits.files)
+      throw new RangeError(`holds more than ${limits.files} files. ${remedy}`);
+    if (bytes > limits.bytes)
+      throw new RangeError(`holds more than ${limits.bytes / 2 ** 20} MiB. ${remedy}`);
+  }
+
+  async function enter(path: string): Promise<void> {
+    const folder = join(root, path);
+    folders.push(folder);
+    const entries = await readdir(folder, { withFileTypes: true });
+    for (const entry of entries) {
+      const inside = path === '' ? entry.name : `${path}/${entry.name}`;
+      const isIgnored = ignores(inside);
+      if (isIgnored && !(descends && entry.isDirectory())) continue;
+      if (isSecretFile(entry.name)) {
+        if (!isIgnored) leftOut.push({ path: inside, why: 'secret' });
+      } else if (entry.isDirectory()) await enter(inside);
+      else await visit(entry, inside);
+    }
+  }
+
+  async function visit(entry: Dirent, path: string): Promise<void> {
+    if (entry.isSymbolicLink()) {
+      const link = await linkInside(root, path);
+      if (link === undefined) leftOut.push({ path, why: 'link' });
+      else take({ path, content: Buffer.alloc(0), link });
+    } else if (!entry.isFile()) leftOut.push({ path, why: 'special' });
+    else {
+      const file = await readFileAt(join(root, path), limits.bytes - bytes);
+      if (holdsPrivateKey(entry.name, file.content)) leftOut.push({ path, why: 'secret' });
+      else take({ path, ...file });
+    }
+  }
+
+  return { files, folders, leftOut, enter };
+}
+
+/** Reads a file, but not through a link that has replaced it, and not much more than `maxBytes`. */
+async function readFileAt(path: string, maxBytes: number) {
+  await using handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  const { mode, size } = await handle.stat();
+  const content = size > maxBytes ? Buffer.alloc(maxBytes + 1) : await handle.readFile();
+  return { content, isExecutable: (mode & 0o100) !== 0 };
+}
+
+/** The target of a link that stays in the folder, relative to the link; undefined for any other. */
+async function linkInside(root: string, path: string): Promise<string | undefined> {
+  const at = join(root, path);
+  const target = await readlink(at);
+  if (isAbsolute(target) || leaves(root, resolve(dirname(at), target))) return undefined;
+  const real = await realpath(at).catch(() => undefined); // It leads to nothing.
+  return real === undefined || leaves(await realpath(root), real) ? undefined : target;
+}
+
+function leaves(root: string, path: string): boolean {
+  const inside = relative(root, path);
+  return inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside);
+}

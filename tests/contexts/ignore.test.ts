@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { createIgnore, hasExceptions } from '../../hub/contexts/ignore.ts';
+
+test.for([
+  ['data', 'data/a/b', true],
+  ['data/', 'data/a', true],
+  ['/data', 'data/a', true],
+  ['./data', 'data', true],
+  ['data', 'src/data', false],
+  ['data', 'database', false],
+  ['**/data', 'src/data/x', true],
+  ['**/data', 'data', true],
+  ['src/**', 'src/a/b', true],
+  ['src/**/*.js', 'src/a.js', true],
+  ['src/**/*.js', 'src/a/b/c.js', true],
+  ['*.js', 'a.js', true],
+  ['*.js', 'src/a.js', false],
+  ['*', '.hidden', true],
+  ['a?', 'ab', true],
+  ['a?', 'a/', false],
+  ['a[b-d]', 'ac', true],
+  ['a[^b-d]', 'ac', false],
+  ['a.b', 'axb', false],
+  ['a+(b)', 'a+(b)', true],
+  [String.raw`a\*`, 'a*', true],
+  [String.raw`a\*`, 'ab', false],
+  ['# data', 'data', false],
+  ['  data  ', 'data', true],
+  ['', 'data', false],
+  ['ü*', 'über', true],
+] as const)('the pattern %j and the path %j: %j', ([pattern, path, isIgnored]) => {
+  assert.equal(createIgnore([pattern])(path), isIgnored);
+});
+
+test('the last rule that matches decides', () => {
+  const ignores = createIgnore(['*', '!src', '!a.md', 'src/*.log', '!src/keep.log']);
+  const paths = ['src/a.ts', 'src/a.log', 'src/keep.log', 'a.md', 'b.md'];
+  assert.deepEqual(
+    paths.filter(path => !ignores(path)),
+    ['src/a.ts', 'src/keep.log', 'a.md'],
+  );
+  assert.equal(hasExceptions(['a', '#!b']), false);
+  assert.equal(hasExceptions(['a', '!b']), true);
+});

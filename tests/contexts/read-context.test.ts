@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, test } from 'vitest';
+import { readContext } from '../../hub/contexts/read-context.ts';
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'context-'));
+  write('package.json', '{}');
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function write(path: string, text = ''): void {
+  mkdirSync(dirname(join(folder, path)), { recursive: true });
+  writeFileSync(join(folder, path), text);
+}
+
+const pathsOf = async () => (await readContext(folder)).files.map(({ path }) => path);
+const digestOf = async () => (await readContext(folder)).digest;
+
+test('the files of a folder are taken, without those of .dockerignore and of tools', async () => {
+  for (const path of ['src/a.ts', 'src/.hidden', 'data/big', 'data/keep', '.git/config'])
+    write(path);
+  for (const path of ['node_modules/x/index.js', 'sub/node_modules/y.js', '.venv/bin/python'])
+    write(path);
+  write('.dockerignore', '# data is mounted\ndata\n!data/keep\n');
+  const { kind, folders, leftOut } = await readContext(folder);
+  assert.equal(kind, 'npm');
+  assert.deepEqual(await pathsOf(), [
+    '.dockerignore',
+    'data/keep',
+    'package.json',
+    'src/.hidden',
+    'src/a.ts',
+  ]);
+  assert.ok(folders.includes(join(folder, 'src')));
+  assert.deepEqual(leftOut, []);
+});
+
+test('secrets are left out whatever .dockerignore says, and named', async () => {
+  for (const path of ['.env', 'config/.env.local', '.npmrc', '.env.example']) write(path, 'A=1');
+  write('key.pem', `-----BEGIN ${'PRIVATE'} KEY-----`);
+  write('.dockerignore', '!.env\n!**');
+  const { leftOut } = await readContext(folder);
+  assert.deepEqual(leftOut.map(({ path }) => path).toSorted(), [
+    '.env',
+    '.npmrc',
+    'config/.env.local',
+    'key.pem',
+  ]);
+  assert.deepEqual(await pathsOf(), ['.dockerignore', '.env.example', 'package.json']);
+});
+
+test('links that stay in the folder are taken as links, and no other is followed', async () => {
+  write('src/a.ts', 'text');
+  symlinkSync('src/a.ts', join(folder, 'inside'));
+  symlinkSync('/etc/passwd', join(folder, 'absolute'));
+  symlinkSync('../..', join(folder, 'above'));
+  symlinkSync('none', join(folder, 'dangling'));
+  symlinkSync('..', join(folder, 'src/up'));
+  // Leads out by a second link.
+  symlinkSync('above/etc', join(folder, 'twice'));
+  const { files, leftOut } = await readContext(folder);
+  const links = files.filter(({ link }) => link !== undefined).map(({ path }) => path);
+  assert.deepEqual(links, ['inside', 'src/up']);
+  assert.deepEqual(leftOut.map(({ path, why }) => `${why} ${path}`).toSorted(), [
+    'link above',
+    'link absolute',
+    'link dangling',
+    'link twice',
+  ]);
+});
+
+test('the digest changes with content, names, modes and links, and with nothing else', async () => {
+  const digests = [await digestOf()];
+  const note = async () => digests.push(await digestOf());
+  write('a.js', 'one');
+  await note();
+  write('a.js', 'two');
+  await note();
+  chmodSync(join(folder, 'a.js'), 0o755);
+  await note();
+  symlinkSync('a.js', join(folder, 'b.js'));
+  await note();
+  rmSync(join(folder, 'b.js'));
+  symlinkSync('package.json', join(folder, 'b.js'));
+  await note();
+  assert.equal(new Set(digests).size, digests.length);
+  write('.env', 'A=1');
+  write('node_modules/x.js');
+  assert.equal(await digestOf(), digests.at(-1));
+});
+
+test('too many files, and too much in them, are refused with the remedy', async () => {
+  for (const name of ['a', 'b', 'c']) write(name, 'x'.repeat(100));
+  await assert.rejects(
+    readContext(folder, { files: 3, bytes: 2 ** 20 }),
+    /more than 3 files. List/,
+  );
+  await assert.rejects(readContext(folder, { files: 9, bytes: 250 }), /more than .* MiB. List/);
+});
+
+test('a folder that is absent or holds nothing to build says so', async () => {
+  await assert.rejects(readContext(join(folder, 'none')), /cannot be read: ENOENT/);
+  rmSync(join(folder, 'package.json'));
+  await assert.rejects(readContext(folder), /holds no Dockerfile/);
+});
