@@ -116,7 +116,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     { ...system, models, readText: files.shipped?.readText },
   );
   const applying = { ...system, servers, settings };
-  const { source, control, configFile } = createConfiguration(files, applying);
+  const { source, control, configFile, service } = createConfiguration(files, applying);
   const { audit, auditor } = wireAudit(dataDir.path, {
     ...system,
     source,
@@ -267,7 +267,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       },
       stop: () => servers.stopAll(),
     },
-    source,
+    service,
     pinning.service,
     models,
     finding.service,

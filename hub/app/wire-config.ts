@@ -8,13 +8,14 @@ import {
   type ServerConfig,
   type Settings,
   type ShippedFiles,
+  createBuildWatch,
   createConfigEditor,
   createConfigSource,
   createProcessGate,
   requireTag,
   settingsToRestartFor,
 } from '#config';
-import { type Clock, HubError, type JsonObject, type Log, messageOf } from '#core';
+import { type Clock, HubError, type JsonObject, type Log, type Service, messageOf } from '#core';
 import type { ConfigControl } from '#http';
 import type { InstallsNeeds, UpgradesNeeds } from '#installs';
 import type { Applied, Servers } from '#servers';
@@ -74,6 +75,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
   });
   /** Entries that wait for a confirmation. */
   const held = () => heldIn(source.current);
+  const builds = createBuildWatch({ ...needs, onChange: () => source.reload() });
   const editor = createConfigEditor({
     readOptions: files.readOptions,
     readBytes: shipped?.readBytes,
@@ -115,6 +117,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
     for (const { message, ...about } of heldIn(after))
       if (!known.includes(message)) log.warn(about, message);
     apply(after);
+    builds.follow(after);
   });
   /** Servers whose new entry failed to start, so that the previous one is still running. */
   const refused = () =>
@@ -217,7 +220,18 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
       );
     },
   };
-  return { source, control, configFile };
+  const service: Service = {
+    name: 'config',
+    async start(signal) {
+      await source.start(signal);
+      builds.follow(source.current);
+    },
+    async stop() {
+      await builds[Symbol.asyncDispose]();
+      await source.stop();
+    },
+  };
+  return { source, service, control, configFile };
 }
 
 /** The servers and clients of a config that wait for a confirmation, and why. */

@@ -36,6 +36,7 @@ export {
 export { type PackageLine, findPackageLine, plainLine } from './package-line.ts';
 export { createFileWatch } from './file-watch.ts';
 export type { GuardedPlace } from './guarded-places.ts';
+export { createBuildWatch } from './build-watch.ts';
 export { createProcessGate } from './process-gate.ts';
 export { type JsonText, loadJsonText } from './load-json-text.ts';
 export { type ConfigReading, loadConfig, readConfig } from './load.ts';

@@ -21,8 +21,6 @@ export const nameLabel = 'io.agenthub.name';
 /** On images: base and package of the build. */
 export const baseLabel = 'io.agenthub.base';
 export const packageLabel = 'io.agenthub.package';
-/** On images that are built of a folder: identifies the folder on this machine. */
-export const buildLabel = 'io.agenthub.build';
 
 type Launched = Pick<LaunchSpec, 'server' | 'instance' | 'digest'>;
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import type { BuildSource } from '#runtimes';
-import { baseLabel, buildLabel, managedLabel, packageLabel } from '../container/labels.ts';
+import { baseLabel, managedLabel, packageLabel } from '../container/labels.ts';
 import type { BuildOptions } from '../engine/images.ts';
 import { tidyForTag } from './package-image.ts';
 
@@ -26,14 +26,9 @@ export function projectImageOf(build: BuildSource, template: Buffer, base?: stri
       [managedLabel]: 'true',
       [baseLabel]: kind === 'docker' ? 'dockerfile' : projectTemplates[kind],
       [packageLabel]: name,
-      [buildLabel]: folderId(folder),
     },
   };
 }
-
-/** Identifies a folder on this machine, without its name. */
-export const folderId = (folder: string) =>
-  createHash('sha256').update(folder).digest('hex').slice(0, 16);
 
 /** `id`: of the base image, where it may change under its name. `user`: of the base image; absent: root. */
 export type SystemBase = { readonly name: string; readonly id?: string; readonly user?: string };

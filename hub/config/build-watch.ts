@@ -1,0 +1,123 @@
+import { type FSWatcher, watch } from 'node:fs';
+import { dirname } from 'node:path';
+import { readContext } from '#contexts';
+import { type Clock, type Log, messageOf } from '#core';
+import type { Config } from './config.ts';
+
+const defaultTiming = {
+  /** Folders are read once nothing has changed in them for this long, because an editor may still be writing. */
+  quietMs: 300,
+  /** Folders that change all the time are read after this long. */
+  maxQuietWaitMs: 5_000,
+};
+
+type Needs = {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Called when the files of a folder have changed. Calls do not overlap. Must not reject. */
+  readonly onChange: () => Promise<unknown>;
+  readonly watchFolder?: (folder: string, onEvent: () => void) => Disposable;
+};
+
+/** Maximum number of watched folders. Each takes an inotify watch, and these are limited per user. */
+const maxFolders = 1_000;
+
+export type BuildWatch = ReturnType<typeof createBuildWatch>;
+
+/**
+ * Watches the folders that servers are built of. Events only trigger a check; the files decide. File systems that send no
+ * events need a reload by hand. Never throws or rejects.
+ */
+export function createBuildWatch(needs: Needs, timing: Partial<typeof defaultTiming> = {}) {
+  const { quietMs, maxQuietWaitMs } = { ...defaultTiming, ...timing };
+  const { clock, log, onChange, watchFolder = watchByEvents } = needs;
+  const watched = new Map<string, Disposable>();
+  /** Digests of the files, by build folder. */
+  let digests = new Map<string, string>();
+  let scheduled: { readonly since: number; readonly timer: Disposable } | undefined;
+  let working = Promise.resolve();
+  let isClosed = false;
+
+  function scheduleCheck(): void {
+    if (isClosed) return;
+    const since = scheduled?.since ?? clock.monotonic();
+    scheduled?.timer[Symbol.dispose]();
+    const leftMs = since + maxQuietWaitMs - clock.monotonic();
+    const timer = clock.after(Math.max(0, Math.min(quietMs, leftMs)), () => {
+      scheduled = undefined;
+      working = working.then(check);
+    });
+    scheduled = { since, timer };
+  }
+
+  async function check(): Promise<void> {
+    const before = digests;
+    await look([...before.keys()]);
+    const isChanged = [...digests].some(([folder, digest]) => before.get(folder) !== digest);
+    if (isChanged && !isClosed) await onChange();
+  }
+
+  /** Reads the folders, and watches those in them that have files of the context. */
+  async function look(builds: readonly string[]): Promise<void> {
+    const found = await Promise.all(builds.map(stateOf));
+    if (isClosed) return;
+    digests = new Map(found.map(({ folder, digest }) => [folder, digest]));
+    const wanted = [...new Set(found.flatMap(({ folders }) => folders))];
+    if (wanted.length > maxFolders)
+      log.warn({ folders: wanted.length }, `only ${maxFolders} folders of builds are watched`);
+    const kept = new Set(wanted.slice(0, maxFolders));
+    for (const [folder, watcher] of watched)
+      if (!kept.has(folder)) {
+        watcher[Symbol.dispose]();
+        watched.delete(folder);
+      }
+    for (const folder of kept) if (!watched.has(folder)) arm(folder);
+  }
+
+  function arm(folder: string): void {
+    try {
+      watched.set(folder, watchFolder(folder, scheduleCheck));
+    } catch (error) {
+      const why = messageOf(error);
+      log.debug({ folder, why }, 'cannot watch a folder of a build');
+    }
+  }
+
+  return {
+    /** Watches the builds of the enabled servers of a config instead of the previous ones. */
+    follow({ servers }: Pick<Config, 'servers'>): void {
+      const builds = new Set(
+        servers.flatMap(({ enabled, launch }) =>
+          enabled && launch.kind === 'local' && launch.build ? [launch.build.folder] : [],
+        ),
+      );
+      if (builds.size === 0 && watched.size === 0) return;
+      working = working.then(() => look([...builds]));
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      isClosed = true;
+      scheduled?.timer[Symbol.dispose]();
+      for (const watcher of watched.values()) watcher[Symbol.dispose]();
+      watched.clear();
+      await working;
+    },
+  };
+}
+
+/** A folder that cannot be read is watched itself, and from above, where it may be made. */
+const stateOf = async (folder: string) =>
+  await readContext(folder).then(
+    ({ digest, folders }) => ({ folder, digest, folders: [...folders] }),
+    (error: unknown) => ({
+      folder,
+      digest: messageOf(error),
+      folders: [folder, dirname(folder)],
+    }),
+  );
+
+function watchByEvents(folder: string, onEvent: () => void): Disposable {
+  const watcher: FSWatcher = watch(folder, { persistent: false }, onEvent);
+  // A folder that is removed ends its watch; the one above sees that.
+  watcher.on('error', onEvent);
+  return { [Symbol.dispose]: () => watcher.close() };
+}
