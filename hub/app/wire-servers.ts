@@ -154,6 +154,12 @@ export async function wireServers(
     launches: {
       isExclusive: wanted => isExclusive(specOf(wanted)),
       digestOf: wanted => specOf(wanted).digest ?? '',
+      async prepare(wanted, signal) {
+        const spec = specOf(wanted);
+        const progress = (text: string) => log.info({ server: wanted.name }, text);
+        if (spec.target.kind === 'docker')
+          await docker.upkeep.prepare(spec, { stderr: progress, progress }, signal);
+      },
       continuity: {
         handles,
         digestOf(wanted) {

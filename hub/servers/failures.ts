@@ -1,4 +1,5 @@
 import { HubError, kindOf, messageOf } from '#core';
+import { adviceOn, findMissing } from './missing-programs.ts';
 import type { lastWordsOf } from './lifecycle/stderr-ring.ts';
 
 /** Codes of temporary outages: of the engine, a registry, or the host of a remote server. */
@@ -73,9 +74,19 @@ export function startFailure(server: string, error: unknown, stderr: string): un
     const isBare = code === 'HUB_SERVER_DOWN' || code === 'HUB_SERVER_START_FAILED';
     if (!isBare && kindOf(error) !== 'timeout') return error;
   }
+  const missing = findMissing(`${stderr}\n${messageOf(error)}`);
+  const advice = missing ? `. ${adviceOn(missing)}` : '';
+  const systemPackage = missing?.systemPackage;
   return new HubError(
     'HUB_SERVER_START_FAILED',
-    `${server} did not start: ${withoutName(server, messageOf(error))}`,
-    { cause: error, data: { server, ...(stderr && { stderr }) } },
+    `${server} did not start: ${withoutName(server, messageOf(error))}${advice}`,
+    {
+      cause: error,
+      data: {
+        server,
+        ...(stderr && { stderr }),
+        ...(systemPackage !== undefined && { system_packages: [systemPackage] }),
+      },
+    },
   );
 }

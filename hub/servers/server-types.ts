@@ -161,6 +161,8 @@ export type Launches = {
   readonly continuity?: Continuity;
   /** Whether two instances must not run at the same time because they write to the same place. Throws HubError. */
   readonly isExclusive?: (config: ServerConfig) => boolean;
+  /** Makes what a launch needs, such as its image, while another instance still runs. Rejects with HubError. */
+  readonly prepare?: (config: ServerConfig, signal: AbortSignal) => Promise<void>;
   /** Digest of what the config launches, for its saved listing. Throws HubError. */
   readonly digestOf?: (config: ServerConfig) => string;
   /** Identity of the program that would be launched now, if known. Rejects with HubError if the engine is unreachable. */

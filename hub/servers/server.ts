@@ -24,6 +24,7 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
     persisted,
     start: startNeedsOf(parts),
     isExclusive: needs.launches?.isExclusive,
+    prepare: needs.launches?.prepare,
     isHeard: () => events.isHeard() || needs.instances.isHeard(server),
     onStarted(started) {
       record.hasRun = true;

@@ -16,6 +16,8 @@ type Needs = Pick<InstancePoolNeeds, 'record' | 'isHeard'> & {
   readonly persisted: Pick<PersistedState, 'forgetHandle'>;
   /** Whether no two instances of a config may run at the same time. Throws HubError. */
   readonly isExclusive: ((config: ServerConfig) => boolean) | undefined;
+  /** Makes the image of a config. Rejects with HubError. */
+  readonly prepare: ((config: ServerConfig, signal: AbortSignal) => Promise<void>) | undefined;
   readonly onStarted: (started: Started) => void;
   readonly useConfig: (config: ServerConfig) => void;
   readonly resetAdmission: () => void;
@@ -84,6 +86,7 @@ export function createRunner(needs: Needs) {
     dispatch,
     /** Dispatches a stop or a close, and resolves when everything that ran has ended. */
     async end(event: Extract<LifecycleEvent, { type: 'stop' | 'close' }>): Promise<void> {
+      if (event.type === 'close') changes.close();
       dispatch(event);
       await ended();
     },
@@ -94,24 +97,23 @@ export function createRunner(needs: Needs) {
 
 /** Applies the config changes of one server one after the other. */
 function createConfigQueue(
-  { record, start, isExclusive }: Needs,
+  { record, start, isExclusive, prepare }: Needs,
   pool: InstancePool,
   dispatch: (event: LifecycleEvent) => void,
 ) {
   let previous: Promise<unknown> = Promise.resolve();
   let current: PromiseWithResolvers<void> | undefined;
   let refusedEntry: Server['refusedEntry'];
+  const closing = new AbortController();
 
   async function apply(config: ServerConfig, isReplaced: boolean): Promise<void> {
     const isRestarted = isReplaced && config.enabled && pool.current !== undefined;
     try {
+      const mayNotOverlap = isRestarted && [record.config, config].some(one => isExclusive?.(one));
+      // The running instance ends before its successor starts, so the image of that is made first.
+      if (mayNotOverlap) await prepare?.(config, closing.signal);
       current = Promise.withResolvers();
-      dispatch({
-        type: 'reconfigure',
-        config,
-        isReplaced,
-        isExclusive: isRestarted && [record.config, config].some(one => isExclusive?.(one)),
-      });
+      dispatch({ type: 'reconfigure', config, isReplaced, isExclusive: mayNotOverlap });
       await current.promise;
       refusedEntry = undefined;
     } catch (error) {
@@ -129,6 +131,8 @@ function createConfigQueue(
     get refusedEntry() {
       return refusedEntry;
     },
+    /** Cancels what is being prepared. */
+    close: () => closing.abort(),
     reconfigure(config: ServerConfig, isReplaced: boolean): Promise<void> {
       const applied = previous.then(() => apply(config, isReplaced));
       previous = applied.catch(() => undefined); // The caller of this change has its error.
