@@ -97,6 +97,7 @@ function linesOf(item: ImportItem, { screen }: Pick<Io, 'screen'>): readonly str
 function describeLaunch({ launch }: ServerConfig): string {
   if (launch.kind === 'remote') return `at ${URL.parse(launch.url)?.origin ?? 'an address'}`;
   if (launch.package) return `${launch.package.ecosystem} package ${launch.package.spec}`;
+  if (launch.build) return `build of ${launch.build.folder}`;
   return `image ${launch.image ?? ''}`;
 }
 
