@@ -1,4 +1,4 @@
-import { type BuildSource, buildSourceOf } from './build-source.ts';
+import { type FolderBuild, folderBuildOf } from './folder-build.ts';
 import { type CommandLine, findPackageLine, isProgram, plainLine } from './package-line.ts';
 import {
   type OwnServer,
@@ -16,7 +16,7 @@ export type LaunchSource = {
   /** Built into an image, or run with npx or uvx as a process. Excludes `image`. */
   readonly package: PackageSpec | undefined;
   /** Excludes `image` and `package`. Absent: none. */
-  readonly build?: BuildSource;
+  readonly build?: FolderBuild;
   /** Debian packages to install in the image. Absent: none. */
   readonly systemPackages?: readonly string[];
   /** A server of the hub's own, from the folder of that name in `images/`. Absent: none. Excludes all others. */
@@ -48,7 +48,7 @@ export async function sourceOf(draft: EntryDraft): Promise<LaunchSource | undefi
 
 async function fromBuild(draft: EntryDraft): Promise<LaunchSource | undefined> {
   const { command, args = [] } = draft.entry;
-  const build = await buildSourceOf(draft);
+  const build = await folderBuildOf(draft);
   return build && { image: undefined, package: undefined, build, command, args };
 }
 

@@ -1,3 +1,3 @@
-export { type ContextKind, kindOfFolder } from './context-kind.ts';
-export { type BuildContext, type LeftOut, readContext } from './read-context.ts';
+export type { ContextKind } from './context-kind.ts';
+export { readContext } from './read-context.ts';
 export { type TarFile, packFiles } from './tar.ts';

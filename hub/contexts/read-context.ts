@@ -10,7 +10,7 @@ import { holdsPrivateKey, isSecretFile } from './secret-files.ts';
 import type { TarFile } from './tar.ts';
 
 /** Why something in the folder is not part of the context. */
-export type LeftOut = { readonly path: string; readonly why: 'secret' | 'link' | 'special' };
+type LeftOut = { readonly path: string; readonly why: 'secret' | 'link' | 'special' };
 
 /** The files that an image is built from. */
 export type BuildContext = {

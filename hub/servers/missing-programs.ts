@@ -1,5 +1,5 @@
 /** A program or library that a server did not find. */
-export type Missing = {
+export type MissingProgram = {
   /** As the server named it. */
   readonly name: string;
   /** Debian package that has it. Absent: unknown. */
@@ -82,7 +82,7 @@ const packages: Readonly<Record<string, string>> = {
 };
 
 /** Finds the first program or library in the output of a server that it did not find. Undefined: none. */
-export function findMissing(output: string): Missing | undefined {
+export function findMissing(output: string): MissingProgram | undefined {
   for (const line of output.split('\n'))
     for (const pattern of patterns) {
       const [, name] = pattern.exec(line) ?? [];
@@ -95,7 +95,7 @@ export function findMissing(output: string): Missing | undefined {
 }
 
 /** What to do about it, for the message of a failure. */
-export const adviceOn = ({ name, systemPackage }: Missing): string =>
+export const adviceOn = ({ name, systemPackage }: MissingProgram): string =>
   systemPackage === undefined
     ? `It does not find ${name}. If a Debian package has it (https://packages.debian.org), add that to "system_packages" of the entry`
     : `It does not find ${name}. Add "system_packages": ["${systemPackage}"] to the entry; a process needs it on this machine instead`;

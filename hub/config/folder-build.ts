@@ -5,7 +5,7 @@ import { resolveInside } from './paths.ts';
 import type { EntryDraft } from './sandbox.ts';
 
 /** A folder that the image of a server is built of. */
-export type BuildSource = {
+export type FolderBuild = {
   /** Absolute, with links resolved. */
   readonly folder: string;
   /** Python version, such as `3.12`. Absent: that of the hub's base image. */
@@ -19,7 +19,7 @@ type BuildState =
   | { readonly fault: string };
 
 /** Reads the folder of `build`. Problems of its files are faults of this server only, not of the config. */
-export async function buildSourceOf(draft: EntryDraft): Promise<BuildSource | undefined> {
+export async function folderBuildOf(draft: EntryDraft): Promise<FolderBuild | undefined> {
   const { entry, folderOf, home, guard, report } = draft;
   if (entry.build === undefined) return undefined;
   const at = ['build'];

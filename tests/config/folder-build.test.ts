@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { readConfig } from '#config';
-import { buildSourceOf } from '../../hub/config/build-source.ts';
+import { folderBuildOf } from '../../hub/config/folder-build.ts';
 import { normalizeServer } from '../../hub/config/normalize.ts';
 import { draftOf } from './entry-draft.ts';
 
@@ -39,7 +39,7 @@ describe('"build"', () => {
 
   test('has a fault where the folder cannot be built, which is no problem of the config', async () => {
     const { draft, problems } = draftOf({ build: './none' }, here);
-    const found = await buildSourceOf(draft);
+    const found = await folderBuildOf(draft);
     assert.ok(found && 'fault' in found);
     assert.match(found.fault, /^cannot be read/);
     assert.deepEqual(problems, []);
@@ -47,7 +47,7 @@ describe('"build"', () => {
 
   test('is not read while the server is disabled', async () => {
     const { draft } = draftOf({ build: './mine', disabled: true }, here);
-    const found = await buildSourceOf(draft);
+    const found = await folderBuildOf(draft);
     assert.ok(found && 'fault' in found);
   });
 
@@ -78,7 +78,7 @@ describe('"build"', () => {
   test('is refused where its files are keys of this machine', async () => {
     const guard = async () => 'it holds keys';
     const { draft, problems } = draftOf({ build: './mine' }, { ...here, guard });
-    assert.equal(await buildSourceOf(draft), undefined);
+    assert.equal(await folderBuildOf(draft), undefined);
     assert.deepEqual(problems, ['build: it holds keys']);
   });
 
