@@ -273,7 +273,7 @@ const refused: readonly (readonly [ClientName, object, RegExp])[] = [
   [
     'cursor',
     { command: 'python3', args: ['x.py'] },
-    /runs "python3" from this machine, which containers do not have/,
+    /runs "x\.py", which is not there on this machine/,
   ],
   [
     'cursor',
