@@ -1,7 +1,16 @@
-/** Tells whether a path of a build context, with `/` between its parts, is left out. */
-export type Ignore = (path: string) => boolean;
+/** Paths have `/` between their parts. */
+export type Ignore = {
+  /** True if a file or folder of a build context is left out. */
+  readonly ignores: (path: string) => boolean;
+  /** True if a folder that is left out may contain files that are not. */
+  readonly mayExceptBelow: (folder: string) => boolean;
+};
 
-type Rule = { readonly pattern: RegExp; readonly isException: boolean };
+type Rule = {
+  readonly parts: readonly string[];
+  readonly pattern: RegExp;
+  readonly isException: boolean;
+};
 
 /**
  * The rules of a .dockerignore: patterns of Go's `filepath.Match` with `**`, relative to the folder. The last one that
@@ -10,7 +19,8 @@ type Rule = { readonly pattern: RegExp; readonly isException: boolean };
  */
 export function createIgnore(lines: readonly string[]): Ignore {
   const rules = lines.flatMap(ruleOf);
-  return path => {
+  const exceptions = rules.filter(({ isException }) => isException);
+  function ignores(path: string): boolean {
     const parts = path.split('/');
     const prefixes = parts.map((_, index) => parts.slice(0, index + 1).join('/'));
     let isIgnored = false;
@@ -18,12 +28,22 @@ export function createIgnore(lines: readonly string[]): Ignore {
       if (isIgnored === isException && prefixes.some(prefix => pattern.test(prefix)))
         isIgnored = !isException;
     return isIgnored;
+  }
+  return {
+    ignores,
+    mayExceptBelow: folder => exceptions.some(({ parts }) => leadsBelow(parts, folder.split('/'))),
   };
 }
 
-/** True if some rule makes an exception, so that a folder that is left out may contain files that are not. */
-export const hasExceptions = (lines: readonly string[]): boolean =>
-  lines.flatMap(ruleOf).some(({ isException }) => isException);
+/** True if a path below the folder may match the pattern. */
+function leadsBelow(parts: readonly string[], folder: readonly string[]): boolean {
+  for (const [index, name] of folder.entries()) {
+    const part = parts[index];
+    if (part === '**') return true;
+    if (part === undefined || !new RegExp(`^${partSource(part)}$`, 's').test(name)) return false;
+  }
+  return parts.length > folder.length;
+}
 
 function ruleOf(line: string): readonly Rule[] {
   const text = line.trim();
@@ -32,7 +52,7 @@ function ruleOf(line: string): readonly Rule[] {
   const path = (isException ? text.slice(1) : text).trim();
   const parts = path.split('/').filter(part => part !== '' && part !== '.');
   if (parts.length === 0) return [];
-  return [{ pattern: new RegExp(`^${sourceOf(parts)}$`, 's'), isException }];
+  return [{ parts, pattern: new RegExp(`^${sourceOf(parts)}$`, 's'), isException }];
 }
 
 /** `**` stands for any number of folders. */

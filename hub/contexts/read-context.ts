@@ -5,7 +5,7 @@ import { constants } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { messageOf } from '#core';
 import { type ContextKind, kindOfFolder } from './context-kind.ts';
-import { type Ignore, createIgnore, hasExceptions } from './ignore.ts';
+import { type Ignore, createIgnore } from './ignore.ts';
 import { holdsPrivateKey, isSecretFile } from './secret-files.ts';
 import type { TarFile } from './tar.ts';
 
@@ -37,6 +37,13 @@ const madeByTools = [
   '**/.DS_Store',
 ];
 
+/** What a build needs in any case. */
+const alwaysTaken: Readonly<Record<ContextKind, readonly string[]>> = {
+  docker: ['Dockerfile', '.dockerignore'],
+  npm: ['package.json', 'package-lock.json', 'npm-shrinkwrap.json'],
+  python: ['pyproject.toml', 'uv.lock'],
+};
+
 /**
  * Reads the files of a folder that an image is built from: all but those of .dockerignore, those made by tools, secrets,
  * and links that lead out of the folder. Rejects with a RangeError for more than the limits, and with an Error if the
@@ -54,8 +61,9 @@ export async function readContext(
   const written = names.includes('.dockerignore')
     ? await readFile(join(folder, '.dockerignore'), 'utf8')
     : '';
-  const lines = [...madeByTools, ...written.split('\n')];
-  const walk = createWalk(folder, createIgnore(lines), hasExceptions(lines), limits);
+  const always = alwaysTaken[found.kind].map(name => `!${name}`);
+  const ignore = createIgnore([...madeByTools, ...written.split('\n'), ...always]);
+  const walk = createWalk(folder, ignore, limits);
   await walk.enter('');
   const files = walk.files.toSorted((one, other) => (one.path < other.path ? -1 : 1));
   return {
@@ -76,7 +84,7 @@ function digestOf(kind: ContextKind, files: readonly TarFile[]): string {
   return hash.digest('hex');
 }
 
-function createWalk(root: string, ignores: Ignore, descends: boolean, limits: ContextLimits) {
+function createWalk(root: string, { ignores, mayExceptBelow }: Ignore, limits: ContextLimits) {
   const files: TarFile[] = [];
   const folders: string[] = [];
   const leftOut: LeftOut[] = [];
@@ -100,7 +108,7 @@ function createWalk(root: string, ignores: Ignore, descends: boolean, limits: Co
     for (const entry of entries) {
       const inside = path === '' ? entry.name : `${path}/${entry.name}`;
       const isIgnored = ignores(inside);
-      if (isIgnored && !(descends && entry.isDirectory())) continue;
+      if (isIgnored && !(entry.isDirectory() && mayExceptBelow(inside))) continue;
       if (isSecretFile(entry.name)) {
         if (!isIgnored) leftOut.push({ path: inside, why: 'secret' });
       } else if (entry.isDirectory()) await enter(inside);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { createIgnore, hasExceptions } from '../../hub/contexts/ignore.ts';
+import { createIgnore } from '../../hub/contexts/ignore.ts';
 
 test.for([
   ['data', 'data/a/b', true],
@@ -30,16 +30,27 @@ test.for([
   ['', 'data', false],
   ['ü*', 'über', true],
 ] as const)('the pattern %j and the path %j: %j', ([pattern, path, isIgnored]) => {
-  assert.equal(createIgnore([pattern])(path), isIgnored);
+  assert.equal(createIgnore([pattern]).ignores(path), isIgnored);
 });
 
 test('the last rule that matches decides', () => {
-  const ignores = createIgnore(['*', '!src', '!a.md', 'src/*.log', '!src/keep.log']);
+  const { ignores } = createIgnore(['*', '!src', '!a.md', 'src/*.log', '!src/keep.log']);
   const paths = ['src/a.ts', 'src/a.log', 'src/keep.log', 'a.md', 'b.md'];
   assert.deepEqual(
     paths.filter(path => !ignores(path)),
     ['src/a.ts', 'src/keep.log', 'a.md'],
   );
-  assert.equal(hasExceptions(['a', '#!b']), false);
-  assert.equal(hasExceptions(['a', '!b']), true);
+});
+
+test.for([
+  ['!data/keep', 'data', true],
+  ['!data/keep/x', 'data/keep', true],
+  ['!data/keep', 'data/keep', false],
+  ['!data/keep', 'node_modules', false],
+  ['!*/keep', 'any', true],
+  ['!**/keep', 'any/folder', true],
+  ['!Dockerfile', 'data', false],
+  ['data/keep', 'data', false],
+] as const)('%s may except something below %s: %s', ([rule, folder, expected]) => {
+  assert.equal(createIgnore(['*', rule]).mayExceptBelow(folder), expected);
 });

@@ -39,6 +39,15 @@ test('the files of a folder are taken, without those of .dockerignore and of too
   assert.deepEqual(leftOut, []);
 });
 
+test('what the build needs is taken whatever .dockerignore says', async () => {
+  write('.dockerignore', '*\n!src');
+  write('src/a.ts');
+  write('package-lock.json');
+  assert.deepEqual(await pathsOf(), ['package-lock.json', 'package.json', 'src/a.ts']);
+  write('Dockerfile', 'FROM x');
+  assert.deepEqual(await pathsOf(), ['.dockerignore', 'Dockerfile', 'src/a.ts']);
+});
+
 test('secrets are left out whatever .dockerignore says, and named', async () => {
   for (const path of ['.env', 'config/.env.local', '.npmrc', '.env.example']) write(path, 'A=1');
   write('key.pem', `-----BEGIN ${'PRIVATE'} KEY-----`);
