@@ -53,14 +53,14 @@ ${serverTable(rows, { traffic, costs: await views.costs.get() }, view.now)}</sec
     async overview(request) {
       const main = html`${heading('Overview')}
 ${await healthOf(request)}
-${await statsPartial(needs)}
+${await statsPartial(needs, request.query('range'))}
 <section aria-labelledby="recent"><div class="heading"><h2 id="recent">Latest calls</h2><a href="${paths.activity}">All activity</a></div>
 ${recentCalls(request)}</section>`;
       const notice = noticeOf(request);
       return { page: { title: 'Overview', at: 'overview', main, events: paths.events, notice } };
     },
     healthPartial: async request => ({ part: await healthOf(request) }),
-    statsPartial: async () => ({ part: await statsPartial(needs) }),
+    statsPartial: async ({ query }) => ({ part: await statsPartial(needs, query('range')) }),
   } satisfies Handlers;
 }
 

@@ -1,7 +1,7 @@
 import type { Metrics } from '#telemetry';
 import { count, duration, percent } from './format.ts';
 import { type Html, html } from './html.ts';
-import { paths } from './paths.ts';
+import { paths, withQuery } from './paths.ts';
 import { empty, fragment } from './pieces.ts';
 
 type Slice = ReturnType<Metrics['snapshot']>['recent'][number];
@@ -22,15 +22,20 @@ type Needs = {
 type HitRate = { readonly name: string; readonly hits: number; readonly misses: number };
 
 const sliceMs = 10_000;
-const maxSlices = 60;
+/** Time ranges of the charts, and the number of slices in them. */
+const ranges = [
+  ['', '10 min', 60],
+  ['30m', '30 min', 180],
+] as const;
 
-/** Calls, their durations and cache hit rates, which reload themselves. */
-export async function statsPartial({ telemetry, prompts }: Needs): Promise<Html> {
+/** Calls, their durations and cache hit rates, which reload themselves. `wanted`: the name of a time range. */
+export async function statsPartial({ telemetry, prompts }: Needs, wanted = ''): Promise<Html> {
+  const [range, , maxSlices] = ranges.find(([name]) => name === wanted) ?? ranges[0];
   const slices = telemetry.metrics.snapshot().recent.slice(-maxSlices);
   const since = `${duration(slices.length * sliceMs)} ago`;
-  const content = html`<section aria-labelledby="charts"><h2 id="charts">Calls</h2><div class="charts">
+  const content = html`<section aria-labelledby="charts"><div class="heading"><h2 id="charts">Calls</h2><div class="chips" role="group" aria-label="Time range"><ul>${ranges.map(([name, text]) => html`<li><a class="chip" id="charts-${text.replace(' ', '-')}"${name === range && html` aria-current="true"`} href="${withQuery(paths.overview, { range: name })}#charts">${text}</a></li>`)}</ul></div></div><div class="charts">
 ${callChart(slices, since)}${latencyChart(slices, since)}${hits(await hitRatesOf(prompts))}</div></section>`;
-  return fragment('stats', '/dashboard/stats-partial', content);
+  return fragment('stats', withQuery('/dashboard/stats-partial', { range }), content);
 }
 
 async function hitRatesOf(prompts: Needs['prompts']): Promise<readonly HitRate[]> {
@@ -130,8 +135,25 @@ function chart({ title, summary, since, kind, series, format }: Chart): Html {
   const key =
     series.length > 1 &&
     html`<ul class="key">${series.map(({ name, tone }) => html`<li class="${tone}">${name}</li>`)}</ul>`;
-  return html`<figure class="chart"><figcaption>${title}${key}</figcaption>
-<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${title}: ${summary}">${ruled}${drawn}<text x="${left}" y="${height - 5}">${since}</text><text x="${width - right}" y="${height - 5}" text-anchor="end">now</text></svg></figure>`;
+  return html`<figure class="chart"><figcaption>${title}<output class="note"></output>${key}</figcaption>
+<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${title}: ${summary}">${ruled}${drawn}${slots(series, format)}<text x="${left}" y="${height - 5}">${since}</text><text x="${width - right}" y="${height - 5}" text-anchor="end">now</text></svg></figure>`;
+}
+
+/** An area over each time slot with data, which tells its values. */
+function slots(series: readonly Series[], format: Chart['format']): Html {
+  const [first] = series;
+  const slotCount = first?.values.length ?? 0;
+  const step = (width - left - right) / Math.max(1, slotCount);
+  const shown = Array.from({ length: slotCount }, (_, index) => {
+    const values = series.map(({ name, values: all }) => [name, all[index]] as const);
+    if (values.every(([, value]) => value === undefined || value === 0)) return undefined;
+    const ageMs = (slotCount - 1 - index) * sliceMs;
+    const told = values
+      .map(([name, value]) => `${name} ${value === undefined ? 'none' : format(value) || '0'}`)
+      .join(', ');
+    return html`<rect x="${round(left + index * step)}" y="${top}" width="${round(step)}" height="${height - top - bottom}"><title>${ageMs === 0 ? 'now' : `${duration(ageMs)} ago`}: ${told}</title></rect>`;
+  });
+  return html`<g class="slots">${shown}</g>`;
 }
 
 function bars({ tone, values }: Series, yOf: (value: number) => number): Html {

@@ -60,6 +60,21 @@ describe('the chart of calls', () => {
     assert.match(text, /<g class="bars third"><\/g>/);
   });
 
+  test('tells the values of each slot with calls, and their age', async () => {
+    const text = await shown([{ ...sliceOf(7), errors: 2 }, quiet, sliceOf(3)]);
+    const [, calls = ''] = /Calls per 10 s:[^]*?<g class="slots">([^]*?)<\/g>/.exec(text) ?? [];
+    const told = Array.from(calls.matchAll(/<title>([^<]*)</g), ([, one]) => one);
+    assert.deepEqual(told, ['20 s ago: calls 7, failed 2', 'now: calls 3, failed 0']);
+  });
+
+  test('has a longer range, which its updates keep', async () => {
+    const metrics = { snapshot: () => ({ recent: Array.from({ length: 200 }, () => sliceOf(1)) }) };
+    const text = textOf(await statsPartial({ telemetry: { metrics } }, '30m'));
+    assert.match(text, /180 calls and 0 failures since 30 min ago/);
+    assert.match(text, /hx-get="\/dashboard\/stats-partial\?range=30m"/);
+    assert.match(text, /aria-current="true" href="\/dashboard\?range=30m#charts"/);
+  });
+
   test('is drawn before anything was measured', async () => {
     const text = await shown([]);
     assert.match(text, /0 calls and 0 failures/);

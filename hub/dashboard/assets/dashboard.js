@@ -181,6 +181,16 @@
     setTimeout(() => (button.textContent = 'Copy'), 2_000);
   });
 
+  // The values under the pointer stand beside the title of their chart.
+  document.addEventListener('pointermove', ({ target }) => {
+    const slot = target.closest('.slots rect');
+    for (const told of document.querySelectorAll('.chart output')) {
+      const isIts = slot?.closest('.chart')?.contains(told);
+      const text = isIts ? slot.textContent : '';
+      if (told.textContent !== text) told.textContent = text;
+    }
+  });
+
   // A tab in the background loads nothing and closes its connection.
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) return close();
