@@ -36,6 +36,8 @@ function remedyOf(
     case 'HUB_REMOTE_UNREACHABLE':
       return remoteRemedyOf(data['status'], message);
     case 'HUB_SERVER_START_FAILED': {
+      // Its message has the remedy.
+      if (data['system_packages'] !== undefined) return undefined;
       const line = said.split('\n').find(one => variable.test(one) && wanting.test(one));
       const [, name] = variable.exec(line ?? '') ?? [];
       if (name !== undefined)

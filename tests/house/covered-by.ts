@@ -22,7 +22,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   ],
   'clients/import-plan': ['clients/entry-variables', 'clients/tighten'],
   'clients/translate': ['clients/remote-bridge'],
-  'cli/commands/add': ['cli/add-needs', 'cli/install-stream'],
+  'cli/commands/add': ['cli/add-needs', 'cli/install-stream', 'cli/offer-packages'],
   'cli/commands/import': ['cli/import/report', 'cli/import/trials'],
   'catalog/catalog': [
     'catalog/answers',

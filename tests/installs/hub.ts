@@ -37,6 +37,10 @@ if (name === 'wants-a-key') {
   console.error('Error: the variable EXAMPLE_API_KEY is required');
   process.exit(1);
 }
+if (name === 'wants-git') {
+  console.error('sh: 1: git: not found');
+  process.exit(127);
+}
 if (name === 'no-server') {
   console.log('Usage: no-server <file>');
   setInterval(() => {}, 1000);

@@ -6,6 +6,7 @@ import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts
 import { allowOption, confirmEach, confirmationsIn, loadForEdit } from '../confirm.ts';
 import { type HubClient, isAbsent, openHub } from '../hub-client.ts';
 import { followInstall } from '../install-stream.ts';
+import { installOffering } from '../offer-packages.ts';
 import { fieldsOf, objectsIn } from '../responses.ts';
 import type { Io } from '../terminal.ts';
 import { type Values, count, textOf, textsOf, usageError, wordOf } from '../values.ts';
@@ -56,6 +57,11 @@ export const add: Command = {
       completion: ['none', 'bridge'],
       help: 'bridge: the server can reach the network, through a proxy. Default: none.',
     },
+    'system-package': {
+      multiple: true,
+      value: 'name',
+      help: 'Debian package to install in the image of the server, such as git. Repeatable.',
+    },
     tag: {
       multiple: true,
       value: 'word',
@@ -78,6 +84,10 @@ export const add: Command = {
       'A server that works on a folder',
     ],
     [
+      'add uvx:mcp-server-git --system-package git --mount ~/notes:/notes --arg=--repository --arg /notes',
+      'A server that calls a program',
+    ],
+    [
       `add docker:ghcr.io/github/github-mcp-server:v1.0.0 --name github -e GITHUB_PERSONAL_ACCESS_TOKEN='\${secret:GITHUB_TOKEN}' --network bridge`,
       'An image, with a secret that "agenthub secret set GITHUB_TOKEN" stored',
     ],
@@ -86,7 +96,9 @@ export const add: Command = {
     const { request, isAgreed } = await fitRequest(installRequestOf(run.values), run);
     const hub = await openHub(run);
     try {
-      const installed = await installConfirmed(hub, request, isAgreed, run);
+      const installed = await installOffering(request, run, tried =>
+        installConfirmed(hub, tried, isAgreed, run),
+      );
       if (installed === undefined) return reportDeclined(run);
       if (run.isJson) return run.json(installed);
       reportInstalled(installed, run);
@@ -226,10 +238,12 @@ function installRequestOf(values: Values) {
   const mounts = textsOf(values, 'mount');
   const volumes = volumesOf(textsOf(values, 'volume'));
   const tags = textsOf(values, 'tag');
+  const systemPackages = textsOf(values, 'system-package');
   const network = textOf(values, 'network');
   const rest: JsonObject = {
     ...(mounts.length > 0 && { mounts }),
     ...(volumes.length > 0 && { volumes: Object.fromEntries(volumes) }),
+    ...(systemPackages.length > 0 && { system_packages: systemPackages }),
     ...(tags.length > 0 && { tags }),
     ...(network !== undefined && { network }),
   };

@@ -18,7 +18,7 @@ describe('add and remove', () => {
 
   test('options become the entry, and secrets in clear are warned of', async () => {
     const { code, out, err } = await cli(
-      'add echo@1.0.0 --name own --json --arg=--deep --arg x -e GIVEN -e API_KEY=a=b --tag work --volume notes:/data --network bridge --allow network:bridge --allow variable:GIVEN'.split(
+      'add echo@1.0.0 --name own --json --arg=--deep --arg x -e GIVEN -e API_KEY=a=b --tag work --system-package git --system-package jq --volume notes:/data --network bridge --allow network:bridge --allow variable:GIVEN'.split(
         ' ',
       ),
     );
@@ -28,12 +28,32 @@ describe('add and remove', () => {
       args: ['--deep', 'x'],
       env: { GIVEN: '${GIVEN}', API_KEY: 'a=b' },
       tags: ['work'],
+      system_packages: ['git', 'jq'],
       volumes: { notes: '/data' },
       network: 'bridge',
     });
     assert.deepEqual(fieldOf(jsonOf(out), 'in_clear'), ['env.API_KEY']);
     const removed = jsonOf((await cli(['remove', 'own', '--purge', '--json'])).out);
     assert.equal(fieldOf(removed, 'name'), 'own');
+  });
+
+  test('a program that the server misses is offered, once, and a no keeps the error', async () => {
+    const wanting = ['add', 'wants-git@1.0.0', '--name', 'own'];
+    for (const answer of ['y', 'n']) {
+      const asked: string[] = [];
+      const ask = async (question: string) => {
+        asked.push(question);
+        return answer;
+      };
+      const { code, err } = await cli(wanting, undefined, { ask });
+      assert.notEqual(code, 0);
+      // The stand-in misses it again: it is not offered a second time.
+      assert.deepEqual(asked, ['Install git in its image, and try again? [y/N] ']);
+      assert.match(err, /does not find git\. Add "system_packages": \["git"\]/);
+    }
+    const { err } = await cli(wanting);
+    assert.match(err, /Add "system_packages": \["git"\]/, 'without a terminal it is only said');
+    assert.equal(at.entries.size, 0);
   });
 
   const loosened = ['add', 'echo@1.0.0', '--name', 'own', '--network', 'bridge', '-e', 'GIVEN'];
