@@ -90,7 +90,9 @@ function linesOf(
     ...columns(shown.map(name => [name, why])),
     ...(isUnknown ? [`  If that hub no longer exists: ${command} --dry-run`] : []),
     ...(mayRemoveVolumes
-      ? [`  If the data in its volumes is not needed: ${command} --volumes --dry-run`]
+      ? [
+          `  If ${isOwn ? '' : 'that hub no longer exists and '}the data in its volumes is not needed: ${command} --volumes --dry-run`,
+        ]
       : []),
   ];
 }

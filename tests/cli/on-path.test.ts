@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import manifest from '../../package.json' with { type: 'json' };
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'vitest';
@@ -12,6 +13,13 @@ const program = {
   platform: 'linux',
   version: '1.2.3',
 } as const;
+
+test('a clone that an older Node runs by a link uses the Node that it brings', () => {
+  const older = "data:text/javascript,Object.defineProperty(process,'version',{value:'v20.19.0'})";
+  const bin = join(import.meta.dirname, '..', '..', 'bin', 'agenthub.mjs');
+  const words = ['--import', older, bin, 'version'];
+  assert.equal(execFileSync(process.execPath, words).toString(), `${manifest.version}\n`);
+});
 
 describe('the command that puts agenthub on the PATH', () => {
   test('links it into the first folder of the user that is there, and is not shown afterwards', async () => {

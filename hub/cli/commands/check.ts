@@ -44,7 +44,7 @@ export const check: Command = {
     if (insteadOf !== undefined)
       remark(
         'note',
-        `there is no ${insteadOf} yet: this one comes with AgentHub, and the first start of the hub copies it there`,
+        `there is no ${insteadOf} yet: this one comes with AgentHub, and is used until there is one`,
       );
     for (const warning of warnings) remark('warning', warning);
     if (models) out(`Ollama: ${models.summary}`);

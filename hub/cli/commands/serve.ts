@@ -53,7 +53,7 @@ async function serveWith(options: ServeOptions, run: Run): Promise<0> {
     terminal && ((isVerbose: boolean) => (screen = openHubScreen(terminal, about, isVerbose)));
   try {
     const running = await needs.services.startApp(options, signal, openScreen);
-    if (screen) screen.ready(factsOf(running));
+    if (screen) screen.ready(factsOf(running, await findLink(run)));
     else announce(running, options, run);
     using ending = untilAborted(signal);
     await Promise.race([ending.aborted, ...(running.clientGone ? [running.clientGone] : [])]);
@@ -81,7 +81,13 @@ function announce(
     print(dashboardLine(loginLink, screen.isTerminal || inContainer === true));
 }
 
-function factsOf({ address, loginLink, about }: StartedHub) {
+/** The command that puts `agenthub` on the PATH; undefined if it is there. */
+async function findLink({ needs }: Run): Promise<string | undefined> {
+  const { pathCommand } = await import('../on-path.ts');
+  return pathCommand(await needs.files.describeProgram());
+}
+
+function factsOf({ address, loginLink, about }: StartedHub, link: string | undefined) {
   const dashboard = loginLink
     ? `${loginLink()}\n${' '.repeat(13)}works once, for ten minutes; "npx agenthub open" gives another`
     : 'off: ROUTER_ADMINISTRATION is off';
@@ -95,6 +101,7 @@ function factsOf({ address, loginLink, about }: StartedHub) {
             ['Config', about.config],
           ] as const)
         : []),
+      ...(link === undefined ? [] : ([['On PATH', `by ${link}`]] as const)),
     ] as const,
     next: 'Next: npx agenthub connect claude-code (or another client). Ctrl-C stops AgentHub',
   };
