@@ -2,7 +2,7 @@
 // machine has and with no dependency of its own: installs what package-lock.json says when it is
 // not there, makes sure that the Node which runs the hub is new enough, and builds the hub where its
 // sources have changed. With all in place it reads three files, looks at the times of others, and is done.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { closeSync, existsSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,15 +14,17 @@ const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const ownNodeFolder = path.join(root, 'node_modules', 'node');
 const requiredNodeMajor = 24;
 const waitForOtherMs = 10 * 60_000;
+/** Interval in ms at which a step that goes on says so. */
+const tellMs = 4_000;
 
 // The image brings its own Node and was installed when it was built.
 if (process.env.AGENTHUB_IN_CONTAINER === undefined) await prepare();
 
 async function prepare() {
   if (isPrepared()) return;
-  await alone(() => {
+  await alone(async () => {
     if (isPrepared()) return;
-    install();
+    await install();
     if (!runsOnNewEnoughNode()) {
       fail(
         `AgentHub needs Node ${requiredNodeMajor}, but ${process.version} would run it. The npm package ` +
@@ -30,7 +32,7 @@ async function prepare() {
           `ignore-scripts false), delete node_modules and try again, or put Node ${requiredNodeMajor} on the PATH.`,
       );
     }
-    build();
+    await build();
   });
 }
 
@@ -48,19 +50,39 @@ function isPrepared() {
 }
 
 /** Builds and compiles the hub. It runs without either, from its sources. */
-function build() {
+async function build() {
   const node = majorOf(process.version) >= requiredNodeMajor ? process.execPath : ownNode();
-  const run = script =>
-    spawnSync(node, [path.join(root, 'scripts', script)], { stdio: 'ignore' }).status === 0;
-  if (!run('build.mjs'))
+  console.error('Building the hub, once.');
+  const run = async script => {
+    const file = path.join(root, 'scripts', script);
+    return (await runStep('building', node, [file], { stdio: 'ignore' })).status === 0;
+  };
+  if (!(await run('build.mjs')))
     console.error(
       'The hub cannot be built, and starts slower from its sources: "node scripts/build.mjs" says why.',
     );
-  if (!run('build-images.mjs'))
+  if (!(await run('build-images.mjs')))
     console.error(
       'The programs of agents and of ollama-mcp cannot be built: "node scripts/build-images.mjs" says why.',
     );
-  run('compile.mjs');
+  await run('compile.mjs');
+}
+
+/** Runs a program, and says every few seconds that it goes on and for how long. Never rejects. */
+async function runStep(step, command, args, options) {
+  const began = Date.now();
+  const timer = setInterval(() => {
+    console.error(`  ${step}, ${Math.round((Date.now() - began) / 1000)} s`);
+  }, tellMs);
+  try {
+    return await new Promise(resolve => {
+      const child = spawn(command, args, options);
+      child.once('error', error => resolve({ error, status: null, signal: null }));
+      child.once('exit', (status, signal) => resolve({ status, signal }));
+    });
+  } finally {
+    clearInterval(timer);
+  }
 }
 
 /** Runs `work` while no other process prepares this folder; one that died holding the lock is not waited for. */
@@ -84,7 +106,7 @@ async function alone(work) {
     }
   }
   process.once('exit', () => rmSync(lock, { force: true }));
-  work();
+  await work();
 }
 
 function take(lock) {
@@ -108,14 +130,14 @@ function isAlive(pid) {
   }
 }
 
-function install() {
+async function install() {
   const missing = whatIsMissing();
   if (missing === undefined) return;
   console.error(`Installing dependencies from package-lock.json (${missing}).`);
   const { command, args } = npm();
   // npm deletes node_modules first, so neither it nor what it starts may run on the Node in there.
   // No warnings: npm judges packages by the Node that it runs on itself, and they run on another.
-  const result = spawnSync(command, [...args, 'ci', '--loglevel=error'], {
+  const result = await runStep('installing', command, [...args, 'ci', '--loglevel=error'], {
     cwd: root,
     stdio: 'inherit',
     env: { ...process.env, ...pathWithoutOurs() },
