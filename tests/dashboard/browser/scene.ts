@@ -20,13 +20,13 @@ export type Dashboard = AsyncDisposable & {
   visit<T>(look: (page: Page) => Promise<T>, options?: Partial<Visit>): Promise<T>;
 };
 
-/** One of each that a person meets: two that run, two that start on demand, one that cannot be started. */
+/** One of each that a person meets: three that run, one that starts on demand, one that cannot be started. */
 const servers = {
   calendar: inContainer('calendar.mjs'),
   notes: inContainer('stateful.mjs'),
   archive: inContainer('echo.mjs', { auto_start: false, restart: 'temporary' }),
   weather: inContainer('exit-at-once.mjs', { restart: 'temporary' }),
-  studio: inContainer('studio.mjs', { auto_start: false }),
+  studio: inContainer('studio.mjs'),
 };
 
 /** A server in one argument, so that it needs nothing but the image. */
@@ -62,6 +62,7 @@ export async function openDashboard(): Promise<Dashboard> {
     found =>
       found['calendar'] === 'running' &&
       found['notes'] === 'running' &&
+      found['studio'] === 'running' &&
       found['weather'] === 'failed',
     60_000,
   );
