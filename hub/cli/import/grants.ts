@@ -72,7 +72,7 @@ const isOwn = ({ found }: Added) => found.scope === 'user';
 /** Whether a server that the user has set up cannot do its work without a setting that no one else could abuse. */
 const isNeeded = (item: Added, { kind, needsConfirmation }: Loosening) =>
   isOwn(item) &&
-  (['network', 'header', 'url', 'variable', 'secret'].includes(kind) ||
+  (['network', 'header', 'url', 'variable', 'secret', 'build'].includes(kind) ||
     (['mount', 'user'].includes(kind) && !needsConfirmation));
 
 function refuseUnknown(items: readonly Added[], values: Values, named: readonly string[]): void {

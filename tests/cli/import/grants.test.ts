@@ -18,6 +18,7 @@ const network: Setting = {
 };
 const read: Setting = { ...network, name: 'mount:ro', kind: 'mount', needsConfirmation: false };
 const write: Setting = { ...network, name: 'mount:rw', kind: 'mount' };
+const build: Setting = { ...network, name: 'build:/p', kind: 'build' };
 const root: Setting = { ...network, name: 'user:0:0', kind: 'user' };
 
 function itemOf(
@@ -44,6 +45,7 @@ const plan: ImportPlan = {
     itemOf('b', 'user', write, root),
     itemOf('p', 'workspace', network),
     itemOf('c', 'user'),
+    itemOf('d', 'user', build),
   ],
   variables: [],
 };
@@ -83,19 +85,20 @@ async function grantedBy({ values = {}, answers }: Given) {
 
 describe('a server of the user', () => {
   test('is asked about once, and Enter allows what it just needs but nothing more', async () => {
-    const { allowed, asked } = await grantedBy({ answers: ['', '', ''] });
-    assert.deepEqual(allowed, ['a/network:bridge', 'a/mount:ro']);
+    const { allowed, asked } = await grantedBy({ answers: ['', '', '', ''] });
+    assert.deepEqual(allowed, ['a/network:bridge', 'a/mount:ro', 'd/build:/p']);
     assert.deepEqual(asked, [
       'Allow it? [Y]es, [w]rite to its folders too, [s]ingly, [n]o: ',
       'Allow it? [y]es, [s]ingly, [N]o: ',
       'Allow network:bridge for p? [y/N] ',
+      'Allow it? [Y]es, [n]o: ',
     ]);
   });
 
   test.for([
-    [['n', 'y', 'y'], ['b/mount:rw', 'b/user:0:0', 'p/network:bridge'], []],
-    [['w', 'n', 'n'], ['a/network:bridge', 'a/mount:ro'], ['a']],
-    [['s', 'n', 'y', 's', 'y', 'n', ''], ['a/mount:ro', 'b/mount:rw'], []],
+    [['n', 'y', 'y', 'n'], ['b/mount:rw', 'b/user:0:0', 'p/network:bridge'], []],
+    [['w', 'n', 'n', 'n'], ['a/network:bridge', 'a/mount:ro'], ['a']],
+    [['s', 'n', 'y', 's', 'y', 'n', '', 'n'], ['a/mount:ro', 'b/mount:rw'], []],
   ] as const)('answers %j allow %j', async ([answers, allowed, writing]) => {
     const found = await grantedBy({ answers });
     assert.deepEqual([found.allowed, found.writing], [allowed, writing]);
@@ -105,7 +108,7 @@ describe('a server of the user', () => {
 
 test.for([
   [{ yes: true }, []],
-  [{ yes: true, allow: ['needed'] }, ['a/network:bridge', 'a/mount:ro']],
+  [{ yes: true, allow: ['needed'] }, ['a/network:bridge', 'a/mount:ro', 'd/build:/p']],
   [{ yes: true, allow: ['b/mount:rw'] }, ['b/mount:rw']],
   [{ yes: true, allow: ['network:bridge'] }, ['a/network:bridge', 'p/network:bridge']],
   [{ yes: true, write: ['b'] }, ['b/mount:rw']],
@@ -120,7 +123,7 @@ test.for([
 test.for([
   [{ allow: ['z'] }, /no server of this import asks for "z"\. They ask for a\/network:bridge, a\//],
   [{ allow: ['c/mount:ro'] }, /asks for "c\/mount:ro"/],
-  [{ write: ['z'] }, /"z" is not a server of this import: a, b, p, c/],
+  [{ write: ['z'] }, /"z" is not a server of this import: a, b, p, c, d/],
   [{ mount: ['z=/x'] }, /"z" is not a server/],
 ] as const)('%j is refused', async ([values, message]) => {
   await assert.rejects(grantedBy({ values, answers: [] }), { code: 'HUB_USAGE', message });
