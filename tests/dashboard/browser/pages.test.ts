@@ -86,11 +86,11 @@ describeWithBrowser('the pages of the dashboard', () => {
     assert.ok((await lightnessIn('dark')) < 150);
   });
 
-  test('need no scrolling sideways on 400 pixels or 850, and break no name of a state', async () => {
+  test('need no scrolling sideways on 400 pixels, 850, 1,400 or 1,920, and break no name of a state', async () => {
     await dashboard.visit(
       async page => {
         await eachPage(page, async path => {
-          for (const least of [850, 400]) {
+          for (const least of [1_920, 1_400, 850, 400]) {
             await page.setViewportSize({ width: least, height: 800 });
             const width = Number(await page.evaluate('document.documentElement.scrollWidth'));
             assert.ok(width <= least, `${path} is ${width} pixels wide on ${least}`);
