@@ -88,7 +88,7 @@ async function tryOne(item: Added, plan: ImportPlan, hub: HubClient, run: Run): 
   } catch (error) {
     if (!(error instanceof HubError)) throw error;
     if (error.code === 'HUB_LOGIN_REQUIRED') return { entry, tools: 0, needsLogin: true };
-    return { why: `${summaryOf(error.message)}${remedyOf(item)}` };
+    return { why: `${summaryOf(error.message)}${outputOf(error)}${remedyOf(item)}` };
   }
 }
 
@@ -104,6 +104,14 @@ function summaryOf(message: string): string {
   const lines = message.split('\n').filter(line => line.trim() !== '');
   const [first = message] = lines;
   return lines.length > 1 ? `${first} ${lines.at(-1)?.trim()}` : first;
+}
+
+/** The last line of the server's output that says what went wrong. */
+function outputOf({ data, message }: HubError): string {
+  const { output } = data;
+  const lines = typeof output === 'string' ? output.split('\n') : [];
+  const line = lines.findLast(one => /error|exception|fatal|cannot|not found/i.test(one))?.trim();
+  return line === undefined || message.includes(line) ? '' : `. It wrote: ${line}`;
 }
 
 const remedyOf = ({ name, dropped }: Added) =>
