@@ -201,7 +201,7 @@ test('people are shown the server without actions, and calls of it that they can
     return await answer.text();
   };
   const own = await page('/dashboard/servers/agenthub');
-  assert.match(own, /part of the hub/);
+  assert.match(own, /<dt>Runs in<\/dt><dd>hub</);
   assert.match(own, /list_servers/);
   assert.doesNotMatch(own, /servers\/agenthub\/(stop|restart|remove)/);
   assert.match(await page('/dashboard/servers/echo'), /remove-echo/);

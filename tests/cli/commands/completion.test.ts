@@ -19,7 +19,10 @@ describe('__complete', () => {
       ['restart', 'echo', ''],
       ['echo', 'calendar'],
     ],
-    [['list', '--t'], ['--tools']],
+    [
+      ['list', '--to'],
+      ['--tools', '--tokens'],
+    ],
     [
       ['add', 'x', '--network', ''],
       ['none', 'bridge'],
