@@ -25,6 +25,7 @@ const effects: Readonly<Record<keyof Omit<ServerConfig, 'name'>, Effect>> = {
   description: 'apply',
   tags: 'apply',
   autoStart: 'apply',
+  isManual: 'apply',
   restart: 'apply',
   maxRestarts: 'apply',
   healthCheckIntervalMs: 'apply',

@@ -58,6 +58,8 @@ export async function normalizeServer(draft: EntryDraft) {
   const maxLineBytes = bytesOf(entry.max_line);
   if (maxLineBytes < kib || maxLineBytes > longestLineBytes)
     report(['max_line'], 'write a size from 1k to 512m', true);
+  if (entry.start !== undefined && entry.auto_start !== undefined)
+    report(['start'], 'says the same as "auto_start": remove one of them');
   const tools = toolSettings(draft);
   const cache = keptResultsOf(draft);
   const launch = isRemote(draft) ? remoteLaunch(draft) : await localLaunch(draft);
@@ -73,7 +75,7 @@ export async function normalizeServer(draft: EntryDraft) {
       description: entry.description,
       tags,
       enabled: isEnabled(entry),
-      autoStart: entry.auto_start ?? form === 'mcpServers',
+      ...startOf(entry, form),
       restart,
       maxRestarts: entry.max_restarts,
       healthCheckIntervalMs: entry.health_check_interval * 1000,
@@ -99,6 +101,12 @@ export async function normalizeServer(draft: EntryDraft) {
       ...(own !== undefined && { hubCapabilities: capabilitiesForOwn }),
     }
   );
+}
+
+/** `auto_start` is the older key, with two of the three values. */
+function startOf({ start, auto_start: autoStart }: ServerEntry, form: EntryDraft['form']) {
+  if (start === undefined) return { autoStart: autoStart ?? form === 'mcpServers' };
+  return { autoStart: start === 'hub', ...(start === 'manual' && { isManual: true }) };
 }
 
 /** Tells `ollama-mcp` that the hub answers its requests for models. */

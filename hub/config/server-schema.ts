@@ -113,6 +113,7 @@ export const serverSchema = describeKeys(
     disabled: z.boolean().optional(),
     enabled: z.boolean().optional(),
     auto_start: z.boolean().optional(),
+    start: z.enum(['hub', 'call', 'manual']).optional(),
     package: text.optional(),
     with: z.array(text).max(50).default([]),
     python: pythonVersion.optional(),
@@ -164,6 +165,8 @@ export const serverSchema = describeKeys(
     enabled: 'false is the same as "disabled": true.',
     auto_start:
       'true: start with the hub. false: start at the first call. Default: false in "servers", true in "mcpServers", because MCP clients start all of these.',
+    start:
+      '"hub": start with the hub, as "auto_start": true. "call": start at the first call, as "auto_start": false. "manual": start only by agenthub start or the dashboard; calls are refused while the server is stopped.',
     package:
       'npm package ("@org/server@1.2.3"), PyPI package ("uvx:name==1.0") or image ("docker:name:tag").',
     with: 'Additional packages of the same registry, one string each, such as "pandas==2.3.3".',

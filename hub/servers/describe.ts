@@ -20,6 +20,7 @@ export function describeServer(server: Server): JsonObject {
     tags: config.tags,
     enabled: config.enabled,
     auto_start: config.autoStart,
+    ...(config.isManual && { start: 'manual' }),
     state: status.state,
     ...(status.state === 'starting' && { progress: status.progress }),
     ...('why' in status && { why: status.why }),

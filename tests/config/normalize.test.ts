@@ -92,6 +92,7 @@ describe('is reported:', () => {
     [{ ...image, enabled: true, disabled: true }, 'enabled: contradicts "disabled"'],
     [{ ...image, restart: 'temporary', restart_on_failure: true }, 'restart_on_failure: contra'],
     [{ ...image, idle_stop: 5, instance: 'session' }, 'idle_stop: is only for "instance"'],
+    [{ ...image, start: 'hub', auto_start: false }, 'start: says the same as "auto_start"'],
     [{ ...image, max_line: '1023' }, 'max_line: write a size from 1k to 512m'],
     [{ ...image, max_line: '513m' }, 'max_line: write a size from 1k to 512m'],
     [{ ...image, headers: { A: 'b' } }, 'headers: is only for "url"'],
@@ -160,6 +161,15 @@ test('servers in the format of clients start with the hub, and need no args', as
   assert.deepEqual([own.server?.autoStart, server?.autoStart, problems], [false, true, []]);
   const late = await normalized({ ...entry, auto_start: false }, { form: 'mcpServers' });
   assert.equal(late.server?.autoStart, false);
+});
+
+test.each([
+  ['hub', true, undefined],
+  ['call', false, undefined],
+  ['manual', false, true],
+] as const)('"start": "%s" goes before the default of the format', async (start, auto, manual) => {
+  const { server, problems } = await normalized({ image: 'a:1', start }, { form: 'mcpServers' });
+  assert.deepEqual([server?.autoStart, server?.isManual, problems], [auto, manual, []]);
 });
 
 test('a server is enabled unless one of its keys says that it is not', () => {

@@ -54,8 +54,10 @@ export const check: Command = {
   },
 };
 
-function summaryOf({ name, enabled, autoStart, launch }: ServerConfig): readonly string[] {
-  const start = autoStart ? 'starts with the hub' : 'starts at the first call';
+function summaryOf(config: ServerConfig): readonly string[] {
+  const { name, enabled, autoStart, isManual, launch } = config;
+  const onDemand = isManual ? 'is started by hand' : 'starts at the first call';
+  const start = autoStart ? 'starts with the hub' : onDemand;
   return [name, describeLaunch(launch), enabled ? start : 'disabled'];
 }
 

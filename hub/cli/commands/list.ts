@@ -86,6 +86,7 @@ function noteOf(server: Described): string {
     case 'starting':
       return String(server['progress']);
     case 'stopped':
+      if (server['start'] === 'manual') return 'is started by hand';
       return server['stopped_by_hand'] === true ? 'stopped by hand' : 'starts at the first call';
     case 'running':
       if (isObject(server['refused_entry'])) return String(server['refused_entry']['message']);

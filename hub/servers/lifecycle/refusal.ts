@@ -8,7 +8,12 @@ const refusal = (server: string, code: Code, message: string, data: ErrorData = 
 
 /** The refusal of a call in this state; undefined if the server runs or may be started. `now` is monotonic. Pure. */
 export function refusalOf(
-  { name, enabled, heldBack }: Pick<ServerConfig, 'name' | 'enabled' | 'heldBack'>,
+  {
+    name,
+    enabled,
+    heldBack,
+    isManual,
+  }: Pick<ServerConfig, 'name' | 'enabled' | 'heldBack' | 'isManual'>,
   status: ServerStatus,
   stderr: string,
   now: number,
@@ -32,7 +37,7 @@ export function refusalOf(
       return refusal(
         name,
         'HUB_SERVER_STOPPED',
-        `${name} was stopped by hand. Start it with POST /servers/${name}/start`,
+        `${name} ${isManual ? 'is started by hand only' : 'was stopped by hand'}. Start it with POST /servers/${name}/start`,
       );
     case 'stopping':
       return refusal(name, 'HUB_SERVER_STOPPED', `${name} is stopping`, { retryable: true });

@@ -34,7 +34,9 @@ export function createServerRecord(
     hasRun: false,
     stderr,
     get status(): ServerStatus {
-      return status;
+      // Instances of sessions and eras are refused with their server.
+      const isHeld = status.state === 'stopped' && audience === 'all' && record.config.isManual;
+      return isHeld ? { state: 'stopped', byHand: true } : status;
     },
     get lastError(): Server['lastError'] {
       return lastError;
@@ -45,7 +47,7 @@ export function createServerRecord(
     publish(changedStatus: ServerStatus, running: Running | undefined): void {
       status = changedStatus;
       logStatus(status, running ? { ...running.instance.about, era: running.serverInfo.era } : {});
-      changed.fire(status);
+      changed.fire(record.status);
     },
     recordFailure(error: unknown): void {
       const message = redact(messageOf(error));
@@ -69,7 +71,7 @@ export function createServerRecord(
       if (closed) return closed;
       if (audience !== 'all' && (status.state === 'failed' || status.state === 'needs_login'))
         return failure;
-      return refusalOf(record.config, status, stderr.text(), clock.monotonic());
+      return refusalOf(record.config, record.status, stderr.text(), clock.monotonic());
     },
     close(why: 'stopping' | 'removed'): void {
       closed ??= closedFor(name, why);

@@ -350,3 +350,26 @@ describe('switched off and on', () => {
     assert.equal(await call(scene.server), 'second');
   });
 });
+
+describe('a server that is started by hand only', () => {
+  test('refuses calls until a person starts it, and again after it has ended', async () => {
+    await using scene = supervise({ isManual: true });
+    const { server } = scene;
+    const refused = { code: 'HUB_SERVER_STOPPED', message: /is started by hand only/ };
+    assert.deepEqual(server.status, { state: 'stopped', byHand: true });
+    await assert.rejects(server.ready(), refused);
+    server.start();
+    await until(() => server.status.state === 'running');
+    await server.ready();
+    await server.stop(false);
+    await assert.rejects(server.ready(), refused);
+    assert.equal(scene.launched.length, 1);
+  });
+
+  test('starts at the first call once its entry says so', async () => {
+    await using scene = supervise({ isManual: true });
+    await scene.server.reconfigure(second, false);
+    assert.deepEqual(scene.server.status, { state: 'stopped', byHand: false });
+    assert.equal(await call(scene.server), 'second');
+  });
+});

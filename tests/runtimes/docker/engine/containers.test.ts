@@ -97,14 +97,20 @@ test('containers are listed with those that have stopped, by their label', async
   await using scene = await scriptEngine({
     'GET /containers/json': {
       body: [
-        { Id: 'a', Names: ['/name', '/other/alias'], Labels: { c: 'd' }, State: 'running' },
-        { Id: 'b', Names: [], Labels: {}, State: 'exited' },
+        {
+          Id: 'a',
+          Names: ['/name', '/other/alias'],
+          ImageID: 'sha256:1',
+          Labels: { c: 'd' },
+          State: 'running',
+        },
+        { Id: 'b', Names: [], ImageID: 'sha256:2', Labels: {}, State: 'exited' },
       ],
     },
   });
   assert.deepEqual(await scene.engine.listContainers('l=1'), [
-    { id: 'a', name: 'name', labels: { c: 'd' }, isRunning: true },
-    { id: 'b', name: '', labels: {}, isRunning: false },
+    { id: 'a', name: 'name', imageId: 'sha256:1', labels: { c: 'd' }, isRunning: true },
+    { id: 'b', name: '', imageId: 'sha256:2', labels: {}, isRunning: false },
   ]);
   assert.deepEqual(scene.calls[0]?.query, { all: 'true', filters: '{"label":["l=1"]}' });
 });
