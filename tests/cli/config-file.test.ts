@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
 import { createConfigEditor, loadConfig } from '#config';
 import { startHub } from '#helpers/hub';
 import { writeWhole } from '#store';
+import { openScratch } from '../clients/machine.ts';
 import { type FlatNeeds, run } from './run.ts';
 
 let folder = '';
@@ -31,9 +32,13 @@ const serversIn = async (path: string) =>
 
 describe('without a hub', () => {
   test('add writes the entry and keeps all else, and remove takes it out again', async () => {
+    await using scratch = await openScratch();
     await cli('init');
     const before = readFileSync(file, 'utf8');
-    const added = await cli('add', 'uvx:mcp-server-time==1.0', '--arg=--local', '-e', 'ZONE=UTC');
+    const added = await run(
+      ['add', 'uvx:mcp-server-time==1.0', '--arg=--local', '-e', 'ZONE=UTC'],
+      { ...needs, openClients: async () => scratch.clients },
+    );
     assert.equal(added.code, 0, added.err);
     assert.match(
       added.out,
