@@ -24,6 +24,7 @@ export type Config = {
   /** Secret. */
   readonly token?: string;
   readonly administration?: 'on' | 'off';
+  readonly logLevel?: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /** Every place that refers to a secret, in disabled servers too. `server` is undefined outside of servers. */
   readonly secretUses?: readonly SecretUse[];
   /** Whether principals with the administer grant are offered the management tools. */

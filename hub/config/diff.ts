@@ -60,6 +60,7 @@ const hubKeys: readonly (keyof Config)[] = [
   'perSession',
   'audit',
   'agents',
+  'tasks',
   'models',
   'policy',
   'profiles',

@@ -60,6 +60,7 @@ export {
   modelsOf,
   openRules,
   readRules,
+  ruleKeyOf,
   ruleOf,
 } from './rules.ts';
 export { defaultRulesFile } from './backends.ts';

@@ -132,6 +132,7 @@ async function configOf(
       ...(listen && { listen }),
       ...(typeof token === 'string' && { token }),
       ...(administration && { administration }),
+      ...(data.logLevel && { logLevel: data.logLevel }),
       ...(uses.length > 0 && { secretUses: uses }),
       ...(managementTools && { managementTools }),
       ...(tokens && { tokens }),

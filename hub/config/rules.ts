@@ -103,9 +103,29 @@ export function modelsOf(rules: EnhancementRules, usualModel: string): readonly 
   return models.filter(({ model }, at) => models.findIndex(other => other.model === model) === at);
 }
 
+/** Names that clients send in `initialize`, folded, and those under which people know them. */
+const knownAs: ReadonlyMap<string, string> = new Map([
+  ['claude-ai', 'claude-desktop'],
+  ['claude desktop', 'claude-desktop'],
+  ['visual studio code', 'vscode'],
+  ['visual studio code - insiders', 'vscode'],
+  ['cursor-vscode', 'cursor'],
+  ['codex-mcp-client', 'codex'],
+  ['windsurf-client', 'windsurf'],
+]);
+
+/**
+ * The key of the rule of a client: the name that it sends, or the one under which people know it (Claude Desktop sends
+ * `claude-ai`). Undefined: the default rule applies.
+ */
+export function ruleKeyOf({ clients }: EnhancementRules, client: string): string | undefined {
+  const name = foldClientName(client);
+  return [name, knownAs.get(name) ?? name].find(key => clients.has(key));
+}
+
 /** The rule of a client. Returns the default rule if the client has none or is not named. */
 export const ruleOf = (rules: EnhancementRules, client: string | undefined): EnhancementRule =>
-  rules.clients.get(foldClientName(client ?? '')) ?? rules.default;
+  rules.clients.get(ruleKeyOf(rules, client ?? '') ?? '') ?? rules.default;
 
 export const foldClientName = (name: string): string => name.trim().toLowerCase();
 

@@ -54,7 +54,12 @@ const filePaths = z.union(
   [text.min(1), z.array(text.min(1))],
   'write the path of a file, or a list of paths',
 );
-const version = z.union([z.string(), z.number()], 'write a number or a string');
+const version = z
+  .union([z.string(), z.number()], 'write a number or a string')
+  .refine(
+    value => /^1(?:\.\d+)*$/.test(String(value)),
+    'this hub reads version 1 of the format: write 1',
+  );
 
 const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodString, client: C) =>
   describeKeys(
@@ -90,9 +95,10 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
       $schema: 'Path or URL of this schema, for editors.',
       extends:
         'A config file that this one extends, or a list of them. This file overrides all of them, and later files of the list override earlier ones. Paths are relative to the file that contains them. Objects are merged key by key, and servers by name. Lists and other values are replaced. null removes an inherited value.',
-      version: 'Accepted because MCP clients write it. Has no effect.',
+      version:
+        'Version of the format of this file: 1. A hub that does not know it refuses the file.',
       logLevel:
-        'Accepted because MCP clients write it. Has no effect: set LOG_LEVEL in the environment instead.',
+        'Least level of the lines in the log of the hub. LOG_LEVEL overrides it. Changes take effect after a restart of the hub. Default: info.',
       naming: 'Names of tools and prompts on /mcp: <server><separator><tool>.',
       listen: 'Address on which the hub listens. Changes take effect after a restart of the hub.',
       token:

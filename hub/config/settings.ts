@@ -19,7 +19,7 @@ const hubNameForm =
 /** Settings from the environment, `.env` and the config file (spec 1.3). */
 export type Settings = Readonly<ReturnType<typeof readSettings>>;
 
-type FileSettings = Pick<Config, 'listen' | 'token' | 'administration'>;
+type FileSettings = Pick<Config, 'listen' | 'token' | 'administration' | 'logLevel'>;
 
 /**
  * Reads the settings (spec 1.3). Precedence: process environment, `.env`, config file. An empty variable counts as
@@ -144,13 +144,14 @@ export function readSettings(env: Environment, dotenv = '', manifest: FileSettin
 /** Adds the hub settings of the config file to the environment, which takes precedence. */
 function withFileSettings(
   env: Environment,
-  { listen, token, administration }: FileSettings,
+  { listen, token, administration, logLevel }: FileSettings,
 ): Environment {
   const fromFile = {
     ROUTER_HOST: listen?.host,
     ROUTER_PORT: listen?.port?.toString(),
     ROUTER_TOKEN: token,
     ROUTER_ADMINISTRATION: administration,
+    LOG_LEVEL: logLevel,
   };
   const unset = Object.entries(fromFile).filter(([name]) => !env[name]);
   return { ...env, ...Object.fromEntries(unset) };

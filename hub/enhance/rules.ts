@@ -1,6 +1,12 @@
 import { hash } from 'node:crypto';
 import { cacheKey } from '#cache';
-import { type EnhancementRule, type EnhancementRules, foldClientName } from '#config';
+import {
+  type EnhancementRule,
+  type EnhancementRules,
+  foldClientName,
+  ruleKeyOf,
+  ruleOf,
+} from '#config';
 import { canonicalOf } from './canonical.ts';
 import { frameVersion } from './frame.ts';
 import { maxComparedLength } from './guards.ts';
@@ -31,8 +37,8 @@ export function createRuleBook(current: () => EnhancementRules, usualModel: stri
 
   function choose(rules: EnhancementRules, given: string): ChosenRule {
     const client = foldClientName(given) || 'default';
-    const own = rules.clients.get(client);
-    const rule = own ?? rules.default;
+    const key = ruleKeyOf(rules, given);
+    const rule = ruleOf(rules, given);
     const model = rule.model ?? usualModel;
     const others = rules.fallbackChain.filter(
       (other, index, all) => other !== model && all.indexOf(other) === index,
@@ -40,7 +46,7 @@ export function createRuleBook(current: () => EnhancementRules, usualModel: stri
     return {
       rule,
       client,
-      name: own ? client : 'default',
+      name: key ?? 'default',
       hash: hashOf(rule),
       models: [model, ...others],
     };

@@ -5,6 +5,7 @@ import {
   type ServerConfig,
   diffConfigs,
   readSettings,
+  readTasks,
   settingsToRestartFor,
 } from '#config';
 import { configOf } from '#helpers/hub';
@@ -109,6 +110,12 @@ test('how tools are named and the order of servers are told by themselves', () =
   const around = config(server('new'), server('one'), server('two'));
   assert.equal(diffConfigs(before, around).reordered, false, 'one before them is no other order');
   assert.equal(diffConfigs(around, before).reordered, false);
+});
+
+test('"tasks" alone make a config another one', () => {
+  const before = { ...config(server('one')), tasks: readTasks(undefined) };
+  const after = { ...before, tasks: { ...before.tasks, queue: 1 } };
+  assert.deepEqual(diffConfigs(before, after).hub, ['tasks']);
 });
 
 test('keys of the hub that a reload applies are named, and make a config another one', () => {

@@ -8,6 +8,8 @@ import {
   modelsOf,
   openRules,
   readRules,
+  ruleKeyOf,
+  ruleOf,
   rulesSchemaJson,
 } from '#config';
 import { HubError, isObject, systemClock } from '#core';
@@ -116,6 +118,28 @@ describe('a rules file', () => {
     });
     assert.equal(rules.default.enabled, false);
     assert.equal(rules.default.cacheMode, 'shadow');
+  });
+
+  test('applies to a client by the name that it sends, and by the one that people know', async () => {
+    const rules = await need(
+      '{"clients": {"claude-desktop": {"model": "a:1"}, "VSCode": {"model": "b:1"}, "Cursor": {"model": "c:1"}, "cursor-vscode": {"model": "d:1"}}}',
+    );
+    const modelOf = (client: string) => ruleOf(rules, client).model;
+    assert.deepEqual(
+      [
+        'claude-ai',
+        'Claude Desktop',
+        'Visual Studio Code',
+        'vscode',
+        'cursor-vscode',
+        'CURSOR',
+      ].map(modelOf),
+      ['a:1', 'a:1', 'b:1', 'b:1', 'd:1', 'c:1'],
+    );
+    assert.equal(ruleOf(rules, 'another'), rules.default);
+    assert.equal(ruleOf(rules, undefined), rules.default);
+    assert.equal(ruleKeyOf(rules, 'claude-ai'), 'claude-desktop');
+    assert.equal(ruleKeyOf(rules, 'another'), undefined);
   });
 
   test('may end its chain with null, or at once', async () => {

@@ -63,6 +63,11 @@ test('an empty environment gives the defaults', () => {
   );
 });
 
+test('the level of the log may stand in the config file, and the environment overrides it', () => {
+  assert.equal(readSettings({}, '', { logLevel: 'debug' }).logLevel, 'debug');
+  assert.equal(readSettings({ LOG_LEVEL: 'warn' }, '', { logLevel: 'debug' }).logLevel, 'warn');
+});
+
 test('every setting is read', () => {
   const env = {
     ROUTER_HOST: '[::]',
