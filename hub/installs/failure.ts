@@ -1,3 +1,4 @@
+import type { LocalLaunch, ServerConfig } from '#config';
 import { HubError } from '#core';
 import type { InstallStep } from './request.ts';
 
@@ -7,12 +8,18 @@ const wanting = /required|missing|must|not set|no value|environment|provide|unde
 const cutOff =
   /ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|getaddrinfo|name resolution|Network is unreachable/i;
 
+type Context = {
+  readonly isNetworkless: boolean;
+  /** What was installed; undefined where it is not known yet. */
+  readonly launch?: ServerConfig['launch'] | undefined;
+};
+
 /** Returns the error of an install for the user, with a remedy. An error that is not a HubError is a bug and is kept. */
 export function failureAt(
   step: InstallStep,
   error: unknown,
   output: readonly string[],
-  context: { readonly isNetworkless: boolean },
+  context: Context,
 ): unknown {
   if (!(error instanceof HubError)) return error;
   const remedy = remedyOf(error, output.join('\n'), context);
@@ -29,7 +36,7 @@ export function failureAt(
 function remedyOf(
   { code, data, message }: HubError,
   output: string,
-  { isNetworkless }: { readonly isNetworkless: boolean },
+  { isNetworkless, launch }: Context,
 ): string | undefined {
   const said = `${data.stderr ?? ''}\n${output}`;
   switch (code) {
@@ -47,12 +54,32 @@ function remedyOf(
       return 'Check that it is an MCP server that speaks over stdin and stdout, and give it the "args" and "env" that its documentation names';
     }
     case 'HUB_IMAGE_BUILD_FAILED':
-      return 'Correct the name or the version in "package", or choose another version';
+      return withCommand(
+        'Correct the name or the version in "package", or choose another version',
+        launch,
+      );
+    case 'HUB_IMAGE_MISSING':
+      return withCommand(undefined, launch);
     case 'HUB_COMMAND_MISSING':
       return 'With a Docker engine it is not needed: packages are then installed in images';
     default:
       return undefined;
   }
+}
+
+/** Adds the command that shows by hand what went wrong, and runs nothing of the package. */
+function withCommand(remedy: string | undefined, launch: Context['launch']): string | undefined {
+  const command = launch?.kind === 'local' ? commandFor(launch) : undefined;
+  if (command === undefined) return remedy;
+  return `${remedy === undefined ? '' : `${remedy}. `}To look by hand: ${command}`;
+}
+
+function commandFor({ package: source, image }: LocalLaunch): string | undefined {
+  if (source?.ecosystem === 'npm')
+    return `npm view ${source.spec.replace(/(?<=.)@[^@/]*$/, '')} versions`;
+  if (source?.ecosystem === 'pypi')
+    return `pip index versions ${/^[\w.-]+/.exec(source.spec)?.[0] ?? source.spec}`;
+  return image === undefined ? undefined : `docker pull ${image}`;
 }
 
 function remoteRemedyOf(status: unknown, message: string): string | undefined {

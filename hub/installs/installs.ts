@@ -136,7 +136,7 @@ export function createInstalls(needs: InstallsNeeds) {
       if (caller.aborted) throw cancelled(name, caller.reason);
       const isNetworkless =
         config?.launch.kind === 'local' && config.launch.sandbox.network === 'none';
-      throw failureAt(step, error, output, { isNetworkless });
+      throw failureAt(step, error, output, { isNetworkless, launch: config?.launch });
     }
   }
 

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import type { LocalLaunch, ServerConfig } from '#config';
 import { type Code, type ErrorData, HubError } from '#core';
+import { configOf } from '#helpers/hub';
 import { failureAt } from '../../hub/installs/failure.ts';
 
 type Case = {
@@ -9,6 +11,7 @@ type Case = {
   readonly data?: ErrorData;
   readonly output?: readonly string[];
   readonly isNetworkless?: boolean;
+  readonly launch?: ServerConfig['launch'];
 };
 
 function failed(given: Case): HubError {
@@ -16,6 +19,7 @@ function failed(given: Case): HubError {
   const { output = [], isNetworkless = true } = given;
   const error = failureAt('trial', new HubError(code, message, { data }), output, {
     isNetworkless,
+    ...(given.launch && { launch: given.launch }),
   });
   assert.ok(error instanceof HubError);
   return error;
@@ -32,6 +36,34 @@ test('a failure has its step, the output, and what the error knew', () => {
   assert.equal(error.code, 'HUB_SERVER_START_FAILED');
   assert.ok(error.cause instanceof HubError);
   assert.ok(!Object.hasOwn(failed({}).data, 'output'));
+});
+
+function launchOf(source: Partial<LocalLaunch>): LocalLaunch {
+  const { launch } = configOf({ name: 'one' });
+  return launch.kind === 'local' ? { ...launch, ...source } : assert.fail();
+}
+
+test.each([
+  ['npm', '@org/server@1.2.3', 'npm view @org/server versions'],
+  ['npm', 'server@latest', 'npm view server versions'],
+  ['npm', '@org/server', 'npm view @org/server versions'],
+  ['pypi', 'mcp-server[all]==1.0', 'pip index versions mcp-server'],
+] as const)(
+  'a build of the %s package %s that fails names a command to look by hand',
+  (ecosystem, spec, command) => {
+    const launch = launchOf({ package: { ecosystem, spec } });
+    const { message } = failed({ code: 'HUB_IMAGE_BUILD_FAILED', launch });
+    assert.ok(
+      message.endsWith(`, or choose another version. To look by hand: ${command}`),
+      message,
+    );
+  },
+);
+
+test('an image that cannot be pulled names the command that pulls it', () => {
+  const launch = launchOf({ image: 'org/server:1' });
+  const { message } = failed({ code: 'HUB_IMAGE_MISSING', launch });
+  assert.equal(message, 'one did not start. To look by hand: docker pull org/server:1');
 });
 
 describe('a server that does not start', () => {
