@@ -1,5 +1,7 @@
 import type { ServeOptions } from '#cli';
 import { type Config, checkTags, readConfig, withTags } from '#config';
+import { systemClock } from '#core';
+import { createLocalOllama } from './local-ollama.ts';
 import type { Setup } from './setup.ts';
 import type { ConfigFiles } from './wire-config.ts';
 
@@ -9,6 +11,7 @@ export async function openConfigFiles(
   { paths, secrets, settingsWith, readOptions, findShipped }: Setup,
 ): Promise<ConfigFiles> {
   const { tags } = options;
+  const withOllama = createLocalOllama({ clock: systemClock, fetch });
   const { configFile, rulesFile } = await paths.layout();
   const file = options.configFile ?? configFile;
   let whole: Config | undefined;
@@ -30,7 +33,10 @@ export async function openConfigFiles(
     first,
     read,
     readOptions,
-    settings: async () => await settingsWith(options, whole),
+    settings: async () => {
+      const settings = await settingsWith(options, whole);
+      return options.isTrial ? settings : await withOllama(settings);
+    },
     servers: () => whole?.servers ?? [],
     listSecrets: async () => await (await secrets.open()).list(whole?.secretUses ?? []),
     tags,

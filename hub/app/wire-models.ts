@@ -32,7 +32,12 @@ const usual = readModels(undefined).models;
 export function createModelAccess(settings: Settings, needs: Needs) {
   const log = needs.log.child({ part: 'models' });
   const modelsConfig = () => needs.config().models ?? usual;
-  const { url, model } = settings.ollama;
+  const { url, model, isFound } = settings.ollama;
+  if (isFound)
+    log.info(
+      { url },
+      'an Ollama answers on this machine, and is used: OLLAMA_HOST=off in .env turns it off',
+    );
   const defaultModel = () => modelsConfig().defaultModel ?? (url === undefined ? undefined : model);
   let opening: ReturnType<typeof openModels> | undefined;
   /** Loads the models on first use. */

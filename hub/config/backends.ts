@@ -30,13 +30,18 @@ export function readBackends({ text, secret, address, number, flag }: Variables)
     value => ollamaHost.test(value) && URL.canParse(ollamaUrl(value)),
     'a host such as localhost, or an address such as http://localhost:11434',
   );
+  const isOff = host?.toLowerCase() === 'off';
   const port = number('OLLAMA_PORT', 1, 65_535);
   const modelForm = 'the name of a model such as deepseek-r1:latest';
   return {
     limits,
     ollama: {
-      /** Undefined: Ollama is not used. */
-      url: host && ollamaUrl(host, port),
+      /** Undefined: none is named. */
+      url: host === undefined || isOff ? undefined : ollamaUrl(host, port),
+      /** False: without a URL, an Ollama that answers on this machine is used. */
+      isOff,
+      /** True if nobody named the Ollama, and it answered on this machine. */
+      isFound: false,
       /** For rules that name none. */
       model: text('OLLAMA_MODEL', /^\w[\w.:/-]*$/, modelForm) ?? 'deepseek-r1:latest',
       /** True if the hub pulls models that rules name and Ollama does not have. */

@@ -24,7 +24,14 @@ const defaults = {
   hubName: 'agenthub',
   dockerHost: undefined,
   agents: { idleMs: 1_800_000, port: 8080, network: 'agent-host-net' },
-  ollama: { url: undefined, model: 'deepseek-r1:latest', isPulling: false, parallel: 1 },
+  ollama: {
+    url: undefined,
+    isOff: false,
+    isFound: false,
+    model: 'deepseek-r1:latest',
+    isPulling: false,
+    parallel: 1,
+  },
   redisUrl: undefined,
   qdrantUrl: undefined,
   qdrantKey: undefined,
@@ -66,6 +73,11 @@ test('an empty environment gives the defaults', () => {
 test('the level of the log may stand in the config file, and the environment overrides it', () => {
   assert.equal(readSettings({}, '', { logLevel: 'debug' }).logLevel, 'debug');
   assert.equal(readSettings({ LOG_LEVEL: 'warn' }, '', { logLevel: 'debug' }).logLevel, 'warn');
+});
+
+test('OLLAMA_HOST may say that none is used', () => {
+  const { url, isOff } = readSettings({ OLLAMA_HOST: 'off' }).ollama;
+  assert.deepEqual({ url, isOff }, { url: undefined, isOff: true });
 });
 
 test('every setting is read', () => {
@@ -133,6 +145,8 @@ test('every setting is read', () => {
     agents: { idleMs: 300_000, port: 9000, network: 'my-agents' },
     ollama: {
       url: 'http://host.docker.internal:8080',
+      isOff: false,
+      isFound: false,
       model: 'hf.co/org/model:Q4_K_M',
       isPulling: true,
       parallel: 4,

@@ -8,6 +8,8 @@ import { useOwnHome } from './own-home.ts';
  */
 export default async function setup(): Promise<() => void> {
   const leave = useOwnHome();
+  // Hubs of tests must not find an Ollama of whoever runs them.
+  process.env['OLLAMA_HOST'] ??= 'off';
   await nameSkipped();
   return leave;
 }
