@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import Dockerode from 'dockerode';
 import { attachAndStart, label, removeContainer } from './containers.ts';
 import { median } from './median.ts';
@@ -116,9 +118,11 @@ async function boot(id: string): Promise<void> {
   socket.on('error', () => {}).destroy();
 }
 
-async function all({ url }: Hub, action: 'start' | 'stop'): Promise<void> {
+async function all({ url, dataDir }: Hub, action: 'start' | 'stop'): Promise<void> {
+  const key = (await readFile(join(dataDir, 'owner-key'), 'utf8')).trim();
+  const headers = { authorization: `Bearer ${key}` };
   const asked = names.map(async name => {
-    const answer = await fetch(`${url}/servers/${name}/${action}`, { method: 'POST' });
+    const answer = await fetch(`${url}/servers/${name}/${action}`, { method: 'POST', headers });
     const text = await answer.text();
     if (!answer.ok) throw new Error(`${action} ${name}: ${answer.status} ${text}`);
   });

@@ -7,6 +7,7 @@ import { freePort, run } from '../child.ts';
 export type Hub = AsyncDisposable & {
   readonly pid: number;
   readonly url: string;
+  readonly dataDir: string;
   /** When its process was started, on the clock of `performance.now`. */
   readonly spawnedAt: number;
 };
@@ -52,12 +53,13 @@ export async function spawnHub(
   const configFile = join(folder, 'servers.json');
   await writeFile(configFile, JSON.stringify({ ...config, servers }));
   const port = await freePort();
+  const data = dataDir ?? join(folder, 'data');
   const words = await startArguments(root);
   const spawnedAt = performance.now();
   const hub = opened.use(
     run(process.execPath, [...words, '--config', configFile, '--port', String(port)], {
       ...process.env,
-      DATA_DIR: dataDir ?? join(folder, 'data'),
+      DATA_DIR: data,
       HUB_NAME: name,
       LOG_LEVEL: 'error',
       ...settings,
@@ -65,7 +67,13 @@ export async function spawnHub(
   );
   const url = `http://127.0.0.1:${port}`;
   const kept = opened.move();
-  return { pid: hub.pid, url, spawnedAt, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  return {
+    pid: hub.pid,
+    url,
+    dataDir: data,
+    spawnedAt,
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
 }
 
 /** What follows `node` in the script `start`, so that flags set there count here too. */
