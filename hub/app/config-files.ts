@@ -11,7 +11,7 @@ export async function openConfigFiles(
   { paths, secrets, settingsWith, readOptions, findShipped }: Setup,
 ): Promise<ConfigFiles> {
   const { tags } = options;
-  const withOllama = createLocalOllama({ clock: systemClock, fetch });
+  const withOllama = createLocalOllama({ clock: systemClock });
   const { configFile, rulesFile } = await paths.layout();
   const file = options.configFile ?? configFile;
   let whole: Config | undefined;

@@ -1,30 +1,28 @@
 import type { Settings } from '#config';
-import { type Clock, isObject, within } from '#core';
+import { type Clock, http, isObject, tryParseJson, within } from '#core';
 
 /** Where Ollama listens unless it is told otherwise. */
 const usualUrl = 'http://127.0.0.1:11434';
 const maxWaitMs = 500;
 
-type Needs = {
-  readonly clock: Clock;
-  readonly fetch: (url: string, options: { readonly signal: AbortSignal }) => Promise<Response>;
-  readonly url?: string;
-};
+/** A longer answer is not that of Ollama. */
+const maxCharacters = 1_000;
+
+type Needs = { readonly clock: Clock; readonly url?: string };
 
 /**
  * Adds an Ollama of this machine to settings that name none, if one answers at its usual address (spec B9). It is asked
  * once, so that a reload compares equal settings. `OLLAMA_HOST=off` turns it off.
  */
-export function createLocalOllama({ clock, fetch, url = usualUrl }: Needs) {
+export function createLocalOllama({ clock, url = usualUrl }: Needs) {
   let asked: Promise<boolean> | undefined;
 
   async function answers(): Promise<boolean> {
     try {
       const { signal } = new AbortController();
       return await within(maxWaitMs, { clock, signal }, async inTime => {
-        const response = await fetch(`${url}/api/version`, { signal: inTime });
-        const body: unknown = await response.json();
-        return response.ok && isObject(body) && typeof body['version'] === 'string';
+        const body = tryParseJson(await read(`${url}/api/version`, inTime));
+        return isObject(body) && typeof body['version'] === 'string';
       });
     } catch {
       // Nothing listens there, or another program.
@@ -38,4 +36,23 @@ export function createLocalOllama({ clock, fetch, url = usualUrl }: Needs) {
     if (!(await (asked ??= answers()))) return settings;
     return { ...settings, ollama: { ...ollama, url, isFound: true } };
   };
+}
+
+/** The text of an answer with status 200. Without `fetch`, which most hubs never load: it takes 14 MB and 25 ms. */
+async function read(url: string, signal: AbortSignal): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const request = http.get(url, { signal, agent: false }, response => {
+    if (response.statusCode !== 200) request.destroy(new Error('another status'));
+    let text = '';
+    response
+      .setEncoding('utf8')
+      .on('data', (chunk: string) => {
+        text += chunk;
+        if (text.length > maxCharacters) request.destroy(new Error('another program'));
+      })
+      .on('end', () => resolve(text))
+      .on('error', reject);
+  });
+  request.on('error', reject);
+  return await promise;
 }

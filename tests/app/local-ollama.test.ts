@@ -1,41 +1,50 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { describe, test } from 'vitest';
 import { readSettings } from '#config';
 import { systemClock } from '#core';
 import { createLocalOllama } from '../../hub/app/local-ollama.ts';
 import { startOllama } from '../doubles/ollama.ts';
 
-const url = 'http://127.0.0.1:11434';
-
-/** A way to settings, and how often it has asked for an Ollama. */
-function withAnswer(answer: () => Promise<Response>) {
+/** A program that answers so where Ollama would, and what it is asked. */
+async function startProgram(body: string, status = 200) {
   const asked: string[] = [];
-  const withOllama = createLocalOllama({
-    clock: systemClock,
-    async fetch(address) {
-      asked.push(address);
-      return await answer();
-    },
+  const server = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    response.writeHead(status, { 'content-type': 'application/json' }).end(body);
   });
-  return { asked, withOllama };
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  const url = `http://127.0.0.1:${port}`;
+  return {
+    url,
+    asked,
+    withOllama: createLocalOllama({ clock: systemClock, url }),
+    async [Symbol.asyncDispose]() {
+      server.close();
+      await once(server, 'close');
+    },
+  };
 }
 
-const ollama = async () => Response.json({ version: '0.24.0' });
+const ollama = '{"version": "0.24.0"}';
 
 test('an Ollama that answers on this machine is used', async () => {
-  await using real = await startOllama();
-  const withOllama = createLocalOllama({ clock: systemClock, fetch, url: real.url });
+  await using double = await startOllama();
+  const withOllama = createLocalOllama({ clock: systemClock, url: double.url });
   const settings = await withOllama(readSettings({}));
-  assert.equal(settings.ollama.url, real.url);
+  assert.equal(settings.ollama.url, double.url);
   assert.equal(settings.ollama.isFound, true);
 });
 
 test('it is asked once, so that a reload finds equal settings', async () => {
-  const { asked, withOllama } = withAnswer(ollama);
-  const first = await withOllama(readSettings({}));
-  assert.equal(first.ollama.url, url);
-  assert.deepEqual(await withOllama(readSettings({})), first);
-  assert.deepEqual(asked, [`${url}/api/version`]);
+  await using program = await startProgram(ollama);
+  const first = await program.withOllama(readSettings({}));
+  assert.equal(first.ollama.url, program.url);
+  assert.deepEqual(await program.withOllama(readSettings({})), first);
+  assert.deepEqual(program.asked, ['GET /api/version']);
 });
 
 describe('nobody is asked', () => {
@@ -44,19 +53,27 @@ describe('nobody is asked', () => {
     ['where it is off', { OLLAMA_HOST: 'off' }],
     ['in a container', { AGENTHUB_IN_CONTAINER: 'true' }],
   ])('%s', async (_, env) => {
-    const { asked, withOllama } = withAnswer(ollama);
+    await using program = await startProgram(ollama);
     const settings = readSettings(env);
-    assert.equal(await withOllama(settings), settings);
-    assert.deepEqual(asked, []);
+    assert.equal(await program.withOllama(settings), settings);
+    assert.deepEqual(program.asked, []);
   });
 });
 
-test.each<[string, () => Promise<Response>]>([
-  ['nothing listens', async () => Promise.reject(new TypeError('fetch failed'))],
-  ['another program answers', async () => new Response('<html>')],
-  ['it has another form', async () => Response.json({ name: 'other' })],
-  ['it fails', async () => Response.json({ version: '1' }, { status: 500 })],
-])('none is used where %s', async (_, answer) => {
+test.each<[string, string, number]>([
+  ['another program answers', '<html>', 200],
+  ['the answer has another form', '{"name": "other"}', 200],
+  ['the answer is long', JSON.stringify({ version: 'x'.repeat(100_000) }), 200],
+  ['it fails', ollama, 500],
+])('none is used where %s', async (_, body, status) => {
+  await using program = await startProgram(body, status);
   const settings = readSettings({});
-  assert.equal(await withAnswer(answer).withOllama(settings), settings);
+  assert.equal(await program.withOllama(settings), settings);
+  assert.equal(program.asked.length, 1);
+});
+
+test('none is used where nothing listens', async () => {
+  const withOllama = createLocalOllama({ clock: systemClock, url: 'http://127.0.0.1:1' });
+  const settings = readSettings({});
+  assert.equal(await withOllama(settings), settings);
 });
