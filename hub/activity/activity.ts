@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { createEmitter } from '#core';
+import { createCallColumns } from './call-columns.ts';
 import type {
   ActivityFilter,
   Bytes,
@@ -8,6 +9,7 @@ import type {
   CallSummary,
   Payload,
 } from './call.ts';
+import { createPayloadRing, noPayload } from './payload-ring.ts';
 
 export type ActivityOptions = {
   readonly maxCalls: number;
@@ -17,11 +19,21 @@ export type ActivityOptions = {
   readonly maxKeptBytes: number;
 };
 
-/** The newest calls, in memory only. */
+/** Calls of earlier runs of the hub. */
+export type EarlierCalls = {
+  /** The id of the newest of them; 0 without any. */
+  readonly lastId: number;
+  /** Reads at most this many, the newest, in any order. Never rejects. */
+  read(most: number): Promise<readonly CallSummary[]>;
+};
+
+/** The newest calls, in memory. */
 export type Activity = ReturnType<typeof createActivity>;
 
+const none: EarlierCalls = { lastId: 0, read: async () => [] };
+
 /**
- * Creates an empty activity log. Calls are stored in preallocated ring buffers: thousands of short-lived
+ * Creates an activity log. Calls are stored in preallocated ring buffers: thousands of short-lived
  * objects would survive the young generation and burden the garbage collector.
  */
 export function createActivity(
@@ -32,13 +44,17 @@ export function createActivity(
       text(text: string): string;
       json(value: unknown): unknown;
     };
+    readonly earlier?: EarlierCalls;
   },
 ) {
-  const { redaction } = needs;
+  const { redaction, earlier = none } = needs;
+  const firstId = earlier.lastId + 1;
   const columns = createCallColumns(maxCalls);
   const payloads = createPayloadRing(maxPayloadBytes, maxKeptBytes);
   const { event: changed, fire } = createEmitter<undefined>();
-  let lastId = 0;
+  let lastId = earlier.lastId;
+  let restored: Promise<void> | undefined;
+  const slotOf = (id: number) => (((id - firstId) % maxCalls) + maxCalls) % maxCalls;
 
   /** An uncut message is valid JSON: the hub checked it when it was relayed. */
   function payloadOf(bytes: Buffer, length: number): Payload {
@@ -53,14 +69,44 @@ export function createActivity(
     return call.name === undefined ? call : { ...call, name: redaction.text(call.name) };
   }
 
+  async function restore(): Promise<void> {
+    if (earlier.lastId === 0) return;
+    const calls = await earlier.read(maxCalls);
+    if (calls.length > 0) columns.allocate();
+    for (const call of calls)
+      // Calls of this run may have taken the slots of the oldest.
+      if (call.id < firstId && call.id > lastId - maxCalls)
+        columns.write(
+          slotOf(call.id),
+          call.id,
+          call,
+          call.requestBytes,
+          call.replyBytes,
+          noPayload,
+        );
+  }
+
   return {
     /** The id of the newest call; 0 before the first call. */
     get lastId(): number {
       return lastId;
     },
+    /**
+     * Resolves when the lists contain the calls of earlier runs too, which the first caller has read: a hub that nobody
+     * looks at does not pay for them.
+     */
+    restored: (): Promise<void> => (restored ??= restore()),
     record(call: CallRecord): void {
       lastId++;
-      columns.write(lastId % maxCalls, lastId, call, payloads.write(call.request, call.reply));
+      const { request, reply } = call;
+      columns.write(
+        slotOf(lastId),
+        lastId,
+        call,
+        lengthOf(request),
+        lengthOf(reply),
+        payloads.write(request, reply),
+      );
       fire(undefined);
     },
     /** The calls that match the filter, the newest first, at most `limit` of them. */
@@ -70,17 +116,26 @@ export function createActivity(
       const to = Math.max(lastId - maxCalls, filter.after ?? 0);
       const found: CallSummary[] = [];
       for (let id = from; id > to && found.length < limit; id--) {
-        const call = columns.read(id % maxCalls);
+        if (!columns.has(slotOf(id), id)) continue;
+        const call = columns.read(slotOf(id));
         if (matches(call)) found.push(redacted(call));
       }
       return found;
     },
+    /** The calls of this run after an id, the oldest first, at most `limit` of them. Their names are not redacted. */
+    next(after: number, limit: number): readonly CallSummary[] {
+      const from = Math.max(after, lastId - maxCalls, firstId - 1) + 1;
+      const to = Math.min(lastId, from + limit - 1);
+      return Array.from({ length: Math.max(0, to - from + 1) }, (_, index) =>
+        columns.read(slotOf(from + index)),
+      );
+    },
     /** One call with its messages, as far as they are still stored. Undefined if the call is no longer stored. */
     find(id: number): CallDetail | undefined {
       const isStored = id > 0 && id <= lastId && id > lastId - maxCalls;
-      if (!isStored) return undefined;
-      const call = columns.read(id % maxCalls);
-      const messages = payloads.read(columns.rangeOf(id % maxCalls));
+      if (!isStored || !columns.has(slotOf(id), id)) return undefined;
+      const call = columns.read(slotOf(id));
+      const messages = payloads.read(columns.rangeOf(slotOf(id)));
       return {
         ...redacted(call),
         request: messages && payloadOf(messages.first, call.requestBytes),
@@ -113,140 +168,6 @@ function matcherOf(filter: ActivityFilter): (call: CallSummary) => boolean {
       includesText(call.server) ||
       includesText(call.client) ||
       includesText(call.outcome));
-}
-
-/** Stored calls by slot number, in one array for each field. Writing a call allocates no objects. */
-function createCallColumns(count: number) {
-  const numbers = () => new Float64Array(count);
-  const lengths = () => new Uint32Array(count);
-  const [ids, at, took, atServer, from] = [numbers(), numbers(), numbers(), numbers(), numbers()];
-  const [requests, replies, keptRequests, keptReplies] = [
-    lengths(),
-    lengths(),
-    lengths(),
-    lengths(),
-  ];
-  // These arrays grow to `count` entries as calls are written.
-  const methods: string[] = [];
-  const names: (string | undefined)[] = [];
-  const servers: (string | undefined)[] = [];
-  const sessions: string[] = [];
-  const clients: (string | undefined)[] = [];
-  const outcomes: string[] = [];
-  const [knownMethods, knownNames] = [createInterner(), createInterner()];
-
-  return {
-    write(slot: number, id: number, call: CallRecord, range: PayloadRange): void {
-      ids[slot] = id;
-      at[slot] = call.at;
-      took[slot] = call.tookMs;
-      atServer[slot] = call.serverMs;
-      requests[slot] = lengthOf(call.request);
-      replies[slot] = lengthOf(call.reply);
-      from[slot] = range.from;
-      keptRequests[slot] = range.firstBytes;
-      keptReplies[slot] = range.secondBytes;
-      methods[slot] = knownMethods.intern(call.method);
-      names[slot] = call.name === undefined ? undefined : knownNames.intern(call.name);
-      servers[slot] = call.server;
-      sessions[slot] = call.session;
-      clients[slot] = call.client;
-      outcomes[slot] = call.outcome;
-    },
-    read: (slot: number): CallSummary => ({
-      id: ids[slot] ?? 0,
-      at: at[slot] ?? 0,
-      method: methods[slot] ?? '',
-      name: names[slot],
-      server: servers[slot],
-      session: sessions[slot] ?? '',
-      client: clients[slot],
-      tookMs: took[slot] ?? 0,
-      serverMs: atServer[slot] ?? 0,
-      outcome: outcomes[slot] ?? '',
-      requestBytes: requests[slot] ?? 0,
-      replyBytes: replies[slot] ?? 0,
-    }),
-    rangeOf: (slot: number): PayloadRange => ({
-      from: from[slot] ?? 0,
-      firstBytes: keptRequests[slot] ?? 0,
-      secondBytes: keptReplies[slot] ?? 0,
-    }),
-  };
-}
-
-/** Above this many strings all are dropped: clients choose the names, so the set needs a bound. */
-const maxStrings = 2_000;
-/** Longer texts are cut, in characters: a data URI may contain a whole document. */
-const maxInternedLength = 300;
-
-/** Shares one string among equal texts, so that a thousand calls of one tool store its name once. */
-function createInterner() {
-  const known = new Map<string, string>();
-  let last = '';
-  return {
-    intern(text: string): string {
-      // Consecutive calls mostly have the same name.
-      if (text === last) return last;
-      const found = known.get(text);
-      if (found !== undefined) return (last = found);
-      if (known.size >= maxStrings) known.clear();
-      // A copy through a Buffer, because a slice would keep the whole original string in memory.
-      const stored =
-        text.length > maxInternedLength
-          ? Buffer.from(`${text.slice(0, maxInternedLength)}…`).toString()
-          : text;
-      known.set(stored, stored);
-      return stored;
-    },
-  };
-}
-
-/** Position of two adjacent beginnings in the ring. */
-type PayloadRange = {
-  /** Offset of the first byte, counted over all rounds of the ring. */
-  readonly from: number;
-  readonly firstBytes: number;
-  readonly secondBytes: number;
-};
-
-/** The beginnings of the newest messages, in a ring that overwrites its oldest bytes: recording allocates nothing. */
-function createPayloadRing(maxBytes: number, maxKeptBytes: number) {
-  // The system commits these pages only when they are first written.
-  const ring = Buffer.alloc(Math.max(maxBytes, 2 * maxKeptBytes));
-  let written = 0;
-
-  function copy(bytes: Bytes, at: number): number {
-    if (Buffer.isBuffer(bytes)) return bytes.copy(ring, at, 0, maxKeptBytes);
-    let copied = 0;
-    for (const part of bytes) copied += part.copy(ring, at + copied, 0, maxKeptBytes - copied);
-    return copied;
-  }
-
-  return {
-    /** Copies the beginning of both messages into the ring and returns their position. */
-    write(first: Bytes, second: Bytes): PayloadRange {
-      const left = ring.length - (written % ring.length);
-      // A message is never split: if both might not fit before the end, they go to the start.
-      if (left < 2 * maxKeptBytes) written += left;
-      const from = written;
-      const at = from % ring.length;
-      const firstBytes = copy(first, at);
-      const secondBytes = copy(second, at + firstBytes);
-      written += firstBytes + secondBytes;
-      return { from, firstBytes, secondBytes };
-    },
-    /** The two beginnings at a position; undefined once newer messages have overwritten them. */
-    read({ from, firstBytes, secondBytes }: PayloadRange) {
-      if (written - from > ring.length) return undefined;
-      const at = from % ring.length;
-      const middle = at + firstBytes;
-      return {
-        first: ring.subarray(at, middle),
-        second: ring.subarray(middle, middle + secondBytes),
-      };
-    },
-  };
 }
 
 function lengthOf(bytes: Bytes): number {

@@ -142,13 +142,17 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       audit,
     },
   );
-  const { activity, metrics, telemetry, observe } = await wireObservers(settings, version, {
-    ...system,
-    servers: () => all.all.map(server => server.config.name),
-    families: () => http.measure(),
-    count: countCalls(clients),
-    redaction,
-  });
+  const { activity, calls, lastSession, metrics, telemetry, observe } = await wireObservers(
+    { ...settings, version, dataFolder: dataDir.path },
+    {
+      ...system,
+      source,
+      servers: () => all.all.map(server => server.config.name),
+      families: () => http.measure(),
+      count: countCalls(clients),
+      redaction,
+    },
+  );
   const approvals = wireApprovals(dataDir.path, { ...system, source, backlog, redaction, audit });
   const access = createAccessSource(source, id => agents.get(id).settings.grants);
   const limits = await wireLimits(settings, { ...system, source });
@@ -161,6 +165,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       models: models.runs,
       approvals,
       search: finding.search,
+      lastSession,
     },
     {
       ...system,
@@ -251,6 +256,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   const services: readonly Service[] = [
     logs,
     audit,
+    calls,
     ...(telemetry ? [telemetry] : []),
     approvals,
     jobs,

@@ -1,7 +1,8 @@
 import { randomFillSync } from 'node:crypto';
-import { createActivity } from '#activity';
-import type { Settings } from '#config';
-import type { Clock, Log } from '#core';
+import { join } from 'node:path';
+import { createActivity, createCallStore } from '#activity';
+import { type Config, type ConfigChange, type Settings, readActivity } from '#config';
+import { type Clock, type Event, type Log, messageOf } from '#core';
 import { policyNameOf } from '#policy';
 import type { Observer } from '#routing';
 import { type OtlpNeeds, type Redaction, createMetrics, loadOtlpExporter } from '#telemetry';
@@ -14,8 +15,14 @@ type Needs = {
   /** Counts calls by client. */
   readonly count: Observer;
   readonly redaction: Redaction;
+  readonly source: { readonly current: Config; readonly changed: Event<ConfigChange> };
   readonly clock: Clock;
   readonly log: Log;
+};
+
+type Options = Pick<Settings, 'otlp'> & {
+  readonly version: string;
+  readonly dataFolder: string;
 };
 
 /** Number of recorded calls, and the size of their payloads in bytes. */
@@ -27,11 +34,15 @@ const activityBounds = {
 
 /** Creates the recorders of calls: the activity log, the metrics, and the OTLP exporter if an endpoint is configured. */
 export async function wireObservers(
-  { otlp }: Pick<Settings, 'otlp'>,
-  version: string,
-  { servers, families, count, redaction, clock, log }: Needs,
+  { otlp, version, dataFolder }: Options,
+  { servers, families, count, redaction, clock, log, source }: Needs,
 ) {
-  const activity = createActivity(activityBounds, { redaction });
+  const { calls, earlier } = await openCalls(dataFolder, { redaction, clock, log, source });
+  const activity = createActivity(activityBounds, {
+    redaction,
+    earlier: { ...earlier, read: calls.read },
+  });
+  calls.follow(activity);
   const metrics = createMetrics({ clock, servers });
   const telemetry =
     otlp &&
@@ -56,5 +67,26 @@ export async function wireObservers(
     activity.record(call);
     telemetry?.record(call, principal);
   };
-  return { activity, metrics, telemetry, observe };
+  return { activity, calls, lastSession: earlier.lastSession, metrics, telemetry, observe };
+}
+
+const defaults = readActivity(undefined);
+
+async function openCalls(
+  dataFolder: string,
+  { redaction, clock, log, source }: Pick<Needs, 'redaction' | 'clock' | 'log' | 'source'>,
+) {
+  const calls = createCallStore(
+    join(dataFolder, 'activity'),
+    () => source.current.activity ?? defaults,
+    {
+      clock,
+      redact: text => redaction.text(text),
+      warn: error =>
+        log.warn({ error: messageOf(error) }, 'stored calls cannot be read or written'),
+      skipped: lines => log.warn({ lines }, 'lines of stored calls are damaged and were skipped'),
+    },
+  );
+  source.changed(() => void calls.apply());
+  return { calls, earlier: await calls.open() };
 }

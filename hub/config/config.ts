@@ -1,5 +1,6 @@
 import type { ApprovalsConfig } from './approvals-schema.ts';
 import type { CatalogConfig } from './catalog-schema.ts';
+import type { ActivityConfig } from './activity-schema.ts';
 import type { AuditConfig } from './audit-schema.ts';
 import type { AgentsConfig } from './agents-schema.ts';
 import type { DocumentationConfig } from './documentation.ts';
@@ -34,6 +35,8 @@ export type Config = {
   readonly clients?: readonly ClientConfig[];
   /** Absent: the defaults of `readAudit`. */
   readonly audit?: AuditConfig;
+  /** Absent: the defaults of `readActivity`. */
+  readonly activity?: ActivityConfig;
   /** Absent: the defaults of `readModels`. */
   readonly models?: ModelsConfig;
   /** Absent: the defaults of `readAgents`. */

@@ -59,6 +59,7 @@ const hubKeys: readonly (keyof Config)[] = [
   'clients',
   'perSession',
   'audit',
+  'activity',
   'agents',
   'tasks',
   'models',

@@ -1,5 +1,6 @@
 export { readApprovals } from './approvals-schema.ts';
 export { type CatalogConfig, readCatalog } from './catalog-schema.ts';
+export { readActivity } from './activity-schema.ts';
 export { readAudit } from './audit-schema.ts';
 export { type AgentsConfig, readAgents } from './agents-schema.ts';
 export { type TasksConfig, readTasks } from './tasks-schema.ts';

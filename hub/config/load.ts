@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { isObject } from '#core';
 import { readApprovals } from './approvals-schema.ts';
 import { readCatalog } from './catalog-schema.ts';
+import { readActivity } from './activity-schema.ts';
 import { readAudit } from './audit-schema.ts';
 import { readAgents } from './agents-schema.ts';
 import { readRepositories } from './repositories-schema.ts';
@@ -148,6 +149,7 @@ async function configOf(
       ...(data.models && { models }),
       ...(data.documentation && { documentation }),
       ...(data.audit && { audit: readAudit(data.audit) }),
+      ...(data.activity && { activity: readActivity(data.activity) }),
       ...(data.limits?.per_session && { perSession: readLimits(data.limits.per_session) }),
     },
     problems: [

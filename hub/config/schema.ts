@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { agentsSchema } from './agents-schema.ts';
 import { approvalsSchema } from './approvals-schema.ts';
+import { activitySchema } from './activity-schema.ts';
 import { auditSchema } from './audit-schema.ts';
 import { catalogSchema } from './catalog-schema.ts';
 import { documentationSchema, obsidianSchema } from './documentation-schema.ts';
@@ -76,6 +77,7 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
       tokens: z.enum(['optional', 'required']).optional(),
       clients: z.record(clientName, client).optional(),
       audit: auditSchema.optional(),
+      activity: activitySchema.optional(),
       policy: policySchema.optional(),
       profiles: z.record(profileName, profileSchema).optional(),
       fan_out: z.record(fanOutName, fanOutSchema).optional(),
@@ -113,6 +115,8 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
         'Clients by name. `agenthub token create NAME` makes the token of a client, also of one that is not listed here.',
       audit:
         'The audit log in the data folder: who called what, and every administrative change. `agenthub audit` shows it.',
+      activity:
+        'Recent calls without their messages, stored in the data folder for the activity of the next runs of the hub.',
       policy:
         'Rules about what clients may use. The first rule that matches decides; what no rule matches is allowed. Names and URIs are those on /mcp, also for /mcp/{server}. What is denied is not listed and cannot be called.',
       profiles:
@@ -175,6 +179,7 @@ export function knownKeys(path: readonly (string | number)[]): readonly string[]
     return Object.keys(path.length > 2 ? providerSchema.shape : modelsSchema.shape);
   if (path[0] === 'approvals') return Object.keys(approvalsSchema.shape);
   if (path[0] === 'catalog') return Object.keys(catalogSchema.shape);
+  if (path[0] === 'activity') return Object.keys(activitySchema.shape);
   if (path[0] === 'audit') return Object.keys(auditSchema.shape);
   if (path.length === 1) return Object.keys(path[0] === 'listen' ? listen.shape : naming.shape);
   if (part === 'cache') return Object.keys(keptResults.shape);

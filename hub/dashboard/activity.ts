@@ -67,6 +67,7 @@ export function activityPages({ telemetry: { activity }, servers, system }: Page
     recentCalls,
     handlers: {
       async activity(request) {
+        await activity.restored();
         const view = viewOf(request);
         const main = html`${heading('Activity')}
 ${filterForm(view.filter, choices())}
@@ -74,6 +75,7 @@ ${callList(view)}`;
         return { page: { title: 'Activity', at: 'activity', main, events: paths.events } };
       },
       async activityPartial(request) {
+        await activity.restored();
         if (request.query('recent') !== '') return { part: recentCalls(request) };
         const view = viewOf(request);
         // So that the back button returns to the filtered list.
@@ -81,12 +83,13 @@ ${callList(view)}`;
         return { part: callList(view), ...(request.isHtmx && { headers }) };
       },
       async call({ param, visitor: { rights } }) {
+        await activity.restored();
         const id = param('id');
         const found = /^\d{1,15}$/.test(id) ? activity.find(Number(id)) : undefined;
         if (!found)
           throw new HubError(
             'HUB_CALL_UNKNOWN',
-            `There is no record of the call ${id.slice(0, 20)}: newer calls have replaced it, or the hub was restarted`,
+            `There is no record of the call ${id.slice(0, 20)}: newer calls have replaced it`,
           );
         const payloads =
           rights === 'owner'
@@ -264,7 +267,8 @@ ${facts([
 
 /** Formats JSON. Other text, such as truncated JSON, is unchanged. */
 function pretty(message: Payload | undefined): string {
-  if (!message) return '';
+  if (!message)
+    return 'Newer calls have replaced this, or it is older than the last restart: messages of calls are not kept when the hub restarts.';
   const value = tryParseJson(message.text);
   const text = value === undefined ? message.text : JSON.stringify(value, undefined, 2);
   return message.isCut ? `${text}\n… the rest was not kept` : text;

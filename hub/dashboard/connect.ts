@@ -10,7 +10,7 @@ import { badge, copyable, fragment, heading } from './pieces.ts';
 
 type Needs = {
   readonly router: Pick<Router, 'sessions'>;
-  readonly telemetry: { readonly activity: Pick<Activity, 'list'> };
+  readonly telemetry: { readonly activity: Pick<Activity, 'list' | 'restored'> };
   readonly hub: { readonly access: { readonly needsToken: () => boolean } };
   readonly system: { readonly clock: Pick<Clock, 'now'> };
 };
@@ -53,6 +53,7 @@ export function connectPages({ router, telemetry, hub, system: { clock } }: Need
 
   return {
     async connect(request) {
+      await telemetry.activity.restored();
       const { endpoint } = request;
       const main = html`${heading('Connect')}
 <p class="lead">All clients use the same address, for all servers:</p>

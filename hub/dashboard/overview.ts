@@ -51,6 +51,7 @@ ${serverTable(rows, { traffic, costs: await views.costs.get() }, view.now)}</sec
 
   return {
     async overview(request) {
+      await telemetry.activity.restored();
       const main = html`${heading('Overview')}
 ${await healthOf(request)}
 ${await statsPartial(needs, request.query('range'))}

@@ -63,6 +63,8 @@ export type OpenOptions = Pick<SessionOptions, 'isConnected' | 'over' | 'clientR
 };
 
 export type RouterOptions = {
+  /** Number of the newest session of earlier runs of the hub: those of this one follow it. Absent: 0. */
+  readonly lastSession?: number;
   readonly naming: () => Naming;
   readonly hubVersion: string;
   /** Answers for clients that cannot sample. Absent: nobody does. */
@@ -208,7 +210,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
   );
 
   const resumption = createResumption(parts);
-  let lastSession = 0;
+  let { lastSession = 0 } = options;
   const answering = createAnswering(
     compose([createAuditStep(needs.audit)], resolved =>
       resolved.answer ? resolved.answer() : relay(resolved),

@@ -19,12 +19,14 @@ export function activityRoutes(app: FastifyInstance, activity: Activity, follow:
     const olderThan = readWhole('before', before, allIds);
     const older = olderThan !== undefined && { before: olderThan };
     const most = readWhole('limit', limit, { least: 1, most: maxLimit }) ?? defaultLimit;
+    await activity.restored();
     const calls = activity.list({ ...filter, ...older }, most);
     return { calls: calls.map(describeCall) };
   });
 
   app.get<Identified>('/activity/:id', administered, async request => {
     const { id } = request.params;
+    await activity.restored();
     const found = activity.find(readWhole('id', id, allIds) ?? 0);
     if (!found)
       throw new HubError(

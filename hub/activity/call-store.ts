@@ -1,0 +1,123 @@
+import { type Clock, createTicker } from '#core';
+import type { Activity } from './activity.ts';
+import { createCallFiles } from './call-files.ts';
+import { lineOf, parseCall } from './call-line.ts';
+import type { CallSummary } from './call.ts';
+
+export type CallStoreOptions = {
+  /** False: calls are in memory only, and those of earlier runs are removed. */
+  readonly store: boolean;
+  /** Limit of the files together, in bytes. */
+  readonly maxBytes: number;
+  readonly maxAgeMs: number;
+};
+
+type Needs = {
+  readonly clock: Pick<Clock, 'now' | 'after'>;
+  readonly redact: (text: string) => string;
+  /** Tells once that calls cannot be read or written, until they can be again. */
+  readonly warn: (error: unknown) => void;
+  /** Tells how many lines were not calls. */
+  readonly skipped: (lines: number) => void;
+};
+
+/** Interval of writes, in ms: a killed hub loses the calls since the last one. */
+export const writeMs = 1_000;
+/** Number of calls that are written at once. Between two such writes the hub does other work. */
+const maxBatch = 500;
+
+/** Calls in files, without their messages, so that the next run of the hub can list them. */
+export type CallStore = ReturnType<typeof createCallStore>;
+
+/** Creates the store of calls in a folder of its own. `open` it first, then `follow` the calls of this run. */
+export function createCallStore(folder: string, options: () => CallStoreOptions, needs: Needs) {
+  const { clock, warn } = needs;
+  const files = createCallFiles(folder);
+  let followed: { readonly activity: Activity; writtenId: number } | undefined;
+  let busy: Promise<void> = Promise.resolve();
+  let isFailing = false;
+
+  const due = createTicker(clock, writeMs, () => {
+    void write();
+    return false;
+  });
+
+  /** Work on the files, one piece after the other. A failure is told once. */
+  function queue(work: () => Promise<void>): Promise<void> {
+    busy = busy.then(work).then(
+      () => void (isFailing = false),
+      (error: unknown) => {
+        if (!isFailing) warn(error);
+        isFailing = true;
+      },
+    );
+    return busy;
+  }
+
+  const write = (): Promise<void> => queue(writeNow);
+
+  async function writeNow(): Promise<void> {
+    const { store, maxBytes } = options();
+    if (!followed || !store) return;
+    const redact = createMemo(needs.redact);
+    for (;;) {
+      const calls = followed.activity.next(followed.writtenId, maxBatch);
+      const last = calls.at(-1);
+      if (!last) return;
+      // A write that fails is not repeated: it may have written some of the calls.
+      followed.writtenId = last.id;
+      await files.append(calls.map(call => lineOf(call, redact)).join(''), maxBytes / 2);
+    }
+  }
+
+  return {
+    name: 'calls',
+    start: async (): Promise<void> => {},
+    /** Removes calls that are too old. Resolves to the newest call and session of earlier runs; 0 without any. */
+    async open(): Promise<{ readonly lastId: number; readonly lastSession: number }> {
+      let calls: readonly CallSummary[] = [];
+      await queue(async () => {
+        if (!options().store) return await files.remove();
+        await files.removeBefore(clock.now() - options().maxAgeMs);
+        calls = (await files.lastLines()).flatMap(line => parseCall(line) ?? []);
+      });
+      const sessions = calls.map(({ session }) => Number(session)).filter(Number.isSafeInteger);
+      return { lastId: calls.at(-1)?.id ?? 0, lastSession: Math.max(0, ...sessions) };
+    },
+    /** Reads calls of earlier runs, the newest, oldest first. Empty if the files cannot be read. */
+    async read(most: number): Promise<readonly CallSummary[]> {
+      const after = clock.now() - options().maxAgeMs;
+      let found: readonly CallSummary[] = [];
+      await queue(async () => {
+        const lines = (await files.lines()).slice(-most);
+        const calls = lines.flatMap(line => parseCall(line) ?? []);
+        if (calls.length < lines.length) needs.skipped(lines.length - calls.length);
+        found = calls.filter(({ at }) => at > after);
+      });
+      return found;
+    },
+    /** Writes the calls of this run from now on. */
+    follow(activity: Activity): void {
+      followed = { activity, writtenId: activity.lastId };
+      activity.changed(() => due.start());
+    },
+    /** Applies changed options. */
+    async apply(): Promise<void> {
+      if (!options().store) await queue(files.remove);
+    },
+    async stop(): Promise<void> {
+      due[Symbol.dispose]();
+      await write();
+    },
+  };
+}
+
+/** Computes each text once: consecutive calls mostly have the same name and client. */
+function createMemo(compute: (text: string) => string) {
+  const known = new Map<string, string>();
+  return (text: string): string => {
+    let found = known.get(text);
+    if (found === undefined) known.set(text, (found = compute(text)));
+    return found;
+  };
+}
