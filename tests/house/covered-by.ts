@@ -1,6 +1,7 @@
 /** Files with branches that have no test of their own name, below the test that covers them. */
 export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'cli/service-files': ['cli/commands/service'],
+  'activity/activity': ['activity/call-columns', 'activity/payload-ring'],
   'activity/call-store': ['activity/call-files', 'activity/call-line'],
   'app/hub-paths': ['app/command-files', 'app/config-files', 'app/setup'],
   'approvals/approvals': ['approvals/records'],
