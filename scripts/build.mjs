@@ -21,7 +21,7 @@ const entry = 'main.js';
 const record = path.basename(recordOf(root));
 const ignore = '.npmignore';
 /** Packages of many small files that every start loads. All others are loaded from node_modules. */
-const bundled = ['zod'];
+const bundled = ['jsonc-parser', 'zod'];
 /** A hub that runs loads files of its build with their first use, though it may have been built again meanwhile. */
 const keptBuilds = 10;
 const draftPrefix = '.draft-';
@@ -55,6 +55,8 @@ async function chunks() {
     cwd: root,
     input: path.join(root, 'hub', 'main.ts'),
     platform: 'node',
+    // jsonc-parser has a UMD build as 'main', whose parts cannot be found in a bundle.
+    resolve: { mainFields: ['module', 'main'] },
     tsconfig: false,
     external: id => id.startsWith('node:') || external.includes(packageOf(id)),
   });
@@ -100,10 +102,10 @@ function assets() {
 
 function licences() {
   return Object.fromEntries(
-    bundled.map(name => [
-      `LICENSE.${name}`,
-      readFileSync(path.join(root, 'node_modules', name, 'LICENSE')),
-    ]),
+    bundled.map(name => {
+      const [file] = globSync(path.join(root, 'node_modules', name, 'LICENSE*'));
+      return [`LICENSE.${name}`, readFileSync(file)];
+    }),
   );
 }
 

@@ -167,6 +167,26 @@ async function kindOfHost(name: string, resolve: Resolve): Promise<AddressKind> 
   return found ? kindOfAddress(found.address) : 'refused';
 }
 
+function createAddressLists() {
+  return {
+    loopback: listOf('127.0.0.0/8', '::1/128'),
+    privates: listOf('10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'),
+    /** Unspecified, link-local (metadata services), multicast, reserved, and IPv4 wrapped in IPv6. */
+    never: listOf(
+      '0.0.0.0/8',
+      '169.254.0.0/16',
+      '192.0.0.0/24',
+      '198.18.0.0/15',
+      '224.0.0.0/3',
+      '::/128',
+      'fe80::/10',
+      'ff00::/8',
+      '64:ff9b::/96',
+      '2002::/16',
+    ),
+  };
+}
+
 function listOf(...subnets: readonly string[]): BlockList {
   const list = new BlockList();
   for (const subnet of subnets) {
@@ -176,32 +196,14 @@ function listOf(...subnets: readonly string[]): BlockList {
   return list;
 }
 
-const loopback = listOf('127.0.0.0/8', '::1/128');
-const privates = listOf(
-  '10.0.0.0/8',
-  '172.16.0.0/12',
-  '192.168.0.0/16',
-  '100.64.0.0/10',
-  'fc00::/7',
-);
-/** Unspecified, link-local (metadata services), multicast, reserved, and IPv4 wrapped in IPv6. */
-const never = listOf(
-  '0.0.0.0/8',
-  '169.254.0.0/16',
-  '192.0.0.0/24',
-  '198.18.0.0/15',
-  '224.0.0.0/3',
-  '::/128',
-  'fe80::/10',
-  'ff00::/8',
-  '64:ff9b::/96',
-  '2002::/16',
-);
+/** Created with the first address: most hubs have no login to a remote server. */
+let lists: ReturnType<typeof createAddressLists> | undefined;
 
 /** What an address reaches. */
 export function kindOfAddress(address: string): AddressKind {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return kindOfAddress(mapped);
+  const { loopback, privates, never } = (lists ??= createAddressLists());
   const family = isIPv6(address) ? 'ipv6' : 'ipv4';
   if (loopback.check(address, family)) return 'loopback';
   if (privates.check(address, family)) return 'private';

@@ -77,6 +77,10 @@ describe('the build of a clone', () => {
     assert.equal(what, 'dist');
     assert.doesNotMatch(urls, /node_modules\/zod/);
     assert.match(await readFile(at('dist/LICENSE.zod'), 'utf8'), /MIT License[^]*Colin McDonnell/);
+    assert.match(
+      await readFile(at('dist/LICENSE.jsonc-parser'), 'utf8'),
+      /MIT License[^]*Microsoft/,
+    );
   });
 
   test('has sources that V8 keeps with one byte for each character', () => {

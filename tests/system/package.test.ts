@@ -105,6 +105,7 @@ describe.skipIf(problem !== undefined)(
         'configs/hub.schema.json',
         'configs/mcp-servers.default.json',
         'configs/task-contract.schema.json',
+        'dist/LICENSE.jsonc-parser',
         'dist/LICENSE.zod',
         'dist/main.js',
         'images/npm/Dockerfile',

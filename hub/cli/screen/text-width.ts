@@ -1,4 +1,6 @@
-const segments = new Intl.Segmenter();
+/** Created on first use: it reads tables of ICU, which takes 10 ms and 4 MB. */
+let segmenter: Intl.Segmenter | undefined;
+const segmentsOf = (text: string) => (segmenter ??= new Intl.Segmenter()).segment(text);
 
 /** Characters of two columns: emoji, and wide ones of East Asia (Unicode TR11). */
 const wide =
@@ -14,7 +16,7 @@ const widthOf = (character: string): number => {
 /** Number of columns of a text without control characters and colours. */
 export function textWidth(text: string): number {
   let width = 0;
-  for (const { segment } of segments.segment(text)) width += widthOf(segment);
+  for (const { segment } of segmentsOf(text)) width += widthOf(segment);
   return width;
 }
 
@@ -23,7 +25,7 @@ export function fitText(text: string, columns: number): string {
   if (text.length <= columns / 2 || textWidth(text) <= columns) return text;
   let kept = '';
   let width = 0;
-  for (const { segment } of segments.segment(text)) {
+  for (const { segment } of segmentsOf(text)) {
     width += widthOf(segment);
     if (width > columns - 1) break;
     kept += segment;
