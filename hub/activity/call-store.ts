@@ -103,7 +103,7 @@ export function createCallStore(folder: string, options: () => CallStoreOptions,
     },
     /** Applies changed options. */
     async apply(): Promise<void> {
-      if (!options().store) await queue(files.remove);
+      if (!options().store) await queue(() => files.remove());
     },
     async stop(): Promise<void> {
       due[Symbol.dispose]();

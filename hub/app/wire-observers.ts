@@ -40,7 +40,7 @@ export async function wireObservers(
   const { calls, earlier } = await openCalls(dataFolder, { redaction, clock, log, source });
   const activity = createActivity(activityBounds, {
     redaction,
-    earlier: { ...earlier, read: calls.read },
+    earlier: { ...earlier, read: most => calls.read(most) },
   });
   calls.follow(activity);
   const metrics = createMetrics({ clock, servers });

@@ -58,7 +58,7 @@ async function run(given: Partial<typeof usual> & { maxCalls?: number } = {}) {
   const { lastSession, ...earlier } = await store.open();
   const activity = createActivity(
     { maxCalls, maxPayloadBytes: 10_000, maxKeptBytes: 1_000 },
-    { redaction, earlier: { ...earlier, read: store.read } },
+    { redaction, earlier: { ...earlier, read: most => store.read(most) } },
   );
   store.follow(activity);
   return {
@@ -69,7 +69,7 @@ async function run(given: Partial<typeof usual> & { maxCalls?: number } = {}) {
     warnings,
     skipped,
     change: (changed: Partial<typeof usual>) => (options = { ...options, ...changed }),
-    async names() {
+    names: async () => {
       await activity.restored();
       return activity.list({}, 1_000).map(({ id, name }) => `${id} ${name}`);
     },
