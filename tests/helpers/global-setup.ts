@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { engineRequired, probeEngine } from './engine-probe.ts';
 import { useOwnHome } from './own-home.ts';
 
@@ -10,8 +12,15 @@ export default async function setup(): Promise<() => void> {
   const leave = useOwnHome();
   // Hubs of tests must not find an Ollama of whoever runs them.
   process.env['OLLAMA_HOST'] ??= 'off';
+  if (process.env['AGENTHUB_TEST_ENGINE'] === 'up') bringUpEngine();
   await nameSkipped();
   return leave;
+}
+
+/** Brings up the engine for the tests. Waits for another process that does, and ends at once where all is up. */
+function bringUpEngine(): void {
+  const script = join(import.meta.dirname, '..', 'engine', 'up');
+  execFileSync(script, { stdio: ['ignore', 'inherit', 'inherit'] });
 }
 
 async function nameSkipped(): Promise<void> {
