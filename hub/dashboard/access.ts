@@ -81,7 +81,7 @@ function clientPart({ clients, needsToken }: DashboardAccess, now: number, endpo
     : "Programs of the hub's own user may call without a token, and are then the client local.";
   if (all.length === 0)
     return empty(
-      'No client has a name.',
+      'No named clients yet.',
       html`<p>${said} <code>agenthub token create NAME</code> makes a token for ${endpoint}, and <code>agenthub connect</code> writes one.</p>`,
     );
   const seen = (at: number | undefined) =>

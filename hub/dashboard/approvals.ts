@@ -119,7 +119,8 @@ ${actionButton({ label: 'Deny', path: paths.action('deny', id), id: `deny-${id}`
 }
 
 function decidedPart(decided: readonly Approval[], now: number): Html {
-  if (decided.length === 0) return html`<p class="note">Nothing waits for its call.</p>`;
+  if (decided.length === 0)
+    return html`<p class="note">No decided calls wait for their client.</p>`;
   return table('Decided calls', decided, [
     ['Call', ({ tool }) => html`<code>${tool}</code>`],
     ['Client', ({ client }) => client],

@@ -57,7 +57,11 @@ const unknownJob: DashboardAnswer = failed(
 
 /** Lists jobs. Only the owner may open or cancel one. */
 function jobList(jobs: readonly Job[], rights: Rights, isCancellable = false): Html {
-  if (jobs.length === 0) return empty('None yet.');
+  if (jobs.length === 0)
+    return empty(
+      'No jobs yet.',
+      html`<p>Installs, documentation and other long work appear here.</p>`,
+    );
   const isOwner = rights === 'owner';
   return html`<ul class="parts">${jobs.map(job => {
     const { id, title, state, progress } = job;

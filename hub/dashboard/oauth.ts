@@ -111,7 +111,7 @@ export async function loginsPart({ servers, logins }: LoginsShown, now: number):
   const shown = rows.filter(
     ({ login, state }) => login.state !== 'none' || state === 'needs_login',
   );
-  if (shown.length === 0) return empty('No remote server has or wants a login.');
+  if (shown.length === 0) return empty('No remote server needs a login.');
   return table('Logins to servers', shown, [
     ['Server', ({ name }) => serverLink(name, `login-of-${name}`)],
     [

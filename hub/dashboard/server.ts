@@ -202,7 +202,7 @@ function problems(view: ServerView): Content {
     !view.isEnabled &&
       heldBack === undefined &&
       `${name} is disabled in the config. Remove "enabled": false from its entry, or set it to true, to use it.`,
-    isDown(view) && view.detail,
+    isDown(view) && causeOf(view),
     view.breaker === 'open' &&
       'The circuit breaker is open: calls are refused for now. A restart closes it.',
     refusedEntry !== undefined && `The new entry in the config is not applied: ${refusedEntry}`,
@@ -221,6 +221,19 @@ function problems(view: ServerView): Content {
       html`<div class="notice bad">Left out of the lists on /mcp, for clients whose revision of MCP refuses them:<ul>${leftOut.map(text => html`<li>${text}</li>`)}</ul></div>`,
     view.advice.map(text => notice('good', text)),
   ];
+}
+
+/** Why the server does not run, its last line about it, and where to read more. */
+function causeOf({
+  name,
+  detail = 'It does not run.',
+  lastLine,
+  runsOn,
+  rights,
+}: ServerView): Html {
+  const isNew = lastLine !== undefined && !detail.includes(lastLine);
+  const hasLog = rights === 'owner' && runsOn !== 'remote';
+  return html`${detail}${isNew && html` <code class="last-line">${lastLine}</code>`}${hasLog && html` <a id="cause-log" href="${withQuery(paths.server(name), { tab: 'log' })}">Show log</a>`}`;
 }
 
 function remove(name: string): Html {

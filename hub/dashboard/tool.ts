@@ -192,13 +192,13 @@ ${description !== undefined && html`<p class="said">${description}</p>`}
 <section aria-labelledby="try"><h2 id="try">Arguments</h2>${view.isDestructive && notice('bad', 'This tool may change or delete data, according to its annotations.')}${toolForm(view, { path: paths.tool(server, name), name })}</section>
 <section aria-labelledby="result-title"><h2 id="result-title">Result</h2><div id="result" role="status">${run ?? html`<p class="note">The result appears here.</p>`}</div></section>
 </div>
-<section aria-labelledby="history"><div class="heading"><h2 id="history">Latest calls</h2><a href="${withQuery(paths.activity, { server, text: name })}">All of them</a></div>${historyTable(view, history)}</section>
+<section aria-labelledby="history"><div class="heading"><h2 id="history">Latest calls</h2><a href="${withQuery(paths.activity, { server, text: name })}">All its calls</a></div>${historyTable(view, history)}</section>
 <section aria-labelledby="schema"><h2 id="schema">Schema</h2><details><summary>Arguments</summary>${payload(view.inputSchema, 'Schema of the arguments')}</details>
 ${view.outputSchema !== undefined && html`<details><summary>Result</summary>${payload(view.outputSchema, 'Schema of the result')}</details>`}</section>`;
 }
 
 function historyTable({ server, name }: ToolView, history: readonly CallSummary[]): Content {
-  if (history.length === 0) return empty('Nobody has called it since the hub started.');
+  if (history.length === 0) return empty('No calls yet.');
   const filledIn = (id: number) => paths.tool(server, name, { from: String(id) });
   return table(
     'Latest calls',

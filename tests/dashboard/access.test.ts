@@ -178,6 +178,6 @@ describe('logins to servers', () => {
   });
 
   test('are explained where there are none', async () => {
-    assert.match(await shown({}), /No remote server has or wants a login/);
+    assert.match(await shown({}), /No remote server needs a login/);
   });
 });

@@ -49,7 +49,7 @@ test('an install is begun by a form, goes on by itself, and shows each step and 
   const page = owner(hub);
   assert.match(
     (await page.get('/dashboard/install')).text,
-    /Package, image or address[\s\S]*None yet\./,
+    /Package, image or address[\s\S]*No jobs yet\./,
   );
   const way = leadsTo(
     await page.post('/dashboard/install', {

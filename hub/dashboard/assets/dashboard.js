@@ -226,6 +226,15 @@
     if (detail.shouldSwap) hold();
   });
   document.addEventListener('htmx:sendError', () => lose('Not connected'));
+  /** Lists of links scroll sideways on narrow screens: the current one must be in sight. */
+  function showCurrent() {
+    for (const link of document.querySelectorAll('nav a[aria-current="page"]')) {
+      const list = link.closest('ul');
+      if (!list) continue;
+      const over = link.getBoundingClientRect().right - list.getBoundingClientRect().right;
+      if (over > 0) list.scrollLeft += over + 8;
+    }
+  }
   // Before the first paint, so that the change is not visible.
   const show = () => {
     showTimes();
@@ -236,6 +245,7 @@
   document.addEventListener('htmx:afterSwap', show);
   document.addEventListener('DOMContentLoaded', () => {
     show();
+    showCurrent();
     open();
   });
   window.addEventListener('pagehide', close);

@@ -41,8 +41,24 @@ export const inlineServer = `
   });
 `.replaceAll(/\s+/g, ' ');
 
-/** Resolves when the servers are in these states. */
-export async function openDashboard(): Promise<Dashboard> {
+/** The states that these reach. */
+const usualStates = {
+  calendar: 'running',
+  notes: 'running',
+  studio: 'running',
+  weather: 'failed',
+};
+
+type Scenery = {
+  readonly servers: Readonly<Record<string, object>>;
+  readonly states: Readonly<Record<string, string>>;
+  readonly withinMs: number;
+};
+
+const usual: Scenery = { servers, states: usualStates, withinMs: 60_000 };
+
+/** Resolves when the servers are in their states. */
+export async function openDashboard(scenery: Scenery = usual): Promise<Dashboard> {
   await using opened = new AsyncDisposableStack();
   const hubName = `dashboard-${randomUUID().slice(0, 8)}`;
   const docker = new Docker({ socketPath: engineHost.replace('unix://', '') });
@@ -54,17 +70,13 @@ export async function openDashboard(): Promise<Dashboard> {
   const ollama = opened.use(await startOllama());
   const env = { HUB_NAME: hubName, OLLAMA_HOST: ollama.url, OLLAMA_MODEL: 'llama3.2:3b' };
   const [hub, browser] = await Promise.all([
-    startHub({ config: { servers }, env }).then(started => opened.use(started)),
+    startHub({ config: { servers: scenery.servers }, env }).then(started => opened.use(started)),
     openBrowser().then(started => opened.use(started)),
   ]);
   await until(
     () => states(hub),
-    found =>
-      found['calendar'] === 'running' &&
-      found['notes'] === 'running' &&
-      found['studio'] === 'running' &&
-      found['weather'] === 'failed',
-    60_000,
+    found => Object.entries(scenery.states).every(([name, state]) => found[name] === state),
+    scenery.withinMs,
   );
   const kept = opened.move();
   return {

@@ -6,7 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { test } from 'vitest';
 import { describeWithBrowser } from '#helpers/browser';
-import { connectAs, enhance, openDashboard, useServers } from './scene.ts';
+import { publishedServers, usePublished } from './healthy.ts';
+import { type Dashboard, connectAs, enhance, openDashboard, useServers } from './scene.ts';
 
 /** UPDATE_SCREENSHOTS=1 makes those of the documents anew, after use that is long enough for charts to have a shape. */
 const isUpdate = process.env['UPDATE_SCREENSHOTS'] === '1';
@@ -29,7 +30,6 @@ type Shot = {
 };
 
 const shots: readonly Shot[] = [
-  { file: 'overview.png', path: '/dashboard', options: wide },
   { file: 'overview-dark.png', path: '/dashboard', options: { ...wide, colorScheme: 'dark' } },
   { file: 'overview-narrow.png', path: '/dashboard', options: narrow },
   { file: 'server.png', path: '/dashboard/servers/calendar', options: wide },
@@ -61,12 +61,34 @@ const shots: readonly Shot[] = [
   { file: 'install.png', path: '/dashboard/install', options: wide },
 ];
 
+/** The picture of the README: a hub all of whose servers run. */
+const readme: Shot = {
+  file: 'overview.png',
+  path: '/dashboard',
+  options: { viewport: { width: 1400, height: 1040 } },
+};
+
 const prompts = [
   'Write a test for the parser of dates',
   'Explain this stack trace',
   'Review the change in src/queue.ts',
   'Summarise the meeting of Monday',
 ];
+
+async function take(dashboard: Dashboard, folder: string, shot: Shot): Promise<void> {
+  const { file, path, options, prepare } = shot;
+  const picture = join(folder, file);
+  await dashboard.visit(
+    async page => {
+      await page.goto(path);
+      await prepare?.(page);
+      await page.screenshot({ path: picture, animations: 'disabled' });
+    },
+    { colorScheme: 'light', ...options },
+  );
+  const { size } = await stat(picture);
+  assert.ok(size > 10_000 && size < maxBytes, `${file} has ${size} bytes`);
+}
 
 describeWithBrowser('the pictures in the documents', () => {
   test('show the dashboard in use', { timeout: updateMs }, async () => {
@@ -87,21 +109,27 @@ describeWithBrowser('the pictures in the documents', () => {
     const folder = isUpdate ? documents : await mkdtemp(join(tmpdir(), 'agenthub-screenshots-'));
     await mkdir(folder, { recursive: true });
     try {
-      for (const { file, path, options, prepare } of shots) {
-        const picture = join(folder, file);
-        await dashboard.visit(
-          async page => {
-            await page.goto(path);
-            await prepare?.(page);
-            await page.screenshot({ path: picture, animations: 'disabled' });
-          },
-          { colorScheme: 'light', ...options },
-        );
-        const { size } = await stat(picture);
-        assert.ok(size > 10_000 && size < maxBytes, `${file} has ${size} bytes`);
-      }
+      for (const shot of shots) await take(dashboard, folder, shot);
     } finally {
       if (!isUpdate) await rm(folder, { recursive: true });
     }
+  });
+
+  test.runIf(isUpdate)('show a healthy hub in the README', { timeout: updateMs }, async () => {
+    await using published = await publishedServers();
+    const { servers } = published;
+    const states = Object.fromEntries(Object.keys(servers).map(name => [name, 'running']));
+    await using dashboard = await openDashboard({ servers, states, withinMs: 280_000 });
+    const { hub, ollama } = dashboard;
+    ollama.says(() => 'In detail, with the reasons.');
+    await using _desktop = await connectAs(hub, 'claude-desktop', '0.14.0');
+    const until = performance.now() + useMs;
+    for (let round = 0; performance.now() < until; round++) {
+      await usePublished(hub, Math.round(3 + 2 * Math.sin(round / 12)));
+      if (round % 8 === 0) await enhance(hub, prompts[(round / 8) % prompts.length] ?? '');
+      await fetch(`${hub.url}/dashboard`);
+      await delay(pauseMs);
+    }
+    await take(dashboard, documents, readme);
   });
 });
