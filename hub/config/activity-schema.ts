@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { describeKeys } from './server-schema.ts';
+import { interpreted } from './schema-parts.ts';
 
 const dayMs = 86_400_000;
 
@@ -36,6 +37,6 @@ export function readActivity(written: z.output<typeof activitySchema> | undefine
     store,
     max_bytes: maxBytes,
     max_age_days: maxAgeDays,
-  } = written ?? activitySchema.parse({});
+  } = written ?? activitySchema.parse({}, interpreted);
   return { store, maxBytes, maxAgeMs: maxAgeDays * dayMs };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { bytesOf, describeKeys, size } from './server-schema.ts';
+import { interpreted } from './schema-parts.ts';
 
 const minute = 60_000;
 const whole = (least: number, most: number) => z.int().min(least).max(most);
@@ -44,7 +45,7 @@ export type AgentsConfig = {
 /** Converts the written options. Absent: the defaults. */
 export function readAgents(written: z.output<typeof agentsSchema> | undefined): AgentsConfig {
   const { max, max_running, queue, turn_minutes, memory, cpus, pids, workspace } =
-    written ?? agentsSchema.parse({});
+    written ?? agentsSchema.parse({}, interpreted);
   return {
     max,
     maxRunning: max_running,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { describeKeys } from './server-schema.ts';
+import { interpreted } from './schema-parts.ts';
 
 const seconds = z.number().min(1).max(86_400);
 const waiting = z.int().min(1).max(10_000);
@@ -38,7 +39,7 @@ export function readApprovals(
     max_waiting: maxWaiting,
     max_waiting_per_client: maxWaitingPerClient,
     agent_wait: agentWait,
-  } = written ?? approvalsSchema.parse({});
+  } = written ?? approvalsSchema.parse({}, interpreted);
   return {
     lifetimeMs: lifetime * 1_000,
     maxWaiting,

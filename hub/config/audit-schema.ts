@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { describeKeys } from './server-schema.ts';
+import { interpreted } from './schema-parts.ts';
 
 const dayMs = 86_400_000;
 
@@ -44,6 +45,6 @@ export function readAudit(written: z.output<typeof auditSchema> | undefined): Au
     max_age_days: maxAgeDays,
     keep,
     on_failure: onFailure,
-  } = written ?? auditSchema.parse({});
+  } = written ?? auditSchema.parse({}, interpreted);
   return { enabled, maxBytes, maxAgeMs: maxAgeDays * dayMs, keep, onFailure };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { describeKeys } from './server-schema.ts';
+import { interpreted } from './schema-parts.ts';
 
 /** The registry of the Model Context Protocol project. */
 const officialRegistry = 'https://registry.modelcontextprotocol.io';
@@ -35,6 +36,6 @@ export type CatalogConfig = {
 
 /** Converts the written options. Absent: the defaults. */
 export function readCatalog(written: z.output<typeof catalogSchema> | undefined): CatalogConfig {
-  const { enabled, url, max_age: maxAge } = written ?? catalogSchema.parse({});
+  const { enabled, url, max_age: maxAge } = written ?? catalogSchema.parse({}, interpreted);
   return { enabled, url: url.replace(/\/+$/, ''), maxAgeMs: maxAge * 1_000 };
 }

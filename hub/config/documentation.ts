@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { documentationSchema, type obsidianSchema } from './documentation-schema.ts';
 import type { Problem } from './problem.ts';
 import { type Environment, type SecretValues, expandStrings } from './variables.ts';
+import { interpreted } from './schema-parts.ts';
 
 /** `documentation` of the config. */
 export type DocumentationConfig = {
@@ -34,7 +35,8 @@ export function readDocumentation(
   env: Environment = {},
   secrets: SecretValues = new Map(),
 ): { readonly documentation: DocumentationConfig; readonly problems: readonly Problem[] } {
-  const { vault, obsidian, max_files, max_megabytes } = written ?? documentationSchema.parse({});
+  const { vault, obsidian, max_files, max_megabytes } =
+    written ?? documentationSchema.parse({}, interpreted);
   const problems: Problem[] = [];
   return {
     problems,

@@ -35,6 +35,7 @@ import { type Problem, invalidFile, pathText, problemsOf } from './problem.ts';
 import { envelopeSchema } from './schema.ts';
 import { serverName, serverSchema } from './server-schema.ts';
 import { findClosest } from './suggest.ts';
+import { interpreted } from './schema-parts.ts';
 
 /** A config, and all files that it depends on: the config file first, then the files that it extends. */
 export type ConfigReading = FileReading<{ readonly config: Config }>;
@@ -95,7 +96,7 @@ async function configOf(
   document: Document,
   context: Context,
 ): Promise<{ readonly problems: readonly Problem[]; readonly config?: Config }> {
-  const { data, error } = envelopeSchema.safeParse(document.value);
+  const { data, error } = envelopeSchema.safeParse(document.value, interpreted);
   const read = await Promise.all(
     forms.flatMap(form =>
       [...new Set(document.keysAt([form]))].map(name => readServer(document, form, name, context)),
@@ -217,14 +218,14 @@ async function readServer(
   const group = isObject(document.value) ? document.value[form] : undefined;
   const written = isObject(group) ? group[name] : undefined;
   if (extended && written === null) return { problems: [{ path, text: nothingToRemove }] };
-  const issues = serverName.safeParse(name).error?.issues ?? [];
+  const issues = serverName.safeParse(name, interpreted).error?.issues ?? [];
   // The path already contains the name, so the message does not show it again.
   const problems = problemsOf(issues, path).map(({ text }): Problem => ({ path, text }));
   const expanded = expandServer(written, path, env, secrets);
   const { value, unresolved, problems: missing, secretFaults } = expanded;
   // Variables of a disabled server may be missing until it is enabled.
   if (!isObject(written) || isEnabled(written)) problems.push(...missing);
-  const { data: entry, error } = serverSchema.safeParse(value);
+  const { data: entry, error } = serverSchema.safeParse(value, interpreted);
   if (!entry) return { problems: [...problems, ...problemsOf(error.issues, path)] };
   const server = await normalizeServer({
     name,

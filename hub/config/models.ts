@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { modelsSchema } from './models-schema.ts';
 import type { Problem } from './problem.ts';
 import { type Environment, type SecretValues, expandStrings } from './variables.ts';
+import { interpreted } from './schema-parts.ts';
 
 const seconds = 1_000;
 
@@ -44,7 +45,7 @@ export function readModels(
     context: contextTokens,
     timeout_seconds: timeout,
     providers = {},
-  } = written ?? modelsSchema.parse({});
+  } = written ?? modelsSchema.parse({}, interpreted);
   const problems: Problem[] = [];
   const read = Object.entries(providers).map(([name, { url, key, context, parallel, prices }]) => {
     const path = ['models', 'providers', name];

@@ -1,5 +1,11 @@
 import { z } from 'zod';
 
+/**
+ * For schemas that parse few values in a run: zod compiles a parser for each object schema with its first value, which
+ * takes longer than interpreting the schema some hundred times.
+ */
+export const interpreted = { jitless: true } as const;
+
 /** Adds a description to each key of an object schema, for the generated JSON schema. */
 export function describeKeys<Schema extends z.ZodObject>(
   schema: Schema,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { describeKeys, serverName, text } from './server-schema.ts';
+import { interpreted } from './schema-parts.ts';
 
 export const tasksSchema = describeKeys(
   z.strictObject({
@@ -43,7 +44,7 @@ export type TasksConfig = {
 /** Converts the written options. Absent: the defaults. */
 export function readTasks(written: z.output<typeof tasksSchema> | undefined): TasksConfig {
   const { server, run_tool, list_tool, timeout_seconds, models, max_running, queue, merge } =
-    written ?? tasksSchema.parse({});
+    written ?? tasksSchema.parse({}, interpreted);
   return {
     server,
     runTool: run_tool,

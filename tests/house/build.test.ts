@@ -72,10 +72,10 @@ describe('the build of a clone', () => {
     assert.equal(isStripped, false);
   });
 
-  test('has zod in it, and its licence', async () => {
+  test('has zod and jsonc-parser in it, and their licences', async () => {
     const { urls, runs: what } = await loadedBy(process.execPath, 'bin/agenthub.mjs', 'check');
     assert.equal(what, 'dist');
-    assert.doesNotMatch(urls, /node_modules\/zod/);
+    assert.doesNotMatch(urls, /node_modules\/(?:zod|jsonc-parser)/);
     assert.match(await readFile(at('dist/LICENSE.zod'), 'utf8'), /MIT License[^]*Colin McDonnell/);
     assert.match(
       await readFile(at('dist/LICENSE.jsonc-parser'), 'utf8'),
