@@ -8,4 +8,4 @@ export {
 export type { NamedClient } from './named-clients-types.ts';
 export { type NamedClients, openNamedClients } from './named-clients.ts';
 export { clientTokensFile } from './token-file.ts';
-export { createToken, digestOf } from './token-table.ts';
+export { type PresentedToken, createToken, digestOf } from './token-table.ts';

@@ -8,7 +8,13 @@ import type {
   NamedClientsNeeds,
   NamedClientsOptions,
 } from './named-clients-types.ts';
-import { type KnownToken, type TokenTable, createToken, createTokenTable } from './token-table.ts';
+import {
+  type KnownToken,
+  type PresentedToken,
+  type TokenTable,
+  createToken,
+  createTokenTable,
+} from './token-table.ts';
 import {
   type StoredTokens,
   type TokenLogin,
@@ -30,7 +36,12 @@ type Entry = Omit<NamedClient, 'seenAt' | 'calls' | 'refused'> & {
   readonly usage: Usage;
 };
 
-type Usage = { seenAt: number | undefined; calls: number; refused: number };
+type Usage = {
+  /** 0: never. Always a number: V8 allocates memory for each change of a property that may also be undefined. */
+  seenAt: number;
+  calls: number;
+  refused: number;
+};
 
 /** The caller without a token, where calls are open. */
 const openCaller: Principal = { kind: 'local', name: 'local', grants: { administer: false } };
@@ -78,7 +89,7 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
       // One constant for each client, so that to admit a request allocates nothing.
       principal:
         isSame && before ? before.principal : { kind: 'client', name, grants: { administer } },
-      usage: before?.usage ?? { seenAt: undefined, calls: 0, refused: 0 },
+      usage: before?.usage ?? { seenAt: 0, calls: 0, refused: 0 },
     };
   }
 
@@ -183,9 +194,9 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
     get isRequired() {
       return config().tokens === 'required';
     },
-    /** Whose token this is, by its SHA-256; undefined for an unknown one. */
-    find(digest: Buffer): KnownToken | undefined {
-      const known = table?.find(digest);
+    /** Whose token this is; undefined for an unknown one. */
+    find(presented: PresentedToken): KnownToken | undefined {
+      const known = table?.find(presented);
       const entry = known?.principal && entries.get(known.name);
       if (!entry) return known;
       const now = clock.now();
@@ -206,7 +217,9 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
         source,
         createdAt,
         ...(expiresAt !== undefined && { expiresAt }),
-        ...usage,
+        seenAt: usage.seenAt === 0 ? undefined : usage.seenAt,
+        calls: usage.calls,
+        refused: usage.refused,
       })),
     /** Counts a call of a client that was answered now. */
     record({ kind, name }: Principal, isRefused: boolean, at: number): void {
@@ -233,7 +246,7 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
           refuseConfigured(name, configured());
           const refusal = login && whyNotByLogin(name, login.client);
           if (refusal !== undefined) throw new HubError('HUB_CONFIG_CONFLICT', refusal);
-          const taken = table?.find(Buffer.from(digest, 'hex'));
+          const taken = table?.find({ digest: Buffer.from(digest, 'hex') });
           if (taken) throw invalid(`sha256: this token was made before, for ${taken.name}`);
           const old = tokens.made.get(name);
           if (!old && tokens.made.size >= maxMade)

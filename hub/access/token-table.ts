@@ -9,6 +9,16 @@ export type KnownToken = {
   readonly principal: Principal | undefined;
 };
 
+/**
+ * A token that a request presents. It depends on the head of the request alone, so the requests of a connection share one.
+ * What was found for it is valid in that table only: a change of tokens makes another table.
+ */
+export type PresentedToken = {
+  /** SHA-256 of the token. Never changed. */
+  readonly digest: Buffer;
+  found?: { readonly table: object; readonly token: KnownToken };
+};
+
 export type TokenTable = NonNullable<ReturnType<typeof createTokenTable>>;
 
 type TokenOwner = {
@@ -33,19 +43,18 @@ export function createTokenTable(
   for (const { name, digest, principal } of owners)
     if (digest !== undefined) add(digest, { name, principal });
   if (known.size === 0) return undefined;
-  /** What was found for the digest of a connection, which all its requests share. Digests are never changed. */
-  const foundBefore = new WeakMap<Buffer, KnownToken>();
-  return {
+  const table = {
     /** The time depends on the digest only, of which a token reveals nothing. */
-    find(digest: Buffer): KnownToken | undefined {
-      const before = foundBefore.get(digest);
-      if (before) return before;
-      const found = known.get(keyOf(digest));
-      if (!found || !timingSafeEqual(found.digest, digest)) return undefined;
-      foundBefore.set(digest, found);
-      return found;
+    find(presented: PresentedToken): KnownToken | undefined {
+      const { digest, found } = presented;
+      if (found?.table === table) return found.token;
+      const token = known.get(keyOf(digest));
+      if (!token || !timingSafeEqual(token.digest, digest)) return undefined;
+      presented.found = { table, token };
+      return token;
     },
   };
+  return table;
 }
 
 /** Digest of a token. */

@@ -62,7 +62,7 @@ export function ofFolder(stored: StoredClients): ClientTokens {
   return {
     async list(digest) {
       const { isRequired } = stored;
-      const owner = digest && stored.find(Buffer.from(digest, 'hex'));
+      const owner = digest && stored.find({ digest: Buffer.from(digest, 'hex') });
       const clients = stored.list().map(({ name, administer, source, createdAt, expiresAt }) => ({
         name,
         administer,

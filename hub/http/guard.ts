@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { NamedClients } from '#access';
+import type { NamedClients, PresentedToken } from '#access';
 import type { Principal } from '#policy';
 import {
   type GuardRefusal,
@@ -48,8 +48,8 @@ export type GuardNeeds = {
 
 /** A request as the guard sees it, from each reader of requests (plain posts, Node's HTTP, upgrades). */
 export type GuardedRequest = RequestOrigin & {
-  /** The digest of the bearer token. It depends on the head alone, so it may be kept with a parsed head. */
-  readonly credentials: Buffer | undefined;
+  /** The bearer token. It depends on the head alone, so it may be kept with a parsed head. */
+  readonly credentials: PresentedToken | undefined;
   readonly peer: Peer;
 };
 
@@ -76,23 +76,13 @@ export function createGuard(
   const refuseOrigin = createOrigins(options);
   const ownerKey = bearerDigest(options.ownerKey);
   const token = bearerDigest(options.token);
-  // One decision for each principal: to admit a request allocates nothing.
-  const owner = admitted('owner', options.administration === 'on');
-  const tokenHolder = admitted('token', false);
-  const local = admitted('local', false);
+  const owner = local('owner', options.administration === 'on');
+  const tokenHolder = local('token');
+  const anyLocal = local('local');
   // Routes of the scope `public` make no calls.
-  const anybody = admitted('anybody', false);
-  const ofClients = new WeakMap<Principal, GuardDecision>();
+  const anybody = local('anybody');
   let madeToken: string | undefined;
   let madeDigest: Buffer | undefined;
-
-  function decisionOf(principal: Principal): GuardDecision {
-    const known = ofClients.get(principal);
-    if (known) return known;
-    const decision = { principal, refusal: undefined };
-    ofClients.set(principal, decision);
-    return decision;
-  }
 
   /** The client that a certificate names. A token beside it must name no other client. */
   function decideCertified(name: string, { credentials }: GuardedRequest): GuardDecision {
@@ -103,13 +93,14 @@ export function createGuard(
         403,
         `the certificate of this connection names the client ${JSON.stringify(name)}, and the bearer token is not of that client. Send only one of them, or both of one client`,
       );
-    return decisionOf(clients?.principalOf(name) ?? unlistedClient(name));
+    return admitted(clients?.principalOf(name) ?? unlistedClient(name));
   }
 
   function decideCall(request: GuardedRequest): GuardDecision {
     const { credentials, headers, peer } = request;
     const known = credentials && clients?.find(credentials);
     // A token of a client is not compared: that costs each of its calls more than to find it.
+    if (known?.principal && peer.certificate === undefined) return admitted(known.principal);
     if (!known?.principal && isSame(credentials, ownerKey)) return owner;
     if (known && !known.principal) return revoked(known.name);
     const made = token ? undefined : callToken();
@@ -121,7 +112,6 @@ export function createGuard(
       return isLoggedIn(headers) && peer.kind !== 'refused'
         ? owner
         : decideCertified(peer.certificate, request);
-    if (known?.principal) return decisionOf(known.principal);
     if (token || made || clients?.isRequired === true) {
       if (isSame(credentials, token ?? (made && madeDigest))) return tokenHolder;
       // A login of another user's process makes calls, but administers nothing (see below).
@@ -135,7 +125,7 @@ export function createGuard(
       );
     // Clients send the made token also when calls need none any more, and keep the sessions they opened with it.
     if (isSame(credentials, madeDigest)) return tokenHolder;
-    return isLoggedIn(headers) ? owner : local;
+    return isLoggedIn(headers) ? owner : anyLocal;
   }
 
   function decideAdministration(request: GuardedRequest): GuardDecision {
@@ -149,7 +139,7 @@ export function createGuard(
     const known = credentials && clients?.find(credentials);
     const isOwnToken = known?.name === (peer.certificate ?? known?.name);
     if (isOwnToken && known?.principal?.grants.administer === true)
-      return decisionOf(known.principal);
+      return admitted(known.principal);
     if (isLoggedIn(headers)) {
       if (peer.kind !== 'refused') return owner;
       // Browsers send cookies to all ports of a host, so a page of another user's process gets them too.
@@ -207,22 +197,22 @@ export function guardedRequest(
 }
 
 /** Of another scheme than Bearer: no token has this digest. */
-const noBearer = randomBytes(32);
+const noBearer: PresentedToken = { digest: randomBytes(32) };
 
-/** The digest of the token in an Authorization header, whose scheme may be in any case (RFC 9110, section 11.1). */
-export function credentialsOf({ authorization }: IncomingHttpHeaders): Buffer | undefined {
+/** The token in an Authorization header, whose scheme may be in any case (RFC 9110, section 11.1). */
+export function credentialsOf({ authorization }: IncomingHttpHeaders): PresentedToken | undefined {
   if (authorization === undefined) return undefined;
   const [, token] = /^bearer +(.+)$/i.exec(authorization) ?? [];
-  return token === undefined ? noBearer : digest(token);
+  return token === undefined ? noBearer : { digest: digest(token) };
 }
 
 /** Digests have equal lengths, so the time of a comparison reveals nothing about the token. */
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-const admitted = (name: string, administer: boolean): GuardDecision => ({
-  principal: { kind: 'local', name, grants: { administer } },
-  refusal: undefined,
-});
+const admitted = (principal: Principal): GuardDecision => ({ principal, refusal: undefined });
+
+const local = (name: string, administer = false): GuardDecision =>
+  admitted({ kind: 'local', name, grants: { administer } });
 
 const unlistedClient = (name: string): Principal => ({
   kind: 'client',
@@ -244,5 +234,5 @@ const revoked = (name: string) =>
 const bearerDigest = (token: string | undefined) =>
   token === undefined ? undefined : digest(token);
 
-const isSame = (presented: Buffer | undefined, expected: Buffer | undefined): boolean =>
-  presented !== undefined && expected !== undefined && timingSafeEqual(presented, expected);
+const isSame = (presented: PresentedToken | undefined, expected: Buffer | undefined): boolean =>
+  presented !== undefined && expected !== undefined && timingSafeEqual(presented.digest, expected);

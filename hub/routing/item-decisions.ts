@@ -57,16 +57,19 @@ export function createItemDecisions({
 }) {
   /** Decisions by policy and item. An entry of the catalog is replaced when its list changes. */
   const caches = new WeakMap<Policy, WeakMap<CatalogEntry, EntryDecisions>>();
-  /** The cache of the policy that decided last: most calls have the same. */
+  /** The policy and the item that were decided about last. A look-up in a weak map costs more than to decide. */
   let newest:
-    { readonly policy: Policy; readonly cache: WeakMap<CatalogEntry, EntryDecisions> } | undefined;
+    | { readonly policy: Policy; readonly entry: CatalogEntry; readonly found: EntryDecisions }
+    | undefined;
 
-  function cacheOf(policy: Policy) {
-    if (newest?.policy === policy) return newest.cache;
+  function decisionsOf(policy: Policy, entry: CatalogEntry): EntryDecisions {
+    if (newest?.policy === policy && newest.entry === entry) return newest.found;
     let cache = caches.get(policy);
     if (!cache) caches.set(policy, (cache = new WeakMap()));
-    newest = { policy, cache };
-    return cache;
+    let found = cache.get(entry);
+    if (!found) cache.set(entry, (found = { byClient: new Map(), last: undefined }));
+    newest = { policy, entry, found };
+    return found;
   }
 
   function decideEntry(
@@ -74,9 +77,7 @@ export function createItemDecisions({
     kind: ListKind,
     entry: CatalogEntry,
   ): Decided {
-    const cache = cacheOf(policy);
-    let ofEntry = cache.get(entry);
-    if (!ofEntry) cache.set(entry, (ofEntry = { byClient: new Map(), last: undefined }));
+    const ofEntry = decisionsOf(policy, entry);
     const { last } = ofEntry;
     if (last?.client === client && last.method === method) return last.decided;
     let ofClient = ofEntry.byClient.get(client);

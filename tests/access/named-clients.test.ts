@@ -16,7 +16,7 @@ async function make(clients: NamedClients, name: string): Promise<string> {
 
 /** Whose token it is; `revoked`, or `unknown`. */
 function ownerOf(clients: NamedClients, token: string): string {
-  const known = clients.find(digestOf(token));
+  const known = clients.find({ digest: digestOf(token) });
   if (!known) return 'unknown';
   return known.principal ? known.principal.name : 'revoked';
 }
@@ -290,7 +290,7 @@ test('calls and refusals of a client are counted, and of nobody else', async () 
   const token = await make(clients, 'cursor');
   const cursor = clients.principalOf('cursor') ?? assert.fail();
   scratch.pass(1_000);
-  clients.find(digestOf(token));
+  clients.find({ digest: digestOf(token) });
   const admittedAt = Date.parse('2026-11-23T12:00:01Z');
   assert.equal(clients.list()[0]?.seenAt, admittedAt);
   const [firstAt, secondAt, otherAt] = [admittedAt + 1_000, admittedAt + 2_000, admittedAt + 3_000];

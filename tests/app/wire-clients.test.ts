@@ -33,13 +33,13 @@ test('the clients follow the config', async () => {
   await using scratch = await openScratchClients();
   const { clients, apply } = await wire(scratch.folder, config);
   const digest = digestOf('a-token-in-the-config');
-  assert.equal(clients.find(digest), undefined);
+  assert.equal(clients.find({ digest }), undefined);
   apply({
     ...config,
     tokens: 'required',
     clients: [plainClient('cursor', { tokenDigest: digest.toString('hex') })],
   });
-  assert.equal(clients.find(digest)?.principal?.name, 'cursor');
+  assert.equal(clients.find({ digest })?.principal?.name, 'cursor');
   assert.equal(clients.isRequired, true);
   await clients.refresh();
 });

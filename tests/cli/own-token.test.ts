@@ -40,7 +40,7 @@ async function open(
     /** Whose tokens are in a text: name, or `revoked`. */
     owners(text: string): readonly string[] {
       return Array.from(text.matchAll(/[\w-]{43}/g), ([token]) => {
-        const known = clients.find(digestOf(token));
+        const known = clients.find({ digest: digestOf(token) });
         return known?.principal?.name ?? (known ? 'revoked' : 'unknown');
       });
     },
@@ -153,8 +153,8 @@ test('--token makes the token in the data folder where no hub runs, and disconne
   assert.equal(code, 0, err);
   const [token = ''] =
     /[\w-]{43}/.exec(await readFile(join(machine.home, files.cursor), 'utf8')) ?? [];
-  assert.equal((await scratch.open()).find(digestOf(token))?.principal?.name, 'cursor');
+  assert.equal((await scratch.open()).find({ digest: digestOf(token) })?.principal?.name, 'cursor');
   assert.equal((await run(['disconnect', 'cursor', '--yes'], needs)).code, 0);
-  const known = (await scratch.open()).find(digestOf(token));
+  const known = (await scratch.open()).find({ digest: digestOf(token) });
   assert.deepEqual([known?.name, known?.principal], ['cursor', undefined]);
 });

@@ -368,7 +368,7 @@ describe('the principal of', () => {
     ]);
     const clients: NonNullable<GuardNeeds['clients']> = {
       isRequired: false,
-      find: digest => [...tokens].find(([token]) => digestOf(token).equals(digest))?.[1],
+      find: ({ digest }) => [...tokens].find(([token]) => digestOf(token).equals(digest))?.[1],
       principalOf: name => [cursor, admin].find(one => one.name === name),
     };
     const certificate = (name: string) =>

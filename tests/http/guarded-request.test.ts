@@ -31,7 +31,7 @@ describe('a request for the guard', () => {
 });
 
 describe('credentials', () => {
-  const hex = (authorization: string) => credentialsOf({ authorization })?.toString('hex');
+  const hex = (authorization: string) => credentialsOf({ authorization })?.digest.toString('hex');
 
   test.each([
     ['bearer secret', true],

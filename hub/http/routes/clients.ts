@@ -18,7 +18,7 @@ type Needs = {
 export function clientRoutes(app: FastifyInstance, { clients, needsToken }: Needs): void {
   app.get('/clients', administered, async (request, reply) => {
     const { sha256 } = readQuery(request, ['sha256']);
-    const owner = sha256 === undefined ? undefined : clients.find(readDigest(sha256));
+    const owner = sha256 === undefined ? undefined : clients.find({ digest: readDigest(sha256) });
     const isWanted = ({ name }: NamedClient) =>
       sha256 === undefined || (owner?.principal !== undefined && owner.name === name);
     const body = {

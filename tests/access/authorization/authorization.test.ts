@@ -68,7 +68,7 @@ async function open(config: Parameters<typeof openScratchClients>[0] = {}) {
     return answer.access_token;
   }
   const nameOf = (token: string) => {
-    const known = clients.find(digestOf(token));
+    const known = clients.find({ digest: digestOf(token) });
     return known?.principal ? known.name : 'nobody';
   };
   const pass = (ms: number) => void (at += ms);
@@ -155,7 +155,7 @@ describe('a login of a program', () => {
     await scene.clients.refresh();
     assert.deepEqual(ended, ['claude-code']);
     const next = await scene.scratch.open();
-    const known = next.find(digestOf(token));
+    const known = next.find({ digest: digestOf(token) });
     assert.deepEqual([known?.name, known?.principal], ['claude-code', undefined]);
   });
 

@@ -51,11 +51,11 @@ describe('agenthub token', () => {
     assert.match(token, /^[\w-]{43}$/);
     assert.match(err, /^note: this token of cursor is shown only now/);
     assert.ok(!err.includes(token));
-    assert.equal(opened.clients.find(digestOf(token))?.principal?.name, 'cursor');
+    assert.equal(opened.clients.find({ digest: digestOf(token) })?.principal?.name, 'cursor');
     const again = await opened.run('create', 'cursor', '--json');
     const { token: next, ...rest } = JSON.parse(again.out);
     assert.deepEqual(rest, { name: 'cursor', replaced: true });
-    assert.equal(opened.clients.find(digestOf(token))?.principal, undefined);
+    assert.equal(opened.clients.find({ digest: digestOf(token) })?.principal, undefined);
     const revoked = await opened.run('revoke', 'cursor');
     assert.equal(revoked.out, 'The token of cursor is revoked.');
     const headers = { authorization: `Bearer ${next}` };
@@ -110,9 +110,9 @@ describe('agenthub token', () => {
     assert.match(out, /^vscode +none +- +- +- +- +call$/m);
     assert.match(out, /^cursor +made +\d+s +- +- +- +call$/m);
     const next = await scratch.open();
-    assert.equal(next.find(digestOf(token))?.principal?.name, 'cursor');
+    assert.equal(next.find({ digest: digestOf(token) })?.principal?.name, 'cursor');
     assert.equal((await run(['token', 'revoke', 'cursor'], needs)).code, 0);
-    assert.equal((await scratch.open()).find(digestOf(token))?.principal, undefined);
+    assert.equal((await scratch.open()).find({ digest: digestOf(token) })?.principal, undefined);
     const text = await readFile(join(scratch.folder, clientTokensFile), 'utf8');
     assert.ok(!text.includes(token));
   });

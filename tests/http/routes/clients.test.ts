@@ -90,7 +90,7 @@ test('a digest is taken instead, and only the token with that digest revoked', a
   const token = 'a-token-that-the-command-made';
   const made = await ask('POST', '/clients/cursor/token', { body: { sha256: hex(token) } });
   assert.deepEqual(JSON.parse(made.text).token, undefined);
-  assert.equal(clients.find(digestOf(token))?.name, 'cursor');
+  assert.equal(clients.find({ digest: digestOf(token) })?.name, 'cursor');
   const other = await ask('DELETE', '/clients/cursor/token', { body: { sha256: hex('other') } });
   assert.equal(other.status, 404);
   const gone = await ask('DELETE', '/clients/cursor/token', { body: { sha256: hex(token) } });
