@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { isObject } from '#core';
 import { readApprovals } from './approvals-schema.ts';
@@ -14,7 +13,6 @@ import type { Config, SecretUse } from './config.ts';
 import { type ClientConfig, readClients, readLimits } from './clients.ts';
 import { type Document, documentOf } from './document.ts';
 import {
-  type Environment,
   type SecretValues,
   expandServer,
   expandedKeys,
@@ -22,6 +20,7 @@ import {
   secretsIn,
   secretsOfEntry,
 } from './variables.ts';
+import { entryDigestOf, originOf, withFiles } from './origin.ts';
 import { isEnabled } from './enabled.ts';
 import { gatherFiles } from './extends.ts';
 import { type FileReading, type ReadText, readText } from './files.ts';
@@ -256,17 +255,6 @@ async function readServer(
 
 const textsOf = (problems: readonly Problem[]) => [...new Set(problems.map(({ text }) => text))];
 
-/** Digest of an entry with its variables, but not its secrets, expanded. */
-function entryDigestOf(written: unknown, env: Environment): string {
-  const names = secretsOfEntry(written);
-  const unread = new Map(names.map(name => [name, { value: `\${secret:${name}}` }]));
-  const { value } = expandServer(written, [], env, unread);
-  const launched = isObject(value) ? expandedKeys.map(key => [key, value[key]]) : [];
-  return createHash('sha256')
-    .update(JSON.stringify([originOf(value), launched]))
-    .digest('hex');
-}
-
 /** Names of the variables of an entry whose values contain a secret. */
 function secretEnvOf(written: unknown): readonly string[] {
   const env = isObject(written) && isObject(written['env']) ? written['env'] : {};
@@ -275,32 +263,3 @@ function secretEnvOf(written: unknown): readonly string[] {
 
 const nothingToRemove =
   'null removes a server of a file in "extends", and none of these files has this server: remove it, or write an object: {...}';
-
-/** Keys that define what is launched. The others may differ between machines, or contain secrets. */
-const keys = ['package', 'image', 'command', 'args', 'transport', 'type', 'url'] as const;
-/** Keys that were added later. They are left out if unset, so that entries without them keep their digest. */
-const laterKeys = ['with', 'python', 'build', 'system_packages'] as const;
-
-/**
- * Digest of what an entry launches, before variables are expanded: it is equal on every machine, and cannot be used to
- * guess a value.
- */
-export function originOf(entry: unknown): string | undefined {
-  if (!isObject(entry)) return undefined;
-  const said = [
-    ...keys.map(key => (key === 'url' ? withoutQuery(entry[key]) : entry[key])),
-    ...laterKeys.filter(key => key in entry).map(key => ({ [key]: entry[key] })),
-  ];
-  return createHash('sha256').update(JSON.stringify(said)).digest('hex').slice(0, 32);
-}
-
-/** Adds the files that an image is built of, which are a part of what is launched. */
-function withFiles(origin: string | undefined, { launch }: ServerConfig): string | undefined {
-  const build = launch.kind === 'local' ? launch.build : undefined;
-  if (origin === undefined || !build || 'fault' in build) return origin;
-  return createHash('sha256').update(`${origin} ${build.digest}`).digest('hex').slice(0, 32);
-}
-
-function withoutQuery(url: unknown): unknown {
-  return typeof url === 'string' ? url.replace(/[?#][^]*/, '') : url;
-}

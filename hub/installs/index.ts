@@ -1,6 +1,7 @@
 export { createFolderUpkeep } from './folder-upkeep.ts';
 export { type InstallJobs, createInstallJobs, installKind } from './install-jobs.ts';
-export type { Installed, Installs, InstallsNeeds } from './installs.ts';
+export type { Installed } from './installed.ts';
+export type { Installs, InstallsNeeds } from './installs.ts';
 export {
   createLazyInstalls,
   createLazyUpgrades,

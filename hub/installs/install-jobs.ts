@@ -1,6 +1,7 @@
 import { HubError } from '#core';
 import type { Job, Jobs, OpenJob } from '#jobs';
-import type { Installed, Installs } from './installs.ts';
+import type { Installed } from './installed.ts';
+import type { Installs } from './installs.ts';
 import type { InstallRequest, InstallProgress } from './request.ts';
 
 /** Installs that run as jobs: listed, cancellable, and known to the next run of the hub. */

@@ -13,7 +13,7 @@ import {
 import { type Unconfirmed, confirmationsFor, requireConfirmed } from './confirmation.ts';
 import { draftOf } from './draft.ts';
 import { failureAt } from './failure.ts';
-import { findInClear } from './in-clear.ts';
+import { type Installed, describe } from './installed.ts';
 import { type Pins, packageKeyOf } from './pins.ts';
 import { createPlaces } from './places.ts';
 import { type RemovalNeeds, removeServer } from './removal.ts';
@@ -29,9 +29,6 @@ import type { Trial } from './trial.ts';
 
 /** Installs and removes servers. Its start removes what an install left that was killed with the hub. */
 export type Installs = ReturnType<typeof createInstalls>;
-
-/** The result of an install: the chosen values, the server's description and lists, and warnings. */
-export type Installed = JsonObject & { readonly name: string };
 
 export type InstallsNeeds = RemovalNeeds &
   UnfinishedNeeds & {
@@ -269,33 +266,6 @@ function preparationOf({ launch }: ServerConfig): readonly [InstallStep, string]
   if (launch.package) return ['build', `${launch.package.spec} is installed`];
   if (launch.build) return ['build', `an image of ${launch.build.folder} is built`];
   return launch.image === undefined ? undefined : ['pull', `${launch.image} is brought here`];
-}
-
-function describe(
-  name: string,
-  entry: InstallEntry,
-  { autoStart, launch }: ServerConfig,
-  found: JsonObject,
-  secrets: ReadonlySet<string>,
-): Installed {
-  const inClear = findInClear(entry, secrets);
-  return {
-    name,
-    auto_start: autoStart,
-    ...(launch.kind === 'local' && {
-      ...(launch.package && { package: launch.package.spec }),
-      ...(launch.own !== undefined && { package: `agenthub:${launch.own}` }),
-      ...(launch.image !== undefined && { image: launch.image }),
-      ...(launch.build && { build: launch.build.folder }),
-      ...(launch.systemPackages && { system_packages: launch.systemPackages }),
-    }),
-    ...found,
-    in_clear: inClear,
-    warnings: inClear.map(
-      path =>
-        `${path} may be a secret, and stands in clear in the config file. Store it with "agenthub secret set NAME" and write "\${secret:NAME}" in its place, or set a variable of the environment or of .env and write "\${NAME}"`,
-    ),
-  };
 }
 
 const stopping = (name: string) =>

@@ -53,6 +53,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'builtin/fan-out/fan-out': ['builtin/fan-out/call-tools'],
   'config/edit/tools': ['config/edit/edited'],
   'http/routes/upgrades': ['http/routes/progress'],
+  'installs/installs': ['installs/installed'],
   'installs/upgrades/upgrades': [
     'installs/upgrades/beside',
     'installs/upgrades/plan',
@@ -164,6 +165,8 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'builtin/upstream': ['builtin/answer-request'],
   'system/documentation': ['builtin/documentation', 'cli/commands/docs', 'cli/obsidian'],
   'system/agents': [
+    'builtin/agent-conversation',
+    'builtin/agent-tools',
     'builtin/agents',
     'agents/host/agent-body',
     'agents/host/agent-host',

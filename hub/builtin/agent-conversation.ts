@@ -1,0 +1,45 @@
+import type { AgentMessage, Agents } from '#agents';
+import type { BuiltinResource } from './builtin-server.ts';
+
+/** Maximum number of messages that are read at once. */
+export const maxMessages = 100;
+/** The address of an agent's conversation. */
+export const uriOf = (id: string) => `agent://${id}/messages`;
+export const idIn = (uri: string) => uri.slice('agent://'.length, -'/messages'.length);
+const mimeType = 'application/json';
+
+/** `agent://{id}/messages`: the conversation, which can be subscribed to. */
+export function conversationOf(id: string, agents: Agents): BuiltinResource {
+  const uri = uriOf(id);
+  return {
+    uri,
+    description: JSON.stringify({
+      uri,
+      name: `${id} messages`,
+      title: `Conversation with ${id}`,
+      description: `The newest messages of the agent ${id}, oldest first.`,
+      mimeType,
+    }),
+    mimeType,
+    async read() {
+      const never = new AbortController().signal;
+      const {
+        agentId: agent_id,
+        status,
+        messages,
+        error,
+      } = await agents.messages(id, { count: maxMessages }, never);
+      return JSON.stringify({ agent_id, status, messages: messages.map(shown), error });
+    },
+    watch: updated =>
+      agents.events(({ agent, event }) => {
+        if (agent === id && event.type === 'outcome') updated();
+      }),
+  };
+}
+
+/** A message with its text only. */
+export const shown = ({ role, content }: AgentMessage) => ({
+  role,
+  content: content.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('\n'),
+});

@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto';
+import { isObject } from '#core';
+import type { ServerConfig } from './normalize.ts';
+import { type Environment, expandServer, expandedKeys, secretsOfEntry } from './variables.ts';
+
+/** Keys that define what is launched. The others may differ between machines, or contain secrets. */
+const keys = ['package', 'image', 'command', 'args', 'transport', 'type', 'url'] as const;
+/** Keys that were added later. They are left out if unset, so that entries without them keep their digest. */
+const laterKeys = ['with', 'python', 'build', 'system_packages'] as const;
+
+/**
+ * Digest of what an entry launches, before variables are expanded: it is equal on every machine, and cannot be used to
+ * guess a value.
+ */
+export function originOf(entry: unknown): string | undefined {
+  if (!isObject(entry)) return undefined;
+  const said = [
+    ...keys.map(key => (key === 'url' ? withoutQuery(entry[key]) : entry[key])),
+    ...laterKeys.filter(key => key in entry).map(key => ({ [key]: entry[key] })),
+  ];
+  return createHash('sha256').update(JSON.stringify(said)).digest('hex').slice(0, 32);
+}
+
+/** Adds the files that an image is built of, which are a part of what is launched. */
+export function withFiles(
+  origin: string | undefined,
+  { launch }: ServerConfig,
+): string | undefined {
+  const build = launch.kind === 'local' ? launch.build : undefined;
+  if (origin === undefined || !build || 'fault' in build) return origin;
+  return createHash('sha256').update(`${origin} ${build.digest}`).digest('hex').slice(0, 32);
+}
+
+/** Digest of an entry with its variables, but not its secrets, expanded. */
+export function entryDigestOf(written: unknown, env: Environment): string {
+  const names = secretsOfEntry(written);
+  const unread = new Map(names.map(name => [name, { value: `\${secret:${name}}` }]));
+  const { value } = expandServer(written, [], env, unread);
+  const launched = isObject(value) ? expandedKeys.map(key => [key, value[key]]) : [];
+  return createHash('sha256')
+    .update(JSON.stringify([originOf(value), launched]))
+    .digest('hex');
+}
+
+function withoutQuery(url: unknown): unknown {
+  return typeof url === 'string' ? url.replace(/[?#][^]*/, '') : url;
+}
