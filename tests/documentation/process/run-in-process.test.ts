@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { test } from 'vitest';
 import { HubError } from '#core';
+import { until } from '#helpers/hub';
 import { never } from '#helpers/never';
 import { type Answers, runInProcess } from '../../../hub/documentation/process/run-in-process.ts';
 
@@ -56,3 +58,42 @@ test.skipIf(process.platform === 'win32').each([
   };
   await assert.rejects(runInProcess(order, answers, never), { code });
 });
+
+test.skipIf(process.platform === 'win32')(
+  'the process ends with a hub that is killed',
+  async () => {
+    const file = new URL('../../../hub/documentation/process/run-in-process.ts', import.meta.url);
+    // Prints the process of its run once that asks for files, which it never gets.
+    const hub = spawn(
+      process.execPath,
+      [
+        '--input-type=module',
+        '--eval',
+        `import { execFileSync } from 'node:child_process';
+      import { runInProcess } from ${JSON.stringify(file.href)};
+      const files = () => {
+        process.stdout.write(execFileSync('pgrep', ['-P', String(process.pid), '-f', 'agenthub-documentation']));
+        return new Promise(() => {});
+      };
+      await runInProcess(${JSON.stringify(order)}, { files }, new AbortController().signal);`,
+      ],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    const [printed] = await once(hub.stdout, 'data');
+    const pid = Number(String(printed).trim());
+    assert.ok(isRunning(pid));
+    hub.kill('SIGKILL');
+    await until(
+      () => !isRunning(pid),
+      () => `process ${pid} runs on`,
+    );
+  },
+);
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
