@@ -12,7 +12,7 @@ import {
   findAddress,
   openBrowser,
 } from '#cli';
-import { type Settings, readSettings } from '#config';
+import { type Settings, createShippedFiles, readSettings } from '#config';
 import { type Log, systemClock } from '#core';
 import { type Redaction, createKnownSecrets, createRedaction, openLog } from '#telemetry';
 import { createCommandFiles } from './app/command-files.ts';
@@ -116,10 +116,14 @@ const cli = createCli({
   async openClients() {
     const { createClients } = await import('#clients');
     const { writeWhole } = await import('#store');
+    // Before the first start, the config is the one that it would write.
+    const { serversFile } = await settingsWith({});
+    const shipped = createShippedFiles({ [serversFile]: paths.shipped.configFile });
     return createClients({
       machine: await machineHere(),
       writeWhole,
-      readOptions,
+      readOptions: async () => ({ ...(await readOptions()), ...shipped }),
+      readBytes: shipped.readBytes,
       recordsFolder: async () => resolve((await settingsWith({})).dataDir, 'imports'),
       now: Date.now,
       openSecrets: setup.secrets.open,

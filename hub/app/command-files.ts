@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import type { CliNeeds } from '#cli';
-import { createConfigEditor, readConfig } from '#config';
+import { createConfigEditor, readConfig, unwritable, writeFirstConfig } from '#config';
 import { systemClock } from '#core';
 import type { Setup } from './setup.ts';
 
@@ -25,6 +25,15 @@ export function createCommandFiles(
   return {
     loadConfig,
     findConfigFile: async () => (await settingsWith({})).serversFile,
+    async createConfig() {
+      const { serversFile: file } = await settingsWith({});
+      const isPrivate = (await paths.layout()).kind === 'user';
+      try {
+        return (await writeFirstConfig(resolve(file), paths.shipped, isPrivate)) ? file : undefined;
+      } catch (error) {
+        throw unwritable(file, error);
+      }
+    },
     findDotenv: async () => (await paths.layout()).dotenvFile,
     async describeProgram() {
       const { execPath: node, argv, env, platform } = process;

@@ -37,6 +37,16 @@ export async function loadForEdit({
   );
 }
 
+/** Loads the config to add to it. Before the first start it is written as that start would, which a note says. */
+export async function loadToAdd({ needs, remark }: Run): Promise<LoadedConfig> {
+  const written = await needs.files.createConfig();
+  if (written !== undefined) remark('note', firstConfigNote(written));
+  return await loadForEdit(needs.files);
+}
+
+export const firstConfigNote = (file: string) =>
+  `wrote ${file}, with the servers that come with AgentHub: there was no config file yet`;
+
 /** True if the files may be written; asks on a terminal. Throws HUB_USAGE if there is no terminal to ask on. */
 export async function isAgreed(
   question: string,

@@ -152,6 +152,11 @@ type HubFiles = {
   readonly loadConfig: (configFile: string | undefined) => Promise<LoadedConfig>;
   /** Path of the config file from the settings. The file may not exist. */
   readonly findConfigFile: () => Promise<string>;
+  /**
+   * Writes the config file of a first start, with the servers that come with AgentHub. Resolves with its path, or with
+   * undefined if there is a config file.
+   */
+  readonly createConfig: () => Promise<string | undefined>;
   /** Path of the file with variables of the hub, as messages show it. The file may not exist. */
   readonly findDotenv: () => Promise<string>;
   /** How the hub of this folder is started. */

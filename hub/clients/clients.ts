@@ -42,6 +42,8 @@ type ClientsNeeds = {
   readonly writeWhole: WriteWhole;
   /** Options for loading the hub's config: the environment, then `.env`. */
   readonly readOptions: () => Promise<LoadOptions>;
+  /** Reads files in previews, where a shipped config may stand in for a missing one. */
+  readonly readBytes?: (path: string) => Promise<Buffer>;
   /** The folder for undo records, an absolute path. */
   readonly recordsFolder: () => Promise<string>;
   readonly now: () => number;
@@ -61,6 +63,7 @@ export function createClients({
   machine,
   writeWhole,
   readOptions,
+  readBytes,
   recordsFolder: folder,
   now,
   openSecrets,
@@ -90,7 +93,11 @@ export function createClients({
   }
 
   const editorWith = (variables: readonly Variable[]): ConfigEditor =>
-    createConfigEditor({ readOptions: withVariablesSet(variables), writeWhole });
+    createConfigEditor({
+      readOptions: withVariablesSet(variables),
+      writeWhole,
+      ...(readBytes && { readBytes }),
+    });
 
   /** Computes the new texts of the config and `.env` in memory, so that errors show before anything is written. */
   async function changesOf(

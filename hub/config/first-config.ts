@@ -12,8 +12,9 @@ const schemaName = 'hub.schema.json';
 
 /**
  * Writes the shipped config to a file that does not exist, with the schema that it refers to beside it. Resolves with
- * false if the file exists, which is never changed. Rejects with the error of the system. `isPrivate`: the folder is the
- * hub's, in which only this user may read, and the schema of an earlier version is replaced.
+ * false if the file exists, which is never changed. Rejects with the error of the system. Only this user may read the file,
+ * which may come to contain keys. `isPrivate`: the folder is the hub's, in which only this user may read, and the schema of
+ * an earlier version is replaced.
  */
 export async function writeFirstConfig(
   file: string,
@@ -22,7 +23,7 @@ export async function writeFirstConfig(
 ): Promise<boolean> {
   await mkdir(dirname(file), { recursive: true, ...(isPrivate && { mode: 0o700 }) });
   const text = await readFile(configFile, 'utf8');
-  const isNew = await writeNew(file, text, isPrivate ? 0o600 : 0o644);
+  const isNew = await writeNew(file, text, 0o600);
   if (isNew || isPrivate) await refreshSchema(join(dirname(file), schemaName), schemaFile);
   return isNew;
 }

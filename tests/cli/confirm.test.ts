@@ -4,7 +4,13 @@ import { describe, test } from 'vitest';
 import { createIo } from '#cli';
 import { HubError } from '#core';
 import { createManualClock } from '#helpers/clock';
-import { confirmEach, confirmationsIn, isAgreed, loadForEdit } from '../../hub/cli/confirm.ts';
+import {
+  confirmEach,
+  confirmationsIn,
+  isAgreed,
+  loadForEdit,
+  loadToAdd,
+} from '../../hub/cli/confirm.ts';
 import { createNeeds } from './run.ts';
 
 type Answering = {
@@ -125,6 +131,18 @@ describe('the config to edit', () => {
       throw new HubError('HUB_CONFIG_MISSING', 'there is no such file');
     };
     await assert.rejects(loadForEdit({ loadConfig }), hint);
+  });
+
+  test('is written before the first start to add to it, which a note says', async () => {
+    const own = { file: 'a.json', config };
+    const { run, err } = runWith({});
+    const files = {
+      ...run.needs.files,
+      createConfig: async () => 'a.json',
+      loadConfig: async () => own,
+    };
+    assert.equal(await loadToAdd({ ...run, needs: { ...run.needs, files } }), own);
+    assert.match(err(), /^note: wrote a\.json, with the servers that come with AgentHub/);
   });
 
   test('that is not valid is refused with what is wrong', async () => {

@@ -33,6 +33,7 @@ export const createNeeds = (needs: FlatNeeds): CliNeeds => ({
   files: {
     loadConfig: refuse('the config'),
     findConfigFile: refuse('a config file'),
+    createConfig: async () => undefined,
     findDotenv: async () => '.env',
     describeProgram: async () => ({
       node: '/usr/bin/node',

@@ -42,6 +42,13 @@ test('a file that is there is never changed, and only the schema of the own fold
   }
 });
 
+test('only its user may read a first config in a shared folder', async () => {
+  await using folder = await temporary();
+  const file = join(folder.path, 'mcp-servers.json');
+  assert.equal(await writeFirstConfig(file, shipped, false), true);
+  assert.equal(await modeOf(file), '600');
+});
+
 test('a config that cannot be written leaves nothing behind', async () => {
   await using folder = await temporary();
   await writeFile(join(folder.path, 'file'), '');

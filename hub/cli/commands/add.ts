@@ -3,7 +3,7 @@ import { type JsonObject, isObject } from '#core';
 import { visible } from '#definitions';
 import { type Fitted, fitRequest } from '../add-needs.ts';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
-import { allowOption, confirmEach, confirmationsIn, loadForEdit } from '../confirm.ts';
+import { allowOption, confirmEach, confirmationsIn, loadToAdd } from '../confirm.ts';
 import { type HubClient, isAbsent, openHub } from '../hub-client.ts';
 import { followInstall } from '../install-stream.ts';
 import { installOffering } from '../offer-packages.ts';
@@ -207,7 +207,7 @@ async function writeEntry(
   run: Run,
 ): Promise<ExitCode> {
   const { needs, out, json, remark, screen } = run;
-  const { file, config } = await loadForEdit(needs.files);
+  const { file, config } = await loadToAdd(run);
   const { draftLazily } = await import('#installs');
   const source = { package: spec };
   const { name, entry } = await draftLazily(

@@ -11,7 +11,7 @@ import {
 } from '#clients';
 import { clientOf, clientPositional } from '../client-change.ts';
 import type { Command, Run } from '../command.ts';
-import { allowOption, changeOptions, isAgreed, loadForEdit } from '../confirm.ts';
+import { allowOption, changeOptions, firstConfigNote, isAgreed } from '../confirm.ts';
 import { createHubClient } from '../hub-client.ts';
 import { type GivenGrants, collectGrants, mountGrants } from '../import/grants.ts';
 import {
@@ -93,7 +93,7 @@ export const importServers: Command = {
     const found = await all.find(selection);
     const place = await needs.findHub(undefined);
     const files: HubFiles = {
-      config: (await loadForEdit(needs.files)).file,
+      config: await needs.files.findConfigFile(),
       dotenv: await needs.files.findDotenv(),
     };
     const grants = mountGrants(values);
@@ -156,6 +156,8 @@ async function carryOut(
   { all, files, place, isRemoving }: Import,
   run: Run,
 ): Promise<ImportOutcome & { readonly plan: ImportPlan }> {
+  const written = await run.needs.files.createConfig();
+  if (written !== undefined) run.remark('note', firstConfigNote(written));
   const untried = { plan: wanted, tried: new Map(), failed: [] };
   const trials = run.values['no-trial'] === true ? untried : await tryServers(wanted, place, run);
   const { tried, failed } = trials;

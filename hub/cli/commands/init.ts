@@ -45,11 +45,11 @@ export const init: Command = {
   },
 };
 
-/** Throws HUB_CONFIG_CONFLICT if the file exists, and HUB_CONFIG_UNWRITABLE. */
+/** Only this user may read the file, which may come to contain keys. Throws HUB_CONFIG_CONFLICT if the file exists, and HUB_CONFIG_UNWRITABLE. */
 async function writeNew(file: string, text: string): Promise<void> {
   try {
     await mkdir(dirname(file), { recursive: true });
-    await using handle = await open(file, 'wx').catch(cause => {
+    await using handle = await open(file, 'wx', 0o600).catch(cause => {
       throw errorCodeOf(cause) === 'EEXIST' ? conflictAt(file, cause) : cause;
     });
     try {

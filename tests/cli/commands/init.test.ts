@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
@@ -28,6 +28,7 @@ describe('init', () => {
     assert.deepEqual({ code, err }, { code: 0, err: '' });
     assert.equal(out, `wrote ${file}\nStart the hub with: agenthub serve`);
     assert.deepEqual(await serversIn(file), ['memory']);
+    assert.equal((statSync(file).mode & 0o777).toString(8), '600');
   });
 
   test.for(['configs/a.json', 'configs/a.yaml'])(
