@@ -30,6 +30,7 @@ const longest = [
   'faults/redis',
   'faults/clock',
   'faults/breaker',
+  'system/documented-commands',
   'system/compose',
   'dashboard/browser/actions',
   'system/install',

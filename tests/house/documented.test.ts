@@ -5,17 +5,12 @@ import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { loadConfig, schemaJson } from '#config';
+import { blocksOf } from '#helpers/documented';
 import { optionTypes } from '../../hub/cli/command.ts';
 import { loadCommand } from '../../hub/cli/loaders.ts';
 
 const pages = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...globSync('docs/*.md')];
 const textOf = (page: string) => readFileSync(page, 'utf8');
-/** The content of the code blocks in a language. */
-const blocksOf = (page: string, language: string) =>
-  [...textOf(page).matchAll(/^ *```(\w+)\n([^]*?)^ *```$/gm)].flatMap(([, name, text = '']) =>
-    name === language ? [text] : [],
-  );
-
 /** The words of a line of a shell. */
 const wordsOf = (line: string): readonly string[] =>
   [...line.matchAll(/(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+/g)].map(([word]) =>

@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { type HubProcess, startHub, states, until } from '#helpers/hub-process';
+import { freePort } from '#helpers/port';
+import { startRegistry } from '../doubles/mcp-registry.ts';
+
+/** A documented command, and what shows that it works. */
+export type Step = {
+  /** As the pages have it, without `npx`. */
+  readonly line: string;
+  /** A line of its output. */
+  readonly shows: RegExp;
+  /** Default: 0. */
+  readonly code?: number;
+  /** What is typed: the command has a terminal. */
+  readonly types?: string;
+  /** What its stdin has, without a terminal. */
+  readonly input?: string;
+  /** The command runs until it is stopped, once it has shown its line. */
+  readonly isEndless?: true;
+  /** Returns values in the place of those in the line. */
+  /** Takes what it has printed. */
+  readonly after?: (output: string) => void;
+  readonly before?: (scene: Scene) => Promise<Readonly<Record<string, string>>>;
+};
+
+/** The hub that runs, and the home folder of its user. */
+export type Scene = { readonly hub: HubProcess; readonly home: string };
+
+const root = join(import.meta.dirname, '..', '..');
+const stepMs = 60_000;
+const npmCache = process.env['npm_config_cache'] ?? join(homedir(), '.npm');
+const noEngine = { DOCKER_HOST: 'unix:///nonexistent/docker.sock' };
+
+const published = {
+  server: {
+    name: 'io.github.someone/postgres',
+    description: 'Remembers, for postgres.',
+    version: '2026.8.31',
+    packages: [
+      {
+        registryType: 'npm',
+        identifier: '@modelcontextprotocol/server-memory',
+        version: '2026.8.31',
+        transport: { type: 'stdio' },
+      },
+    ],
+  },
+};
+
+const npx = (name: string, ...args: readonly string[]) => ({
+  command: 'npx',
+  args: ['-y', `@modelcontextprotocol/${name}`, ...args],
+});
+
+/** Makes a home folder with a client that has servers. */
+async function makeHome(home: string, hasGithub = false) {
+  for (const folder of ['hub', 'notes', 'src', 'work', '.cursor'])
+    await mkdir(join(home, folder), { recursive: true });
+  const local = {
+    filesystem: npx('server-filesystem', join(home, 'notes')),
+    git: npx('server-everything'),
+  };
+  const mcpServers = hasGithub ? { github: npx('server-github') } : local;
+  await writeFile(join(home, '.cursor', 'mcp.json'), JSON.stringify({ mcpServers }));
+  await writeFile(join(home, '.claude.json'), '{}');
+}
+
+/** Makes a folder for the PATH with the commands `agenthub` and `npx agenthub`. */
+async function makePrograms(folder: string) {
+  await mkdir(folder);
+  const program = `exec ${process.execPath} ${join(root, 'bin/agenthub.mjs')} "$@"`;
+  const programs = {
+    agenthub: program,
+    npx: `if [ "$1" = agenthub ]; then shift; ${program}; fi\nPATH="\${PATH#*:}" exec npx "$@"`,
+  };
+  for (const [name, text] of Object.entries(programs))
+    await writeFile(join(folder, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+}
+
+/** Runs a line in a shell. Rejects with its output if it does not end as expected. */
+async function runLine(step: Step, line: string, env: NodeJS.ProcessEnv, folder: string) {
+  const { shows, code = 0, types, input, isEndless } = step;
+  const [program, args] =
+    types === undefined
+      ? (['bash', ['-c', line]] as const)
+      : (['script', ['-qefc', line, '/dev/null']] as const);
+  const child = spawn(program, args, { cwd: folder, env, stdio: 'pipe', detached: true });
+  let output = '';
+  const { promise, resolve } = Promise.withResolvers<number | null>();
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+      if (!shows.test(output)) return;
+      if (isEndless && child.pid) process.kill(-child.pid, 'SIGINT');
+      if (input !== undefined) child.stdin.end();
+    });
+  child.once('close', resolve);
+  if (types !== undefined) child.stdin.write(types);
+  else if (input !== undefined) child.stdin.write(input);
+  else child.stdin.end();
+  const timer = setTimeout(() => child.pid && process.kill(-child.pid, 'SIGKILL'), stepMs);
+  const ended = await promise;
+  clearTimeout(timer);
+  assert.match(output, shows, line);
+  if (!isEndless) assert.equal(ended, code, `${line}\n${output}`);
+  step.after?.(output);
+  return output;
+}
+
+const replaced = (line: string, values: Readonly<Record<string, string>>) =>
+  Object.entries(values).reduce((text, [name, value]) => text.replaceAll(name, value), line);
+
+/** A hub without an engine, whose user types the commands of the documentation. */
+export async function openScene() {
+  const home = await mkdtemp(join(tmpdir(), 'agenthub-documented-'));
+  await makeHome(home);
+  await makePrograms(join(home, 'bin'));
+  const registry = await startRegistry([published]);
+  const config = {
+    servers: {
+      memory: { package: '@modelcontextprotocol/server-memory@2026.8.31', auto_start: true },
+      files: {
+        package: '@modelcontextprotocol/server-filesystem@2026.8.31',
+        args: [join(home, 'notes')],
+        auto_start: true,
+      },
+      github: { package: '@modelcontextprotocol/server-everything@2025.9.25' },
+    },
+    profiles: { work: { servers: ['memory'] } },
+    policy: [{ annotations: { destructiveHint: true }, action: 'confirm' }],
+    catalog: { url: registry.url },
+  };
+  const configFile = join(home, 'hub', 'mcp-servers.json');
+  await writeFile(configFile, JSON.stringify(config));
+  const env = {
+    HOME: home,
+    AGENTHUB_HOME: join(home, 'hub'),
+    npm_config_cache: npmCache,
+    ...noEngine,
+  };
+  const hub = await startHub({ config, configFile, dataDir: join(home, 'hub', 'data'), env });
+  await until(
+    async () => await states(hub),
+    found => ['memory', 'files'].every(name => found[name] === 'running'),
+    stepMs,
+  );
+  const address = new URL(hub.url).host;
+  const shell = {
+    ...process.env,
+    ...env,
+    npm_config_cache: npmCache,
+    PATH: [join(home, 'bin'), process.env['PATH']].join(delimiter),
+    TERM: 'xterm',
+    NO_COLOR: '1',
+    ROUTER_PORT: new URL(hub.url).port,
+  };
+  return {
+    hub,
+    home,
+    /** Runs the command of a step. */
+    async run(step: Step) {
+      const values = { 'localhost:9090': address, ...(await step.before?.({ hub, home })) };
+      const line = replaced(step.line, values);
+      return await runLine(step, line, shell, join(home, 'work'));
+    },
+    /** Makes the home of a user whose hub does not run and has the config, if one is given. Returns what runs steps there. */
+    async openHome(name: string, config?: object) {
+      const own = join(home, 'homes', name);
+      await makeHome(own, name === 'import-of-a-client');
+      if (config) await writeFile(join(own, 'hub', 'mcp-servers.json'), JSON.stringify(config));
+      const away = {
+        HOME: own,
+        AGENTHUB_HOME: join(own, 'hub'),
+        ROUTER_PORT: String(await freePort()),
+      };
+      return async (step: Step) =>
+        await runLine(step, step.line, { ...shell, ...away }, join(own, 'work'));
+    },
+    async [Symbol.asyncDispose]() {
+      await hub[Symbol.asyncDispose]();
+      await registry[Symbol.asyncDispose]();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+}
