@@ -87,6 +87,8 @@ const said = {
   'pins-reject': name => `Rejected the changed definitions of ${name}.`,
   'tool-on': tool => `Turned ${tool} on.`,
   'tool-off': tool => `Turned ${tool} off: no client sees it.`,
+  upgrade: name => `Upgraded ${name}.`,
+  rollback: name => `Rolled ${name} back.`,
   'token-revoke': name => `Revoked the token of ${name}.`,
 } satisfies Readonly<Record<string, (about: string) => string>>;
 

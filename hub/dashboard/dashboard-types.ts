@@ -7,7 +7,7 @@ import type { ServerCatalog } from '#catalog';
 import type { Clock, Log } from '#core';
 import type { DefinitionPins } from '#definitions';
 import type { Enhancer } from '#enhance';
-import type { InstallJobs, InstallRequest, Installs } from '#installs';
+import type { InstallJobs, InstallRequest, Installs, Upgrades } from '#installs';
 import type { Jobs } from '#jobs';
 import type { Logs } from '#logs';
 import type { ServerLogins } from '#oauth';
@@ -63,6 +63,8 @@ type DashboardPrompts = {
   };
 };
 
+export type DashboardUpgrades = Pick<Upgrades, 'outdated' | 'upgrade' | 'rollback' | 'earlier'>;
+
 type DashboardHub = {
   readonly version: string;
   readonly backend: 'docker' | 'process';
@@ -83,6 +85,8 @@ type DashboardHub = {
   readonly tasks?: TaskPipeline;
   /** Absent: the hub asks no registry of MCP servers. */
   readonly catalog?: ServerCatalog;
+  /** Absent: versions are changed in the config file only. */
+  readonly upgrades?: DashboardUpgrades;
   /** Switches of tools and their token cost. Absent: tools are switched in the config file only. */
   readonly tools?: ToolSwitches;
 };

@@ -7,6 +7,7 @@ import { approvalPages } from './approvals.ts';
 import { auditPages } from './audit.ts';
 import { authorizePages } from './authorize.ts';
 import { cachePages } from './caches.ts';
+import { upgradePages } from './upgrades.ts';
 import { catalogPages } from './catalog.ts';
 import { createChanges } from './changes.ts';
 import { connectPages } from './connect.ts';
@@ -132,6 +133,7 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
       ...sessionPages(given),
       ...installPages(given),
       ...catalogPages(given),
+      ...upgradePages(given),
       ...jobPages(given),
       ...agentPages(given),
       ...taskPages(given),

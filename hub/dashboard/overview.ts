@@ -42,7 +42,7 @@ export function overviewPages(needs: PageNeeds, recentCalls: (request: Dashboard
     const ill = parts.filter(({ state }) => state === 'degraded' || state === 'down');
     const { servers: traffic } = telemetry.metrics.snapshot();
     const content = html`${summary(view)}${problemList(rows, ill)}
-<section aria-labelledby="servers"><div class="heading"><h2 id="servers">Servers</h2><a id="install" href="${paths.install}">Install a server</a></div>
+<section aria-labelledby="servers"><div class="heading"><h2 id="servers">Servers</h2><div class="actions">${visitor.rights === 'owner' && hub.upgrades && html`<a id="versions" href="${paths.versions}">Versions</a>`}<a id="install" href="${paths.install}">Install a server</a></div></div>
 ${serverTable(rows, { traffic, costs: await views.costs.get() }, view.now)}</section>
 <section aria-labelledby="parts"><h2 id="parts">Hub</h2>
 <ul class="parts">${parts.map(partItem)}</ul></section>`;
@@ -106,6 +106,7 @@ const partNames: Readonly<Record<string, string>> = {
   config: 'Config',
   breakers: 'Circuit breakers',
   data: 'Data folder',
+  audit: 'Audit log',
   rules: 'Prompt rules',
   ollama: 'Ollama',
   l1: 'Exact prompt cache',

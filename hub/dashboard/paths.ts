@@ -21,7 +21,9 @@ type Action =
   | 'token-revoke'
   | 'tool-switch'
   | 'run-cancel'
-  | 'run-answer';
+  | 'run-answer'
+  | 'upgrade'
+  | 'rollback';
 
 /** URL paths of the dashboard's pages. Names of servers, tools, agents and files are encoded. */
 export const paths = {
@@ -54,6 +56,8 @@ export const paths = {
   /** `more`: further query parameters. */
   tool: (server: string, tool: string, more: Readonly<Record<string, string>> = {}) =>
     `/dashboard/servers/${encodeURIComponent(server)}/tool?name=${[encodeURIComponent(tool), ...Object.entries(more).map(([name, value]) => `${name}=${encodeURIComponent(value)}`)].join('&')}`,
+  versions: '/dashboard/versions',
+  upgrade: (name: string) => `/dashboard/servers/${encodeURIComponent(name)}/upgrade`,
   remove: (name: string) => `/dashboard/servers/${encodeURIComponent(name)}/remove`,
   call: (id: number) => `/dashboard/activity/${id}`,
   job: (id: string) => `/dashboard/install/${encodeURIComponent(id)}`,

@@ -12,7 +12,9 @@ type CacheHits = {
 type LoadedPrompts = { readonly enhancer: { readonly stats: () => Promise<CacheHits> } };
 type Needs = {
   readonly telemetry: {
-    readonly metrics: { readonly snapshot: () => { readonly recent: readonly Slice[] } };
+    readonly metrics: {
+      readonly snapshot: () => Readonly<Record<'recent' | 'day', readonly Slice[]>>;
+    };
   };
   /** `loaded` is undefined until the enhancer is used. */
   readonly prompts?: {
@@ -21,21 +23,28 @@ type Needs = {
 };
 type HitRate = { readonly name: string; readonly hits: number; readonly misses: number };
 
-const sliceMs = 10_000;
-/** Time ranges of the charts, and the number of slices in them. */
+/** Time ranges of the charts: their name in the query, their text, where their slices are, how many and how long. */
 const ranges = [
-  ['', '10 min', 60],
-  ['30m', '30 min', 180],
+  ['', '10 min', 'recent', 60, 10_000],
+  ['30m', '30 min', 'recent', 180, 10_000],
+  ['24h', '24 h', 'day', 288, 300_000],
 ] as const;
+
+type Range = {
+  readonly slices: readonly Slice[];
+  readonly sliceMs: number;
+  readonly since: string;
+};
 
 /** Calls, their durations and cache hit rates, which reload themselves. `wanted`: the name of a time range. */
 export async function statsPartial({ telemetry, prompts }: Needs, wanted = ''): Promise<Html> {
-  const [range, , maxSlices] = ranges.find(([name]) => name === wanted) ?? ranges[0];
-  const slices = telemetry.metrics.snapshot().recent.slice(-maxSlices);
-  const since = `${duration(slices.length * sliceMs)} ago`;
-  const content = html`<section aria-labelledby="charts"><div class="heading"><h2 id="charts">Calls</h2><div class="chips" role="group" aria-label="Time range"><ul>${ranges.map(([name, text]) => html`<li><a class="chip" id="charts-${text.replace(' ', '-')}"${name === range && html` aria-current="true"`} href="${withQuery(paths.overview, { range: name })}#charts">${text}</a></li>`)}</ul></div></div><div class="charts">
-${callChart(slices, since)}${latencyChart(slices, since)}${hits(await hitRatesOf(prompts))}</div></section>`;
-  return fragment('stats', withQuery('/dashboard/stats-partial', { range }), content);
+  const [name, , source, maxSlices, sliceMs] = ranges.find(([one]) => one === wanted) ?? ranges[0];
+  const slices = telemetry.metrics.snapshot()[source].slice(-maxSlices);
+  const since = `${agoOf(slices.length * sliceMs)} ago`;
+  const range = { slices, sliceMs, since };
+  const content = html`<section aria-labelledby="charts"><div class="heading"><h2 id="charts">Calls</h2><div class="chips" role="group" aria-label="Time range"><ul>${ranges.map(([one, text]) => html`<li><a class="chip" id="charts-${text.replace(' ', '-')}"${one === name && html` aria-current="true"`} href="${withQuery(paths.overview, { range: one })}#charts">${text}</a></li>`)}</ul></div></div><div class="charts">
+${callChart(range)}${latencyChart(range)}${hits(await hitRatesOf(prompts))}</div></section>`;
+  return fragment('stats', withQuery('/dashboard/stats-partial', { range: name }), content);
 }
 
 async function hitRatesOf(prompts: Needs['prompts']): Promise<readonly HitRate[]> {
@@ -47,11 +56,15 @@ async function hitRatesOf(prompts: Needs['prompts']): Promise<readonly HitRate[]
   return [equal, { name: 'Similar prompts', hits: semantic.hits, misses: semantic.misses }];
 }
 
-function callChart(slices: readonly Slice[], since: string): Html {
+/** `10 s`, `5 min`. */
+const shortly = (ms: number) => (ms < 60_000 ? `${ms / 1_000} s` : duration(ms));
+const agoOf = (ms: number) => (ms === 86_400_000 ? '24 h' : duration(ms));
+
+function callChart({ slices, sliceMs, since }: Range): Html {
   const calls = slices.reduce((sum, slice) => sum + slice.calls, 0);
   const errors = slices.reduce((sum, slice) => sum + slice.errors, 0);
   return chart({
-    title: 'Calls per 10 s',
+    title: `Calls per ${shortly(sliceMs)}`,
     summary: `${count(calls)} calls and ${count(errors)} failures since ${since}`,
     kind: 'bars',
     series: [
@@ -61,10 +74,11 @@ function callChart(slices: readonly Slice[], since: string): Html {
     // Calls are whole: half of 5 has no label.
     format: value => (Number.isInteger(value) ? count(value) : ''),
     since,
+    sliceMs,
   });
 }
 
-function latencyChart(slices: readonly Slice[], since: string): Html {
+function latencyChart({ slices, sliceMs, since }: Range): Html {
   const last = slices.findLast(({ p50Ms }) => p50Ms !== undefined);
   return chart({
     title: 'Call duration',
@@ -79,6 +93,7 @@ function latencyChart(slices: readonly Slice[], since: string): Html {
     ],
     format: value => (value === 0 ? '0' : short(value)),
     since,
+    sliceMs,
   });
 }
 
@@ -110,6 +125,7 @@ type Series = {
 type Chart = Readonly<Record<'title' | 'summary' | 'since', string>> & {
   readonly kind: 'lines' | 'bars';
   readonly series: readonly Series[];
+  readonly sliceMs: number;
   readonly format: (value: number) => string;
 };
 
@@ -123,7 +139,7 @@ const top = 8;
 const bottom = 22;
 
 /** Draws a chart as SVG without inline styles. `since`: age of the oldest value, in words. */
-function chart({ title, summary, since, kind, series, format }: Chart): Html {
+function chart({ title, summary, since, kind, series, sliceMs, format }: Chart): Html {
   const values = series.flatMap(one => one.values.map(value => value ?? 0));
   const limit = niceLimit(Math.max(minLimit, ...values));
   const yOf = (value: number) => round(height - bottom - (value / limit) * (height - top - bottom));
@@ -136,11 +152,11 @@ function chart({ title, summary, since, kind, series, format }: Chart): Html {
     series.length > 1 &&
     html`<ul class="key">${series.map(({ name, tone }) => html`<li class="${tone}">${name}</li>`)}</ul>`;
   return html`<figure class="chart"><figcaption>${title}<output class="note"></output>${key}</figcaption>
-<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${title}: ${summary}">${ruled}${drawn}${slots(series, format)}<text x="${left}" y="${height - 5}">${since}</text><text x="${width - right}" y="${height - 5}" text-anchor="end">now</text></svg></figure>`;
+<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${title}: ${summary}">${ruled}${drawn}${slots(series, sliceMs, format)}<text x="${left}" y="${height - 5}">${since}</text><text x="${width - right}" y="${height - 5}" text-anchor="end">now</text></svg></figure>`;
 }
 
 /** An area over each time slot with data, which tells its values. */
-function slots(series: readonly Series[], format: Chart['format']): Html {
+function slots(series: readonly Series[], sliceMs: number, format: Chart['format']): Html {
   const [first] = series;
   const slotCount = first?.values.length ?? 0;
   const step = (width - left - right) / Math.max(1, slotCount);

@@ -178,6 +178,7 @@ function registerRoutes(
       ...(hub.agents && { agents: hub.agents }),
       ...(hub.tasks && { tasks: hub.tasks }),
       ...(hub.catalog && { catalog: hub.catalog }),
+      ...(hub.upgrades && { upgrades: hub.upgrades }),
       ...(hub.tools && { tools: hub.tools }),
     },
     ...(installJobs && {

@@ -101,7 +101,7 @@ type HubParts = {
   /** Absent: the hub asks no registry of MCP servers. */
   readonly catalog?: ServerCatalog;
   /** Absent: versions are changed in the config file only. */
-  readonly upgrades?: Pick<Upgrades, 'outdated' | 'upgrade' | 'rollback' | 'prune'>;
+  readonly upgrades?: Pick<Upgrades, 'outdated' | 'upgrade' | 'rollback' | 'earlier' | 'prune'>;
   readonly residentBytes: () => number;
 };
 

@@ -61,6 +61,7 @@ export function createLazyUpgrades(needs: UpgradesNeeds): Upgrades {
     outdated: async signal => await (await use()).outdated(signal),
     upgrade: async (...wanted) => await (await use()).upgrade(...wanted),
     rollback: async (...wanted) => await (await use()).rollback(...wanted),
+    earlier: async name => await (await use()).earlier(name),
     prune: async options => await (await use()).prune(options),
     async start() {},
     async stop() {

@@ -58,11 +58,15 @@ export function quantileMs(counts: Float64Array | Uint32Array, share: number): n
   return boundsMs.at(-1);
 }
 
-export const intervalMs = 10_000;
-const intervalCount = 180;
+/** Half an hour in intervals of ten seconds. */
+export const halfHour = { intervalMs: 10_000, intervalCount: 180 } as const;
+/** A day in intervals of five minutes. */
+export const day = { intervalMs: 300_000, intervalCount: 288 } as const;
 
-/** Call totals of the last half hour, in intervals of ten seconds. */
-export function createRecentCalls() {
+type Intervals = { readonly intervalMs: number; readonly intervalCount: number };
+
+/** Call totals of the last time, in intervals. */
+export function createRecentCalls({ intervalMs, intervalCount }: Intervals = halfHour) {
   /** `number`: of the interval that the slot holds, counted since the epoch. */
   const slots = Array.from({ length: intervalCount }, () => ({
     number: -1,

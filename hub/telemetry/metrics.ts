@@ -4,6 +4,7 @@ import {
   addTime,
   boundsSeconds,
   createRecentCalls,
+  day,
   newTimes,
   quantileMs,
 } from './histogram.ts';
@@ -62,6 +63,7 @@ export function createMetrics({ clock, servers }: Needs) {
   const byServer = new Map<string, Series>();
   const toolCalls = createToolCalls();
   const recent = createRecentCalls();
+  const today = createRecentCalls(day);
 
   function dropRemovedServers(): void {
     const configured = new Set(servers());
@@ -110,7 +112,9 @@ export function createMetrics({ clock, servers }: Needs) {
       cell.count++;
       const bucket = addTime(duration, tookMs);
       addTime(overhead, Math.max(0, tookMs - serverMs));
-      if (server !== undefined) recent.record(at + tookMs, bucket, isError(outcome));
+      if (server === undefined) return;
+      recent.record(at + tookMs, bucket, isError(outcome));
+      today.record(at + tookMs, bucket, isError(outcome));
     },
     /** The current values, as metric families. */
     families(): readonly MetricFamily[] {
@@ -145,6 +149,8 @@ export function createMetrics({ clock, servers }: Needs) {
         servers: new Map(named.map(([server, series]) => [server, totals(series)])),
         /** All calls sent to servers in the last half hour, in intervals of ten seconds, the oldest first. */
         recent: recent.intervals(clock.now()),
+        /** The same of the last day, in intervals of five minutes. */
+        day: today.intervals(clock.now()),
       };
     },
   };

@@ -15,7 +15,7 @@ const sliceOf = (calls: number, p50Ms?: number, p99Ms = p50Ms): Slice => ({
 });
 
 async function shown(recent: readonly Slice[], prompts?: Needs['prompts']) {
-  const metrics = { snapshot: () => ({ recent }) };
+  const metrics = { snapshot: () => ({ recent, day: [] }) };
   return textOf(await statsPartial({ telemetry: { metrics }, ...(prompts && { prompts }) }));
 }
 
@@ -68,11 +68,24 @@ describe('the chart of calls', () => {
   });
 
   test('has a longer range, which its updates keep', async () => {
-    const metrics = { snapshot: () => ({ recent: Array.from({ length: 200 }, () => sliceOf(1)) }) };
+    const recent = Array.from({ length: 200 }, () => sliceOf(1));
+    const metrics = { snapshot: () => ({ recent, day: [] }) };
     const text = textOf(await statsPartial({ telemetry: { metrics } }, '30m'));
     assert.match(text, /180 calls and 0 failures since 30 min ago/);
     assert.match(text, /hx-get="\/dashboard\/stats-partial\?range=30m"/);
     assert.match(text, /aria-current="true" href="\/dashboard\?range=30m#charts"/);
+  });
+
+  test('has a range of a day, in slices of five minutes', async () => {
+    const day = [...Array.from({ length: 287 }, () => sliceOf(1)), sliceOf(5)];
+    const metrics = { snapshot: () => ({ recent: [], day }) };
+    const text = textOf(await statsPartial({ telemetry: { metrics } }, '24h'));
+    assert.match(text, /Calls per 5 min: 292 calls and 0 failures since 24 h ago/);
+    assert.match(
+      text,
+      /<title>23 h 55 min ago: calls 1, failed 0<[^]*<title>now: calls 5, failed 0</,
+    );
+    assert.match(text, /hx-get="\/dashboard\/stats-partial\?range=24h"/);
   });
 
   test('is drawn before anything was measured', async () => {

@@ -4,7 +4,8 @@ import {
   addTime,
   bucketOf,
   createRecentCalls,
-  intervalMs,
+  day,
+  halfHour,
   newTimes,
   quantileMs,
 } from '../../hub/telemetry/histogram.ts';
@@ -42,6 +43,7 @@ test('times are counted by buckets of other bounds too', () => {
 });
 
 describe('recent calls', () => {
+  const { intervalMs } = halfHour;
   const now = 1_750_000_000_000;
   const countsOf = (recent: ReturnType<typeof createRecentCalls>, at: number) =>
     recent.intervals(at).map(({ calls, errors }) => [calls, errors]);
@@ -67,5 +69,15 @@ describe('recent calls', () => {
     assert.deepEqual(countsOf(recent, now + 179 * intervalMs)[0], [1, 1]);
     assert.ok(countsOf(recent, now + 180 * intervalMs).every(([calls]) => calls === 0));
     assert.ok(countsOf(recent, now - intervalMs).every(([calls]) => calls === 0));
+  });
+
+  test('of a day are kept in intervals of five minutes', () => {
+    const begin = now - (now % 300_000);
+    const recent = createRecentCalls(day);
+    recent.record(begin, 3, true);
+    recent.record(begin + 299_999, 3, false);
+    assert.equal(countsOf(recent, begin).length, 288);
+    assert.deepEqual(countsOf(recent, begin + 287 * 300_000)[0], [2, 1]);
+    assert.ok(countsOf(recent, begin + 288 * 300_000).every(([calls]) => calls === 0));
   });
 });

@@ -161,6 +161,10 @@ test('the last half hour is told in steps of ten seconds, those without calls am
   metrics.record({ ...call, at: begin, tookMs: 0, server: undefined }, 'cursor');
   const { recent } = metrics.snapshot();
   assert.equal(recent.length, 180);
+  assert.equal(
+    metrics.snapshot().day.reduce((sum, { calls }) => sum + calls, 0),
+    recent.reduce((sum, { calls }) => sum + calls, 0),
+  );
   assert.equal(recent.at(-1)?.at, begin);
   assert.deepEqual(
     recent.filter(({ calls }) => calls > 0).map(({ at, calls, errors }) => [at, calls, errors]),

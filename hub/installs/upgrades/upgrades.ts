@@ -250,6 +250,11 @@ export function createUpgrades(needs: UpgradesNeeds) {
       turns
         .take(request.name, tell, signal, work => upgrade(request, work))
         .finally(() => tried.delete(request.name)),
+    /** The package that a rollback of a server returns to, as in entries; undefined without one. */
+    async earlier(name: string): Promise<string | undefined> {
+      const [step] = await rollbacks.chain(name, packageKeyOf(packaged(name).source));
+      return step?.from;
+    },
     /** Returns to the version before the last upgrade, with its accepted definitions. */
     rollback: (name: string, tell: (progress: InstallProgress) => void, signal: AbortSignal) =>
       turns

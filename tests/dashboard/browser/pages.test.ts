@@ -23,6 +23,7 @@ const pages = [
   '/dashboard/access',
   '/dashboard/audit',
   '/dashboard/install',
+  '/dashboard/versions',
 ];
 
 /** The words of states and outcomes that stand on more than one line. */

@@ -54,6 +54,7 @@ export function createUpgradesStub() {
       asked.push(`rollback ${name}`);
       return { name, from: 'n@2.0.0', to: 'n@1.0.0' };
     },
+    earlier: async name => (name === 'two' ? 'm@1.0.0' : undefined),
     async prune({ isDry }) {
       asked.push(`prune ${isDry}`);
       const image = { reference: 'agenthub/npm-n:1', package: 'n@1.0.0', bytes: 300_000_000 };
