@@ -1,4 +1,5 @@
 import type { Canonical } from './canonical.ts';
+import { isSameText } from './canonical-text.ts';
 import type { Chunk, Clause, Term } from './clause-types.ts';
 import { alignSpots } from './alignment.ts';
 import { type Structure, structureOf } from './clauses.ts';
@@ -24,7 +25,7 @@ export function explainDifferences(a: Canonical, b: Canonical): Explanation {
   const explained = explainInOrder(a, b);
   if (explained.kind === 'alike') return explained;
   const isWhole = isContinued(a) && isContinued(b);
-  if (!isWhole && a.payloadText !== b.payloadText) return explained;
+  if (!isWhole && !isSameText(a.payloadText, b.payloadText)) return explained;
   const aligned = alignSpots(spotsIn(a, isWhole), spotsIn(b, isWhole));
   return aligned.kind === 'alike' ? aligned : explained;
 }
@@ -44,7 +45,7 @@ function explainInOrder(a: Canonical, b: Canonical): Explanation {
   const [mine, theirs] = [unmatched(left, right), unmatched(right, left)];
   if (mine.length > 0 || theirs.length > 0)
     return { kind: 'unexplained', why: `not explained: ${quoted(mine)} and ${quoted(theirs)}` };
-  if (a.payloadText !== b.payloadText)
+  if (!isSameText(a.payloadText, b.payloadText))
     return { kind: 'unexplained', why: 'the same request about another text' };
   return left.length === right.length
     ? explainWishes(left, right)

@@ -29,6 +29,20 @@ export function partsOf(text: string): Parts {
   };
 }
 
+/** Whether two texts differ at most in typography, bullets and the full stop at the end. Code must be equal. */
+export function isSameText(a: string, b: string): boolean {
+  if (a === b) return true;
+  if ([a, b].some(text => code.test(text) || text.includes('`'))) return false;
+  const [left, right] = [a, b].map(text =>
+    text
+      .split('\n')
+      .map(line => plain(line).replace(/^[-*•] (?=\S)/, '- '))
+      .join('\n')
+      .replace(/(?<=\p{L}{2})[.!]$/u, ''),
+  );
+  return left === right;
+}
+
 function collapsed(payload: string, asWritten: string): string {
   return code.test(asWritten) ? asWritten : payload.replaceAll(/\s+/g, ' ').trim();
 }
@@ -69,6 +83,9 @@ const leads = [
   /^when(?:ever)? you (?:have|get|find) (?:a |some |any )?(?:minute|moment|second|sec|chance|time), /i,
   /^i(?:'d| would) (?:really |very much )?(?:appreciate it|be (?:glad|happy|grateful|thankful|delighted)|love it|like it) if you (?:could |would |can )?(?:please )?/i,
   /^(?:it|that)(?:'d| would) be (?:really |very |so )?(?:great|nice|helpful|good|lovely|awesome|wonderful|amazing|kind|cool|fantastic|useful) if you (?:could |would |can )?(?:please )?/i,
+  /^(?:please )?be (?:so )?(?:kind|nice|good|sweet)(?: enough)? (?:to|and) /i,
+  /^i? ?hope (?:you(?:'re| are)(?: all)?(?: doing| keeping)? (?:well|good|fine|great|okay)|(?:this|that) (?:finds|reaches) you well|all is well)[.!,]+\s+/i,
+  /^if (?:it(?:'s| is) not|it isn't) (?:too much |a )?(?:trouble|bother|hassle|to ask|of a (?:bother|hassle)),? /i,
   /^(?:would|is|might) it be possible (?:for you )?to /i,
   /^(?:can|could|may|might) i ask you to (?:please )?/i,
   /^(?:please )?do me a favou?r,? (?:and )?/i,
@@ -99,7 +116,8 @@ const trails = [
   /(?<=[\p{L}.!?])\s*[\p{Extended_Pictographic}\ufe0f\u200d]+\s*$/u,
   /\s+[:;]-?\)$/,
   /\s*,\s*if you (?:don't|do not) mind[\s.!?]*$/i,
-  /\s*[,.!;-]\s*(?:(?:that|it) would be (?:great|nice|helpful|awesome)|much appreciated|appreciate it|if (?:that's|that is) (?:ok|okay|possible)|if possible|if you can|when(?:ever)? you (?:have|get|find) (?:a |some |any )?(?:minute|moment|time|chance))[\s.!]*$/i,
+  /\s*[,.!?;]\s*(?:(?:best|kind|warm|many) (?:regards|wishes)|cheers|have a (?:nice|great|good) (?:day|one|weekend|evening)|(?:i(?:'m| am) )?looking forward to (?:it|your (?:answer|reply|help))|any help (?:is|would be) (?:much |greatly )?(?:appreciated|welcome)|i(?:'d| would) be (?:very |so |really )?(?:grateful|thankful))[\s.!]*$/i,
+  /\s*[,.!?;-]\s*(?:(?:that|it)(?:'d| would) be (?:really |so |very )?(?:great|nice|helpful|awesome|lovely|perfect|fantastic|wonderful|amazing|much appreciated|appreciated)|much appreciated|appreciate it|if (?:that's|that is) (?:ok|okay|possible)|if possible|if you can|when(?:ever)? you (?:have|get|find) (?:a |some |any )?(?:minute|moment|time|chance))[\s.!]*$/i,
   /\s*,\s*(?:please|pls|plz|bitte|s'il (?:te|vous) plaît|svp|stp|por favor)[\s.!?]*$/i,
 ];
 const bareTrail = /\s+(?:please|pls|plz|s'il (?:te|vous) plaît|svp|stp|por favor)[\s.!?]*$/i;

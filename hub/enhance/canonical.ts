@@ -23,7 +23,9 @@ const contractions: ReadonlyMap<string, readonly string[]> = new Map(
     .rowsOf(
       `can't can not | cannot can not | won't will not | shan't shall not | what's what is |
       where's where is | how's how is | who's who is | that's that is | there's there is |
-      here's here is | it's it is | let's let us | i'm I am | wie's wie es | gibt's gibt es |
+      here's here is | it's it is | let's let us | i'm I am | why's why is | when's when is | he's he is |
+      she's she is | everything's everything is | something's something is | nothing's nothing is | gimme give me |
+      lemme let me | wanna want to | gonna going to | gotta got to | wie's wie es | gibt's gibt es |
       geht's geht es`,
     )
     .map(([short = '', ...long]) => [short, long]),
@@ -36,7 +38,8 @@ const endings = [
 ] as const;
 
 /** Here 'd means "would"; elsewhere it may mean "had". */
-const wish = /\b(i|we|you)'d (?=like\b|love\b|prefer\b|rather\b)/gi;
+const wish =
+  /\b(i|we|you|they|he|she|it|that|who)'d (?=like\b|love\b|prefer\b|rather\b|be\b|need\b|want\b|use\b|expect\b)/gi;
 
 /** A prompt is keyed, embedded and compared with several others: its form is remembered meanwhile. */
 const recent = new Map<string, Canonical>();

@@ -46,7 +46,7 @@ export function lexemesOf({ kind, text }: Token, next: Token | undefined): reado
   if (kind === 'sign' && /^(?:-|--|\*|\(|\)|->)$/.test(text))
     return /^-+$/.test(text) ? [comma] : [];
   if (kind !== 'word') {
-    const name = kind === 'name' ? text : `${kind} ${text}`;
+    const name = kind === 'name' ? text : `${kind} ${kind === 'quote' ? unquoted(text) : text}`;
     return [{ kind, text, stem: name, form: 'plain', raw: text }];
   }
   const written = text.includes("'") ? text.replace(/'s$|(?<=s)'$/, '') : text;
@@ -63,6 +63,9 @@ export function lexemesOf({ kind, text }: Token, next: Token | undefined): reado
     return { kind, text: isWritten ? part : lower, stem: isWritten ? part : stem, form, raw: part };
   });
 }
+
+/** Words in single or double quotes, without them; a single sign may be about the quotes. */
+const unquoted = (text: string): string => /^(['"])(.{2,})\1$/.exec(text)?.[2] ?? text;
 
 /** Whether a compound can be read as separate words. */
 const isSplit = (word: string) =>

@@ -1,3 +1,4 @@
+import { asActive } from './active.ts';
 import { type Lexeme, prepositions, subordinators, wordLexeme } from './lexemes.ts';
 import { closed, vocabulary } from './phrases.ts';
 import { type Sentence, sentenceOf } from './terms.ts';
@@ -30,7 +31,7 @@ export function requestsOf(tokens: readonly Token[]): readonly Sentence[] {
 }
 
 const readRequest = (tokens: readonly Token[], mark: string): Sentence =>
-  asFinding(withEarlyAdjective(asCommand(sentenceOf(withLateParts(tokens), mark), mark)));
+  asFinding(withEarlyAdjective(asActive(asCommand(sentenceOf(withLateParts(tokens), mark), mark))));
 
 const be = wordSet('is are was were');
 

@@ -1,3 +1,4 @@
+import { withPlainAmounts } from './amounts.ts';
 import { type Canonical, readTokens } from './canonical.ts';
 import type { Chunk, Clause, Term } from './clause-types.ts';
 import { structureOf } from './clauses.ts';
@@ -85,10 +86,10 @@ export function isContinued({ head, payload, payloadText }: Canonical): boolean 
 
 /** Reads a prompt in English. `isWhole`: with the words behind the colon. */
 export function spotsOf({ tokens, payloadText }: Canonical, isWhole: boolean): Spots {
-  const all = [
+  const all = withPlainAmounts([
     ...tokens,
     ...(isWhole && payloadText !== '' ? [colon, ...readTokens(payloadText)] : []),
-  ];
+  ]);
   const sentences = requestsOf(all);
   const structures = sentences.map(sentence => structureOf(sentence, false));
   const spots: Spot[] = [];

@@ -199,9 +199,13 @@ function politeQuestion(lexemes: readonly Lexeme[]): { readonly end: number } | 
     /^(?:can|will|would)$/.test(modal ?? '') &&
     you === 'you' &&
     (/^(?:list|suggest|propose|recommend|compare|find|name)$/.test(rest[0] ?? '') ||
+      isWriting(rest) ||
       rest.some(text => /^(?:this|these|my|our|me|following)$/.test(text)));
   return isPolite ? { end: 2 } : undefined;
 }
+
+const isWriting = ([verb = '', next = '']: readonly string[]): boolean =>
+  /^(?:write|draft|compose|formulate)$/.test(verb) && /^(?:an?|some|the|one)$/.test(next);
 
 const auxiliary =
   /^(?:is|are|was|were|do|does|did|can|could|should|would|will|has|have|had|am|must|may)$/;

@@ -1,0 +1,134 @@
+import { type Lexeme, articles, definite, prepositions, subordinators } from './lexemes.ts';
+import type { Sentence } from './terms.ts';
+import { wordSet } from './words.ts';
+
+const be = wordSet('is are was were be');
+const past = wordSet('was were');
+const modals = wordSet('can could will would should must may might shall');
+/** Words that begin a clause, or end one. */
+const boundaries = wordSet('that which who whom whose how why where what and or but then not by to');
+const maxSubject = 6;
+const maxRounds = 3;
+
+/** Where a passive stands: its subject, its verb and who acts. `end` is behind its last word. */
+type Passive = {
+  readonly begin: number;
+  readonly end: number;
+  readonly subject: readonly Lexeme[];
+  readonly modal: readonly Lexeme[];
+  readonly verb: Lexeme;
+  readonly agent: readonly Lexeme[];
+};
+
+/**
+ * "the uploads are processed by the service" as "the service processes the uploads", also in questions and in
+ * subordinate clauses, and "passwords must be stored" as "must store passwords".
+ */
+export function asActive(sentence: Sentence): Sentence {
+  const asked = asAskedActive(sentence);
+  let { lexemes } = asked;
+  for (let round = 0; round < maxRounds; round++) {
+    const found = passiveIn(lexemes);
+    // In "which files were changed by it", what is asked for stays first.
+    if (!found || (found.begin === 0 && asked.intent.startsWith('which'))) break;
+    const { begin, end, subject, modal, verb, agent } = found;
+    // "passwords must be stored" as "we must store passwords"
+    const isWish = begin === 0 && asked.intent === '' && agent.length === 0 && isDuty(modal[0]);
+    if (isWish) return { intent: 'want', lexemes: [verb, ...subject, ...lexemes.slice(end)] };
+    lexemes = lexemes.toSpliced(begin, end - begin, ...agent, ...modal, verb, ...subject);
+  }
+  return { intent: asked.intent, lexemes };
+}
+
+const isDuty = (modal: Lexeme | undefined): boolean => modal?.text.replace(/^=/, '') === 'must';
+
+const isBoundary = ({ kind, text, raw }: Lexeme): boolean =>
+  kind === 'stop' || boundaries.has(text) || subordinators.has(text) || /\bthat$/i.test(raw);
+
+/** Whether words are one noun phrase, perhaps with "of". */
+const isPhrase = (lexemes: readonly Lexeme[]): boolean =>
+  lexemes.length > 0 &&
+  lexemes.length <= maxSubject &&
+  !lexemes.some(lexeme => isBoundary(lexeme) || isPlace(lexeme) || be.has(lexeme.text));
+
+const isPlace = ({ text }: Lexeme): boolean => text !== 'of' && prepositions.has(text);
+
+const activeForm = (verb: Lexeme, isPast: boolean): Lexeme => ({
+  ...verb,
+  form: isPast ? 'ed' : 'plain',
+});
+
+function passiveIn(lexemes: readonly Lexeme[]): Passive | undefined {
+  for (const [at, { text }] of lexemes.entries()) {
+    if (!be.has(text)) continue;
+    const found = text === 'be' ? modalPassiveAt(lexemes, at) : plainPassiveAt(lexemes, at);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** The words after "by"; undefined if they say no agent. */
+function agentAt(lexemes: readonly Lexeme[], by: number) {
+  if (lexemes[by]?.text !== 'by') return undefined;
+  const length = lexemes
+    .slice(by + 1)
+    .findIndex((lexeme, index) => index > 0 && (isBoundary(lexeme) || isPlace(lexeme)));
+  const end = length < 0 ? lexemes.length : by + 1 + length;
+  const agent = lexemes.slice(by + 1, end);
+  const isActor = agent[0]?.form !== 'ing' && agent.every(({ kind }) => kind !== 'number');
+  return isPhrase(agent) && isActor ? { agent, end } : undefined;
+}
+
+/** Where the noun phrase before a place begins. */
+const beginOf = (lexemes: readonly Lexeme[], end: number): number =>
+  lexemes.findLastIndex(
+    (lexeme, at) => at < end && (isBoundary(lexeme) || isPlace(lexeme) || be.has(lexeme.text)),
+  ) + 1;
+
+/** "threads are scheduled by the kernel", "is the object freed by the collector". */
+function plainPassiveAt(lexemes: readonly Lexeme[], at: number): Passive | undefined {
+  const isPast = past.has(lexemes[at]?.text ?? '');
+  const isFirst = beginOf(lexemes, at) === at;
+  const by = lexemes.findIndex(({ text }, place) => place > at && text === 'by');
+  const action = lexemes[by - 1];
+  const found = agentAt(lexemes, by);
+  if (!found || action?.form !== 'ed' || (!isFirst && by !== at + 2)) return undefined;
+  const begin = isFirst ? at : beginOf(lexemes, at);
+  const subject = isFirst ? lexemes.slice(at + 1, by - 1) : lexemes.slice(begin, at);
+  if (!isPhrase(subject)) return undefined;
+  return { begin, ...found, subject, modal: [], verb: activeForm(action, isPast) };
+}
+
+/** "passwords must be stored", with or without the agent. */
+function modalPassiveAt(lexemes: readonly Lexeme[], at: number): Passive | undefined {
+  const [modal, action] = [lexemes[at - 1], lexemes[at + 1]];
+  if (!modal || !modals.has(modal.text.replace(/^=/, '')) || action?.form !== 'ed') return undefined;
+  const begin = beginOf(lexemes, at - 1);
+  const subject = lexemes.slice(begin, at - 1);
+  if (!isPhrase(subject)) return undefined;
+  const { agent, end } = agentAt(lexemes, at + 2) ?? { agent: [], end: at + 2 };
+  return { begin, end, subject, modal: [modal], verb: activeForm(action, false), agent };
+}
+
+/** "by which service are the uploads processed" and "by whom was it written" as "which service processes the uploads". */
+function asAskedActive(sentence: Sentence): Sentence {
+  const { intent, lexemes } = sentence;
+  const at = lexemes.findIndex(({ text }) => be.has(text));
+  const action = lexemes.at(-1);
+  const isPast = past.has(lexemes[at]?.text ?? '');
+  if (at < 0 || action?.form !== 'ed') return sentence;
+  const verb = activeForm(action, isPast);
+  const object = lexemes.slice(at + 1, -1);
+  if (intent === 'bywhom' && at === 0 && isPhrase(object))
+    return { intent: 'who', lexemes: [verb, ...object] };
+  if (intent !== 'which' || lexemes[0]?.text !== 'by') return sentence;
+  const agent = lexemes.slice(1, at);
+  if (isPhrase(agent) && isPhrase(object)) return { intent, lexemes: [...agent, verb, ...object] };
+  // "find out by which function parseUrl is called"
+  const split = agent.findIndex(
+    ({ kind, text }, index) =>
+      index > 0 && (kind !== 'word' || articles.has(text) || definite.has(text)),
+  );
+  if (object.length > 0 || split < 0 || !isPhrase(agent)) return sentence;
+  return { intent, lexemes: [...agent.slice(0, split), verb, ...agent.slice(split)] };
+}

@@ -1,0 +1,78 @@
+import type { Token } from './tokens.ts';
+import { ordinals, rowsOf, wordSet } from './words.ts';
+
+/** A time of the day or a date at a place, and the number of tokens that say it. */
+export type Moment = { readonly length: number; readonly token: Token };
+
+const months = wordSet(
+  'January February March April May June July August September October November December',
+);
+const days: ReadonlyMap<string, number> = new Map(
+  [...ordinals].map(([digits, word]) => [word, Number.parseInt(digits, 10)] as const),
+);
+const lastDay = 31;
+
+/** The words at a place, in lower case except for months. */
+const textAt = (tokens: readonly Token[], at: number): string => {
+  const text = tokens[at]?.text ?? '';
+  return months.has(text) ? text : text.toLowerCase();
+};
+
+function dayAt(tokens: readonly Token[], at: number): number | undefined {
+  const text = textAt(tokens, at);
+  const [, digits] = /^(\d{1,2})(?:st|nd|rd|th)?$/.exec(text) ?? [];
+  const day = digits ? Number(digits) : days.get(text);
+  return day !== undefined && day >= 1 && day <= lastDay ? day : undefined;
+}
+
+/** "May 1", "1 May", "the first of May", "May the 1st". */
+export function readDate(tokens: readonly Token[], at: number): Moment | undefined {
+  const skipped = (place: number, word: string) =>
+    textAt(tokens, place) === word ? place + 1 : place;
+  const begin = skipped(at, 'the');
+  const isMonth = months.has(textAt(tokens, at));
+  const number = isMonth ? skipped(at + 1, 'the') : begin;
+  const end = isMonth ? number : skipped(number + 1, 'of');
+  const month = isMonth ? textAt(tokens, at) : textAt(tokens, end);
+  const day = dayAt(tokens, number);
+  if (day === undefined || !months.has(month)) return undefined;
+  return { length: end + 1 - at, token: { kind: 'number', text: `${day} ${month}` } };
+}
+
+const named: ReadonlyMap<string, string> = new Map(
+  rowsOf('noon 12:00 | midnight 0:00').map(([word = '', time = '']) => [word, time] as const),
+);
+const parts: ReadonlyMap<string, number> = new Map(
+  rowsOf('quarter 15 | half 30').map(([word = '', count = '']) => [word, Number(count)] as const),
+);
+const clock = (minutes: number): string =>
+  `${Math.floor(minutes / 60) % 24}:${String(minutes % 60).padStart(2, '0')}`;
+
+/** Minutes since midnight of "6pm" or "18:00"; of a bare number only where it is certain to be an hour. */
+function minutesOf(text: string, isHour: boolean): number | undefined {
+  const [, hour = '', minute = '', half = ''] =
+    /^(\d{1,2})(?::(\d\d))?(am|pm)?$/.exec(text) ?? [];
+  if (!hour || (!minute && !half && !isHour) || Number(hour) > 24) return undefined;
+  const hours = half ? (Number(hour) % 12) + (half === 'pm' ? 12 : 0) : Number(hour);
+  return hours * 60 + Number(minute);
+}
+
+/** "6 pm" as "18:00", "half past nine" as "9:30". */
+export function readMoment(tokens: readonly Token[], at: number): Moment | undefined {
+  const text = textAt(tokens, at);
+  const begin = text === 'a' ? at + 1 : at;
+  const part = parts.get(textAt(tokens, begin));
+  const side = textAt(tokens, begin + 1);
+  const isPart = part !== undefined && (side === 'past' || (side === 'to' && part === 15));
+  const hour = isPart ? minutesOf(textAt(tokens, begin + 2), true) : undefined;
+  const time = (length: number, written: string) =>
+    ({ length, token: { kind: 'number', text: written } }) as const;
+  if (hour !== undefined && part !== undefined)
+    return time(begin + 3 - at, clock(side === 'past' ? hour + part : hour - part + 1_440));
+  const known = tokens[at]?.kind === 'word' ? named.get(text) : undefined;
+  if (known) return time(1, known);
+  if (tokens[at]?.kind !== 'number') return undefined;
+  const isHour = textAt(tokens, at + 1) === "o'clock";
+  const minutes = minutesOf(text, isHour);
+  return minutes === undefined ? undefined : time(isHour ? 2 : 1, clock(minutes));
+}
