@@ -6,7 +6,9 @@ const be = wordSet('is are was were be');
 const past = wordSet('was were');
 const modals = wordSet('can could will would should must may might shall');
 /** Words that begin a clause, or end one. */
-const boundaries = wordSet('that which who whom whose how why where what and or but then not by to');
+const boundaries = wordSet(
+  'that which who whom whose how why where what and or but then not by to',
+);
 const maxSubject = 6;
 const maxRounds = 3;
 
@@ -102,7 +104,8 @@ function plainPassiveAt(lexemes: readonly Lexeme[], at: number): Passive | undef
 /** "passwords must be stored", with or without the agent. */
 function modalPassiveAt(lexemes: readonly Lexeme[], at: number): Passive | undefined {
   const [modal, action] = [lexemes[at - 1], lexemes[at + 1]];
-  if (!modal || !modals.has(modal.text.replace(/^=/, '')) || action?.form !== 'ed') return undefined;
+  if (!modal || !modals.has(modal.text.replace(/^=/, '')) || action?.form !== 'ed')
+    return undefined;
   const begin = beginOf(lexemes, at - 1);
   const subject = lexemes.slice(begin, at - 1);
   if (!isPhrase(subject)) return undefined;

@@ -49,6 +49,6 @@ function isSameFrame(a: Spots, b: Spots): boolean {
 }
 
 function fits(a: Spots, b: Spots, one: Spot | undefined, other: Spot | undefined): boolean {
-  if (!one || !other || one.stem !== other.stem) return true;
+  if (!one || !other || one.stem !== other.stem || one.raw === other.raw) return true;
   return isSameForm(one, other, a.tense === 'past' || b.tense === 'past');
 }

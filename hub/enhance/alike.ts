@@ -6,6 +6,7 @@ import { type Structure, structureOf } from './clauses.ts';
 import { type Explanation, quoted } from './explanation.ts';
 import { type Spots, isContinued, spotsOf } from './spots.ts';
 import { sentencesOf } from './terms.ts';
+import { otherPerson } from './persons.ts';
 import { isSameForm } from './term-forms.ts';
 import { rowsOf } from './words.ts';
 
@@ -22,6 +23,8 @@ export function explainDifferences(a: Canonical, b: Canonical): Explanation {
     return caseless(a) === caseless(b)
       ? { kind: 'alike', why: 'the same words, apart from capitals' }
       : { kind: 'unexplained', why: 'other words, and not in English' };
+  const person = otherPerson(a, b);
+  if (person !== undefined) return { kind: 'unexplained', why: `another person with “${person}”` };
   const explained = explainInOrder(a, b);
   if (explained.kind === 'alike') return explained;
   const isWhole = isContinued(a) && isContinued(b);

@@ -34,13 +34,15 @@ export function isSameText(a: string, b: string): boolean {
   if (a === b) return true;
   if ([a, b].some(text => code.test(text) || text.includes('`'))) return false;
   const [left, right] = [a, b].map(text =>
-    text
-      .split('\n')
-      .map(line => plain(line).replace(/^[-*•] (?=\S)/, '- '))
-      .join('\n')
-      .replace(/(?<=\p{L}{2})[.!]$/u, ''),
+    withDashes(plain(text)).replace(/(?<=\p{L}{2})[.!]$/u, ''),
   );
   return left === right;
+}
+
+/** A list with dashes as bullets. Blanks are collapsed already, so only a text that begins with a bullet is a list. */
+function withDashes(text: string): string {
+  const [bullet] = /^[*•](?= )/.exec(text) ?? [];
+  return bullet ? text.replace(bullet, '-').replaceAll(` ${bullet} `, ' - ') : text;
 }
 
 function collapsed(payload: string, asWritten: string): string {

@@ -214,7 +214,7 @@ function beginsClause(before: Lexeme | undefined, next: Lexeme | undefined): boo
 
 function readDropped(draft: Draft, { lexeme: { text } }: Place): boolean {
   if (text === 'all' && /^(?:list|which|give|what)/.test(draft.intent))
-    return isBare(clauseOf(draft));
+    return isBare(clauseOf(draft)) && clauseOf(draft).chunks.at(-1)?.head === '';
   if (text !== 'that' && !vocabulary().dropped.has(text)) return false;
   draft.isDefinite ||= definite.has(text);
   return true;

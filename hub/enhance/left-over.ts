@@ -33,7 +33,9 @@ function isNeutral({ spots, others, pairs }: Side, spot: Spot, at: number): bool
   const next = spots[at + 1];
   const other = others[pairs.get(at + 1) ?? -1];
   // "any mistakes" and "mistakes"
-  if (spot.stem === 'any') return next?.form === 's' && other?.form === 's';
+  if (spot.stem === 'any') return isPlural(next) && isPlural(other);
+  // "what exactly", but not "exactly 5"
+  if (exactly.has(spot.raw.toLowerCase())) return !/^number /.test(next?.stem ?? '');
   const isNamed = [next, spots[at + 2]].some(item =>
     /^(?:path|identifier) /.test(item?.stem ?? ''),
   );
@@ -41,6 +43,8 @@ function isNeutral({ spots, others, pairs }: Side, spot: Spot, at: number): bool
   // "suggest a title" and "what would be a good title"
   const isWished = spots.findLast(({ isAsk, part }) => isAsk && part === spot.part)?.stem ?? '';
   if (spot.stem === 'good~' && wishes.has(isWished)) return true;
+  const isMade = isWished === '=create' || wishes.has(isWished);
+  if (niceties.has(spot.raw.toLowerCase()) && isMade) return true;
   // "a PDF file" and "a PDF"
   return spots[at - 1]?.stem === spots[at - 1]?.raw.toLowerCase() && formatKinds.has(spot.stem);
 }
@@ -93,5 +97,9 @@ function isPlainAsk({ spots, others, pairs }: Side, { stem, part }: Spot): boole
 }
 
 const wishes = wordSet('?what =suggest');
+const niceties = wordSet('nice suitable appropriate fitting');
+const exactly = wordSet('exactly precisely');
+const isPlural = (spot: Spot | undefined): boolean =>
+  spot !== undefined && (spot.form === 's' || /[^s]s$/.test(spot.raw)) && !spot.isVerb;
 const singles = new Set(['number 1', 'one', 'single~']);
 const plainAsks = wordSet('=create =show ?what =suggest ?want');

@@ -50,8 +50,7 @@ const clock = (minutes: number): string =>
 
 /** Minutes since midnight of "6pm" or "18:00"; of a bare number only where it is certain to be an hour. */
 function minutesOf(text: string, isHour: boolean): number | undefined {
-  const [, hour = '', minute = '', half = ''] =
-    /^(\d{1,2})(?::(\d\d))?(am|pm)?$/.exec(text) ?? [];
+  const [, hour = '', minute = '', half = ''] = /^(\d{1,2})(?::(\d\d))?(am|pm)?$/.exec(text) ?? [];
   if (!hour || (!minute && !half && !isHour) || Number(hour) > 24) return undefined;
   const hours = half ? (Number(hour) % 12) + (half === 'pm' ? 12 : 0) : Number(hour);
   return hours * 60 + Number(minute);

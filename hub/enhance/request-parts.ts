@@ -31,7 +31,20 @@ export function requestsOf(tokens: readonly Token[]): readonly Sentence[] {
 }
 
 const readRequest = (tokens: readonly Token[], mark: string): Sentence =>
-  asFinding(withEarlyAdjective(asActive(asCommand(sentenceOf(withLateParts(tokens), mark), mark))));
+  asFinding(
+    withEarlyAdjective(
+      asActive(asCommand(sentenceOf(withLateParts(withoutNaming(tokens)), mark), mark)),
+    ),
+  );
+
+const naming = wordSet('named called titled');
+
+/** "the method named getData" as "the method getData". */
+const withoutNaming = (tokens: readonly Token[]): readonly Token[] =>
+  tokens.filter(
+    ({ text }, at) =>
+      !naming.has(text) || !/^(?:identifier|path|quote)$/.test(tokens[at + 1]?.kind ?? ''),
+  );
 
 const be = wordSet('is are was were');
 

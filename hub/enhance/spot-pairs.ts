@@ -86,7 +86,7 @@ function similarity(spots: readonly Spot[], one: number, others: readonly Spot[]
 /** Pairs of words that say what is wanted, and are one request. */
 const sameAsks = new Set(
   rowsOf(
-    `?what =explain | ?what =show | ?what =find | ?what =suggest | ?what =calculate | =show =create | =show =explain |
+    `?what =explain | ?what =show | ?what =find | ?what =suggest | ?what =calculate | =show =create |
     =suggest =create | =suggest =show | =find =show | how =explain | ?who =show | ?who =find | ?howto ?want | ?there =find | ?there =show | ?there ?whether | ?there ?what | ?whether =verify | =summarize =show`,
   ).map(pair => pair.toSorted().join(' ')),
 );

@@ -67,10 +67,14 @@ function withLateNot(lexemes: readonly Lexeme[]): readonly Lexeme[] {
   const participle = lexemes.findIndex(
     ({ form }, at) => at > 2 && (form === 'ing' || form === 'ed'),
   );
-  const verb =
-    participle > 0 ? participle : lexemes.findIndex((lexeme, at) => at > 2 && isVerb(lexeme));
+  // In "doesn't my code compile", "code" is no verb.
+  const isNoun = (at: number) =>
+    definite.has(lexemes[at - 1]?.text ?? '') || articles.has(lexemes[at - 1]?.text ?? '');
+  const action = lexemes.findIndex((lexeme, at) => at > 2 && isVerb(lexeme) && !isNoun(at));
+  const isState = participle < 0 && action < 0 && be.test(lexemes[0]?.text ?? '');
+  const verb = participle > 0 ? participle : isState ? lexemes.length - 1 : action;
   const [auxiliaryVerb, not, ...rest] = lexemes;
-  if (verb < 0 || !auxiliaryVerb || !not) return lexemes;
+  if (verb < 3 || !auxiliaryVerb || !not) return lexemes;
   return [auxiliaryVerb, ...rest.toSpliced(verb - 2, 0, not)];
 }
 
@@ -207,6 +211,7 @@ function politeQuestion(lexemes: readonly Lexeme[]): { readonly end: number } | 
 const isWriting = ([verb = '', next = '']: readonly string[]): boolean =>
   /^(?:write|draft|compose|formulate)$/.test(verb) && /^(?:an?|some|the|one)$/.test(next);
 
+const be = /^(?:is|are|was|were)$/;
 const auxiliary =
   /^(?:is|are|was|were|do|does|did|can|could|should|would|will|has|have|had|am|must|may)$/;
 

@@ -57,6 +57,8 @@ const pairFiles = [
   'prompt-pairs-develop-2',
   'prompt-pairs-held-out',
   'prompt-pairs-held-out-2',
+  'prompt-pairs-blind',
+  'prompt-pairs-blind-2',
 ] as const;
 
 /** The pairs of the files `prompt-pairs*` in tests/data. */

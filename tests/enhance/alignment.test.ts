@@ -40,12 +40,24 @@ describe('alike are', () => {
       'Find the job that locked the row',
       'Find the job the row was locked by',
     ],
+    ['words that are nearly synonyms', 'Mend a faulty tap', 'Repair a broken tap'],
+    ['"not" before and behind the subject', "Why isn't my code fast?", 'Why is my code not fast?'],
+    ['words in other quotes', "Explain the error 'no route'", 'Explain the error "no route"'],
+    ['a thing and its name', 'Call the method named getData', 'Call the method getData'],
+    ['texts with other bullets', 'Sort:\n* b\n* a', 'Sort:\n- b\n- a'],
     ['"no" and "without"', 'List users that have no email', 'List users without an email'],
   ] as const)('%s', ([, a, b]) => assert.equal(verdictOf(a, b), 'alike'));
 });
 
 describe('not alike are', () => {
   test.for([
+    ['all and some', 'Answer all questions', 'Answer some questions'],
+    ['all and certain ones', 'Delete the logs', 'Delete all logs'],
+    ['kinds of quotes', 'Replace single quotes', 'Replace quotes'],
+    ['code with other quotes', 'Format:\nx = "a";', "Format:\nx = 'a';"],
+    ['a negation less', "Why isn't the cache used?", 'Why is the cache used?'],
+    ['things of a similar kind', 'Write a class for it', 'Write a course for it'],
+    ['a client and a user', 'List the users', 'List the customers'],
     ['steps in another order', 'First build, then test', 'First test, then build'],
     [
       'other conditions',

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { asActive } from '../../hub/enhance/active.ts';
+import { readTokens } from '../../hub/enhance/canonical.ts';
+import { compareGuarded } from '../../hub/enhance/guards.ts';
+import { sentenceOf } from '../../hub/enhance/terms.ts';
+
+const read = (text: string) => {
+  const { intent, lexemes } = asActive(sentenceOf(readTokens(text), ''));
+  return [intent, ...lexemes.map(({ raw }) => raw)].filter(Boolean).join(' ');
+};
+
+describe('who does it stands before the verb', () => {
+  test.for([
+    ['Describe how threads are scheduled by the kernel', 'explainhow the kernel scheduled threads'],
+    ['Check that names are rejected by the server', 'the server rejected names'],
+    ['By which service are the uploads processed', 'which service processed the uploads'],
+    ['By whom was the draft of the law written', 'who written the draft of the law'],
+    ['All passwords must be encrypted', 'want encrypted all passwords'],
+    ['The report should be approved by the manager', 'the manager should approved the report'],
+  ] as const)('%s', ([passive, active]) =>
+    assert.ok(read(passive).endsWith(active), read(passive)),
+  );
+});
+
+describe('nothing else moves', () => {
+  test.for([
+    ['the list is sorted by 10 rows', 'the list is sorted by 10 rows'],
+    ['it is done by using a loop', 'it is done by using a loop'],
+    ['What files were changed by the commit', 'which files were changed by the commit'],
+  ] as const)('%s', ([text, same]) => assert.equal(read(text), same));
+});
+
+const isHit = (a: string, b: string) =>
+  [compareGuarded(a, b), compareGuarded(b, a)].map(({ verdict }) => verdict === 'alike');
+
+test('the passive is the same request', () => {
+  for (const [a, b] of [
+    ['Which service processes the uploads?', 'By which service are the uploads processed?'],
+    ['Describe how the team tests releases', 'Describe how releases are tested by the team'],
+    ['Who wrote the first draft of the law?', 'By whom was the first draft of the law written?'],
+    ['We must encrypt all passwords', 'All passwords must be encrypted'],
+  ] as const)
+    assert.deepEqual(isHit(a, b), [true, true], a);
+});
+
+test('and one with the roles exchanged is not', () => {
+  for (const [a, b] of [
+    ['Explain how the cache is used by the parser', 'Explain how the parser is used by the cache'],
+    ['Which modules are used by the parser?', 'Which modules use the parser?'],
+    ['By which team was the match won?', 'By which match was the team won?'],
+    ['The job must be started by the user', 'The user must be started by the job'],
+    [
+      'Show the request that was sent by the client',
+      'Show the request that was sent to the client',
+    ],
+    [
+      'Could the request be rejected by the server?',
+      'Could the server be rejected by the request?',
+    ],
+    ['Who was called by the bot?', 'Who called the bot?'],
+  ] as const)
+    assert.deepEqual(isHit(a, b), [false, false], a);
+});
