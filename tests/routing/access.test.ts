@@ -4,7 +4,7 @@ import type { PolicyRule } from '#config';
 import { isObject } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { type TestHub, startHub, until } from '#helpers/hub';
-import type { Principal } from '#policy';
+import { type Principal, withProfile } from '#policy';
 import type { Endpoint } from '#routing';
 import { openAsked } from './asking.ts';
 import { openModern } from './modern.ts';
@@ -371,6 +371,22 @@ describe('what a server logs outside of calls', () => {
       assert.equal(logged(client), times);
     }
   });
+});
+
+test('one client is decided about by the profile of each of its sessions, call by call', async () => {
+  const rest = { tags: [], servers: ['files'], tools: [] };
+  const { access } = createTestAccess([files], {
+    policy: [{ clients: ['another'], action: 'deny' }],
+    profiles: [{ name: 'narrow', ...rest, hiddenTools: ['files_search'] }],
+  });
+  await using hub = await startHub([files], { access });
+  const wide = await open(hub, 'legacy', 'all');
+  const narrow = await open(hub, 'legacy', 'all', withProfile(cursor, 'narrow'));
+  const ask = async (client: Opened) =>
+    (await refusalOf(client, 'tools/call', { name: 'files_search' })) !== undefined;
+  const refused: boolean[] = [];
+  for (const client of [wide, narrow, wide, narrow]) refused.push(await ask(client));
+  assert.deepEqual(refused, [false, true, false, true]);
 });
 
 describe('a reload', () => {
