@@ -104,8 +104,10 @@ export default defineConfig({
       {
         test: {
           name: 'systems',
-          include: [...systems, ...ownProcess],
+          include: systems,
           exclude: [...configDefaults.exclude, ...twoAtATime, ...alone],
+          // As above: a process for each file cost about 1 s of CPU.
+          isolate: false,
           // As many as a small machine has cores: a third delays tests that wait for a signal or for their peer.
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
@@ -115,7 +117,7 @@ export default defineConfig({
       {
         test: {
           name: 'two at a time',
-          include: twoAtATime,
+          include: [...twoAtATime, ...ownProcess],
           maxWorkers: 2,
           sequence: { groupOrder: 2 },
           ...timeouts,
