@@ -1,4 +1,4 @@
-import { type Moment, readDate, readMoment } from './moments.ts';
+import { type ReadTime, readDate, readMoment } from './moments.ts';
 import type { Token } from './tokens.ts';
 import { rowsOf, units, wordSet } from './words.ts';
 
@@ -57,7 +57,7 @@ const readers: readonly ((place: Place) => Reading | undefined)[] = [
   readUnit,
 ];
 
-const fromMoment = (moment: Moment | undefined): Reading | undefined =>
+const fromMoment = (moment: ReadTime | undefined): Reading | undefined =>
   moment && { length: moment.length, tokens: [moment.token] };
 
 /** The text of a word in lower case; "" for other tokens. */

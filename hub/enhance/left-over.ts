@@ -35,7 +35,7 @@ function isNeutral({ spots, others, pairs }: Side, spot: Spot, at: number): bool
   // "any mistakes" and "mistakes"
   if (spot.stem === 'any') return isPlural(next) && isPlural(other);
   // "what exactly", but not "exactly 5"
-  if (exactly.has(spot.raw.toLowerCase())) return !/^number /.test(next?.stem ?? '');
+  if (exactly.has(spot.raw.toLowerCase())) return !next?.stem.startsWith('number ');
   const isNamed = [next, spots[at + 2]].some(item =>
     /^(?:path|identifier) /.test(item?.stem ?? ''),
   );

@@ -2,7 +2,7 @@ import type { Token } from './tokens.ts';
 import { ordinals, rowsOf, wordSet } from './words.ts';
 
 /** A time of the day or a date at a place, and the number of tokens that say it. */
-export type Moment = { readonly length: number; readonly token: Token };
+export type ReadTime = { readonly length: number; readonly token: Token };
 
 const months = wordSet(
   'January February March April May June July August September October November December',
@@ -26,7 +26,7 @@ function dayAt(tokens: readonly Token[], at: number): number | undefined {
 }
 
 /** "May 1", "1 May", "the first of May", "May the 1st". */
-export function readDate(tokens: readonly Token[], at: number): Moment | undefined {
+export function readDate(tokens: readonly Token[], at: number): ReadTime | undefined {
   const skipped = (place: number, word: string) =>
     textAt(tokens, place) === word ? place + 1 : place;
   const begin = skipped(at, 'the');
@@ -57,7 +57,7 @@ function minutesOf(text: string, isHour: boolean): number | undefined {
 }
 
 /** "6 pm" as "18:00", "half past nine" as "9:30". */
-export function readMoment(tokens: readonly Token[], at: number): Moment | undefined {
+export function readMoment(tokens: readonly Token[], at: number): ReadTime | undefined {
   const text = textAt(tokens, at);
   const begin = text === 'a' ? at + 1 : at;
   const part = parts.get(textAt(tokens, begin));
