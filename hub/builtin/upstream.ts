@@ -50,11 +50,13 @@ export function createBuiltinUpstream(
       });
       const context = {
         principal: caller.principal,
-        client: clientNameIn(
-          isModern
-            ? meta[metaKeys.clientInfo]
-            : caller.owner.client && JSON.parse(caller.owner.client.clientInfo),
-        ),
+        client:
+          caller.owner.clientName ??
+          clientNameIn(
+            isModern
+              ? meta[metaKeys.clientInfo]
+              : caller.owner.client && JSON.parse(caller.owner.client.clientInfo),
+          ),
         signal: scope.signal,
         progress: createProgress(caller),
         elicit: (question: ElicitationQuestion) =>

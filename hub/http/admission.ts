@@ -169,7 +169,7 @@ export const refusalBody = (url: string, message: string, code: Code = 'HUB_REQU
 
 /** The headers of requests that pages may set. */
 const allowedHeaders =
-  'authorization, content-type, mcp-session-id, mcp-protocol-version, last-event-id, mcp-method, mcp-name';
+  'authorization, content-type, mcp-session-id, mcp-protocol-version, last-event-id, mcp-method, mcp-name, x-client-name';
 
 /** Headers that repeat a tool's argument (MCP 2026-07-28). */
 const paramHeader = /^mcp-param-[!#$%&'*+\-.^_`|~0-9a-z]+$/;

@@ -40,9 +40,10 @@ export const isOfOneRequest = ({ isSessionless, over, client }: SessionState): b
 export const turnKeyOf = ({ principal, session }: Pick<Call, 'principal' | 'session'>): string =>
   principal.kind === 'client' || isOfOneRequest(session) ? principalKey(principal) : session.key;
 
-/** The name of a call's client; undefined if the client gave none. */
+/** The name of a call's client, beside MCP or in its `clientInfo`; undefined if the client gave none. */
 export function clientNameOf(call: Call): string | undefined {
   const { request, meta, session } = call;
+  if (session.clientName !== undefined) return session.clientName;
   const info: unknown = isStateless(call)
     ? valueOf(request.bytes, meta?.get(metaKeys.clientInfo))
     : session.client && JSON.parse(session.client.clientInfo);

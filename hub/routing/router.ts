@@ -57,7 +57,10 @@ import { createTasks } from './tasks/tasks.ts';
 /** Routes messages from clients to servers and back. */
 export type Router = ReturnType<typeof createRouter>;
 
-export type OpenOptions = Pick<SessionOptions, 'isConnected' | 'over' | 'clientRequestsChanged'> & {
+export type OpenOptions = Pick<
+  SessionOptions,
+  'isConnected' | 'over' | 'clientName' | 'clientRequestsChanged'
+> & {
   /** Resumes a session of an earlier run of the hub. */
   readonly earlier?: EarlierSession | undefined;
 };

@@ -93,6 +93,8 @@ export type SessionState = Owner &
     readonly endpoint: Endpoint;
     readonly principal: Principal;
     readonly over: Over;
+    /** The name that the client gave beside MCP, for the rules about its prompts; undefined if it gave none. */
+    readonly clientName: string | undefined;
     readonly openedAt: number;
     /** True if the session carries single requests, which need no `initialize`. */
     readonly isSessionless: boolean;
@@ -123,6 +125,7 @@ export type SessionOptions = Pick<
 > &
   Partial<Pick<SessionState, 'isConnected' | 'openedAt' | 'clientRequestsChanged'>> & {
     readonly over?: Over | undefined;
+    readonly clientName?: string | undefined;
   };
 
 export function createSessionState(
@@ -132,13 +135,14 @@ export function createSessionState(
     forward(request: ForwardedRequest, session: SessionState, responseStream: ResponseStream): void;
   },
 ): SessionState {
-  const { over = 'http' } = options;
+  const { over = 'http', clientName } = options;
   const state: SessionState = {
     openedAt: 0,
     clientRequestsChanged() {},
     isConnected: () => true,
     ...options,
     over,
+    clientName,
     key,
     protocolVersion: undefined,
     client: undefined,

@@ -31,6 +31,8 @@ import { batchOf, lengthOf, stopping } from './http-message.ts';
 /** Writes to one client: a WebSocket, an event stream, or stdout. Its functions must not throw. */
 export type Wire = BatchSink & {
   readonly kind?: Over;
+  /** The name that the client gave beside MCP; undefined if it gave none. */
+  readonly clientName?: string | undefined;
   /** Ends the wire after all that was written has been sent. */
   close(reason: string): void;
   /** Ends the wire at once, because its client does not read. Sends the reason if the wire has room for it. */
@@ -265,7 +267,8 @@ export function createConnections(
         );
       const limits = { maxUnsentBytes, maxInFlight };
       const connection = createConnection(wire, limits, {
-        open: send => router.open(endpoint, principal, send, { over: wire.kind }),
+        open: send =>
+          router.open(endpoint, principal, send, { over: wire.kind, clientName: wire.clientName }),
         isDraining: () => draining,
         closed(reason) {
           open.delete(connection);

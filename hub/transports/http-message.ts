@@ -74,6 +74,18 @@ export function isJson({ 'content-type': type }: IncomingHttpHeaders): boolean {
   return type === 'application/json' || /^application\/json\s*(;|$)/i.test(type ?? '');
 }
 
+/**
+ * The name that a client gives itself in X-Client-Name, for the rules about its prompts. Undefined without it. It
+ * authenticates nobody.
+ */
+export function clientNameIn(headers: IncomingHttpHeaders): string | undefined {
+  const name = headers['x-client-name'];
+  return typeof name === 'string' ? name.trim().slice(0, maxClientName) || undefined : undefined;
+}
+
+/** More characters than a name in the config can have. */
+const maxClientName = 100;
+
 /** The header of W3C Trace Context. */
 export function traceparentOf({ traceparent }: IncomingHttpHeaders): string | undefined {
   return typeof traceparent === 'string' ? traceparent : undefined;

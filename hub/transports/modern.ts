@@ -26,6 +26,7 @@ import type { Endpoint, Router, Session } from '#routing';
 import type { ResponseStream } from '#upstream';
 import {
   type EndpointRequest,
+  clientNameIn,
   eventStreamHeaders,
   keepAliveComment,
   refuse,
@@ -96,7 +97,8 @@ export function createModern(maxRequests: number, { router, clock, log }: Modern
       const why = `${active.size} requests are being answered. Try again later`;
       return sendUnavailable(response, id, retryable('HUB_SESSIONS_FULL', why));
     }
-    const session = router.open(endpoint, principal, () => {});
+    const clientName = clientNameIn(headers);
+    const session = router.open(endpoint, principal, () => {}, { clientName });
     const one: Answering = {
       post,
       session,

@@ -4,7 +4,7 @@ import { membersOf, stringAt } from '#jsonrpc';
 import { type Principal, isSamePrincipal, principalKey } from '#policy';
 import type { EarlierSession, Endpoint, Router } from '#routing';
 import { createReplayBudget } from './event-stream.ts';
-import { type EndpointRequest } from './http-message.ts';
+import { type EndpointRequest, clientNameIn } from './http-message.ts';
 import { type HttpSession, createHttpSession } from './http-session.ts';
 import type { SavedSessions } from './saved-sessions.ts';
 import type { SealedSession } from './session-id.ts';
@@ -82,7 +82,7 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
 
   function add(
     id: string,
-    { endpoint, principal }: EndpointRequest,
+    { headers, endpoint, principal }: EndpointRequest,
     client: string,
     earlier?: EarlierSession,
   ): HttpSession {
@@ -94,6 +94,7 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
           isConnected: () => http().active > 0,
           clientRequestsChanged: () => saved?.touch(http()),
           earlier,
+          clientName: clientNameIn(headers),
         }),
       { clock, budget },
       earlier !== undefined,

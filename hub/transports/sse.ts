@@ -3,6 +3,7 @@ import { type Principal, isSamePrincipal } from '#policy';
 import type { Endpoint } from '#routing';
 import type { ClientConnections, Connection } from './connection.ts';
 import {
+  clientNameIn,
   eventStreamHeaders,
   isJson,
   keepAliveComment,
@@ -34,13 +35,19 @@ export function createSse({ connections, newId }: SseNeeds) {
 
   return {
     /** Opens the stream as the answer to a GET. */
-    open(response: ServerResponse, endpoint: Endpoint, principal: Principal): void {
+    open(
+      { headers }: Pick<IncomingMessage, 'headers'>,
+      response: ServerResponse,
+      endpoint: Endpoint,
+      principal: Principal,
+    ): void {
       if (response.destroyed) return;
       const id = newId();
       let connection: Connection;
       try {
         connection = connections.open(endpoint, principal, {
           kind: 'sse',
+          clientName: clientNameIn(headers),
           write(messages) {
             response.cork();
             for (const message of messages) {

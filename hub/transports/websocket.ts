@@ -7,6 +7,7 @@ import type { Principal } from '#policy';
 import type { Endpoint } from '#routing';
 import type { ByteBudget } from './byte-budget.ts';
 import type { ClientConnections, Connection } from './connection.ts';
+import { clientNameIn } from './http-message.ts';
 
 export type WebSockets = ReturnType<typeof createWebSockets>;
 
@@ -70,7 +71,12 @@ export function createWebSockets(
     ws.once('close', () => giveUp[Symbol.dispose]());
   }
 
-  function adopt(ws: WebSocket, socket: Duplex, endpoint: Endpoint, principal: Principal): void {
+  function adopt(
+    ws: WebSocket,
+    { headers, socket }: Pick<IncomingMessage, 'headers'> & { readonly socket: Duplex },
+    endpoint: Endpoint,
+    principal: Principal,
+  ): void {
     let unanswered = 0;
     // Protocol errors close the connection, which is handled below.
     ws.on('error', error => log.debug({ error: error.message }, 'a WebSocket failed'));
@@ -78,6 +84,7 @@ export function createWebSockets(
     try {
       connection = connections.open(endpoint, principal, {
         kind: 'websocket',
+        clientName: clientNameIn(headers),
         write(messages) {
           socket.cork();
           for (const message of messages) ws.send(message, asText);
@@ -150,7 +157,7 @@ export function createWebSockets(
         server =>
           server.handleUpgrade(request, socket, head, ws => {
             const principal = admit();
-            if (principal) adopt(ws, socket, endpoint, principal);
+            if (principal) adopt(ws, { headers: request.headers, socket }, endpoint, principal);
             else close(ws, policyViolation, 'the token was revoked');
           }),
         (error: unknown) => {

@@ -51,6 +51,8 @@ export interface Owner {
   readonly identity?: string;
   /** The client's description of itself from when it opened its session, as JSON text. */
   readonly client?: { readonly clientInfo: string } | undefined;
+  /** The name that the client gave beside MCP, for the rules about its prompts. */
+  readonly clientName?: string | undefined;
   /** Handles a server's request about a call of this client. */
   serverRequest(request: ForwardedRequest, responseStream: ResponseStream): void;
   /**

@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import {
+  Client as ClientOfV2,
+  StreamableHTTPClientTransport as HttpOfV2,
+} from '@modelcontextprotocol/client';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { test } from 'vitest';
+import { WebSocket } from 'ws';
 import { settled, startHub } from '#helpers/hub-process';
 import { improvedOf, startOllama } from '../doubles/ollama.ts';
 
@@ -73,4 +80,41 @@ test('a client of a hub as it is run has its prompts improved, and those in its 
   const greeted = await editor.getPrompt({ name: 'echo_greet', arguments: { name: 'Ada' } });
   const text = improvedOf('Greet Ada warmly.');
   assert.deepEqual(greeted.messages, [{ role: 'user', content: { type: 'text', text } }]);
+
+  // By the header, whatever a client calls itself.
+  const other = { name: 'other', version: '1' };
+  const headers = { 'X-Client-Name': 'editor' };
+  const requestInit = { headers };
+  for (const transport of [
+    new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp`), { requestInit }),
+    new SSEClientTransport(new URL(`${hub.url}/sse`), {
+      requestInit,
+      eventSourceInit: { fetch: (url, init) => fetch(url, { ...init, headers }) },
+    }),
+  ]) {
+    const client = new Client(other);
+    await client.connect(transport);
+    opened.defer(() => client.close());
+    assert.deepEqual(await echoed(client), [{ type: 'text', text: improvedOf('as it is') }]);
+    const answer = await client.callTool({
+      name: 'agenthub_enhance_prompt',
+      arguments: { prompt: 'make it good' },
+    });
+    assert.equal(Object(answer.structuredContent).rule, 'editor');
+  }
+  const modern = new ClientOfV2(other, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+  await modern.connect(new HttpOfV2(new URL(`${hub.url}/mcp`), { requestInit }));
+  opened.defer(() => modern.close());
+  const { content } = await modern.callTool({ name: 'echo_echo', arguments: { text: 'as it is' } });
+  assert.deepEqual(content, [{ type: 'text', text: improvedOf('as it is') }]);
+  const socket = new WebSocket(`${hub.url.replace('http', 'ws')}/mcp`, 'mcp', { headers });
+  opened.defer(() => socket.close());
+  await once(socket, 'open');
+  const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: other };
+  socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }));
+  await once(socket, 'message');
+  const call = { name: 'echo_echo', arguments: { text: 'as it is' } };
+  socket.send(JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: call }));
+  const [message] = await once(socket, 'message');
+  assert.ok(String(message).includes(JSON.stringify(improvedOf('as it is'))));
 });

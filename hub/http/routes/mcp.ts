@@ -40,7 +40,7 @@ export function mcpRoutes(
       scope.get<OfServer>(url, (request, reply) => {
         const { endpoint, viewer } = placeOf(request);
         reply.hijack();
-        sse.open(reply.raw, endpoint, viewer);
+        sse.open(request, reply.raw, endpoint, viewer);
       });
     scope.post(messagesPath, (request, reply) => {
       const principal = admission.principalOf(request);
