@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Audit } from '#audit';
 import type { WatchedServers } from '#cli';
-import { warningsOf } from '#config';
+import { mountWarnings, warningsOf } from '#config';
 import { type Event, type Log, type Service, startAll, systemClock } from '#core';
 import { createHttp, createSocketTables } from '#http';
 import type { StdioStreams } from '#jsonrpc';
@@ -65,7 +65,8 @@ const firstListsMs = 10_000;
 export async function startApp(options: AppOptions, signal: AbortSignal) {
   const { files, settings, version, log, redaction, listens } = options;
   const { config } = files.first;
-  for (const warning of warningsOf(config)) log.warn({}, warning);
+  const warnings = [...warningsOf(config), ...(await mountWarnings(config.servers))];
+  for (const warning of warnings) log.warn({}, warning);
   const clock = systemClock;
   const newId = () => randomUUID();
   const system = { clock, log, newId, random: Math.random };

@@ -1,8 +1,7 @@
-import { entryKeys } from '#config';
+import { entryKeys, userForMounts } from '#config';
 import type { JsonObject } from '#core';
 import { type FoundPath, mountFolders, objectOf } from './folder-mounts.ts';
 import { type KnownPackage, findKnownPackage } from './known-packages.ts';
-import { userForMounts } from './mount-access.ts';
 import { networkNeedOf } from './network-need.ts';
 import type { Variable } from './secrets.ts';
 import { imageOf, sourceNameOf } from './source-name.ts';

@@ -68,4 +68,5 @@ export { defaultRulesFile } from './backends.ts';
 export { rulesSchemaJson } from './rules-schema.ts';
 export { schemaJson } from './schema.ts';
 export { checkTags, requireTag, withTags } from './tags.ts';
+export { mountWarnings, userForMounts } from './mount-access.ts';
 export { builtinNameOf, warningsOf } from './warnings.ts';

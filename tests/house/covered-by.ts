@@ -16,12 +16,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   ],
   'cache/redis-cache': ['cache/redis-client'],
   'clients/clients': ['clients/remove-servers', 'clients/settle'],
-  'clients/fit-entry': [
-    'clients/folder-mounts',
-    'clients/known-packages',
-    'clients/mount-access',
-    'clients/network-need',
-  ],
+  'clients/fit-entry': ['clients/folder-mounts', 'clients/known-packages', 'clients/network-need'],
   'clients/import-plan': ['clients/entry-variables', 'clients/tighten'],
   'clients/translate': ['clients/remote-bridge'],
   'cli/commands/add': ['cli/add-needs', 'cli/install-stream', 'cli/offer-packages'],

@@ -1,4 +1,4 @@
-import { type ServerConfig, rulesSchemaJson, schemaJson, warningsOf } from '#config';
+import { type ServerConfig, mountWarnings, rulesSchemaJson, schemaJson, warningsOf } from '#config';
 import { type Command, configOption, jsonOption } from '../command.ts';
 import { findingsOf } from '../ollama-report.ts';
 import { columns } from '../table.ts';
@@ -24,7 +24,7 @@ export const check: Command = {
   ],
   async run({ values, isJson, needs, signal, out, json, remark, screen }) {
     const { file, config, insteadOf } = await needs.files.loadConfig(textOf(values, 'config'));
-    const warnings = warningsOf(config);
+    const warnings = [...warningsOf(config), ...(await mountWarnings(config.servers))];
     const servers = config.servers.map(summaryOf);
     const ollama =
       values['live'] === true ? await (await needs.examine()).ollama(signal) : undefined;

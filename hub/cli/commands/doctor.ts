@@ -1,4 +1,4 @@
-import type { ServerConfig } from '#config';
+import { type ServerConfig, mountWarnings } from '#config';
 import { DeadlineExceeded, HubError, messageOf, within } from '#core';
 import { type Command, type Run, configOption, hubOptions, jsonOption } from '../command.ts';
 import { type Answering, describeHoldings, findLiveHubs, problemsOf } from '../holdings.ts';
@@ -118,6 +118,7 @@ async function report(installation: Installation, run: Run): Promise<0 | 1> {
     } = await needs.files.loadConfig(textOf(values, 'config'));
     // The shipped config does not show which volumes are in use.
     if (insteadOf === undefined) ({ servers } = found);
+    notes.push(...(await mountWarnings(found.servers)));
     return `${file}: fine, ${found.servers.length} servers`;
   });
   let holdings: readonly HubObjects[] = [];

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'vitest';
 import { loadConfig } from '#config';
@@ -46,6 +49,24 @@ test('tells what to think about on stderr, a line each, and is content', async (
   assert.equal(err.split('\n').length, 5);
   assert.match(err, /^warning: memory: the package x has no version, [^\n]*$/m);
 });
+
+test.skipIf(process.platform !== 'linux')(
+  'warns of a mount that the user of its server cannot use, with the remedy',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'agenthub-check-'));
+    mkdirSync(join(folder, 'notes'), { mode: 0o700 });
+    const file = join(folder, 'hub.json');
+    const entry = { package: 'files@1.0.0', user: '77:77', mounts: ['./notes:/notes:rw'] };
+    writeFileSync(file, JSON.stringify({ servers: { files: entry } }));
+    const { code, err } = await check(['--config', file]);
+    rmSync(folder, { recursive: true });
+    assert.equal(code, 0);
+    assert.match(
+      err,
+      /^warning: files: it runs as user 77, who cannot write to \S+, [^\n]*setfacl/m,
+    );
+  },
+);
 
 test('exits with 2 and the message alone where the file is wrong', async () => {
   const { code, out, err } = await check(['--config', '/absent/servers.json']);
