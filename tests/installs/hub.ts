@@ -109,7 +109,12 @@ export function createInstallHub(override: Override = {}) {
     const file = join(folder, `check-${files++}.json`);
     writeFileSync(file, JSON.stringify({ servers: { [name]: entry } }));
     try {
-      const { servers: found } = await loadConfig(file, { env: { GIVEN: 'value' }, home: folder });
+      const { servers: found } = await loadConfig(file, {
+        env: { GIVEN: 'value' },
+        home: folder,
+        secrets: async names =>
+          new Map(names.filter(name => name === 'API_KEY').map(name => [name, { value: 'value' }])),
+      });
       const [config] = found;
       if (!config) throw new TypeError('the entry is there');
       return config;

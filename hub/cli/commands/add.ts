@@ -1,6 +1,7 @@
 import { findLoosenings, warningsOf } from '#config';
 import { type JsonObject, isObject } from '#core';
 import { visible } from '#definitions';
+import { storeKeys } from '../add-keys.ts';
 import { type Fitted, fitRequest } from '../add-needs.ts';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { allowOption, confirmEach, confirmationsIn, loadToAdd } from '../confirm.ts';
@@ -67,6 +68,11 @@ export const add: Command = {
       value: 'word',
       help: 'Tag, to select servers with. Repeatable.',
     },
+    keys: {
+      value: 'place',
+      completion: ['config', 'secrets'],
+      help: 'Where keys among variables and headers go: "secrets" (the keychain or an encrypted file), which leaves only their names in the config, or "config". Default: asked on a terminal, else "config".',
+    },
     allow: allowOption,
     ...hubOptions,
   },
@@ -93,7 +99,10 @@ export const add: Command = {
     ],
   ],
   async run(run) {
-    const { request, isAgreed } = await fitRequest(installRequestOf(run.values), run);
+    const fitted = await fitRequest(installRequestOf(run.values), run);
+    const { request, secrets } = await storeKeys(fitted.request, run);
+    const isAgreed: IsAgreed = setting =>
+      fitted.isAgreed(setting) || secrets.some(name => setting === `secret:${name}`);
     const hub = await openHub(run);
     try {
       const installed = await installOffering(request, run, tried =>

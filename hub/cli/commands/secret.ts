@@ -76,7 +76,7 @@ async function set(name: string, run: Run): Promise<ExitCode> {
       'warning',
       `the value is shorter than ${minRedactedLength} characters: the hub cannot remove it from logs and pages`,
     );
-  return await reloadHub({ action: 'secret_set', target: name }, run);
+  return await reloadSecrets({ action: 'secret_set', target: name }, run);
 }
 
 function storeOf({ values }: Run): SecretStore | undefined {
@@ -103,13 +103,13 @@ async function remove(name: string, run: Run): Promise<ExitCode> {
   if (!isRemoved) throw usageError(`secret: ${name} is not in the keychain or the encrypted file`);
   if (run.isJson) run.json({ name });
   else run.out(`removed ${name}`);
-  return await reloadHub({ action: 'secret_removed', target: name }, run);
+  return await reloadSecrets({ action: 'secret_removed', target: name }, run);
 }
 
 type Change = { readonly action: 'secret_set' | 'secret_removed'; readonly target: string };
 
 /** Makes a running hub read its secrets again. The change gets a line in the audit log, also if no hub runs. */
-async function reloadHub(change: Change, run: Run): Promise<ExitCode> {
+export async function reloadSecrets(change: Change, run: Run): Promise<ExitCode> {
   const hub = await openHub(run);
   try {
     const body = { [change.action]: change.target };

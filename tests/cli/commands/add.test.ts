@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { openScratch } from '../../clients/machine.ts';
+import { secretsFolder } from '../../secrets/files.ts';
 import { fieldOf, jsonOf, withHub } from '../hub.ts';
 
 const at = withHub();
@@ -162,12 +163,13 @@ describe('what a server needs', () => {
     JSON.stringify({ package: 'echo@1.0.0', args: ['/notes'], ...more });
 
   test('is asked for: folders to mount, and the network', async () => {
-    const read = await added(['--arg', 'NOTES', ...key], ['', '']);
+    const read = await added(['--arg', 'NOTES', ...key], ['', '', 'n']);
     assert.equal(read.code, 0, read.err);
     assert.match(read.err, /^Its container does not have \/notes\.$/m);
     assert.deepEqual(read.asked, [
       'Mount it? [Y]es, read-only, [w]ritable, [n]o: ',
       'It probably needs the network: any host. Allow that? [Y/n] ',
+      'Store API_KEY as a secret of the hub, so that the config has only the name? [Y/n] ',
     ]);
     assert.equal(
       read.entry,
@@ -193,5 +195,66 @@ describe('what a server needs', () => {
     assert.equal(entry, entryOf({ env: { API_KEY: 'b' } }));
     assert.match(err, /note.*does not have \/notes: add --mount \/notes:\/notes$/m);
     assert.match(err, /note.*it probably needs the network \(any host\): add --network bridge/);
+  });
+
+  describe('a key among variables and headers', () => {
+    /** Adds a server with a key, and resolves to its entry and the secrets afterwards. */
+    async function withKey(args: readonly string[], answers?: readonly string[]) {
+      await using folder = await secretsFolder();
+      const secrets = folder.open();
+      await secrets.set('TAKEN_API_KEY', 'other');
+      const given = [...(answers ?? [])];
+      const line = ['add', 'echo@1.0.0', '--name', 'own', '--network', 'none', ...args];
+      const { code, err } = await cli(line, undefined, {
+        openSecrets: async () => secrets,
+        ...(answers && { ask: async () => given.shift() ?? assert.fail('not expected') }),
+      });
+      const entry = at.entries.get('own');
+      if (code === 0) await cli(['remove', 'own']);
+      const values = await secrets.read(['API_KEY', 'TAKEN_API_KEY']);
+      const valueOf = (secret: string) => Object(values.get(secret)).value;
+      return { code, err, entry, valueOf };
+    }
+
+    test('becomes a secret with --keys secrets, or with a yes, and needs no other question', async () => {
+      for (const [args, answers] of [
+        [['-e', 'API_KEY=b$$c', '--keys', 'secrets', '--allow', 'needed']],
+        [['-e', 'API_KEY=b$$c'], ['']],
+      ] as const) {
+        const { code, err, entry, valueOf } = await withKey(args, answers);
+        assert.equal(code, 0, err);
+        assert.match(err, /note: stored as a secret: API_KEY/);
+        assert.deepEqual(Object(entry).env, { API_KEY: '${secret:API_KEY}' });
+        assert.equal(valueOf('API_KEY'), 'b$c');
+      }
+    });
+
+    test('stays in the config with --keys config, with a no, and without a terminal', async () => {
+      for (const [args, answers] of [
+        [['-e', 'API_KEY=b', '--keys', 'config'], []],
+        [['-e', 'API_KEY=b'], ['n']],
+        [['-e', 'API_KEY=b']],
+        // A reference is no key.
+        [['-e', 'API_KEY=${secret:API_KEY}', '--allow', 'secret:API_KEY'], []],
+      ] as const) {
+        const { code, err, valueOf } = await withKey(args, answers);
+        assert.equal(code, 0, err);
+        assert.equal(valueOf('API_KEY'), undefined);
+      }
+    });
+
+    test('is not stored over a secret with another value, nor at an unknown place', async () => {
+      const taken = await withKey(['-e', 'TAKEN_API_KEY=b', '--keys', 'secrets']);
+      assert.equal(taken.code, 1);
+      assert.match(
+        taken.err,
+        /the secret TAKEN_API_KEY exists already, with another value\. Use it with/,
+      );
+      assert.equal(taken.valueOf('TAKEN_API_KEY'), 'other');
+      const wrong = await withKey(['-e', 'API_KEY=b', '--keys', 'vault']);
+      assert.equal(wrong.code, 2);
+      assert.match(wrong.err, /--keys: "vault" is not allowed: write "secrets" or "config"/);
+      assert.equal(at.entries.size, 0);
+    });
   });
 });

@@ -1,0 +1,88 @@
+import { HubError, isSecretName } from '#core';
+import type { Run } from './command.ts';
+import { reloadSecrets } from './commands/secret.ts';
+import { textOf, usageError } from './values.ts';
+
+/** The parts of an install request that may contain keys. */
+type Keyed = {
+  readonly env: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+/** A request without keys that became secrets, and the names of these secrets. */
+export type Stored<Request> = {
+  readonly request: Request;
+  readonly secrets: readonly string[];
+};
+
+/**
+ * Stores keys among the variables and headers of a request as secrets of the hub, as `import` does: with `--keys secrets`,
+ * or if the user agrees on a terminal. The request then has only their names. Rejects with HUB_CONFIG_CONFLICT if a secret
+ * has another value, and with HUB_USAGE.
+ */
+export async function storeKeys<Request extends Keyed>(
+  request: Request,
+  run: Run,
+): Promise<Stored<Request>> {
+  const keys = textOf(run.values, 'keys');
+  if (keys !== undefined && keys !== 'secrets' && keys !== 'config')
+    throw usageError(`--keys: ${JSON.stringify(keys)} is not allowed: write "secrets" or "config"`);
+  const found = new Map(
+    [...Object.entries(request.env), ...Object.entries(request.headers)]
+      .filter(([name, text]) => text !== '' && !text.includes('${') && isSecretName(name))
+      // `$$` is a dollar sign in the config, and a secret is no text of the config.
+      .map(([name, text]) => [name, text.replaceAll('$$', () => '$')] as const),
+  );
+  const asIs = { request, secrets: [] };
+  if (found.size === 0 || keys === 'config') return asIs;
+  if (keys === undefined && !(await isWanted([...found.keys()], run))) return asIs;
+  const secrets = await run.needs.files.openSecrets();
+  const names = new Map(Array.from(found.keys(), name => [name, secretNameOf(name)] as const));
+  const stored = await secrets.read([...names.values()]);
+  for (const [name, value] of found) {
+    const secret = names.get(name) ?? name;
+    const reading = stored.get(secret);
+    if (reading && (!('value' in reading) || reading.value !== value))
+      throw new HubError(
+        'HUB_CONFIG_CONFLICT',
+        `the secret ${secret} exists already, with another value. Use it with -e '${name}=\${secret:${secret}}', or remove it with "agenthub secret remove ${secret}"`,
+      );
+  }
+  for (const [name, value] of found) {
+    const secret = names.get(name) ?? name;
+    if (stored.has(secret)) continue;
+    // `$$` is a dollar sign in the config, and a secret is no text of the config.
+    await secrets.set(
+      secret,
+      value.replaceAll('$$', () => '$'),
+      undefined,
+    );
+    run.remark('note', `stored as a secret: ${secret}`);
+    await reloadSecrets({ action: 'secret_set', target: secret }, run);
+  }
+  return { request: withSecrets(request, names), secrets: [...names.values()] };
+}
+
+async function isWanted(names: readonly string[], run: Run): Promise<boolean> {
+  const { ask } = run.needs;
+  // A hub elsewhere has other secrets than this machine.
+  if (!ask || run.isJson || run.values['url'] !== undefined) return false;
+  const question = `Store ${names.join(', ')} as ${names.length === 1 ? 'a secret' : 'secrets'} of the hub, so that the config has only the name? [Y/n] `;
+  return ((await ask(question, run.signal)).trim().toLowerCase()[0] ?? 'y') === 'y';
+}
+
+const secretNameOf = (name: string) => name.replaceAll(/[^A-Za-z0-9_]/g, '_').toUpperCase();
+
+function withSecrets<Request extends Keyed>(
+  request: Request,
+  names: ReadonlyMap<string, string>,
+): Request {
+  const replaced = (texts: Keyed['env']) =>
+    Object.fromEntries(
+      Object.entries(texts).map(([name, text]) => {
+        const secret = text.includes('${') ? undefined : names.get(name);
+        return [name, secret === undefined ? text : `\${secret:${secret}}`];
+      }),
+    );
+  return { ...request, env: replaced(request.env), headers: replaced(request.headers) };
+}
