@@ -27,41 +27,48 @@ export async function storeKeys<Request extends Keyed>(
   const keys = textOf(run.values, 'keys');
   if (keys !== undefined && keys !== 'secrets' && keys !== 'config')
     throw usageError(`--keys: ${JSON.stringify(keys)} is not allowed: write "secrets" or "config"`);
-  const found = new Map(
-    [...Object.entries(request.env), ...Object.entries(request.headers)]
-      .filter(([name, text]) => text !== '' && !text.includes('${') && isSecretName(name))
-      // `$$` is a dollar sign in the config, and a secret is no text of the config.
-      .map(([name, text]) => [name, text.replaceAll('$$', () => '$')] as const),
-  );
+  const found = [...Object.entries(request.env), ...Object.entries(request.headers)]
+    .filter(([name, text]) => isKey(name, text))
+    // `$$` is a dollar sign in the config, and a secret is no text of the config.
+    .map(([name, text]) => [secretNameOf(name), text.replaceAll('$$', () => '$')] as const);
+  const names = [...new Set(found.map(([secret]) => secret))];
   const asIs = { request, secrets: [] };
-  if (found.size === 0 || keys === 'config') return asIs;
-  if (keys === undefined && !(await isWanted([...found.keys()], run))) return asIs;
+  if (names.length === 0 || keys === 'config') return asIs;
+  if (keys === undefined && !(await isWanted(names, run))) return asIs;
   const secrets = await run.needs.files.openSecrets();
-  const names = new Map(Array.from(found.keys(), name => [name, secretNameOf(name)] as const));
-  const stored = await secrets.read([...names.values()]);
-  for (const [name, value] of found) {
-    const secret = names.get(name) ?? name;
+  const stored = await secrets.read(names);
+  const added = new Map<string, string>();
+  for (const [secret, value] of found) {
     const reading = stored.get(secret);
-    if (reading && (!('value' in reading) || reading.value !== value))
+    if (reading && 'fault' in reading) throw new HubError('HUB_CONFIG_CONFLICT', reading.fault);
+    if ((reading?.value ?? added.get(secret) ?? value) !== value)
       throw new HubError(
         'HUB_CONFIG_CONFLICT',
-        `the secret ${secret} exists already, with another value. Use it with -e '${name}=\${secret:${secret}}', or remove it with "agenthub secret remove ${secret}"`,
+        `the secret ${secret} exists already, with another value. Write "\${secret:${secret}}" to use it, or remove it with "agenthub secret remove ${secret}"`,
       );
+    if (!reading) added.set(secret, value);
   }
-  for (const [name, value] of found) {
-    const secret = names.get(name) ?? name;
-    if (stored.has(secret)) continue;
-    // `$$` is a dollar sign in the config, and a secret is no text of the config.
-    await secrets.set(
-      secret,
-      value.replaceAll('$$', () => '$'),
-      undefined,
-    );
+  for (const [secret, value] of added) {
+    await secrets.set(secret, value, undefined);
     run.remark('note', `stored as a secret: ${secret}`);
     await reloadSecrets({ action: 'secret_set', target: secret }, run);
   }
-  return { request: withSecrets(request, names), secrets: [...names.values()] };
+  const replaced = (texts: Keyed['env']) =>
+    Object.fromEntries(
+      Object.entries(texts).map(([name, text]) => [
+        name,
+        isKey(name, text) ? `\${secret:${secretNameOf(name)}}` : text,
+      ]),
+    );
+  const { env, headers } = request;
+  return {
+    request: { ...request, env: replaced(env), headers: replaced(headers) },
+    secrets: names,
+  };
 }
+
+const isKey = (name: string, text: string) =>
+  text !== '' && !text.includes('${') && isSecretName(name);
 
 async function isWanted(names: readonly string[], run: Run): Promise<boolean> {
   const { ask } = run.needs;
@@ -72,17 +79,3 @@ async function isWanted(names: readonly string[], run: Run): Promise<boolean> {
 }
 
 const secretNameOf = (name: string) => name.replaceAll(/[^A-Za-z0-9_]/g, '_').toUpperCase();
-
-function withSecrets<Request extends Keyed>(
-  request: Request,
-  names: ReadonlyMap<string, string>,
-): Request {
-  const replaced = (texts: Keyed['env']) =>
-    Object.fromEntries(
-      Object.entries(texts).map(([name, text]) => {
-        const secret = text.includes('${') ? undefined : names.get(name);
-        return [name, secret === undefined ? text : `\${secret:${secret}}`];
-      }),
-    );
-  return { ...request, env: replaced(request.env), headers: replaced(request.headers) };
-}

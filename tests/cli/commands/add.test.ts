@@ -248,9 +248,19 @@ describe('what a server needs', () => {
       assert.equal(taken.code, 1);
       assert.match(
         taken.err,
-        /the secret TAKEN_API_KEY exists already, with another value\. Use it with/,
+        /the secret TAKEN_API_KEY exists already, with another value\. Write /,
       );
       assert.equal(taken.valueOf('TAKEN_API_KEY'), 'other');
+      const twice = await withKey([
+        '-e',
+        'API_KEY=b',
+        '--header',
+        'Api-Key=c',
+        '--keys',
+        'secrets',
+      ]);
+      assert.equal(twice.code, 1);
+      assert.equal(twice.valueOf('API_KEY'), undefined);
       const wrong = await withKey(['-e', 'API_KEY=b', '--keys', 'vault']);
       assert.equal(wrong.code, 2);
       assert.match(wrong.err, /--keys: "vault" is not allowed: write "secrets" or "config"/);
