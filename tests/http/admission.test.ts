@@ -123,7 +123,7 @@ describe('a page of an allowed origin', () => {
       assert.equal(headers['access-control-allow-methods'], 'GET, POST, DELETE');
       assert.equal(
         headers['access-control-allow-headers'],
-        'authorization, content-type, mcp-session-id, mcp-protocol-version, last-event-id, mcp-method, mcp-name',
+        'authorization, content-type, mcp-session-id, mcp-protocol-version, last-event-id, mcp-method, mcp-name, x-client-name',
       );
       assert.equal(headers['access-control-max-age'], '600');
       assert.equal(headers['vary'], 'Origin');
@@ -149,7 +149,7 @@ describe('a page of an allowed origin', () => {
     });
     assert.equal(
       headers['access-control-allow-headers'],
-      'authorization, content-type, mcp-session-id, mcp-protocol-version, last-event-id, mcp-method, mcp-name, mcp-param-region',
+      'authorization, content-type, mcp-session-id, mcp-protocol-version, last-event-id, mcp-method, mcp-name, x-client-name, mcp-param-region',
     );
   });
 
