@@ -44,3 +44,17 @@ export type NamedClientsNeeds = {
   readonly clock: Pick<Clock, 'now' | 'after'>;
   readonly log: Log;
 };
+
+/** A client and its use. */
+export type Entry = Omit<NamedClient, 'seenAt' | 'calls' | 'refused'> & {
+  readonly digest: string | undefined;
+  readonly principal: Principal;
+  readonly usage: Usage;
+};
+
+type Usage = {
+  /** 0: never. Always a number: V8 allocates memory for each change of a property that may also be undefined. */
+  seenAt: number;
+  calls: number;
+  refused: number;
+};

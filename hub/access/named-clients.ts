@@ -4,6 +4,7 @@ import type { Principal } from '#policy';
 import type {
   CreatedToken,
   EndedClient,
+  Entry,
   NamedClient,
   NamedClientsNeeds,
   NamedClientsOptions,
@@ -29,19 +30,6 @@ import {
 } from './token-file.ts';
 
 export type NamedClients = Awaited<ReturnType<typeof openNamedClients>>;
-
-type Entry = Omit<NamedClient, 'seenAt' | 'calls' | 'refused'> & {
-  readonly digest: string | undefined;
-  readonly principal: Principal;
-  readonly usage: Usage;
-};
-
-type Usage = {
-  /** 0: never. Always a number: V8 allocates memory for each change of a property that may also be undefined. */
-  seenAt: number;
-  calls: number;
-  refused: number;
-};
 
 /** The caller without a token, where calls are open. */
 const openCaller: Principal = { kind: 'local', name: 'local', grants: { administer: false } };

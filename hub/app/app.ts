@@ -1,27 +1,25 @@
 import { randomUUID } from 'node:crypto';
 import type { Audit } from '#audit';
-import type { WatchedServers } from '#cli';
 import { mountWarnings, warningsOf } from '#config';
-import { type Event, type Log, type Service, startAll, systemClock } from '#core';
-import { createHttp, createSocketTables } from '#http';
-import type { StdioStreams } from '#jsonrpc';
-import { createMemorySharing, createSharedBreaker, loadRedisSharing } from '#resilience';
+import { type Service, startAll, systemClock } from '#core';
+import { createHttp } from '#http';
+import { createSharedBreaker } from '#resilience';
 import { createAccessSource, createRouter } from '#routing';
-import type { Secrets } from '#secrets';
 import { breakerKeyOf } from '#servers';
 import { openDataDir } from '#store';
-import type { Redaction } from '#telemetry';
 import { createTokenCounter } from '#tokens';
 import { createToolSwitches } from '#tools';
-import { maxMessageBytes, openStdio } from '#transports';
+import { maxMessageBytes } from '#transports';
 import { collectGarbage, createIdleGc } from './idle-gc.ts';
+import { aboutHub, usersOfPeers } from './about-hub.ts';
+import type { AppOptions } from './app-options.ts';
 import { listeningServices } from './listening.ts';
 import { wireApprovals } from './wire-approvals.ts';
 import { wireAudit } from './wire-audit.ts';
 import { wireCatalog } from './wire-catalog.ts';
 import { wireAuthorization } from './wire-authorization.ts';
 import { countCalls, findStdioClient, wireClients } from './wire-clients.ts';
-import { type ConfigFiles, createConfiguration } from './wire-config.ts';
+import { createConfiguration } from './wire-config.ts';
 import { openDefinitions, wireDefinitions } from './wire-definitions.ts';
 import { wireFind } from './wire-find.ts';
 import { wireInstalls } from './wire-installs.ts';
@@ -32,32 +30,12 @@ import { createModelAccess } from './wire-models.ts';
 import { wireObservers } from './wire-observers.ts';
 import { wireOwnServers } from './wire-own-servers.ts';
 import { createPrompts, withRules } from './wire-prompts.ts';
-import { type ServersOptions, wireServers } from './wire-servers.ts';
+import { wireServers } from './wire-servers.ts';
+import { openSharing } from './wire-sharing.ts';
+import { serveStdio } from './wire-stdio.ts';
 import { wireTransports } from './wire-transports.ts';
 
-export type AppOptions = ServersOptions & {
-  readonly files: ConfigFiles;
-  readonly log: Log;
-  /** Each line of the log as JSON. Absent: they are not kept. */
-  readonly logged?: Event<string> | undefined;
-  /** Removes secrets from everything that is displayed. */
-  readonly redaction: Redaction;
-  readonly openSecrets: () => Promise<Secrets>;
-  /** Writes down for commands where this hub has its files. Never rejects. */
-  readonly noteHub?: () => Promise<void>;
-  /** True if the hub listens for clients. */
-  readonly listens: boolean;
-  /** The client on stdin and stdout, if any. */
-  readonly stdio: StdioStreams | undefined;
-  /** Shows the servers on a terminal. */
-  readonly watchServers?: ((servers: WatchedServers) => void) | undefined;
-  /** The profile through which that client looks. */
-  readonly profile?: string | undefined;
-};
-
 const probeMs = 3_000;
-/** Time in ms for pending responses after the client closed stdin: clients wait two seconds. */
-const stdioGraceMs = 1_000;
 /** Maximum time in ms that a client on stdin waits for starting servers, so that its first list is complete. */
 const firstListsMs = 10_000;
 
@@ -78,13 +56,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   );
   const logs = await wireLogs(dataDir.path, { ...system, redact, logged: options.logged, config });
   await options.noteHub?.();
-  const sharing =
-    settings.redisUrl === undefined
-      ? createMemorySharing(clock)()
-      : (await loadRedisSharing())(
-          { url: settings.redisUrl, deployment: settings.deployment },
-          { ...system, log: log.child({ part: 'redis' }) },
-        );
+  const sharing = await openSharing(settings, system);
   const definitions = await openDefinitions(files.file, () => late.audit, system);
   const late: { audit?: Audit } = {};
   const { logins, watch } = wireLogins({
@@ -290,17 +262,12 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   if (options.stdio) await servers.settled(firstListsMs, signal);
   const client =
     options.stdio &&
-    openStdio(
-      options.stdio,
-      'all',
-      { maxMessageBytes, graceMs: stdioGraceMs },
-      {
-        connections: transports.connections,
-        clock,
-        principal: stdioClient,
-        profile: options.profile,
-      },
-    );
+    serveStdio(options.stdio, {
+      connections: transports.connections,
+      clock,
+      principal: stdioClient,
+      profile: options.profile,
+    });
   const started = opened.move();
   const address = listens ? http.url : undefined;
   log.info(
@@ -314,10 +281,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     loginLink:
       listens && settings.administration === 'on' ? () => http.createLoginLink() : undefined,
     inContainer: settings.inContainer,
-    about: {
-      sandbox: sandboxText(place),
-      config: `${files.file}${files.shipped ? ' (that of AgentHub: there is none here)' : ''}, watched: changes apply at once`,
-    },
+    about: aboutHub(files, place),
     /** Resolves when the client on stdin and stdout has disconnected. Absent without such a client. */
     ...(client && { clientGone: client.over }),
     async stop(): Promise<void> {
@@ -326,14 +290,3 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     },
   };
 }
-
-const sandboxText = ({ auto, engine }: { readonly auto: string; readonly engine: string }) =>
-  auto === 'docker'
-    ? `a container for each server, ${engine}`
-    : 'NONE: no Docker engine answers, so servers run as processes of this machine, with your rights';
-
-/** Identifies the users of connections. Only possible on Linux. */
-const usersOfPeers = () =>
-  process.platform === 'linux' && process.getuid
-    ? { peers: { tables: createSocketTables(), uid: process.getuid() } }
-    : {};

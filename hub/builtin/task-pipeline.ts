@@ -85,52 +85,40 @@ const asResult = (structured: JsonObject): ToolResult => ({
   structured,
 });
 
-function createTools({ tasks, jobs, record = () => {} }: TasksServerNeeds): readonly BuiltinTool[] {
-  /** Records what a tool of the owner has changed. */
-  async function recorded(
-    action: string,
-    target: string,
-    { principal }: BuiltinContext,
-    work: () => Promise<TaskView>,
-  ): Promise<ToolResult> {
-    const note = (outcome: string) =>
-      record({ action, principal: principal && policyNameOf(principal), target, outcome });
-    try {
-      const task = await work();
-      note('ok');
-      return asResult(briefly(task));
-    } catch (error) {
-      note(errorCodeOf(error) ?? 'HUB_INTERNAL');
-      throw error;
-    }
-  }
+const createTools = (needs: TasksServerNeeds): readonly BuiltinTool[] => [
+  ...callerTools(needs),
+  ...ownerTools(needs),
+];
 
-  /** Begins a phase, and waits for its end with progress if the client asked for that. */
-  async function work(
-    {
-      task_id: name,
-      phase,
-      wait,
-    }: { task_id: string; phase: 'run' | 'implementer' | 'local_review'; wait: boolean },
-    { principal = nobody, signal, progress }: BuiltinContext,
-  ): Promise<ToolResult> {
-    const { job } = await tasks.begin(name, phase, principal);
-    if (!wait) return asResult({ ...briefly(tasks.get(name)), job });
-    using _heard = tasks.events(({ task, text }) => {
-      if (task.id === name) progress(`${task.status}: ${text}`);
-    });
-    const { promise: given, reject } = Promise.withResolvers<never>();
-    const giveUp = () => reject(signal.reason);
-    signal.addEventListener('abort', giveUp);
-    try {
-      const settled = tasks.settled(name).catch(() => undefined); // A fault is in the answer.
-      await Promise.race([settled, given]);
-    } finally {
-      signal.removeEventListener('abort', giveUp);
-    }
-    return asResult({ ...briefly(tasks.get(name)), job });
+/** Begins a phase, and waits for its end with progress if the client asked for that. */
+async function work(
+  tasks: TaskPipeline,
+  {
+    task_id: name,
+    phase,
+    wait,
+  }: { task_id: string; phase: 'run' | 'implementer' | 'local_review'; wait: boolean },
+  { principal = nobody, signal, progress }: BuiltinContext,
+): Promise<ToolResult> {
+  const { job } = await tasks.begin(name, phase, principal);
+  if (!wait) return asResult({ ...briefly(tasks.get(name)), job });
+  using _heard = tasks.events(({ task, text }) => {
+    if (task.id === name) progress(`${task.status}: ${text}`);
+  });
+  const { promise: given, reject } = Promise.withResolvers<never>();
+  const giveUp = () => reject(signal.reason);
+  signal.addEventListener('abort', giveUp);
+  try {
+    const settled = tasks.settled(name).catch(() => undefined); // A fault is in the answer.
+    await Promise.race([settled, given]);
+  } finally {
+    signal.removeEventListener('abort', giveUp);
   }
+  return asResult({ ...briefly(tasks.get(name)), job });
+}
 
+/** The tools of clients that may call. */
+function callerTools({ tasks, jobs }: TasksServerNeeds): readonly BuiltinTool[] {
   return [
     defineTool({
       name: 'create',
@@ -175,7 +163,7 @@ function createTools({ tasks, jobs, record = () => {} }: TasksServerNeeds): read
         wait: z.boolean().default(false).describe('true: return when the work has ended.'),
       }),
       annotations: changes,
-      handler: work,
+      handler: async (wanted, context) => await work(tasks, wanted, context),
       begin: async ({ task_id: name, phase }, { principal = nobody }) =>
         await beginTaskRun(
           { tasks, jobs, resultOf: (task, job) => asResult({ ...briefly(task), job }) },
@@ -237,6 +225,30 @@ function createTools({ tasks, jobs, record = () => {} }: TasksServerNeeds): read
       handler: async ({ task_id: name }, { principal = nobody }) =>
         asResult(briefly(await tasks.cancel(name, principal))),
     }),
+  ];
+}
+
+/** The tools of clients that administer the hub. What they change is recorded. */
+function ownerTools({ tasks, record = () => {} }: TasksServerNeeds): readonly BuiltinTool[] {
+  async function recorded(
+    action: string,
+    target: string,
+    { principal }: BuiltinContext,
+    work: () => Promise<TaskView>,
+  ): Promise<ToolResult> {
+    const note = (outcome: string) =>
+      record({ action, principal: principal && policyNameOf(principal), target, outcome });
+    try {
+      const task = await work();
+      note('ok');
+      return asResult(briefly(task));
+    } catch (error) {
+      note(errorCodeOf(error) ?? 'HUB_INTERNAL');
+      throw error;
+    }
+  }
+
+  return [
     defineTool({
       name: 'finalize',
       scope: 'administer',

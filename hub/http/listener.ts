@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { http, https } from '#core';
@@ -6,6 +6,7 @@ import type { ByteBudget, ClientConnections, WebSockets } from '#transports';
 import type { PresentedCertificate } from './client-certificates.ts';
 import { guardedRequest } from './guard.ts';
 import type { Peers } from './peers.ts';
+import { createPipeline } from './pipeline.ts';
 import { type PlainPostsNeeds, createPlainPosts } from './plain-posts.ts';
 import {
   countBody,
@@ -261,52 +262,4 @@ function readBody(request: IncomingMessage, length: number, done: (body: Buffer)
     if (missing === 0) done(parts ? Buffer.concat([...parts, chunk], length) : chunk);
     else (parts ??= []).push(chunk);
   });
-}
-
-type Connection = {
-  /** Requests that were started before an earlier one of the connection was answered. */
-  started: number;
-  readonly queued: (() => void)[];
-};
-
-/** Clients rarely send a request before the answer to the one before it. */
-const maxStarted = 64;
-
-/**
- * Bounds the pipelined requests of one connection that are answered at the same time. Node reads requests as they
- * arrive and keeps each answer until those before it are sent. Further requests wait, and the connection is not read
- * until all of them are started.
- */
-function createPipeline() {
-  const connections = new WeakMap<Socket, Connection>();
-
-  function open(socket: Socket): Connection {
-    const connection: Connection = { started: 0, queued: [] };
-    connections.set(socket, connection);
-    // Node resumes the connection after each body.
-    socket.on('resume', () => {
-      if (connection.queued.length > 0) socket.pause();
-    });
-    return connection;
-  }
-
-  return ({ socket }: IncomingMessage, response: ServerResponse, start: () => void): void => {
-    // All earlier requests are answered.
-    if (response.socket) return start();
-    const connection = connections.get(socket) ?? open(socket);
-    const { queued } = connection;
-    function begin(): void {
-      connection.started++;
-      response.once('socket', () => {
-        connection.started--;
-        const next = queued.shift();
-        next?.();
-        if (next && queued.length === 0) socket.resume();
-      });
-      start();
-    }
-    if (connection.started < maxStarted) return begin();
-    queued.push(begin);
-    socket.pause();
-  };
 }

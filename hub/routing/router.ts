@@ -1,16 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import type { Approvals } from '#approvals';
-import type { Naming } from '#config';
-import { type Clock, type Log, HubError, createSlotMap } from '#core';
+import { HubError, createSlotMap } from '#core';
 import { type Message, type ReplyBytes, type Request, errorAnswer, rawText } from '#jsonrpc';
 import type { Principal } from '#policy';
-import type { Server, Servers } from '#servers';
-import type { Tracer } from '#telemetry';
-import type { ToolSearch } from '#toolsearch';
+import type { Server } from '#servers';
 import type { ResponseStream } from '#upstream';
 import { createAccess } from './access.ts';
-import { type AccessSource, openAccess } from './access-source.ts';
-import { type Observer, compose, createAnswering } from './answering.ts';
+import { openAccess } from './access-source.ts';
+import { compose, createAnswering } from './answering.ts';
 import { createAdmissionStep, createBridge, createResumeStep } from './bridge/bridge.ts';
 import { createSuspendedCalls } from './bridge/input-required.ts';
 import { createRequestStates } from './bridge/request-state.ts';
@@ -19,8 +15,8 @@ import { openSessionOf } from './client-identity.ts';
 import { createClientInstances } from './client-instances.ts';
 import { announceAccessChanges } from './events/access-changes.ts';
 import { createClientRequests } from './events/client-requests.ts';
-import { type ModelAnswerer, createHubModels } from './events/hub-models.ts';
-import { type SamplingAnswerer, createHubSampling } from './events/hub-sampling.ts';
+import { createHubModels } from './events/hub-models.ts';
+import { createHubSampling } from './events/hub-sampling.ts';
 import { createLogLevels } from './events/log-levels.ts';
 import { createFromClients, createFromServers } from './events/messages.ts';
 import { createUrlElicitations } from './events/ownership.ts';
@@ -33,6 +29,7 @@ import { createCollisionLog } from './names.ts';
 import { createProfiles } from './profiles.ts';
 import { resolveCall } from './resolve.ts';
 import { createResumption } from './resume.ts';
+import type { OpenOptions, RouterNeeds, RouterOptions } from './router-types.ts';
 import {
   type EarlierSession,
   type Endpoint,
@@ -43,12 +40,12 @@ import {
   cancelCall,
   createSessionState,
 } from './session.ts';
-import { type AuditGate, createAuditStep } from './steps/audit.ts';
+import { createAuditStep } from './steps/audit.ts';
 import { createConfirmStep } from './steps/confirm.ts';
-import { type PromptSource, createImproveStep } from './steps/improve.ts';
+import { createImproveStep } from './steps/improve.ts';
 import { createKeeping } from './steps/keep-results.ts';
 import { createKeptImprovements } from './steps/kept-improvements.ts';
-import { type LimitNeeds, createLimitStep } from './steps/limits.ts';
+import { createLimitStep } from './steps/limits.ts';
 import { createShownTools } from './shown-tools.ts';
 import { createUnknownToolLog } from './unknown-tools.ts';
 import { traced } from './trace.ts';
@@ -56,46 +53,6 @@ import { createTasks } from './tasks/tasks.ts';
 
 /** Routes messages from clients to servers and back. */
 export type Router = ReturnType<typeof createRouter>;
-
-export type OpenOptions = Pick<
-  SessionOptions,
-  'isConnected' | 'over' | 'clientName' | 'clientRequestsChanged'
-> & {
-  /** Resumes a session of an earlier run of the hub. */
-  readonly earlier?: EarlierSession | undefined;
-};
-
-export type RouterOptions = {
-  /** Number of the newest session of earlier runs of the hub: those of this one follow it. Absent: 0. */
-  readonly lastSession?: number;
-  readonly naming: () => Naming;
-  readonly hubVersion: string;
-  /** Answers for clients that cannot sample. Absent: nobody does. */
-  readonly sampling?: SamplingAnswerer;
-  /** Answers what `ollama-mcp` asks of models. Absent: nobody does. */
-  readonly models?: ModelAnswerer;
-  /** Approvals of calls. Absent: calls that a rule wants confirmed are refused. */
-  readonly approvals?: Approvals;
-  /** Finds tools for clients in find mode. Absent: no client is in that mode. */
-  readonly search?: ToolSearch | undefined;
-};
-
-export type RouterNeeds = {
-  readonly servers: Servers;
-  readonly log: Log;
-  readonly clock: Pick<Clock, 'after' | 'monotonic' | 'now'>;
-  readonly newId: () => string;
-  readonly prompts?: PromptSource;
-  /** Who may use what, and under which names. Absent: everybody everything. */
-  readonly access?: AccessSource;
-  /** Absent: callers have no limits. */
-  readonly limits?: LimitNeeds;
-  readonly observer?: Observer;
-  /** The audit log. It also observes `subscriptions/listen`. Absent: calls are not audited. */
-  readonly audit?: AuditGate & { readonly observe: Observer };
-  /** Gives each request its place in a trace. Absent: tracing is off. */
-  readonly tracer?: Tracer;
-};
 
 /** Creates the router, which holds every open session and sends each the messages that concern it. */
 export function createRouter(options: RouterOptions, needs: RouterNeeds) {

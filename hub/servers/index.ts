@@ -47,6 +47,7 @@ export { withSampling } from './handshake/with-sampling.ts';
 export { graceMs, startServer } from './handshake/start.ts';
 export type { Interest, Running, Server, ServerNeeds, ServerStatus } from './server-types.ts';
 export { type Applied, type Servers, createServers } from './servers.ts';
-export { createServer, restartNow, startNow } from './server.ts';
+export { createServer } from './server.ts';
+export { restartNow, startNow } from './start-now.ts';
 export { goneError, startFailure } from './failures.ts';
 export { createStderrRing, lastWordsOf } from './lifecycle/stderr-ring.ts';

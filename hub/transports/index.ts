@@ -1,10 +1,10 @@
 export { type ByteBudget, createByteBudget } from './byte-budget.ts';
+export { maxMessageBytes } from './connection.ts';
 export {
   type ClientConnections,
   type ConnectionsOptions,
   createConnections,
-  maxMessageBytes,
-} from './connection.ts';
+} from './connections.ts';
 export { type HttpResponse, idOf, retryAfterSeconds, sendJson, stopping } from './http-message.ts';
 export { createSavedSessions } from './saved-sessions.ts';
 export { type SessionIdsOptions, createSessionIds } from './session-id.ts';

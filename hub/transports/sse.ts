@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Principal, isSamePrincipal } from '#policy';
 import type { Endpoint } from '#routing';
-import type { ClientConnections, Connection } from './connection.ts';
+import type { Connection } from './connection.ts';
+import type { ClientConnections } from './connections.ts';
 import {
   clientNameIn,
   eventStreamHeaders,

@@ -2,7 +2,7 @@ import { type Clock, untilIdle } from '#core';
 import { type FramesOptions, type StdioStreams, openFrames } from '#jsonrpc';
 import { type Principal, withProfile } from '#policy';
 import type { Endpoint } from '#routing';
-import type { ClientConnections } from './connection.ts';
+import type { ClientConnections } from './connections.ts';
 
 export type StdioOptions = FramesOptions & {
   /** How long the hub answers calls in flight after the end of stdin, in milliseconds. */

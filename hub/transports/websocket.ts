@@ -6,7 +6,8 @@ import { type Clock, type Log, messageOf, moveToPages } from '#core';
 import type { Principal } from '#policy';
 import type { Endpoint } from '#routing';
 import type { ByteBudget } from './byte-budget.ts';
-import type { ClientConnections, Connection } from './connection.ts';
+import type { Connection } from './connection.ts';
+import type { ClientConnections } from './connections.ts';
 import { clientNameIn } from './http-message.ts';
 
 export type WebSockets = ReturnType<typeof createWebSockets>;

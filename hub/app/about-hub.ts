@@ -1,0 +1,22 @@
+import { createSocketTables } from '#http';
+import type { ConfigFiles } from './wire-config.ts';
+
+/** What the first screen says of a hub. */
+export const aboutHub = (
+  { file, shipped }: Pick<ConfigFiles, 'file' | 'shipped'>,
+  place: { readonly auto: string; readonly engine: string },
+) => ({
+  sandbox: sandboxText(place),
+  config: `${file}${shipped ? ' (that of AgentHub: there is none here)' : ''}, watched: changes apply at once`,
+});
+
+const sandboxText = ({ auto, engine }: { readonly auto: string; readonly engine: string }) =>
+  auto === 'docker'
+    ? `a container for each server, ${engine}`
+    : 'NONE: no Docker engine answers, so servers run as processes of this machine, with your rights';
+
+/** Identifies the users of connections. Only possible on Linux. */
+export const usersOfPeers = () =>
+  process.platform === 'linux' && process.getuid
+    ? { peers: { tables: createSocketTables(), uid: process.getuid() } }
+    : {};

@@ -1,0 +1,27 @@
+import type { WatchedServers } from '#cli';
+import type { Event, Log } from '#core';
+import type { StdioStreams } from '#jsonrpc';
+import type { Secrets } from '#secrets';
+import type { Redaction } from '#telemetry';
+import type { ConfigFiles } from './wire-config.ts';
+import type { ServersOptions } from './wire-servers.ts';
+
+export type AppOptions = ServersOptions & {
+  readonly files: ConfigFiles;
+  readonly log: Log;
+  /** Each line of the log as JSON. Absent: they are not kept. */
+  readonly logged?: Event<string> | undefined;
+  /** Removes secrets from everything that is displayed. */
+  readonly redaction: Redaction;
+  readonly openSecrets: () => Promise<Secrets>;
+  /** Writes down for commands where this hub has its files. Never rejects. */
+  readonly noteHub?: () => Promise<void>;
+  /** True if the hub listens for clients. */
+  readonly listens: boolean;
+  /** The client on stdin and stdout, if any. */
+  readonly stdio: StdioStreams | undefined;
+  /** Shows the servers on a terminal. */
+  readonly watchServers?: ((servers: WatchedServers) => void) | undefined;
+  /** The profile through which that client looks. */
+  readonly profile?: string | undefined;
+};

@@ -1,0 +1,54 @@
+import type { Approvals } from '#approvals';
+import type { Naming } from '#config';
+import type { Clock, Log } from '#core';
+import type { Servers } from '#servers';
+import type { Tracer } from '#telemetry';
+import type { ToolSearch } from '#toolsearch';
+import type { AccessSource } from './access-source.ts';
+import type { Observer } from './answering.ts';
+import type { ModelAnswerer } from './events/hub-models.ts';
+import type { SamplingAnswerer } from './events/hub-sampling.ts';
+import type { EarlierSession, SessionOptions } from './session.ts';
+import type { AuditGate } from './steps/audit.ts';
+import type { PromptSource } from './steps/improve.ts';
+import type { LimitNeeds } from './steps/limits.ts';
+
+export type OpenOptions = Pick<
+  SessionOptions,
+  'isConnected' | 'over' | 'clientName' | 'clientRequestsChanged'
+> & {
+  /** Resumes a session of an earlier run of the hub. */
+  readonly earlier?: EarlierSession | undefined;
+};
+
+export type RouterOptions = {
+  /** Number of the newest session of earlier runs of the hub: those of this one follow it. Absent: 0. */
+  readonly lastSession?: number;
+  readonly naming: () => Naming;
+  readonly hubVersion: string;
+  /** Answers for clients that cannot sample. Absent: nobody does. */
+  readonly sampling?: SamplingAnswerer;
+  /** Answers what `ollama-mcp` asks of models. Absent: nobody does. */
+  readonly models?: ModelAnswerer;
+  /** Approvals of calls. Absent: calls that a rule wants confirmed are refused. */
+  readonly approvals?: Approvals;
+  /** Finds tools for clients in find mode. Absent: no client is in that mode. */
+  readonly search?: ToolSearch | undefined;
+};
+
+export type RouterNeeds = {
+  readonly servers: Servers;
+  readonly log: Log;
+  readonly clock: Pick<Clock, 'after' | 'monotonic' | 'now'>;
+  readonly newId: () => string;
+  readonly prompts?: PromptSource;
+  /** Who may use what, and under which names. Absent: everybody everything. */
+  readonly access?: AccessSource;
+  /** Absent: callers have no limits. */
+  readonly limits?: LimitNeeds;
+  readonly observer?: Observer;
+  /** The audit log. It also observes `subscriptions/listen`. Absent: calls are not audited. */
+  readonly audit?: AuditGate & { readonly observe: Observer };
+  /** Gives each request its place in a trace. Absent: tracing is off. */
+  readonly tracer?: Tracer;
+};
