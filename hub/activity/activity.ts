@@ -122,13 +122,15 @@ export function createActivity(
       }
       return found;
     },
-    /** The calls of this run after an id, the oldest first, at most `limit` of them. Their names are not redacted. */
-    next(after: number, limit: number): readonly CallSummary[] {
+    /**
+     * Passes the calls of this run after an id to a function, the oldest first, at most `limit` of them. Their names are not
+     * redacted. Returns the id of the last.
+     */
+    visit(after: number, limit: number, visitor: (call: CallSummary) => void): number {
       const from = Math.max(after, lastId - maxCalls, firstId - 1) + 1;
       const to = Math.min(lastId, from + limit - 1);
-      return Array.from({ length: Math.max(0, to - from + 1) }, (_, index) =>
-        columns.read(slotOf(from + index)),
-      );
+      for (let id = from; id <= to; id++) visitor(columns.read(slotOf(id)));
+      return Math.max(after, to);
     },
     /** One call with its messages, as far as they are still stored. Undefined if the call is no longer stored. */
     find(id: number): CallDetail | undefined {

@@ -25,16 +25,15 @@ export function createCallFiles(folder: string) {
 
   return {
     /** Adds lines. Rejects if they cannot be written. A file never exceeds `maxFileBytes` by more than one write. */
-    async append(text: string, maxFileBytes: number): Promise<void> {
+    async append(lines: Buffer, maxFileBytes: number): Promise<void> {
       const file = written ?? (await begin());
       written = undefined;
-      const bytes = Buffer.byteLength(text);
-      if (file.bytes > 0 && file.bytes + bytes > maxFileBytes) {
+      if (file.bytes > 0 && file.bytes + lines.length > maxFileBytes) {
         await rename(current, old);
         file.bytes = 0;
       }
-      await appendFile(current, text, { mode: 0o600 });
-      file.bytes += bytes;
+      await appendFile(current, lines, { mode: 0o600 });
+      file.bytes += lines.length;
       written = file;
     },
     /** The last lines, oldest first, of the newer file that has some. The first of them may be cut. */

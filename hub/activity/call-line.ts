@@ -1,27 +1,104 @@
-import { tryParseJson } from '#core';
+import { Buffer } from 'node:buffer';
+import { tryParseJson, writeMilliseconds, writeShort, writeWhole } from '#core';
 import type { CallSummary } from './call.ts';
 
-/** A call as a line of JSON: a list, because names of members would be repeated in each line. */
-export function lineOf(call: CallSummary, redact: (text: string) => string): string {
-  const { id, at, method, name, server, session, client, tookMs, serverMs, outcome } = call;
-  const shown = (text: string | undefined) => (text === undefined ? null : redact(text));
-  return `${JSON.stringify([
-    id,
-    at,
-    redact(method),
-    shown(name),
-    server ?? null,
-    session,
-    shown(client),
-    rounded(tookMs),
-    rounded(serverMs),
-    outcome,
-    call.requestBytes,
-    call.replyBytes,
-  ])}\n`;
+/** Writes calls as lines. */
+export type CallLines = ReturnType<typeof createCallLines>;
+
+/** Room for about 500 usual lines, in bytes. */
+const usualBytes = 64 * 1024;
+/** Of the numbers and commas of a line, in bytes. */
+const maxOtherBytes = 160;
+
+const [comma, open, close, lineFeed] = [0x2c, 0x5b, 0x5d, 0x0a];
+const noText = Buffer.from('null');
+
+/**
+ * Creates a buffer of lines. A line is a list of JSON, because names of members would be repeated in each. It is written as
+ * bytes: a hub under load writes thousands of calls each second, whose strings would burden the garbage collector.
+ */
+export function createCallLines(redact: (text: string) => string) {
+  const redacted = createQuoted(redact);
+  const plain = createQuoted(text => text);
+  let bytes = Buffer.allocUnsafe(usualBytes);
+  let used = 0;
+
+  function makeRoom(lineBytes: number): void {
+    if (used + lineBytes <= bytes.length) return;
+    const larger = Buffer.allocUnsafe(2 * bytes.length + lineBytes);
+    bytes.copy(larger, 0, 0, used);
+    bytes = larger;
+  }
+
+  function addText(text: Buffer): void {
+    bytes[used++] = comma;
+    used = writeShort(bytes, used, text);
+  }
+
+  function addTime(milliseconds: number): void {
+    bytes[used++] = comma;
+    used = writeMilliseconds(bytes, used, Math.max(0, milliseconds));
+  }
+
+  function addCount(count: number): void {
+    bytes[used++] = comma;
+    used = writeWhole(bytes, used, count);
+  }
+
+  return {
+    add(call: CallSummary): void {
+      const method = redacted(call.method);
+      const name = redacted(call.name);
+      const server = plain(call.server);
+      const session = plain(call.session);
+      const client = redacted(call.client);
+      const outcome = plain(call.outcome);
+      makeRoom(
+        method.length +
+          name.length +
+          server.length +
+          session.length +
+          client.length +
+          outcome.length +
+          maxOtherBytes,
+      );
+      bytes[used++] = open;
+      used = writeWhole(bytes, used, call.id);
+      addTime(call.at);
+      addText(method);
+      addText(name);
+      addText(server);
+      addText(session);
+      addText(client);
+      addTime(call.tookMs);
+      addTime(call.serverMs);
+      addText(outcome);
+      addCount(call.requestBytes);
+      addCount(call.replyBytes);
+      bytes[used++] = close;
+      bytes[used++] = lineFeed;
+    },
+    /** The lines since the last call of it. They are overwritten by the next ones. */
+    take(): Buffer {
+      const lines = bytes.subarray(0, used);
+      used = 0;
+      return lines;
+    },
+  };
 }
 
-/** Undefined for a line that is torn, or was not written by `lineOf`. */
+/** Quotes each text once: consecutive calls mostly have the same name and client. */
+function createQuoted(convert: (text: string) => string) {
+  const known = new Map<string, Buffer>();
+  return (text: string | undefined): Buffer => {
+    if (text === undefined) return noText;
+    let found = known.get(text);
+    if (found === undefined) known.set(text, (found = Buffer.from(JSON.stringify(convert(text)))));
+    return found;
+  };
+}
+
+/** Undefined for a line that is torn, or was not written by `CallLines`. */
 export function parseCall(line: string): CallSummary | undefined {
   const values = tryParseJson(line);
   if (!Array.isArray(values)) return undefined;
@@ -64,6 +141,3 @@ const isId = (value: unknown): value is number => Number.isSafeInteger(value) &&
 const isNumber = (value: unknown): value is number =>
   typeof value === 'number' && value >= 0 && value < Number.MAX_SAFE_INTEGER / 1000;
 const isIn = (value: unknown, most: number) => Number(value) > 0 && Number(value) < most;
-
-/** Rounds to a microsecond. */
-const rounded = (milliseconds: number) => Math.round(milliseconds * 1000) / 1000;

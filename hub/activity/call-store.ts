@@ -1,7 +1,7 @@
 import { type Clock, createTicker } from '#core';
 import type { Activity } from './activity.ts';
 import { createCallFiles } from './call-files.ts';
-import { lineOf, parseCall } from './call-line.ts';
+import { createCallLines, parseCall } from './call-line.ts';
 import type { CallSummary } from './call.ts';
 
 export type CallStoreOptions = {
@@ -59,14 +59,15 @@ export function createCallStore(folder: string, options: () => CallStoreOptions,
   async function writeNow(): Promise<void> {
     const { store, maxBytes } = options();
     if (!followed || !store) return;
-    const redact = createMemo(needs.redact);
+    const lines = createCallLines(needs.redact);
     for (;;) {
-      const calls = followed.activity.next(followed.writtenId, maxBatch);
-      const last = calls.at(-1);
-      if (!last) return;
+      const writtenId = followed.activity.visit(followed.writtenId, maxBatch, call =>
+        lines.add(call),
+      );
+      if (writtenId === followed.writtenId) return;
       // A write that fails is not repeated: it may have written some of the calls.
-      followed.writtenId = last.id;
-      await files.append(calls.map(call => lineOf(call, redact)).join(''), maxBytes / 2);
+      followed.writtenId = writtenId;
+      await files.append(lines.take(), maxBytes / 2);
     }
   }
 
@@ -109,15 +110,5 @@ export function createCallStore(folder: string, options: () => CallStoreOptions,
       due[Symbol.dispose]();
       await write();
     },
-  };
-}
-
-/** Computes each text once: consecutive calls mostly have the same name and client. */
-function createMemo(compute: (text: string) => string) {
-  const known = new Map<string, string>();
-  return (text: string): string => {
-    let found = known.get(text);
-    if (found === undefined) known.set(text, (found = compute(text)));
-    return found;
   };
 }

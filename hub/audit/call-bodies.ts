@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { writeShort, writeThree, writeWhole } from './digits.ts';
+import { writeMilliseconds, writeShort, writeThree } from '#core';
 import { type Texts, maxText } from './texts.ts';
 
 /** A call that was answered. */
@@ -46,7 +46,7 @@ const timeMember = '"at":"';
 const timeEnd = timeMember.length + '2026-01-01T00:00:00.'.length;
 const argumentsMember = ',"arguments_sha256":"';
 const durationMember = Buffer.from(',"duration_ms":');
-const [quote, point] = [0x22, 0x2e];
+const quote = 0x22;
 
 /**
  * Creates the function that writes the members of the line of a call. It writes bytes into the page of the line and no
@@ -156,11 +156,6 @@ function writeHash(to: Buffer, at: number, args: Buffer): number {
   return end + 1;
 }
 
-/** Writes milliseconds with three decimals. */
 function writeDuration(to: Buffer, at: number, tookMs: number): number {
-  const thousandths = Math.max(0, Math.round(tookMs * 1000));
-  const whole = Math.floor(thousandths / 1000);
-  const end = writeWhole(to, writeShort(to, at, durationMember), whole);
-  to[end] = point;
-  return writeThree(to, end + 1, thousandths - whole * 1000);
+  return writeMilliseconds(to, writeShort(to, at, durationMember), Math.max(0, tookMs));
 }

@@ -1,5 +1,5 @@
+import { writeShort, writeWhole } from '#core';
 import { type Position, hashOf, maxBlockLines } from './chain.ts';
-import { writeShort, writeWhole } from './digits.ts';
 
 /** Lines that wait to be written together. */
 export type LinePage = {

@@ -12,6 +12,7 @@ export { addressOf, withoutSecrets } from './address.ts';
 export { type BackoffOptions, backoffMs } from './backoff.ts';
 export { freeBuffer, moveToPages } from './buffer-memory.ts';
 export { type Clock, type Timer, createTicker, durationText, systemClock } from './clock.ts';
+export { writeMilliseconds, writeShort, writeThree, writeWhole } from './digits.ts';
 export {
   type Code,
   type ErrorData,

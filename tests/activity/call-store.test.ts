@@ -129,6 +129,31 @@ describe('calls', () => {
     );
   });
 
+  test('keep texts of any characters and length, and times to a microsecond', async () => {
+    const first = await run({ maxCalls: 400 });
+    const texts = Array.from({ length: 300 }, (_, index) => `${index} "\u0007\\é😀`.repeat(20));
+    for (const text of texts)
+      first.activity.record({
+        ...call,
+        at: call.at + 0.5,
+        name: text,
+        client: text,
+        tookMs: 0.0004,
+        serverMs: 1.0006,
+      });
+    await first.store.stop();
+    const second = await run({ maxCalls: 400 });
+    await second.activity.restored();
+    const [newest, ...others] = second.activity.list({}, 400);
+    assert.equal(others.length, 299);
+    assert.deepEqual(
+      [newest?.at, newest?.tookMs, newest?.serverMs, newest?.client],
+      [call.at + 0.5, 0, 1.001, texts.at(-1)],
+    );
+    assert.equal(newest?.name, texts.at(-1));
+    assert.deepEqual(second.skipped, []);
+  });
+
   test('take no more bytes than allowed', async () => {
     const { activity, store } = await run({ maxBytes: 2 * 60_000, maxCalls: 2_000 });
     for (let round = 0; round < 6; round++) {

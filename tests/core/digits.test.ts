@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { writeShort, writeThree, writeWhole } from '../../hub/audit/digits.ts';
+import { writeMilliseconds, writeShort, writeThree, writeWhole } from '../../hub/core/digits.ts';
 
 const written = (write: (to: Buffer) => number): string => {
   const to = Buffer.alloc(32, '-');
@@ -42,6 +42,19 @@ test('each number below 1,000 is written with three digits', () => {
 test('each number below 100,000 is written as String writes it', () => {
   for (let value = 0; value < 100_000; value++)
     if (written(to => writeWhole(to, 0, value)) !== String(value)) assert.fail(String(value));
+});
+
+test.each([
+  [0, '0.000'],
+  [0.0004, '0.000'],
+  [12.0567, '12.057'],
+  [0.9996, '1.000'],
+  [1_750_000_000_000.25, '1750000000000.250'],
+])('%d ms are written as %s', (value, text) => {
+  assert.equal(
+    written(to => writeMilliseconds(to, 0, value)),
+    text,
+  );
 });
 
 test('bytes are copied', () => {

@@ -1,4 +1,4 @@
-const zero = 0x30;
+const [zero, point] = [0x30, 0x2e];
 /** The digits of each number below 1,000: a division for each digit takes longer than to look three of them up. */
 const threeDigits = Uint8Array.from({ length: 3_000 }, (_, index) => {
   const divisor = [100, 10, 1][index % 3] ?? 1;
@@ -23,6 +23,15 @@ export function writeThree(to: Buffer, at: number, value: number): number {
   to[at + 1] = threeDigits[value * 3 + 1] ?? zero;
   to[at + 2] = threeDigits[value * 3 + 2] ?? zero;
   return at + 3;
+}
+
+/** Writes milliseconds that are not negative with three decimals, and returns the position after them. */
+export function writeMilliseconds(to: Buffer, at: number, value: number): number {
+  const thousandths = Math.round(value * 1000);
+  const whole = Math.floor(thousandths / 1000);
+  const end = writeWhole(to, at, whole);
+  to[end] = point;
+  return writeThree(to, end + 1, thousandths - whole * 1000);
 }
 
 /** Copies a few bytes, which takes less than to call `set`. Returns the position after them. */
