@@ -113,6 +113,7 @@ export async function writeNotes(
       model: description?.model,
     };
     const body = description ? withDescription(draft.body, description) : draft.body;
+    pace();
     const text = renderNote(facts, body);
     batch.push({ path: pathOf(target), text });
     inBatch += text.length;
@@ -122,8 +123,9 @@ export async function writeNotes(
 
   const wanted = [];
   const all = project.modules.length;
-  for (const draft of draftModuleNotes(project, names)) {
+  for (const draft of draftModuleNotes(project, names, pace)) {
     const module = draft.folder === undefined ? undefined : modules.get(draft.folder);
+    pace();
     const note = {
       name: draft.name,
       sourceHash: sourceHashOf(draft),

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { ThreadPace } from '#core';
 import type { Project } from '../project/project-types.ts';
 import { type NoteNames, describe, draftModuleNote } from './module-note.ts';
 import { createNoteNames } from './note-names.ts';
@@ -19,17 +20,21 @@ export function nameNotes({ name: project, modules }: Project): NoteNames {
 }
 
 /** Writes the notes of all modules, one at a time: other work of the process goes between. */
-export function* draftModuleNotes(project: Project, names: NoteNames): Generator<DraftNote> {
+export function* draftModuleNotes(
+  project: Project,
+  names: NoteNames,
+  pace: ThreadPace,
+): Generator<DraftNote> {
   const modules = new Map(project.modules.map(module => [module.folder, module]));
-  for (const module of project.modules) yield draftModuleNote(module, modules, names);
+  for (const module of project.modules) yield draftModuleNote(module, modules, names, pace);
 }
 
 /** Writes the notes about all modules. `described`: what earlier or other notes say about modules. */
-export function draftOverviews(
+export function* draftOverviews(
   project: Project,
   names: NoteNames,
   described: ReadonlyMap<string, string>,
-): readonly DraftNote[] {
+): Generator<DraftNote> {
   const descriptions = new Map(
     project.modules.map(module => [
       module.folder,
@@ -37,7 +42,7 @@ export function draftOverviews(
     ]),
   );
   const overview: Overview = { project, names, descriptions };
-  return [draftReadme(overview), draftIndex(overview), draftArchitecture(overview)];
+  for (const draft of [draftReadme, draftIndex, draftArchitecture]) yield draft(overview);
 }
 
 /** Changes if and only if what a note was made from changes. */

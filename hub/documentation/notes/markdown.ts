@@ -5,16 +5,24 @@ import type { Citation } from '../project/project-types.ts';
  * that a plugin runs. Code in backquotes stays code.
  */
 export function plainText(text: string): string {
-  return text
-    .replaceAll(/\s+/g, ' ')
+  return onOneLine(text)
     .split(/(`[^`\n]{1,200}`)/)
     .map((part, at) => (at % 2 === 1 ? code(part.slice(1, -1)) : escaped(part)))
     .join('')
     .trim();
 }
 
+/** White space as single spaces. Most texts have no other. */
+const onOneLine = (text: string) =>
+  /\s\s|[^\S ]/.test(text) ? text.replaceAll(/\s+/g, ' ') : text;
+
 /** Only where a character means something: a word with underscores reads badly with backslashes. */
-const escaped = (text: string) =>
+const escaped = (text: string) => (special.test(text) ? withBackslashes(text) : text);
+
+/** Most texts have none of these. */
+const special = /[\\`*[\]|~^$<#_%=:+>-]|\d[.)]/;
+
+const withBackslashes = (text: string) =>
   text
     .replaceAll(/[\\`*[\]|~^$]/g, '\\$&')
     // Also keeps Templater from finding its commands.
@@ -29,11 +37,11 @@ const escaped = (text: string) =>
 
 /** Inline code. Dataview runs code that begins with "=" or "$=", and Templater what is in "<%". */
 export function code(text: string): string {
-  const plain = text.replaceAll(/\s+/g, ' ').trim();
+  const plain = onOneLine(text).trim();
   if (plain === '') return '';
   const inside = plain.replace(/^(\$?)=/, '$1\u200b=').replaceAll('<%', '<\u200b%');
-  const longest = Math.max(0, ...[...inside.matchAll(/`+/g)].map(([run]) => run.length));
-  if (longest === 0) return `\`${inside}\``;
+  if (!inside.includes('`')) return `\`${inside}\``;
+  const longest = Math.max(...[...inside.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = '`'.repeat(longest + 1);
   return `${fence} ${inside} ${fence}`;
 }

@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import type { ThreadPace } from '#core';
 import type { FileOutline, OutlineSymbol } from '../outline/outline-types.ts';
 import type { CodeModule } from '../project/project-types.ts';
 import { cite, code, counted, link, plainText, tagOf } from './markdown.ts';
@@ -17,11 +18,12 @@ const maxSymbolsShown = 40;
 const maxFilesShown = 4;
 const maxTestsShown = 12;
 
-/** Writes the note of a module. */
+/** Writes the note of a module. `pace`: called after each piece of work. */
 export function draftModuleNote(
   module: CodeModule,
   modules: ReadonlyMap<string, CodeModule>,
   names: NoteNames,
+  pace: ThreadPace,
 ): DraftNote {
   const { folder, files, isTests } = module;
   const languages = languagesOf(files);
@@ -39,7 +41,7 @@ export function draftModuleNote(
       navigation(names, tags),
       module.summary && `${plainText(module.summary.text)} ${cite(module.summary)}`,
       `${counted(files.length, 'file')}, ${counted(sum(files.map(({ lines }) => lines)), 'line')} of ${languages.join(', ')}.`,
-      ...(isTests ? tested(module, names) : offered(module)),
+      ...(isTests ? tested(module, names) : offered(module, pace)),
       ...(isTests ? [] : used(module, modules, names)),
     ]
       .filter(part => part !== undefined && part !== '')
@@ -93,10 +95,10 @@ export function describe({ summary, files, isTests }: CodeModule): string {
   return `Offers ${shown}${more > 0 ? ` and ${counted(more, 'other')}` : ''}.`;
 }
 
-function offered({ files, folder }: CodeModule): readonly string[] {
+function offered({ files, folder }: CodeModule, pace: ThreadPace): readonly string[] {
   const offering = files.filter(({ symbols, doc }) => symbols.length > 0 || doc !== undefined);
   const others = files.filter(file => !offering.includes(file));
-  const sections = offering.map(file => sectionOf(file, folder));
+  const sections = offering.map(file => sectionOf(file, folder, pace));
   return [
     ...(sections.length > 0 ? ['## What it offers', ...sections] : []),
     ...(others.length > 0
@@ -107,7 +109,7 @@ function offered({ files, folder }: CodeModule): readonly string[] {
   ];
 }
 
-function sectionOf(file: FileOutline, folder: string): string {
+function sectionOf(file: FileOutline, folder: string, pace: ThreadPace): string {
   const { path, doc, symbols, lines } = file;
   const reexports = symbols.filter(({ kind }) => kind === 're-export');
   const own = symbols.filter(({ kind }) => kind !== 're-export');
@@ -117,7 +119,10 @@ function sectionOf(file: FileOutline, folder: string): string {
     `### ${code(relative(folder, path))}`,
     doc && `${plainText(doc.text)} ${cite({ path, line: doc.line })}`,
     [
-      ...shown.map(symbol => itemOf(symbol, path)),
+      ...shown.map(symbol => {
+        pace();
+        return itemOf(symbol, path);
+      }),
       ...(more > 0
         ? [`- and ${counted(more, 'other name')} (${counted(lines, 'line')} in all)`]
         : []),

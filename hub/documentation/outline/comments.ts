@@ -14,26 +14,24 @@ export function docAbove(node: Node): string | undefined {
   const lines: string[] = [];
   let below = node;
   let above = node.previousSibling;
-  while (
-    above &&
-    isComment(above) &&
-    lastRow(above) >= below.startPosition.row - 1 &&
-    !isTrailing(above)
-  ) {
-    lines.unshift(above.text);
+  while (above && isComment(above)) {
+    const { text } = above;
+    // Siblings are searched from the first child on, so each is asked for once.
+    const before = above.previousSibling;
+    const isTrailing = before?.endPosition.row === above.startPosition.row;
+    if (isTrailing || lastRow(above, text) < below.startPosition.row - 1) break;
+    lines.unshift(text);
     below = above;
-    above = above.previousSibling;
+    above = before;
   }
   return lines.length === 0 ? undefined : paragraphOf(lines.join('\n'));
 }
 
 /** A comment whose text ends with the line feed ends on the line before. */
-const lastRow = ({ endPosition, text }: Node) =>
-  endPosition.row - (endPosition.column === 0 && text.endsWith('\n') ? 1 : 0);
-
-/** Whether a comment stands behind code on its line. */
-const isTrailing = (comment: Node) =>
-  comment.previousSibling?.endPosition.row === comment.startPosition.row;
+function lastRow(node: Node, text = node.text): number {
+  const { row, column } = node.endPosition;
+  return row - (column === 0 && text.endsWith('\n') ? 1 : 0);
+}
 
 /** The comment at the top of a file, unless it belongs to the declaration below it. */
 export function docOfFile(root: Node): { text: string; line: number } | undefined {

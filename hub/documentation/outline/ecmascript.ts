@@ -30,14 +30,16 @@ export function outlineEcmascript(root: Node, text: string, pace: ThreadPace): F
   const imports: Import[] = [];
   const lineOf = (node: Node) => node.startPosition.row + 1;
 
-  for (const node of childrenOf(root)) {
+  const statements = childrenOf(root).map(node => {
     pace();
-    for (const symbol of declarationsOf(node)) declared.set(symbol.name, symbol);
+    const symbols = declarationsOf(node);
+    for (const symbol of symbols) declared.set(symbol.name, symbol);
     if (node.type === 'import_statement') addImport(node);
-  }
-  for (const node of childrenOf(root)) {
+    return { node, symbols };
+  });
+  for (const { node, symbols } of statements) {
     pace();
-    if (node.type === 'export_statement') readExport(node);
+    if (node.type === 'export_statement') readExport(node, symbols);
     else if (node.type === 'expression_statement') readAssignment(node);
   }
   imports.push(...callsIn(text));
@@ -48,14 +50,13 @@ export function outlineEcmascript(root: Node, text: string, pace: ThreadPace): F
     if (source) imports.push({ specifier: unquoted(source.text), line: lineOf(node) });
   }
 
-  function readExport(node: Node): void {
+  function readExport(node: Node, symbols: readonly OutlineSymbol[]): void {
+    exports.push(...symbols);
+    if (symbols.length > 0) return;
     addImport(node);
     const declaration = node.childForFieldName('declaration');
     if (declaration) {
-      const doc = docAbove(node);
-      for (const symbol of declarationsOf(declaration))
-        exports.push({ ...symbol, ...(doc !== undefined && { doc }) });
-      if (/^export\s+default\b/.test(node.text) && declarationsOf(declaration).length === 0)
+      if (/^export\s+default\b/.test(node.text))
         exports.push(named('default', 'default', declaration));
       return;
     }
