@@ -32,9 +32,11 @@ type Needs = {
 type Tracked = Awaited<ReturnType<CommitFiles['files']>>[number];
 
 export const maxFileBytes = 512 * 1_024;
-/** Small batches: the hub must not handle more than this at once, as calls of clients wait meanwhile. */
-const batchFiles = 25;
-const batchBytes = 64 * 1_024;
+/** Small batches: neither the hub nor git handles more than this at once, as calls of clients wait meanwhile. */
+const batchFiles = 8;
+const batchBytes = 16 * 1_024;
+/** Files after which progress is reported. */
+const reportFiles = 100;
 
 /** Reads a repository at a commit: what git tracks, within limits. Nothing is read from its working tree. */
 export async function readProject(
@@ -82,8 +84,10 @@ export async function readProject(
     const parsed = await parser.parse(sources);
     outlines.push(...parsed.outlines);
     excluded.push(...parsed.excluded);
+    const before = read;
     read += batch.length;
-    progress(read, chosen.length);
+    if (Math.floor(read / reportFiles) > Math.floor(before / reportFiles) || !following)
+      progress(read, chosen.length);
     pace();
   }
   return buildProject(

@@ -24,6 +24,8 @@ export type GitOptions = {
   /** Exit codes that are no failure. Default: 0. */
   readonly codes?: readonly number[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Number of objects that `cat-file --batch` prints for `input`. Its git stays for the next such command. */
+  readonly objects?: number;
 };
 
 export type GitOutput = {
@@ -56,14 +58,15 @@ export function createGitPlaces(root: string, driver: Driver, keys: ConfigKeys):
   const place =
     (where: Readonly<Record<string, string>>, bare: boolean): Git =>
     async (args, options, signal) => {
-      const { input, maxBytes = usualBytes, timeoutMs = usualMs, codes = [0] } = options;
+      const { input, objects, maxBytes = usualBytes, timeoutMs = usualMs, codes = [0] } = options;
       const result = await driver.request(
         {
-          method: 'git',
+          method: objects === undefined ? 'git' : 'objects',
           params: {
             args: ['-c', `core.bare=${bare}`, ...args],
             env: { ...usual, ...where, GIT_COMMON_DIR: common, ...options.env },
             ...(input !== undefined && { input: Buffer.from(input).toString('base64') }),
+            ...(objects !== undefined && { objects }),
             maxBytes,
             timeoutMs,
           },

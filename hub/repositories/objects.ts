@@ -155,7 +155,8 @@ async function printBlobs(git: Git, blobs: readonly Blob[], signal: AbortSignal)
   const headers = blobs.length * 100;
   const input = blobs.map(({ hash }) => `${hash}\n`).join('');
   const maxBytes = batchBytes + headers;
-  const { stdout } = await git(['cat-file', '--batch'], { input, maxBytes }, signal);
+  const options = { input, objects: blobs.length, maxBytes };
+  const { stdout } = await git(['cat-file', '--batch'], options, signal);
   let at = 0;
   return blobs.map(({ path, bytes }): ReadFile => {
     const begin = stdout.indexOf(0x0a, at) + 1;

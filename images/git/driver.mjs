@@ -1,5 +1,6 @@
 // Serves one folder, and the git repository in it, to the hub: see README.md.
 import { createInterface } from 'node:readline';
+import { createBatchReader } from './batch.mjs';
 import { openFolder } from './folder.mjs';
 import { runGit } from './git.mjs';
 import { inspectLayout } from './layout.mjs';
@@ -8,6 +9,7 @@ import { giveWay } from './priority.mjs';
 giveWay();
 const [root] = process.argv.slice(2);
 const folders = openFolder(root);
+const batch = createBatchReader(root);
 
 /** Running git commands by the id of their request. */
 const running = new Map();
@@ -15,15 +17,8 @@ const running = new Map();
 const methods = {
   place: () => folders.place(),
   inspect: () => inspectLayout(folders),
-  async git(params, id) {
-    const abort = new AbortController();
-    running.set(id, abort);
-    try {
-      return await runGit(root, params, abort.signal);
-    } finally {
-      running.delete(id);
-    }
-  },
+  git: (params, id) => cancellable(id, signal => runGit(root, params, signal)),
+  objects: (params, id) => cancellable(id, signal => batch.print(params, signal)),
   read: ({ folder, path, maxBytes }) => folders.read(folder, path, maxBytes),
   write: ({ folder, files, isNew }) => folders.write(folder, files, isNew),
   remove: ({ folder, paths }) => folders.remove(folder, paths),
@@ -32,6 +27,16 @@ const methods = {
   folders: ({ folder }) => folders.folders(folder),
   list: ({ folder, max }) => folders.list(folder, max),
 };
+
+async function cancellable(id, work) {
+  const abort = new AbortController();
+  running.set(id, abort);
+  try {
+    return await work(abort.signal);
+  } finally {
+    running.delete(id);
+  }
+}
 
 const send = message => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
 
@@ -53,5 +58,6 @@ lines.on('line', line => {
 });
 lines.on('close', () => {
   for (const abort of running.values()) abort.abort();
+  batch.stop();
   process.stdin.destroy();
 });

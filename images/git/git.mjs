@@ -8,17 +8,21 @@ const maxErrorBytes = 16_384;
 /** Nothing else of the environment reaches git. */
 const inherited = ['PATH', 'HOME', 'SYSTEMROOT', 'TMPDIR', 'TEMP', 'TMP'];
 
-export function runGit(root, { args, env, input, maxBytes, timeoutMs }, signal) {
-  const { promise, resolve, reject } = Promise.withResolvers();
+export function startGit(root, args, env) {
   const base = Object.fromEntries(
     inherited.flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
   );
   // Not from the folder itself: Windows looks for programs there first.
-  const child = spawn('git', ['-C', root, ...args], {
+  return spawn('git', ['-C', root, ...args], {
     cwd: import.meta.dirname,
     env: { ...base, ...env },
     windowsHide: true,
   });
+}
+
+export function runGit(root, { args, env, input, maxBytes, timeoutMs }, signal) {
+  const { promise, resolve, reject } = Promise.withResolvers();
+  const child = startGit(root, args, env);
   const stdout = [];
   let bytes = 0;
   let isTruncated = false;
