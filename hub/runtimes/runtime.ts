@@ -180,6 +180,8 @@ export interface Instance {
   /** How the values of `secretEnv` reached it. `docker inspect` shows the environment of a container. Absent: none. */
   readonly secrets?: 'stdin' | 'environment' | undefined;
   readonly channel: Channel;
+  /** When its process started, in milliseconds since the epoch. Absent: when it was launched. */
+  readonly startedAt?: number;
   /** True if a remote server may use sessions (until MCP 2025-11-25). Never rejects. Absent for local servers. */
   readonly mayKeepSessions?: (signal: AbortSignal) => Promise<boolean>;
   /** Returns the handle for a later adoption. Rejects with HubError. Absent: not adoptable. */

@@ -68,6 +68,8 @@ describeWithEngine('containers that outlive their hub', () => {
     const adopted = await next.runtime.adopt?.(killed.spec, killed.handle, events, signal);
     assert.ok(adopted);
     assert.equal(factOf(adopted, 'containerId'), factOf(killed.instance, 'containerId'));
+    const { State } = await docker.getContainer(killed.containerId).inspect();
+    assert.equal(adopted.startedAt, Date.parse(State.StartedAt));
     const { ask, noise } = askerOf(adopted);
     assert.equal(await ask('count'), 3);
     assert.equal(await adopted.handle?.(), killed.handle);

@@ -73,7 +73,13 @@ export function createInstancePool(needs: InstancePoolNeeds) {
       return;
     }
     instances.set(++lastId, started);
-    dispatch({ type: 'started', instance: lastId, variant: started.variant });
+    const { startedAt } = started.running.instance;
+    dispatch({
+      type: 'started',
+      instance: lastId,
+      variant: started.variant,
+      ...(startedAt !== undefined && { startedAt }),
+    });
   }
 
   async function end({ instance, upstream }: Running, reason: string): Promise<void> {

@@ -76,7 +76,7 @@ export function next(state: LifecycleState, event: LifecycleEvent, facts: Facts)
 }
 
 function started(state: LifecycleState, event: On<'started'>, { now }: Facts): Transition {
-  const { instance, variant } = event;
+  const { instance, variant, startedAt = now } = event;
   const successor = successorOf(state);
   // The launch completed although it was cancelled.
   if (state.phase !== 'starting' && !successor)
@@ -87,7 +87,7 @@ function started(state: LifecycleState, event: On<'started'>, { now }: Facts): T
       : [];
   return enter(
     { ...state, variant, history: successor ? noRestarts : state.history },
-    { phase: 'running', since: now, instance, successor: undefined },
+    { phase: 'running', since: startedAt, instance, successor: undefined },
     [...succeeded(state), ...detached(state), { type: 'attach', instance }],
     [...replaced, ...finished(state)],
   );

@@ -60,7 +60,8 @@ export type LifecycleEvent = Readonly<
    */
   | { type: 'reconfigure'; config: ServerConfig; isReplaced: boolean; isExclusive: boolean }
   | { type: 'progress'; text: string }
-  | { type: 'started'; instance: InstanceId; variant: string | undefined }
+  /** `startedAt`: the process was adopted, and has run since then. */
+  | { type: 'started'; instance: InstanceId; variant: string | undefined; startedAt?: number }
   | { type: 'start_failed'; failure: ServerFailure }
   /** The instance exited, closed its channel or stopped responding. */
   | { type: 'ended'; instance: InstanceId }

@@ -99,6 +99,16 @@ describe('a launch', () => {
     assert.equal(pool.isSettled, true);
   });
 
+  test('that adopted a process tells since when it runs', async () => {
+    const { pool, events } = open();
+    const started = await startOf(createAnswering(legacyReplies));
+    const instance = { ...started.running.instance, startedAt: 7 };
+    pool.launch(Promise.resolve({ ...started, running: { ...started.running, instance } }));
+    await pool.over();
+    const expected = { type: 'started', instance: 1, variant: undefined, startedAt: 7 };
+    assert.deepEqual(events[0], expected);
+  });
+
   test('that fails is reported with the stderr of the server', async () => {
     const { pool, record, events, types } = open();
     record.stderr.add('KEY is missing');

@@ -429,6 +429,15 @@ test('a failed rollback ends as any failed start, and reports the error of the n
   assert.deepEqual(effects.at(-1), { type: 'finish_change', error: 'refused' });
 });
 
+test('an adopted process runs since its own start', () => {
+  const sinceOf = (event: LifecycleEvent) => {
+    const { state } = after(phases.starting, event);
+    return state.phase === 'running' ? state.since : assert.fail(state.phase);
+  };
+  assert.equal(sinceOf(events.started), facts.now);
+  assert.equal(sinceOf({ ...events.started, startedAt: 2 }), 2);
+});
+
 test('a crash of a successor that runs counts from nothing', () => {
   const history = { failures: 3, restartsMs: [1, 2, 3] };
   const state = { ...stateIn(phases['running, successor launched']), history };

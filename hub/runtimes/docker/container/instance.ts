@@ -32,6 +32,8 @@ type CreatedContainer = {
   readonly target: Pick<DockerTarget, 'limits' | 'volumes'>;
   readonly attachment: Attachment;
   readonly secrets?: Instance['secrets'];
+  /** For an adopted container. */
+  readonly startedAt?: number;
   /** Removes everything that was created for the container. Resolves when the launch has succeeded. */
   readonly created: Promise<AsyncDisposable>;
 };
@@ -48,7 +50,7 @@ const inspectMs = 5_000;
  * started: otherwise the events of a container that exits immediately are missed.
  */
 export function createInstance(
-  { id, image, spec, target, attachment, created, secrets }: CreatedContainer,
+  { id, image, spec, target, attachment, created, secrets, ...adopted }: CreatedContainer,
   report: LaunchEvents,
   needs: Needs,
 ): Instance {
@@ -183,6 +185,7 @@ export function createInstance(
     about: { containerId: shortId(id), containerName: name, image: image.reference },
     identity: image.id,
     ...(secrets && { secrets }),
+    ...adopted,
     channel: attachment.channel,
     /** The container and its start time: a restarted container has lost its MCP session. */
     async handle() {

@@ -177,6 +177,7 @@ export async function adopt(
     target: { ...target, volumes },
     attachment,
     created,
+    startedAt: Date.parse(startedAt),
   };
   return createInstance(container, report, parts);
 }
