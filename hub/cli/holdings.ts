@@ -6,7 +6,7 @@ import { count } from './values.ts';
 /** What is known about the hub that holds objects on the engine. */
 type HolderState =
   /** The hub that this installation is about. `unused`: volumes that no server of its config uses. */
-  | { readonly kind: 'own'; readonly unused: readonly string[] }
+  | { readonly kind: 'own'; readonly unused: readonly string[]; readonly isRunning: boolean }
   /** Another hub that runs. `how`: the end of a sentence that begins with "runs". */
   | { readonly kind: 'live'; readonly how: string }
   /** A hub of this user that does not run, and whose data folder exists. */
@@ -55,7 +55,7 @@ export async function describeHoldings(
   const stateOf = (hubId: string): HolderState => {
     const how = live.get(hubId);
     const stopped = known.find(hub => hub.hubId === hubId);
-    if (hubId === installation.hubId) return { kind: 'own', unused };
+    if (hubId === installation.hubId) return { kind: 'own', unused, isRunning: how !== undefined };
     if (how !== undefined) return { kind: 'live', how };
     return stopped ? { kind: 'stopped', dataDir: stopped.dataDir } : { kind: 'unknown' };
   };
@@ -77,6 +77,7 @@ function linesOf(
   // Servers outlive a killed hub, so running ones prove nothing, but its data may still be in use.
   const mayRun = containers.some(({ isRunning }) => isRunning);
   const mayRemoveVolumes = shown.length > 0 && (isOwn || (isUnknown && !mayRun));
+  const isLeft = isOwn && !state.isRunning && containers.length > 0;
   return [
     '',
     bold(titleOf(holding, state)),
@@ -88,6 +89,9 @@ function linesOf(
       ]),
     ),
     ...columns(shown.map(name => [name, why])),
+    ...(isLeft
+      ? ['  The next start goes on with the servers of its config, and removes the rest.']
+      : []),
     ...(isUnknown ? [`  If that hub no longer exists: ${command} --dry-run`] : []),
     ...(mayRemoveVolumes
       ? [

@@ -16,11 +16,15 @@ const answering = {
 
 const textOf = async (
   hubId: string,
-  { isRunning = false, unused = [] }: { isRunning?: boolean; unused?: readonly string[] } = {},
+  {
+    isRunning = false,
+    unused = [],
+    isUp = true,
+  }: { isRunning?: boolean; unused?: readonly string[]; isUp?: boolean } = {},
 ) => {
   const installation = {
     hubId: 'own',
-    knownHubs: async () => [hub('runs', true), hub('stopped', false), hub('own', true)],
+    knownHubs: async () => [hub('runs', true), hub('stopped', false), hub('own', isUp)],
     composeHubs: async () => ['compose-x'],
   };
   const about = { installation, answering, unused };
@@ -41,6 +45,13 @@ describe('of a hub on the engine', () => {
       assert.ok(text.includes(title), text);
       assert.ok(!text.includes('--remove'), text);
     }
+  });
+
+  test('that was killed, it is said what its next start does with its containers', async () => {
+    const next =
+      /^ {2}The next start goes on with the servers of its config, and removes the rest\.$/m;
+    assert.match(await textOf('own', { isUp: false }), next);
+    assert.doesNotMatch(await textOf('own'), next);
   });
 
   test('that is unknown, volumes are offered only if none of its servers runs', async () => {
