@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'vitest';
@@ -10,6 +10,9 @@ import { createEmulator } from '../cli/screen/emulator.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const fixtures = join(root, 'tests', 'fixtures', 'servers');
+
+/** Codes of colours and weights. */
+const styles = /\u001b\[[\d;]*m/;
 
 /** Runs `agenthub serve` on a pseudo terminal of util-linux, and shows what that shows. */
 async function openTerminal(env: Readonly<Record<string, string>> = {}) {
@@ -25,16 +28,20 @@ async function openTerminal(env: Readonly<Record<string, string>> = {}) {
   const servers = { calendar: entry('calendar.mjs'), broken: entry('exit-at-once.mjs') };
   await writeFile(config, JSON.stringify({ servers }));
   const hub = `${process.execPath} ${join(root, 'hub', 'main.ts')} serve --port 0 --config ${config}`;
-  const child = spawn('script', ['-qfec', `stty cols 90 rows 30; exec ${hub}`, '/dev/null'], {
-    cwd: folder,
-    env: {
-      PATH: process.env['PATH'],
-      HOME: folder,
-      TERM: 'xterm-256color',
-      DATA_DIR: folder,
-      ...env,
+  const child = spawn(
+    'script',
+    ['-qfec', `echo $$ > pid; stty cols 90 rows 30; exec ${hub}`, '/dev/null'],
+    {
+      cwd: folder,
+      env: {
+        PATH: process.env['PATH'],
+        HOME: folder,
+        TERM: 'xterm-256color',
+        DATA_DIR: folder,
+        ...env,
+      },
     },
-  });
+  );
   const emulator = createEmulator(90, 30);
   let raw = '';
   child.stdout.on('data', (chunk: Buffer) => {
@@ -44,6 +51,13 @@ async function openTerminal(env: Readonly<Record<string, string>> = {}) {
   return {
     text: emulator.text,
     raw: () => raw,
+    type: (keys: string) => child.stdin.write(keys),
+    /** Ends the hub as a service manager does, and resolves when its terminal is closed. */
+    async terminate(): Promise<void> {
+      const hubPid = Number(await readFile(join(folder, 'pid'), 'utf8'));
+      process.kill(hubPid, 'SIGTERM');
+      await once(child, 'exit');
+    },
     /** Presses Ctrl-C, and resolves with the exit code. */
     async interrupt(): Promise<unknown> {
       child.stdin.write('\u0003');
@@ -68,6 +82,7 @@ test('a terminal shows addresses, servers and the next step, and a clean end aft
   assert.match(shown, /● calendar {2}running {6}3 tools\n/);
   assert.match(shown, /✖ broken {4}failed {7}\S.*\n {14}npx agenthub logs broken\n/);
   assert.match(shown, /Next: npx agenthub connect/);
+  assert.match(terminal.raw(), styles);
   assert.equal(await terminal.interrupt(), 0);
   const last = terminal.text();
   assert.match(last, /\n {2}AgentHub has stopped\.\n$/);
@@ -86,4 +101,48 @@ test('LOG_FORMAT=json keeps one JSON object for each line on a terminal', async 
   assert.ok(lines.length > 3);
   for (const line of lines) JSON.parse(line);
   assert.match(terminal.raw(), /AgentHub answers at http/);
+});
+
+/** Shows when the hub is ready and its servers have started or failed. */
+const isReady = ({ text }: { text: () => string }) =>
+  /failed/.test(text()) && /3 tools/.test(text());
+
+test('NO_COLOR=1 shows the same without colours', async () => {
+  await using terminal = await openTerminal({ NO_COLOR: '1' });
+  await until(() => isReady(terminal), terminal.text);
+  assert.match(terminal.text(), /● calendar {2}running {6}3 tools\n/);
+  assert.equal(await terminal.interrupt(), 0);
+  assert.doesNotMatch(terminal.raw(), styles);
+});
+
+test('a terminal that is paused by Ctrl-S stops neither calls nor the end of the hub', async () => {
+  await using terminal = await openTerminal();
+  await until(() => isReady(terminal), terminal.text);
+  const [url = ''] = /http:\/\/localhost:\d+/.exec(terminal.text()) ?? [];
+  const signal = AbortSignal.timeout(20_000);
+  const callTool = async (title: string) => {
+    const body = JSON.stringify({ name: 'cancel_event', arguments: { title } });
+    const call = `${url}/mcp/calendar/tools/call`;
+    const response = await fetch(call, { method: 'POST', body, signal });
+    assert.match(await response.text(), new RegExp(`there is no event ${title}`));
+  };
+
+  await callTool('before');
+  await until(() => /calendar \| cancel_event.*before/.test(terminal.text()), terminal.text);
+  terminal.type('\u0013');
+  // The terminal takes what it reads in order, so it is paused before these lines of the server.
+  for (let at = 0; at < 100; at += 1) await callTool(`paused ${at}`);
+  const shown = terminal.raw();
+  await callTool('once more');
+  const { status } = await fetch(`${url}/health`, { signal });
+  assert.equal(status, 200);
+  assert.equal(terminal.raw(), shown);
+
+  terminal.type('\u0011');
+  await until(() => /lines were not logged/.test(terminal.text()), terminal.text);
+  assert.match(terminal.text(), /● calendar {2}running/);
+
+  terminal.type('\u0013');
+  await callTool('again');
+  await terminal.terminate();
 });

@@ -1,7 +1,10 @@
-import type { Clock } from '#core';
+import { type Clock, waitAtMost } from '#core';
 import type { Screen } from '../terminal.ts';
 import { type HubScreen, createHubScreen } from './hub-screen.ts';
-import { type TerminalStream, createTerminalOutput } from './terminal-output.ts';
+import { type TerminalStream, openTerminalOutput } from './terminal-output.ts';
+
+/** Maximum time in ms for the last lines: a terminal that is paused must not keep the hub from its end. */
+const lastLinesMs = 1_000;
 
 export type OpenScreen = (isVerbose: boolean) => HubScreen;
 
@@ -13,14 +16,16 @@ export function openHubScreen(
 ): HubScreen {
   const elapsedMs = () => clock.monotonic();
   const options = { version, isVerbose, elapsedMs };
-  const opened = createHubScreen(options, createTerminalOutput(stream, clock), screen, clock);
+  const output = openTerminalOutput(stream, clock);
+  const opened = createHubScreen(options, output, screen, clock);
   const resized = () => opened.resized();
   stream.on('resize', resized);
   return {
     ...opened,
     async close(last) {
       stream.off('resize', resized);
-      await opened.close(last);
+      await waitAtMost(lastLinesMs, opened.close(last), clock);
+      output.close();
     },
   };
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'vitest';
 import { systemClock } from '#core';
-import { createTerminalOutput } from '../../../hub/cli/screen/terminal-output.ts';
+import { openTerminalOutput } from '../../../hub/cli/screen/terminal-output.ts';
 
 const stream = (fd: number, columns: number, rows: number) => ({
   fd,
@@ -17,16 +17,19 @@ const stream = (fd: number, columns: number, rows: number) => ({
 test('writes all bytes, and gives up when the terminal is gone', async () => {
   const file = join(tmpdir(), `agenthub-terminal-${process.pid}`);
   const fd = openSync(file, 'w');
-  const terminal = createTerminalOutput(stream(fd, 100, 40), systemClock);
+  const terminal = openTerminalOutput(stream(fd, 100, 40), systemClock);
   await terminal.write('日本語');
-  closeSync(fd);
+  terminal.close();
   await terminal.write('to nobody');
+  closeSync(fd);
+  await openTerminalOutput(stream(fd, 100, 40), systemClock).write('to nobody');
   assert.equal(readFileSync(file, 'utf8'), '日本語');
   rmSync(file);
   assert.deepEqual([terminal.columns, terminal.rows], [100, 40]);
 });
 
 test('a terminal that does not tell its size is taken for the usual one', () => {
-  const { columns, rows } = createTerminalOutput(stream(1, 0, 0), systemClock);
+  const { columns, rows, close } = openTerminalOutput(stream(1, 0, 0), systemClock);
+  close();
   assert.deepEqual([columns, rows], [80, 24]);
 });
