@@ -27,14 +27,15 @@ const answers = `require('node:readline').createInterface({ input: process.stdin
 const works = { ...silent, args: [...silent.args.slice(0, -1), answers] };
 
 /** Resolves when the engine has started a container of this name. */
-async function containerStarted(name: string, signal: AbortSignal): Promise<void> {
-  const filters = { type: ['container'], event: ['start'], container: [name] };
-  const abort = new AbortController();
-  const abortSignal = AbortSignal.any([signal, abort.signal]);
-  const events = await docker.getEvents({ filters, abortSignal });
+async function containerStarted(name: string): Promise<void> {
+  const over = new AbortController();
+  const events = await docker.getEvents({
+    filters: { type: ['container'], event: ['start'], container: [name] },
+    abortSignal: AbortSignal.any([over.signal, AbortSignal.timeout(60_000)]),
+  });
   await once(events, 'data');
-  events.on('error', () => {}); // That it was aborted.
-  abort.abort();
+  events.on('error', () => {}); // It says that it was aborted.
+  over.abort();
 }
 
 describeWithEngine('an import that is killed while it tries a server out', () => {
@@ -62,7 +63,7 @@ describeWithEngine('an import that is killed while it tries a server out', () =>
     };
     const before = await readFile(configFile, 'utf8');
 
-    const started = containerStarted(`${hubName}-silent.trial`, AbortSignal.timeout(60_000));
+    const started = containerStarted(`${hubName}-silent.trial`);
     const killed = agenthub('import', '--all', '--yes');
     await started;
     killed.kill('SIGKILL');

@@ -5,6 +5,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, beforeAll, test } from 'vitest';
 import { createEmitter, isObject } from '#core';
+import { describeWithBrowser, openBrowser, visit } from '#helpers/browser';
 import { type SdkClient, connect, sdkVersions } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
 import { type HubProcess, startHub } from '#helpers/hub-process';
@@ -203,6 +204,39 @@ describeWithEngine('a package of npm', () => {
       assert.doesNotMatch(found, /server-everything:2025\.9\.25/);
     },
   );
+
+  describeWithBrowser('on the dashboard', () => {
+    test('is upgraded and rolled back by clicks', { timeout: buildMs }, async () => {
+      await using browser = await openBrowser();
+      const options = { baseURL: hub.url, extraHTTPHeaders: hub.ownerHeaders };
+      const wait = { timeout: buildMs };
+      await visit(browser, options, async page => {
+        const text = async () => await page.getByRole('main').innerText();
+        await page.goto('/dashboard');
+        await page.getByRole('link', { name: 'Versions' }).click();
+        await page.getByRole('button', { name: 'Try 2026.8.31 of everything' }).click();
+        await page.getByRole('heading', { name: 'Upgrade everything?' }).waitFor(wait);
+        assert.match(await text(), /tool get-sum\s+added/);
+        assert.match(await text(), /tool add\s+removed/);
+        assert.equal((await packageNow())?.[1], before, 'nothing is changed yet');
+
+        await page.getByRole('button', { name: 'Upgrade everything' }).click();
+        await page.getByText('Upgraded everything.').waitFor(wait);
+        assert.equal((await packageNow())?.[1], after);
+        assert.match(await text(), /running[^]*get-sum/);
+
+        await page.goto('/dashboard/versions');
+        assert.match(await text(), /2026\.8\.31\s+2026\.8\.31\s+up to date/);
+        const back = page.getByRole('button', { name: `Roll everything back to ${before}` });
+        await back.click();
+        await page.getByText('Rolled everything back.').waitFor(wait);
+        assert.equal((await packageNow())?.[1], before);
+        assert.match(await text(), /running[^]*add/);
+      });
+      const [client] = clients;
+      assert.ok((await client?.toolNames())?.includes('everything_add'));
+    });
+  });
 
   test('a server of the catalog is installed in a container, with a secret that is in no file', async () => {
     const value = 'a-value-of-the-user';
