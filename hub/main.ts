@@ -104,7 +104,7 @@ const { findDataFolders, ...locator } = createHubLocator({
 
 const cli = createCli({
   version,
-  files: { findDataFolders, ...createCommandFiles(setup, version) },
+  files: { findDataFolders, ...createCommandFiles(setup, { version, root }) },
   ...locator,
   async openBrowser(url) {
     const { writeWhole } = await import('#store');

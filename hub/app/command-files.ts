@@ -1,9 +1,9 @@
-import { realpath } from 'node:fs/promises';
+import { readFile, realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { CliNeeds } from '#cli';
 import { createConfigEditor, readConfig, unwritable, writeFirstConfig } from '#config';
-import { systemClock } from '#core';
+import { type JsonObject, systemClock } from '#core';
 import type { Setup } from './setup.ts';
 
 /** Variables that decide which files and which engine a hub uses. */
@@ -20,7 +20,7 @@ const placeVariables = [
 /** The files of the hub that commands read and change while no hub runs. */
 export function createCommandFiles(
   { paths, secrets, settingsWith, readOptions, findShipped, loadConfig }: Setup,
-  version: string,
+  { version, root }: { readonly version: string; readonly root: string },
 ): Omit<CliNeeds['files'], 'findDataFolders'> {
   return {
     loadConfig,
@@ -33,6 +33,15 @@ export function createCommandFiles(
       } catch (error) {
         throw unwritable(file, error);
       }
+    },
+    async readRecipe(name) {
+      const file = join(root, 'examples', `${name}.json`);
+      const recipe: { readonly servers: Readonly<Record<string, JsonObject>> } = JSON.parse(
+        await readFile(file, 'utf8'),
+      );
+      const entry = recipe.servers[name];
+      if (!entry) throw new TypeError(`${file} has no server of this name`);
+      return entry;
     },
     findDotenv: async () => (await paths.layout()).dotenvFile,
     async describeProgram() {

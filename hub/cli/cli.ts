@@ -68,6 +68,10 @@ function parseArguments(command: Command, args: readonly string[]): Values | str
   } catch (error) {
     const isUsage = errorCodeOf(error)?.startsWith('ERR_PARSE_ARGS');
     if (!(error instanceof Error) || !isUsage) throw error;
+    const [, valueless = ''] =
+      /^Option '.*--([\w-]+) <value>' argument missing/.exec(error.message) ?? [];
+    const { completion } = command.options[valueless] ?? {};
+    if (Array.isArray(completion)) return `--${valueless} needs a value: ${completion.join(', ')}`;
     const [, given] = /^Unknown option '--([^']+)'/.exec(error.message) ?? [];
     const names = [...Object.keys(command.options), 'help'];
     const meant = given === undefined ? undefined : findClosest(given, names);

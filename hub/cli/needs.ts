@@ -2,6 +2,7 @@ import type { NamedClients } from '#access';
 import type { Clients, HubAddress } from '#clients';
 import type { Config, ConfigEditor, ServerConfig } from '#config';
 import type { OwnCertificate } from '#connector';
+import type { JsonObject } from '#core';
 import type { Secrets } from '#secrets';
 import type { KnownHub } from '#store';
 import type { OwnerAccess } from './owner.ts';
@@ -157,6 +158,8 @@ type HubFiles = {
    * undefined if there is a config file.
    */
   readonly createConfig: () => Promise<string | undefined>;
+  /** Reads the entry of a recipe that comes with AgentHub. */
+  readonly readRecipe: (name: string) => Promise<JsonObject>;
   /** Path of the file with variables of the hub, as messages show it. The file may not exist. */
   readonly findDotenv: () => Promise<string>;
   /** How the hub of this folder is started. */

@@ -34,6 +34,7 @@ export const createNeeds = (needs: FlatNeeds): CliNeeds => ({
     loadConfig: refuse('the config'),
     findConfigFile: refuse('a config file'),
     createConfig: async () => undefined,
+    readRecipe: refuse('a recipe'),
     findDotenv: async () => '.env',
     describeProgram: async () => ({
       node: '/usr/bin/node',

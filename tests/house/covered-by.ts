@@ -19,7 +19,13 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'clients/fit-entry': ['clients/folder-mounts', 'clients/known-packages', 'clients/network-need'],
   'clients/import-plan': ['clients/entry-variables', 'clients/tighten'],
   'clients/translate': ['clients/remote-bridge'],
-  'cli/commands/add': ['cli/add-keys', 'cli/add-needs', 'cli/install-stream', 'cli/offer-packages'],
+  'cli/commands/add': [
+    'cli/add-keys',
+    'cli/add-needs',
+    'cli/add-request',
+    'cli/install-stream',
+    'cli/offer-packages',
+  ],
   'cli/commands/import': ['cli/import/report', 'cli/import/trials'],
   'catalog/catalog': [
     'catalog/answers',

@@ -234,6 +234,7 @@ export const ownHubs: Readonly<Record<string, readonly Step[]>> = {
       line: 'agenthub add @modelcontextprotocol/server-filesystem --arg /notes --mount ~/notes:/notes',
       shows: /^added filesystem to /m,
     },
+    { line: 'agenthub add --recipe sqlite', shows: /^added sqlite to /m },
   ],
   'first start': [
     {

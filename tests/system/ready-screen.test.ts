@@ -12,7 +12,7 @@ const root = join(import.meta.dirname, '..', '..');
 const fixtures = join(root, 'tests', 'fixtures', 'servers');
 
 /** Codes of colours and weights. */
-const styles = /\u001b\[[\d;]*m/;
+const styles = new RegExp(String.raw`${'\u001b'}\[[\d;]*m`);
 
 /** Runs `agenthub serve` on a pseudo terminal of util-linux, and shows what that shows. */
 async function openTerminal(env: Readonly<Record<string, string>> = {}) {

@@ -1,16 +1,18 @@
 import { findLoosenings, warningsOf } from '#config';
-import { type JsonObject, isObject } from '#core';
+import { isObject } from '#core';
 import { visible } from '#definitions';
 import { storeKeys } from '../add-keys.ts';
 import { type Fitted, fitRequest } from '../add-needs.ts';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { allowOption, confirmEach, confirmationsIn, loadToAdd } from '../confirm.ts';
 import { type HubClient, isAbsent, openHub } from '../hub-client.ts';
+import { type AddRequest, addRequestOf } from '../add-request.ts';
 import { followInstall } from '../install-stream.ts';
 import { installOffering } from '../offer-packages.ts';
+import { recipeNames, requestOfRecipe } from '../recipes.ts';
 import { fieldsOf, objectsIn } from '../responses.ts';
 import type { Io } from '../terminal.ts';
-import { type Values, count, textOf, textsOf, usageError, wordOf } from '../values.ts';
+import { count, textOf, textsOf, usageError } from '../values.ts';
 
 /** `agenthub add`: installs a server through the running hub, or writes its entry if no hub runs. */
 export const add: Command = {
@@ -20,12 +22,18 @@ export const add: Command = {
     {
       name: 'package',
       help: '@org/name@1.0 (npm), uvx:name==1.0 (PyPI), docker:image:tag, or https://host/mcp.',
+      count: 'optional',
     },
   ],
   options: {
+    recipe: {
+      value: 'name',
+      completion: recipeNames,
+      help: `A server with all its settings, instead of a package: ${recipeNames.join(', ')}.`,
+    },
     name: {
       value: 'name',
-      help: 'Name of the server. Default: derived from the package.',
+      help: 'Name of the server. Default: derived from the package, or the name of the recipe.',
     },
     env: {
       multiple: true,
@@ -78,6 +86,7 @@ export const add: Command = {
   },
   details: [
     'Each setting beyond the default sandbox (a writable mount, the network, a variable of the hub, ...) needs your confirmation. Without a terminal, name each with --allow.',
+    'A recipe of a remote server needs its address as <package>. Other options change a recipe: a mount replaces that of the same target, --network its network, and variables, arguments and the rest are added. examples/README.md says what each needs.',
     'Folders among the arguments become mounts and known hosts the network if you agree, as in "agenthub import"; without a terminal with --allow needed.',
     'If no hub is running, the entry is written to the config file, and the server is installed at the next start.',
     '--json prints the response of POST /servers/install: {"name", "package", "tools", "warnings", ...}; without a running hub, {"name", "file", "installed": false, "warnings"}.',
@@ -89,6 +98,7 @@ export const add: Command = {
       'add @modelcontextprotocol/server-filesystem --arg /notes --mount ~/notes:/notes:rw',
       'A server that works on a folder',
     ],
+    ['add --recipe git --mount ~/project:/repository', 'A recipe, on a folder of your own'],
     [
       'add uvx:mcp-server-git --system-package git --mount ~/notes:/notes --arg=--repository --arg /notes',
       'A server that calls a program',
@@ -99,7 +109,7 @@ export const add: Command = {
     ],
   ],
   async run(run) {
-    const fitted = await fitRequest(installRequestOf(run.values), run);
+    const fitted = await requestOf(run);
     const { request, secrets } = await storeKeys(fitted.request, run);
     const isAgreed: IsAgreed = setting =>
       fitted.isAgreed(setting) || secrets.some(name => setting === `secret:${name}`);
@@ -119,10 +129,23 @@ export const add: Command = {
   },
 };
 
+/** The request of the command line, which fits a container. A recipe does so as it stands. Throws HUB_USAGE. */
+async function requestOf(run: Run): Promise<Fitted<AddRequest>> {
+  const recipe = textOf(run.values, 'recipe');
+  const given = addRequestOf(run.values);
+  if (recipe !== undefined)
+    return { request: await requestOfRecipe(recipe, given, run), isAgreed: () => false };
+  const { package: spec } = given;
+  if (spec !== undefined) return await fitRequest({ ...given, package: spec }, run);
+  throw usageError(
+    `<package> is missing: write what to install, or a recipe: --recipe ${recipeNames.join(', ')}`,
+  );
+}
+
 /** Returns undefined if the user does not confirm the server's settings. */
 async function installConfirmed(
   hub: HubClient,
-  request: InstallRequest,
+  request: AddRequest,
   isAgreed: IsAgreed,
   run: Run,
 ): Promise<unknown> {
@@ -141,7 +164,7 @@ async function installConfirmed(
   }
 }
 
-type IsAgreed = Fitted<InstallRequest>['isAgreed'];
+type IsAgreed = Fitted<AddRequest>['isAgreed'];
 
 /** The run with the settings allowed that the user has agreed to before. */
 const withAgreed = (
@@ -166,7 +189,7 @@ function reportDeclined({ err }: Io): ExitCode {
 
 async function install(
   hub: HubClient,
-  { rest, ...request }: InstallRequest,
+  { rest, ...request }: AddRequest,
   confirm: readonly string[],
   { progress }: Io,
 ): Promise<unknown> {
@@ -211,7 +234,7 @@ function reportPinned(
 
 /** Writes the entry for a hub that reads it later. The entry is validated, but nothing is built or started. */
 async function writeEntry(
-  { package: spec, ...request }: InstallRequest,
+  { package: spec, ...request }: AddRequest,
   isAgreed: IsAgreed,
   run: Run,
 ): Promise<ExitCode> {
@@ -237,61 +260,4 @@ async function writeEntry(
   );
   for (const warning of warnings) remark('warning', warning);
   return 0;
-}
-
-type InstallRequest = ReturnType<typeof installRequestOf>;
-
-/** The install request, in the format of `POST /servers/install`. `rest` contains other keys of the entry. */
-function installRequestOf(values: Values) {
-  const args = textsOf(values, 'arg');
-  const mounts = textsOf(values, 'mount');
-  const volumes = volumesOf(textsOf(values, 'volume'));
-  const tags = textsOf(values, 'tag');
-  const systemPackages = textsOf(values, 'system-package');
-  const network = textOf(values, 'network');
-  const rest: JsonObject = {
-    ...(mounts.length > 0 && { mounts }),
-    ...(volumes.length > 0 && { volumes: Object.fromEntries(volumes) }),
-    ...(systemPackages.length > 0 && { system_packages: systemPackages }),
-    ...(tags.length > 0 && { tags }),
-    ...(network !== undefined && { network }),
-  };
-  return {
-    package: wordOf(values, 'package'),
-    name: textOf(values, 'name'),
-    args: args.length > 0 ? args : undefined,
-    env: pairsOf('env', textsOf(values, 'env'), name => `\${${name}}`),
-    headers: pairsOf('header', textsOf(values, 'header')),
-    rest,
-  };
-}
-
-/** Parses `NAME:/path`. Throws HUB_USAGE. */
-function volumesOf(texts: readonly string[]): readonly (readonly [string, string])[] {
-  const volumes = texts.map(text => {
-    const [, name, path] = /^([^:/]+):(\/.*)$/s.exec(text) ?? [];
-    if (name !== undefined && path !== undefined) return [name, path] as const;
-    throw usageError(
-      `--volume: ${JSON.stringify(text)} is not allowed: write NAME:/path, such as --volume notes:/data. For a folder of this machine, use --mount`,
-    );
-  });
-  const twice = volumes.find(([name], at) => volumes.findIndex(([other]) => other === name) < at);
-  if (!twice) return volumes;
-  throw usageError(`--volume: ${JSON.stringify(twice[0])} appears twice. Write each name once`);
-}
-
-/** Parses `K=V` pairs. `bare` returns the value of a name without `=`. Throws HUB_USAGE, without showing the value. */
-function pairsOf(
-  option: string,
-  texts: readonly string[],
-  bare?: (name: string) => string,
-): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    texts.map(text => {
-      const at = text.indexOf('=');
-      if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
-      if (at === -1 && text !== '' && bare) return [text, bare(text)];
-      throw usageError(`--${option}: a name is missing: write --${option} NAME=value`);
-    }),
-  );
 }

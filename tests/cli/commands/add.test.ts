@@ -38,6 +38,25 @@ describe('add and remove', () => {
     assert.equal(fieldOf(removed, 'name'), 'own');
   });
 
+  test('a word is missing that says what to install: recipes are named', async () => {
+    const names = 'git, github, playwright, postgres, remote-oauth, remote-token, slack, sqlite';
+    const nothing = await cli(['add']);
+    assert.deepEqual([nothing.code, nothing.out], [2, '']);
+    assert.match(nothing.err, new RegExp(`^<package> is missing: .* --recipe ${names}$`));
+    const nameless = await cli(['add', '--recipe']);
+    assert.equal(nameless.code, 2);
+    assert.match(nameless.err, new RegExp(`--recipe needs a value: ${names}\n`));
+    const unknown = await cli(['add', '--recipe', 'sqlit']);
+    assert.equal(
+      unknown.err,
+      `--recipe: "sqlit" is not a recipe: write one of ${names}. Did you mean "sqlite"?`,
+    );
+    const both = await cli(['add', 'echo@1.0.0', '--recipe', 'git'], undefined, {
+      readRecipe: async () => ({ package: 'git@1.0.0' }),
+    });
+    assert.match(both.err, /^--recipe: "git" says what to install\. Leave out "echo@1\.0\.0"/);
+  });
+
   test('a program that the server misses is offered, once, and a no keeps the error', async () => {
     const wanting = ['add', 'wants-git@1.0.0', '--name', 'own'];
     for (const answer of ['y', 'n']) {

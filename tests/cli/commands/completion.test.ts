@@ -28,6 +28,10 @@ describe('__complete', () => {
       ['none', 'bridge'],
     ],
     [
+      ['add', '--recipe', 's'],
+      ['slack', 'sqlite'],
+    ],
+    [
       ['completion', ''],
       ['bash', 'zsh', 'fish'],
     ],

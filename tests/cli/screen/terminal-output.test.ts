@@ -29,7 +29,7 @@ test('writes all bytes, and gives up when the terminal is gone', async () => {
 });
 
 test('a terminal that does not tell its size is taken for the usual one', () => {
-  const { columns, rows, close } = openTerminalOutput(stream(1, 0, 0), systemClock);
-  close();
-  assert.deepEqual([columns, rows], [80, 24]);
+  const terminal = openTerminalOutput(stream(1, 0, 0), systemClock);
+  assert.deepEqual([terminal.columns, terminal.rows], [80, 24]);
+  terminal.close();
 });

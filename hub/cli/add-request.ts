@@ -1,0 +1,63 @@
+import type { JsonObject } from '#core';
+import { type Values, textOf, textsOf, usageError } from './values.ts';
+
+/** The install request, in the format of `POST /servers/install`. `rest` contains other keys of the entry. */
+export type AddRequest = Omit<GivenAddRequest, 'package'> & { readonly package: string };
+
+/** An install request without a package so far. */
+export type GivenAddRequest = ReturnType<typeof addRequestOf>;
+
+/** What the command line says of an install request. */
+export function addRequestOf(values: Values) {
+  const args = textsOf(values, 'arg');
+  const mounts = textsOf(values, 'mount');
+  const volumes = volumesOf(textsOf(values, 'volume'));
+  const tags = textsOf(values, 'tag');
+  const systemPackages = textsOf(values, 'system-package');
+  const network = textOf(values, 'network');
+  const rest: JsonObject = {
+    ...(mounts.length > 0 && { mounts }),
+    ...(volumes.length > 0 && { volumes: Object.fromEntries(volumes) }),
+    ...(systemPackages.length > 0 && { system_packages: systemPackages }),
+    ...(tags.length > 0 && { tags }),
+    ...(network !== undefined && { network }),
+  };
+  return {
+    package: textOf(values, 'package'),
+    name: textOf(values, 'name'),
+    args: args.length > 0 ? args : undefined,
+    env: pairsOf('env', textsOf(values, 'env'), name => `\${${name}}`),
+    headers: pairsOf('header', textsOf(values, 'header')),
+    rest,
+  };
+}
+
+/** Parses `NAME:/path`. Throws HUB_USAGE. */
+function volumesOf(texts: readonly string[]): readonly (readonly [string, string])[] {
+  const volumes = texts.map(text => {
+    const [, name, path] = /^([^:/]+):(\/.*)$/s.exec(text) ?? [];
+    if (name !== undefined && path !== undefined) return [name, path] as const;
+    throw usageError(
+      `--volume: ${JSON.stringify(text)} is not allowed: write NAME:/path, such as --volume notes:/data. For a folder of this machine, use --mount`,
+    );
+  });
+  const twice = volumes.find(([name], at) => volumes.findIndex(([other]) => other === name) < at);
+  if (!twice) return volumes;
+  throw usageError(`--volume: ${JSON.stringify(twice[0])} appears twice. Write each name once`);
+}
+
+/** Parses `K=V` pairs. `bare` returns the value of a name without `=`. Throws HUB_USAGE, without showing the value. */
+function pairsOf(
+  option: string,
+  texts: readonly string[],
+  bare?: (name: string) => string,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    texts.map(text => {
+      const at = text.indexOf('=');
+      if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
+      if (at === -1 && text !== '' && bare) return [text, bare(text)];
+      throw usageError(`--${option}: a name is missing: write --${option} NAME=value`);
+    }),
+  );
+}

@@ -1,0 +1,95 @@
+import { type JsonObject, isObject } from '#core';
+import type { Run } from './command.ts';
+import type { AddRequest, GivenAddRequest } from './add-request.ts';
+import { guess, usageError } from './values.ts';
+
+/** The recipes with a file of their own in `examples`. */
+export const recipeNames = [
+  'git',
+  'github',
+  'playwright',
+  'postgres',
+  'remote-oauth',
+  'remote-token',
+  'slack',
+  'sqlite',
+] as const;
+
+/** The install request of a recipe, with the settings that the command line adds or replaces. Throws HUB_USAGE. */
+export async function requestOfRecipe(
+  name: string,
+  given: GivenAddRequest,
+  { needs }: Pick<Run, 'needs'>,
+): Promise<AddRequest> {
+  if (!recipeNames.some(known => known === name))
+    throw usageError(
+      `--recipe: ${JSON.stringify(name)} is not a recipe: write one of ${recipeNames.join(', ')}.${guess(name, recipeNames)}`,
+    );
+  const entry = await needs.files.readRecipe(name);
+  const { package: spec, image, url, args, env, headers, mounts, ...others } = entry;
+  const own = typeof image === 'string' ? `docker:${image}` : spec;
+  const allArgs = [...textsIn(args), ...(given.args ?? [])];
+  const allMounts = mountsOf(textsIn(mounts), textsIn(given.rest['mounts']));
+  return {
+    package:
+      url === undefined ? ownSource(name, own, given.package) : addressOf(name, given.package),
+    name: given.name ?? name,
+    args: allArgs.length > 0 ? allArgs : undefined,
+    env: { ...valuesIn(env), ...given.env },
+    headers: { ...valuesIn(headers), ...given.headers },
+    rest: {
+      ...others,
+      ...given.rest,
+      ...joined('volumes', others, given.rest),
+      ...listed('system_packages', others, given.rest),
+      ...(allMounts.length > 0 && { mounts: allMounts }),
+    },
+  };
+}
+
+/** What a recipe installs. Throws HUB_USAGE if the command line says something else. */
+function ownSource(name: string, own: unknown, given: string | undefined): string {
+  if (given === undefined) return String(own);
+  throw usageError(
+    `--recipe: "${name}" says what to install. Leave out ${JSON.stringify(given)}, or --recipe`,
+  );
+}
+
+/** The address of a remote server, which its recipe leaves open. Throws HUB_USAGE. */
+function addressOf(name: string, given: string | undefined): string {
+  if (given !== undefined && /^https?:\/\//i.test(given)) return given;
+  throw usageError(
+    `--recipe: "${name}" needs the address of your server: agenthub add https://host/mcp --recipe ${name}`,
+  );
+}
+
+const textsIn = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.map(String) : [];
+
+const valuesIn = (value: unknown): Readonly<Record<string, string>> =>
+  isObject(value)
+    ? Object.fromEntries(Object.entries(value).map(([key, text]) => [key, String(text)]))
+    : {};
+
+function joined(key: string, ...all: readonly JsonObject[]): JsonObject {
+  const values = all.flatMap(one => Object.entries(valuesIn(one[key])));
+  return values.length > 0 ? { [key]: Object.fromEntries(values) } : {};
+}
+
+function listed(key: string, ...all: readonly JsonObject[]): JsonObject {
+  const values = [...new Set(all.flatMap(one => textsIn(one[key])))];
+  return values.length > 0 ? { [key]: values } : {};
+}
+
+/** The mounts of a recipe, without those whose target is given, and the given ones. */
+function mountsOf(own: readonly string[], given: readonly string[]): readonly string[] {
+  const targets = new Set(given.map(targetOf));
+  return [...own.filter(mount => !targets.has(targetOf(mount))), ...given];
+}
+
+/** The target of `source:target` or `source:target:rw`. */
+const targetOf = (mount: string) =>
+  mount
+    .replace(/:(?:ro|rw)$/, '')
+    .split(':')
+    .at(-1);
