@@ -11,6 +11,18 @@ export function cpuMs(pid: number): number | undefined {
   return fields && (Number(fields[11]) + Number(fields[12])) * tickMs;
 }
 
+/**
+ * Processor time of the threads that a process has now, in ms with fractions: ticks are too coarse for a short time. What
+ * threads took that have ended is not in it. The ticks where the kernel does not count it.
+ */
+export function threadsCpuMs(pid: number): number | undefined {
+  const times = list(`/proc/${pid}/task`).flatMap(
+    thread => read(`/proc/${pid}/task/${thread}/schedstat`) ?? [],
+  );
+  if (times.length === 0) return cpuMs(pid);
+  return times.reduce((sum, text) => sum + Number.parseInt(text, 10), 0) / 1e6;
+}
+
 /** Resident memory of a process, in MB of 10^6 bytes; undefined where there is no /proc. */
 export function residentMb(pid: number): number | undefined {
   const kib = /^VmRSS:\s+(\d+) kB/m.exec(read(`/proc/${pid}/status`) ?? '')?.[1];

@@ -11,6 +11,8 @@ export type Job = {
   readonly concurrency: number;
   readonly bytes: number;
   readonly durationMs: number;
+  /** Ends the job before its time is over. */
+  readonly calls?: number;
   /** A process whose processor time is read as the first call is sent, and when the last is answered. */
   readonly watchedPid?: number;
 };

@@ -6,6 +6,8 @@ import type { Job, Outcome, Target } from './job.ts';
 export type Load = AsyncDisposable & {
   readonly pid: number;
   run(job: Job): Promise<Outcome>;
+  /** Connects it to another target, in a new session. */
+  connect(target: Target): Promise<void>;
 };
 
 /** Starts a load generator and connects it to its target. */
@@ -21,8 +23,10 @@ export async function startLoad(target: Target): Promise<Load> {
     const [answer] = await Promise.race([answered, exited]);
     return answer;
   }
-  await ask({ target });
+  const connect = async (to: Target) => void (await ask({ target: to }));
+  await connect(target);
   return {
+    connect,
     pid: child.pid ?? 0,
     async run(job) {
       const outcome = await ask({ job });

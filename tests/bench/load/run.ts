@@ -1,12 +1,12 @@
-import { cpuMs } from '../usage.ts';
+import { threadsCpuMs } from '../usage.ts';
 import type { Call, Job, Outcome } from './job.ts';
 
 /**
- * Keeps `concurrency` calls open for the time of the job, and waits for the last of them. As many calls come before,
+ * Keeps `concurrency` calls open for the time of the job or for its number of calls, and waits for the last of them. As many calls come before,
  * one on each connection, and are not counted: what is left of opening the connections is over with their answers.
  */
 export async function runJob(
-  { concurrency, bytes, durationMs, watchedPid }: Job,
+  { concurrency, bytes, durationMs, calls = Infinity, watchedPid }: Job,
   call: Call,
   isRight: (reply: Buffer, id: number, bytes: number) => boolean,
 ): Promise<Outcome> {
@@ -19,15 +19,16 @@ export async function runJob(
   );
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   const latencies: number[] = [];
-  const watched = () => (watchedPid === undefined ? undefined : cpuMs(watchedPid));
+  const watched = () => (watchedPid === undefined ? undefined : threadsCpuMs(watchedPid));
   const cpuBefore = watched();
   const begin = performance.now();
   let open = 0;
+  let sentCalls = 0;
   let wrong = 0;
 
   function next(): void {
     const sent = performance.now();
-    if (sent - begin > durationMs) {
+    if (sent - begin > durationMs || sentCalls >= calls) {
       if (open > 0) return;
       const cpuAfter = watched();
       const watchedCpuMs =
@@ -37,6 +38,7 @@ export async function runJob(
     }
     const id = nextId++;
     open++;
+    sentCalls++;
     call(id, bytes, reply => {
       latencies.push(performance.now() - sent);
       if (!isRight(reply, id, bytes)) wrong++;

@@ -8,6 +8,7 @@ export type Hub = AsyncDisposable & {
   readonly pid: number;
   readonly url: string;
   readonly dataDir: string;
+  readonly configFile: string;
   /** When its process was started, on the clock of `performance.now`. */
   readonly spawnedAt: number;
 };
@@ -71,6 +72,7 @@ export async function spawnHub(
     pid: hub.pid,
     url,
     dataDir: data,
+    configFile,
     spawnedAt,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
