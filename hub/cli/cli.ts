@@ -85,10 +85,11 @@ function namePositionals(
   words: readonly string[],
 ): Values | string {
   const values: Record<string, unknown> = {};
-  for (const [index, { name, count }] of expected.entries()) {
+  for (const [index, { name, count, completion }] of expected.entries()) {
     const isList = count === 'some' || count === 'any';
     const needsWord = count === undefined || count === 'some';
-    if (needsWord && words[index] === undefined) return `<${name}> is missing`;
+    if (needsWord && words[index] === undefined)
+      return `<${name}> is missing${Array.isArray(completion) ? `: ${completion.join(', ')}` : ''}`;
     values[name] = isList ? words.slice(index) : words[index];
     if (isList) return values;
   }

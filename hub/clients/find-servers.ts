@@ -54,6 +54,7 @@ export async function findServers(
 ): Promise<FoundServers> {
   const servers: FoundServer[] = [];
   const files: string[] = [];
+  const tried: string[] = [];
   const problems: HubError[] = [];
   for (const location of locationsOf(selection, machine)) {
     try {
@@ -62,18 +63,19 @@ export async function findServers(
       if (source.text === undefined && !location.isNamed) continue;
       if (source.text === undefined)
         throw new HubError('HUB_USAGE', `${source.file}: there is no such file`);
-      files.push(source.file);
+      tried.push(source.file);
       for (const { path, folder } of await groupsIn(source, client, scope, machine)) {
         const entries = Object.entries(await serversIn(source, client, path));
         const about = { client, source, path, scope, folder };
         servers.push(...entries.map(([name, entry]) => ({ ...about, name, entry })));
       }
+      files.push(source.file);
     } catch (error) {
       if (!(error instanceof HubError)) throw error;
       problems.push(error);
     }
   }
-  const unread = await unreadOf(files, machine);
+  const unread = await unreadOf(tried, machine);
   if (servers.length > maxServers)
     throw new HubError(
       'HUB_USAGE',

@@ -7,6 +7,7 @@ import { paths, withQuery } from './paths.ts';
 import {
   type Tone,
   badge,
+  breakable,
   empty,
   facts,
   fragment,
@@ -210,10 +211,6 @@ const outcomes: Readonly<Record<string, readonly [tone: Tone, text: string]>> = 
   tool_error: ['warn', 'tool error'],
   error: ['bad', 'error'],
 };
-
-/** An identifier that may wrap between its words. */
-const breakable = (code: string): Html =>
-  html`<span>${code.split(/(?<=_)/).map((word, at) => html`${at > 0 && html`<wbr>`}${word}`)}</span>`;
 
 export function outcomeBadge(outcome: string): Html {
   const [tone, text] = outcomes[outcome] ?? ['bad', breakable(outcome)];

@@ -9,6 +9,7 @@ import {
   type Rights,
   actionButton,
   badge,
+  breakable,
   countBadge,
   empty,
   failed,
@@ -101,7 +102,7 @@ function waitingPart(waiting: readonly Approval[], now: number): Html {
       [
         'Call',
         ({ tool, reason }) =>
-          html`<code>${tool}</code>${reason !== undefined && html` <span class="note">${reason}</span>`}`,
+          html`<code>${breakable(tool)}</code>${reason !== undefined && html` <span class="note">${reason}</span>`}`,
       ],
       ['Client', ({ client }) => client],
       ['Arguments', ({ shown }) => html`<code>${shown}</code>`],
@@ -122,7 +123,7 @@ function decidedPart(decided: readonly Approval[], now: number): Html {
   if (decided.length === 0)
     return html`<p class="note">No decided calls wait for their client.</p>`;
   return table('Decided calls', decided, [
-    ['Call', ({ tool }) => html`<code>${tool}</code>`],
+    ['Call', ({ tool }) => html`<code>${breakable(tool)}</code>`],
     ['Client', ({ client }) => client],
     ['Arguments', ({ shown }) => html`<code>${shown}</code>`],
     ['Decision', ({ state }) => badge(state.kind === 'denied' ? 'bad' : 'good', state.kind)],
@@ -145,7 +146,7 @@ const changeOf = ({ id, tool, state }: Approval): Content =>
 function standingPart(standing: readonly StandingApproval[], now: number): Html {
   if (standing.length === 0) return html`<p class="note">Nothing is approved for good.</p>`;
   return table('Standing approvals', standing, [
-    ['Tool', ({ tool }) => html`<code>${tool}</code>`],
+    ['Tool', ({ tool }) => html`<code>${breakable(tool)}</code>`],
     ['Client', ({ client }) => client],
     ['Approved by', ({ by }) => by],
     ['Since', ({ createdAt }) => ago(createdAt, now)],

@@ -134,6 +134,10 @@ ${rows.map(
 export const serverLink = (name: string, id?: string): Html =>
   html`<a href="${paths.server(name)}"${id !== undefined && html` id="${id}"`}>${name}</a>`;
 
+/** An identifier that may wrap between its words. */
+export const breakable = (code: string): Html =>
+  html`<span>${code.split(/(?<=_)/).map((word, at) => html`${at > 0 && html`<wbr>`}${word}`)}</span>`;
+
 export const optionsOf = (choices: readonly string[], chosen: string): readonly Html[] =>
   choices.map(choice => html`<option${choice === chosen && html` selected`}>${choice}</option>`);
 

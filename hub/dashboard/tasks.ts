@@ -179,7 +179,7 @@ ${why !== undefined && html`<p class="notice bad">A person is needed: ${why}</p>
 ${halted && html`<p class="notice bad">The last phase was halted, and nothing was changed: ${halted.message} (${halted.code})</p>`}
 ${verdict && html`<p class="notice ${verdict === 'pass' ? 'good' : 'bad'}">Verdict of the judge: ${verdict}${judgeNotes !== undefined && `. ${judgeNotes}`}</p>`}
 ${factsOf(view, now)}
-${commands.length > 0 && html`<p class="note">On the command line: ${commands.map(command => html`<code>agenthub task ${command} ${id}</code> `)}</p>`}</div>
+${commands.length > 0 && html`<p class="note">On the command line: ${commands.map((command, at) => html`${at > 0 && ', '}<code>agenthub task ${command} ${id}</code>`)}</p>`}</div>
 ${commands.includes('report-judge') && verdictForm(id)}`;
 }
 

@@ -87,6 +87,10 @@ describe('used wrongly', () => {
     [['--port'], 'agenthub: "--port" is not an option'],
     [['serve', '--prot', '1'], "agenthub: Unknown option '--prot'"],
     [['serve', '--port'], "agenthub: Option '--port <value>' argument missing"],
+    [
+      ['agent'],
+      'agenthub: <action> is missing: list, send, chat, logs, cancel, stop, remove, configure',
+    ],
     [['serve', 'now'], "agenthub: Unexpected argument 'now'"],
     [['check', '--port', '1'], "agenthub: Unknown option '--port'"],
     [

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'vitest';
 import { HubError } from '#core';
 import { everything, openScratch } from './machine.ts';
@@ -11,11 +12,12 @@ test('a file that cannot be understood is told of, and the others are read', asy
   await using scratch = await openScratch();
   await scratch.put('.cursor/mcp.json', `{"mcpServers": {"a": "${key}`);
   await scratch.put('.codex/config.toml', '[mcp_servers.memory]\n[mcp_servers.search]\n');
-  const { servers, problems } = await scratch.clients.find(everything);
+  const { servers, files, problems } = await scratch.clients.find(everything);
   assert.deepEqual(
     servers.map(({ name }) => name),
     ['memory', 'search'],
   );
+  assert.deepEqual(files, [join(scratch.home, '.codex/config.toml')]);
   assert.equal(problems.length, 1);
   assert.match(problems[0]?.message ?? '', /mcp\.json:1:\d+: not valid JSON/);
   assert.doesNotMatch(problems[0]?.message ?? '', /planted/);

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isObject } from '#core';
 import type { OllamaDouble } from '../doubles/ollama.ts';
 import { type ScriptedRequest, startScriptedOllama } from '../doubles/scripted-model.ts';
@@ -269,19 +270,47 @@ describeWithEngine('agents in containers', () => {
     await client.close();
   });
 
-  test('the command sends, shows and removes', async () => {
-    const agenthub = async (...args: string[]) => {
-      const bin = join(import.meta.dirname, '..', '..', 'bin', 'agenthub.mjs');
-      const env = { ...process.env, DATA_DIR: hub.dataDir };
-      const words = [bin, 'agent', ...args, '--url', hub.url];
-      return (await run(process.execPath, words, { env })).stdout;
-    };
-    expect(await agenthub('send', 'helper', 'compute')).toBe('the program printed 42\n');
-    expect(await agenthub('list')).toMatch(/^helper +idle +0 /m);
-    expect(await agenthub('logs', 'helper', '--tools')).toContain('[calls shell {"command"');
-    expect(await agenthub('configure', 'helper', '--model', 'other:1b')).toContain('"other:1b"');
-    expect(await agenthub('remove', 'helper', '--yes')).toBe('removed helper\n');
-    expect(await agenthub('list')).not.toContain('helper');
+  describe('the command', () => {
+    const bin = join(import.meta.dirname, '..', '..', 'bin', 'agenthub.mjs');
+    const program = `${process.execPath} ${bin}`;
+    const env = () => ({ ...process.env, DATA_DIR: hub.dataDir, NO_COLOR: '1', TERM: 'xterm' });
+    /** Runs a line of a shell. */
+    const agenthub = async (line: string) =>
+      (await run('bash', ['-c', `${program} ${line} --url ${hub.url}`], { env: env() })).stdout;
+
+    test('sends, talks, shows, configures and removes', async () => {
+      const printed = 'the program printed 42';
+      const sent = await agenthub(
+        'agent send researcher "Write primes.py, run it, and tell me the tenth prime."',
+      );
+      expect(sent).toBe(`${printed}\n`);
+      expect(await agenthub('agent list')).toMatch(/^researcher +idle +0 /m);
+      expect(await agenthub('agent logs researcher --tools')).toContain('[calls shell {"command"');
+      const configured = await agenthub(
+        "agent configure researcher --model qwen3:8b --grant-tool 'memory_*' --grant-agent writer",
+      );
+      expect(configured).toContain('"qwen3:8b"');
+      expect(configured).toContain('memory_*');
+      expect(await agenthub('agent remove researcher --yes')).toBe('removed researcher\n');
+      expect(await agenthub('agent list')).not.toContain('researcher');
+    });
+
+    test('has a conversation on a terminal, which an empty line ends', async () => {
+      const line = `${program} agent chat researcher --url ${hub.url}`;
+      const child = spawn('script', ['-qefc', line, '/dev/null'], { env: env() });
+      let shown = '';
+      const answers = ['compute', '', ''];
+      child.stdout.on('data', (chunk: Buffer) => {
+        shown += chunk.toString();
+        // Each question is answered when it is asked.
+        const asked = shown.split('you> ').length - 1;
+        while (answers.length > 3 - asked) child.stdin.write(`${answers.shift()}\n`);
+      });
+      const [code] = await once(child, 'close');
+      expect(code).toBe(0);
+      expect(shown).toMatch(/you> compute\s[^]*the program printed 42\s+you> /);
+      await agenthub('agent remove researcher --yes');
+    });
   });
 
   test('a container that is killed in a turn ends the message with the reason, and the next one works', async () => {
@@ -365,6 +394,7 @@ function answer({ messages, last }: ScriptedRequest) {
   if (asked.startsWith('reach ')) return result ?? call('python_repl', { code: reach(asked) });
   switch (asked) {
     case 'compute':
+    case 'Write primes.py, run it, and tell me the tenth prime.':
       if (result === undefined)
         return call('file_write', { path: 'answer.py', content: 'print(6*7)\n' });
       if (result.startsWith('wrote')) return call('shell', { command: 'python3 answer.py' });

@@ -124,7 +124,7 @@ test('clients, the command line and plugins of Obsidian find their way', async (
       env: { ...process.env, DATA_DIR: hub.dataDir },
     });
   assert.match(
-    cli('docs', repo, '--name', 'by cli', '--vault', vault),
+    cli('docs', repo, '--vault', vault, '--name', 'by cli'),
     new RegExp(`Wrote ${modules + 3} new and 0 changed notes in ${vault}`),
   );
   // In a pipe: the start and the result, no line for each batch.
@@ -132,7 +132,9 @@ test('clients, the command line and plugins of Obsidian find their way', async (
     cli('docs', repo, '--name', 'by cli'),
     /^Documenting \S+ \(job \S+\)\nWrote 0 new and 0 changed notes/,
   );
-  const printed: unknown = JSON.parse(cli('docs', repo, '--name', 'by cli', '--dry-run', '--json'));
+  const printed: unknown = JSON.parse(
+    cli('docs', repo, '--vault', vault, '--dry-run', '--name', 'by cli', '--json'),
+  );
   assert.ok(
     isObject(printed) && isObject(printed['result']) && printed['result']['dry_run'] === true,
   );

@@ -21,9 +21,9 @@ export type Step = {
   readonly input?: string;
   /** The command runs until it is stopped, once it has shown its line. */
   readonly isEndless?: true;
-  /** Returns values in the place of those in the line. */
   /** Takes what it has printed. */
   readonly after?: (output: string) => void;
+  /** Returns values in the place of those in the line. */
   readonly before?: (scene: Scene) => Promise<Readonly<Record<string, string>>>;
 };
 
@@ -57,14 +57,21 @@ const npx = (name: string, ...args: readonly string[]) => ({
 });
 
 /** Makes a home folder with a client that has servers. */
-async function makeHome(home: string, hasGithub = false) {
+async function makeHome(home: string, name = '') {
   for (const folder of ['hub', 'notes', 'src', 'work', '.cursor'])
     await mkdir(join(home, folder), { recursive: true });
   const local = {
     filesystem: npx('server-filesystem', join(home, 'notes')),
     git: npx('server-everything'),
   };
-  const mcpServers = hasGithub ? { github: npx('server-github') } : local;
+  const { filesystem } = local;
+  const others: Readonly<Record<string, object>> = {
+    'import-of-a-client': { github: npx('server-github') },
+    'import-that-writes': { filesystem },
+    'import-that-reads': { filesystem },
+    'import-that-connects': { filesystem },
+  };
+  const mcpServers = others[name] ?? local;
   await writeFile(join(home, '.cursor', 'mcp.json'), JSON.stringify({ mcpServers }));
   await writeFile(join(home, '.claude.json'), '{}');
 }
@@ -170,15 +177,18 @@ export async function openScene() {
     /** Makes the home of a user whose hub does not run and has the config, if one is given. Returns what runs steps there. */
     async openHome(name: string, config?: object) {
       const own = join(home, 'homes', name);
-      await makeHome(own, name === 'import-of-a-client');
+      await makeHome(own, name);
       if (config) await writeFile(join(own, 'hub', 'mcp-servers.json'), JSON.stringify(config));
       const away = {
         HOME: own,
         AGENTHUB_HOME: join(own, 'hub'),
         ROUTER_PORT: String(await freePort()),
       };
-      return async (step: Step) =>
-        await runLine(step, step.line, { ...shell, ...away }, join(own, 'work'));
+      return async (step: Step) => {
+        const values = (await step.before?.({ hub, home: own })) ?? {};
+        const line = replaced(step.line, values);
+        return await runLine(step, line, { ...shell, ...away }, join(own, 'work'));
+      };
     },
     async [Symbol.asyncDispose]() {
       await hub[Symbol.asyncDispose]();

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { copyFile, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Scene, Step } from './documented-scene.ts';
@@ -71,7 +73,7 @@ export const readers: readonly Step[] = [
   { line: 'agenthub audit --denied', shows: /no line of the audit log matches/ },
   { line: 'agenthub audit --denied --since 1h', shows: /no line of the audit log matches/ },
   { line: 'agenthub audit verify', shows: /no line was changed or removed/ },
-  { line: 'agenthub check', shows: /fine, 3 servers/ },
+  { line: 'agenthub check', shows: /fine, \d servers/ },
   { line: 'agenthub doctor', code: 1, shows: /^ +hub +answers at /m },
   { line: 'agenthub check --live', shows: /^Ollama: not used/m },
   { line: 'agenthub logs', shows: /^memory \| Knowledge Graph/m },
@@ -183,6 +185,15 @@ export const sequences: Readonly<Record<string, readonly Step[]>> = {
     { line: 'agenthub secret list', shows: /NAME/ },
     { line: 'agenthub secret set NAME --store file', shows: /stored NAME/, types: 'hush hush\n' },
     { line: 'agenthub secret remove NAME', shows: /NAME/ },
+    {
+      line: 'agenthub secret set NAME < file',
+      shows: /NAME/,
+      before: async ({ home }) => {
+        await writeFile(join(home, 'work', 'file'), 'hush hush');
+        return {};
+      },
+    },
+    { line: 'agenthub secret set REMOTE_TOKEN', shows: /REMOTE_TOKEN/, types: 'hush hush\n' },
   ],
   servers: [
     {
@@ -205,6 +216,9 @@ export const sequences: Readonly<Record<string, readonly Step[]>> = {
       line: 'agenthub upgrade github --dry-run',
       shows: /^github .*@2025\.9\.25 → .*@2026\.8\.31/m,
     },
+    { line: 'agenthub upgrade github', shows: /upgraded.* github/i, types: 'y\n' },
+    { line: 'agenthub rollback github', shows: /2025\.9\.25/, types: 'y\n' },
+    { line: 'agenthub upgrade', shows: /upgraded.* github/i, types: 'y\n' },
   ],
   connections: [
     { line: 'agenthub connect claude-code', shows: /wrote/, types: 'y\n' },
@@ -261,6 +275,42 @@ export const ownHubs: Readonly<Record<string, readonly Step[]>> = {
       shows: /git +\d+ tools +reads \S+\/src$/m,
     },
   ],
+  'import that writes': [
+    {
+      line: 'agenthub import --all --yes --allow needed --write filesystem',
+      shows: /filesystem +\d+ tools +writes \S+\/notes$/m,
+    },
+  ],
+  'import that reads': [
+    {
+      line: 'agenthub import --all --yes --allow needed',
+      shows: /filesystem +\d+ tools +reads \S+\/notes$/m,
+    },
+  ],
+  'import that connects': [
+    {
+      line: 'agenthub import --all --connect',
+      // The server stays with its client until a hub runs it.
+      shows: /filesystem stays in \S+mcp\.json: no hub is running/,
+      types: 'y\ny\n',
+      code: 1,
+    },
+  ],
+  service: [
+    { line: 'mkdir -p ~/.config/systemd/user', shows: /^$/ },
+    {
+      line: 'agenthub service print systemd > ~/.config/systemd/user/agenthub.service',
+      shows: /^/,
+    },
+    {
+      line: 'agenthub service print launchd > ~/Library/LaunchAgents/agenthub.plist',
+      shows: /^/,
+      before: async ({ home }) => {
+        await mkdir(join(home, 'Library', 'LaunchAgents'), { recursive: true });
+        return {};
+      },
+    },
+  ],
   'import of a client': [
     {
       line: 'agenthub import cursor --yes --allow github/network:api.github.com',
@@ -282,6 +332,16 @@ export const ownHubs: Readonly<Record<string, readonly Step[]>> = {
     {
       line: 'openssl x509 -req -in cursor.csr -CA authority.pem -CAkey authority.key -days 365 -out cursor.pem',
       shows: /subject=CN ?= ?cursor/,
+    },
+    {
+      line: 'ROUTER_TLS_CERT=hub.pem ROUTER_TLS_KEY=hub.key ROUTER_TLS_CLIENT_CA=authority.pem agenthub serve',
+      shows: /answers at https:/,
+      isEndless: true,
+      before: async ({ home }) => {
+        await copyFile(join(home, 'work', 'authority.pem'), join(home, 'work', 'hub.pem'));
+        await copyFile(join(home, 'work', 'authority.key'), join(home, 'work', 'hub.key'));
+        return {};
+      },
     },
   ],
 };

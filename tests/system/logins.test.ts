@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
@@ -180,8 +181,9 @@ describeWithBrowser('a login to a remote server', () => {
       ])
         shown.push([path, await show(hub, path)]);
 
-      const out = JSON.parse(await show(hub, '/servers/docs/logout', 'POST'));
-      assert.equal(out.revoked, true);
+      const logout = [cli, 'logout', 'docs', '--url', hub.url];
+      const own = { ...process.env, DATA_DIR: hub.dataDir };
+      await promisify(execFile)(process.execPath, logout, { env: own });
       await fails(hub, /agenthub login docs/);
       const { counts, secrets } = await world.read();
       assert.equal(counts['revocations'], 2);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -98,7 +99,20 @@ test('the command line takes a task from its contract to merged, through ollama-
     err: 'task new: --requirement is missing',
   });
   expect(
-    await cli(path, 'new', '--target', 'src/sum.mjs', '--requirement', 'sum(a, b)', ...models),
+    await cli(
+      tmpdir(),
+      'new',
+      '--repo',
+      path,
+      '--target',
+      'src/sum.mjs',
+      '--requirement',
+      'sum(a, b) returns a + b',
+      '--implementer',
+      'coder:1b',
+      '--reviewer',
+      'critic:1b',
+    ),
   ).toMatchObject({
     code: 0,
     out: 'sum: proposal, 0 tokens\nNext: agenthub task setup, agenthub task run, agenthub task cancel',
@@ -181,7 +195,7 @@ test('a stalled task exits with 1 and says why, and can be cancelled', async () 
   implementer = 'no';
   await cli(path, 'new', 'bad', '--target', 'src/sum.mjs', '--requirement', 'x', ...models);
   await cli(path, 'setup');
-  const stalled = await cli(path, 'run');
+  const stalled = await cli(path, 'run', 'bad');
   implementer = goodAnswer;
   expect(stalled).toMatchObject({
     code: 1,
