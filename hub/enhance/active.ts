@@ -1,4 +1,11 @@
-import { type Lexeme, articles, definite, prepositions, subordinators } from './lexemes.ts';
+import {
+  type Lexeme,
+  articles,
+  definite,
+  prepositions,
+  subordinators,
+  unchanged,
+} from './lexemes.ts';
 import type { Sentence } from './terms.ts';
 import { wordSet } from './words.ts';
 
@@ -104,7 +111,8 @@ function plainPassiveAt(lexemes: readonly Lexeme[], at: number): Passive | undef
 /** "passwords must be stored", with or without the agent. */
 function modalPassiveAt(lexemes: readonly Lexeme[], at: number): Passive | undefined {
   const [modal, action] = [lexemes[at - 1], lexemes[at + 1]];
-  if (!modal || !modals.has(modal.text.replace(/^=/, '')) || action?.form !== 'ed')
+  const isParticiple = action?.form === 'ed' || unchanged.has(action?.text ?? '');
+  if (!modal || !action || !modals.has(modal.text.replace(/^=/, '')) || !isParticiple)
     return undefined;
   const begin = beginOf(lexemes, at - 1);
   const subject = lexemes.slice(begin, at - 1);
@@ -122,7 +130,8 @@ function asAskedActive(sentence: Sentence): Sentence {
   if (at < 0 || action?.form !== 'ed') return sentence;
   const verb = activeForm(action, isPast);
   const object = lexemes.slice(at + 1, -1);
-  if (intent === 'bywhom' && at === 0 && isPhrase(object))
+  const isObject = object.length > 0 && !object.some(isBoundary);
+  if (intent === 'bywhom' && at === 0 && isObject)
     return { intent: 'who', lexemes: [verb, ...object] };
   if (intent !== 'which' || lexemes[0]?.text !== 'by') return sentence;
   const agent = lexemes.slice(1, at);

@@ -25,6 +25,9 @@ export function alignSpots(a: Spots, b: Spots): Explanation {
   const form = [...pairs].find(([one, other]) => !fits(a, b, a.spots[one], b.spots[other]));
   if (form)
     return unexplained(`“${a.spots[form[0]]?.raw}” and “${b.spots[form[1]]?.raw}” in other forms`);
+  if (isPurposeSwapped(left)) return unexplained('purpose and action in each other’s place');
+  const counted = otherCount(left) ?? otherCount(right);
+  if (counted) return unexplained(`“${counted.raw}” counts something else`);
   const isSequence = a.isSequence || b.isSequence;
   const compounds = compoundsOf(left, right, isSequence);
   const counterparts = new Set([...compounds.words].map(at => pairs.get(at) ?? -1));
@@ -37,6 +40,28 @@ export function alignSpots(a: Spots, b: Spots): Explanation {
     ? { kind: 'unexplained', why: `“${word.raw}” stands elsewhere` }
     : { kind: 'alike', why: 'the same request in other words' };
 }
+
+/** "use short names to save space" is not "save space to use short names". */
+function isPurposeSwapped({ spots, others, pairs }: Side): boolean {
+  const heads = new Set(
+    [...pairs].flatMap(([one, other]) => {
+      const [a, b] = [spots[one], others[other]];
+      return a?.isVerb && !a.isAsk && b ? [`${a.clauseHead} ${b.clauseHead}`] : [];
+    }),
+  );
+  return heads.has('main rel') && heads.has('rel main');
+}
+
+/** A number that another word follows in the other prompt: "two rooms for a night" is not "a room for two nights". */
+const otherCount = ({ spots, others, pairs }: Side): Spot | undefined =>
+  spots.find((spot, at) => {
+    if (!/^number \d+$/.test(spot.stem)) return false;
+    const place = pairs.get(at) ?? -1;
+    const [next, other] = [pairs.get(at + 1), others[place + 1]];
+    const isSame = next === place + 1 || next === undefined || other === undefined;
+    const isWithin = spots[at + 1]?.begins === undefined && other?.begins === undefined;
+    return place >= 0 && !isSame && isWithin && [...pairs.values()].includes(place + 1);
+  });
 
 const listed = (spots: readonly Spot[]) => quoted(spots.map(({ raw }) => raw));
 const unexplained = (why: string): Explanation => ({ kind: 'unexplained', why });

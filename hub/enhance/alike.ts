@@ -1,12 +1,14 @@
 import type { Canonical } from './canonical.ts';
 import { isSameText } from './canonical-text.ts';
 import type { Chunk, Clause, Term } from './clause-types.ts';
+import { withCompoundsOf } from './compound-words.ts';
 import { alignSpots } from './alignment.ts';
 import { type Structure, structureOf } from './clauses.ts';
 import { type Explanation, quoted } from './explanation.ts';
-import { type Spots, isContinued, spotsOf } from './spots.ts';
+import { type Spots, isContinued, isProse, spotsOf } from './spots.ts';
 import { sentencesOf } from './terms.ts';
 import { otherPerson } from './persons.ts';
+import { isOtherShare } from './quantities.ts';
 import { isSameForm } from './term-forms.ts';
 import { rowsOf } from './words.ts';
 
@@ -16,7 +18,8 @@ const maxWords = 500;
 type Wish = { readonly intent: string; readonly structure: Structure };
 
 /** Looks for an explanation of every difference between two requests. Understands only English. */
-export function explainDifferences(a: Canonical, b: Canonical): Explanation {
+export function explainDifferences(one: Canonical, other: Canonical): Explanation {
+  const [a, b] = [withCompoundsOf(one, other), withCompoundsOf(other, one)];
   if (Math.max(a.tokens.length, b.tokens.length) > maxWords)
     return { kind: 'unexplained', why: `longer than ${maxWords} words` };
   if (![a, b].every(({ language }) => language === 'en' || language === undefined))
@@ -25,12 +28,20 @@ export function explainDifferences(a: Canonical, b: Canonical): Explanation {
       : { kind: 'unexplained', why: 'other words, and not in English' };
   const person = otherPerson(a, b);
   if (person !== undefined) return { kind: 'unexplained', why: `another person with “${person}”` };
+  if (isOtherShare(a, b))
+    return { kind: 'unexplained', why: 'all in one of them, some in the other' };
   const explained = explainInOrder(a, b);
   if (explained.kind === 'alike') return explained;
-  const isWhole = isContinued(a) && isContinued(b);
+  const isWhole = isRequestOnly(a, b);
   if (!isWhole && !isSameText(a.payloadText, b.payloadText)) return explained;
   const aligned = alignSpots(spotsIn(a, isWhole), spotsIn(b, isWhole));
   return aligned.kind === 'alike' ? aligned : explained;
+}
+
+/** Whether what follows a colon belongs to the request. A text to work on is there in both prompts, or in none. */
+function isRequestOnly(a: Canonical, b: Canonical): boolean {
+  const isOnce = (a.payloadText === '') !== (b.payloadText === '');
+  return isOnce ? isProse(a) && isProse(b) : isContinued(a) && isContinued(b);
 }
 
 const knownSpots = [new WeakMap<Canonical, Spots>(), new WeakMap<Canonical, Spots>()] as const;
@@ -190,7 +201,11 @@ function compounded({ head, chunks }: Clause): Clause {
     const last = done.at(-1);
     const noun = last?.terms.at(-1);
     const isCompound = noun && !noun.isVerb && (chunk.head === 'of' || chunk.head === 'in');
-    if (last && isCompound && chunk.terms.length > 0)
+    // A number counts the word behind it: "a room for 2 nights" is not "2 rooms for a night".
+    const isCounted = [...(last?.terms ?? []), ...chunk.terms].some(({ stem }) =>
+      stem.startsWith('number '),
+    );
+    if (last && isCompound && !isCounted && chunk.terms.length > 0)
       done[done.length - 1] = {
         ...last,
         terms: [...last.terms.slice(0, -1), ...chunk.terms, noun],

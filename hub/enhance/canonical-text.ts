@@ -1,3 +1,4 @@
+import { announcement, leads } from './openings.ts';
 import { asked, languageOf, requests, small, talk, wordsOf } from './words.ts';
 
 /** A prompt, split into the request and the text that it is about. */
@@ -10,10 +11,6 @@ export type Parts = {
 
 /** Matches code, where blanks matter. */
 const code = /```|^(?:\t| {2,})\S|[{};][ \t]*$/m;
-
-/** Announces a request before a colon. */
-const announcement =
-  /^(?:(?:hi|hello|hey)(?: there)?\s*[,.!]\s*)?(?:(?:i have (?:a|one|another) |just |a |one |another |my |your )?(?:more )?(?:quick|short|small|simple|silly|stupid|little|brief)? ?(?:question|task|favou?r|one|thing)|(?:i have a|my)(?: \p{L}+)? request|(?:i need (?:your|some) )?help|what i(?:'d|’d| would) like|(?:please )?do me a favou?r)\s*:\s*/iu;
 
 /** Splits a prompt at the end of the request. */
 export function partsOf(text: string): Parts {
@@ -61,6 +58,7 @@ export function plain(text: string): string {
     .replaceAll(/(?<=\d) ?\u00d7 ?(?=\d)/g, 'x')
     .replaceAll(/ ?[\u2013\u2014] ?/g, ' - ')
     .replaceAll(/(?<![\d-])(\d{1,3})-(\d{1,3})(?![\d.-])/g, '$1 to $2')
+    .replaceAll(/(?<=\d) (?:through|thru) (?=\d)/g, ' to ')
     .replaceAll(/(?<=\S) & (?=\S)/g, ' and ')
     .replaceAll('\u2264', '<=')
     .replaceAll('\u2265', '>=')
@@ -69,38 +67,6 @@ export function plain(text: string): string {
     .replaceAll(/[\u2192\u27f6]/g, '->')
     .trim();
 }
-
-/** Greetings and polite openings. */
-const leads = [
-  /^(?:hi|hey|hello|hallo|hola|bonjour|salut|moin|good (?:morning|afternoon|evening)|guten (?:tag|morgen|abend)|buenos días)(?: there| all| everyone)?(?:\s*[,.!]+\s+|\s+-\s+)(?!world\b)/i,
-  /^(?:hi|hey)(?: there)? (?=(?:can|could|would) you |please |how |what |why )/i,
-  /^(?:ok|okay|so|well|actually|alright),\s*(?:now,?\s+)?/i,
-  /^(?:i have a )?(?:quick|short|small) question\s*[:,.-]\s*/i,
-  /^(?:please|pls|plz|kindly|bitte|por favor|s'il (?:te|vous) plaît)[,!]?\s+/i,
-  /^i(?:'d| would) like you to /i,
-  /^i (?:want|need) you to /i,
-  /^(?:i was |i'm |i am |just )?wondering (?:if|whether) you (?:could|can|would) (?:please |kindly )?/i,
-  /^(?:dear|hi|hey|hello|good (?:morning|afternoon|evening)) (?:ai|assistant|bot|chatgpt|claude|copilot|team|folks|friend)\s*[,.!:-]+\s*/i,
-  /^if you (?:have|get|find) (?:a |some |any )?(?:minute|moment|second|sec|chance|time), /i,
-  /^when(?:ever)? you (?:have|get|find) (?:a |some |any )?(?:minute|moment|second|sec|chance|time), /i,
-  /^i(?:'d| would) (?:really |very much )?(?:appreciate it|be (?:glad|happy|grateful|thankful|delighted)|love it|like it) if you (?:could |would |can )?(?:please )?/i,
-  /^(?:it|that)(?:'d| would) be (?:really |very |so )?(?:great|nice|helpful|good|lovely|awesome|wonderful|amazing|kind|cool|fantastic|useful) if you (?:could |would |can )?(?:please )?/i,
-  /^(?:please )?be (?:so )?(?:kind|nice|good|sweet)(?: enough)? (?:to|and) /i,
-  /^i? ?hope (?:you(?:'re| are)(?: all)?(?: doing| keeping)? (?:well|good|fine|great|okay)|(?:this|that) (?:finds|reaches) you well|all is well)[.!,]+\s+/i,
-  /^if (?:it(?:'s| is) not|it isn't) (?:too much |a )?(?:trouble|bother|hassle|to ask|of a (?:bother|hassle)),? /i,
-  /^(?:would|is|might) it be possible (?:for you )?to /i,
-  /^(?:can|could|may|might) i ask you to (?:please )?/i,
-  /^(?:please )?do me a favou?r,? (?:and )?/i,
-  /^(?:is there )?any chance (?:that )?you (?:could|can|would) /i,
-  /^(?:do you think|i was hoping|i'm hoping|i am hoping|i hope|maybe|perhaps)(?: that)? you (?:could|can|would|might) /i,
-  /^i(?:'d| would) (?:really )?(?:love|like|prefer|need) for you to /i,
-  /^i think (?:that )?you should /i,
-  /^thanks(?: (?:a lot|in advance))?(?: for (?:your help|helping)(?: me)?)?[!.,]+\s+/i,
-  /^(?:sorry (?:to bother you|for bothering you|to disturb you)|excuse me|pardon me)(?: again)?(?:,| but)+ /i,
-  /^(?:just (?:wondering|curious)|i(?:'m| am) (?:just )?curious|out of curiosity|may i ask|can i ask|could i ask|let me ask)[,:]? /i,
-  /^might you (?=\p{L}+ )/iu,
-  /^(?:can|could|would|will) you (?:please|pls|kindly) /i,
-];
 
 /** After "please", "can you" is a request with any verb. */
 const politeQuestion = /^(?:please|pls),? (?:can|could|would|will) you /i;
@@ -122,6 +88,9 @@ const trails = [
   /\s*[,.!?;-]\s*(?:(?:that|it)(?:'d| would) be (?:really |so |very )?(?:great|nice|helpful|awesome|lovely|perfect|fantastic|wonderful|amazing|much appreciated|appreciated)|much appreciated|appreciate it|if (?:that's|that is) (?:ok|okay|possible)|if possible|if you can|when(?:ever)? you (?:have|get|find) (?:a |some |any )?(?:minute|moment|time|chance))[\s.!]*$/i,
   /\s*,\s*(?:please|pls|plz|bitte|s'il (?:te|vous) plaît|svp|stp|por favor)[\s.!?]*$/i,
 ];
+/** Says nothing between commas. */
+const interjection =
+  /, (?:you know|i mean|i guess|i suppose|by the way|please|kindly|if possible|if you can|actually|basically)(?=,)/gi;
 const bareTrail = /\s+(?:please|pls|plz|s'il (?:te|vous) plaît|svp|stp|por favor)[\s.!?]*$/i;
 const forMe = /\s+for me[\s.!?]*$/i;
 
@@ -149,6 +118,7 @@ export function withoutFiller(text: string, isWhole: boolean): string {
     if (shorter === rest) break;
     rest = shorter;
   }
+  if (!aboutWords.test(rest)) rest = rest.replaceAll(interjection, '');
   if (languageOf(wordsOf(rest.toLowerCase())) === 'de' && !aboutWords.test(rest))
     rest = rest.replace(/(?<=\p{L} )bitte /giu, '');
   return wordsOf(rest).length < 2 ? text.trim() : rest;

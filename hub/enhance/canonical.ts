@@ -25,7 +25,11 @@ const contractions: ReadonlyMap<string, readonly string[]> = new Map(
       where's where is | how's how is | who's who is | that's that is | there's there is |
       here's here is | it's it is | let's let us | i'm I am | why's why is | when's when is | he's he is |
       she's she is | everything's everything is | something's something is | nothing's nothing is | gimme give me |
-      lemme let me | wanna want to | gonna going to | gotta got to | wie's wie es | gibt's gibt es |
+      lemme let me | wanna want to | gonna going to | gotta got to |
+      dont do not | doesnt does not | didnt did not | isnt is not | arent are not | wasnt was not | werent were not |
+      cant can not | couldnt could not | shouldnt should not | wouldnt would not | havent have not | hasnt has not |
+      hadnt had not | whats what is | wheres where is | hows how is | thats that is | theres there is | im I am |
+      ive I have | youre you are | theyre they are | wie's wie es | gibt's gibt es |
       geht's geht es`,
     )
     .map(([short = '', ...long]) => [short, long]),
@@ -37,9 +41,9 @@ const endings = [
   ["'ll", 'will'],
 ] as const;
 
-/** Here 'd means "would"; elsewhere it may mean "had". */
+/** Before the base form of a verb 'd means "would", before a participle and "better" it means "had". */
 const wish =
-  /\b(i|we|you|they|he|she|it|that|who)'d (?=like\b|love\b|prefer\b|rather\b|be\b|need\b|want\b|use\b|expect\b)/gi;
+  /\b(i|we|you|they|he|she|it|that|who|what|how|there)'d (?!better\b|(?:been|had|gone|done|got|made|found|put|sent|said|told|kept|left|lost|built|bought|come|become|run|begun)\b|\p{L}+(?:ed|en|wn)\b)(?=\p{Ll})/giu;
 
 /** A prompt is keyed, embedded and compared with several others: its form is remembered meanwhile. */
 const recent = new Map<string, Canonical>();

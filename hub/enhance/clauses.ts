@@ -1,6 +1,15 @@
+import { beginsTime, endsTime, hasOneTime, isTimeOfThing } from './clause-times.ts';
 import type { Chunk, Clause, Term } from './clause-types.ts';
 import { closed, vocabulary } from './phrases.ts';
-import { type Lexeme, articles, definite, prepositions, subordinators } from './lexemes.ts';
+import {
+  type Lexeme,
+  articles,
+  definite,
+  prepositions,
+  subordinators,
+  unchanged,
+} from './lexemes.ts';
+import { withoutContext } from './language-context.ts';
 import type { Sentence } from './terms.ts';
 import { activeOf, whoOf } from './voice.ts';
 import { wordSet } from './words.ts';
@@ -22,6 +31,7 @@ type Draft = {
   readonly clauses: { readonly head: string; readonly chunks: DraftChunk[] }[];
   readonly kinds: string[];
   readonly isSorted: boolean;
+  readonly hasOneTime: boolean;
   isDefinite: boolean;
   isPassive: boolean;
 };
@@ -42,10 +52,6 @@ const doing = wordSet('do does did');
 const relatives = wordSet('that which who');
 const coordinators = wordSet('and but or then');
 const subjects = wordSet('i you we they he she it can will has have should must');
-const languages = wordSet(
-  `javascript typescript python java kotlin scala ruby rust golang php perl haskell erlang elixir clojure bash
-  c++ c# lua julia matlab powershell sql zsh`,
-);
 
 /**
  * Splits a sentence into clauses, and these at prepositions. `isSorted`: what "and" joins has a fixed order,
@@ -53,7 +59,7 @@ const languages = wordSet(
  */
 export function structureOf({ intent, lexemes: all }: Sentence, isSorted: boolean): Structure {
   const { lexemes, context } = withoutContext(all);
-  const flags = { isSorted, isDefinite: false, isPassive: false };
+  const flags = { isSorted, hasOneTime: hasOneTime(lexemes), isDefinite: false, isPassive: false };
   const draft: Draft = { intent, clauses: [], kinds: [], ...flags };
   openClause(draft, 'main');
   lexemes.forEach((lexeme, at) => {
@@ -106,8 +112,6 @@ function openChunk(draft: Draft, head: string): true {
   return true;
 }
 
-const unchanged = wordSet('run set put cut read split shut reset hit cast rerun overrun');
-
 function addTerm(draft: Draft, { lexeme, before, next }: Place): void {
   const isAction = isVerb(lexeme);
   const isPast = unchanged.has(lexeme.text) && (be.has(before?.text ?? '') || next?.text === 'by');
@@ -136,6 +140,7 @@ const readers: readonly ((draft: Draft, place: Place) => boolean)[] = [
   readPreposition,
   readQuestion,
   readTime,
+  readSubject,
   readKind,
 ];
 
@@ -232,17 +237,39 @@ function readPreposition(draft: Draft, { lexeme: { text }, before, next }: Place
 /** "which files import X" are the "files that import X". */
 function readQuestion(draft: Draft, { lexeme, before }: Place): boolean {
   const isAction = isVerb(lexeme) && lexeme.form !== 'ed' && !be.has(before?.text ?? '');
-  const isPredicate = isAction && !isBare(clauseOf(draft));
+  const clause = clauseOf(draft);
+  // "changed by the last commit", "before you suggest a fix"
+  const isElsewhere = clause.head !== 'main' || clause.chunks.at(-1)?.head === 'by';
+  const isPredicate = isAction && !isElsewhere && !isBare(clause);
   if (draft.intent.startsWith('which') && draft.clauses.length === 1 && isPredicate)
     openClause(draft, 'rel');
   return false;
 }
 
-/** "every month" and "monthly" may stand anywhere in their clause. */
-function readTime(draft: Draft, { lexeme: { text, raw, stem } }: Place): boolean {
-  if (!text.startsWith('every') || text === 'every') return false;
-  clauseOf(draft).chunks.unshift({ head: '~time', terms: [linkOf(stem, raw)] });
+/** "every month", "monthly" and "next month" may stand anywhere in their clause. */
+function readTime(draft: Draft, { lexeme, before, next }: Place): boolean {
+  if (!draft.hasOneTime || isTimeOfThing(lexeme, before)) return false;
+  const { chunks } = clauseOf(draft);
+  const term = linkOf(lexeme.stem, lexeme.raw);
+  const [first] = chunks;
+  if (first?.head === '~time' && endsTime(lexeme, before)) first.terms.push(term);
+  else if (beginsTime(lexeme, next)) chunks.unshift({ head: '~time', terms: [term] });
+  else return false;
   return true;
+}
+
+const pronouns = wordSet('i we you they he she it');
+
+/** "under load it fails": behind the words with a preposition the subject begins. */
+function readSubject(draft: Draft, { lexeme: { text }, before }: Place): boolean {
+  const clause = clauseOf(draft);
+  const isIntroduced =
+    pronouns.has(text) &&
+    clause.chunks.every(({ head, terms }) => head !== '' || terms.length === 0) &&
+    termsOf(draft).length > 0 &&
+    !prepositions.has(before?.text ?? '');
+  if (isIntroduced) openChunk(draft, '');
+  return false;
 }
 
 function readKind(draft: Draft, { lexeme: { stem }, before, next }: Place): boolean {
@@ -266,35 +293,3 @@ function sortedPairs(chunk: Chunk): Chunk {
   }
   return { ...chunk, terms };
 }
-
-/** Takes out the one programming language of a sentence, where it only says in which language. */
-function withoutContext(lexemes: readonly Lexeme[]): {
-  readonly lexemes: readonly Lexeme[];
-  readonly context: readonly string[];
-} {
-  const isLanguage = ({ kind, text, raw }: Lexeme) =>
-    kind === 'name' ? languages.has(text) : /^(?:Go|C|R|Swift)$/.test(raw);
-  const [at = -1, ...others] = lexemes.flatMap((lexeme, index) =>
-    isLanguage(lexeme) ? [index] : [],
-  );
-  const language = lexemes[at];
-  const [before, next] = [lexemes[at - 1], lexemes[at + 1]];
-  const isObject = lexemes.some(({ stem }) => convertingStems.has(stem));
-  if (!language || others.length > 0 || isObject) return { lexemes, context: [] };
-  const context = [language.raw.toLowerCase().replace(/'s$/, '')];
-  const isLast = !next || next.kind === 'stop' || closed.has(next.text);
-  const hasClauses = at > 2 && lexemes.some(({ text }) => text === 'and' || text === 'but');
-  if (/^(?:in|with|using)$/.test(before?.text ?? '') && isLast && !hasClauses)
-    return { lexemes: lexemes.toSpliced(at - 1, 2), context };
-  const isFirst = lexemes
-    .slice(0, at)
-    .every(({ text }) => articles.has(text) || definite.has(text));
-  if (isFirst && next?.kind === 'word' && !isLast)
-    return { lexemes: lexemes.toSpliced(at, 1), context };
-  return { lexemes, context: [] };
-}
-
-/** With these, a language is what something becomes. */
-const convertingStems = wordSet(
-  'translate~ translat~ =convert =translate =rewrite =change changeinto port~ =migrate replaceby',
-);

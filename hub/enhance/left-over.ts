@@ -6,7 +6,10 @@ import { wordSet } from './words.ts';
 /** Spots without a counterpart that add something to the request. */
 export function leftOver(side: Side): readonly Spot[] {
   return side.spots.filter(
-    (spot, at) => !side.pairs.has(at) && !isNeutral(side, spot, at) && !isRepeated(side, spot),
+    (spot, at) =>
+      !side.pairs.has(at) &&
+      !isNeutral(side, spot, at) &&
+      !(isRepeated(side, spot) && hasPronoun(side, at)),
   );
 }
 
@@ -19,6 +22,18 @@ export const repeatedNouns = (side: Side): readonly Spot[] =>
 function isRepeated({ spots, pairs }: Side, { stem, isVerb, isNegated }: Spot): boolean {
   if (isVerb || isNegated || /^(?:number|sign) /.test(stem)) return false;
   return spots.some((item, at) => item.stem === stem && !item.isNegated && pairs.has(at));
+}
+
+const pronouns = wordSet('it its they their them he she one ones itself that this those');
+
+/** Whether the other prompt has a pronoun between the same words. */
+function hasPronoun({ spots, others, pairs }: Side, at: number): boolean {
+  const before = spots.findLastIndex((_, place) => place < at && pairs.has(place));
+  const after = spots.findIndex((_, place) => place > at && pairs.has(place));
+  const [begin, end] = [pairs.get(before) ?? -1, pairs.get(after) ?? others.length];
+  return others.some(
+    ({ stem }, place) => place > begin && place < end && pronouns.has(stem.replace('~', '')),
+  );
 }
 
 /** Whether a word without a counterpart adds nothing. */

@@ -18,13 +18,18 @@ export const definite = words.wordSet('the this these those that it my our');
 export const prepositions: ReadonlyMap<string, string> = new Map(
   words
     .rowsOf(
-      `in inside within on at | of for | with using via through | to into onto | from | by | without |
+      `in inside within at | on | of for | with using via through | to into onto | from | by | without |
       > | between | against | across | over | under | as | like | behind | beside | near | among | about | per`,
     )
     .flatMap(([first = '', ...rest]) => [first, ...rest].map(word => [word, first] as const)),
 );
 export const subordinators = words.wordSet(
   'if whether when while unless because before after until till since once although though so',
+);
+
+/** Verbs whose past forms and participles are as the verb itself. */
+export const unchanged = words.wordSet(
+  'run set put cut read split shut reset hit cast rerun overrun',
 );
 
 /** HTTP methods, which are no verbs: a GET request is not fetched. */

@@ -123,6 +123,9 @@ function canMove(left: Side, right: Side, at: number, isSequence: boolean): bool
     const isMain = freeClauses.has(a.clauseHead) && freeClauses.has(b.clauseHead);
     return isMain ? !isSequence : isNextToSame(left, right, at, other);
   }
+  // "the API of the app" is not "the app of the API".
+  if ((mine === 'object') !== (theirs === 'object') && a.preposition !== b.preposition)
+    return false;
   if (a.preposition !== '' && (!isOnly(left, a) || !isOnly(right, b))) return false;
   if (!isSameClause(a, b) || !isSameClause(b, a)) return false;
   const [first, second] = [governorOf(left, at), governorOf(right, other)];

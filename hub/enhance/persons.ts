@@ -19,25 +19,47 @@ const objects = wordSet('me us him them');
 const inverting = wordSet('do does did can could should would will might must may to am are is');
 const maxDistance = 3;
 
+const be = wordSet('am is are was were be');
+const isContent = (word: string | undefined): boolean => word !== undefined && !closed.has(word);
+const stemOf = (word: string | undefined): string =>
+  word === undefined ? '' : vocabulary().stem(word).stem;
+const formOf = (word: string | undefined) =>
+  word === undefined ? undefined : vocabulary().stem(word).form;
+const isAction = (word: string | undefined): boolean => vocabulary().verbs.has(stemOf(word));
+
 /** Who acts, owns and is acted upon. */
 function personsOf({ tokens, payload }: Canonical): Persons {
   const texts = [...tokens, ...payload].map(({ text }) => text.toLowerCase());
   const found = new Map<string, Set<string>>();
+  const add = (word: string, person: string) => {
+    if (/^(?:to )?$/.test(word)) return;
+    const known = found.get(word);
+    if (known) known.add(person);
+    else found.set(word, new Set([person]));
+  };
   for (const [at, text] of texts.entries()) {
     const person = persons.get(text);
-    if (person === undefined || inverting.has(texts[at - 1] ?? '')) continue;
-    const isObject = objects.has(text);
-    const near = isObject
-      ? texts.slice(Math.max(0, at - 1), at)
-      : texts.slice(at + 1, at + 1 + maxDistance);
-    const word = near.find(other => !closed.has(other));
-    if (word === undefined) continue;
-    const key = `${isObject ? 'to ' : ''}${vocabulary().stem(word).stem}`;
-    const known = found.get(key);
-    if (known) known.add(person);
-    else found.set(key, new Set([person]));
+    if (person === undefined) continue;
+    const isAsked = inverting.has(texts[at - 1] ?? '') && person !== 'third';
+    const next = texts.slice(at + 1, at + 1 + maxDistance).find(isContent);
+    const before = isContent(texts[at - 1]) ? texts[at - 1] : undefined;
+    const isPassive = be.has(texts[at + 1] ?? '') && formOf(next) === 'ed';
+    if (objects.has(text)) add(`to ${stemOf(before)}`, person);
+    else if (isPassive) add(`to ${stemOf(next)}`, person);
+    else if (isAsked) add(stemOf(next), 'anyone');
+    else {
+      add(stemOf(next), person);
+      // "ask you questions"
+      if (text === 'you' && isAction(before)) add(`to ${stemOf(before)}`, person);
+    }
   }
   return found;
+}
+
+function areSame(mine: ReadonlySet<string>, theirs: ReadonlySet<string>): boolean {
+  if ([...theirs].some(person => mine.has(person))) return true;
+  const isOpen = mine.has('anyone') || theirs.has('anyone');
+  return isOpen && !mine.has('third') && !theirs.has('third');
 }
 
 /**
@@ -49,7 +71,7 @@ export function otherPerson(a: Canonical, b: Canonical): string | undefined {
   const [word] =
     [...personsOf(a)].find(([key, mine]) => {
       const theirs = others.get(key);
-      return theirs !== undefined && ![...theirs].some(person => mine.has(person));
+      return theirs !== undefined && !areSame(mine, theirs);
     }) ?? [];
   return word?.replace('~', '');
 }

@@ -8,11 +8,12 @@ export const compoundPrepositions = wordSet('of for in with about');
 
 /** Prepositions that may stand for each other where only one differs. */
 const samePrepositions = new Set(
-  rowsOf(
-    `in of | of with | for in | for with | about for | for to | in about | about of | in with | as to | by with | of to | in to | from of | from in`,
-  ).map(pair => pair.toSorted().join(' ')),
+  rowsOf(`in of | of with | in on | on about | on of | as with`).map(pair =>
+    pair.toSorted().join(' '),
+  ),
 );
-const maxOtherPrepositions = 1;
+/** For each so many words one preposition may be another one. */
+const wordsPerPreposition = 25;
 
 /** A word with another preposition or conjunction before it than its counterpart. */
 export function misplaced(
@@ -20,6 +21,7 @@ export function misplaced(
   compounds: ReadonlySet<number>,
 ): Spot | undefined {
   const differing = new Set<string>();
+  const maxDiffering = 1 + Math.floor(spots.length / wordsPerPreposition);
   return spots.find((spot, at) => {
     const other = others[pairs.get(at) ?? -1];
     if (!other) return false;
@@ -38,7 +40,7 @@ export function misplaced(
     differing.add(pair.join(' '));
     const sorted = pair.toSorted().join(' ');
     const count = [...differing].filter(item => !/^(?:for of|of for)$/.test(item)).length;
-    if (isTurned || count > maxOtherPrepositions) return true;
+    if (isTurned || count > maxDiffering) return true;
     return sorted !== 'for of' && !samePrepositions.has(sorted);
   });
 }

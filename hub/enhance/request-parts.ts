@@ -24,6 +24,8 @@ export function requestsOf(tokens: readonly Token[]): readonly Sentence[] {
     if (isJoint && !isIntroduction(part) && (isRequest || token.text === ','))
       if (beginsRequest(tokens, at + 1)) return close(',');
     if (isJoint && !isRequest && beginsStatement(tokens, at + 1)) return close(',');
+    // "If it is missing, create it and log that"
+    if (token.text === ',' && isIntroduction(part)) isRequest ||= beginsRequest(tokens, at + 1);
     part.push(token);
   });
   close('');
@@ -32,8 +34,12 @@ export function requestsOf(tokens: readonly Token[]): readonly Sentence[] {
 
 const readRequest = (tokens: readonly Token[], mark: string): Sentence =>
   asFinding(
-    withEarlyAdjective(
-      asActive(asCommand(sentenceOf(withLateParts(withoutNaming(tokens)), mark), mark)),
+    withEarlyAdjectives(
+      withEarlyAdjective(
+        asActive(
+          asCommand(sentenceOf(withLateOnly(withLateParts(withoutNaming(tokens))), mark), mark),
+        ),
+      ),
     ),
   );
 
@@ -47,6 +53,30 @@ const withoutNaming = (tokens: readonly Token[]): readonly Token[] =>
   );
 
 const be = wordSet('is are was were');
+
+/** "a card that is short and funny" as "a short and funny card". */
+function withEarlyAdjectives(sentence: Sentence): Sentence {
+  const { intent, lexemes } = sentence;
+  const [relative, verb, first, and, second] = lexemes.slice(-5);
+  const isPair =
+    /^(?:that|which)$/.test(relative?.text ?? '') &&
+    be.has(verb?.text ?? '') &&
+    and?.text === 'and' &&
+    [first, second].every(item => item?.kind === 'word' && !closed.has(item.text));
+  const begin = beginOfNoun(lexemes, lexemes.length - 5);
+  if (!isPair || begin >= lexemes.length - 5) return sentence;
+  return {
+    intent,
+    lexemes: [...lexemes.slice(0, begin), ...lexemes.slice(-3), ...lexemes.slice(begin, -5)],
+  };
+}
+
+/** Where the noun that ends before a place begins. */
+function beginOfNoun(lexemes: readonly Lexeme[], end: number): number {
+  const isOutside = ({ kind, text, stem, form }: Lexeme) =>
+    kind === 'stop' || closed.has(text) || (form === 'plain' && vocabulary().verbs.has(stem));
+  return lexemes.findLastIndex((lexeme, place) => place < end && isOutside(lexeme)) + 1;
+}
 
 /** "containers that are running" and "which containers are running" as "running containers". */
 function withEarlyAdjective(sentence: Sentence): Sentence {
@@ -62,9 +92,7 @@ function withEarlyAdjective(sentence: Sentence): Sentence {
   if (!adjective || !be.has(lexemes[at]?.text ?? '') || !(isRelative || isPredicate))
     return sentence;
   const end = isRelative ? at - 1 : at;
-  const isOutside = ({ kind, text, stem, form }: Lexeme) =>
-    kind === 'stop' || closed.has(text) || (form === 'plain' && vocabulary().verbs.has(stem));
-  const begin = lexemes.findLastIndex((lexeme, place) => place < end && isOutside(lexeme)) + 1;
+  const begin = beginOfNoun(lexemes, end);
   if (begin >= end || adjective.kind !== 'word' || closed.has(adjective.text)) return sentence;
   return {
     intent,
@@ -111,6 +139,24 @@ function withLateParts(tokens: readonly Token[]): readonly Token[] {
     : tokens;
 }
 
+const conditions = wordSet('if when while after once until before');
+
+/** "only delete the original if it is there" as "delete the original only if it is there". */
+function withLateOnly(tokens: readonly Token[]): readonly Token[] {
+  const text = (at: number) => tokens[at]?.text.toLowerCase() ?? '';
+  const { verbs, stem } = vocabulary();
+  const only = tokens.findIndex(
+    (_, at) =>
+      text(at) === 'only' && verbs.has(stem(text(at + 1)).stem) && !closed.has(text(at + 1)),
+  );
+  const isEnd = ({ kind, text: word }: Token, at: number) =>
+    at > only && (kind === 'stop' || conditions.has(word));
+  const end = only < 0 ? -1 : tokens.findIndex(isEnd);
+  const moved = tokens[only];
+  if (!moved || end < 0 || !conditions.has(text(end)) || text(end - 1) === 'only') return tokens;
+  return [...tokens.slice(0, only), ...tokens.slice(only + 1, end), moved, ...tokens.slice(end)];
+}
+
 const searching = /^(?:search|check|scan|review|inspect|examine)$/;
 
 /** "check this code for bugs" as "find bugs in this code". */
@@ -149,15 +195,17 @@ function beginsRequest(tokens: readonly Token[], start: number): boolean {
   return requests.has(word) || (tokens[start - 1]?.text === ',' && askers.has(word));
 }
 
-const predicates = wordSet('is are was were has have had should must will can does do');
+const predicates = wordSet('is are am was were has have had should must will can does do');
+const subjects = wordSet('i we they he she');
 const maxSubject = 5;
 
 /** Whether a subject with an auxiliary verb stands here. */
 function beginsStatement(tokens: readonly Token[], start: number): boolean {
   const words = tokens.slice(start, start + maxSubject);
+  if (subjects.has(words[0]?.text.toLowerCase() ?? '')) return true;
   const at = words.findIndex(({ text }) => predicates.has(text));
   return (
-    at > 0 &&
+    at >= 0 &&
     words
       .slice(0, at)
       .every(({ kind, text }) => kind !== 'stop' && !prepositions.has(text) && text !== 'and')

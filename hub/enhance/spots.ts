@@ -67,6 +67,7 @@ const asks: ReadonlyMap<string, string> = new Map([
   ['explain', '=explain'],
   ['check', '?whether'],
   ['explainhow', 'how'],
+  ['howto', 'howto'],
   ['bywhom', '?who'],
   ['which', '?what'],
   ['whichlist', '?what'],
@@ -77,12 +78,15 @@ const carrying =
   /\b(?:translat\w*|grammar|proofread|spell\w*|rewrit\w*|rephras\w*|paraphras\w*|reword|summar\w*|classif\w*|sentiment|complete|continue|text|sentences?|paragraphs?|following|below|messages?|error|code|words?|phrase|docstring|json|regex|quer(?:y|ies)|question|answer|say|print|echo|diff|strings?|output|input|title|quote|convert|format|parse|count|correct|shorten|improve)\b/i;
 
 /** Whether the words behind the colon continue the request, and are no text that it is about. */
-export function isContinued({ head, payload, payloadText }: Canonical): boolean {
-  if (payloadText === '') return true;
-  const hasCode = payload.some(({ kind }) => kind === 'sign' || kind === 'quote');
-  const asked = head.map(({ text }) => text).join(' ');
-  return !hasCode && !payloadText.includes('\n') && !carrying.test(asked);
+export function isContinued(canonical: Canonical): boolean {
+  if (canonical.payloadText === '') return true;
+  const asked = canonical.head.map(({ text }) => text).join(' ');
+  return isProse(canonical) && !carrying.test(asked);
 }
+
+/** Whether the words behind the colon are one line without code. */
+export const isProse = ({ payload, payloadText }: Canonical): boolean =>
+  !payloadText.includes('\n') && !payload.some(({ kind }) => kind === 'sign' || kind === 'quote');
 
 /** Reads a prompt in English. `isWhole`: with the words behind the colon. */
 export function spotsOf({ tokens, payloadText }: Canonical, isWhole: boolean): Spots {
@@ -158,11 +162,11 @@ function addClause({ spots, part }: Place, { head, chunks }: Clause): void {
       else if (term.stem === '&' || term.stem === 'or') begins ??= 'item';
       // "a story in which a keeper finds a letter"
       else if (term.stem === 'which' && preposition !== '') [preposition, begins] = ['', 'clause'];
-      else if (term.stem !== 'then') {
+      // "is not any room" and "is no room"
+      else if (term.stem !== 'then' && !(isNegated && term.stem === 'any')) {
         // "has no key" and "without a key"
         const isPassedOn =
-          isNegated &&
-          (neutral.has(term.stem) || light.has(term.raw.toLowerCase()) || term.stem === 'any');
+          isNegated && (neutral.has(term.stem) || light.has(term.raw.toLowerCase()));
         add(term, preposition, isNegated && !isPassedOn);
         isNegated &&= isPassedOn;
       }

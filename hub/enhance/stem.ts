@@ -12,8 +12,40 @@ const whole = new Set(
   ),
 );
 
+/** British spellings by their American ones: endings first, then words that no rule covers. */
+const endings: readonly (readonly [RegExp, string])[] = [
+  [/(?<=[a-z]{2})is(?=(?:e[srd]?|ers?|ing|ations?)$)/, 'iz'],
+  [/lys(?=(?:e[srd]?|ing)$)/, 'lyz'],
+  [/^(col|fav|behavi|hon|lab|neighb|flav|hum|rum|harb|od|vap|arm|endeav|parl)our/, '$1or'],
+  [/^(cen|thea|li|fib|calib|me|kilome|centime)tre/, '$1ter'],
+  [/^(catal|dial|anal|prol|epil)ogue/, '$1og'],
+  [/^((?:trav|canc|lab|mod|sign|fu|lev|chann|couns|di|tot|pan)[aei]?l)l(?=(?:ed|ing|ers?)$)/, '$1'],
+];
+const spellings: ReadonlyMap<string, string> = new Map(
+  `defence defense | offence offense | licence license | practise practice | grey gray | programme program |
+  programmes programs | judgement judgment | ageing aging | fulfil fulfill | enrol enroll | skilful skillful |
+  whilst while | amongst among | towards toward | maths math | mum mom | learnt learned |
+  spelt spelled | burnt burned | dreamt dreamed | jewellery jewelry | sceptical skeptical`
+    .split('|')
+    .map(row => {
+      const [british = '', american = ''] = row.trim().split(' ');
+      return [british, american] as const;
+    }),
+);
+
+/** The American spelling of a word in lower case. */
+export function americanOf(word: string): string {
+  const known = spellings.get(word);
+  if (known !== undefined) return known;
+  if (word.length < 5 || whole.has(word)) return word;
+  for (const [pattern, letters] of endings)
+    if (pattern.test(word)) return word.replace(pattern, letters);
+  return word;
+}
+
 /** The stem of a word in lower case. `isKnown` tells words from what is left of them without an ending. */
-export function stemOf(word: string, isKnown: (word: string) => boolean = () => false): Stem {
+export function stemOf(written: string, isKnown: (word: string) => boolean = () => false): Stem {
+  const word = americanOf(written);
   if (word.length <= 3 || whole.has(word)) return { stem: `${word}~`, form: 'plain' };
   const [bases, form] = basesOf(word);
   return { stem: `${bases.find(isKnown) ?? bases[0] ?? word}~`, form };
@@ -37,7 +69,7 @@ function verbsOf(base: string): readonly string[] {
   if (single !== base) return /(?:ll|ss|ff|zz|dd)$/.test(base) ? [base, single] : [single, base];
   const endsShort =
     /(?:^|[^aeiou])[aeiouy][^aeiouwxy]$/.test(base) && /^[^aeiou]*[aeiouy]+[^aeiou]+$/.test(base);
-  return endsShort || /(?:at|iz|bl|dl|tl|gl|pl|rg|rs|ns|v|uc|ac|ic|us)$/.test(base)
+  return endsShort || /(?:at|iz|bl|dl|tl|gl|pl|cl|fl|kl|zl|rg|rs|ns|v|uc|ac|ic|us)$/.test(base)
     ? [`${base}e`, base]
     : [base, `${base}e`];
 }

@@ -7,7 +7,10 @@ import {
   subordinators,
   wordLexeme,
 } from './lexemes.ts';
+import { withVerbsForNouns } from './nominal.ts';
 import { type Phrase, type Phrases, closed, vocabulary } from './phrases.ts';
+import { withPlainPurpose } from './purpose.ts';
+import { activeVoice, auxiliary, withEarlyNot, withRelative } from './word-order.ts';
 import type { Token } from './tokens.ts';
 
 /** One sentence: what is wanted, and of what. */
@@ -36,10 +39,11 @@ export function sentencesOf(tokens: readonly Token[]): readonly Sentence[] {
 /** What one sentence asks for. `mark`: the punctuation behind it. */
 export function sentenceOf(tokens: readonly Token[], mark: string): Sentence {
   const lexemes = activeVoice(
-    withRelative(tokens.flatMap((token, at) => lexemesOf(token, tokens[at + 1]))),
+    withRelative(withPlainPurpose(tokens.flatMap((token, at) => lexemesOf(token, tokens[at + 1])))),
   );
   const request = withoutLeads(lexemes);
-  const { intent, rest } = withoutIntent(request);
+  const { intent, rest: object } = withoutIntent(request);
+  const rest = withVerbsForNouns(object);
   const [first, second, ...others] = rest;
   // "on which port does it listen"
   if (
@@ -53,82 +57,15 @@ export function sentenceOf(tokens: readonly Token[], mark: string): Sentence {
   const isThing = request.length < lexemes.length && articles.has(first?.text ?? '');
   const isAsked =
     intent === '' && mark.includes('?') && !isThing && !vocabulary().verbs.has(first?.stem ?? '');
-  return { intent: isAsked ? 'whether' : intent, lexemes: grouped(withLateNot(rest)) };
+  const isQuestion = isAsked || /^(?:why|how|explainhow|check|whether|when|where)/.test(intent);
+  return {
+    intent: isAsked ? 'whether' : intent,
+    lexemes: grouped(isQuestion ? withEarlyNot(rest) : rest),
+  };
 }
 
 /** Keeps "to yaml" apart in "convert json to yaml", of which a phrase takes the "to". */
 const slotEnd = wordLexeme('>');
-
-/** "isn't the job running" as "is the job not running". */
-function withLateNot(lexemes: readonly Lexeme[]): readonly Lexeme[] {
-  if (lexemes[1]?.text !== 'not' || !auxiliary.test(lexemes[0]?.text ?? '')) return lexemes;
-  const { verbs } = vocabulary();
-  const isVerb = ({ form, stem }: Lexeme) => form === 'ing' || form === 'ed' || verbs.has(stem);
-  const participle = lexemes.findIndex(
-    ({ form }, at) => at > 2 && (form === 'ing' || form === 'ed'),
-  );
-  // In "doesn't my code compile", "code" is no verb.
-  const isNoun = (at: number) =>
-    definite.has(lexemes[at - 1]?.text ?? '') || articles.has(lexemes[at - 1]?.text ?? '');
-  const action = lexemes.findIndex((lexeme, at) => at > 2 && isVerb(lexeme) && !isNoun(at));
-  const isState = participle < 0 && action < 0 && be.test(lexemes[0]?.text ?? '');
-  const verb = participle > 0 ? participle : isState ? lexemes.length - 1 : action;
-  const [auxiliaryVerb, not, ...rest] = lexemes;
-  if (verb < 3 || !auxiliaryVerb || !not) return lexemes;
-  return [auxiliaryVerb, ...rest.toSpliced(verb - 2, 0, not)];
-}
-
-/** "the process the file was locked by" and "by which the file was locked" as "the process that locked the file". */
-function withRelative(lexemes: readonly Lexeme[]): readonly Lexeme[] {
-  const isWhom = (lexeme: Lexeme | undefined) => /^(?:which|whom)$/.test(lexeme?.text ?? '');
-  const by = lexemes.findLastIndex(
-    ({ text }, at) =>
-      text === 'by' && at > 0 && (at === lexemes.length - 1 || isWhom(lexemes[at + 1])),
-  );
-  if (by < 0) return lexemes;
-  const isLate = by === lexemes.length - 1;
-  const verb = isLate ? by - 1 : lexemes.length - 1;
-  const action = lexemes[verb];
-  const be = verb - 1;
-  const begin = isLate
-    ? lexemes.findLastIndex(({ text }, at) => at < be && (articles.has(text) || definite.has(text)))
-    : by + 2;
-  const isPassive = action?.form === 'ed' && /^(?:is|are|was|were)$/.test(lexemes[be]?.text ?? '');
-  if (!isPassive || begin < 2 || begin >= be) return lexemes;
-  return [
-    ...lexemes.slice(0, isLate ? begin : by),
-    wordLexeme('that'),
-    action,
-    ...lexemes.slice(begin, be),
-  ];
-}
-
-/** "how should passwords be stored" as "how should i store passwords". */
-function activeVoice(lexemes: readonly Lexeme[]): readonly Lexeme[] {
-  const be = lexemes.findIndex(({ text }) => text === 'be');
-  const modal = lexemes.findLastIndex(
-    ({ text }, at) => at < be && /^(?:can|could|should|must|shall|may)$/.test(text),
-  );
-  const verb = lexemes[be + 1];
-  const subject = lexemes.slice(modal + 1, be);
-  const isPassive =
-    modal >= 0 &&
-    verb?.form === 'ed' &&
-    lexemes[modal - 1]?.text === 'how' &&
-    subject.length > 0 &&
-    subject.length <= 4 &&
-    !subject.some(({ text }) => text === 'i' || text === 'not') &&
-    !lexemes.slice(be).some(({ text }) => text === 'by');
-  if (!isPassive) return lexemes;
-  const i = { kind: 'word', text: 'i', stem: 'i', form: 'plain', raw: 'I' } as const;
-  return [
-    ...lexemes.slice(0, modal + 1),
-    i,
-    { ...verb, form: 'plain' },
-    ...subject,
-    ...lexemes.slice(be + 2),
-  ];
-}
 
 type Match = {
   readonly phrase: Phrase;
@@ -180,7 +117,9 @@ function endOfSlot(lexemes: readonly Lexeme[], start: number, stem: string): num
 
 function endOfArticles(lexemes: readonly Lexeme[], start: number, stem: string): number {
   let at = start;
-  while (lexemes[at]?.stem !== stem && articles.has(lexemes[at]?.text ?? '')) at++;
+  const isPart = (place: number) =>
+    lexemes[place]?.text === 'some' && lexemes[place + 1]?.text === 'of';
+  while (lexemes[at]?.stem !== stem && articles.has(lexemes[at]?.text ?? '') && !isPart(at)) at++;
   return lexemes[at]?.stem === stem ? at : -1;
 }
 
@@ -211,10 +150,6 @@ function politeQuestion(lexemes: readonly Lexeme[]): { readonly end: number } | 
 const isWriting = ([verb = '', next = '']: readonly string[]): boolean =>
   /^(?:write|draft|compose|formulate)$/.test(verb) && /^(?:an?|some|the|one)$/.test(next);
 
-const be = /^(?:is|are|was|were)$/;
-const auxiliary =
-  /^(?:is|are|was|were|do|does|did|can|could|should|would|will|has|have|had|am|must|may)$/;
-
 /** Takes the words that say what is wanted from the beginning, or from behind an introductory part. */
 function withoutIntent(lexemes: readonly Lexeme[]): {
   readonly intent: string;
@@ -243,10 +178,16 @@ function withoutIntent(lexemes: readonly Lexeme[]): {
       prepositions.has(next.text)
     );
   });
-  if (!found) {
+  // "get rid of" is no "get"
+  const longer = phraseAt(begin, 0, vocabulary().groups);
+  const isOther =
+    found?.phrase.name === 'list' && longer?.slot.length === 0 && longer.end > found.end;
+  if (!found || isOther) {
     const [modal] = begin;
-    if (!modal || !auxiliary.test(modal.text)) return { intent: '', rest: lexemes };
-    const kind = /^(?:can|could|should|would|will|must|may)$/.test(modal.text) ? modal.text : '';
+    if (!modal || !auxiliary.test(modal.text)) return { intent: '', rest: [...before, ...begin] };
+    const kind = /^(?:can|could|should|would|will|must|may)$/.test(modal.text)
+      ? modal.text.replace('could', 'can')
+      : '';
     return { intent: `whether ${kind}`.trim(), rest: [...before, ...begin] };
   }
   const { phrase, end, slot } = found;
@@ -264,9 +205,18 @@ function withoutIntent(lexemes: readonly Lexeme[]): {
   return { intent: phrase.name, rest: [...before, ...slot, ...compared] };
 }
 
-/** "about 5", but not "about us". */
-const isAmount = (lexemes: readonly Lexeme[], { phrase, end }: Match): boolean =>
-  phrase.name !== 'approximately' || lexemes[end]?.kind === 'number';
+/** "about 5", but not "about us"; "on Mondays" and "once a week on Monday", but not "on Monday". */
+function isMeant(lexemes: readonly Lexeme[], { phrase: { name, stems }, end }: Match): boolean {
+  if (name === 'approximately') return lexemes[end]?.kind === 'number';
+  // "of each" is not "of all"
+  if (stems.join() === 'each')
+    return lexemes[end]?.kind === 'word' && !closed.has(lexemes[end].text);
+  const isEvery =
+    stems[0] === 'every' ||
+    stems[0] === 'each' ||
+    lexemes.some(({ text }) => text === 'week' || text === 'weekly' || text === 'everyweek');
+  return isEvery || !/^every\w+day$/.test(name) || lexemes[end - 1]?.form === 's';
+}
 
 /** Replaces phrases by the names of their groups. What a slot holds follows the name. */
 function grouped(lexemes: readonly Lexeme[]): readonly Lexeme[] {
@@ -279,7 +229,7 @@ function grouped(lexemes: readonly Lexeme[]): readonly Lexeme[] {
     const found =
       lexeme.kind === 'stop'
         ? undefined
-        : phraseAt(left, at, groups, match => isAmount(left, match));
+        : phraseAt(left, at, groups, match => isMeant(left, match));
     if (!found) {
       done.push(lexeme);
       continue;

@@ -1,4 +1,5 @@
 import { amountOf, compoundOf, numberOf } from './numbers.ts';
+import { americanOf } from './stem.ts';
 import * as words from './words.ts';
 
 /** Kinds of tokens. `sign` is an operator or a bracket, `stop` is punctuation. */
@@ -63,14 +64,16 @@ type Groups = Readonly<Record<string, string | undefined>>;
 
 const wordOf = ({ dotted, word }: Groups): string => dotted ?? word ?? '';
 
-/** Names with two spellings in one text, which is then about the spelling. */
+/** Names and words with two spellings in one text, which is then about the spelling. */
 function mixedNames(found: readonly Groups[]): ReadonlySet<string> {
   const spellings = new Map<string, string>();
   const mixed = new Set<string>();
   for (const groups of found) {
-    const word = wordOf(groups);
-    const name = words.names.get(word.toLowerCase());
-    if (name === undefined) continue;
+    const written = wordOf(groups);
+    if (!written) continue;
+    const lower = written.toLowerCase();
+    const known = words.names.get(lower);
+    const [name, word] = known ? [known, written] : [americanOf(lower), lower];
     if ((spellings.get(name) ?? word) !== word) mixed.add(name);
     spellings.set(name, word);
   }
@@ -90,6 +93,8 @@ function tokenOf(groups: Groups, isEnglish: boolean, isMixed: ReadonlySet<string
   const ordinal = number && words.ordinals.get(number);
   if (ordinal) return { kind: 'word', text: ordinal };
   if (number) return { kind: 'number', text: numberOf(number, isEnglish) };
+  if (word && isMixed.has(americanOf(word.toLowerCase())))
+    return { kind: 'identifier', text: word };
   if (word) return wordToken(word);
   if (sign ?? other) return { kind: 'sign', text: sign ?? other ?? '' };
   return { kind: 'stop', text: groups['stop'] ?? '' };

@@ -105,7 +105,8 @@ export const questions =
 export const small =
   wordSet(`the a an this that these those it there they we you i he she if in on at
   for from with without before after as by to of and or but not no never always only just then first
-  second finally also now when while using my our your let here some all every each both either once
+  second finally also now when while using next today tomorrow yesterday tonight later soon often sometimes usually
+  recently currently instead otherwise additionally meanwhile lately afterwards eventually still again there my our your let here some all every each both either once
   der die das ein eine mit ohne für vor nach in im auf le la les un une dans avec sans el los las una con
   sin en`);
 
@@ -268,7 +269,9 @@ export const numerals: ReadonlyMap<string, string> = new Map(
 export const ordinals: ReadonlyMap<string, string> = new Map(
   rowsOf(
     `1st first | 2nd second | 3rd third | 4th fourth | 5th fifth | 6th sixth | 7th seventh | 8th eighth | 9th ninth |
-    10th tenth`,
+    10th tenth | 11th eleventh | 12th twelfth | 13th thirteenth | 14th fourteenth | 15th fifteenth | 16th sixteenth |
+    17th seventeenth | 18th eighteenth | 19th nineteenth | 20th twentieth | 21st twenty-first | 30th thirtieth |
+    50th fiftieth | 100th hundredth`,
   ).map(([digits = '', word = '']) => [digits, word] as const),
 );
 

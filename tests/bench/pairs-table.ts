@@ -59,6 +59,9 @@ const pairFiles = [
   'prompt-pairs-held-out-2',
   'prompt-pairs-blind',
   'prompt-pairs-blind-2',
+  'prompt-pairs-blind-3',
+  'prompt-pairs-blind-4',
+  'prompt-pairs-blind-5',
 ] as const;
 
 /** The pairs of the files `prompt-pairs*` in tests/data. */

@@ -42,6 +42,26 @@ describe('alike are', () => {
     ],
     ['words that are nearly synonyms', 'Mend a faulty tap', 'Repair a broken tap'],
     ['"not" before and behind the subject', "Why isn't my code fast?", 'Why is my code not fast?'],
+    [
+      '"only" before a verb and a condition',
+      'Only delete it if it is old',
+      'Delete it only if it is old',
+    ],
+    [
+      'adjectives behind their noun',
+      'Write a card that is short and kind',
+      'Write a short and kind card',
+    ],
+    [
+      'American and British words',
+      'Organise the colours by theatre',
+      'Organize the colors by theater',
+    ],
+    [
+      'a subject behind words with a preposition',
+      'Under load it loses mails. Explain why.',
+      'It loses mails under load. Explain why.',
+    ],
     ['words in other quotes', "Explain the error 'no route'", 'Explain the error "no route"'],
     ['a thing and its name', 'Call the method named getData', 'Call the method getData'],
     ['texts with other bullets', 'Sort:\n* b\n* a', 'Sort:\n- b\n- a'],
@@ -109,5 +129,21 @@ describe('not alike are', () => {
     ['another choice of what is asked', 'Which tests are slow?', 'Fix the slow tests'],
     ['a quality more', 'Is Anna a pilot?', 'Is Anna a good pilot?'],
     ['one request less', 'Explain the bug and fix it', 'Explain the bug'],
+    ['purpose and action', 'Use short names to save space', 'Save space to use short names'],
+    ['what a number counts', 'Book a room for two nights', 'Book two rooms for a night'],
+    ['the owner and the thing', 'Use the API of the app', 'Use the app of the API'],
+    [
+      'a noun instead of its pronoun',
+      'Here is my test and code. Change the code so that the test passes.',
+      'Here is my test and code. Change the test so that it passes.',
+    ],
+    ['"of each" and "of all"', 'Limit the memory of each', 'Limit the memory of all'],
+    ['a receiver instead of a topic', 'Write for a customer', 'Write about a customer'],
+    ['words that are about their spelling', 'Replace colour by color', 'Replace color by colour'],
+    [
+      'the place of "only"',
+      'Only delete files if they are old',
+      'Delete only files if they are old',
+    ],
   ] as const)('%s', ([, a, b]) => assert.ok(['unsure', 'different'].includes(verdictOf(a, b))));
 });

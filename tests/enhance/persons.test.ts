@@ -12,6 +12,9 @@ describe('not alike are prompts with other persons', () => {
     ['note', 'Summarize my notes', 'Summarize their notes'],
     ['essay', 'Rewrite my essay in your style', 'Rewrite your essay in my style'],
     ['to remind', 'Remind me to call Anna', 'Remind them to call Anna'],
+    ['to ask', 'I want you to ask me questions', 'I want to ask you questions'],
+    ['to tell', 'I was told to stop. Write back.', 'I told them to stop. Write back.'],
+    ['drink', 'How much water should I drink?', 'How much water should he drink?'],
     ['change', 'Show the code you changed', 'Show the code I changed'],
   ] as const)('%s', ([word, a, b]) => {
     assert.equal(otherIn(a, b), word);

@@ -23,7 +23,7 @@ test.for([
   ['Convert json to yaml', [': changeinto json > yaml']],
   ['How does tcp differ from udp?', ['what: difference tcp and udp']],
   ['How should rows be stored?', ['howto: =store =row']],
-  ["Why isn't the job running?", ['why: is the job~ not =run']],
+  ["Why isn't the job running?", ['why: is not the job~ =run']],
   ['Fix it. Then stop', [': =fix it', ': then~ =stop']],
 ] as const)('of %j the intent and the terms are %j', ([text, expected]) =>
   assert.deepEqual(read(text), expected),

@@ -1,0 +1,26 @@
+import { type Lexeme, definite } from './lexemes.ts';
+import { wordSet } from './words.ts';
+
+const determiners = wordSet('next last');
+const periods = wordSet(
+  'week~ month~ year~ quarter~ weekend~ monday~ tuesday~ wednesday~ thursday~ friday~ saturday~ sunday~',
+);
+const days = wordSet('today tomorrow yesterday tonight');
+
+/** "the weekly report" is not sent every week. */
+export const isTimeOfThing = ({ raw }: Lexeme, before: Lexeme | undefined): boolean =>
+  raw.endsWith('ly') && definite.has(before?.text ?? '');
+
+/** Whether a word says when or how often something happens, or begins to: "today", "every month", "next week". */
+export const beginsTime = ({ text }: Lexeme, next: Lexeme | undefined): boolean =>
+  days.has(text) ||
+  (text.startsWith('every') && text !== 'every') ||
+  (determiners.has(text) && periods.has(next?.stem ?? ''));
+
+/** The "week" of "next week". */
+export const endsTime = ({ stem }: Lexeme, before: Lexeme | undefined): boolean =>
+  determiners.has(before?.text ?? '') && periods.has(stem);
+
+/** Whether a sentence says one time. Of two, each belongs to the words beside it. */
+export const hasOneTime = (lexemes: readonly Lexeme[]): boolean =>
+  lexemes.filter((lexeme, at) => beginsTime(lexeme, lexemes[at + 1])).length === 1;

@@ -1,0 +1,43 @@
+import { type Lexeme, articles, definite, prepositions } from './lexemes.ts';
+import { closed } from './phrases.ts';
+import { wordSet } from './words.ts';
+
+const languages = wordSet(
+  `javascript typescript python java kotlin scala ruby rust golang php perl haskell erlang elixir clojure bash
+  c++ c# lua julia matlab powershell sql zsh`,
+);
+
+/** Takes out the one programming language of a sentence, where it only says in which language. */
+export function withoutContext(lexemes: readonly Lexeme[]): {
+  readonly lexemes: readonly Lexeme[];
+  readonly context: readonly string[];
+} {
+  const isLanguage = ({ kind, text, raw }: Lexeme) =>
+    kind === 'name' ? languages.has(text) : /^(?:Go|C|R|Swift)$/.test(raw);
+  const [at = -1, ...others] = lexemes.flatMap((lexeme, index) =>
+    isLanguage(lexeme) ? [index] : [],
+  );
+  const language = lexemes[at];
+  const [before, next] = [lexemes[at - 1], lexemes[at + 1]];
+  const isObject = lexemes.some(({ stem }) => convertingStems.has(stem));
+  if (!language || others.length > 0 || isObject) return { lexemes, context: [] };
+  const context = [language.raw.toLowerCase().replace(/'s$/, '')];
+  const isLast = !next || next.kind === 'stop' || closed.has(next.text);
+  const hasClauses = at > 2 && lexemes.some(({ text }) => text === 'and' || text === 'but');
+  if (/^(?:in|with|using)$/.test(before?.text ?? '') && isLast && !hasClauses)
+    return { lexemes: lexemes.toSpliced(at - 1, 2), context };
+  // "Using the standard library, write a Python script"
+  const comma = lexemes.findLastIndex(({ kind }, index) => index < at && kind === 'stop');
+  const begin = prepositions.has(lexemes[0]?.text ?? '') ? comma + 1 : 0;
+  const isFirst = lexemes
+    .slice(begin, at)
+    .every(({ text }) => articles.has(text) || definite.has(text));
+  if (isFirst && next?.kind === 'word' && !isLast)
+    return { lexemes: lexemes.toSpliced(at, 1), context };
+  return { lexemes, context: [] };
+}
+
+/** With these, a language is what something becomes. */
+const convertingStems = wordSet(
+  'translate~ translat~ =convert =translate =rewrite =change changeinto port~ =migrate replaceby',
+);

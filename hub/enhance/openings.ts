@@ -1,0 +1,65 @@
+/** Words between "I" and its verb, or between that and "you". */
+const hedge = String.raw`(?: (?:just|really|simply|basically|actually|now|currently|only|kind of|sort of))*`;
+/** What a person says before the request itself begins. */
+const discourse = String.raw`(?:so|ok|okay|well|right|alright|all right|now|anyway|anyways|basically|actually|look|listen|hmm|um|oh)`;
+const wish = String.raw`(?:'d|’d| would)?${hedge} (?:need|want|like|love|prefer)`;
+
+/** Says that a request follows the colon. */
+export const announcement = new RegExp(
+  String.raw`^(?:(?:hi|hello|hey)(?: there)?\s*[,.!]\s*|${discourse}(?: then)?[,.!]?\s+)*(?:${[
+    '(?:i (?:have|had|got) (?:an?|one|another) |just |a |one |another |my |your )?(?:more )?(?:quick|short|small|simple|silly|stupid|little|brief)? ?(?:question|task|favou?r|one|thing)(?: (?:for|to) you)?',
+    String.raw`(?:i have an?|my)(?: \p{L}+)? request`,
+    '(?:i need (?:your|some) )?help',
+    "(?:i(?:'m|’m| am| was) )?(?:just |only )?(?:wondering|curious|asking|checking)",
+    `(?:here(?:'s|’s| is) )?what i${wish}(?: you to do| from you)?(?: is(?: this| the following)?)?`,
+    "here(?:'s|’s| is) (?:my|an?|the|your|one) (?:next |new |little |small |quick )?(?:task|question|request|job|assignment)(?: for you)?",
+    "(?:please )?(?:let(?:'s|’s| us) )?(?:do|answer) (?:me a favou?r|this|the following)(?: (?:for me|please|now|next))?",
+  ].join('|')})\s*:\s*`,
+  'iu',
+);
+
+/** Greetings and polite openings. */
+export const leads: readonly RegExp[] = [
+  new RegExp(`^${discourse}(?: then)?,\\s*(?:now,?\\s+)?`, 'i'),
+  /^(?:so|okay|alright|basically)(?: then| basically| now)* (?=(?:i|i'm|i'd|what|what's|how|how's|why|where|which|who|can|could|would|please|let|let's|just|quick|here|here's|my|go|so|then|do|does|is|are|help|tell|show|explain|give|write|make) )/i,
+  /^(?:now |just |please |then )*go ahead and /i,
+  /^(?:please )?(?:take|have) a (?:quick |close |closer |good )?look(?: at this)?,? and (?=\p{L}+)/iu,
+  new RegExp(`^i${wish}(?: for)? you${hedge} to `, 'i'),
+  new RegExp(
+    `^what i${wish}(?: from you)?(?: now| here)? is (?:for you to |you to |to )?(?=\\p{L}+ )`,
+    'iu',
+  ),
+  new RegExp(
+    `^i(?:'d| would|'m| am)?${hedge} (?:need|want|like|love|trying) to (?:know|find out|understand|ask),? (?:exactly )?(?=(?:how|what|why|where|when|which|who|whether|if) )`,
+    'i',
+  ),
+  new RegExp(
+    `^i(?:'m| am| was|'ve been| have been| keep)?${hedge} (?:wondering|asking myself|curious|interested)(?: about| to know| as to)?,? (?=(?:how|what|why|where|when|which|who|whether) )`,
+    'i',
+  ),
+  /^sorry (?:for|about) (?:the |my |this |yet )?(?:another )?(?:\p{L}+ )?(?:question|trouble|bother|interruption|spam)s?(?:,? but|,) /iu,
+  /^(?:hi|hey|hello|hallo|hola|bonjour|salut|moin|good (?:morning|afternoon|evening)|guten (?:tag|morgen|abend)|buenos días)(?: there| all| everyone)?(?:\s*[,.!]+\s+|\s+-\s+)(?!world\b)/i,
+  /^(?:hi|hey)(?: there)? (?=(?:can|could|would) you |please |how |what |why )/i,
+  /^(?:i have a )?(?:quick|short|small) question\s*[:,.-]\s*/i,
+  /^(?:please|pls|plz|kindly|bitte|por favor|s'il (?:te|vous) plaît)[,!]?\s+/i,
+  /^(?:i was |i'm |i am |just )?wondering (?:if|whether) you (?:could|can|would) (?:please |kindly )?/i,
+  /^(?:dear|hi|hey|hello|good (?:morning|afternoon|evening)) (?:ai|assistant|bot|chatgpt|claude|copilot|team|folks|friend)\s*[,.!:-]+\s*/i,
+  /^if you (?:have|get|find) (?:a |some |any )?(?:minute|moment|second|sec|chance|time), /i,
+  /^when(?:ever)? you (?:have|get|find) (?:a |some |any )?(?:minute|moment|second|sec|chance|time), /i,
+  /^i(?:'d| would) (?:really |very much )?(?:appreciate it|be (?:glad|happy|grateful|thankful|delighted)|love it|like it) if you (?:could |would |can )?(?:please )?/i,
+  /^(?:it|that)(?:'d| would) be (?:really |very |so )?(?:great|nice|helpful|good|lovely|awesome|wonderful|amazing|kind|cool|fantastic|useful) if you (?:could |would |can )?(?:please )?/i,
+  /^(?:please )?be (?:so )?(?:kind|nice|good|sweet)(?: enough)? (?:to|and) /i,
+  /^i? ?hope (?:you(?:'re| are)(?: all)?(?: doing| keeping)? (?:well|good|fine|great|okay)|(?:this|that) (?:finds|reaches) you well|all is well)[.!,]+\s+/i,
+  /^if (?:it(?:'s| is) not|it isn't) (?:too much |a )?(?:trouble|bother|hassle|to ask|of a (?:bother|hassle)),? /i,
+  /^(?:would|is|might) it be possible (?:for you )?to /i,
+  /^(?:can|could|may|might) i ask you to (?:please )?/i,
+  /^(?:please )?do me a favou?r,? (?:and )?/i,
+  /^(?:is there )?any chance (?:that )?you (?:could|can|would) /i,
+  /^(?:do you think|i was hoping|i'm hoping|i am hoping|i hope|maybe|perhaps)(?: that)? you (?:could|can|would|might) /i,
+  /^i think (?:that )?you should /i,
+  /^thanks(?: (?:a lot|in advance))?(?: for (?:your help|helping)(?: me)?)?[!.,]+\s+/i,
+  /^(?:sorry (?:to bother you|for bothering you|to disturb you)|excuse me|pardon me)(?: again)?(?:,| but)+ /i,
+  /^(?:just (?:wondering|curious)|i(?:'m| am) (?:just )?curious|out of curiosity|may i ask|can i ask|could i ask|let me ask)[,:]? /i,
+  /^might you (?=\p{L}+ )/iu,
+  /^(?:can|could|would|will) you (?:please|pls|kindly) /i,
+];

@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { canonicalOf } from '../../hub/enhance/canonical.ts';
+import { isOtherShare } from '../../hub/enhance/quantities.ts';
+
+const isOther = (a: string, b: string) => isOtherShare(canonicalOf(a), canonicalOf(b));
+
+test('all and some are two shares, in both orders', () => {
+  assert.ok(isOther('Give every user a role', 'Give some users a role'));
+  assert.ok(isOther('List most of the files', 'List all of the files'));
+});
+
+test('"all" is "every", and a word that only one prompt has says nothing', () => {
+  assert.ok(!isOther('List all files', 'List every file'));
+  assert.ok(!isOther('List all files', 'List the files'));
+  assert.ok(!isOther('Show some of all files', 'Show all of some files'));
+});

@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { readTokens } from '../../hub/enhance/canonical.ts';
+import { type Lexeme, lexemesOf } from '../../hub/enhance/lexemes.ts';
+import { activeVoice, withEarlyNot, withRelative } from '../../hub/enhance/word-order.ts';
+
+const read = (text: string, change: (lexemes: readonly Lexeme[]) => readonly Lexeme[]) =>
+  change(readTokens(text).flatMap(token => lexemesOf(token, undefined)))
+    .map(lexeme => lexeme.text)
+    .join(' ');
+
+test.for([
+  ['does the job not run when it is late', 'does not the job run when it is late'],
+  ['the job does not run', 'does not the job run'],
+  ['does not the job run', 'does not the job run'],
+  ['does the job run and not stop', 'does the job run and not stop'],
+  ['should i use not a map', 'should i use not a map'],
+  ['does it not only run', 'does it not only run'],
+] as const)('"not" of %j stands behind its auxiliary verb', ([text, expected]) =>
+  assert.equal(read(text, withEarlyNot), expected),
+);
+
+test('a passive question is read as an active one', () =>
+  assert.equal(read('how should rows be stored', activeVoice), 'how should i stored rows'));
+
+test('a late "by" is read as a relative clause', () =>
+  assert.equal(
+    read('find the job the row was locked by', withRelative),
+    'find the job that locked the row',
+  ));
