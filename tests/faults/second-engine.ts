@@ -1,6 +1,6 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, readlink, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, readlink, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -63,7 +63,7 @@ export async function prepareSecondEngines(image: string): Promise<SecondEngines
   try {
     await copyImage(image, first);
     await first.end('SIGTERM');
-    await run('cp', ['-a', first.dataFolder, loaded]);
+    await copyData(first.dataFolder, loaded);
   } finally {
     await first[Symbol.asyncDispose]();
   }
@@ -88,6 +88,16 @@ export async function startEngineWith(image: string): Promise<SecondEngine> {
 const copyImage = (image: string, { host }: SecondEngine) =>
   run('sh', ['-c', `docker -H ${engineHost} save ${image} | docker -H ${host} load`]);
 
+/** Engines write their databases in place, but never a file of an image: the copy shares those, 300 MB of them. */
+async function copyData(from: string, to: string): Promise<void> {
+  await run('cp', ['-al', from, to]);
+  for (const each of await readdir(from)) {
+    if (each === 'overlay2') continue;
+    await rm(join(to, each), { recursive: true });
+    await run('cp', ['-a', join(from, each), join(to, each)]);
+  }
+}
+
 /** In a network namespace of its own, without networks but `none`, with a copy of the data where these are given. */
 async function startSecondEngine(
   options: { readonly liveRestore: boolean },
@@ -97,7 +107,7 @@ async function startSecondEngine(
   if (typeof found === 'string') throw new Error(found);
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-engine-'));
   const dataFolder = join(folder, 'data');
-  if (data !== undefined) await run('cp', ['-a', data, dataFolder]);
+  if (data !== undefined) await copyData(data, dataFolder);
   const socketPath = join(folder, 'docker.sock');
   const host = `unix://${socketPath}`;
   const { 'init-path': initPath } = await configOf(found);
