@@ -10,7 +10,7 @@ import { copyTree } from '#helpers/tree';
 
 const run = promisify(execFile);
 
-describe('the build of a clone', () => {
+describe('the build of a clone', { timeout: 120_000 }, () => {
   let folder = '';
   let env: NodeJS.ProcessEnv = {};
 
