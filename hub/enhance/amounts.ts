@@ -29,7 +29,8 @@ export function withPlainAmounts(tokens: readonly Token[]): readonly Token[] {
 const beginnings = wordSet(
   `a an one the half quarter fifth tenth noon midnight once on every per fortnight fortnightly biweekly
   january february march april may june july august september october november december
-  first second third fourth sixth seventh eighth ninth`,
+  first second third fourth sixth seventh eighth ninth eleventh twelfth thirteenth fourteenth fifteenth sixteenth
+  seventeenth eighteenth nineteenth twentieth`,
 );
 
 function firstOf(place: Place): Reading | undefined {
@@ -55,7 +56,22 @@ const readers: readonly ((place: Place) => Reading | undefined)[] = [
   readRhythm,
   readRate,
   readUnit,
+  readOrdinal,
 ];
+
+/** Ordinals that the tokens do not know, in words. A century has a number: results have to keep it. */
+const ordinals: ReadonlyMap<string, string> = new Map(
+  rowsOf(
+    `eleventh 11th | twelfth 12th | thirteenth 13th | fourteenth 14th | fifteenth 15th | sixteenth 16th |
+    seventeenth 17th | eighteenth 18th | nineteenth 19th | twentieth 20th`,
+  ).map(([text = '', digits = '']) => [text, digits] as const),
+);
+
+/** "eighteenth" as "18th". */
+function readOrdinal({ tokens, at }: Place): Reading | undefined {
+  const digits = ordinals.get(textAt(tokens, at));
+  return digits === undefined ? undefined : { length: 1, tokens: [number(digits)] };
+}
 
 const fromMoment = (moment: ReadTime | undefined): Reading | undefined =>
   moment && { length: moment.length, tokens: [moment.token] };

@@ -269,9 +269,7 @@ export const numerals: ReadonlyMap<string, string> = new Map(
 export const ordinals: ReadonlyMap<string, string> = new Map(
   rowsOf(
     `1st first | 2nd second | 3rd third | 4th fourth | 5th fifth | 6th sixth | 7th seventh | 8th eighth | 9th ninth |
-    10th tenth | 11th eleventh | 12th twelfth | 13th thirteenth | 14th fourteenth | 15th fifteenth | 16th sixteenth |
-    17th seventeenth | 18th eighteenth | 19th nineteenth | 20th twentieth | 21st twenty-first | 30th thirtieth |
-    50th fiftieth | 100th hundredth`,
+    10th tenth`,
   ).map(([digits = '', word = '']) => [digits, word] as const),
 );
 

@@ -12,6 +12,7 @@ const read = (text: string) =>
 describe('one amount has one spelling', () => {
   test.for([
     ['half an hour', '30min'],
+    ['the eighteenth century', 'the 18th century'],
     ['an hour and a half', '90min'],
     ['2 hours and a half', '150min'],
     ['one and a half days', '36h'],
