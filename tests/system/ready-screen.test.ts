@@ -68,12 +68,13 @@ async function openTerminal(env: Readonly<Record<string, string>> = {}) {
   };
 }
 
+/** Shows when the hub is ready and its servers have started or failed: what comes next is the last line. */
+const isReady = ({ text }: { text: () => string }) =>
+  /failed/.test(text()) && /3 tools/.test(text()) && /Next: /.test(text());
+
 test('a terminal shows addresses, servers and the next step, and a clean end after Ctrl-C', async () => {
   await using terminal = await openTerminal();
-  await until(
-    () => /failed/.test(terminal.text()) && /3 tools/.test(terminal.text()),
-    terminal.text,
-  );
+  await until(() => isReady(terminal), terminal.text);
   const shown = terminal.text();
   assert.match(shown, /AgentHub \d\S+ {2}ready in \d/);
   assert.match(shown, /MCP {8}http:\/\/localhost:\d+\/mcp\n/);
@@ -102,10 +103,6 @@ test('LOG_FORMAT=json keeps one JSON object for each line on a terminal', async 
   for (const line of lines) JSON.parse(line);
   assert.match(terminal.raw(), /AgentHub answers at http/);
 });
-
-/** Shows when the hub is ready and its servers have started or failed. */
-const isReady = ({ text }: { text: () => string }) =>
-  /failed/.test(text()) && /3 tools/.test(text());
 
 test('NO_COLOR=1 shows the same without colours', async () => {
   await using terminal = await openTerminal({ NO_COLOR: '1' });
