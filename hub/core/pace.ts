@@ -2,8 +2,8 @@ import { type Clock, systemClock } from './clock.ts';
 
 /** Time in ms after which a thread rests. */
 const stretchMs = 0.1;
-/** How many times as long as it has worked. */
-const restFactor = 1;
+/** How many times as long as it has worked. A rest takes about 0.1 ms more than that until the thread has a processor again. */
+const restFactor = 0.5;
 /** Maximum duration of a rest in ms: a thread that had no processor for a while has not worked. */
 const maxRestMs = 0.5;
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { createPace, systemClock } from '#core';
 
-test('a thread rests after 0.1 ms, as long as it has worked, and soon again', () => {
+test('a thread rests after 0.1 ms, half as long as it has worked, and soon again', () => {
   let now = 5;
   const rests: number[] = [];
   const pace = createPace({ monotonic: () => now }, ms => {
@@ -13,7 +13,7 @@ test('a thread rests after 0.1 ms, as long as it has worked, and soon again', ()
     now += piece;
     pace();
   }
-  assert.deepEqual(rests, [0.125, 0.125, 0.25]);
+  assert.deepEqual(rests, [0.0625, 0.0625, 0.125]);
 });
 
 test('a thread that had no processor for long does not rest as long', () => {

@@ -22,7 +22,6 @@ const maxOldSpaceMb = 512;
 const flags = [
   '--single-threaded',
   '--no-opt',
-  '--liftoff-only',
   '--min-semi-space-size=1',
   '--max-semi-space-size=1',
   `--max-old-space-size=${maxOldSpaceMb}`,
