@@ -180,7 +180,7 @@ describe('not alike are', () => {
   );
 });
 
-describe('of the prompts of the tuning half', { timeout: 120_000 }, () => {
+describe('of the prompts of the tuning half', () => {
   const prompts = [
     ...new Set(readPairs().flatMap(({ a, b, half }) => (half === 'tuning' ? [a, b] : []))),
   ];

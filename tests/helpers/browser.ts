@@ -70,9 +70,6 @@ export type Visit = BrowserContextOptions & {
   readonly expected?: RegExp;
 };
 
-/** Containers of other tests change the networks of the machine, and Chromium then drops what it is loading. */
-const networkChanged = /net::ERR_NETWORK_CHANGED/;
-
 /**
  * Calls `look` with a page of a fresh profile. Rejects when the page wrote an error to its console, threw one, had
  * a request that failed or was answered with an error, or asked another origin; else with what `look` throws.
@@ -88,7 +85,7 @@ export async function visit<T>(
   const problems: string[] = [];
   context.on('console', message => {
     const isProblem = message.type() === 'error' || message.type() === 'warning';
-    if (isProblem && !networkChanged.test(message.text()) && !expected?.test(message.text()))
+    if (isProblem && !expected?.test(message.text()))
       problems.push(`console: ${message.text()} (${message.location().url})`);
   });
   context.on('weberror', error => void problems.push(`thrown: ${error.error().stack}`));

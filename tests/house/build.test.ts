@@ -10,7 +10,7 @@ import { copyTree } from '#helpers/tree';
 
 const run = promisify(execFile);
 
-describe('the build of a clone', { timeout: 120_000 }, () => {
+describe('the build of a clone', () => {
   let folder = '';
   let env: NodeJS.ProcessEnv = {};
 

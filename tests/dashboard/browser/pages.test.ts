@@ -58,23 +58,19 @@ describeWithBrowser('the pages of the dashboard', () => {
     await look('/dashboard/activity/{id}');
   }
 
-  test(
-    'load, in light and dark, with nothing that axe calls serious',
-    { timeout: 120_000 },
-    async () => {
-      await dashboard.visit(async page => {
-        await eachPage(page, async path => {
-          assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1, path);
-          assert.match(await page.title(), /AgentHub/, path);
-          assert.deepEqual(await page.evaluate(losesFocus), [], path);
-          await page.emulateMedia({ colorScheme: 'light' });
-          assert.deepEqual(await seriousFindings(page, 'all'), [], path);
-          await page.emulateMedia({ colorScheme: 'dark' });
-          assert.deepEqual(await seriousFindings(page, 'contrast'), [], `${path} in the dark`);
-        });
+  test('load, in light and dark, with nothing that axe calls serious', async () => {
+    await dashboard.visit(async page => {
+      await eachPage(page, async path => {
+        assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1, path);
+        assert.match(await page.title(), /AgentHub/, path);
+        assert.deepEqual(await page.evaluate(losesFocus), [], path);
+        await page.emulateMedia({ colorScheme: 'light' });
+        assert.deepEqual(await seriousFindings(page, 'all'), [], path);
+        await page.emulateMedia({ colorScheme: 'dark' });
+        assert.deepEqual(await seriousFindings(page, 'contrast'), [], `${path} in the dark`);
       });
-    },
-  );
+    });
+  });
 
   test('are as dark as the person asks for', async () => {
     const lightnessIn = async (colorScheme: 'light' | 'dark') =>
