@@ -1,11 +1,10 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Whole hubs, containers, browsers, and programs that are measured. */
-const systems = [
-  'tests/{faults,fuzz,house,soak,system}/**/*.test.ts',
-  'tests/dashboard/browser/**/*.test.ts',
-];
+/** Whole hubs, containers, and programs that are measured. */
+const systems = ['tests/{faults,fuzz,house,soak,system}/**/*.test.ts'];
+/** Not beside containers, each of which changes the networks of the machine: Chromium then drops what it is loading. */
+const pages = ['tests/dashboard/browser/**/*.test.ts'];
 /** It counts the modules that a process loads, so it needs a process of its own. */
 const ownProcess = ['tests/http/listen.test.ts'];
 /** These compare the time of calls with that of a control beside them, which a busy machine delays as well. */
@@ -120,7 +119,7 @@ export default defineConfig({
         test: {
           name: 'rooms',
           include: ['tests/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...systems, ...ownProcess, ...alone],
+          exclude: [...configDefaults.exclude, ...systems, ...pages, ...ownProcess, ...alone],
           // One process for many files: loading the modules again for each took a third of the time.
           isolate: false,
           // More than a small machine has cores, as these tests wait for half of their time.
@@ -144,10 +143,20 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'pages',
+          include: pages,
+          isolate: false,
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
+          ...timeouts,
+        },
+      },
+      {
+        test: {
           name: 'two at a time',
           include: [...twoAtATime, ...ownProcess],
           maxWorkers: 2,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
           ...timeouts,
         },
       },
@@ -156,7 +165,7 @@ export default defineConfig({
           name: 'one at a time',
           include: alone,
           maxWorkers: 1,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 4 },
           ...timeouts,
         },
       },
