@@ -97,7 +97,7 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
     changed(false);
   }
 
-  /** Works until no message waits. One run at a time. */
+  /** Handles the waiting messages one after the other. Does nothing while an earlier call of it is at work. */
   function work(): void {
     if (working || isOver) return;
     container.hold();

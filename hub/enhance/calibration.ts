@@ -101,7 +101,7 @@ export function createCalibration(options: Options, { models, table, isBusy, clo
       try {
         const similarity = await similarityOf(pair, state);
         if (similarity === undefined) {
-          // The next call begins anew, for the model that has the name by then.
+          // The model changed meanwhile. The next call starts again with the model that then has this name.
           current = undefined;
           return;
         }

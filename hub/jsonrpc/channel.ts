@@ -24,7 +24,7 @@ export type Receiver = {
 export interface Channel {
   /** Sets the receiver. Call it once. Earlier messages were queued. */
   listen(receiver: Receiver): void;
-  /** True if `Receiver.message` gets `about`. */
+  /** True if the channel passes `about` to `Receiver.message`. */
   readonly tellsWhose?: boolean;
   /**
    * Sends a message without line breaks. Messages of one turn of the event loop are combined into one write. Throws

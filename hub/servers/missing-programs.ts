@@ -20,7 +20,7 @@ const patterns: readonly RegExp[] = [
   /(Chromium) distribution '\w+' is not found/,
 ];
 
-/** Debian packages by the program or library that they have. */
+/** Maps a program or library to the Debian package that contains it. */
 const packages: Readonly<Record<string, string>> = {
   'Bad git executable': 'git',
   Chromium: 'chromium',

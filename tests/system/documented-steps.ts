@@ -73,7 +73,7 @@ export const readers: readonly Step[] = [
   { line: 'agenthub audit --denied', shows: /no line of the audit log matches/ },
   { line: 'agenthub audit --denied --since 1h', shows: /no line of the audit log matches/ },
   { line: 'agenthub audit verify', shows: /no line was changed or removed/ },
-  { line: 'agenthub check', shows: /fine, \d servers/ },
+  { line: 'agenthub check', shows: /fine, 3 servers/ },
   { line: 'agenthub doctor', code: 1, shows: /^ +hub +answers at /m },
   { line: 'agenthub check --live', shows: /^Ollama: not used/m },
   { line: 'agenthub logs', shows: /^memory \| Knowledge Graph/m },

@@ -183,7 +183,8 @@ describeWithBrowser('a login to a remote server', () => {
 
       const logout = [cli, 'logout', 'docs', '--url', hub.url];
       const own = { ...process.env, DATA_DIR: hub.dataDir };
-      await promisify(execFile)(process.execPath, logout, { env: own });
+      const { stdout } = await promisify(execFile)(process.execPath, logout, { env: own });
+      assert.equal(stdout, 'logged out of docs: its tokens are revoked\n');
       await fails(hub, /agenthub login docs/);
       const { counts, secrets } = await world.read();
       assert.equal(counts['revocations'], 2);

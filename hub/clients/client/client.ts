@@ -82,7 +82,7 @@ export async function findMachine(known: Omit<ClientMachine, 'packages'>): Promi
   return { ...known, packages: await readdir(packagesFolder(known)).catch(() => []) };
 }
 
-/** The file with a client's servers; undefined if the client has none of that scope. */
+/** The file in which a client has its servers. Undefined if the client has no such file for the scope. */
 export function configFileOf(
   client: ClientName,
   scope: ClientScope,

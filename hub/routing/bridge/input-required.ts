@@ -16,7 +16,7 @@ const inputMethods = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
 /** Maximum number of calls that wait for their clients. Further calls are refused. */
 const maxWaiting = 4_000;
-/** Maximum number of those of one principal, which must leave room for others. */
+/** Maximum number of waiting calls per principal, so that one principal leaves room for others. */
 export const maxWaitingPerPrincipal = 1_000;
 
 export type SuspendedCalls = ReturnType<typeof createSuspendedCalls>;

@@ -35,7 +35,7 @@ function negotiate({ request, params, session }: Call): string {
   return negotiatedVersion(asked);
 }
 
-/** Stores the client's data from `initialize`, which servers get and which limits their requests to the client. */
+/** Stores what the client says of itself in `initialize`. Servers see it, and may only ask the client for what it names. */
 function introduce({ request, params, session }: Call): void {
   session.client = clientIn(request, params);
 }

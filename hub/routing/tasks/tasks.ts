@@ -36,7 +36,7 @@ type TaskOfSession = Task & { readonly session: SessionState };
 const maxPerSession = 1_000;
 /** Maximum number of tasks of clients without a session. The oldest beyond it are reached only at their server. */
 const maxRoutes = 10_000;
-/** Maximum number of those of one principal, which loses its own oldest beyond it. */
+/** Maximum number of such tasks per principal. The principal's oldest tasks beyond it are dropped. */
 const maxRoutesPerPrincipal = 1_000;
 
 /**

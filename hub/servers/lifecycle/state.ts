@@ -76,9 +76,9 @@ export type LifecycleEvent = Readonly<
 
 export type Effect = Readonly<
   | { type: 'publish'; status: ServerStatus }
-  /** Launches the server, or adopts the instance of an earlier run. Answers `started` or `start_failed`. */
+  /** Launches the server, or adopts the instance of an earlier run. The event `started` or `start_failed` follows. */
   | { type: 'launch'; variant: string | undefined }
-  /** Launches a successor. Answers `started` or `start_failed`. */
+  /** Launches a successor. The event `started` or `start_failed` follows. */
   | { type: 'launch_beside'; config: ServerConfig; variant: string | undefined }
   /** Cancels launches and the delay. A launch that completes regardless answers `started`. */
   | { type: 'cancel' }
@@ -95,13 +95,13 @@ export type Effect = Readonly<
   | { type: 'drain_instance'; instance: InstanceId; isReplaced: boolean }
   /** Ends all draining instances now; the next `settled` waits for them. */
   | { type: 'hurry_draining' }
-  /** Removes what is left of an instance that ended. Answers `reaped`. */
+  /** Cleans up after an instance that ended. The event `reaped` follows. */
   | { type: 'reap'; instance: InstanceId }
   /** Drops the saved handle: no later start adopts the instance. `afterEnd`: once all has ended. */
   | { type: 'forget_handle'; afterEnd: boolean }
-  /** Answers `delay_over`. */
+  /** The event `delay_over` follows. */
   | { type: 'delay'; delayMs: number }
-  /** Answers `settled`, now or later. */
+  /** The event `settled` follows, now or later. */
   | { type: 'await_settled' }
   | { type: 'record_failure'; error: unknown }
   | { type: 'use_config'; config: ServerConfig }

@@ -121,7 +121,7 @@ export function createInstance(
     return exit;
   }
 
-  /** Removes everything that was created for the container, or later if it may be adopted or the engine does not answer. */
+  /** Removes everything that was created for the container. Puts it off if the container may be adopted, or if the engine does not answer. */
   async function release(): Promise<void> {
     const made = await created;
     instances.delete(instance);
