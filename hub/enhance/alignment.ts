@@ -1,3 +1,4 @@
+import { exchanged, otherObject } from './exchange.ts';
 import { type Explanation, quoted } from './explanation.ts';
 import { leftOver, repeatedNouns } from './left-over.ts';
 import { compoundsOf, moved } from './moves.ts';
@@ -32,6 +33,8 @@ export function alignSpots(a: Spots, b: Spots): Explanation {
   const compounds = compoundsOf(left, right, isSequence);
   const counterparts = new Set([...compounds.words].map(at => pairs.get(at) ?? -1));
   const word =
+    exchanged(left, right) ??
+    otherObject(left, right) ??
     misplaced(left, compounds.words) ??
     misplaced(right, counterparts) ??
     moved(left, right, compounds, isSequence) ??

@@ -1,7 +1,7 @@
 import { vocabulary } from './phrases.ts';
 import type { Side } from './spot-pairs.ts';
 import type { Spot } from './spots.ts';
-import { wordSet } from './words.ts';
+import { names, wordSet } from './words.ts';
 
 /** Spots without a counterpart that add something to the request. */
 export function leftOver(side: Side): readonly Spot[] {
@@ -39,29 +39,33 @@ function hasPronoun({ spots, others, pairs }: Side, at: number): boolean {
 /** Whether a word without a counterpart adds nothing. */
 function isNeutral({ spots, others, pairs }: Side, spot: Spot, at: number): boolean {
   if (spot.isNegated) return false;
+  const next = spots[at + 1];
+  const isListed = spot.begins === 'item' || next?.begins === 'item';
   // "in 1 sentence" and "in one sentence"
   if (singles.has(spot.stem) && others.some(({ stem }) => singles.has(stem))) return true;
   if (spot.isAsk && isPlainAsk({ spots, others, pairs }, spot)) return true;
-  if (vocabulary().neutral.has(spot.stem) || vocabulary().light.has(spot.raw.toLowerCase()))
-    return true;
+  if (vocabulary().neutral.has(spot.stem)) return true;
+  // "the date and the place" is more than the date.
+  if (vocabulary().light.has(spot.raw.toLowerCase())) return !isListed || spot.isVerb;
   if (isLightVerb({ spots, others, pairs }, at)) return true;
-  const next = spots[at + 1];
   const other = others[pairs.get(at + 1) ?? -1];
   // "any mistakes" and "mistakes"
   if (spot.stem === 'any') return isPlural(next) && isPlural(other);
   // "what exactly", but not "exactly 5"
   if (exactly.has(spot.raw.toLowerCase())) return !next?.stem.startsWith('number ');
-  const isNamed = [next, spots[at + 2]].some(item =>
-    /^(?:path|identifier) /.test(item?.stem ?? ''),
-  );
-  if (isNamed && namedKinds.has(spot.stem)) return true;
+  const behind =
+    next?.begins === 'chunk' && next.preposition !== 'for' ? [next] : [next, spots[at + 2]];
+  const isNamed = behind.some(item => /^(?:path|identifier) /.test(item?.stem ?? ''));
+  if (isNamed && namedKinds.has(spot.stem) && !isListed) return true;
   // "suggest a title" and "what would be a good title"
   const isWished = spots.findLast(({ isAsk, part }) => isAsk && part === spot.part)?.stem ?? '';
   if (spot.stem === 'good~' && wishes.has(isWished)) return true;
   const isMade = isWished === '=create' || wishes.has(isWished);
   if (niceties.has(spot.raw.toLowerCase()) && isMade) return true;
   // "a PDF file" and "a PDF"
-  return spots[at - 1]?.stem === spots[at - 1]?.raw.toLowerCase() && formatKinds.has(spot.stem);
+  return (
+    names.has(spots[at - 1]?.raw.toLowerCase() ?? '') && formatKinds.has(spot.stem) && !isListed
+  );
 }
 
 const makers = wordSet('=create addto write~ =setup add~ perform~ =do do =run give~');

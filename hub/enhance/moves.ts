@@ -8,6 +8,7 @@ import {
 } from './placement.ts';
 import type { Side } from './spot-pairs.ts';
 import type { Spot } from './spots.ts';
+import { wordSet } from './words.ts';
 
 /** The first word of a part that stands elsewhere, and may not. */
 export function moved(
@@ -79,6 +80,11 @@ export function compoundsOf(left: Side, right: Side, isSequence: boolean): Compo
 
 const maxRounds = 50;
 
+/** Adjectives of a state that has an object. */
+const states = wordSet(
+  'afraid ashamed aware capable envious fond jealous proud scared sure tired worried',
+);
+
 /** Whether something else begins behind a spot, or nothing follows. */
 function isEnd(side: Side, at: number): boolean {
   const next = side.spots.findIndex((_, place) => place > at && side.pairs.has(place));
@@ -104,6 +110,14 @@ function compoundAt(
   const head = left.pairs.get(noun) ?? -1;
   // "the project has issues" says which of both has the other.
   if (isBesideHave(left.spots, behind) || isBesideHave(right.spots, head)) return undefined;
+  // "the sales of last month" is not "the month of last sales", nor "her brother is afraid" "afraid of her brother".
+  const isTime = [left.spots[behind], right.spots[head]].some(
+    spot => spot?.preposition === '~time',
+  );
+  const isState = [left.spots[noun], right.spots[left.pairs.get(behind) ?? -1]].some(
+    spot => spot !== undefined && states.has(spot.raw.toLowerCase()),
+  );
+  if (isTime || isState) return undefined;
   const isPart = (side: Side, at: number) =>
     beginning(side, at) === 'chunk' && compoundPrepositions.has(side.spots[at]?.preposition ?? '');
   const isInside = (side: Side, at: number) => beginning(side, at) === undefined;

@@ -36,10 +36,22 @@ export function sentencesOf(tokens: readonly Token[]): readonly Sentence[] {
   return sentences;
 }
 
+/** "in the folder a" is not "in a folder". */
+function withLastLetter(lexemes: readonly Lexeme[]): readonly Lexeme[] {
+  const [before, last] = lexemes.slice(-2);
+  const isName = last?.text === 'a' && before?.form === 'plain' && !closed.has(before.text);
+  if (!isName || vocabulary().verbs.has(before.stem)) return lexemes;
+  return [...lexemes.slice(0, -1), { ...last, text: 'A', stem: 'A' }];
+}
+
 /** What one sentence asks for. `mark`: the punctuation behind it. */
 export function sentenceOf(tokens: readonly Token[], mark: string): Sentence {
   const lexemes = activeVoice(
-    withRelative(withPlainPurpose(tokens.flatMap((token, at) => lexemesOf(token, tokens[at + 1])))),
+    withRelative(
+      withPlainPurpose(
+        withLastLetter(tokens.flatMap((token, at) => lexemesOf(token, tokens[at + 1]))),
+      ),
+    ),
   );
   const request = withoutLeads(lexemes);
   const { intent, rest: object } = withoutIntent(request);
@@ -198,10 +210,9 @@ function withoutIntent(lexemes: readonly Lexeme[]): {
       rest: [...before, wordLexeme('difference'), ...slot, wordLexeme('and'), ...rest],
     };
   const joint =
-    phrase.name === 'compare'
-      ? rest.findIndex(({ text }) => /^(?:with|to|against)$/.test(text))
-      : -1;
-  const compared = joint < 0 ? rest : rest.toSpliced(joint, 1, wordLexeme('and'));
+    phrase.name === 'compare' ? rest.findIndex(({ text }) => prepositions.has(text)) : -1;
+  const isJoint = /^(?:with|to|against)$/.test(rest[joint]?.text ?? '');
+  const compared = isJoint ? rest.toSpliced(joint, 1, wordLexeme('and')) : rest;
   return { intent: phrase.name, rest: [...before, ...slot, ...compared] };
 }
 

@@ -14,6 +14,7 @@ export type Token = {
 const pieces = new RegExp(
   [
     '(?<quote>`[^`\\n]+`|"[^"\\n]*"|(?<![\\p{L}\\p{N}])\'[^\'\\n]+\'(?![\\p{L}\\p{N}]))',
+    '(?<glob>(?<!\\S)(?:[A-Za-z_.{?-][\\w.{},?-]*\\*|\\*[\\w.{},?*-])[\\w.{},?*-]*)',
     '(?<path>[a-z][a-z+.-]*://\\S+|(?<!\\S)--?[A-Za-z][\\w-]*|[\\w.@*:+~-]{0,200}[\\\\/][\\w.@*:+\\\\/~-]*)',
     '(?<dotted>\\.?[A-Za-z_$][\\w-]*(?:\\.[A-Za-z_][\\w-]*)+|(?<!\\S)\\.[A-Za-z][\\w-]*)',
     '(?<call>[A-Za-z_$][\\w$]*\\(\\))',
@@ -81,8 +82,9 @@ function mixedNames(found: readonly Groups[]): ReadonlySet<string> {
 }
 
 function tokenOf(groups: Groups, isEnglish: boolean, isMixed: ReadonlySet<string>): Token {
-  const { quote, path, dotted, call, number, word, sign, other } = groups;
+  const { quote, glob, path, dotted, call, number, word, sign, other } = groups;
   if (quote) return { kind: 'quote', text: quote };
+  if (glob) return { kind: 'path', text: glob.replace(/[.,?]+$/, '') };
   if (path) return { kind: 'path', text: path.replace(/(?<=[\w/])[.:]+$/, '') };
   const name = words.names.get(wordOf(groups).toLowerCase());
   if (name)

@@ -1,0 +1,59 @@
+import type { Side } from './spot-pairs.ts';
+import type { Spot } from './spots.ts';
+
+/** The place of a word: the word that governs it, and the preposition between them. */
+type Slot = { readonly governor: number; readonly preposition: string };
+
+/**
+ * Two words that changed places with each other: "compare our prices with those of the competitors" is not "our
+ * competitors with those of the prices". Items of one list have the same place.
+ */
+export function exchanged(left: Side, right: Side): Spot | undefined {
+  const order = [...left.pairs.keys()].toSorted((x, y) => x - y);
+  const mine = order.map(at => slotOf(left, at));
+  const theirs = order.map(at => {
+    const { governor, preposition } = slotOf(right, left.pairs.get(at) ?? -1);
+    return { governor: right.pairs.get(governor) ?? -1, preposition };
+  });
+  const turned = order.findIndex((at, one) =>
+    order.some((other, two) => {
+      if (two <= one || (left.pairs.get(other) ?? -1) > (left.pairs.get(at) ?? -1)) return false;
+      const [a, b, c, d] = [mine[one], mine[two], theirs[one], theirs[two]];
+      return isEqual(a, d) && isEqual(b, c) && !isEqual(a, b);
+    }),
+  );
+  return left.spots[order[turned] ?? -1];
+}
+
+const isEqual = (a: Slot | undefined, b: Slot | undefined): boolean =>
+  a !== undefined && a.governor === b?.governor && a.preposition === b.preposition;
+
+/** The last verb before a word in its clause, else the next one; -1 if the other prompt has none. */
+function slotOf({ spots, pairs }: Side, at: number): Slot {
+  const spot = spots[at];
+  const governs = (item: Spot, place: number) =>
+    (item.isVerb || item.isAsk) && item.part === spot?.part && pairs.has(place);
+  const before = spots.findLastIndex((item, place) => place < at && governs(item, place));
+  const governor =
+    before >= 0
+      ? before
+      : spots.findIndex(
+          (item, place) => place > at && item.clause === spot?.clause && governs(item, place),
+        );
+  return { governor, preposition: spot?.preposition ?? '' };
+}
+
+/** A word of another request than in the other prompt: "compare these and recommend one" has two. */
+export const otherObject = (left: Side, right: Side): Spot | undefined =>
+  left.spots.find((_, at) => {
+    const [mine, theirs] = [askOf(left, at), askOf(right, left.pairs.get(at) ?? -1)];
+    return mine !== undefined && theirs !== undefined && left.pairs.get(mine) !== theirs;
+  });
+
+/** The verb of a request that stands right before a word, if both are in the other prompt. */
+function askOf({ spots, pairs }: Side, at: number): number | undefined {
+  const spot = spots[at];
+  if (!pairs.has(at) || !spot || spot.isAsk || spot.preposition !== '') return undefined;
+  const ask = spots.findLastIndex((_, place) => place < at && pairs.has(place));
+  return spots[ask]?.isAsk && spots[ask].part === spot.part ? ask : undefined;
+}
