@@ -28,13 +28,13 @@ export async function measureAccess(options: CostOptions, progress: (text: strin
   return await measureCost({ off, on }, options, linesOf, progress);
 }
 
-function linesOf(concurrency: number, { cpu, p50, off }: Cost): readonly string[] {
+function linesOf(concurrency: number, { cpu, p50, againstNever }: Cost): readonly string[] {
   // The bound of the latency is for a call alone.
   const isAlone = concurrency === 1;
   return [
     `${verdict(cpu.added <= allowedPercent)} CPU per call, ${concurrency} at once, clients, ten rules and audit (at most +${allowedPercent} %): ${cpu.text}`,
     `${isAlone ? verdict(p50.added <= allowedUs) : '      '} p50, ${concurrency} at once${isAlone ? ` (at most +${allowedUs} us)` : ''}: ${p50.text}`,
-    `       CPU per call, ${concurrency} at once, off against a process that was never on: ${off}`,
+    `       CPU per call, ${concurrency} at once, against a process that was never on: on ${againstNever.on}; off ${againstNever.off}`,
   ];
 }
 

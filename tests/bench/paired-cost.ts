@@ -35,8 +35,8 @@ type CostLines = (concurrency: number, cost: Cost) => readonly string[];
 export type Cost = {
   readonly cpu: Compared;
   readonly p50: Compared;
-  /** CPU time of the process when it is off, against one that was never on. */
-  readonly off: string;
+  /** CPU time against a process that was never on, of the process when it is on, and when it is off. */
+  readonly againstNever: { readonly on: string; readonly off: string };
 };
 
 type Kind = {
@@ -52,7 +52,7 @@ const kinds: readonly Kind[] = [
   { concurrency: 32, calls: 5_000, share: 1 },
 ];
 /** Time until the calls of a new process cost about what they cost later: V8 compiles what is hot. */
-const warmUpMs = 3_000;
+const warmUpMs = 2_000;
 /** Time of calls before those that are measured: longer than lines of the audit log wait to be written. */
 const beforeMs = 120;
 /** No job takes longer. */
@@ -65,7 +65,8 @@ const maxJobMs = 60_000;
  * short and many.
  *
  * A process that was on has compiled code for both, and its calls may cost more when it is off again. A second process that is
- * never on runs in each round too, and shows that.
+ * never on runs in each round too, and shows that. What these two differ by besides is the same in all their rounds, so that
+ * only many processes tell it apart.
  */
 export async function measureCost(
   variants: Variants,
@@ -83,10 +84,16 @@ export async function measureCost(
     linesOf(concurrency, {
       cpu: compare(cpuUs, percentOf, ' %'),
       p50: compare(p50Us, (value, base) => value - base, ' us'),
-      off: textOf(
-        summaryOf(cpuUs, ([off, again, , never]) => percentOf((off + again) / 2, never)),
-        ' %',
-      ),
+      againstNever: {
+        on: textOf(
+          summaryOfProcesses(cpuUs, ([, , on, never]) => percentOf(on, never)),
+          ' %',
+        ),
+        off: textOf(
+          summaryOfProcesses(cpuUs, ([off, again, , never]) => percentOf((off + again) / 2, never)),
+          ' %',
+        ),
+      },
     }),
   ).flat();
   return { lines, wrong };
@@ -247,6 +254,17 @@ function summaryOf(processes: readonly (readonly Row[])[], pick: (row: Row) => n
     uncertainty: (2 * Math.sqrt(variance * sorted.length)) / kept.length,
     medians: processes.map(rows => median(rows.map(pick)) ?? NaN),
   };
+}
+
+/** The mean of the processes' medians: the error of a difference that is the same in all rounds of a process. */
+function summaryOfProcesses(
+  processes: readonly (readonly Row[])[],
+  pick: (row: Row) => number,
+): Summary {
+  const medians = processes.map(rows => median(rows.map(pick)) ?? NaN);
+  const mean = meanOf(medians);
+  const variance = meanOf(medians.map(value => (value - mean) ** 2));
+  return { mean, uncertainty: 2 * Math.sqrt(variance / (medians.length - 1)), medians };
 }
 
 const meanOf = (values: readonly number[]): number =>
