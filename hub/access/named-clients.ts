@@ -185,13 +185,12 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
     /** Whose token this is; undefined for an unknown one. */
     find(presented: PresentedToken): KnownToken | undefined {
       const known = table?.find(presented);
-      const entry = known?.principal && entries.get(known.name);
-      if (!entry) return known;
+      if (!known?.usage) return known;
       const now = clock.now();
       // The timer may be late, as after the sleep of the machine.
-      if (entry.expiresAt !== undefined && entry.expiresAt <= now)
+      if (known.expiresAt !== undefined && known.expiresAt <= now)
         return { name: known.name, principal: undefined };
-      entry.usage.seenAt = now;
+      known.usage.seenAt = now;
       return known;
     },
     /** The principal of a client; undefined if there is none of that name. */

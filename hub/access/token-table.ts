@@ -7,6 +7,10 @@ export type KnownToken = {
   readonly name: string;
   /** Undefined: the token was revoked. */
   readonly principal: Principal | undefined;
+  /** When it ends, in milliseconds since the epoch; absent for a token without an end. */
+  readonly expiresAt?: number | undefined;
+  /** The use of the client; absent for a revoked token. */
+  readonly usage?: { seenAt: number } | undefined;
 };
 
 /**
@@ -21,8 +25,7 @@ export type PresentedToken = {
 
 export type TokenTable = NonNullable<ReturnType<typeof createTokenTable>>;
 
-type TokenOwner = {
-  readonly name: string;
+type TokenOwner = Pick<KnownToken, 'name' | 'expiresAt' | 'usage'> & {
   /** SHA-256 in hex; undefined if the client has no token. */
   readonly digest: string | undefined;
   readonly principal: Principal;
@@ -40,8 +43,8 @@ export function createTokenTable(
   };
   for (const { name, digest } of revoked) add(digest, { name, principal: undefined });
   // A token that was revoked may be valid again.
-  for (const { name, digest, principal } of owners)
-    if (digest !== undefined) add(digest, { name, principal });
+  for (const { digest, name, principal, expiresAt, usage } of owners)
+    if (digest !== undefined) add(digest, { name, principal, expiresAt, usage });
   if (known.size === 0) return undefined;
   const table = {
     /** The time depends on the digest only, of which a token reveals nothing. */

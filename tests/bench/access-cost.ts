@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { type Cost, type CostOptions, measureCost } from './paired-cost.ts';
+import { type Cost, type CostOptions, measureCost, textOf } from './paired-cost.ts';
 
 /** The bounds of what access control may add. */
 const allowedPercent = 8;
@@ -34,7 +34,7 @@ function linesOf(concurrency: number, { cpu, p50, againstNever }: Cost): readonl
   return [
     `${verdict(cpu.added <= allowedPercent)} CPU per call, ${concurrency} at once, clients, ten rules and audit (at most +${allowedPercent} %): ${cpu.text}`,
     `${isAlone ? verdict(p50.added <= allowedUs) : '      '} p50, ${concurrency} at once${isAlone ? ` (at most +${allowedUs} us)` : ''}: ${p50.text}`,
-    `       CPU per call, ${concurrency} at once, against a process that was never on: on ${againstNever.on}; off ${againstNever.off}`,
+    `${verdict(againstNever.always.mean <= allowedPercent)} CPU per call, ${concurrency} at once, a process that is always on against one that is never on (at most +${allowedPercent} %): ${textOf(againstNever.always, ' %')}; a switched one when it is off: ${againstNever.off}`,
   ];
 }
 
