@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, test } from 'vitest';
 import { readOwnCertificate } from '#connector';
@@ -10,7 +11,7 @@ import { startHub } from '#helpers/hub';
 const bin = join(import.meta.dirname, '..', '..', 'bin', 'agenthub.mjs');
 const certificates = createCertificates();
 afterAll(() => certificates[Symbol.dispose]());
-const authority = certificates.createAuthority('home');
+const authority = certificates.createAuthority('hub-authority');
 const { certFile: AGENTHUB_CLIENT_CERT, keyFile: AGENTHUB_CLIENT_KEY } = authority.sign({
   commonName: 'cursor',
 });
@@ -22,15 +23,33 @@ async function startSecure() {
   return await startHub([{ name: 'echo' }], { http: { host: 'localhost', tls } });
 }
 
-async function run(words: readonly string[], env: Readonly<Record<string, string>>, input = '') {
-  const child = spawn(process.execPath, [bin, ...words], {
+const run = async (
+  words: readonly string[],
+  env: Readonly<Record<string, string>>,
+  input?: string,
+) =>
+  await runProgram(
+    [process.execPath, bin, ...words],
+    { NODE_EXTRA_CA_CERTS: authority.certFile, ...env },
+    input,
+  );
+
+/** Runs a line of the documentation in a shell that knows `agenthub`. */
+const runLine = async (line: string, input: string) =>
+  await runProgram(
+    ['bash', '-c', `agenthub() { '${process.execPath}' '${bin}' "$@"; }; ${line}`],
+    {},
+    input,
+  );
+
+async function runProgram(
+  [program = '', ...words]: readonly string[],
+  env: Readonly<Record<string, string>>,
+  input = '',
+) {
+  const child = spawn(program, words, {
     cwd: certificates.folder,
-    env: {
-      PATH: process.env['PATH'] ?? '',
-      HOME: certificates.folder,
-      NODE_EXTRA_CA_CERTS: authority.certFile,
-      ...env,
-    },
+    env: { PATH: process.env['PATH'] ?? '', HOME: certificates.folder, ...env },
   });
   let out = '';
   let err = '';
@@ -53,6 +72,17 @@ describe('of a hub that requires certificates', () => {
     const refused = await run(words, {}, ping);
     assert.equal(refused.code, 1);
     assert.match(refused.err, /refuses the connection: this hub requires a certificate of each/);
+  });
+
+  test('connect-stdio finds certificate, key and authority in the folder that it is run in', async () => {
+    await using hub = await startSecure();
+    copyFileSync(AGENTHUB_CLIENT_CERT, join(certificates.folder, 'cursor.pem'));
+    copyFileSync(AGENTHUB_CLIENT_KEY, join(certificates.folder, 'cursor.key'));
+    const joined = await runLine(
+      `AGENTHUB_CLIENT_CERT=cursor.pem AGENTHUB_CLIENT_KEY=cursor.key NODE_EXTRA_CA_CERTS=hub-authority.pem agenthub connect-stdio --url ${hub.url}`,
+      ping,
+    );
+    assert.equal(joined.out, '{"jsonrpc":"2.0","id":1,"result":{}}\n', joined.err);
   });
 
   test('commands present their own, and without one say what is missing', async () => {

@@ -20,6 +20,7 @@ import { createWorld } from './egress-scene.ts';
 import { placesOf } from './places-of-secrets.ts';
 
 const run = promisify(execFile);
+const bin = join(import.meta.dirname, '..', '..', 'bin', 'agenthub.mjs');
 const project = `agenthub-test-${process.pid}`;
 /** Of the range that the system gives to nobody on its own. */
 const port = 20_000 + (process.pid % 10_000);
@@ -477,22 +478,24 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
         assert.ok(response.ok, text);
         return part(JSON.parse(text));
       };
-      const contract = {
-        task_id: 'add-sum',
-        specification: { requirements: ['sum(a, b)'], target_file: 'src/sum.mjs' },
-        acceptance: { commands: ['node --check src/sum.mjs'], image: 'node:24-bookworm-slim' },
-        roles: { implementer: 'coder:1b', local_reviewer: 'critic:1b' },
-      };
-      await ask('POST', '', { repository, contract });
-      const job = (await ask('POST', '/add-sum/run'))('job');
+      const keyFile = join(folder, 'owner-key');
+      await writeFile(keyFile, key, { mode: 0o600 });
+      const env = { ...process.env, AGENTHUB_OWNER_KEY_FILE: keyFile };
+      const cli = async (...words: readonly string[]) =>
+        await run(process.execPath, [bin, ...words, '--url', url], { cwd: repository, env });
+      await cli(
+        ...['task', 'new', '--target', 'src/sum.mjs', '--requirement', 'sum(a, b) returns a + b'],
+        ...['--accept', 'node --test', '--implementer', 'coder:1b', '--reviewer', 'critic:1b'],
+      );
+      const job = (await ask('POST', '/sum/run'))('job');
       // The stream ends with the job.
       await (await fetch(`${url}/jobs/${String(job)}/events`)).text();
-      const reviewed = await ask('GET', '/add-sum');
+      const reviewed = await ask('GET', '/sum');
       assert.equal(reviewed('status'), 'pending_judge_review', String(reviewed('why')));
-      await ask('POST', '/add-sum/judge', { verdict: 'pass' });
-      assert.equal((await ask('POST', '/add-sum/finalize'))('status'), 'done');
+      await ask('POST', '/sum/judge', { verdict: 'pass' });
+      assert.equal((await ask('POST', '/sum/finalize'))('status'), 'done');
       const log = git(repository, 'log', '--format=%s');
-      assert.equal(log, 'Review add-sum\nImplement add-sum\nfirst');
+      assert.equal(log, 'Review sum\nImplement sum\nfirst');
       const { uid } = await stat(join(repository, 'src/sum.mjs'));
       assert.equal(uid, 1000, 'files keep the owner of the repository');
       const names = await docker('ps', '--all', '--format', '{{.Names}}');

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
@@ -11,6 +14,7 @@ import { describeWithEngine } from '#helpers/engine';
 import { type HubProcess, startHub } from '#helpers/hub-process';
 import { type Registered, type RegistryDouble, startRegistry } from '../doubles/mcp-registry.ts';
 
+const bin = join(import.meta.dirname, '..', '..', 'bin', 'agenthub.mjs');
 const buildMs = 240_000;
 const name = '@modelcontextprotocol/server-everything';
 const [before, after] = [`${name}@2025.9.25`, `${name}@2026.8.31`];
@@ -29,7 +33,7 @@ describeWithEngine('a package of npm', () => {
   const clients: SdkClient[] = [];
 
   beforeAll(async () => {
-    registry = await startRegistry([registered]);
+    registry = await startRegistry([registered, registeredMemory]);
     const everything = { package: before, auto_start: true };
     hub = await startHub({
       config: { servers: { everything }, catalog: { url: registry.url } },
@@ -45,6 +49,16 @@ describeWithEngine('a package of npm', () => {
     await hub[Symbol.asyncDispose]();
     await registry[Symbol.asyncDispose]();
   });
+
+  /** Runs a command of the hub's user. Resolves with what it prints. */
+  async function agenthub(...words: readonly string[]) {
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [bin, ...words, '--url', hub.url],
+      { env: { ...process.env, DATA_DIR: hub.dataDir } },
+    );
+    return stdout;
+  }
 
   async function post(path: string, body?: object) {
     const response = await fetch(`${hub.url}${path}`, {
@@ -253,6 +267,12 @@ describeWithEngine('a package of npm', () => {
     const { instance } = await get('/servers/fresh');
     assert.match(JSON.stringify(instance), /"containerName":"package-upgrade-fresh"/);
   });
+
+  test('the command line installs a server of the catalog that asks for nothing', async () => {
+    const out = await agenthub('install', 'io.github.someone/postgres');
+    assert.match(out, /^installed postgres/m);
+    assert.match(await readFile(hub.configFile, 'utf8'), /server-memory@2026\.8\.31/);
+  });
 });
 
 /** The newer version, as its publisher registers it. */
@@ -268,6 +288,23 @@ const registered: Registered = {
         version: '2026.8.31',
         transport: { type: 'stdio' },
         environmentVariables: [{ name: 'DEMO_KEY', isRequired: true, isSecret: true }],
+      },
+    ],
+  },
+};
+
+/** Under the name in the documentation. */
+const registeredMemory: Registered = {
+  server: {
+    name: 'io.github.someone/postgres',
+    description: 'Remembers, for postgres.',
+    version: '2026.8.31',
+    packages: [
+      {
+        registryType: 'npm',
+        identifier: '@modelcontextprotocol/server-memory',
+        version: '2026.8.31',
+        transport: { type: 'stdio' },
       },
     ],
   },
