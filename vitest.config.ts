@@ -33,7 +33,7 @@ const longest = [
   'system/secrets-in-use',
   'enhance/pairs',
   'system/everything',
-  'system/package',
+  'system/release',
   'system/bridging',
   'http/guard-table',
   'system/killed-tasks',

@@ -68,11 +68,15 @@ const part =
   path =>
     path.split('.').reduce<unknown>((from, key) => (isObject(from) ? from[key] : undefined), value);
 
-/** The composition as compose reads it, with these overrides. */
+/** The composition as compose reads it, with these overrides. Read once. */
 async function config(...overrides: readonly string[]): Promise<Inspected> {
   const names = ['docker-compose.yml', ...overrides].flatMap(file => ['-f', file]);
-  return part(JSON.parse(await docker('compose', ...names, 'config', '--format', 'json')));
+  const key = names.join(' ');
+  const text = texts.get(key) ?? docker('compose', ...names, 'config', '--format', 'json');
+  texts.set(key, text);
+  return part(JSON.parse(await text));
 }
+const texts = new Map<string, Promise<string>>();
 
 /** A server whose tool asks the proxy for a name that is not granted. */
 const asking = `
@@ -484,8 +488,18 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
       const cli = async (...words: readonly string[]) =>
         await run(process.execPath, [bin, ...words, '--url', url], { cwd: repository, env });
       await cli(
-        ...['task', 'new', '--target', 'src/sum.mjs', '--requirement', 'sum(a, b) returns a + b'],
-        ...['--accept', 'node --test', '--implementer', 'coder:1b', '--reviewer', 'critic:1b'],
+        'task',
+        'new',
+        '--target',
+        'src/sum.mjs',
+        '--requirement',
+        'sum(a, b) returns a + b',
+        '--accept',
+        'node --test',
+        '--implementer',
+        'coder:1b',
+        '--reviewer',
+        'critic:1b',
       );
       const job = (await ask('POST', '/sum/run'))('job');
       // The stream ends with the job.
@@ -561,18 +575,12 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
         socket.on('error', error => say(error.code));
       }`;
     const hosts = ['hub', addressOn('store'), addressOn('edge')];
-    for (const network of ['store', 'models']) {
-      const said = await docker(
-        'run',
-        '--rm',
-        '--network',
-        `${project}_${network}`,
-        'node:24-bookworm-slim',
-        'node',
-        '-e',
-        dial,
-        ...hosts,
+    const dialFrom = async (network: string) =>
+      await docker(
+        ...['run', '--rm', '--network', `${project}_${network}`, 'node:24-bookworm-slim'],
+        ...['node', '-e', dial, ...hosts],
       );
+    for (const said of await Promise.all(['store', 'models'].map(dialFrom))) {
       assert.equal(said.trim().split('\n').length, hosts.length, said);
       assert.doesNotMatch(said, /answered/);
       assert.match(said, /hub ECONNREFUSED/);

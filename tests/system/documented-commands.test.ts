@@ -45,8 +45,7 @@ describe('the commands of the documentation', () => {
 
   test.for(Object.entries(elsewhere))('%s', ([line, known]) => {
     if ('reason' in known) return assert.ok(known.reason.length > 10);
-    const wanted = 'has' in known ? known.has : writtenAs(line, known);
-    const words = wordsOf(wanted);
+    const words = wordsOf(writtenAs(line, known));
     assert.ok(wordsOf(readFileSync(known.test, 'utf8')).includes(words), `${known.test}: ${words}`);
     return undefined;
   });

@@ -6,23 +6,15 @@ export type Written = {
   readonly values?: Readonly<Record<string, string>>;
 };
 
-/**
- * A test that runs a command with the same words, which is checked; one that takes the same way without all of them, and
- * text by which that is known; or why no test runs it.
- */
-export type Elsewhere =
-  | ({ readonly test: string } & Written)
-  | { readonly test: string; readonly has: string }
-  | { readonly reason: string };
+/** A test that runs a command with the same words, which is checked, or why no test runs it. */
+export type Elsewhere = ({ readonly test: string } & Written) | { readonly reason: string };
 
 const ranBy = (test: string, written: Written = {}): Elsewhere => ({
   test: `tests/${test}.test.ts`,
   ...written,
 });
-const partlyBy = (test: string, has: string): Elsewhere => ({ test: `tests/${test}.test.ts`, has });
 
 const composed = ranBy('system/compose', { program: ['docker compose', 'await compose'] });
-const overrides = partlyBy('system/compose', "['docker-compose.yml', 'compose/lite.yml'");
 const agents = ranBy('system/agents', { program: ['agenthub', ''] });
 const tasks = ranBy('system/tasks', {
   program: ['agenthub task', 'cli path'],
@@ -36,7 +28,7 @@ const logins = ranBy('system/logins', {
   program: ['agenthub', 'cli'],
   values: { github: 'docs', remote: 'docs' },
 });
-const release = partlyBy('system/package', "'scripts', 'release.mjs'");
+const release = ranBy('system/release');
 const services = { reason: 'changes which services the account starts' };
 const ofMac = {
   reason: 'needs macOS: tests/cli/service-files.test.ts pins the file that is printed',
@@ -61,25 +53,24 @@ export const elsewhere: Readonly<Record<string, Elsewhere>> = {
     reason: 'pulls models of several GB: tests/system/compose.test.ts starts it without',
   },
   'docker compose up': composed,
-  'docker compose up -d --wait': partlyBy('system/package', 'needs images only, and no clone'),
+  'docker compose up -d --wait': release,
   'docker compose down': composed,
-  'docker compose -f docker-compose.yml -f compose/lite.yml up -d --build --wait': overrides,
+  'docker compose -f docker-compose.yml -f compose/lite.yml up -d --build --wait': release,
   'AGENTHUB_MOUNT_ROOT=$HOME/projects docker compose -f docker-compose.yml -f compose/mounts.yml up -d --build --wait':
-    overrides,
-  'docker compose -f docker-compose.yml -f compose/observability.yml up -d --build --wait':
-    partlyBy('system/observability', 'compose/observability.yml'),
-  'docker compose exec': partlyBy('system/compose', "docker('exec', hub"),
-  'docker compose exec -T hub node bin/agenthub.mjs secret set NAME < file': partlyBy(
-    'system/compose',
-    "docker('exec', hub",
-  ),
+    release,
+  'docker compose -f docker-compose.yml -f compose/observability.yml up -d --build --wait': release,
+  'docker compose exec': release,
+  'docker compose exec -T hub node bin/agenthub.mjs secret set NAME < file': release,
   'agenthub agent send researcher "Write primes.py, run it, and tell me the tenth prime."': agents,
   'agenthub agent chat researcher': agents,
   "agenthub agent configure researcher --model qwen3:8b --grant-tool 'memory_*' --grant-agent writer":
     agents,
   'cd my-repository': { reason: 'the commands of tasks run in the folder of a repository' },
   'agenthub task new --target src/sum.mjs --requirement "sum(a, b) returns a + b" --accept "node --test" --implementer qwen2.5-coder:7b --reviewer llama3.2:3b':
-    partlyBy('system/tasks', "'sum(a, b) returns a + b'"),
+    ranBy('system/compose', {
+      program: ['agenthub', ''],
+      values: { 'qwen2.5-coder:7b': 'coder:1b', 'llama3.2:3b': 'critic:1b' },
+    }),
   'agenthub task new --repo ~/my-repository': ranBy('system/tasks', {
     program: ['agenthub task', ''],
     values: { '~/my-repository': 'path' },
@@ -102,10 +93,12 @@ export const elsewhere: Readonly<Record<string, Elsewhere>> = {
   'agenthub logout github': logins,
   'agenthub logout': logins,
   'AGENTHUB_CLIENT_CERT=cursor.pem AGENTHUB_CLIENT_KEY=cursor.key NODE_EXTRA_CA_CERTS=hub-authority.pem agenthub connect-stdio --url https://hub.home.lan:9090':
-    partlyBy('cli/connect-tls', "'connect-stdio', '--url'"),
-  'agenthub install io.github.someone/postgres': partlyBy('cli/commands/install', "'install'"),
-  'agenthub reload --allow client:NAME': partlyBy('system/package', "agenthub('reload', '--allow'"),
-  'agenthub reload --allow NAME': ranBy('system/package', { values: { NAME: 'echo' } }),
+    ranBy('connector/own-certificate', { values: { 'https://hub.home.lan:9090': 'hub.url' } }),
+  'agenthub install io.github.someone/postgres': ranBy('system/package-upgrade'),
+  'agenthub reload --allow client:NAME': ranBy('system/release', {
+    values: { 'client:NAME': 'client:cursor' },
+  }),
+  'agenthub reload --allow NAME': ranBy('system/release', { values: { NAME: 'echo' } }),
   'systemctl --user daemon-reload && systemctl --user enable --now agenthub': services,
   'loginctl enable-linger': services,
   'launchctl bootstrap gui/$UID ~/Library/LaunchAgents/agenthub.plist': ofMac,

@@ -1,22 +1,34 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { parse } from 'yaml';
 import { connect } from '#helpers/client';
+import { describeWithEngine, engineAvailable } from '#helpers/engine';
 import { states, until } from '#helpers/hub-process';
 import { registryProblem } from '#helpers/registry';
 import manifest from '../../package.json' with { type: 'json' };
+import { openStack } from './compose-stack.ts';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '..', '..');
 const echo = join(root, 'tests', 'fixtures', 'servers', 'echo.mjs');
 const problem = registryProblem();
 const installMs = 120_000;
+const upMs = 120_000;
 
 /** That of a shell of somebody who has Node 24, and not that of an npm script. */
 const env = {
@@ -29,16 +41,21 @@ const env = {
   // No image is built here.
   DOCKER_HOST: 'unix:///nonexistent/docker.sock',
 };
-/** What npm leaves in the folder in which it installs. */
-const installedFiles = ['node_modules', 'package-lock.json', 'package.json'];
+const packed = `agenthub-${manifest.version}.tgz`;
+/** What is in the folder in which npm has installed the package. */
+const installedFiles = [packed, 'node_modules', 'package-lock.json', 'package.json'];
 
-/** Makes a release, and installs its package into a folder. Returns what is in the package, and the compose file. */
-async function release(out: string, folder: string) {
-  const script = join(root, 'scripts', 'release.mjs');
-  const words = ['--out', out, '--folder', folder, '--no-image'];
-  await run(process.execPath, [script, ...words], { cwd: root, env, maxBuffer: 2 ** 24 });
-  const file = join(out, `agenthub-${manifest.version}.tgz`);
-  const { stdout } = await run('tar', ['-tzf', file]);
+/** Makes a release. Returns what is in its package, and the compose file. */
+async function release(out: string) {
+  const options = ['--out', out, ...(engineAvailable() ? [] : ['--no-image'])];
+  // The image is built, so that it needs the engine that there is.
+  const withEngine = { ...env, DOCKER_HOST: process.env['DOCKER_HOST'] };
+  await run('npm', ['run', 'release', '--', ...options], {
+    cwd: root,
+    env: withEngine,
+    maxBuffer: 2 ** 26,
+  });
+  const { stdout } = await run('tar', ['-tzf', join(out, packed)]);
   return {
     contents: stdout
       .split('\n')
@@ -92,7 +109,14 @@ describe.skipIf(problem !== undefined)(
       }).catch((error: { readonly stdout: string; readonly stderr: string }) => error);
 
     beforeAll(async () => {
-      ({ contents, compose } = await release(scratch, folder));
+      ({ contents, compose } = await release(scratch));
+      mkdirSync(folder);
+      copyFileSync(join(scratch, packed), join(folder, packed));
+      const quick = { npm_config_prefer_offline: 'true', npm_config_audit: 'false' };
+      await run('npm', ['install', './agenthub-0.1.0.tgz'], {
+        cwd: folder,
+        env: { ...env, ...quick },
+      });
     }, installMs);
 
     afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -198,6 +222,7 @@ describe.skipIf(problem !== undefined)(
               auto_start: true,
             },
           },
+          clients: { cursor: { administer: true } },
         }),
       );
       await until(
@@ -206,7 +231,11 @@ describe.skipIf(problem !== undefined)(
         20_000,
       );
       // A process that comes while the hub runs waits for a person.
-      await agenthub('reload', '--allow', 'echo', '--url', hub.url);
+      const { stderr } = await agenthub('reload', '--allow', 'echo', '--url', hub.url);
+      // So does a client that may administer.
+      assert.match(stderr, /^client:cursor: /);
+      const allowed = await agenthub('reload', '--allow', 'client:cursor', '--url', hub.url);
+      assert.equal(allowed.stderr, '');
       await until(
         () => states(hub),
         found => found['echo'] === 'running',
@@ -226,6 +255,74 @@ describe.skipIf(problem !== undefined)(
       assert.ok(stdout.startsWith(`${config}: fine, 1 server\n`), stdout);
       const listed = await agenthub('list', '--json');
       assert.match(listed.stdout, /"echo"/, listed.stderr);
+    });
+
+    describeWithEngine('the compose files', () => {
+      let stack: Awaited<ReturnType<typeof openStack>>;
+      const services = async (folder?: string) =>
+        (await stack.type('docker compose ps --services', folder)).trim().split('\n').toSorted();
+
+      beforeAll(async () => {
+        stack = await openStack();
+        writeFileSync(join(stack.clone, 'configs', 'mcp-servers.json'), '{"servers": {}}');
+      }, installMs);
+      afterAll(async () => await stack[Symbol.asyncDispose](), installMs);
+
+      test('start without Qdrant and Ollama', { timeout: upMs }, async () => {
+        await stack.type(
+          'docker compose -f docker-compose.yml -f compose/lite.yml up -d --build --wait',
+        );
+        assert.deepEqual(await services(), ['broker', 'hub', 'redis']);
+        assert.equal((await fetch(`${stack.urls.hub}/health`)).status, 200);
+      });
+
+      test('have a hub that takes secrets', async () => {
+        writeFileSync(join(stack.clone, 'file'), 'hush hush');
+        await stack.type('docker compose exec -T hub node bin/agenthub.mjs secret set NAME < file');
+        const listed = await stack.type(
+          'docker compose exec -T hub node bin/agenthub.mjs secret list',
+        );
+        assert.match(listed, /^NAME +readable +file/m);
+      });
+
+      test('show the hub a folder', { timeout: upMs }, async () => {
+        writeFileSync(join(stack.home, 'projects', 'seen'), 'by the hub');
+        await stack.type(
+          'AGENTHUB_MOUNT_ROOT=$HOME/projects docker compose -f docker-compose.yml -f compose/mounts.yml up -d --build --wait',
+        );
+        assert.deepEqual(await services(), ['broker', 'hub', 'ollama', 'qdrant', 'redis']);
+        assert.equal(
+          await stack.type('docker compose exec -T hub cat $HOME/projects/seen'),
+          'by the hub',
+        );
+      });
+
+      test('have the hub watched', { timeout: upMs }, async () => {
+        // Where their images cannot be had, Prometheus and Jaeger are tests/fixtures/stand-in.
+        await stack.type(
+          'docker compose -f docker-compose.yml -f compose/observability.yml up -d --build --wait',
+        );
+        const watching = ['grafana', 'jaeger', 'prometheus'];
+        const found = await services();
+        assert.deepEqual(
+          found.filter(name => watching.includes(name)),
+          watching,
+        );
+        assert.equal((await fetch(`${stack.urls.grafana}/api/health`)).status, 200);
+        await fetch(`${stack.urls.hub}/mcp/agenthub/tools/list`, { method: 'POST', body: '{}' });
+      });
+
+      test('of a release start in a folder of their own', { timeout: upMs }, async () => {
+        mkdirSync(join(scratch, 'config'));
+        const servers = { remote: { url: 'http://127.0.0.1:9/mcp', start: 'manual' } };
+        writeFileSync(join(scratch, 'config', 'mcp-servers.json'), JSON.stringify({ servers }));
+        await stack.type('docker compose up -d --wait', scratch);
+        const { remote } = await states({ url: stack.urls.hub });
+        assert.ok(remote, 'the server of ./config');
+        // The hub before sent its traces when it was stopped.
+        const traced = await fetch(`${stack.urls.jaeger}/api/services`);
+        assert.match(await traced.text(), /"agenthub"/);
+      });
     });
   },
 );
