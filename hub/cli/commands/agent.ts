@@ -1,17 +1,17 @@
-import { HubError, isObject, tryParseJson } from '#core';
+import { HubError, isObject } from '#core';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { type HubClient, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import { type Cell, tableOf } from '../table.ts';
 import { numberOf, textOf, textsOf, usageError } from '../values.ts';
+import { chat } from './agent-chat.ts';
 import { configureOptions, settingsPatch } from './agent-configure.ts';
+import { answerTo, post, textIn } from './agent-messages.ts';
 
 const actions = ['list', 'send', 'chat', 'logs', 'cancel', 'stop', 'remove', 'configure'] as const;
 type Action = (typeof actions)[number];
 
 const usualLogs = 20;
-/** Time in seconds that a command waits for an answer before it asks again. */
-const waitSeconds = 60;
 
 /** `agenthub agent`: talks to agents, and manages them. */
 export const agent: Command = {
@@ -125,21 +125,6 @@ async function send(hub: HubClient, path: string, run: Run): Promise<ExitCode> {
   return show(answer, run);
 }
 
-const post = (hub: HubClient, path: string, body: object) =>
-  hub.ask({ method: 'POST', path, body });
-
-/** Waits until a message has its outcome. */
-async function answerTo(hub: HubClient, path: string, id: string, { progress }: Run) {
-  for (;;) {
-    const query = `since=${encodeURIComponent(id)}&wait_seconds=${waitSeconds}&count=100`;
-    const answer = fieldsOf(await hub.ask({ method: 'GET', path: `${path}/messages?${query}` }));
-    const { status, messages, error } = answer;
-    if (error !== undefined || status !== 'running' || objectsIn(messages).length > 0)
-      return answer;
-    progress('it is still working');
-  }
-}
-
 /** Prints the text of an answer, or why there is none. */
 function show(
   { messages, error }: Described,
@@ -152,70 +137,6 @@ function show(
     return 1;
   }
   return texts.length > 0 ? 0 : 1;
-}
-
-const textIn = ({ content }: Described): string =>
-  objectsIn(content)
-    .map(part => {
-      if (part['type'] === 'tool_use')
-        return `[calls ${String(part['name'])} ${JSON.stringify(part['input'])}]`;
-      if (part['type'] === 'tool_result') return `[result] ${String(part['text'])}`;
-      return String(part['text']);
-    })
-    .join('\n');
-
-async function chat(hub: HubClient, path: string, run: Run): Promise<ExitCode> {
-  const { needs, out, err, errorScreen, screen, signal } = run;
-  const { ask } = needs;
-  if (!ask) throw usageError('agent chat: needs a terminal. Use "agenthub agent send" in scripts');
-  for (;;) {
-    const message = (await ask('you> ', signal)).trim();
-    if (message === '') return 0;
-    const sent = fieldsOf(await post(hub, `${path}/messages`, { message }));
-    const id = String(sent['message_id']);
-    if (typeof sent['position'] === 'number' && sent['position'] > 0)
-      err(`${sent['position']} messages are before it`);
-    const outcome = await followTurn(hub, path, id, run);
-    if (outcome !== undefined) err(errorScreen.paint('red', screen.foreign(outcome)));
-    out('');
-  }
-}
-
-/** Prints the tools and the answer of a turn as they come. Returns why it has no answer. */
-async function followTurn(hub: HubClient, path: string, id: string, run: Run) {
-  const { out, screen, progress, signal } = run;
-  const following = new AbortController();
-  const stop = AbortSignal.any([signal, following.signal]);
-  const watching = watchTools(hub, path, id, { ...run, signal: stop });
-  progress('working');
-  const { messages, error } = await answerTo(hub, path, id, run);
-  following.abort();
-  await watching;
-  for (const message of objectsIn(messages)) out(screen.foreign(textIn(message)));
-  return isObject(error) ? `${String(error['code'])}: ${String(error['message'])}` : undefined;
-}
-
-async function watchTools(hub: HubClient, path: string, id: string, { out, screen, signal }: Run) {
-  try {
-    for await (const { type, data } of hub.follow({
-      method: 'GET',
-      path: `${path}/events`,
-      signal,
-    })) {
-      const event = fieldsOf(tryParseJson(data));
-      if (type === 'tool' && event['message_id'] === id)
-        out(
-          screen.paint(
-            'dim',
-            screen.foreign(
-              `  ${String(event['name'])} ${JSON.stringify(event['input'])}`.slice(0, 200),
-            ),
-          ),
-        );
-    }
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
 }
 
 async function logs(hub: HubClient, path: string, run: Run): Promise<ExitCode> {

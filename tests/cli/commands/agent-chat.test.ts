@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type ServerResponse, createServer } from 'node:http';
+import { test } from 'vitest';
+import { run } from '../run.ts';
+
+const usesOf = (names: readonly string[]) =>
+  names.map(name => ({ type: 'tool_use', id: name, name, input: { q: name } }));
+const toolMessages = (names: readonly string[]) => [
+  { message_id: 'a', role: 'assistant', content: usesOf(names) },
+  { message_id: 'b', role: 'tool', content: [{ type: 'tool_result', text: 'of a tool' }] },
+];
+const answer = {
+  message_id: 'c',
+  role: 'assistant',
+  content: [{ type: 'text', text: 'the answer' }],
+};
+/** Of the message that another client sent next. */
+const later = [{ message_id: 'd', role: 'user', content: [] }, ...toolMessages(['later'])];
+
+/** A hub whose agent has called these tools; its event stream tells the first `live` of them, and never ends. */
+async function openHub(called: readonly string[], live: number) {
+  const told = called.slice(0, live);
+  let isTold: () => void = () => {};
+  const tellingOver = new Promise<void>(resolve => (isTold = resolve));
+  const streams: ServerResponse[] = [];
+  const server = createServer(async (request, response) => {
+    const url = new URL(request.url ?? '', 'http://hub');
+    const json = (status: number, body: object) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    if (url.pathname.endsWith('/events')) {
+      streams.push(response.writeHead(200, { 'content-type': 'text/event-stream' }));
+      response.flushHeaders();
+      for (const name of told)
+        response.write(
+          `event: tool\ndata: ${JSON.stringify({ message_id: 'm', name, input: { q: name } })}\n\n`,
+        );
+      return;
+    }
+    if (request.method === 'POST') return void json(202, { message_id: 'm', position: 0 });
+    if (url.searchParams.get('tools') === 'true')
+      return void json(200, { messages: [...toolMessages(called), answer, ...later] });
+    if (live > 0) await tellingOver;
+    json(200, { status: 'idle', messages: [answer] });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const bound = server.address();
+  assert.ok(typeof bound === 'object' && bound);
+  return {
+    place: { url: `http://127.0.0.1:${bound.port}`, token: undefined },
+    /** What follows is answered once these lines are printed. */
+    printed: (out: string) => {
+      if (told.every(name => out.includes(`{"q":"${name}"}`))) isTold();
+    },
+    async [Symbol.asyncDispose]() {
+      for (const stream of streams) stream.destroy();
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+test.each([
+  ['none of which was told before the answer', 0],
+  ['some of which were told as they were called', 1],
+  ['all of which were told as they were called', 2],
+])('a conversation shows the tools of a turn once each, %s', async (_name, live) => {
+  await using hub = await openHub(['first', 'second'], live);
+  const typed = ['hello', ''];
+  const { code, out, err } = await run(
+    ['agent', 'chat', 'researcher'],
+    { findHub: async () => hub.place, ask: async () => typed.shift() ?? '' },
+    { onOut: hub.printed },
+  );
+  assert.equal(code, 0, err);
+  assert.equal(
+    out.trim(),
+    ['first {"q":"first"}', '  second {"q":"second"}', 'the answer'].join('\n'),
+  );
+});
