@@ -148,6 +148,8 @@ function showReload(
     if (Array.isArray(names) && names.length > 0)
       out(screen.foreign(`${kind}: ${names.map(String).join(', ')}`));
   }
-  for (const { server, message } of open)
-    err(errorScreen.foreign(`${String(server)}: ${String(message)}`));
+  for (const { server, client, message } of open) {
+    const name = typeof client === 'string' ? `client:${client}` : String(server);
+    err(errorScreen.foreign(`${name}: ${String(message)}`));
+  }
 }

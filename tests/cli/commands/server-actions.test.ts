@@ -35,13 +35,16 @@ test('reload tells what changed and what is not applied, which is a failure', as
     removed: [],
     changed: ['c'],
     failed: [{ server: 'd', message: 'it cannot be launched' }],
-    waiting: [{ server: 'e', message: 'it waits' }],
+    waiting: [
+      { server: 'e', message: 'it waits' },
+      { client: 'f', message: 'it waits too' },
+    ],
   };
   await using open = await openOther(200, JSON.stringify(answer));
   assert.deepEqual(await cli(['reload', '--url', open.url]), {
     code: 1,
     out: 'reloaded\nadded: a, b\nchanged: c',
-    err: 'd: it cannot be launched\ne: it waits',
+    err: 'd: it cannot be launched\ne: it waits\nclient:f: it waits too',
   });
   const { code, out } = await cli(['reload', '--json', '--url', open.url]);
   assert.deepEqual([code, jsonOf(out)], [1, answer]);
