@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { profileName } from './profiles-schema.ts';
+import { secondsBetween } from './schema-parts.ts';
 import { describeKeys, text } from './server-schema.ts';
 
 /** Names of principals that are not clients by name. */
@@ -29,7 +30,7 @@ export const maxConcurrentCalls = z.int().min(1).max(10_000);
 export const rate = describeKeys(
   z.strictObject({
     calls: z.int().min(1).max(1_000_000),
-    per: z.number().min(1).max(maxPeriod),
+    per: secondsBetween(1, maxPeriod),
   }),
   { calls: 'Maximum number of calls in the period.', per: 'Length of the period in seconds.' },
 );

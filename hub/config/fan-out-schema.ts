@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { describeKeys, matching, text } from './schema-parts.ts';
+import { describeKeys, matching, secondsBetween, text } from './schema-parts.ts';
 
 /** Name of a fan-out tool on `/mcp`. */
 export const fanOutName = matching(
@@ -16,7 +16,7 @@ export const fanOutSchema = describeKeys(
   z.strictObject({
     tools: z.array(text.min(1)).min(1).max(maxTools),
     merge: z.enum(['concat', 'first', 'race']).default('concat'),
-    timeout: z.number().min(1).max(maxSeconds).default(30),
+    timeout: secondsBetween(1, maxSeconds).default(30),
     description: text.min(1).exactOptional(),
   }),
   {

@@ -29,7 +29,7 @@ export function invalidFile(problems: readonly LocatedProblem[]): HubError {
       const { file } = location.source;
       const { line, column } = lineAndColumnOf(location);
       const path = pathText(location.path);
-      const value = shown ? `${shownValue(shown.value, location.path)} is not allowed: ` : '';
+      const value = shown ? deviation(shown.value, location.path) : '';
       const message = `${file}:${line}:${column}: ${path === '' ? '' : `${path}: `}${value}${text}`;
       return { order: files.indexOf(file), line, column, path, message };
     })
@@ -49,6 +49,9 @@ export function pathText(path: Path): string {
   }, '');
 }
 
+const deviation = (value: unknown, path: Path): string =>
+  value === undefined ? 'is missing: ' : `${shownValue(value, path)} is not allowed: `;
+
 /** Formats a value for a message: shortened, and only its type if it may be a secret. */
 function shownValue(value: unknown, path: Path): string {
   const type = typeName(value);
@@ -61,7 +64,6 @@ function shownValue(value: unknown, path: Path): string {
 }
 
 function typeName(value: unknown): string {
-  if (value === undefined) return 'a missing value';
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
@@ -140,6 +142,8 @@ const typeText = ({ message, expected }: Issue & { readonly code: 'invalid_type'
   message.startsWith('Invalid input') ? write(expected) : message;
 
 function allowed(issue: Issue): string {
+  // Without a message in the schema, zod says how the value deviates, which the problem shows anyway.
+  if (!/^(?:Too|Invalid) /.test(issue.message)) return issue.message;
   switch (issue.code) {
     case 'invalid_value':
       return `write ${issue.values.map(value => JSON.stringify(value)).join(' or ')}`;

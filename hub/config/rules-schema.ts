@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { secondsBetween } from './schema-parts.ts';
 import { describeKeys, jsonSchemaText, text } from './server-schema.ts';
 
 export const clientNamePattern = /^[a-z0-9](?:[\w .@/+-]{0,62}[\w.@/+-])?$/i;
@@ -17,7 +18,7 @@ const clientName = z.string().regex(clientNamePattern, clientNameRule);
 const model = z
   .string()
   .regex(/^\w[\w.:/-]{0,199}$/, 'write the name of a model such as "llama3.2:3b"');
-const seconds = z.number().min(0.1).max(maxSeconds);
+const seconds = secondsBetween(0.1, maxSeconds);
 
 const options = describeKeys(
   z.strictObject({
@@ -42,7 +43,7 @@ const options = describeKeys(
 
 const timeouts = describeKeys(
   z
-    .strictObject({ total: z.number().min(1).max(maxSeconds), first_token: seconds, load: seconds })
+    .strictObject({ total: secondsBetween(1, maxSeconds), first_token: seconds, load: seconds })
     .partial(),
   {
     total: 'Total time limit in seconds. After it, the prompt is returned unchanged. Default: 30.',

@@ -48,6 +48,13 @@ export const matching = (pattern: RegExp, rule: string) => z.string().regex(patt
 export const text = z
   .string()
   .refine(value => !value.includes('\0'), 'write it without NUL characters');
+
+/** A number of seconds. Its problems name the unit, which a key such as "timeout" does not. */
+export function secondsBetween(least: number, most: number) {
+  const rule = `write a number of seconds from ${least} to ${most}`;
+  return z.number(`${rule}, without quotes`).min(least, rule).max(most, rule);
+}
+
 export const size = z.union(
   [z.int().min(1), matching(sizePattern, 'write a size such as "512m", "2g" or 1048576')],
   'write a size such as "512m", "2g" or 1048576 (bytes)',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { keptResults } from './kept-results-schema.ts';
 import { needsDescriptions, needsShape } from './needs-schema.ts';
 import { mountInAnyForm, volumesInAnyForm } from './mounts-schema.ts';
-import { describeKeys, matching, size, text } from './schema-parts.ts';
+import { describeKeys, matching, secondsBetween, size, text } from './schema-parts.ts';
 
 export { bytesOf, describeKeys, jsonSchemaText, size, sizePattern, text } from './schema-parts.ts';
 
@@ -10,7 +10,7 @@ export { bytesOf, describeKeys, jsonSchemaText, size, sizePattern, text } from '
 export const instanceDefaults = { maxInstances: 20, idleSeconds: 1800 } as const;
 
 /** At most one day. Node's timers overflow after 24.8 days. */
-const seconds = z.number().min(1).max(86_400);
+const seconds = secondsBetween(1, 86_400);
 /** Name of a server. It becomes part of container names, tool names and URLs. */
 export const serverName = matching(
   /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,31}$/,

@@ -236,7 +236,7 @@ describe('problems are told where they stand', () => {
         '{\n "servers": {\n  "one": {"image": "one:1", "timeout": "soon"}},\n "nameing": {}\n}',
     });
     assert.deepEqual(told.split('\n'), [
-      'base.json:3:29: servers.one.timeout: "soon" is not allowed: write a number, without quotes',
+      'base.json:3:29: servers.one.timeout: "soon" is not allowed: write a number of seconds from 1 to 86400, without quotes',
       'base.json:4:2: nameing: unknown key. Did you mean "naming"?',
       'hub.json:3:22: servers.two.comand: unknown key. Did you mean "command"?',
     ]);

@@ -125,6 +125,17 @@ test('aliases that multiply are cut off before they fill the memory', async () =
   assert.match(await outcomeOf('bomb.yaml'), /too many values, or aliases that contain each other/);
 });
 
+test.each([
+  ['"1m"', 'write a number of seconds from 1 to 86400, without quotes'],
+  ['0', 'write a number of seconds from 1 to 86400'],
+  ['90000', 'write a number of seconds from 1 to 86400'],
+])('the problem of the period %s names its unit', async (per, remedy) => {
+  const text = `{"servers": {}, "clients": {"cursor": {"rate": {"calls": 1, "per": ${per}}}}}`;
+  await writeFile(join(scratch, 'rate.json'), text);
+  const told = await outcomeOf('rate.json');
+  assert.ok(told.includes(`clients.cursor.rate.per: ${per} is not allowed: ${remedy}\n`), told);
+});
+
 test('the problems are told to programs too, with their paths', async () => {
   const file = join(scratch, 'data.json');
   await writeFile(file, '{"servers": {"memory": {"comand": "x", "max_restarts": -1}}}');

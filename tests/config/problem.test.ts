@@ -61,7 +61,6 @@ describe('an invalid value in the message', () => {
   const inEntry = (key: string, value: unknown) => shown(value, 'servers', 'one', key);
 
   test.for([
-    [undefined, 'a missing value'],
     [null, 'null'],
     [[1], 'a list'],
     [{}, 'an object'],
@@ -71,6 +70,10 @@ describe('an invalid value in the message', () => {
     ['x'.repeat(100), `"${'x'.repeat(59)}…"`],
   ] as const)('%j is %s', ([value, expected]) => {
     assert.equal(inEntry('image', value), expected);
+  });
+
+  test('one that is absent is missing', () => {
+    assert.equal(inEntry('image', undefined), 'is missing: write x');
   });
 
   test.for(['env', 'headers'])('is only its type in "%s"', key => {
@@ -97,7 +100,7 @@ describe('problems of a value that does not fit its schema', () => {
   const schema = z.strictObject({
     text: z.string().min(1),
     count: z.int().min(1).max(9),
-    ratio: z.number('write a number such as 0.5'),
+    ratio: z.number('write a number such as 0.5').max(1, 'write at most the whole'),
     choice: z.enum(['a', 'b']),
     list: z.array(z.string()),
     either: z.union([z.string(), z.strictObject({ name: z.string() })], 'write a name'),
@@ -123,6 +126,7 @@ describe('problems of a value that does not fit its schema', () => {
     [{ count: 0 }, 'base.count', 'write a number of at least 1', true],
     [{ count: 10 }, 'base.count', 'write a number of at most 9', true],
     [{ ratio: '1' }, 'base.ratio', 'write a number such as 0.5', true],
+    [{ ratio: 2 }, 'base.ratio', 'write at most the whole', true],
     [{ choice: 'c' }, 'base.choice', 'write "a" or "b"', true],
     [{ list: [1] }, 'base.list[0]', 'write a string, in quotes', true],
     [{ list: {} }, 'base.list', 'write a list: [...]', true],

@@ -182,7 +182,7 @@ describe('a rules file', () => {
     ],
     [
       '{"default": {"timeouts": {"total": 0}}}',
-      'rules.json:1:27: default.timeouts.total: 0 is not allowed: write a number of at least 1',
+      'rules.json:1:27: default.timeouts.total: 0 is not allowed: write a number of seconds from 1 to 600',
     ],
     [
       '{"default": {"cache": {"mode": "on"}}}',
