@@ -233,7 +233,7 @@ describe.skipIf(problem !== undefined)(
       // A process that comes while the hub runs waits for a person.
       const { stderr } = await agenthub('reload', '--allow', 'echo', '--url', hub.url);
       // So does a client that may administer.
-      assert.match(stderr, /^client:cursor: /);
+      assert.match(stderr, /^client:cursor: /m);
       const allowed = await agenthub('reload', '--allow', 'client:cursor', '--url', hub.url);
       assert.equal(allowed.stderr, '');
       await until(
