@@ -1,6 +1,6 @@
-// npm run release [-- --out FOLDER --no-image]: makes what is handed to users, and checks it: the npm package, a compose
-// file that needs no clone, and the image that it names. The package is installed into an empty folder with an empty home,
-// and its hub must answer. Publishes nothing.
+// npm run release [-- --out FOLDER --folder FOLDER --no-image]: makes what is handed to users, and checks it: the npm
+// package, a compose file that needs no clone, and the image that it names. The package is installed into an empty folder
+// (--folder, otherwise a temporary one) with an empty home, and its hub must answer. Publishes nothing.
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,6 +13,7 @@ const root = path.dirname(import.meta.dirname);
 const { values } = parseArgs({
   options: {
     out: { type: 'string', default: path.join(root, 'release') },
+    folder: { type: 'string' },
     'no-image': { type: 'boolean', default: false },
   },
 });
@@ -70,7 +71,7 @@ function pack() {
 
 /** Installs the package, and starts its hub as a user would who has nothing of it yet. */
 async function tryOut(archive) {
-  const folder = path.join(scratch, 'folder');
+  const folder = values.folder ?? path.join(scratch, 'folder');
   const home = path.join(scratch, 'home');
   for (const each of [folder, home]) mkdirSync(each, { recursive: true });
   const quick = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];

@@ -10,8 +10,17 @@ const label = 'io.agenthub.stand-in';
 const files = ['-f', 'docker-compose.yml', '-f', 'compose/observability.yml'];
 /** What the compose files of a clone need. */
 const cloned = [
-  ...['docker-compose.yml', 'compose', 'images', 'bin', 'hub', 'scripts', 'configs'],
-  ...['package.json', 'package-lock.json', '.npmrc', '.dockerignore'],
+  'docker-compose.yml',
+  'compose',
+  'images',
+  'bin',
+  'hub',
+  'scripts',
+  'configs',
+  'package.json',
+  'package-lock.json',
+  '.npmrc',
+  '.dockerignore',
 ];
 /** The config of whoever runs the tests. */
 const ownConfig = join(root, 'configs', 'mcp-servers.json');

@@ -577,8 +577,15 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
     const hosts = ['hub', addressOn('store'), addressOn('edge')];
     const dialFrom = async (network: string) =>
       await docker(
-        ...['run', '--rm', '--network', `${project}_${network}`, 'node:24-bookworm-slim'],
-        ...['node', '-e', dial, ...hosts],
+        'run',
+        '--rm',
+        '--network',
+        `${project}_${network}`,
+        'node:24-bookworm-slim',
+        'node',
+        '-e',
+        dial,
+        ...hosts,
       );
     for (const said of await Promise.all(['store', 'models'].map(dialFrom))) {
       assert.equal(said.trim().split('\n').length, hosts.length, said);

@@ -45,9 +45,10 @@ const packed = `agenthub-${manifest.version}.tgz`;
 /** What is in the folder in which npm has installed the package. */
 const installedFiles = [packed, 'node_modules', 'package-lock.json', 'package.json'];
 
-/** Makes a release. Returns what is in its package, and the compose file. */
-async function release(out: string) {
-  const options = ['--out', out, ...(engineAvailable() ? [] : ['--no-image'])];
+/** Makes a release, and installs its package into a folder. Returns what is in the package, and the compose file. */
+async function release(out: string, folder: string) {
+  const options = ['--out', out, '--folder', folder];
+  if (!engineAvailable()) options.push('--no-image');
   // The image is built, so that it needs the engine that there is.
   const withEngine = { ...env, DOCKER_HOST: process.env['DOCKER_HOST'] };
   await run('npm', ['run', 'release', '--', ...options], {
@@ -109,8 +110,8 @@ describe.skipIf(problem !== undefined)(
       }).catch((error: { readonly stdout: string; readonly stderr: string }) => error);
 
     beforeAll(async () => {
-      ({ contents, compose } = await release(scratch));
-      mkdirSync(folder);
+      ({ contents, compose } = await release(scratch, folder));
+      // Again, as users install it. The packages that it needs are there already.
       copyFileSync(join(scratch, packed), join(folder, packed));
       const quick = { npm_config_prefer_offline: 'true', npm_config_audit: 'false' };
       await run('npm', ['install', './agenthub-0.1.0.tgz'], {

@@ -24,7 +24,7 @@ async function openHub(called: readonly string[], live: number) {
   let isTold: () => void = () => {};
   const tellingOver = new Promise<void>(resolve => (isTold = resolve));
   const streams: ServerResponse[] = [];
-  const server = createServer(async (request, response) => {
+  const server = createServer((request, response) => {
     const url = new URL(request.url ?? '', 'http://hub');
     const json = (status: number, body: object) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
@@ -40,8 +40,9 @@ async function openHub(called: readonly string[], live: number) {
     if (request.method === 'POST') return void json(202, { message_id: 'm', position: 0 });
     if (url.searchParams.get('tools') === 'true')
       return void json(200, { messages: [...toolMessages(called), answer, ...later] });
-    if (live > 0) await tellingOver;
-    json(200, { status: 'idle', messages: [answer] });
+    void (live > 0 ? tellingOver : Promise.resolve()).then(() =>
+      json(200, { status: 'idle', messages: [answer] }),
+    );
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
