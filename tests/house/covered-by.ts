@@ -175,6 +175,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'agents/host/launch',
     'app/wire-agents',
     'cli/commands/agent',
+    'cli/commands/agent-messages',
     'http/routes/agents',
   ],
   'system/audit': ['app/wire-audit', 'http/routes/audit'],
