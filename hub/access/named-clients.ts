@@ -185,12 +185,13 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
     /** Whose token this is; undefined for an unknown one. */
     find(presented: PresentedToken): KnownToken | undefined {
       const known = table?.find(presented);
-      if (!known?.usage) return known;
+      const entry = known?.principal && entries.get(known.name);
+      if (!entry) return known;
       const now = clock.now();
       // The timer may be late, as after the sleep of the machine.
-      if (known.expiresAt !== undefined && known.expiresAt <= now)
+      if (entry.expiresAt !== undefined && entry.expiresAt <= now)
         return { name: known.name, principal: undefined };
-      known.usage.seenAt = now;
+      entry.usage.seenAt = now;
       return known;
     },
     /** The principal of a client; undefined if there is none of that name. */

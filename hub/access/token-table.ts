@@ -7,10 +7,6 @@ export type KnownToken = {
   readonly name: string;
   /** Undefined: the token was revoked. */
   readonly principal: Principal | undefined;
-  /** When it ends, in milliseconds since the epoch; absent for a token without an end. */
-  readonly expiresAt?: number | undefined;
-  /** The use of the client; absent for a revoked token. */
-  readonly usage?: { seenAt: number } | undefined;
 };
 
 /**
@@ -25,7 +21,8 @@ export type PresentedToken = {
 
 export type TokenTable = NonNullable<ReturnType<typeof createTokenTable>>;
 
-type TokenOwner = Pick<KnownToken, 'name' | 'expiresAt' | 'usage'> & {
+type TokenOwner = {
+  readonly name: string;
   /** SHA-256 in hex; undefined if the client has no token. */
   readonly digest: string | undefined;
   readonly principal: Principal;
@@ -43,8 +40,8 @@ export function createTokenTable(
   };
   for (const { name, digest } of revoked) add(digest, { name, principal: undefined });
   // A token that was revoked may be valid again.
-  for (const { digest, name, principal, expiresAt, usage } of owners)
-    if (digest !== undefined) add(digest, { name, principal, expiresAt, usage });
+  for (const { name, digest, principal } of owners)
+    if (digest !== undefined) add(digest, { name, principal });
   if (known.size === 0) return undefined;
   const table = {
     /** The time depends on the digest only, of which a token reveals nothing. */

@@ -5,6 +5,7 @@ import {
   prepositions,
   subordinators,
   unchanged,
+  wordLexeme,
 } from './lexemes.ts';
 import type { Sentence } from './terms.ts';
 import { wordSet } from './words.ts';
@@ -14,7 +15,7 @@ const past = wordSet('was were');
 const modals = wordSet('can could will would should must may might shall');
 /** Words that begin a clause, or end one. */
 const boundaries = wordSet(
-  'that which who whom whose how why where what and or but then not by to',
+  'that which who whom whose how why where what and or but then not by to during bydefault',
 );
 const maxSubject = 6;
 const maxRounds = 3;
@@ -34,7 +35,7 @@ type Passive = {
  * subordinate clauses, and "passwords must be stored" as "must store passwords".
  */
 export function asActive(sentence: Sentence): Sentence {
-  const asked = asAskedActive(sentence);
+  const asked = asWhichActive(asAskedActive(sentence));
   let { lexemes } = asked;
   for (let round = 0; round < maxRounds; round++) {
     const found = passiveIn(lexemes);
@@ -48,6 +49,31 @@ export function asActive(sentence: Sentence): Sentence {
   }
   return { intent: asked.intent, lexemes };
 }
+
+/** "which gas is absorbed by plants" and "which year was it found by them" as "which gas do plants absorb". */
+function asWhichActive(sentence: Sentence): Sentence {
+  const { intent, lexemes } = sentence;
+  const at = lexemes.findIndex(({ text }) => be.has(text));
+  const by = lexemes.findIndex(({ text }, place) => place > at && text === 'by');
+  const found = agentAt(lexemes, by);
+  const action = lexemes.findIndex(({ form }, place) => place > at && form === 'ed');
+  if (intent !== 'which' || at < 1 || !found || action < 0 || action > by) return sentence;
+  const [asked, object] = [lexemes.slice(0, at), lexemes.slice(at + 1, action)];
+  const between = lexemes.slice(action + 1, by);
+  const verb = lexemes[action];
+  const isPlain =
+    isPhrase(asked) &&
+    (object.length === 0 || isPhrase(object)) &&
+    (between.length === 0 || isAdjunct(between));
+  if (!verb || !isPlain) return sentence;
+  const does = wordLexeme(past.has(lexemes[at]?.text ?? '') ? 'did' : 'does');
+  const rest = [...object, ...between, ...lexemes.slice(found.end)];
+  return { intent, lexemes: [...asked, does, ...found.agent, activeForm(verb, false), ...rest] };
+}
+
+/** "onto nodes" */
+const isAdjunct = ([first, ...others]: readonly Lexeme[]): boolean =>
+  first !== undefined && isPlace(first) && isPhrase(others);
 
 const isDuty = (modal: Lexeme | undefined): boolean => modal?.text.replace(/^=/, '') === 'must';
 
@@ -99,19 +125,24 @@ function plainPassiveAt(lexemes: readonly Lexeme[], at: number): Passive | undef
   const isPast = past.has(lexemes[at]?.text ?? '');
   const isFirst = beginOf(lexemes, at) === at;
   const by = lexemes.findIndex(({ text }, place) => place > at && text === 'by');
-  const action = lexemes[by - 1];
+  const between = isFirst ? [] : lexemes.slice(at + 2, by);
+  const action = lexemes[by - 1 - between.length];
   const found = agentAt(lexemes, by);
-  if (!found || action?.form !== 'ed' || (!isFirst && by !== at + 2)) return undefined;
+  const isNear = isFirst || between.length === 0 || isAdjunct(between);
+  if (!found || action?.form !== 'ed' || !isNear) return undefined;
   const begin = isFirst ? at : beginOf(lexemes, at);
   const subject = isFirst ? lexemes.slice(at + 1, by - 1) : lexemes.slice(begin, at);
   if (!isPhrase(subject)) return undefined;
-  return { begin, ...found, subject, modal: [], verb: activeForm(action, isPast) };
+  const object = [...subject, ...between];
+  return { begin, ...found, subject: object, modal: [], verb: activeForm(action, isPast) };
 }
 
 /** "passwords must be stored", with or without the agent. */
 function modalPassiveAt(lexemes: readonly Lexeme[], at: number): Passive | undefined {
   const [modal, action] = [lexemes[at - 1], lexemes[at + 1]];
   const isParticiple = action?.form === 'ed' || unchanged.has(action?.text ?? '');
+  const asked = isParticiple && action ? askedPassiveAt(lexemes, at, action) : undefined;
+  if (asked) return asked;
   if (!modal || !action || !modals.has(modal.text.replace(/^=/, '')) || !isParticiple)
     return undefined;
   const begin = beginOf(lexemes, at - 1);
@@ -119,6 +150,22 @@ function modalPassiveAt(lexemes: readonly Lexeme[], at: number): Passive | undef
   if (!isPhrase(subject)) return undefined;
   const { agent, end } = agentAt(lexemes, at + 2) ?? { agent: [], end: at + 2 };
   return { begin, end, subject, modal: [modal], verb: activeForm(action, false), agent };
+}
+
+/** "can the mails be read by the boss" */
+function askedPassiveAt(
+  lexemes: readonly Lexeme[],
+  at: number,
+  action: Lexeme,
+): Passive | undefined {
+  const begin = lexemes.findLastIndex(
+    ({ text }, place) => place < at && modals.has(text.replace(/^=/, '')),
+  );
+  const [modal, subject] = [lexemes[begin], lexemes.slice(begin + 1, at)];
+  const found = agentAt(lexemes, at + 2);
+  const isFirst = begin === 0 || lexemes[begin - 1]?.kind === 'stop';
+  if (!modal || !found || !isFirst || !isPhrase(subject)) return undefined;
+  return { begin: begin + 1, ...found, subject, modal: [], verb: activeForm(action, false) };
 }
 
 /** "by which service are the uploads processed" and "by whom was it written" as "which service processes the uploads". */

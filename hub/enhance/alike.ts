@@ -5,9 +5,12 @@ import { withCompoundsOf } from './compound-words.ts';
 import { alignSpots } from './alignment.ts';
 import { type Structure, structureOf } from './clauses.ts';
 import { type Explanation, quoted } from './explanation.ts';
+import { withLateIntroductions } from './introductions.ts';
+import { otherGoverned } from './governed.ts';
 import { type Spots, isContinued, isProse, spotsOf } from './spots.ts';
 import { sentencesOf } from './terms.ts';
 import { otherPerson } from './persons.ts';
+import { isOtherDuty, isOtherTense } from './tenses.ts';
 import { isOtherShare } from './quantities.ts';
 import { isSameForm } from './term-forms.ts';
 import { rowsOf } from './words.ts';
@@ -30,6 +33,19 @@ export function explainDifferences(one: Canonical, other: Canonical): Explanatio
   if (person !== undefined) return { kind: 'unexplained', why: `another person with “${person}”` };
   if (isOtherShare(a, b))
     return { kind: 'unexplained', why: 'all in one of them, some in the other' };
+  const explained = explainWords(a, b);
+  const why = explained.kind === 'alike' ? vetoOf(a, b) : undefined;
+  return why === undefined ? explained : { kind: 'unexplained', why };
+}
+
+/** Differences in small words, which explanations overlook. */
+function vetoOf(a: Canonical, b: Canonical): string | undefined {
+  if (isOtherTense(a, b) || isOtherDuty(a, b)) return 'another tense or mood';
+  const governed = otherGoverned(a, b);
+  return governed === undefined ? undefined : `another preposition before “${governed}”`;
+}
+
+function explainWords(a: Canonical, b: Canonical): Explanation {
   const explained = explainInOrder(a, b);
   if (explained.kind === 'alike') return explained;
   const isWhole = isRequestOnly(a, b);
@@ -78,7 +94,7 @@ const knownWishes = new WeakMap<Canonical, readonly Wish[]>();
 function wishesOf(canonical: Canonical): readonly Wish[] {
   const known = knownWishes.get(canonical);
   if (known) return known;
-  const wishes = sentencesOf(canonical.tokens).map(sentence => ({
+  const wishes = sentencesOf(withLateIntroductions(canonical.tokens)).map(sentence => ({
     intent: sentence.intent,
     structure: structureOf(sentence, true),
   }));

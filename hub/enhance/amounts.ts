@@ -27,7 +27,7 @@ export function withPlainAmounts(tokens: readonly Token[]): readonly Token[] {
 
 /** Words with which an amount may begin. */
 const beginnings = wordSet(
-  `a an one the half quarter fifth tenth noon midnight once on every per fortnight fortnightly biweekly
+  `a an one the under below over above half quarter fifth tenth noon midnight once on every per fortnight fortnightly biweekly
   january february march april may june july august september october november december
   first second third fourth sixth seventh eighth ninth eleventh twelfth thirteenth fourteenth fifteenth sixteenth
   seventeenth eighteenth nineteenth twentieth`,
@@ -57,7 +57,23 @@ const readers: readonly ((place: Place) => Reading | undefined)[] = [
   readRate,
   readUnit,
   readOrdinal,
+  readLimit,
 ];
+
+/** "under 250 words" as "less than 250 words". */
+function readLimit({ tokens, at }: Place): Reading | undefined {
+  const than = limits.get(textAt(tokens, at));
+  return than !== undefined && tokens[at + 1]?.kind === 'number'
+    ? { length: 1, tokens: [word(than), word('than')] }
+    : undefined;
+}
+
+const limits: ReadonlyMap<string, string> = new Map([
+  ['under', 'less'],
+  ['below', 'less'],
+  ['over', 'more'],
+  ['above', 'more'],
+]);
 
 /** Ordinals that the tokens do not know, in words. A century has a number: results have to keep it. */
 const ordinals: ReadonlyMap<string, string> = new Map(

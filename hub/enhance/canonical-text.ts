@@ -46,6 +46,10 @@ function collapsed(payload: string, asWritten: string): string {
   return code.test(asWritten) ? asWritten : payload.replaceAll(/\s+/g, ' ').trim();
 }
 
+const count = String.raw`(?:\d[\d.,]*|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|hundred)`;
+/** "between 1990 and 2000" */
+const range = new RegExp(String.raw`(?<!difference )\bbetween (${count}) and (?=${count}\b)`, 'gi');
+
 /** Replaces typographic characters by those of a keyboard, and collapses blanks. */
 export function plain(text: string): string {
   return text
@@ -54,11 +58,12 @@ export function plain(text: string): string {
     .replaceAll(/\s+/g, ' ')
     .replaceAll(/[\u2018-\u201b\u2039\u203a\u02bc\u2032]/g, "'")
     .replaceAll(/\u00ab ?| ?\u00bb|[\u201c-\u201f\u2033]/g, '"')
-    .replaceAll(/[\u2010\u2011\u2212]|(?<=\d)\u2013(?=\d)/g, '-')
-    .replaceAll(/(?<=\d) ?\u00d7 ?(?=\d)/g, 'x')
+    .replaceAll(/[\u2010\u2011\u2212]|(?<=\d) ?\u2013 ?(?=\d)/g, '-')
+    .replaceAll(/(?<=\d) ?\u00d7 ?(?=\d)|(?<=\d) x (?=\d)/g, 'x')
     .replaceAll(/ ?[\u2013\u2014] ?/g, ' - ')
     .replaceAll(/(?<![\d-])(\d{1,3})-(\d{1,3})(?![\d.-])/g, '$1 to $2')
     .replaceAll(/(?<=\d) (?:through|thru) (?=\d)/g, ' to ')
+    .replaceAll(range, 'from $1 to ')
     .replaceAll(/(?<=\S) & (?=\S)/g, ' and ')
     .replaceAll('\u2264', '<=')
     .replaceAll('\u2265', '>=')
@@ -81,6 +86,8 @@ const trails = [
   /\s*,?\s*(?:please and thank you|pretty please)[\s.!]*$/i,
   /\s*,?\s*(?:if it(?:'s| is) not too much (?:trouble|to ask|work)|at your earliest convenience)[\s.!?]*$/i,
   /\s*,\s*(?:would|could|can|will) you\s*\?*$/i,
+  /\s*,?\s*if you (?:would|could|please)[\s.!]*$/i,
+  /(?<=[.!?])\s*(?:ta|cheers|x{1,3}|thx|tia)[\s.!]*$/i,
   /(?<=[\p{L}.!?])\s*[\p{Extended_Pictographic}\ufe0f\u200d]+\s*$/u,
   /\s+[:;]-?\)$/,
   /\s*,\s*if you (?:don't|do not) mind[\s.!?]*$/i,
@@ -91,12 +98,15 @@ const trails = [
 /** Says nothing between commas. */
 const interjection =
   /, (?:you know|i mean|i guess|i suppose|by the way|please|kindly|if possible|if you can|actually|basically)(?=,)/gi;
+/** "what on earth is" */
+const emphasis =
+  /^(what|why|how|who|where|when) (?:on earth|in the world|the heck|the hell|exactly|actually|precisely)(?= )/i;
 const bareTrail = /\s+(?:please|pls|plz|s'il (?:te|vous) plaît|svp|stp|por favor)[\s.!?]*$/i;
 const forMe = /\s+for me[\s.!?]*$/i;
 
 /** Words of prompts that may be about a polite word itself. */
 const aboutWords =
-  /\b(?:say|says|saying|word|words|phrase|spell|translate|mean|means|print|echo|named|called|übersetze|traduis|traduce)\b/i;
+  /\b(?:say|says|saying|(?<!\d )words?|phrase|spell|translate|mean|means|print|echo|named|called|übersetze|traduis|traduce)\b/i;
 
 const maxRounds = 6;
 
@@ -118,7 +128,7 @@ export function withoutFiller(text: string, isWhole: boolean): string {
     if (shorter === rest) break;
     rest = shorter;
   }
-  if (!aboutWords.test(rest)) rest = rest.replaceAll(interjection, '');
+  if (!aboutWords.test(rest)) rest = rest.replaceAll(interjection, '').replace(emphasis, '$1');
   if (languageOf(wordsOf(rest.toLowerCase())) === 'de' && !aboutWords.test(rest))
     rest = rest.replace(/(?<=\p{L} )bitte /giu, '');
   return wordsOf(rest).length < 2 ? text.trim() : rest;
@@ -139,7 +149,11 @@ function withoutLead(text: string): string {
 function withoutTrail(text: string, isPolite: boolean): string {
   const isAboutWords = aboutWords.test(text);
   const trail = trails.map(pattern => pattern.exec(text)?.[0] ?? '').find(Boolean);
-  if (trail && !(isAboutWords && /^\s*[,;-]/.test(trail))) return text.slice(0, -trail.length);
+  const isOutside = /\b(?:into|to) \p{Lu}\p{L}+\s*,/u.test(
+    text.slice(0, text.length - (trail?.length ?? 0) + 2),
+  );
+  if (trail && (isOutside || !(isAboutWords && /^\s*[,;-]/.test(trail))))
+    return text.slice(0, -trail.length);
   if (isAboutWords) return text;
   if (isPolite && forMe.test(text)) return text.replace(forMe, '');
   const shorter = text.replace(bareTrail, '');

@@ -1,5 +1,5 @@
 import { beginsTime, endsTime, hasOneTime, isTimeOfThing } from './clause-times.ts';
-import type { Chunk, Clause, Term } from './clause-types.ts';
+import type { Clause, Term } from './clause-types.ts';
 import { closed, vocabulary } from './phrases.ts';
 import {
   type Lexeme,
@@ -11,6 +11,7 @@ import {
 } from './lexemes.ts';
 import { withoutContext } from './language-context.ts';
 import type { Sentence } from './terms.ts';
+import { sortedPairs } from './sorted-pairs.ts';
 import { activeOf, whoOf } from './voice.ts';
 import { wordSet } from './words.ts';
 
@@ -23,6 +24,9 @@ export type Structure = {
   readonly kinds: readonly string[];
   readonly tense: 'past' | 'present' | undefined;
 };
+
+/** Conjunctions that say something without more words: "until when". */
+const lone = wordSet('until since before after');
 
 type DraftChunk = { readonly head: string; readonly terms: Term[] };
 
@@ -71,7 +75,7 @@ export function structureOf({ intent, lexemes: all }: Sentence, isSorted: boolea
     if (!isRead) addTerm(draft, place);
   });
   const clauses = draft.clauses
-    .filter(clause => !isBlank(clause))
+    .filter(clause => !isBlank(clause) || lone.has(clause.head))
     .map(clause => (intent === 'bywhom' ? whoOf(clause) : clause))
     .flatMap(activeOf)
     .map(({ head, chunks }) => ({
@@ -213,11 +217,15 @@ function isReducedAt(draft: Draft, { lexeme, before, next }: Place): boolean {
 
 function beginsClause(before: Lexeme | undefined, next: Lexeme | undefined): boolean {
   if (!before || !next || prepositions.has(before.text)) return false;
-  const isSubject = [articles, definite, be, subjects].some(set => set.has(next.text));
+  const isSubject =
+    /^\p{Lu}/u.test(next.raw) || [articles, definite, be, subjects].some(set => set.has(next.text));
   return isSubject || doing.has(next.text) || isVerb(next) || !isVerb(before);
 }
 
-function readDropped(draft: Draft, { lexeme: { text } }: Place): boolean {
+function readDropped(draft: Draft, { lexeme: { text }, before }: Place): boolean {
+  // "create a new branch" is "create a branch", but "the new parser" is another one than "the parser".
+  if (text === 'new')
+    return /^an?$/.test(before?.text ?? '') || (draft.intent === 'write' && before === undefined);
   if (text === 'all' && /^(?:list|which|give|what)/.test(draft.intent))
     return isBare(clauseOf(draft)) && clauseOf(draft).chunks.at(-1)?.head === '';
   if (text !== 'that' && !vocabulary().dropped.has(text)) return false;
@@ -279,18 +287,4 @@ function readKind(draft: Draft, { lexeme: { stem }, before, next }: Place): bool
   if (!isNamed || !vocabulary().kinds.has(stem)) return false;
   draft.kinds.push(stem);
   return true;
-}
-
-/** Sorts what "and" joins where nothing but the two words belongs to it: "cons and pros" is "pros and cons". */
-function sortedPairs(chunk: Chunk): Chunk {
-  const terms = [...chunk.terms];
-  for (let at = 1; at < terms.length - 1; at++) {
-    const [before, left, link, right] = [terms[at - 2], ...terms.slice(at - 1, at + 2)];
-    if (!left || !right || (link?.stem !== '&' && link?.stem !== 'or')) continue;
-    const isAlone = before === undefined || before.isVerb || before.stem === 'difference';
-    // In "to nuts and my partner eats pork", the second one is a subject.
-    const isEnd = terms.length <= at + 3 && !terms[at + 2]?.isVerb;
-    if (isAlone && isEnd && right.stem < left.stem) terms.splice(at - 1, 3, right, link, left);
-  }
-  return { ...chunk, terms };
 }

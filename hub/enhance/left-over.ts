@@ -44,6 +44,8 @@ function isNeutral({ spots, others, pairs }: Side, spot: Spot, at: number): bool
   // "in 1 sentence" and "in one sentence"
   if (singles.has(spot.stem) && others.some(({ stem }) => singles.has(stem))) return true;
   if (spot.isAsk && isPlainAsk({ spots, others, pairs }, spot)) return true;
+  // "does it help, too" but not "is it too hot"
+  if (spot.stem === 'too~') return next === undefined || next.begins !== undefined;
   if (vocabulary().neutral.has(spot.stem)) return true;
   // "the date and the place" is more than the date.
   if (vocabulary().light.has(spot.raw.toLowerCase())) return !isListed || spot.isVerb;

@@ -70,6 +70,12 @@ export function compoundsOf(left: Side, right: Side, isSequence: boolean): Compo
     )
       continue;
     const moving = compound === 'behind' ? order.slice(middle, end) : order.slice(begin, middle);
+    // In "a room with a large desk", "large" belongs to the desk.
+    const [side, last] =
+      compound === 'behind'
+        ? ([left, order[end - 1] ?? -1] as const)
+        : ([right, left.pairs.get(order[middle - 1] ?? -1) ?? -1] as const);
+    if (compound && !isEnd(side, last)) continue;
     if (compound) for (const at of moving) words.add(at);
     const first = ranks[middle] ?? 0;
     for (let index = begin; index < end; index++) ranks[index] = first + index - begin;

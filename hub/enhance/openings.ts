@@ -18,6 +18,11 @@ export const announcement = new RegExp(
   'iu',
 );
 
+/** Sounds and remarks before a request. */
+const remark = String.raw`(?:(?:um+|uh+|erm?|hm+|so|like|ok|okay|yeah|anyway|honestly|lol|haha|btw|by the way|but|me again|let me (?:think|see)|(?:(?:a|one|another|my|just a|just one) )?(?:(?:very|really|super|quick|random|silly|stupid|dumb|small|short|simple|weird|odd|last|more) )*question(?: for you)?)(?:[\s,.!:…-]+)|(?:well|right|yes|yep|frankly|seriously|it's me again|(?:quick|random|last|another|silly) one(?: for you)?)[,.!:…-]+\s*)`;
+/** What a question or a request begins with, behind such remarks. */
+const beginning = String.raw`(?=(?:what|how|why|where|which|who|whose|when|can|could|would|will|should|is|are|do|does|did|tell|show|explain|give|write|make|list|find|create|help|i|i'd|please)(?:'s|'re|'d)? )`;
+
 /** Greetings and polite openings. */
 export const leads: readonly RegExp[] = [
   new RegExp(`^${discourse}(?: then)?,\\s*(?:now,?\\s+)?`, 'i'),
@@ -38,7 +43,7 @@ export const leads: readonly RegExp[] = [
     'i',
   ),
   /^sorry (?:for|about) (?:the |my |this |yet )?(?:another )?(?:\p{L}+ )?(?:question|trouble|bother|interruption|spam)s?(?:,? but|,) /iu,
-  /^(?:hi|hey|hello|hallo|hola|bonjour|salut|moin|good (?:morning|afternoon|evening)|guten (?:tag|morgen|abend)|buenos días)(?: there| all| everyone)?(?:\s*[,.!]+\s+|\s+-\s+)(?!world\b)/i,
+  /^(?:hi|hiya|hey|heya|yo|greetings|hello|hallo|hola|bonjour|salut|moin|good (?:morning|afternoon|evening)|guten (?:tag|morgen|abend)|buenos días)(?: there| all| everyone)?(?:\s*[,.!]+\s+|\s+-\s+)(?!world\b)/i,
   /^(?:hi|hey)(?: there)? (?=(?:can|could|would) you |please |how |what |why )/i,
   /^(?:i have a )?(?:quick|short|small) question\s*[:,.-]\s*/i,
   /^(?:please|pls|plz|kindly|bitte|por favor|s'il (?:te|vous) plaît)[,!]?\s+/i,
@@ -60,6 +65,26 @@ export const leads: readonly RegExp[] = [
   /^thanks(?: (?:a lot|in advance))?(?: for (?:your help|helping)(?: me)?)?[!.,]+\s+/i,
   /^(?:sorry (?:to bother you|for bothering you|to disturb you)|excuse me|pardon me)(?: again)?(?:,| but)+ /i,
   /^(?:just (?:wondering|curious)|i(?:'m| am) (?:just )?curious|out of curiosity|may i ask|can i ask|could i ask|let me ask)[,:]? /i,
+  new RegExp(`^${remark}+${beginning}`, 'i'),
+  new RegExp(
+    String.raw`^(?:honestly|frankly|basically|actually|really)?[, ]*i(?:'m| am)? ?(?:just |only )?(?:want|need|would like|trying|'d like) to (?:know|find out|figure out|work out|understand)(?: something)?[:,]? (?=(?:what|how|why|where|which|who|when|whether|if) )`,
+    'i',
+  ),
+  new RegExp(
+    String.raw`^what i(?:'d| would)? (?:like|want|need|love)(?: you to do| from you)? (?:is|would be)(?: for you| you)?(?: to)? `,
+    'i',
+  ),
+  /^(?:here(?:'s|’s| is) )?(?:one|something|a question) (?:that )?i(?:'ve| have) (?:been meaning|wanted|always wanted) to ask(?: for ages| for a while| you)?[:,.!]? /i,
+  /^(?:please )?be (?:a|an) (?:dear|darling|love|star|angel|pal|sport|sweetheart) and /i,
+  /^(?:can|could|would|will) you (?:please )?(?:help me out|do me a favou?r|be so kind) (?:and|to) /i,
   /^might you (?=\p{L}+ )/iu,
+  /^(?:do you |would you )?mind (?=\p{L}+ing )/iu,
+  /^(?:can|could|would|will) you (?:possibly|perhaps|maybe) (?=\p{L}+ )/iu,
+  new RegExp(
+    String.raw`^sorry (?:to|for|about|if) (?:(?!\b(?:not|never|without|no)\b)[^,.?!]){1,40},? but ${beginning}`,
+    'i',
+  ),
+  /^if (?:you (?:do not|don't|would not|wouldn't) mind|(?:it|that)(?:'s| is) (?:ok|okay|alright|possible)|possible), /i,
+  /^(?:just )?out of (?:interest|curiosity),? /i,
   /^(?:can|could|would|will) you (?:please|pls|kindly) /i,
 ];

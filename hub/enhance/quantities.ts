@@ -1,19 +1,73 @@
 import type { Canonical } from './canonical.ts';
+import { closed, vocabulary } from './phrases.ts';
 import { wordSet } from './words.ts';
 
 const all = wordSet('all every each everything everybody everyone');
 const part = wordSet('some few several many most');
+const single = wordSet('every each');
+const exactlyOne = wordSet('one single');
+const one = wordSet('a an one the this that any');
+/** "once a year" is "every year". */
+const periods = wordSet(
+  'second minute hour day night morning evening week month quarter year time',
+);
+/** Words between a quantity and its noun. */
+const maxDistance = 3;
 
-/** Whether one prompt is about all, and the other one about some. */
+const textsOf = ({ tokens }: Canonical): readonly string[] =>
+  tokens.map(({ text }) => text.toLowerCase());
+
+/** Whether one prompt is about all, and the other one about some, or about one. */
 export function isOtherShare(a: Canonical, b: Canonical): boolean {
-  const [left, right] = [a, b].map(({ tokens }) => {
-    const texts = tokens.map(({ text }) => text.toLowerCase());
-    return [all, part].map(set => texts.some(text => set.has(text)));
-  });
-  const [allLeft, partLeft] = left ?? [];
-  const [allRight, partRight] = right ?? [];
+  const [left, right] = [textsOf(a), textsOf(b)];
   return (
-    (allLeft === true && partRight === true && !allRight && !partLeft) ||
-    (allRight === true && partLeft === true && !allLeft && !partRight)
+    isAllOfPart(left, right) ||
+    isAllOfPart(right, left) ||
+    isOneOfAll(left, right) ||
+    isOneOfMany(left, right) ||
+    isOneOfMany(right, left)
   );
+}
+
+function isAllOfPart(mine: readonly string[], theirs: readonly string[]): boolean {
+  const has = (texts: readonly string[], set: ReadonlySet<string>) =>
+    texts.some(text => set.has(text));
+  return has(mine, all) && !has(mine, part) && has(theirs, part) && !has(theirs, all);
+}
+
+/** Whether a noun stands behind "every" in one prompt and behind "a" or "the" in the other one. */
+function isOneOfAll(left: readonly string[], right: readonly string[]): boolean {
+  const [every, other] = [nounsBehind(left, single), nounsBehind(right, single)];
+  if (every.size === 0 && other.size === 0) return false;
+  const isIn = (
+    nouns: ReadonlySet<string>,
+    others: ReadonlySet<string>,
+    theirs: ReadonlySet<string>,
+  ) => [...nouns].some(noun => others.has(noun) && !theirs.has(noun));
+  return isIn(every, nounsBehind(right, one), other) || isIn(other, nounsBehind(left, one), every);
+}
+
+/** "check one file" is not "check both files". */
+function isOneOfMany(mine: readonly string[], theirs: readonly string[]): boolean {
+  const nouns = nounsBehind(mine, exactlyOne);
+  if (nouns.size === 0) return false;
+  const forms = Map.groupBy(
+    theirs.map(word => vocabulary().stem(word)).filter(({ stem }) => nouns.has(stem)),
+    ({ stem }) => stem,
+  );
+  return [...forms.values()].some(list => list.every(({ form }) => form === 's'));
+}
+
+/** The singular words behind words of a set, which may have adjectives before them. */
+function nounsBehind(texts: readonly string[], set: ReadonlySet<string>): ReadonlySet<string> {
+  const nouns = new Set<string>();
+  for (const [at, text] of texts.entries()) {
+    if (!set.has(text)) continue;
+    for (const word of texts.slice(at + 1, at + 1 + maxDistance)) {
+      if (closed.has(word) || periods.has(word)) break;
+      const { stem, form } = vocabulary().stem(word);
+      if (form === 'plain') nouns.add(stem);
+    }
+  }
+  return nouns;
 }

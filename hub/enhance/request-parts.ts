@@ -37,11 +37,23 @@ const readRequest = (tokens: readonly Token[], mark: string): Sentence =>
     withEarlyAdjectives(
       withEarlyAdjective(
         asActive(
-          asCommand(sentenceOf(withLateOnly(withLateParts(withoutNaming(tokens))), mark), mark),
+          asCommand(
+            sentenceOf(withLateOnly(withLateParts(withoutNaming(withoutKeep(tokens)))), mark),
+            mark,
+          ),
         ),
       ),
     ),
   );
+
+/** "keep it short" as "it should be short". */
+function withoutKeep(tokens: readonly Token[]): readonly Token[] {
+  const [keep, it, next] = tokens;
+  const isKept = keep?.text.toLowerCase() === 'keep' && it?.text === 'it' && next !== undefined;
+  return isKept ? [it, ...itShould, ...tokens.slice(2)] : tokens;
+}
+
+const itShould: readonly Token[] = ['should', 'be'].map(text => ({ kind: 'word', text }));
 
 const naming = wordSet('named called titled');
 
@@ -113,7 +125,7 @@ function asCommand(sentence: Sentence, mark: string): Sentence {
 }
 
 const objects = wordSet('a an the this these my our all every what how why');
-const movable = wordSet('to in by from as with using');
+const movable = wordSet('to in by from as with using for about');
 
 /** "sort by date the list" as "sort the list by date". */
 function withLateParts(tokens: readonly Token[]): readonly Token[] {
@@ -131,6 +143,7 @@ function withLateParts(tokens: readonly Token[]): readonly Token[] {
     requests.has(verb ?? '') &&
     movable.has(words[begin]?.text ?? '') &&
     object > 0 &&
+    !words.slice(begin, object).some(({ text }) => isClauseWord(text)) &&
     !prepositions.has(last) &&
     last !== 'and' &&
     last !== 'or';
@@ -138,6 +151,9 @@ function withLateParts(tokens: readonly Token[]): readonly Token[] {
     ? [...words.slice(0, begin), ...words.slice(object), ...words.slice(begin, object)]
     : tokens;
 }
+
+const isClauseWord = (text: string): boolean =>
+  subordinators.has(text) || /^(?:that|which|who|is|are)$/.test(text);
 
 const conditions = wordSet('if when while after once until before');
 

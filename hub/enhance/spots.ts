@@ -2,6 +2,7 @@ import { withPlainAmounts } from './amounts.ts';
 import { type Canonical, readTokens } from './canonical.ts';
 import type { Chunk, Clause, Term } from './clause-types.ts';
 import { structureOf } from './clauses.ts';
+import { withLateIntroductions } from './introductions.ts';
 import { vocabulary } from './phrases.ts';
 import { requestsOf } from './request-parts.ts';
 import type { Token } from './tokens.ts';
@@ -90,10 +91,12 @@ export const isProse = ({ payload, payloadText }: Canonical): boolean =>
 
 /** Reads a prompt in English. `isWhole`: with the words behind the colon. */
 export function spotsOf({ tokens, payloadText }: Canonical, isWhole: boolean): Spots {
-  const all = withPlainAmounts([
-    ...tokens,
-    ...(isWhole && payloadText !== '' ? [colon, ...readTokens(payloadText)] : []),
-  ]);
+  const all = withPlainAmounts(
+    withLateIntroductions([
+      ...tokens,
+      ...(isWhole && payloadText !== '' ? [colon, ...readTokens(payloadText)] : []),
+    ]),
+  );
   const sentences = requestsOf(all);
   const structures = sentences.map(sentence => structureOf(sentence, false));
   const spots: Spot[] = [];

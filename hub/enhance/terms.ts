@@ -12,6 +12,7 @@ import { type Phrase, type Phrases, closed, vocabulary } from './phrases.ts';
 import { withPlainPurpose } from './purpose.ts';
 import { activeVoice, auxiliary, withEarlyNot, withRelative } from './word-order.ts';
 import type { Token } from './tokens.ts';
+import { wordSet } from './words.ts';
 
 /** One sentence: what is wanted, and of what. */
 export type Sentence = { readonly intent: string; readonly lexemes: readonly Lexeme[] };
@@ -44,6 +45,21 @@ function withLastLetter(lexemes: readonly Lexeme[]): readonly Lexeme[] {
   return [...lexemes.slice(0, -1), { ...last, text: 'A', stem: 'A' }];
 }
 
+/** "a landlord can raise it", behind "whether", as "can a landlord raise it". */
+function withEarlyModal(lexemes: readonly Lexeme[]): readonly Lexeme[] | undefined {
+  const at = lexemes.findIndex(
+    ({ kind, text }) =>
+      kind === 'stop' || auxiliary.test(text) || prepositions.has(text) || closedClause.has(text),
+  );
+  const modal = lexemes[at];
+  if (!modal || at > maxSubject || !/^(?:can|should|must|may|will|would)$/.test(modal.text))
+    return undefined;
+  return [modal, ...lexemes.slice(0, at), ...lexemes.slice(at + 1)];
+}
+
+const maxSubject = 5;
+const closedClause = wordSet('that which who and or');
+
 /** What one sentence asks for. `mark`: the punctuation behind it. */
 export function sentenceOf(tokens: readonly Token[], mark: string): Sentence {
   const lexemes = activeVoice(
@@ -67,6 +83,8 @@ export function sentenceOf(tokens: readonly Token[], mark: string): Sentence {
     return { intent: 'which', lexemes: grouped([first, ...others]) };
   // "can you tell me the size"
   const isThing = request.length < lexemes.length && articles.has(first?.text ?? '');
+  const checked = intent === 'check' ? withEarlyModal(rest) : undefined;
+  if (checked) return { intent: `whether ${checked[0]?.text}`, lexemes: grouped(checked) };
   const isAsked =
     intent === '' && mark.includes('?') && !isThing && !vocabulary().verbs.has(first?.stem ?? '');
   const isQuestion = isAsked || /^(?:why|how|explainhow|check|whether|when|where)/.test(intent);

@@ -73,7 +73,7 @@ if (positionals[0] === 'against') {
 if (positionals[0] === 'access' || positionals[0] === 'pins') {
   const measureOne = positionals[0] === 'access' ? measureAccess : measurePins;
   const { lines, wrong } = await measureOne(
-    values.quick ? { processes: 2, rounds: 6 } : { processes: 12, rounds: 8 },
+    values.quick ? { processes: 1, rounds: 10 } : { processes: 3, rounds: 32 },
     progress,
   );
   for (const line of lines) console.log(line);

@@ -22,8 +22,8 @@ type Variant = {
 /** A hub without what is measured, and one with it. */
 type Variants = { readonly off: Variant; readonly on: Variant };
 
-/** A value of each run of a round: off, off again, on, then of processes that are off, and on, from their start. */
-type Row = readonly [off: number, again: number, on: number, never: number, always: number];
+/** A value of each run of a round: off, off again, on, and off in a process that was never on. */
+type Row = readonly [off: number, again: number, on: number, never: number];
 
 /** What was measured with one number of concurrent calls: for each process, a row for each round. */
 type Measured = { readonly cpuUs: Row[][]; readonly p50Us: Row[][] };
@@ -35,8 +35,8 @@ type CostLines = (concurrency: number, cost: Cost) => readonly string[];
 export type Cost = {
   readonly cpu: Compared;
   readonly p50: Compared;
-  /** CPU time against a process that was never on: of one that is on from its start, and of the switched one when it is off. */
-  readonly againstNever: { readonly always: Summary; readonly off: string };
+  /** CPU time of the process when it is off, against one that was never on. */
+  readonly off: string;
 };
 
 type Kind = {
@@ -52,7 +52,7 @@ const kinds: readonly Kind[] = [
   { concurrency: 32, calls: 5_000, share: 1 },
 ];
 /** Time until the calls of a new process cost about what they cost later: V8 compiles what is hot. */
-const warmUpMs = 2_000;
+const warmUpMs = 3_000;
 /** Time of calls before those that are measured: longer than lines of the audit log wait to be written. */
 const beforeMs = 120;
 /** No job takes longer. */
@@ -64,9 +64,8 @@ const maxJobMs = 60_000;
  * long as they run, and a shared machine is slower now and then by as much. So a process is its own control, and runs are
  * short and many.
  *
- * A process that was on has compiled code for both, and its calls may cost more when it is off again. So two further processes
- * run in each round, one that is never on and one that is always on. What processes differ by besides is the same in all their
- * rounds, so that only many processes tell it apart.
+ * A process that was on has compiled code for both, and its calls may cost more when it is off again. A second process that is
+ * never on runs in each round too, and shows that.
  */
 export async function measureCost(
   variants: Variants,
@@ -84,13 +83,10 @@ export async function measureCost(
     linesOf(concurrency, {
       cpu: compare(cpuUs, percentOf, ' %'),
       p50: compare(p50Us, (value, base) => value - base, ' us'),
-      againstNever: {
-        always: summaryOfProcesses(cpuUs, ([, , , never, always]) => percentOf(always, never)),
-        off: textOf(
-          summaryOfProcesses(cpuUs, ([off, again, , never]) => percentOf((off + again) / 2, never)),
-          ' %',
-        ),
-      },
+      off: textOf(
+        summaryOf(cpuUs, ([off, again, , never]) => percentOf((off + again) / 2, never)),
+        ' %',
+      ),
     }),
   ).flat();
   return { lines, wrong };
@@ -107,19 +103,13 @@ async function measureProcess(
   await using opened = new AsyncDisposableStack();
   const subject = await startSubject(opened, 'p', off);
   const never = await startSubject(opened, 'n', off);
-  const always = await startSubject(opened, 'a', on);
-  const subjects = [subject, never, always];
-  const pids = subjects.map(({ hub }) => hub.pid);
+  const pids = [subject, never].map(({ hub }) => hub.pid);
   opened.use(
-    pinApart(
-      [...pids, ...descendantsOf(pids)],
-      [process.pid, ...subjects.map(({ load }) => load.pid)],
-    ),
+    pinApart([...pids, ...descendantsOf(pids)], [process.pid, subject.load.pid, never.load.pid]),
   );
   const warmUp = { concurrency: 32, bytes: 200, durationMs: warmUpMs };
   for (const variant of [off, on]) {
     await never.load.run(warmUp);
-    await always.load.run(warmUp);
     await switchTo(subject, variant);
     await subject.load.run(warmUp);
   }
@@ -128,7 +118,6 @@ async function measureProcess(
     { subject, variant: off },
     { subject, variant: on },
     { subject: never, variant: off },
-    { subject: always, variant: on },
   ];
   let wrong = 0;
   for (const [kind, all] of seen) {
@@ -181,8 +170,8 @@ async function measure(subject: Subject, variant: Variant, { concurrency, calls 
 }
 
 function rowOf(outcomes: readonly Outcome[], pick: (outcome: Outcome) => number): Row {
-  const [off = NaN, again = NaN, on = NaN, never = NaN, always = NaN] = outcomes.map(pick);
-  return [off, again, on, never, always];
+  const [off = NaN, again = NaN, on = NaN, never = NaN] = outcomes.map(pick);
+  return [off, again, on, never];
 }
 
 /**
@@ -227,7 +216,7 @@ function compare(
   };
 }
 
-export type Summary = {
+type Summary = {
   readonly mean: number;
   /** Twice the standard error. */
   readonly uncertainty: number;
@@ -237,7 +226,7 @@ export type Summary = {
 
 const signed = (value: number): string => `${value < 0 ? '' : '+'}${value.toFixed(1)}`;
 
-export const textOf = ({ mean, uncertainty, medians }: Summary, unit: string): string =>
+const textOf = ({ mean, uncertainty, medians }: Summary, unit: string): string =>
   `${signed(mean)}${unit} ± ${uncertainty.toFixed(1)} (processes ${medians.map(signed).join(', ')})`;
 
 /** The mean of a value of each round without the smallest and the largest fifth. */
@@ -258,17 +247,6 @@ function summaryOf(processes: readonly (readonly Row[])[], pick: (row: Row) => n
     uncertainty: (2 * Math.sqrt(variance * sorted.length)) / kept.length,
     medians: processes.map(rows => median(rows.map(pick)) ?? NaN),
   };
-}
-
-/** The mean of the processes' medians: the error of a difference that is the same in all rounds of a process. */
-function summaryOfProcesses(
-  processes: readonly (readonly Row[])[],
-  pick: (row: Row) => number,
-): Summary {
-  const medians = processes.map(rows => median(rows.map(pick)) ?? NaN);
-  const mean = meanOf(medians);
-  const variance = meanOf(medians.map(value => (value - mean) ** 2));
-  return { mean, uncertainty: 2 * Math.sqrt(variance / (medians.length - 1)), medians };
 }
 
 const meanOf = (values: readonly number[]): number =>

@@ -62,6 +62,11 @@ const pairFiles = [
   'prompt-pairs-blind-3',
   'prompt-pairs-blind-4',
   'prompt-pairs-blind-5',
+  'prompt-pairs-blind-6',
+  'prompt-pairs-blind-7',
+  'prompt-pairs-blind-8',
+  'prompt-pairs-blind-9',
+  'prompt-pairs-blind-10',
 ] as const;
 
 /** The pairs of the files `prompt-pairs*` in tests/data. */

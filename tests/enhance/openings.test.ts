@@ -25,6 +25,19 @@ test.for([
   assert.equal(withoutFiller(`${opening}sort the list of names`, true), 'sort the list of names'),
 );
 
+test.for([
+  'umm so like ',
+  'Hmm, let me think... ',
+  'Random question lol but ',
+  'Me again! ',
+  'Quick one: ',
+  'Sorry to ask again, but ',
+  "Here's one I've been meaning to ask: ",
+  "If you don't mind, ",
+])('%j is removed before "what is it called"', opening =>
+  assert.equal(withoutFiller(`${opening}what is a monad`, true), 'what is a monad'),
+);
+
 test.for(['I really need to know ', "I'm curious ", 'I keep wondering ', 'So '])(
   '%j is removed before a question',
   opening => assert.equal(withoutFiller(`${opening}how cats purr`, true), 'how cats purr'),
@@ -35,6 +48,9 @@ test.for([
   'Here is my code and its test',
   'So that it is short, cut the text',
   'Right align the text of the page',
+  'One is enough for the whole test',
+  'Sorry about the delay, but we fixed it',
+  'Well is the source of the water',
 ])('%j has no such opening', text => {
   assert.equal(withoutFiller(text, true), text);
   assert.equal(partsOf(`${text}: a b`).payload, 'a b');

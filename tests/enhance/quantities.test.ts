@@ -15,3 +15,15 @@ test('"all" is "every", and a word that only one prompt has says nothing', () =>
   assert.ok(!isOther('List all files', 'List the files'));
   assert.ok(!isOther('Show some of all files', 'Show all of some files'));
 });
+
+test('one of them is another share than every one, or than several', () => {
+  assert.ok(isOther('Name every planet with rings', 'Name one planet with rings'));
+  assert.ok(isOther('Name every planet with rings', 'Name a planet with rings'));
+  assert.ok(isOther('Give each child an apple', 'Give the child an apple'));
+  assert.ok(isOther('Check both files', 'Check one file'));
+});
+
+test('a time has one share however it is said', () => {
+  assert.ok(!isOther('Rotate the keys every year', 'Rotate the keys once a year'));
+  assert.ok(!isOther('Name one planet', 'Name a planet'));
+});
