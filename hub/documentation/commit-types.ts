@@ -1,8 +1,7 @@
-import type { Repository } from '#repositories';
+import type { ReadFile, Repository } from '#repositories';
 import type { NoteVault } from './vault/vault-types.ts';
 
 type TrackedFile = Awaited<ReturnType<Repository['files']>>[number];
-type ReadFiles = Awaited<ReturnType<Repository['readFiles']>>;
 
 /** The repository at the commit of a run. */
 export interface CommitFiles {
@@ -10,7 +9,7 @@ export interface CommitFiles {
   readFiles(
     files: readonly (string | TrackedFile)[],
     limits: { readonly fileBytes: number; readonly maxBytes: number },
-  ): Promise<ReadFiles>;
+  ): Promise<readonly ReadFile[]>;
 }
 
 /** The vault of a run. */

@@ -33,8 +33,8 @@ type Tracked = Awaited<ReturnType<CommitFiles['files']>>[number];
 
 export const maxFileBytes = 512 * 1_024;
 /** Small batches: neither the hub nor git handles more than this at once, as calls of clients wait meanwhile. */
-const batchFiles = 8;
-const batchBytes = 16 * 1_024;
+const batchFiles = 16;
+const batchBytes = 32 * 1_024;
 /** Files after which progress is reported. */
 const reportFiles = 100;
 
@@ -54,14 +54,9 @@ export async function readProject(
       fileBytes: maxFileBytes,
       maxBytes: batchBytes + maxFileBytes,
     });
-  // The next batch is read while the parser works on this one.
-  let next = batches[0] && readBatch(batches[0]);
-  next?.catch(() => undefined); // It is awaited below.
+  // One after the other: git beside the parser would take two processors from the hub, its servers and its clients.
   for (const [at, batch] of batches.entries()) {
-    const files = (await next) ?? [];
-    const following = batches[at + 1];
-    next = following && readBatch(following);
-    next?.catch(() => undefined); // It is awaited in the next round, unless this one fails first.
+    const files = await readBatch(batch);
     const hashes = new Map(batch.map(({ path, hash }) => [path, hash]));
     const sources: SourceFileText[] = [];
     for (const file of files) {
@@ -86,7 +81,10 @@ export async function readProject(
     excluded.push(...parsed.excluded);
     const before = read;
     read += batch.length;
-    if (Math.floor(read / reportFiles) > Math.floor(before / reportFiles) || !following)
+    if (
+      Math.floor(read / reportFiles) > Math.floor(before / reportFiles) ||
+      at + 1 === batches.length
+    )
       progress(read, chosen.length);
     pace();
   }

@@ -67,7 +67,7 @@ export async function runDocumentation(
     },
     createAnswers(
       { repository, commit, vault, client: principal.name },
-      { clock, models, redact, report },
+      { models, redact, report },
     ),
     signal,
   );

@@ -1,8 +1,8 @@
-import { isUtf8 } from 'node:buffer';
-import { HubError } from '#core';
+import { HubError, decodeText } from '#core';
 import { type Git, partsOf, wholeText } from './git.ts';
 import type {
   CommitId,
+  FileBytes,
   LogEntry,
   LogQuery,
   ReadFile,
@@ -94,7 +94,7 @@ export async function readFiles(
   wanted: readonly (string | TrackedFile)[],
   limits: ReadLimits,
   signal: AbortSignal,
-): Promise<readonly ReadFile[]> {
+): Promise<readonly FileBytes[]> {
   const found = new Map<string, TrackedFile>();
   const paths = wanted.filter(file => typeof file === 'string');
   for (let at = 0; at < paths.length; at += pathsAtOnce) {
@@ -103,7 +103,7 @@ export async function readFiles(
     const args = ['ls-tree', '-l', '-z', '--full-tree', requireCommitId(commit), '--', ...some];
     for (const file of await treeEntries(git, args, signal)) found.set(file.path, file);
   }
-  return await readBlobs(
+  return await readBlobBytes(
     git,
     wanted.map(one => {
       const path = typeof one === 'string' ? one : one.path;
@@ -115,14 +115,27 @@ export async function readFiles(
   );
 }
 
-/** Contents of blobs, within the limits. */
-export async function readBlobs(
+/** Texts of blobs, within the limits. */
+export const readBlobs = async (
+  ...args: Parameters<typeof readBlobBytes>
+): Promise<readonly ReadFile[]> => (await readBlobBytes(...args)).map(decoded);
+
+function decoded(file: FileBytes): ReadFile {
+  if (file.kind !== 'bytes') return file;
+  const { path, bytes, content } = file;
+  const text = decodeText(content);
+  return text === undefined ? { path, kind: 'binary', bytes } : { path, kind: 'text', text, bytes };
+}
+
+type WantedBlob = Blob | { readonly path: string; readonly isLink: boolean };
+
+async function readBlobBytes(
   git: Git,
-  wanted: readonly (Blob | { readonly path: string; readonly isLink: boolean })[],
+  wanted: readonly WantedBlob[],
   { fileBytes = usualFileBytes, maxBytes = usualReadBytes }: ReadLimits,
   signal: AbortSignal,
-): Promise<readonly ReadFile[]> {
-  const results: ReadFile[] = [];
+): Promise<readonly FileBytes[]> {
+  const results: FileBytes[] = [];
   let batch: Blob[] = [];
   let inBatch = 0;
   let rest = Math.min(maxBytes, maxReadBytes);
@@ -158,13 +171,11 @@ async function printBlobs(git: Git, blobs: readonly Blob[], signal: AbortSignal)
   const options = { input, objects: blobs.length, maxBytes };
   const { stdout } = await git(['cat-file', '--batch'], options, signal);
   let at = 0;
-  return blobs.map(({ path, bytes }): ReadFile => {
+  return blobs.map(({ path, bytes }): FileBytes => {
     const begin = stdout.indexOf(0x0a, at) + 1;
     const content = stdout.subarray(begin, begin + bytes);
     at = begin + bytes + 1;
-    return content.includes(0) || !isUtf8(content)
-      ? { path, kind: 'binary', bytes }
-      : { path, kind: 'text', text: content.toString(), bytes };
+    return { path, kind: 'bytes', content, bytes };
   });
 }
 

@@ -82,7 +82,7 @@ export interface Repository extends AsyncDisposable {
     files: readonly (string | TrackedFile)[],
     limits: ReadLimits,
     signal: AbortSignal,
-  ): Promise<readonly ReadFile[]>;
+  ): Promise<readonly FileBytes[]>;
   /** Newest first, at most 1,000. */
   log(query: LogQuery, signal: AbortSignal): Promise<readonly LogEntry[]>;
   diff(query: DiffQuery, signal: AbortSignal): Promise<Diff>;
@@ -120,6 +120,19 @@ export type ReadFile =
   | { readonly path: string; readonly kind: 'text'; readonly text: string; readonly bytes: number }
   /** It has a NUL byte, or is not UTF-8. */
   | { readonly path: string; readonly kind: 'binary'; readonly bytes: number }
+  | UnreadFile;
+
+/** A file before it is decoded. */
+export type FileBytes =
+  | {
+      readonly path: string;
+      readonly kind: 'bytes';
+      readonly content: Uint8Array;
+      readonly bytes: number;
+    }
+  | UnreadFile;
+
+type UnreadFile =
   /** It exceeds a limit. */
   | { readonly path: string; readonly kind: 'omitted'; readonly bytes: number }
   | { readonly path: string; readonly kind: 'missing' };
@@ -207,7 +220,7 @@ export interface Worktree {
    * HUB_PATH_FORBIDDEN, whose data has `faults`.
    */
   write(files: readonly WorktreeFile[], rules: PathRules, signal: AbortSignal): Promise<void>;
-  /** The files of the worktree now, read as `Repository.readFiles` does. */
+  /** The files of the worktree now, found as `Repository.readFiles` does, and decoded. */
   readFiles(
     paths: readonly string[],
     limits: ReadLimits,

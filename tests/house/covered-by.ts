@@ -65,7 +65,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'documentation/notes/module-note',
     'documentation/notes/overview-notes',
     'documentation/project/build-project',
-    'documentation/read-project',
     'documentation/document-commit',
     'documentation/request',
     'documentation/run-documentation',
@@ -83,7 +82,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'documentation/outline/syntax',
   ],
   'documentation/project/modules': ['documentation/project/cycles'],
-  'documentation/process/run-in-process': ['documentation/process/ask'],
   'documentation/vault/rest-vault': [
     'documentation/vault/open-vault',
     'documentation/vault/pinned-https',

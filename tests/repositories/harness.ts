@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { cpSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { silent, systemClock } from '#core';
+import { decodeText, silent, systemClock } from '#core';
 import { caller } from '#helpers/principal';
 import {
   type MergeOutcome,
@@ -113,8 +113,13 @@ export async function failureOf(work: Promise<unknown>): Promise<string> {
 }
 
 /** What was read of a file: its text, or why there is none. */
-export const textOf = (file: ReadFile): string =>
-  file.kind === 'text' ? file.text : `(${file.kind})`;
+export function textOf(
+  file: ReadFile | Awaited<ReturnType<Repository['readFiles']>>[number],
+): string {
+  const text = file.kind === 'bytes' ? decodeText(file.content) : undefined;
+  if (file.kind === 'text') return file.text;
+  return text ?? `(${file.kind === 'bytes' ? 'binary' : file.kind})`;
+}
 
 /** Writes files by their paths; undefined deletes one. */
 export const writeInto = (

@@ -1,4 +1,3 @@
-import { type Clock, unlessAborted } from '#core';
 import type { Repository } from '#repositories';
 import type { DocumentationModels } from '../model/describe-modules.ts';
 import type { NoteVault } from '../vault/vault-types.ts';
@@ -14,7 +13,6 @@ type Run = {
 };
 
 type Needs = {
-  readonly clock: Clock;
   readonly models: DocumentationModels;
   /** Removes secrets that the hub knows from prompts. */
   readonly redact: (text: string) => string;
@@ -27,10 +25,9 @@ const filesAtOnce = 500;
 /** What the process of a run may ask for: its commit, its vault and the models. */
 export function createAnswers(
   { repository, commit, vault, client }: Run,
-  { clock, models, redact, report }: Needs,
+  { models, redact, report }: Needs,
 ): Answers {
   let files: Awaited<ReturnType<Repository['files']>> | undefined;
-  const timers = new Map<number, () => void>();
   return {
     async files(given, signal) {
       const { from } = params.files.parse(given);
@@ -59,20 +56,6 @@ export function createAnswers(
     async report(given) {
       const { step, text } = params.report.parse(given);
       report(step, text);
-    },
-    async after(given, signal) {
-      const { timer, delayMs } = params.after.parse(given);
-      const { promise, resolve } = Promise.withResolvers<void>();
-      using _running = clock.after(delayMs, resolve);
-      timers.set(timer, resolve);
-      try {
-        await unlessAborted(promise, signal);
-      } finally {
-        timers.delete(timer);
-      }
-    },
-    async cancelTimer(given) {
-      timers.get(params.cancelTimer.parse(given).timer)?.();
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { Serializable } from 'node:child_process';
-import { createPace, isObject } from '#core';
+import { decodeText, isObject } from '#core';
 import { z } from 'zod';
 import type { CommitNeeds } from '../document-commit.ts';
 import { toError } from './errors.ts';
@@ -16,8 +16,7 @@ const tracked = z.object({
 const note = z.object({ path: z.string(), text: z.string() });
 const sized = { path: z.string(), bytes: z.number() };
 const readFile = z.discriminatedUnion('kind', [
-  z.object({ ...sized, kind: z.literal('text'), text: z.string() }),
-  z.object({ ...sized, kind: z.literal('binary') }),
+  z.object({ ...sized, kind: z.literal('bytes'), content: z.instanceof(Uint8Array) }),
   z.object({ ...sized, kind: z.literal('omitted') }),
   z.object({ path: z.string(), kind: z.literal('missing') }),
 ]);
@@ -37,8 +36,6 @@ export const params = {
   contextTokens: z.object({ model: z.string() }),
   chat: z.object({ model: z.string(), system: z.string(), prompt: z.string() }),
   report: z.object({ step: z.string(), text: z.string() }),
-  after: z.object({ timer: z.number(), delayMs: z.number() }),
-  cancelTimer: z.object({ timer: z.number() }),
 };
 
 /** Messages to and from the hub. */
@@ -67,8 +64,8 @@ export function createAsk({ onMessage, send }: HubChannel): AskHub {
   };
 }
 
-/** The needs of the documentation of a commit, each of which asks the hub. */
-export function askingHub(ask: AskHub): CommitNeeds {
+/** The needs of the documentation of a commit. All but those of `own` ask the hub. */
+export function askingHub(ask: AskHub, own: Pick<CommitNeeds, 'clock' | 'pace'>): CommitNeeds {
   return {
     repository: {
       async files() {
@@ -80,7 +77,7 @@ export function askingHub(ask: AskHub): CommitNeeds {
         }
       },
       readFiles: async (files, limits) =>
-        await ask('readFiles', { files, limits }, z.array(readFile)),
+        (await ask('readFiles', { files, limits }, z.array(readFile))).map(decoded),
     },
     vault: {
       list: async folder => await ask('listNotes', { folder }, z.array(z.string())),
@@ -92,26 +89,17 @@ export function askingHub(ask: AskHub): CommitNeeds {
       contextTokens: async model => await ask('contextTokens', { model }, z.number().optional()),
       chat: async request => await ask('chat', request, z.string()),
     },
-    clock: createAskedClock(ask),
-    pace: createPace(),
+    ...own,
     report: (step, text) => void ask('report', { step, text }, none),
   };
 }
 
-/** The clock of the hub. */
-function createAskedClock(ask: AskHub): CommitNeeds['clock'] {
-  let last = 0;
-  return {
-    after(delayMs, work) {
-      const timer = ++last;
-      let isOver = false;
-      void ask('after', { timer, delayMs }, none).then(() => isOver || work());
-      return {
-        [Symbol.dispose]() {
-          isOver = true;
-          void ask('cancelTimer', { timer }, none);
-        },
-      };
-    },
-  };
+/** Here, as the hub has less to do then. */
+function decoded(file: z.output<typeof readFile>) {
+  if (file.kind !== 'bytes') return file;
+  const { path, bytes, content } = file;
+  const text = decodeText(content);
+  return text === undefined
+    ? ({ path, kind: 'binary', bytes } as const)
+    : ({ path, kind: 'text', text, bytes } as const);
 }

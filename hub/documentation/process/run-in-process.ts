@@ -1,7 +1,7 @@
 import { type ChildProcess, type Serializable, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
-import { HubError, isObject, messageOf, unlessAborted } from '#core';
+import { HubError, createPace, isObject, messageOf, systemClock, unlessAborted } from '#core';
 import { type DocumentationOrder, documentCommit, orderSchema } from '../document-commit.ts';
 import { askingHub, createAsk } from './ask.ts';
 import { toError, toMessage } from './errors.ts';
@@ -127,7 +127,8 @@ async function serve(order: unknown): Promise<void> {
     send: message => tell(process, message),
   });
   try {
-    tell(process, { result: await documentCommit(orderSchema.parse(order), askingHub(ask)) });
+    const needs = askingHub(ask, { clock: systemClock, pace: createPace() });
+    tell(process, { result: await documentCommit(orderSchema.parse(order), needs) });
   } catch (error) {
     tell(process, { error: toMessage(error) });
   }

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { createManualClock } from '#helpers/clock';
 import { never } from '#helpers/never';
 import { createAnswers } from '../../../hub/documentation/process/answers.ts';
 import { noModels } from '../harness.ts';
 
 function open() {
-  const clock = createManualClock();
   let lists = 0;
   const file = { mode: 'file', bytes: 1, hash: 'h' } as const;
   const answers = createAnswers(
@@ -29,10 +27,9 @@ function open() {
       },
       client: 'job:1',
     },
-    { clock, models: noModels, redact: text => text, report: () => {} },
+    { models: noModels, redact: text => text, report: () => {} },
   );
   return {
-    clock,
     ask: async (name: string, params: object) => await answers[name]?.(params, never),
     lists: () => lists,
   };
@@ -46,14 +43,4 @@ test('the list of files comes in parts, and is made once', async () => {
     lengths.push(Array.isArray(page) ? page.length : page);
   }
   assert.deepEqual([lengths, lists()], [[500, 500, 200, 0], 1]);
-});
-
-test('a timer ends after its delay, or when it is cancelled', async () => {
-  const { ask, clock } = open();
-  const first = ask('after', { timer: 1, delayMs: 1_000 });
-  const second = ask('after', { timer: 2, delayMs: 1_000 });
-  await ask('cancelTimer', { timer: 2 });
-  await second;
-  clock.advance(1_000);
-  await first;
 });

@@ -37,6 +37,28 @@ test('a cancelled run rejects with the reason once its last request has ended', 
   assert.ok(hasEnded);
 });
 
+test('a run asks the hub once for each batch of files, and for no timers', async () => {
+  const asked: string[] = [];
+  const content = Buffer.from('export const a = 1;\n');
+  const file = { path: 'a.ts', bytes: content.length };
+  const values: Readonly<Record<string, unknown[]>> = {
+    files: [[{ ...file, mode: 'file', hash: 'h' }], []],
+    readFiles: [[{ ...file, kind: 'bytes', content }]],
+    listNotes: [[]],
+  };
+  const answers = Object.fromEntries(
+    Object.entries(values).map(([name, given]) => [
+      name,
+      async () => {
+        asked.push(name);
+        return given.shift();
+      },
+    ]),
+  );
+  const result = await runInProcess(order, { ...answers, report: async () => {} }, never);
+  assert.deepEqual([result['files'], asked], [1, ['files', 'files', 'readFiles', 'listNotes']]);
+});
+
 test.each([
   ['HUB_GIT_FAILED', async () => Promise.reject(new HubError('HUB_GIT_FAILED', 'git failed'))],
   ['HUB_INTERNAL', async () => Promise.reject(new TypeError('a fault'))],
