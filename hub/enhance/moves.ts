@@ -123,7 +123,12 @@ function compoundAt(
   const isState = [left.spots[noun], right.spots[left.pairs.get(behind) ?? -1]].some(
     spot => spot !== undefined && states.has(spot.raw.toLowerCase()),
   );
-  if (isTime || isState) return undefined;
+  // "singing about a man" is not "a man singing".
+  const isDone = [left.spots[noun], right.spots[left.pairs.get(behind) ?? -1]].some(
+    spot => spot?.form === 'ing' && spot.isVerb,
+  );
+  const preposition = left.spots[behind]?.preposition || right.spots[head]?.preposition;
+  if (isTime || isState || (isDone && preposition !== 'of')) return undefined;
   const isPart = (side: Side, at: number) =>
     beginning(side, at) === 'chunk' && compoundPrepositions.has(side.spots[at]?.preposition ?? '');
   const isInside = (side: Side, at: number) => beginning(side, at) === undefined;

@@ -12,6 +12,11 @@ const samePrepositions = new Set(
     pair.toSorted().join(' '),
   ),
 );
+const texts = wordSet(
+  'talk~ article~ post~ essay~ book~ =book =text =story story~ lecture~ report~ presentation~ =presentation tutorial~ =tutorial guide~ information~ =information paper~ note~ =notes course~ =tip =opinion opinion~ thought~ =speech speech~ feedback~ research~ video~ podcast~ question~ =question',
+);
+const isText = (spot: Spot | undefined): boolean =>
+  spot !== undefined && texts.has(spot.stem) && spot.form !== 'ing';
 /** For each so many words one preposition may be another one. */
 const wordsPerPreposition = 25;
 
@@ -21,12 +26,17 @@ export function misplaced(
   compounds: ReadonlySet<number>,
 ): Spot | undefined {
   const differing = new Set<string>();
+  const inverse = new Map([...pairs].map(([one, other]) => [other, one]));
   const maxDiffering = 1 + Math.floor(spots.length / wordsPerPreposition);
   return spots.find((spot, at) => {
     const other = others[pairs.get(at) ?? -1];
     if (!other) return false;
     const begins = beginning({ spots, others, pairs }, at);
     if (begins === 'clause' && !isSameClause(spot, other)) return true;
+    // "a woman and three men pose" is not "a woman poses for three men".
+    const theirs = { spots: others, others: spots, pairs: inverse };
+    const isJoined = begins === 'item' && spot.preposition !== other.preposition;
+    if (isJoined && beginning(theirs, pairs.get(at) ?? -1) === 'chunk') return true;
     const isFirst = begins !== undefined && begins !== 'item';
     if (!isFirst || spot.preposition === other.preposition) return false;
     if (spot.preposition === '' || compounds.has(at)) return false;
@@ -41,6 +51,8 @@ export function misplaced(
     const sorted = pair.toSorted().join(' ');
     const count = [...differing].filter(item => !/^(?:for of|of for)$/.test(item)).length;
     if (isTurned || count > maxDiffering) return true;
+    // "talk about the phone" is not "talk on the phone", but "a talk on phones" is "a talk about phones".
+    if (sorted === 'about on') return !isText(spots[at - 1]);
     return sorted !== 'for of' && !samePrepositions.has(sorted);
   });
 }
