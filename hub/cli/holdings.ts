@@ -1,7 +1,9 @@
 import type { HubObjects, Installation } from './needs.ts';
 import { type Described, fieldsOf } from './responses.ts';
 import { columns } from './table.ts';
+import type { Screen } from './terminal.ts';
 import { count } from './values.ts';
+import { roomOf, withCommand } from './wrapped.ts';
 
 /** What is known about the hub that holds objects on the engine. */
 type HolderState =
@@ -47,7 +49,7 @@ type Context = {
 export async function describeHoldings(
   holdings: readonly HubObjects[],
   { installation, answering, unused }: Context,
-  bold: (text: string) => string,
+  screen: Pick<Screen, 'paint' | 'columns'>,
 ): Promise<readonly string[]> {
   if (holdings.length === 0) return [];
   const live = await findLiveHubs(installation, holdings, answering);
@@ -59,14 +61,14 @@ export async function describeHoldings(
     if (how !== undefined) return { kind: 'live', how };
     return stopped ? { kind: 'stopped', dataDir: stopped.dataDir } : { kind: 'unknown' };
   };
-  return holdings.flatMap(holding => linesOf(holding, stateOf(holding.hubId), bold));
+  return holdings.flatMap(holding => linesOf(holding, stateOf(holding.hubId), screen));
 }
 
 /** The lines about what one hub holds. Commands never remove anything of a hub that runs or may run. */
 function linesOf(
   holding: HubObjects,
   state: HolderState,
-  bold: (text: string) => string,
+  screen: Pick<Screen, 'paint' | 'columns'>,
 ): readonly string[] {
   const { hubId, containers, volumes } = holding;
   const isOwn = state.kind === 'own';
@@ -78,9 +80,11 @@ function linesOf(
   const mayRun = containers.some(({ isRunning }) => isRunning);
   const mayRemoveVolumes = shown.length > 0 && (isOwn || (isUnknown && !mayRun));
   const isLeft = isOwn && !state.isRunning && containers.length > 0;
+  const remedy = (sentence: string, typed: string) =>
+    withCommand(sentence, typed, roomOf(screen.columns, 2)).map(line => `  ${line}`);
   return [
     '',
-    bold(titleOf(holding, state)),
+    screen.paint('bold', titleOf(holding, state)),
     ...columns(
       containers.map(({ name, server, isRunning }) => [
         name,
@@ -92,11 +96,12 @@ function linesOf(
     ...(isLeft
       ? ['  The next start goes on with the servers of its config, and removes the rest.']
       : []),
-    ...(isUnknown ? [`  If that hub no longer exists: ${command} --dry-run`] : []),
+    ...(isUnknown ? remedy('If that hub no longer exists', `${command} --dry-run`) : []),
     ...(mayRemoveVolumes
-      ? [
-          `  If ${isOwn ? '' : 'that hub no longer exists and '}the data in its volumes is not needed: ${command} --volumes --dry-run`,
-        ]
+      ? remedy(
+          `If ${isOwn ? '' : 'that hub no longer exists and '}the data in its volumes is not needed`,
+          `${command} --volumes --dry-run`,
+        )
       : []),
   ];
 }

@@ -4,10 +4,12 @@ import { type Screen, type TextStyle, cut } from './terminal.ts';
 export type Cell = string | { readonly text: string; readonly style: TextStyle };
 
 const gap = 2;
+/** Columns are not made narrower than this many characters to fit a terminal. */
+const leastWidth = 12;
 
 /**
- * Formats rows as a table. On a terminal, lines are cut at its width; elsewhere they are complete. Control characters
- * are removed.
+ * Formats rows as a table. On a terminal, the widest columns are cut until the last has room, and lines at its width;
+ * elsewhere they are complete. Control characters are removed.
  */
 export function tableOf(
   head: readonly string[],
@@ -16,20 +18,35 @@ export function tableOf(
 ): readonly string[] {
   const titles = head.map(text => ({ text, style: 'bold' as const }));
   const lines = [titles, ...rows.map(row => row.map(cell => plain(cell, screen)))];
-  const widths = head.map((_, column) =>
-    Math.max(...lines.map(line => line[column]?.text.length ?? 0)),
+  const widths = fitted(
+    head.map((_, column) => Math.max(...lines.map(line => line[column]?.text.length ?? 0))),
+    screen.columns ?? Infinity,
   );
   return lines.map(line => {
     let room = screen.columns ?? Infinity;
     const cells = line.map(({ text, style }, column) => {
-      const shown = cut(text, room);
+      const isLast = column === line.length - 1;
+      const shown = cut(text, isLast ? room : Math.min(room, widths[column] ?? 0));
       const width = Math.max(shown.length, Math.min(room, (widths[column] ?? 0) + gap));
       room = Math.max(0, room - width);
       const painted = style && shown ? screen.paint(style, shown) : shown;
-      return column === line.length - 1 ? painted : painted + ' '.repeat(width - shown.length);
+      return isLast ? painted : painted + ' '.repeat(width - shown.length);
     });
     return cells.join('').trimEnd();
   });
+}
+
+/** Takes from the widest columns until the last has room for some of its text. */
+function fitted(widths: readonly number[], room: number): readonly number[] {
+  const [last = 0, ...others] = widths.toReversed();
+  const taken = others.reduce((sum, width) => sum + width + gap, 0);
+  const shown = [...others];
+  for (let excess = taken + Math.min(last, leastWidth) - room; excess > 0; excess--) {
+    const widest = Math.max(...shown);
+    if (widest <= leastWidth) break;
+    shown[shown.indexOf(widest)] = widest - 1;
+  }
+  return [last, ...shown].toReversed();
 }
 
 function plain(cell: Cell, screen: Screen) {

@@ -130,7 +130,7 @@ const harmless = (text: string) => stripVTControlCharacters(text).replaceAll(con
 /** Shortens the text to a number of characters. */
 export function cut(text: string, length: number): string {
   if (text.length <= length) return text;
-  return `${text.slice(0, Math.max(0, length - 1)).trimEnd()}…`;
+  return length < 1 ? '' : `${text.slice(0, Math.max(0, length - 1)).trimEnd()}…`;
 }
 
 /**

@@ -14,6 +14,8 @@ const answering = {
   servers: [{ name: 'memory', instance: { containerName: 'answers-memory' } }],
 };
 
+const screen = { columns: undefined, paint: (_style: string, text: string) => text };
+
 const textOf = async (
   hubId: string,
   {
@@ -28,7 +30,7 @@ const textOf = async (
     composeHubs: async () => ['compose-x'],
   };
   const about = { installation, answering, unused };
-  const lines = await describeHoldings([holding(hubId, isRunning)], about, text => text);
+  const lines = await describeHoldings([holding(hubId, isRunning)], about, screen);
   return lines.join('\n');
 };
 

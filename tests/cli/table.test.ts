@@ -33,6 +33,28 @@ test('lines are cut at the width of the screen', () => {
   assert.ok(row.length <= 12, row);
 });
 
+test('the widest columns are cut on a narrow screen, so that the last has room', () => {
+  const rows = [
+    ['a-server-with-a-very-long-name', 'unreachable', '0', 'it cannot be reached'],
+    ['memory', 'running', '9', ''],
+  ];
+  const lines = tableOf(['NAME', 'STATE', 'TOOLS', 'NOTE'], rows, screenOf(48));
+  assert.deepEqual(
+    lines.map(line => line.replaceAll(/<.*?>/g, '')),
+    [
+      'NAME            STATE        TOOLS  NOTE',
+      'a-server-with…  unreachable  0      it cannot b…',
+      'memory          running      9',
+    ],
+  );
+});
+
+test('columns without room are empty', () => {
+  const rows = [['a-long-name-of-one', 'running', 'why']];
+  const [, row = ''] = tableOf(['NAME', 'STATE', 'NOTE'], rows, screenOf(16));
+  assert.equal(row, 'a-long-name…  r…');
+});
+
 test.each([
   [0, '0s'],
   [-5_000, '0s'],

@@ -48,6 +48,7 @@ describeWithEngine('a package of npm', () => {
     await Promise.all(clients.map(async client => await client[Symbol.asyncDispose]()));
     await hub[Symbol.asyncDispose]();
     await registry[Symbol.asyncDispose]();
+    await promisify(execFile)('docker', ['volume', 'rm', 'package-upgrade-postgres-data']);
   });
 
   /** Runs a command of the hub's user. Resolves with what it prints. */

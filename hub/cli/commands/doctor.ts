@@ -7,7 +7,8 @@ import type { HubObjects, Installation, OllamaReport } from '../needs.ts';
 import { findingsOf, ollamaOfHub } from '../ollama-report.ts';
 import { pathCommand } from '../on-path.ts';
 import type { Described } from '../responses.ts';
-import { columns } from '../table.ts';
+import { wrapText } from '../screen/text-width.ts';
+import { besideNames, roomOf, withCommand } from '../wrapped.ts';
 import { count, textOf, usageError } from '../values.ts';
 
 /** `agenthub doctor`: checks the installation, and lists what hubs left behind on the engine. */
@@ -163,20 +164,23 @@ async function report(installation: Installation, run: Run): Promise<0 | 1> {
     });
     return problems.length === 0 ? 0 : 1;
   }
-  const rows = [
+  const room = roomOf(screen.columns, 'command'.length + 4);
+  const facts = [
     ['config', config],
     ['engine', engine],
     ['hub', hub],
     ['ollama', models],
     ['data', `${dataDir}: ${id === undefined ? 'no hub has run here yet' : `hub ${id}`}`],
-    ...(link === undefined ? [] : [['command', `"agenthub" in any folder by: ${link}`]]),
-  ];
-  for (const line of columns(rows)) out(line);
-  const bold = (text: string) => screen.paint('bold', text);
+  ] as const;
+  const rows = facts.map(([name, text]) => [name, wrapText(text, room)] as const);
+  const typed = link === undefined ? [] : withCommand('"agenthub" in any folder by', link, room);
+  for (const line of besideNames([...rows, ['command', typed]])) out(line);
   const about = { installation, answering, unused };
-  for (const line of await describeHoldings(holdings, about, bold)) out(line);
+  for (const line of await describeHoldings(holdings, about, screen)) out(line);
   for (const note of notes) run.remark('note', note);
-  for (const problem of problems) err(errorScreen.paint('red', problem));
+  for (const problem of problems)
+    for (const line of wrapText(problem, roomOf(errorScreen.columns, 0)))
+      err(errorScreen.paint('red', line));
   return problems.length === 0 ? 0 : 1;
 }
 

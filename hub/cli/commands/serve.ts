@@ -89,7 +89,7 @@ async function findLink({ needs }: Run): Promise<string | undefined> {
 
 function factsOf({ address, loginLink, about }: StartedHub, link: string | undefined) {
   const dashboard = loginLink
-    ? `${loginLink()}\n${' '.repeat(13)}works once, for ten minutes; "npx agenthub open" gives another`
+    ? `${loginLink()}\nworks once, for ten minutes; "npx agenthub open" gives another`
     : 'off: ROUTER_ADMINISTRATION is off';
   return {
     facts: [
@@ -101,7 +101,7 @@ function factsOf({ address, loginLink, about }: StartedHub, link: string | undef
             ['Config', about.config],
           ] as const)
         : []),
-      ...(link === undefined ? [] : ([['On PATH', `by ${link}`]] as const)),
+      ...(link === undefined ? [] : ([['On PATH', `by ${link}`, 'command']] as const)),
     ] as const,
     next: 'Next: npx agenthub connect claude-code (or another client). Ctrl-C stops AgentHub',
   };

@@ -1,7 +1,8 @@
 import type { Screen, TextStyle } from '../terminal.ts';
 import type { FrameLine } from './painter.ts';
 import type { ServerMark, ShownServer } from './server-line.ts';
-import { fitText, padText, textWidth } from './text-width.ts';
+import { roomOf } from '../wrapped.ts';
+import { fitText, padText, textWidth, wrapText } from './text-width.ts';
 
 type FrameOptions = {
   readonly columns: number;
@@ -34,7 +35,12 @@ export function frameOf({
   screen,
 }: FrameOptions): readonly FrameLine[] {
   const lineOf = lineMaker(columns, screen);
-  const below = next === '' ? [] : [lineOf([['', undefined]]), lineOf([[`  ${next}`, undefined]])];
+  const below =
+    next === ''
+      ? []
+      : ['', ...wrapText(next, roomOf(columns, 3))].map(text =>
+          lineOf([[text && `  ${text}`, undefined]]),
+        );
   const above = [lineOf([['', undefined]])];
   const room = Math.max(1, rows - below.length - above.length);
   const shown = choose(servers, room);

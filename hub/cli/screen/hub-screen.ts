@@ -1,11 +1,12 @@
 import { type Clock, type Event, createTicker, durationText } from '#core';
 import type { Screen } from '../terminal.ts';
+import { roomOf } from '../wrapped.ts';
 import { createFold } from './fold.ts';
 import { frameOf } from './frame.ts';
 import { formatLog, readLogLine } from './log-text.ts';
 import { type Terminal, createPainter } from './painter.ts';
 import { type WatchedServer, describeForScreen, phaseIn, secondsText } from './server-line.ts';
-import { textWidth } from './text-width.ts';
+import { textWidth, wrapText } from './text-width.ts';
 
 /** The servers of a hub, as the screen follows them. */
 export type WatchedServers = {
@@ -14,9 +15,12 @@ export type WatchedServers = {
   readonly changed: Event<unknown>;
 };
 
-/** Facts of a hub that runs, each a name and a text. */
+/** A text about a hub, of several lines. One that is typed as it stands is not wrapped. */
+type Fact = readonly [name: string, text: string, kind?: 'command'];
+
+/** Facts of a hub that runs. */
 export type ReadyFacts = {
-  readonly facts: readonly (readonly [name: string, text: string])[];
+  readonly facts: readonly Fact[];
   readonly next: string;
 };
 
@@ -113,7 +117,8 @@ export function createHubScreen(
   }
 
   function print(shown: Parameters<typeof formatLog>[0]): void {
-    painter.print(...formatLog(shown, nameColumns(), screen).split('\n'));
+    const place = { nameWidth: nameColumns(), columns: terminal.columns };
+    painter.print(...formatLog(shown, place, screen).split('\n'));
   }
 
   /** Follows servers that were added, and those that were removed no more. */
@@ -151,9 +156,14 @@ export function createHubScreen(
       next = ready.next;
       const title = `${screen.paint('bold', 'AgentHub')} ${version}  ${screen.paint('green', `ready in ${durationText(elapsedMs())}`)}`;
       const width = Math.max(...ready.facts.map(([name]) => name.length));
-      const facts = ready.facts.map(
-        ([name, text]) => `  ${screen.paint('dim', name.padEnd(width))}  ${text}`,
-      );
+      const room = roomOf(terminal.columns, width + 5);
+      const facts = ready.facts.flatMap(([name, text, kind]) => {
+        const lines = kind === 'command' ? [text] : wrapText(text, room);
+        return lines.map((line, at) => {
+          const shownName = (at === 0 ? name : '').padEnd(width);
+          return `  ${screen.paint('dim', shownName)}  ${line}`;
+        });
+      });
       painter.print('', `  ${title}`, '', ...facts, '');
       ticker.start();
     },

@@ -1,5 +1,7 @@
 import { isObject, tryParseJson } from '#core';
 import type { Screen } from '../terminal.ts';
+import { roomOf } from '../wrapped.ts';
+import { wrapText } from './text-width.ts';
 
 /** A line of the hub's log, as the screen shows it. */
 export type ShownLog = {
@@ -40,18 +42,20 @@ function changesIn(fields: { readonly [name: string]: unknown }): string {
   return `the config was applied${parts.length > 0 ? `: ${parts.join('; ')}` : ''}`;
 }
 
-/** A line with its source in front. Control characters of others are removed. */
+/**
+ * A line with its source in front. Control characters of others are removed. What a server wrote is not wrapped, so that it
+ * can be copied.
+ */
 export function formatLog(
   { server, text, isStderr, level }: ShownLog,
-  nameWidth: number,
+  { nameWidth, columns }: { readonly nameWidth: number; readonly columns: number },
   { paint, foreign }: Pick<Screen, 'paint' | 'foreign'>,
 ): string {
   const shown = foreign(text).replaceAll('\t', '    ');
   const source = paint(isStderr ? 'cyan' : 'bold', foreign(server ?? 'hub').padEnd(nameWidth));
   if (isStderr) return `${source} | ${shown}`;
   const colour = { debug: 'dim', info: 'dim', warn: 'yellow', error: 'red' } as const;
-  return `${source} | ${shown
-    .split('\n')
+  return `${source} | ${wrapText(shown, roomOf(columns, nameWidth + 4))
     .map(line => paint(colour[level], line))
     .join(`\n${' '.repeat(nameWidth)} | `)}`;
 }

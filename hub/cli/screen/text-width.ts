@@ -33,6 +33,28 @@ export function fitText(text: string, columns: number): string {
   return columns < 1 ? '' : `${kept.trimEnd()}…`;
 }
 
+/** What stands between spaces, or in quotes: a quoted command stays whole. */
+const words = /(?:"[^"]*"|\S)+/g;
+
+/** The lines of a text, wrapped between words at `columns` columns. A word that is longer has a line of its own. */
+export function wrapText(text: string, columns: number): readonly string[] {
+  return text.split('\n').flatMap(line => wrapLine(line, columns));
+}
+
+function wrapLine(text: string, columns: number): readonly string[] {
+  if (textWidth(text) <= columns) return [text];
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.match(words) ?? []) {
+    const longer = line === '' ? word : `${line} ${word}`;
+    if (line !== '' && textWidth(longer) > columns) {
+      lines.push(line);
+      line = word;
+    } else line = longer;
+  }
+  return [...lines, line];
+}
+
 /** The text, filled up with spaces or shortened to `columns` columns. */
 export function padText(text: string, columns: number): string {
   const fitting = fitText(text, columns);

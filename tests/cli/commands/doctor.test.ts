@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { promisify, stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { describeWithEngine } from '#helpers/engine';
 import { engineHost } from '#helpers/engine-probe';
@@ -183,6 +183,19 @@ describe('the models of the rules', () => {
     assert.equal(code, 1);
     assert.match(out, /ollama +see below/);
     assert.equal(err, missing.message);
+  });
+
+  test('lines are wrapped between words on a terminal of 60 columns', async () => {
+    const findHub = async () => ({ url: 'http://127.0.0.1:1', token: undefined });
+    const { out, err } = await run(['doctor'], { ...needs, findHub }, { columns: 60 });
+    const shown = stripVTControlCharacters(`${out}\n${err}`);
+    assert.match(
+      shown,
+      /^ {2}hub {6}not running at http:\/\/127\.0\.0\.1:1: start it with\n {11}"agenthub serve"$/m,
+    );
+    assert.match(shown, /^The embedding model e:1 is missing\. Get it with\n"ollama pull e:1"$/m);
+    for (const line of shown.split('\n'))
+      assert.ok(line.length <= 60 || line.includes('ln -sf'), line);
   });
 
   test('are as a running hub knows them, which may be pulling them', async () => {

@@ -64,6 +64,20 @@ describe('list', () => {
     for (const line of stripVTControlCharacters(out).split('\n')) assert.ok(line.length <= 40);
   });
 
+  test('shows a part of each column on a terminal of 60 columns', async () => {
+    const servers = [
+      { name: 'a-server-with-a-very-long-name', state: 'unreachable', why: 'nothing answers' },
+      { name: 'memory', state: 'failed', why: 'a variable is not set' },
+    ].map(server => ({ tools: 0, restart_count: 0, ...server }));
+    await using other = await openOther(200, JSON.stringify({ servers }));
+    const { out } = await cli(['list', '--url', other.url], { columns: 60 });
+    assert.deepEqual(stripVTControlCharacters(out).split('\n'), [
+      'NAME          STATE        TOOLS  RESTARTS  UPTIME  NOTE',
+      'a-server-wi…  unreachable  0      0                 nothing…',
+      'memory        failed       0      0                 a varia…',
+    ]);
+  });
+
   test('has a note for each state of a server', async () => {
     const servers = [
       { state: 'running', waiting: 'its entry waits', enabled: false },

@@ -118,6 +118,44 @@ describe('the screen of a hub', () => {
     );
   });
 
+  test('wraps texts between words on a narrow terminal, but no command and no address', async () => {
+    const { screen, text, watch } = createScene(['memory'], { columns: 60 });
+    watch();
+    screen.log(JSON.stringify({ level: 'warn', msg: `it is late ${'because '.repeat(8).trim()}` }));
+    const link = `http://localhost:9090/dashboard/login?code=${'x'.repeat(43)}`;
+    screen.ready({
+      facts: [
+        ['Dashboard', `${link}\nworks once, for ten minutes; "npx agenthub open" gives another`],
+        ['Sandbox', 'a container for each server, Docker Engine at unix:///var/run/docker.sock'],
+        ['On PATH', 'by ln -sf /srv/agenthub/bin/agenthub.mjs /usr/local/bin/agenthub', 'command'],
+      ],
+      next: 'Next: npx agenthub connect claude-code (or another client). Ctrl-C stops AgentHub',
+    });
+    const onScreen = (line: string) => [line.slice(0, 60), line.slice(60)].join('\n');
+    assert.equal(
+      await text(),
+      `
+hub    | it is late because because because because because
+       | because because because
+
+  AgentHub 1.2.3  ready in 0 ms
+
+${onScreen(`  Dashboard  ${link}`)}
+             works once, for ten minutes;
+             "npx agenthub open" gives another
+  Sandbox    a container for each server, Docker Engine at
+             unix:///var/run/docker.sock
+${onScreen('  On PATH    by ln -sf /srv/agenthub/bin/agenthub.mjs /usr/local/bin/agenthub')}
+
+
+  ○ memory  on demand    starts with its first call
+
+  Next: npx agenthub connect claude-code (or another
+  client). Ctrl-C stops AgentHub
+`.slice(1),
+    );
+  });
+
   test('shows why a server failed and the command that shows more, and folds what it repeats', async () => {
     const { screen, servers, text, watch, ready, clock } = createScene(['brave']);
     watch();
