@@ -83,7 +83,7 @@ export async function openStack() {
     /** Runs a line in a shell, in the clone or another folder. Rejects with what it complained of. */
     type,
     async [Symbol.asyncDispose]() {
-      await type('docker compose down -v --remove-orphans').catch(() => '');
+      await type(`docker compose ${files.join(' ')} down -v --remove-orphans`).catch(() => '');
       if (standIns.length > 0) await run('docker', ['image', 'rm', ...standIns]);
       await rm(home, { recursive: true, force: true });
     },
