@@ -47,6 +47,8 @@ export async function runInProcess(
     windowsHide: true,
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
+  // From its start: it loads its modules in one piece.
+  if (child.pid !== undefined) giveWay(child.pid);
   const ended = Promise.withResolvers<Readonly<Record<string, unknown>>>();
   const ending = new AbortController();
   const untilEnded = AbortSignal.any([signal, ending.signal]);
@@ -113,7 +115,6 @@ function tell(to: ChildProcess | NodeJS.Process, message: Serializable): void {
 }
 
 if (isMainThread && process.argv[2] === role && process.send) {
-  giveWay();
   // It ends with the hub, also with one that is killed.
   process.once('disconnect', () => process.exit());
   process.once('message', (message: unknown) => {

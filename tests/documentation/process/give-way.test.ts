@@ -1,28 +1,29 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { getPriority } from 'node:os';
 import { test } from 'vitest';
+import { giveWay } from '../../../hub/documentation/process/give-way.ts';
 
-const module = new URL('../../../hub/documentation/process/give-way.ts', import.meta.url).href;
-const script = `
-  const { giveWay } = await import('${module}');
-  giveWay();
-  const { getPriority } = await import('node:os');
-  const { readFileSync } = await import('node:fs');
+/** Starts a process that leads its session, and waits. */
+const start = () =>
+  spawn(process.execPath, ['--eval', 'process.stdin.resume()'], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'inherit'],
+  });
+
+test('a process gives way, and so does its session where Linux groups processes by theirs', async () => {
+  const child = start();
+  const pid = child.pid ?? assert.fail();
+  giveWay(pid);
+  assert.equal(getPriority(pid), 5);
   let group = 'none';
-  try { group = readFileSync('/proc/self/autogroup', 'utf8'); } catch {}
-  process.stdout.write(getPriority() + ' ' + group);
-`;
-
-test('a process gives way, and so does its session where Linux groups processes by theirs', () => {
-  const [priority, group] = execFileSync('setsid', [
-    process.execPath,
-    '--input-type=module',
-    '--eval',
-    script,
-  ])
-    .toString()
-    .trim()
-    .split(/ (?=none|\/)/);
-  assert.equal(priority, '5');
-  assert.match(group ?? '', /^none$|nice 5$/);
+  try {
+    group = readFileSync(`/proc/${pid}/autogroup`, 'utf8').trim();
+  } catch {}
+  assert.match(group, /^none$|nice 5$/);
+  child.stdin.end();
+  await once(child, 'exit');
+  giveWay(pid);
 });
