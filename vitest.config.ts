@@ -4,16 +4,21 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Whole hubs, containers, and programs that are measured. */
 const systems = ['tests/{faults,fuzz,house,soak,system}/**/*.test.ts'];
 /** Not beside containers, each of which changes the networks of the machine: Chromium then drops what it is loading. */
-const pages = ['tests/dashboard/browser/**/*.test.ts'];
+const pages = [
+  'tests/dashboard/browser/**/*.test.ts',
+  'tests/dashboard/catalog.test.ts',
+  'tests/system/{logins,program-logins}.test.ts',
+];
 /** It counts the modules that a process loads, so it needs a process of its own. */
 const ownProcess = ['tests/http/listen.test.ts'];
 /** These compare the time of calls with that of a control beside them, which a busy machine delays as well. */
 const twoAtATime = ['tests/faults/{breaker,clock,config,redis,server}.test.ts'];
-/** What these find out depends on the time that things take, or on the memory of the machine. */
+/** What these find out depends on the time that things take, or on the memory of the machine, or they show pages and start containers. */
 const alone = [
   'tests/faults/disk.test.ts',
   'tests/resilience/redis-faults.test.ts',
   'tests/system/idle-memory.test.ts',
+  'tests/system/package-upgrade.test.ts',
 ];
 const timeouts = { testTimeout: 30_000, hookTimeout: 300_000 };
 
@@ -132,7 +137,7 @@ export default defineConfig({
         test: {
           name: 'systems',
           include: systems,
-          exclude: [...configDefaults.exclude, ...twoAtATime, ...alone],
+          exclude: [...configDefaults.exclude, ...pages, ...twoAtATime, ...alone],
           // As above: a process for each file cost about 1 s of CPU.
           isolate: false,
           // As many as a small machine has cores: a third delays tests that wait for a signal or for their peer.
