@@ -35,17 +35,23 @@ export const createProxyHint = (
     needs,
   );
 
-/** Adds a line to the stderr of a server without a network once if it reports that it reaches none. */
-export const createNoNetworkHint = (
-  { server }: Pick<LaunchSpec, 'server'>,
+/**
+ * Adds a line to the stderr of a server without a network once if it reports that it reaches none. Programs of the hub itself
+ * reach models through it, and quote its errors.
+ */
+export function createNoNetworkHint(
+  { server, target }: Pick<LaunchSpec, 'server' | 'target'>,
   needs: Needs,
-): NetworkHint =>
-  createHint(
+): NetworkHint {
+  if (target.kind === 'docker' && 'context' in target.image)
+    return { stderr: line => needs.stderr(line), stdout: () => {} };
+  return createHint(
     networkSigns,
     `${server} has reported that it cannot reach a host, and its entry grants no network. ` +
       'If it needs one, name its hosts in the entry: "network": {"allow": ["api.example.com"]}, or allow all with "network": "bridge"',
     needs,
   );
+}
 
 function createHint(found: RegExp, advice: string, needs: Needs): NetworkHint {
   let isTold = false;

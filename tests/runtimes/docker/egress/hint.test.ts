@@ -55,3 +55,14 @@ test.each([
   assert.match(advice[0] ?? '', /its entry grants no network.*"network": \{"allow"/);
   assert.deepEqual(lines, [`AgentHub: ${advice[0]}`, line]);
 });
+
+test('a program of the hub itself is told nothing: it reaches models through the hub, and quotes its errors', () => {
+  const lines: string[] = [];
+  const { stderr, stdout } = createNoNetworkHint(
+    specOf('ollama', { image: { context: 'ollama-mcp' } }),
+    { stderr: text => void lines.push(text), advice: () => assert.fail() },
+  );
+  stdout(Buffer.from('{"result":{"isError":true,"content":[{"text":"fetch failed"}]}}'));
+  stderr('fetch failed');
+  assert.deepEqual(lines, ['fetch failed']);
+});
