@@ -4,7 +4,7 @@ import { closed, vocabulary } from './phrases.ts';
 import { rowsOf, wordSet } from './words.ts';
 
 /** Prepositions before the same word that are two requests, whatever else explains the difference. */
-const others = new Set(
+const otherPairs = new Set(
   rowsOf(
     `for in | for at | at of | of through | by for | by of | by to | by from | by about | from to |
     from for | about by | about from | about with | in to | at to | of to`,
@@ -27,7 +27,9 @@ export function otherGoverned(a: Canonical, b: Canonical): string | undefined {
 }
 
 const isOther = (mine: ReadonlySet<string>, theirs: ReadonlySet<string>): boolean =>
-  [...mine].every(one => [...theirs].every(other => others.has([one, other].toSorted().join(' '))));
+  [...mine].every(one =>
+    [...theirs].every(other => otherPairs.has([one, other].toSorted().join(' '))),
+  );
 
 /** For each word right behind a preposition, its prepositions. */
 function governedIn({ tokens }: Canonical): ReadonlyMap<string, ReadonlySet<string>> {

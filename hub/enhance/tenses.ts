@@ -11,8 +11,8 @@ export function isOtherTense(a: Canonical, b: Canonical): boolean {
 }
 
 /** The tense of all auxiliary verbs; undefined if there are none, or of both. */
-function tenseOf({ tokens }: Canonical): 'past' | 'present' | undefined {
-  const texts = tokens.map(({ text }) => text.toLowerCase());
+function tenseOf(canonical: Canonical): 'past' | 'present' | undefined {
+  const texts = textsOf(canonical);
   const isPast = texts.some(text => past.has(text));
   if (isPast === texts.some(text => present.has(text))) return undefined;
   return isPast ? 'past' : 'present';

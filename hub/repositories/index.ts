@@ -1,10 +1,10 @@
+export type { ReadFile } from './file-types.ts';
 export { checkChanges, checkPaths, pathFault } from './path-guard.ts';
 export { createRepositories } from './repositories.ts';
 export type {
   MergeOutcome,
   MergeRequest,
   PathRules,
-  ReadFile,
   Repositories,
   Repository,
   SafeFolder,

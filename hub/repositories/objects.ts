@@ -1,14 +1,7 @@
 import { HubError, decodeText } from '#core';
 import { type Git, partsOf, wholeText } from './git.ts';
-import type {
-  CommitId,
-  FileBytes,
-  LogEntry,
-  LogQuery,
-  ReadFile,
-  ReadLimits,
-  TrackedFile,
-} from './repository-types.ts';
+import type { FileBytes, ReadFile, ReadLimits, TrackedFile } from './file-types.ts';
+import type { CommitId, LogEntry, LogQuery } from './repository-types.ts';
 
 const mib = 2 ** 20;
 const maxListBytes = 16 * mib;

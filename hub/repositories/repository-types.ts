@@ -1,5 +1,6 @@
 import type { Service } from '#core';
 import type { Principal } from '#policy';
+import type { FileBytes, ReadFile, ReadLimits, TrackedFile } from './file-types.ts';
 
 /** The id of a commit, in hex. */
 export type CommitId = string;
@@ -100,42 +101,6 @@ export type RepositorySummary = {
   /** True if tracked files differ from HEAD. Untracked files do not count. */
   readonly isDirty: boolean;
 };
-
-export type TrackedFile = {
-  readonly path: string;
-  readonly mode: 'file' | 'executable' | 'link';
-  readonly bytes: number;
-  /** Id of the blob. */
-  readonly hash: string;
-};
-
-export type ReadLimits = {
-  /** Of each file. A larger one is `omitted`. Default: 1 MiB. */
-  readonly fileBytes?: number;
-  /** Of all files. Default: 16 MiB. */
-  readonly maxBytes?: number;
-};
-
-export type ReadFile =
-  | { readonly path: string; readonly kind: 'text'; readonly text: string; readonly bytes: number }
-  /** It has a NUL byte, or is not UTF-8. */
-  | { readonly path: string; readonly kind: 'binary'; readonly bytes: number }
-  | UnreadFile;
-
-/** A file before it is decoded. */
-export type FileBytes =
-  | {
-      readonly path: string;
-      readonly kind: 'bytes';
-      readonly content: Uint8Array;
-      readonly bytes: number;
-    }
-  | UnreadFile;
-
-type UnreadFile =
-  /** It exceeds a limit. */
-  | { readonly path: string; readonly kind: 'omitted'; readonly bytes: number }
-  | { readonly path: string; readonly kind: 'missing' };
 
 export type LogQuery = {
   readonly commit: CommitId;
