@@ -17,18 +17,24 @@ export interface QueuePlace extends Disposable {
   readonly isSwitch: boolean;
   /** Resolves at the call's turn. Rejects with the reason of the signal, or with ModelFailure if the call must give way. */
   turn(signal: AbortSignal): Promise<void>;
-  /** The wait so far, such as "it waited 12 s for 5 prompts before it"; undefined if it did not wait. */
+  /**
+   * The wait so far, such as "it waited 12 s for 5 prompts before it" or "for the model to be loaded"; undefined if it did
+   * not wait.
+   */
   waited(): string | undefined;
 }
 
 type QueuedCall = {
   readonly client: string;
   readonly isEmbedding?: boolean;
+  /** The call only loads the model. */
+  readonly isLoad?: boolean;
   /** Monotonic end of its time. */
   readonly endsMs: number;
 };
 
 type Entry = {
+  readonly isLoad: boolean;
   /** False if it is too late for a turn: the entry then has left the queue. */
   readonly admit: () => boolean;
   readonly refuse: (failure: ModelFailure) => void;
@@ -40,6 +46,8 @@ type Lane = {
   /** Calls at once: `most`, or fewer after an answer that Ollama's own queue is full. */
   limit: number;
   active: number;
+  /** Active calls that only load the model. */
+  loading: number;
   /** Turns since the start of the hub. */
   turns: number;
   /** Successes since the limit changed. */
@@ -94,13 +102,13 @@ export function createModelQueue(
   let runSinceMs = 0;
   /** Whether Ollama was seen to hold only one model in memory after two were used; undefined before. */
   let isSingle: boolean | undefined;
-  const total = { turns: 0, active: 0 };
+  const total = { turns: 0, active: 0, loading: 0 };
 
   function laneOf(model: string, isEmbedding: boolean): Lane {
     const known = lanes.get(model);
     if (known) return known;
     const most = isEmbedding ? Math.max(parallel, parallelEmbeddings) : parallel;
-    const counters = { limit: most, active: 0, turns: 0, successes: 0, sinceMs: 0 };
+    const counters = { limit: most, active: 0, loading: 0, turns: 0, successes: 0, sinceMs: 0 };
     const lane: Lane = { model, most, ...counters, waiting: createFairQueue() };
     lanes.set(model, lane);
     return lane;
@@ -123,7 +131,8 @@ export function createModelQueue(
 
   function giveTurns(): void {
     for (let lane = choose(); lane; lane = choose()) {
-      if (!lane.waiting.take()?.admit()) continue;
+      const next = lane.waiting.take();
+      if (!next?.admit()) continue;
       if (lane !== current) {
         if (current) current.sinceMs = clock.monotonic();
         runSinceMs = clock.monotonic();
@@ -131,6 +140,7 @@ export function createModelQueue(
       for (const counter of [lane, total]) {
         counter.active++;
         counter.turns++;
+        if (next.isLoad) counter.loading++;
       }
       current = lane;
     }
@@ -141,7 +151,8 @@ export function createModelQueue(
     return new ModelFailure('queue', message, { model });
   }
 
-  function join(model: string, { client, isEmbedding = false, endsMs }: QueuedCall): QueuePlace {
+  function join(model: string, call: QueuedCall): QueuePlace {
+    const { client, isEmbedding = false, isLoad = false, endsMs } = call;
     const lane = laneOf(model, isEmbedding);
     if (lane.waiting.length >= maxWaiting) {
       const newest = lane.waiting.newestOfLongest(client);
@@ -151,13 +162,16 @@ export function createModelQueue(
     const joinedMs = clock.monotonic();
     const counter = isSingle ? total : lane;
     const turnsBefore = counter.turns - counter.active;
+    const loads = counter.loading;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     let state: 'waiting' | 'active' | 'over' = 'waiting';
     let isSwitch = false;
-    let waited = { ms: 0, prompts: 0 };
+    /** False for a call that had its turn at once, beside others. */
+    let hasWaited = false;
+    let waited = { ms: 0, calls: 0 };
     const wait = () => ({
       ms: clock.monotonic() - joinedMs,
-      prompts: counter.turns - turnsBefore,
+      calls: hasWaited ? counter.turns - turnsBefore : 0,
     });
     const endWait = (next: 'active' | 'over') => {
       waited = wait();
@@ -165,9 +179,14 @@ export function createModelQueue(
       counts.waited(model, waited.ms);
     };
     function waitedText(): string | undefined {
-      const { ms, prompts } = state === 'waiting' ? wait() : waited;
-      if (prompts === 0) return undefined;
-      return `it waited ${durationText(ms)} for ${prompts} prompt${prompts === 1 ? '' : 's'} before it`;
+      const { ms, calls } = state === 'waiting' ? wait() : waited;
+      if (calls === 0) return undefined;
+      const prompts = calls - loads;
+      const reasons = [
+        ...(loads > 0 ? ['the model to be loaded'] : []),
+        ...(prompts > 0 ? [`${prompts} prompt${prompts === 1 ? '' : 's'} before it`] : []),
+      ];
+      return `it waited ${durationText(ms)} for ${reasons.join(' and for ')}`;
     }
     function refuse(failure: ModelFailure): void {
       leave();
@@ -176,10 +195,11 @@ export function createModelQueue(
     }
     /** Whether a call that had to wait can no longer be done in time. Ollama would read its prompt in vain. */
     function isTooLate(leftMs: number): boolean {
-      return wait().prompts > 0 && leftMs <= usualMs(model) / 2;
+      return wait().calls > 0 && leftMs <= usualMs(model) / 2;
     }
     if (!isBusy(lane)) lane.sinceMs = joinedMs;
     const leave = lane.waiting.append(client, {
+      isLoad,
       admit() {
         const leftMs = endsMs - clock.monotonic();
         if (isTooLate(leftMs)) {
@@ -195,6 +215,7 @@ export function createModelQueue(
       refuse,
     });
     giveTurns();
+    hasWaited = state === 'waiting';
     return {
       get isWaiting() {
         return state === 'waiting';
@@ -210,8 +231,10 @@ export function createModelQueue(
           endWait('over');
         } else if (state === 'active') {
           state = 'over';
-          lane.active--;
-          total.active--;
+          for (const one of [lane, total]) {
+            one.active--;
+            if (isLoad) one.loading--;
+          }
         } else return;
         giveTurns();
       },

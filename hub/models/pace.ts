@@ -56,12 +56,15 @@ export function createPaces(clock: Pick<Clock, 'monotonic'>) {
   return {
     /**
      * Patience for the first token of a prompt of `length` characters. At least `leastMs`; more if the prompt is long,
-     * if prompts that were given up are still being read, or if the model is loaded again (`isSwitch`).
+     * if prompts that were given up are still being read, or if the model is loaded again (`isSwitch`): it then waits for
+     * those of the model that was in memory before.
      */
     patienceMs(model: string, length: number, leastMs: number, isSwitch: boolean): number {
       const pace = paceOf(model);
       const expectedMs = prefillMs(pace, length) + (isSwitch ? pace.loadMs : 0);
-      const leftMs = Math.max(0, pace.abandonedUntilMs - clock.monotonic());
+      const concerned = isSwitch ? [...paces.values()] : [pace];
+      const busyUntilMs = Math.max(...concerned.map(({ abandonedUntilMs }) => abandonedUntilMs));
+      const leftMs = Math.max(0, busyUntilMs - clock.monotonic());
       return Math.max(leastMs, leastMs / 2 + margin * expectedMs) + leftMs;
     },
     /** Usual duration of a call in ms; 0 before the first answer. */

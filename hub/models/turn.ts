@@ -7,6 +7,8 @@ type TimedCall = {
   readonly model: string;
   /** Time limit in ms, including the time in the queue. */
   readonly totalMs: number;
+  /** The call only loads the model. */
+  readonly isLoad?: boolean;
   /** Undefined for the hub's own calls. */
   readonly caller?: ModelCaller | undefined;
 };
@@ -34,10 +36,16 @@ export async function atTurn<T>(
   const info = await modelList.get(call.model, limit.signal, call.caller);
   const { name: model } = info;
   const client = call.caller?.client ?? 'hub';
-  using place = queue.join(model, { client, isEmbedding: isEmbedder(info), endsMs });
+  const { isLoad = false } = call;
+  using place = queue.join(model, { client, isEmbedding: isEmbedder(info), isLoad, endsMs });
   joined.place = place;
   await place.turn(limit.signal);
-  const result = await run({ ...info, isSwitch: place.isSwitch }, limit.signal);
+  const result = await run({ ...info, isSwitch: place.isSwitch }, limit.signal).catch(
+    (error: unknown) => {
+      if (error instanceof ModelFailure && error.kind === 'busy') queue.lower(model);
+      throw error;
+    },
+  );
   modelList.markLoaded(model);
   queue.succeeded(model);
   if (place.isSwitch) queue.loaded(await modelList.loaded(limit.signal));

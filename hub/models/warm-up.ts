@@ -20,7 +20,7 @@ export function createWarmUps({ log, life, ...needs }: WarmUpNeeds) {
   const loading = new Set<string>();
 
   async function load(name: string, options: object): Promise<void> {
-    await atTurn({ model: name, totalMs }, life, needs, async (turn, limit) => {
+    await atTurn({ model: name, totalMs, isLoad: true }, life, needs, async (turn, limit) => {
       const { name: model } = turn;
       const body = { model, keep_alive: needs.keepAlive, options };
       const isEmbedding = isEmbedder(turn);

@@ -74,6 +74,31 @@ describe('the calls of a model', () => {
     assert.deepEqual([count, totalMs], [3, 4_000]);
   });
 
+  test('that have a turn at once beside others have not waited, however short their time is', async () => {
+    const { clock, places, turns, join } = openQueue({ parallel: 2 });
+    clock.advance(29_500);
+    for (const call of ['a1', 'a2']) void join(call);
+    await nextTurn();
+    assert.deepEqual(turns, ['a1', 'a2']);
+    assert.equal(places.get('a2')?.waited(), undefined);
+  });
+
+  test('say that they waited for the model to be loaded', async () => {
+    const { clock, queue, places, join, end } = openQueue();
+    const load = queue.join('chat', { client: 'hub', isLoad: true, endsMs: 290_000 });
+    for (const call of ['a1', 'a2']) void join(call);
+    clock.advance(1_500);
+    const waited = 'it waited 1.5 s for the model to be loaded';
+    assert.equal(places.get('a1')?.waited(), waited);
+    load[Symbol.dispose]();
+    await end('a1');
+    assert.equal(places.get('a1')?.waited(), waited);
+    assert.equal(places.get('a2')?.waited(), `${waited} and for 1 prompt before it`);
+    void join('a3');
+    clock.advance(1_500);
+    assert.equal(places.get('a3')?.waited(), 'it waited 1.5 s for 1 prompt before it');
+  });
+
   test('that are given up leave their place at once', async () => {
     const { queue, turns, failures, join, end } = openQueue();
     const gone = new AbortController();

@@ -60,6 +60,13 @@ test('patience allows for prompts that were given up, until a token comes', () =
   assert.equal(patience(0), 10_000);
 });
 
+test('patience with a model that has to be loaded also allows for prompts to the others that were given up', () => {
+  const { paces, patience } = openPaces();
+  paces.abandoned('other', 3_000, 4_000);
+  assert.equal(patience(0), 10_000);
+  assert.equal(patience(0, true), 16_000);
+});
+
 test('on a slow machine each prompt that was given up makes the next wait longer, until one is answered', () => {
   const { clock, paces, patience } = openPaces();
   const giveUp = () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, test } from 'vitest';
 import { never } from '#helpers/never';
+import { ModelFailure } from '#models';
 import { atTurn, isEmbedder } from '../../hub/models/turn.ts';
 import { failureOf } from './scene.ts';
 import { hang, openScripted } from './scripted.ts';
@@ -76,6 +77,22 @@ describe('a call', () => {
     const why = 'chat was not done within 10 s: it waited 4 s for 1 prompt before it';
     assert.deepEqual([kind, message], ['timeout', why]);
   });
+});
+
+test('a full queue of Ollama makes the calls of any kind fewer at once', async () => {
+  const scene = openScripted(() => undefined);
+  const embedding = { ...call, model: 'embed' };
+  const active = () => scene.queue.snapshot()[0]?.active;
+  const full = () => Promise.reject(new ModelFailure('busy', 'Ollama answered 503'));
+  const release = Promise.withResolvers<void>();
+  const others = [1, 2, 3].map(() => atTurn(embedding, never, scene, () => release.promise));
+  await nextTurn();
+  assert.equal((await failureOf(atTurn(embedding, never, scene, full))).kind, 'busy');
+  const next = atTurn(embedding, never, scene, () => release.promise);
+  await nextTurn();
+  assert.equal(active(), 3);
+  release.resolve();
+  await Promise.all([...others, next]);
 });
 
 test('after a switch of the model Ollama is asked which models it holds', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { until } from '../contracts/recorder.ts';
 import { startOllama } from '../doubles/ollama.ts';
-import { openModels } from './scene.ts';
+import { asking, failureOf, never, openModels } from './scene.ts';
 import { createRecordingLog } from '#helpers/recording-log';
 import { createWarmUps } from '../../hub/models/warm-up.ts';
 import { type Answer, hang, linesOf, openScripted } from './scripted.ts';
@@ -22,6 +22,19 @@ describe('warming up', () => {
       [body?.['messages'], body?.['options'], body?.['keep_alive']],
       [[], { num_ctx: 2048 }, '30m'],
     );
+  });
+
+  test('is named as the reason by a prompt that waited for it', async () => {
+    await using ollama = await startOllama();
+    await using scene = openModels(ollama.url);
+    ollama.fails('/api/chat', { kind: 'hang' });
+    scene.models.warmUp('llama3.2:3b');
+    await until(() => ollama.received('/api/chat').length === 1, 'the request');
+    const { kind, message } = await failureOf(
+      scene.models.complete(asking({ totalMs: 50 }), never),
+    );
+    assert.equal(kind, 'queue');
+    assert.match(message, /^it waited [\d.]+ (?:ms|s) for the model to be loaded$/);
   });
 
   test('says nothing of it that fails, and ends with the hub', async () => {
