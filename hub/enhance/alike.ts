@@ -11,7 +11,9 @@ import { type Spots, isContinued, isProse, spotsOf } from './spots.ts';
 import { sentencesOf } from './terms.ts';
 import { otherPerson } from './persons.ts';
 import { isOtherDuty, isOtherTense } from './tenses.ts';
+import { isOtherVoice } from './passives.ts';
 import { isOtherShare } from './quantities.ts';
+import { otherSmallWord } from './small-words.ts';
 import { isSameForm } from './term-forms.ts';
 import { rowsOf } from './words.ts';
 
@@ -41,6 +43,9 @@ export function explainDifferences(one: Canonical, other: Canonical): Explanatio
 /** Differences in small words, which explanations overlook. */
 function vetoOf(a: Canonical, b: Canonical): string | undefined {
   if (isOtherTense(a, b) || isOtherDuty(a, b)) return 'another tense or mood';
+  if (isOtherVoice(a, b)) return 'the passive in one of them';
+  const small = otherSmallWord(a, b);
+  if (small !== undefined) return small;
   const governed = otherGoverned(a, b);
   return governed === undefined ? undefined : `another preposition before “${governed}”`;
 }

@@ -3,47 +3,109 @@ import { prepositions } from './lexemes.ts';
 import { closed, vocabulary } from './phrases.ts';
 import { rowsOf, wordSet } from './words.ts';
 
-/** Prepositions before the same word that are two requests, whatever else explains the difference. */
-const otherPairs = new Set(
-  rowsOf(
-    `for in | for at | at of | of through | by for | by of | by to | by from | by about | from to |
-    from for | about by | about from | about with | in to | at to | of to`,
-  ).map(pair => pair.toSorted().join(' ')),
+/** Pairs of prepositions that are one request before any word. */
+const samePairs = pairsOf(
+  `to into | into as | in inside | with using | via through | among between`,
 );
+/** Pairs that are one request behind certain words only: "a talk on trees", but not "a note on the fridge". */
+const samePairsBehind: readonly (readonly [ReadonlySet<string>, ReadonlySet<string>])[] = [
+  [
+    pairsOf('about on'),
+    wordSet(
+      `article blog book chapter class course discussion essay guide introduction lecture lesson paper paragraph
+      piece post presentation question report research speech story summary talk text tutorial webinar workshop`,
+    ),
+  ],
+  [
+    pairsOf('for of'),
+    wordSet(
+      `agenda cause comment description diagram doc docs documentation example explanation icon job list logo name
+      outline plan position post reason role schema sketch summary template test text title type wireframe`,
+    ),
+  ],
+  [
+    pairsOf('of in'),
+    wordSet('element entry field key line method paragraph row section sentence value word'),
+  ],
+  [pairsOf('as with'), wordSet('answer reply respond')],
+  [pairsOf('by in'), wordSet('changed')],
+];
+/** Prepositions that may stand in the place of "to" before a verb: "for testing it" is "to test it". */
+const purpose = pairsOf('for to');
+/** Months, whose prepositions belong to the day: "on June 3" is "the 3rd of June". */
+const months = wordSet(
+  'january february march april may june july august september october november december',
+);
+const monthPairs = pairsOf('on of | in of');
 /** Words that can stand behind many prepositions. */
 const ranks = wordSet('own last next first same');
+/** Words that begin a clause, so that no preposition before them governs what follows. */
+const clauses = wordSet('how what when where whether which who whom whose why that if');
+/** "takes over" is a verb. */
+const particled = wordSet('take takes taking taken took hand hands handed');
 /** Words between a preposition and the word it governs. */
 const maxDistance = 3;
+
+/** A preposition, the word before it, and the word that it governs. */
+type Head = { readonly text: string; readonly before: string; readonly word: string };
+
+function pairsOf(rows: string): ReadonlySet<string> {
+  return new Set(rowsOf(rows).map(pair => pair.toSorted().join(' ')));
+}
 
 /** A word behind another preposition: "approved by Maria" is not "approved for Maria". */
 export function otherGoverned(a: Canonical, b: Canonical): string | undefined {
   const [mine, theirs] = [governedIn(a), governedIn(b)];
-  for (const [word, heads] of mine) {
+  for (const [word, { heads, isVerb }] of mine) {
     const others = theirs.get(word);
-    if (others?.size === 1 && heads.size === 1 && isOther(heads, others))
-      return word.replace('~', '');
+    const [one, ...more] = heads;
+    const [other, ...moreOthers] = others?.heads ?? [];
+    if (!one || !other || more.length > 0 || moreOthers.length > 0) continue;
+    const isAction = isVerb || others?.isVerb === true;
+    if (one.text !== other.text && !isSamePair(isAction, one, other)) return word.replace('~', '');
   }
   return undefined;
 }
 
-const isOther = (mine: ReadonlySet<string>, theirs: ReadonlySet<string>): boolean =>
-  [...mine].every(one =>
-    [...theirs].every(other => otherPairs.has([one, other].toSorted().join(' '))),
+function isSamePair(isAction: boolean, one: Head, other: Head): boolean {
+  const pair = [one.text, other.text].toSorted().join(' ');
+  return (
+    samePairs.has(pair) ||
+    (isAction && purpose.has(pair)) ||
+    (months.has(one.word) && monthPairs.has(pair)) ||
+    samePairsBehind.some(
+      ([pairs, words]) => pairs.has(pair) && [one, other].some(({ before }) => isOf(words, before)),
+    )
   );
+}
+
+/** Whether the words have this one, in the singular or the plural. */
+const isOf = (words: ReadonlySet<string>, word: string): boolean =>
+  words.has(word) || words.has(word.replace(/s$/, ''));
+
+type Governed = { readonly heads: Head[]; isVerb: boolean };
 
 /** For each word right behind a preposition, its prepositions. */
-function governedIn({ tokens }: Canonical): ReadonlyMap<string, ReadonlySet<string>> {
+function governedIn({ tokens }: Canonical): ReadonlyMap<string, Governed> {
   const texts = tokens.map(({ text }) => text.toLowerCase());
-  const governed = new Map<string, Set<string>>();
+  const governed = new Map<string, Governed>();
   for (const [at, text] of texts.entries()) {
-    const head = text === 'for' ? text : prepositions.get(text);
-    if (head === undefined) continue;
-    const word = texts
-      .slice(at + 1, at + 1 + maxDistance)
-      .find(item => (!closed.has(item) && !ranks.has(item)) || prepositions.has(item));
+    const before = texts[at - 1] ?? '';
+    if (!prepositions.has(text) || (text === 'over' && particled.has(before))) continue;
+    const behind = texts.slice(at + 1, at + 1 + maxDistance);
+    const place = behind.findIndex(
+      item => (!closed.has(item) && !ranks.has(item)) || prepositions.has(item),
+    );
+    const word = behind[place];
     if (word === undefined || prepositions.has(word)) continue;
-    const { stem } = vocabulary().stem(word);
-    governed.set(stem, (governed.get(stem) ?? new Set()).add(head));
+    if (behind.slice(0, place).some(item => clauses.has(item))) continue;
+    const { stem, form } = vocabulary().stem(word);
+    const found = governed.get(stem) ?? { heads: [], isVerb: false };
+    // "out of the text" is "from the text".
+    const head = { text: before === 'out' && text === 'of' ? 'from' : text, before, word };
+    if (!found.heads.some(other => other.text === head.text)) found.heads.push(head);
+    found.isVerb ||= form === 'ing';
+    governed.set(stem, found);
   }
   return governed;
 }

@@ -25,8 +25,18 @@ export function isOtherShare(a: Canonical, b: Canonical): boolean {
     isAllOfPart(right, left) ||
     isOneOfAll(left, right) ||
     isOneOfMany(left, right) ||
-    isOneOfMany(right, left)
+    isOneOfMany(right, left) ||
+    isFewOfSome(left, right) ||
+    isFewOfSome(right, left)
   );
+}
+
+/** "few users" are not many, "a few users" are some. */
+function isFewOfSome(mine: readonly string[], theirs: readonly string[]): boolean {
+  const articlesOf = (texts: readonly string[]) =>
+    texts.flatMap((text, at) => (text === 'few' ? [texts[at - 1] === 'a'] : []));
+  const [some, few] = [articlesOf(mine), articlesOf(theirs)];
+  return some.includes(true) && few.includes(false) && !few.includes(true);
 }
 
 function isAllOfPart(mine: readonly string[], theirs: readonly string[]): boolean {
@@ -58,12 +68,19 @@ function isOneOfMany(mine: readonly string[], theirs: readonly string[]): boolea
   return [...forms.values()].some(list => list.every(({ form }) => form === 's'));
 }
 
+const isNoun = (word: string | undefined): boolean =>
+  word !== undefined && /^\p{L}/u.test(word) && !closed.has(word);
+
 /** The singular words behind words of a set, which may have adjectives before them. */
 function nounsBehind(texts: readonly string[], set: ReadonlySet<string>): ReadonlySet<string> {
   const nouns = new Set<string>();
   for (const [at, text] of texts.entries()) {
     if (!set.has(text)) continue;
-    for (const word of texts.slice(at + 1, at + 1 + maxDistance)) {
+    const behind = texts.slice(at + 1, at + 1 + maxDistance);
+    for (const [place, word] of behind.entries()) {
+      // "every second row" has nothing to do with time.
+      const isRank = word === 'second' && place === 0 && isNoun(behind[1]);
+      if (isRank) continue;
       if (closed.has(word) || periods.has(word)) break;
       const { stem, form } = vocabulary().stem(word);
       if (form === 'plain') nouns.add(stem);

@@ -27,3 +27,10 @@ test('a time has one share however it is said', () => {
   assert.ok(!isOther('Rotate the keys every year', 'Rotate the keys once a year'));
   assert.ok(!isOther('Name one planet', 'Name a planet'));
 });
+
+test('few are not a few, and every second row is not the second one', () => {
+  assert.ok(isOther('Why did few users leave?', 'Why did a few users leave?'));
+  assert.ok(!isOther('List a few users', 'Name a few of the users'));
+  assert.ok(isOther('Print every second row', 'Print the second row'));
+  assert.ok(!isOther('Ask every second', 'Ask once a second'));
+});

@@ -1,0 +1,46 @@
+import type { Canonical } from './canonical.ts';
+import { closed, vocabulary } from './phrases.ts';
+import { wordSet } from './words.ts';
+
+const be = wordSet('is are was were be been being');
+const pronouns = wordSet('i you he she it we they me him her us them');
+/** "the issues that are assigned to me" are "the issues assigned to me". */
+const relative = wordSet('that which who');
+/** Words between a form of "be" and the participle: "is the old parser called by main". */
+const maxDistance = 6;
+
+/**
+ * Whether the same words, in the same order, are a passive in one prompt only: who influenced somebody is not who was
+ * influenced by them. A passive with its words in the other order can be the same request.
+ */
+export function isOtherVoice(a: Canonical, b: Canonical): boolean {
+  const [left, right] = [a, b].map(({ tokens }) => tokens.map(({ text }) => text.toLowerCase()));
+  if (!left || !right || hasPassive(left) === hasPassive(right)) return false;
+  if (isDoneIn(left, right) || isDoneIn(right, left)) return false;
+  const [mine, theirs] = [wordsOf(left), wordsOf(right)];
+  return mine.length === theirs.length && mine.every((word, at) => word === theirs[at]);
+}
+
+const wordsOf = (texts: readonly string[]): readonly string[] =>
+  texts
+    .filter(text => /^\p{L}/u.test(text) && (pronouns.has(text) || !closed.has(text)))
+    .map(text => vocabulary().stem(text).stem);
+
+/** "files changed in a commit" are "files that were changed by a commit". */
+const isDoneIn = (mine: readonly string[], theirs: readonly string[]): boolean =>
+  mine.some(
+    (text, at) =>
+      mine[at + 1] === 'in' &&
+      theirs.some((other, place) => other === text && theirs[place + 1] === 'by'),
+  );
+
+function hasPassive(texts: readonly string[]): boolean {
+  return texts.some(
+    (text, at) =>
+      be.has(text) &&
+      !(at > 1 && relative.has(texts[at - 1] ?? '')) &&
+      texts
+        .slice(at + 1, at + 1 + maxDistance)
+        .some(word => !closed.has(word) && vocabulary().stem(word).form === 'ed'),
+  );
+}

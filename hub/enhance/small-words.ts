@@ -1,0 +1,143 @@
+import type { Canonical } from './canonical.ts';
+import { closed, vocabulary } from './phrases.ts';
+import { wordSet } from './words.ts';
+
+const objects = wordSet('me us him them you it');
+const owners = wordSet('its his their her');
+const governing = wordSet('with from without against about');
+const conditions = wordSet('if when while after before because for until unless');
+const all = wordSet('all every');
+const single = wordSet('one 1 single same own separate different');
+const questions = wordSet('what which when where who why how');
+const finished = wordSet('did was were had');
+const imagined = wordSet('will would can could should must might may');
+const orders = wordSet('then afterwards afterward finally lastly');
+const particles = wordSet('up down off out away back apart');
+
+/** Looks in the words of a prompt, in small letters, for what may differ in other prompts. */
+type Trait = {
+  readonly why: string;
+  readonly of: (texts: readonly string[]) => string | undefined;
+};
+
+/**
+ * Small words that change a request although all others agree. Two prompts are two requests if a trait has two values
+ * that are both known.
+ */
+const traits: readonly Trait[] = [
+  { why: 'another pronoun behind a preposition', of: pronounBehind },
+  { why: '“only” stands for something else', of: onlyOf },
+  { why: 'all and not all', of: notAllOf },
+  { why: 'something more, joined by “and”', of: joinedPronoun },
+  { why: 'another share of “little”', of: littleOf },
+  { why: 'something else is the same', of: wordBehindSame },
+  { why: 'another thing is compared', of: comparedWith },
+  { why: 'another order', of: orderOf },
+  { why: 'each of them and all of them', of: shareOf },
+  { why: 'what something is, and what it is', of: askedOf },
+  { why: 'what happened and what may happen', of: moodOf },
+];
+
+/** Why two prompts differ in a small word; undefined if they do not. */
+export function otherSmallWord(a: Canonical, b: Canonical): string | undefined {
+  const [left, right] = [textsOf(a), textsOf(b)];
+  if (isOtherParticle(left, right)) return 'another particle of the verb';
+  return traits.find(({ of }) => {
+    const [mine, theirs] = [of(left), of(right)];
+    return mine !== undefined && theirs !== undefined && mine !== theirs;
+  })?.why;
+}
+
+const textsOf = ({ tokens }: Canonical): readonly string[] =>
+  tokens.map(({ text }) => text.toLowerCase());
+
+const isWord = (text = ''): boolean => /^[\p{L}\d]/u.test(text);
+const stemOf = (text = ''): string => vocabulary().stem(text).stem;
+
+/** "with you" and "from you" */
+function pronounBehind(texts: readonly string[]): string | undefined {
+  const at = texts.findIndex(
+    (text, place) => governing.has(texts[place - 1] ?? '') && objects.has(text),
+  );
+  const next = texts[at + 1];
+  return at < 0 || (isWord(next) && !closed.has(next ?? '')) ? undefined : texts[at - 1];
+}
+
+/** "only if it fails", "only me" and "the only issue" */
+function onlyOf(texts: readonly string[]): string | undefined {
+  const at = texts.indexOf('only');
+  if (at < 0) return undefined;
+  if (texts[at - 1] === 'the') return 'the';
+  return conditions.has(texts[at + 1] ?? '') ? 'condition' : 'thing';
+}
+
+/** "not all tests pass" and "all tests do not pass" */
+function notAllOf(texts: readonly string[]): string | undefined {
+  if (!texts.includes('not') || !texts.some(text => all.has(text))) return undefined;
+  return String(texts.some((text, at) => text === 'not' && all.has(texts[at + 1] ?? '')));
+}
+
+/** "the client and me", "the file and its backup" */
+function joinedPronoun(texts: readonly string[]): string {
+  return String(
+    texts.some((text, at) => {
+      const [pronoun = '', next] = texts.slice(at + 1);
+      return text === 'and' && (owners.has(pronoun) || (objects.has(pronoun) && !isWord(next)));
+    }),
+  );
+}
+
+/** "a little time" and "little time" */
+function littleOf(texts: readonly string[]): string | undefined {
+  const at = texts.indexOf('little');
+  const { form } = vocabulary().stem(texts[at + 1] ?? '');
+  return at < 0 || form === 's' ? undefined : String(texts[at - 1] === 'a');
+}
+
+/** "the same key for both" and "both keys for the same" */
+function wordBehindSame(texts: readonly string[]): string | undefined {
+  const at = texts.indexOf('same');
+  return at < 0 ? undefined : stemOf(texts[at + 1]);
+}
+
+/** "compare A with B and C" and "compare A and B with C" */
+function comparedWith(texts: readonly string[]): string | undefined {
+  const at = texts.indexOf('with');
+  return texts.includes('compare') && at > 0 && texts.includes('and') ? texts[at - 1] : undefined;
+}
+
+/** "salt, then pepper" and "pepper, then salt" */
+function orderOf(texts: readonly string[]): string | undefined {
+  const at = texts.findIndex((text, place) => place > 0 && orders.has(text));
+  if (at < 1) return undefined;
+  return stemOf(texts.slice(at + 1).find(text => isWord(text) && !closed.has(text)));
+}
+
+/** "one test for each" and "one test for all" */
+function shareOf(texts: readonly string[]): string | undefined {
+  if (!texts.some(text => single.has(text))) return undefined;
+  if (texts.includes('each')) return 'each';
+  return texts.includes('all') || texts.includes('both') ? 'all' : undefined;
+}
+
+/** "tell me what time is" and "tell me what time it is" */
+function askedOf(texts: readonly string[]): string | undefined {
+  const last = texts.findLast(isWord) ?? '';
+  return last === 'is' || last === 'are' ? String(texts.includes('it')) : undefined;
+}
+
+/** "what did you do" and "what would you do" */
+function moodOf(texts: readonly string[]): string | undefined {
+  const next = texts[texts.findIndex(text => questions.has(text)) + 1] ?? '';
+  if (!texts.some(text => questions.has(text))) return undefined;
+  return finished.has(next) ? 'past' : imagined.has(next) ? 'modal' : undefined;
+}
+
+/** "break down the costs" and "break the costs" */
+function isOtherParticle(
+  [verb, next = '']: readonly string[],
+  [other, then = '']: readonly string[],
+): boolean {
+  const isSame = isWord(verb) && stemOf(verb) === stemOf(other);
+  return isSame && particles.has(next) !== particles.has(then);
+}

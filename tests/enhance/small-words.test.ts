@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { canonicalOf } from '../../hub/enhance/canonical.ts';
+import { otherSmallWord } from '../../hub/enhance/small-words.ts';
+
+const wordOf = (a: string, b: string) => otherSmallWord(canonicalOf(a), canonicalOf(b));
+
+test.for([
+  ['pronouns', 'take the dog with you', 'take the dog from you'],
+  ['only', 'notify me only if it fails', 'notify only me if it fails'],
+  ['the only one', 'show me the only open issue', 'show me only the open issue'],
+  ['not all', 'not all tests pass, why?', 'all tests do not pass, why?'],
+  ['and me', 'send it to the client and me', 'send it to the client for me'],
+  ['and its', 'delete the file and its backup', "delete the file's backup"],
+  ['little', 'give me a little time', 'give me little time'],
+  ['the same', 'use the same key for both', 'use both keys for the same'],
+  ['comparisons', 'compare A with B and C', 'compare A and B with C'],
+  ['then', 'add salt, then pepper', 'add pepper, then salt'],
+  ['each', 'write one test for each of the modules', 'write one test for all of the modules'],
+  ['would', 'what would you do with a lamp?', 'what did you do with a lamp?'],
+  ['it', 'tell me what time really is', 'tell me what time it really is'],
+  ['particles', 'break down the costs', 'break the costs'],
+] as const)('a difference is seen in %s', ([, a, b]) => {
+  assert.notEqual(wordOf(a, b), undefined);
+  assert.equal(wordOf(b, a), wordOf(a, b));
+});
+
+test.for([
+  ['only before and behind', 'using only CSS, center it', 'center it using only CSS'],
+  ['then', 'sort by date and then filter', 'filter it after that: sort by date, then filter'],
+  ['each and every', 'list each file with its size', 'list every file with its size'],
+  ['a little dog', 'draw a little dog', 'draw little dogs'],
+  ['no order', 'add salt and pepper', 'add pepper and salt'],
+  ['particles of other verbs', 'speed up my tests', 'make my tests faster'],
+  ['would', 'what would be a good title?', 'what is a good title?'],
+] as const)('none is seen in %s', ([, a, b]) => assert.equal(wordOf(a, b), undefined));
