@@ -5,7 +5,7 @@ import { rowsOf, wordSet } from './words.ts';
 
 /** Pairs of prepositions that are one request before any word. */
 const samePairs = pairsOf(
-  `to into | into as | in inside | with using | via through | among between`,
+  `and from | and to | and with | to into | into as | in inside | with using | via through | among between`,
 );
 /** Pairs that are one request behind certain words only: "a talk on trees", but not "a note on the fridge". */
 const samePairsBehind: readonly (readonly [ReadonlySet<string>, ReadonlySet<string>])[] = [
@@ -55,17 +55,23 @@ function pairsOf(rows: string): ReadonlySet<string> {
 
 /** A word behind another preposition: "approved by Maria" is not "approved for Maria". */
 export function otherGoverned(a: Canonical, b: Canonical): string | undefined {
+  // The items of a list may stand in another order: then each of them has "and" before it in one prompt.
+  const isJoined = countOfAnd(a) === countOfAnd(b);
   const [mine, theirs] = [governedIn(a), governedIn(b)];
   for (const [word, { heads, isVerb }] of mine) {
     const others = theirs.get(word);
     const [one, ...more] = heads;
     const [other, ...moreOthers] = others?.heads ?? [];
     if (!one || !other || more.length > 0 || moreOthers.length > 0) continue;
+    if (isJoined && [one, other].some(({ text }) => text === 'and')) continue;
     const isAction = isVerb || others?.isVerb === true;
     if (one.text !== other.text && !isSamePair(isAction, one, other)) return word.replace('~', '');
   }
   return undefined;
 }
+
+const countOfAnd = ({ tokens }: Canonical): number =>
+  tokens.filter(({ text }) => text.toLowerCase() === 'and').length;
 
 function isSamePair(isAction: boolean, one: Head, other: Head): boolean {
   const pair = [one.text, other.text].toSorted().join(' ');
@@ -83,6 +89,9 @@ function isSamePair(isAction: boolean, one: Head, other: Head): boolean {
 const isOf = (words: ReadonlySet<string>, word: string): boolean =>
   words.has(word) || words.has(word.replace(/s$/, ''));
 
+/** What "and" adds is not what a preposition adds. */
+const isHead = (text: string): boolean => text === 'and' || prepositions.has(text);
+
 type Governed = { readonly heads: Head[]; isVerb: boolean };
 
 /** For each word right behind a preposition, its prepositions. */
@@ -91,7 +100,7 @@ function governedIn({ tokens }: Canonical): ReadonlyMap<string, Governed> {
   const governed = new Map<string, Governed>();
   for (const [at, text] of texts.entries()) {
     const before = texts[at - 1] ?? '';
-    if (!prepositions.has(text) || (text === 'over' && particled.has(before))) continue;
+    if (!isHead(text) || (text === 'over' && particled.has(before))) continue;
     const behind = texts.slice(at + 1, at + 1 + maxDistance);
     const place = behind.findIndex(
       item => (!closed.has(item) && !ranks.has(item)) || prepositions.has(item),

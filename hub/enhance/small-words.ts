@@ -8,6 +8,7 @@ const governing = wordSet('with from without against about');
 const conditions = wordSet('if when while after before because for until unless');
 const all = wordSet('all every');
 const single = wordSet('one 1 single same own separate different');
+const shares = wordSet('each all both');
 const questions = wordSet('what which when where who why how');
 const finished = wordSet('did was were had');
 const imagined = wordSet('will would can could should must might may');
@@ -33,7 +34,6 @@ const traits: readonly Trait[] = [
   { why: 'something else is the same', of: wordBehindSame },
   { why: 'another thing is compared', of: comparedWith },
   { why: 'another order', of: orderOf },
-  { why: 'each of them and all of them', of: shareOf },
   { why: 'what something is, and what it is', of: askedOf },
   { why: 'what happened and what may happen', of: moodOf },
 ];
@@ -42,6 +42,7 @@ const traits: readonly Trait[] = [
 export function otherSmallWord(a: Canonical, b: Canonical): string | undefined {
   const [left, right] = [textsOf(a), textsOf(b)];
   if (isOtherParticle(left, right)) return 'another particle of the verb';
+  if (isOtherShare(left, right)) return 'each of them and all of them';
   return traits.find(({ of }) => {
     const [mine, theirs] = [of(left), of(right)];
     return mine !== undefined && theirs !== undefined && mine !== theirs;
@@ -114,10 +115,14 @@ function orderOf(texts: readonly string[]): string | undefined {
 }
 
 /** "one test for each" and "one test for all" */
-function shareOf(texts: readonly string[]): string | undefined {
-  if (!texts.some(text => single.has(text))) return undefined;
-  if (texts.includes('each')) return 'each';
-  return texts.includes('all') || texts.includes('both') ? 'all' : undefined;
+function isOtherShare(left: readonly string[], right: readonly string[]): boolean {
+  const [mine, theirs] = [left, right].map(texts => texts.find(text => shares.has(text)));
+  return (
+    mine !== undefined &&
+    theirs !== undefined &&
+    (mine === 'each') !== (theirs === 'each') &&
+    [...left, ...right].some(text => single.has(text))
+  );
 }
 
 /** "tell me what time is" and "tell me what time it is" */

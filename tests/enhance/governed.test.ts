@@ -15,6 +15,8 @@ test.for([
   ['a note about the fridge', 'a note on the fridge', 'fridge'],
   ['meet me at the station', 'meet me behind the station', 'station'],
   ['photos in Paris', 'photos of Paris', 'paris'],
+  ['a woman and three men are posing', 'a woman is posing for three men', '3'],
+  ['tests for add and subtract', 'tests for subtract and add', undefined],
   ['translate it into German', 'translate it to German', undefined],
   ['turn it into a table', 'format it as a table', undefined],
   ['data for testing it', 'data to test it', undefined],

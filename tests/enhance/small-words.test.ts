@@ -17,6 +17,7 @@ test.for([
   ['comparisons', 'compare A with B and C', 'compare A and B with C'],
   ['then', 'add salt, then pepper', 'add pepper, then salt'],
   ['each', 'write one test for each of the modules', 'write one test for all of the modules'],
+  ['each and one', 'each of them should return a list', 'all of them should return one list'],
   ['would', 'what would you do with a lamp?', 'what did you do with a lamp?'],
   ['it', 'tell me what time really is', 'tell me what time it really is'],
   ['particles', 'break down the costs', 'break the costs'],
