@@ -11,7 +11,7 @@ export type StoredTokens = {
   readonly revoked: readonly RevokedToken[];
 };
 
-export type MadeToken = {
+type MadeToken = {
   readonly digest: string;
   /** In milliseconds since the epoch. */
   readonly createdAt: number;
@@ -28,7 +28,7 @@ export type TokenLogin = {
 };
 
 /** A token that was valid once. The hub refuses it although calls without a token may be open. */
-export type RevokedToken = { readonly name: string; readonly digest: string };
+type RevokedToken = { readonly name: string; readonly digest: string };
 
 /** File of the tokens, in the data folder. */
 export const clientTokensFile = 'client-tokens.json';

@@ -11,7 +11,7 @@ import type {
 } from './call.ts';
 import { createPayloadRing, noPayload } from './payload-ring.ts';
 
-export type ActivityOptions = {
+type ActivityOptions = {
   readonly maxCalls: number;
   /** Limit for the messages of all calls together, in bytes. */
   readonly maxPayloadBytes: number;
@@ -20,7 +20,7 @@ export type ActivityOptions = {
 };
 
 /** Calls of earlier runs of the hub. */
-export type EarlierCalls = {
+type EarlierCalls = {
   /** The id of the newest of them; 0 without any. */
   readonly lastId: number;
   /** Reads at most this many, the newest, in any order. Never rejects. */

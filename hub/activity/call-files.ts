@@ -2,9 +2,6 @@ import { appendFile, mkdir, open, readFile, rename, rm, stat } from 'node:fs/pro
 import { join } from 'node:path';
 import { errorCodeOf } from '#core';
 
-/** Stored lines: `calls.jsonl` has the newest, and `calls.old.jsonl` those before. */
-export type CallFiles = ReturnType<typeof createCallFiles>;
-
 /** Bytes of the end of a file that are read to find its last lines. */
 const tailBytes = 16 * 1024;
 

@@ -2,9 +2,6 @@ import { Buffer } from 'node:buffer';
 import { tryParseJson, writeMilliseconds, writeShort, writeWhole } from '#core';
 import type { CallSummary } from './call.ts';
 
-/** Writes calls as lines. */
-export type CallLines = ReturnType<typeof createCallLines>;
-
 /** Room for about 500 usual lines, in bytes. */
 const usualBytes = 64 * 1024;
 /** Of the numbers and commas of a line, in bytes. */

@@ -4,7 +4,7 @@ import { createCallFiles } from './call-files.ts';
 import { createCallLines, parseCall } from './call-line.ts';
 import type { CallSummary } from './call.ts';
 
-export type CallStoreOptions = {
+type CallStoreOptions = {
   /** False: calls are in memory only, and those of earlier runs are removed. */
   readonly store: boolean;
   /** Limit of the files together, in bytes. */
@@ -22,12 +22,9 @@ type Needs = {
 };
 
 /** Interval of writes, in ms: a killed hub loses the calls since the last one. */
-export const writeMs = 1_000;
+const writeMs = 1_000;
 /** Number of calls that are written at once. Between two such writes the hub does other work. */
 const maxBatch = 500;
-
-/** Calls in files, without their messages, so that the next run of the hub can list them. */
-export type CallStore = ReturnType<typeof createCallStore>;
 
 /** Creates the store of calls in a folder of its own. `open` it first, then `follow` the calls of this run. */
 export function createCallStore(folder: string, options: () => CallStoreOptions, needs: Needs) {

@@ -45,9 +45,6 @@ const cancelMs = 10_000;
 /** Pauses in ms between the attempts to start a container. */
 const startPausesMs = [1_000, 3_000, 10_000] as const;
 
-/** The container of one agent: its place among the running ones, its start and stop, and what it has been told. */
-export type AgentContainer = ReturnType<typeof createAgentContainer>;
-
 export function createAgentContainer(id: string, needs: Needs) {
   const { clock, body, memory, places, log, saveTask } = needs;
   const changed = createEmitter<undefined>();

@@ -84,7 +84,7 @@ const spentSchema = z.object({
 });
 
 /** A line of `tasks.json`. */
-export type AgentTask = {
+type AgentTask = {
   readonly id: string;
   readonly containerId: string | undefined;
   readonly status: AgentStatus;
@@ -92,7 +92,7 @@ export type AgentTask = {
   readonly lastActivity: number;
 };
 
-export const noUsage: AgentUsage = { input_tokens: 0, output_tokens: 0, model_calls: 0 };
+const noUsage: AgentUsage = { input_tokens: 0, output_tokens: 0, model_calls: 0 };
 
 /** The files of agents: `tasks.json`, and of each agent its session, settings and workspace. */
 export type AgentMemory = ReturnType<typeof createAgentMemory>;

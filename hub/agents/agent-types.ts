@@ -4,7 +4,7 @@ import type { Event, HubError, JsonObject, Service } from '#core';
 export type AgentStatus = 'running' | 'idle' | 'stopped';
 
 /** What an agent may use. An agent that a message created may use nothing. */
-export type AgentGrants = {
+type AgentGrants = {
   /** Patterns of names of tools on /mcp. */
   readonly tools: readonly string[];
   /** Servers all of whose tools it may use. */
@@ -16,7 +16,7 @@ export type AgentGrants = {
   readonly network: 'none' | { readonly allow: readonly string[] } | 'bridge';
 };
 
-export type AgentBudget = {
+type AgentBudget = {
   readonly tokensPerHour: number;
   readonly callsPerTurn: number;
   readonly stepsPerTurn: number;

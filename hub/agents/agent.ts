@@ -34,7 +34,7 @@ export type AgentRecord = {
   readonly session: SessionSummary | undefined;
 };
 
-export type AgentNeeds = {
+type AgentNeeds = {
   readonly clock: Clock;
   readonly log: Log;
   readonly body: AgentBody;
@@ -49,7 +49,7 @@ export type AgentNeeds = {
 };
 
 /** What an agent reports to the room. */
-export type AgentReport = {
+type AgentReport = {
   /** Reports what `view` shows. `isTask`: `tasks.json` changes. */
   readonly changed: (isTask: boolean) => void;
   /** Resolves when `task` is written to `tasks.json`. Never rejects. */

@@ -24,7 +24,7 @@ export type AgentsLimits = {
   readonly idleMs: number;
 };
 
-export type AgentsNeeds = {
+type AgentsNeeds = {
   readonly clock: Clock;
   readonly log: Log;
   readonly newId: () => string;

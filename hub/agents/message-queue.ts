@@ -32,7 +32,7 @@ const saved = z.union([
   z.object({ type: z.literal('outcome'), id: z.string(), status: z.string() }),
 ]);
 
-export type QueueLimits = {
+type QueueLimits = {
   /** Messages that wait for one agent. */
   readonly perAgent: number;
   /** Bytes of one message. */

@@ -7,7 +7,7 @@ type CollectNeeds = {
   readonly log: Log;
 };
 
-export type IdleGcNeeds = CollectNeeds & {
+type IdleGcNeeds = CollectNeeds & {
   readonly servers: { readonly all: readonly { readonly status: { readonly state: string } }[] };
   /** A number that changes with each call. */
   readonly lastCall: () => number;

@@ -32,7 +32,7 @@ export type ApprovalOptions = {
 };
 
 /** A decision, for the audit log. */
-export type ApprovalChange = {
+type ApprovalChange = {
   readonly action: string;
   readonly principal: string | undefined;
   readonly target: string;

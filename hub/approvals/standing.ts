@@ -4,9 +4,6 @@ import { type StandingApproval, toolKey } from './records.ts';
 /** Maximum number of standing approvals. */
 const maxStanding = 1_000;
 
-/** What was approved for good: every call of a client to a tool. */
-export type StandingApprovals = ReturnType<typeof createStandingApprovals>;
-
 type Needs = {
   /** Writes a change. Resolves with whether it is on the disk. */
   readonly append: (

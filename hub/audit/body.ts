@@ -73,5 +73,3 @@ export function createBodies({ redaction }: BodyNeeds) {
 }
 
 const timeOf = (at: number): string => `"at":"${new Date(Math.floor(at)).toISOString()}"`;
-
-export type Bodies = ReturnType<typeof createBodies>;

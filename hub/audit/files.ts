@@ -30,7 +30,7 @@ export type AuditFilesNeeds = {
 };
 
 /** What was found in the folder, for a line that says so. */
-export type LogEnd = {
+type LogEnd = {
   /** The last line, which the next one continues. */
   readonly end: Position;
   readonly tornBytes: number;

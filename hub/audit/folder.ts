@@ -4,7 +4,7 @@ import { errorCodeOf, isObject, tryParseJson } from '#core';
 import { type Position, hashOf, maxBlockLines, parseLine } from './chain.ts';
 
 /** A file of the log. Its name holds the number of its first line. */
-export type AuditFile = { readonly path: string; readonly firstSeq: number };
+type AuditFile = { readonly path: string; readonly firstSeq: number };
 
 const namePattern = /^audit-(\d{12})\.jsonl$/;
 
@@ -61,7 +61,7 @@ const lineFeed = 0x0a;
 const maxLineBytes = 64 * 1024;
 
 /** The end of a file. */
-export type Tail = {
+type Tail = {
   /** The last complete line; undefined if the file has none. */
   readonly last: Position | undefined;
   /** Bytes up to the end of the last complete line. */
@@ -107,7 +107,7 @@ function blockStart(lines: Buffer): number {
   return start;
 }
 
-export async function readAt(handle: FileHandle, position: number, length: number) {
+async function readAt(handle: FileHandle, position: number, length: number) {
   const buffer = Buffer.alloc(length);
   const { bytesRead } = await handle.read(buffer, 0, length, position);
   return buffer.subarray(0, bytesRead);
@@ -140,7 +140,7 @@ export async function* readBackward(path: string): AsyncGenerator<readonly strin
 }
 
 /** A line as bytes; `isTorn` if the file ends before its line feed. */
-export type RawLine = { readonly bytes: Buffer; readonly isTorn: boolean };
+type RawLine = { readonly bytes: Buffer; readonly isTorn: boolean };
 
 /** The lines of a file from its beginning, in groups. */
 export async function* readForward(path: string): AsyncGenerator<readonly RawLine[]> {

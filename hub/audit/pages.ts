@@ -2,7 +2,7 @@ import { writeShort, writeWhole } from '#core';
 import { type Position, hashOf, maxBlockLines } from './chain.ts';
 
 /** Lines that wait to be written together. */
-export type LinePage = {
+type LinePage = {
   readonly bytes: Buffer;
   readonly maxBytes: number;
   length: number;
@@ -36,7 +36,7 @@ const seqMember = Buffer.from('{"seq":');
 const previousMember = Buffer.from(',"previous":"');
 const [quote, comma, brace, lineFeed] = [0x22, 0x2c, 0x7d, 0x0a];
 
-export type PagesOptions = {
+type PagesOptions = {
   readonly maxPages: number;
   /** A page is at most one file. Read for each page, so that a reload applies. */
   readonly maxFileBytes: () => number;

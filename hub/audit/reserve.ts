@@ -7,9 +7,6 @@ export const reserveBytes = 1024 * 1024;
 /** Random, because a file system may store zeros without using room. */
 const partBytes = 64 * 1024;
 
-/** A file that only takes room on the disk, so that lines can still be written after the disk became full. */
-export type Reserve = ReturnType<typeof createReserve>;
-
 /** Creates the reserve at a path, without its file. Not for concurrent use: wait for each operation. */
 export function createReserve(path: string) {
   let isHeld = false;

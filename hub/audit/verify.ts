@@ -15,7 +15,7 @@ export type AuditReport = {
   readonly torn: string | undefined;
 };
 
-export type AuditProblem = {
+type AuditProblem = {
   readonly file: string;
   /** Number of the line in the file, from 1. */
   readonly line: number;

@@ -21,7 +21,7 @@ export type Management = {
   readonly record?: (change: AuditedChange) => void;
 };
 
-export type AddBuiltinsNeeds = {
+type AddBuiltinsNeeds = {
   readonly clock: Clock;
   readonly hubVersion: string;
   /** Absent: the hub improves no prompts. */

@@ -84,7 +84,7 @@ export type BuiltinPrompt = BuiltinItem & {
   readonly get: (args: unknown, context: BuiltinContext) => Promise<PromptResult>;
 };
 
-export type PromptResult = { readonly description: string; readonly text: string };
+type PromptResult = { readonly description: string; readonly text: string };
 
 export type BuiltinResource = {
   readonly uri: string;

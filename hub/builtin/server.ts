@@ -17,7 +17,7 @@ import { type Elicitation, type ServerNotification, createElicitation } from '#u
 import type { BuiltinItem, BuiltinServer } from './builtin-server.ts';
 import { createBuiltinUpstream } from './upstream.ts';
 
-export type BuiltinNeeds = {
+type BuiltinNeeds = {
   readonly clock: Clock;
   readonly hubVersion: string;
 };

@@ -1,6 +1,6 @@
 import type { Service } from '#core';
 
-export type FilledValue = {
+type FilledValue = {
   readonly value: string;
   /** False if only the calls that wait now get the value. */
   readonly isKept: boolean;

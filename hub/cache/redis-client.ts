@@ -12,7 +12,7 @@ export type RedisCacheOptions = RedisOptions & {
 };
 
 /** The options with their defaults. The prefix names the layout too, and is the only key of each script. */
-export type RedisCacheSettings = RedisOptions &
+type RedisCacheSettings = RedisOptions &
   Required<Omit<RedisCacheOptions, keyof RedisOptions>> & { readonly channel: string };
 
 /** The answer of a script. Neither promise rejects; without an answer both give undefined. */

@@ -6,7 +6,7 @@ const noCounts = { hits: 0, misses: 0, joined: 0, errors: 0 };
 type Counts = Readonly<typeof noCounts>;
 
 /** What `indexScript` does besides counting; all fields are optional. Tags are JSON. */
-export type IndexChange = {
+type IndexChange = {
   /** A new entry, which is kept if its tag is still of the generation that `findScript` answered. */
   readonly put?: {
     readonly key: string;

@@ -26,14 +26,14 @@ export type CatalogNeeds = {
   readonly secrets: SecretStores;
 };
 
-export type CatalogPage = {
+type CatalogPage = {
   readonly servers: readonly CatalogCard[];
   /** For the next page; undefined on the last one, and if the registry was not reached. */
   readonly next: string | undefined;
   readonly source: CatalogSource;
 };
 
-export type CatalogServer = {
+type CatalogServer = {
   readonly card: CatalogCard;
   readonly options: readonly InstallOption[];
   readonly source: CatalogSource;
@@ -160,7 +160,7 @@ export function createCatalog(needs: CatalogNeeds) {
 }
 
 /** A request to install a server of the catalog. */
-export type CatalogRequest = {
+type CatalogRequest = {
   readonly request: InstallRequest;
   /** What was asked, with references in place of the secrets. */
   readonly body: JsonObject;

@@ -24,9 +24,6 @@ const timeoutMs = 10_000;
 /** Maximum size of an answer in bytes. A page of a hundred servers has a few hundred kilobytes. */
 const maxBytes = 4 * 2 ** 20;
 
-/** A registry of MCP servers, API v0.1, behind a cache on disk. */
-export type Registry = ReturnType<typeof createRegistry>;
-
 export function createRegistry({ clock, fetch, answers, version }: Needs) {
   async function ask(url: string, known: StoredAnswer | undefined, caller: AbortSignal) {
     using timed = createAbortScope([caller], { clock, limitMs: timeoutMs });

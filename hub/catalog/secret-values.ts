@@ -42,7 +42,7 @@ const nameIn = (body: { readonly [key: string]: unknown }, registered: string) =
     : registered.slice(registered.lastIndexOf('/') + 1);
 
 /** `github` and `API_KEY` become `GITHUB_API_KEY`; a key that begins with the name stays. */
-export function secretNameFor(server: string, { path }: Pick<FormField, 'path'>): string {
+function secretNameFor(server: string, { path }: Pick<FormField, 'path'>): string {
   const upper = (text: string) =>
     text
       .toUpperCase()

@@ -10,7 +10,7 @@ type Keyed = {
 };
 
 /** A request without keys that became secrets, and the names of these secrets. */
-export type Stored<Request> = {
+type Stored<Request> = {
   readonly request: Request;
   readonly secrets: readonly string[];
 };

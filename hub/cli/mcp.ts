@@ -11,7 +11,7 @@ export type Tool = {
 };
 
 /** Response of a server, or of the hub on its behalf, to an MCP request. */
-export type McpAnswer =
+type McpAnswer =
   | { readonly result: Described; readonly error?: undefined }
   | { readonly error: Described; readonly result?: undefined };
 

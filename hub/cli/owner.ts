@@ -13,7 +13,7 @@ export type OwnerAccess = {
 };
 
 /** The hub's compose project. */
-export type Compose = {
+type Compose = {
   /** The compose file of the hub's repository, never one in the working folder. */
   readonly file: string;
   readonly env: NodeJS.ProcessEnv;

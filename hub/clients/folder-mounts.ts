@@ -11,7 +11,7 @@ export type FoundPath = {
 };
 
 /** A file or folder that a server names, as a mount. */
-export type FolderMount = FoundPath & {
+type FolderMount = FoundPath & {
   readonly source: string;
   /** The path in the container. */
   readonly target: string;
@@ -104,7 +104,7 @@ const imageFolders =
   /^\/(?:$|(?:app|bin|boot|etc|lib\w*|opt|root|run|sbin|usr|var)(?:\/|$)|(?:data|home|home\/mcp|tmp)$)/;
 
 /** The path in a container: the same where possible, because people and models know it. */
-export function targetOf(path: string): string {
+function targetOf(path: string): string {
   const plain = path
     .replace(/^([A-Za-z]):/, (_, drive: string) => `/${drive.toLowerCase()}`)
     .replaceAll('\\', '/');
@@ -126,7 +126,7 @@ function withoutInner(mounts: readonly FolderMount[]): readonly FolderMount[] {
 }
 
 /** The short form of a mount; the long one for a path with a colon, which the short form cannot express. */
-export function mountText({
+function mountText({
   source,
   target,
   isWritable,

@@ -14,7 +14,7 @@ const ports: Readonly<Record<string, number>> = {
 };
 
 /** The `network` that a server probably needs, and remarks about what it cannot reach. */
-export type NetworkNeed = {
+type NetworkNeed = {
   /** Undefined: none. */
   readonly network: JsonObject | 'bridge' | undefined;
   readonly remarks: readonly string[];

@@ -2,11 +2,7 @@ import { type PackageLine, findPackage, findPackageLine, nameOfPackage } from '#
 import type { JsonObject } from '#core';
 
 /** The package of an entry and its arguments; undefined if it runs none. `why`: its line names no package. */
-export function packageLineOf({
-  package: named,
-  command,
-  args,
-}: JsonObject): PackageLine | undefined {
+function packageLineOf({ package: named, command, args }: JsonObject): PackageLine | undefined {
   const words = Array.isArray(args) ? args.filter(arg => typeof arg === 'string') : [];
   if (typeof named === 'string') {
     const found = findPackage(named);

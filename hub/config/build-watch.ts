@@ -22,8 +22,6 @@ type Needs = {
 /** Maximum number of watched folders. Each takes an inotify watch, and these are limited per user. */
 const maxFolders = 1_000;
 
-export type BuildWatch = ReturnType<typeof createBuildWatch>;
-
 /**
  * Watches the folders that servers are built of. Events only trigger a check; the files decide. File systems that send no
  * events need a reload by hand. Never throws or rejects.

@@ -26,7 +26,7 @@ export type ClientConfig = {
 export type CallLimitsConfig = Pick<ClientConfig, 'maxConcurrentCalls' | 'rate'>;
 
 /** At most `calls` calls in `perMs` ms. */
-export type CallRate = { readonly calls: number; readonly perMs: number };
+type CallRate = { readonly calls: number; readonly perMs: number };
 
 /** Form of a token: printable characters without spaces, too many to guess. */
 const tokenPattern = /^[\x21-\x7e]{16,}$/;

@@ -2,7 +2,7 @@ import type { EntryDraft } from './sandbox.ts';
 import { bytesOf } from './schema-parts.ts';
 
 /** Which results of a server are kept, and for whom. */
-export type KeptResultsConfig = {
+type KeptResultsConfig = {
   readonly tools: readonly string[];
   readonly ttlMs: number;
   readonly per: 'client' | 'all';

@@ -6,7 +6,7 @@ import { interpreted } from './schema-parts.ts';
 
 const seconds = 1_000;
 
-export type ProviderConfig = {
+type ProviderConfig = {
   /** Without a slash at the end. */
   readonly url: string;
   /** Secret. */
@@ -19,7 +19,7 @@ export type ProviderConfig = {
   readonly prices?: { readonly [model: string]: ModelPrice };
 };
 
-export type ModelPrice = { readonly prompt: number; readonly completion: number };
+type ModelPrice = { readonly prompt: number; readonly completion: number };
 
 /** `models` of the config. */
 export type ModelsConfig = {

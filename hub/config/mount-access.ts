@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import type { LocalLaunch, ServerConfig } from './normalize.ts';
 
 /** A file or folder of this machine as a mount. */
-export type MountAccess = {
+type MountAccess = {
   readonly source: string;
   readonly isWritable: boolean;
   readonly isFolder: boolean;

@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 export type Network = 'none' | 'bridge' | { readonly allow: readonly string[] };
 
 /** A target of an allow list. */
-export type NetworkTarget = {
+type NetworkTarget = {
   /** A name, `*.name` for all names below it, or `*` for all names. */
   readonly name: string;
   readonly ports: readonly number[];

@@ -182,7 +182,7 @@ function checkOAuth(oauth: ServerEntry['oauth'], report: EntryDraft['report']): 
 }
 
 /** How the hub launches a local server. Undefined if the entry does not define what to run. */
-export async function localLaunch(draft: EntryDraft): Promise<LocalLaunch | undefined> {
+async function localLaunch(draft: EntryDraft): Promise<LocalLaunch | undefined> {
   const { entry, written, report } = draft;
   if (written.has('headers')) report(['headers'], 'is only for "url": remove it');
   const found = await sourceOf(draft);

@@ -10,7 +10,7 @@ export type PackageSpec = {
 };
 
 /** The hub's own servers, by their folders in `images/`. */
-export const ownServers = ['ollama-mcp'] as const;
+const ownServers = ['ollama-mcp'] as const;
 export type OwnServer = (typeof ownServers)[number];
 
 // Specs are passed to an installer's command line. Options, paths, URLs, git references, archives and shell syntax

@@ -86,7 +86,7 @@ export const tools = describeKeys(
 /** What happens to definitions of tools that change. */
 export const pinningMode = z.enum(['warn', 'hide', 'off']);
 
-export const oauth = describeKeys(
+const oauth = describeKeys(
   z.strictObject({
     client_id: text.min(1).exactOptional(),
     client_secret: text.min(1).exactOptional(),

@@ -9,7 +9,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export const expandedKeys = 'token command args env url headers oauth cwd mounts image'.split(' ');
 
 /** A secret's value, or why it cannot be read: a sentence that names it, with the remedy. */
-export type SecretReading = { readonly value: string } | { readonly fault: string };
+type SecretReading = { readonly value: string } | { readonly fault: string };
 
 /** SecretValues by name. Those that are not set are absent. */
 export type SecretValues = ReadonlyMap<string, SecretReading>;

@@ -4,7 +4,7 @@ import { type BatchSink, type Clock, HubError, isObject, messageOf, tryParseJson
 import type { OwnCertificate } from './own-certificate.ts';
 
 /** The address of a running hub, as its clients specify it. */
-export type DialAddress = {
+type DialAddress = {
   /** For example `http://localhost:9090`. The path of a proxy precedes the hub's own path. */
   readonly url: string;
   /** One server of the hub, or a profile after "@"; undefined for all servers. */

@@ -13,7 +13,7 @@ import type { TarFile } from './tar.ts';
 type LeftOut = { readonly path: string; readonly why: 'secret' | 'link' | 'special' };
 
 /** The files that an image is built from. */
-export type BuildContext = {
+type BuildContext = {
   readonly kind: ContextKind;
   /** Ordered by path. */
   readonly files: readonly TarFile[];
@@ -24,7 +24,7 @@ export type BuildContext = {
   readonly leftOut: readonly LeftOut[];
 };
 
-export const contextLimits = { files: 5_000, bytes: 64 * 2 ** 20 } as const;
+const contextLimits = { files: 5_000, bytes: 64 * 2 ** 20 } as const;
 type ContextLimits = { readonly files: number; readonly bytes: number };
 
 /** Left out unless .dockerignore makes an exception: made by tools, and installed anew in the image. */

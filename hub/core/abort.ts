@@ -10,7 +10,7 @@ export class DeadlineExceeded extends Error {
 }
 
 /** The time limit of a piece of work. */
-export type Deadline = {
+type Deadline = {
   readonly clock: Pick<Clock, 'after'>;
   readonly limitMs: number;
   /** The reason of the abort. Default: a `DeadlineExceeded`. */

@@ -58,7 +58,7 @@ export const isUserAndPassword = (base64: string): boolean =>
 export const secretWords = String.raw`authorization|cookies?|credentials?|pass(?:word|wd|phrase|code|wort)|(?<![a-z])pass|pwd|kennwort|contraseña|mot de passe|secrets?|tokens?|(?<![a-z])pat|(?:api|access|private|signing|encryption|auth|account)[_-]?keys?(?:[_-]?id)?`;
 
 /** Names that end like a secret but hold a count or a pagination cursor. */
-export const harmlessWords = String.raw`(?:progress|next_?page|page|cursor|continuation)_?token|[\w.-]{0,60}tokens(?=["']?\s{0,4}(?:=>|:=|=|:)\s{0,4}["']?\d+\b)`;
+const harmlessWords = String.raw`(?:progress|next_?page|page|cursor|continuation)_?token|[\w.-]{0,60}tokens(?=["']?\s{0,4}(?:=>|:=|=|:)\s{0,4}["']?\d+\b)`;
 
 /**
  * Possible name of a secret, for a regular expression with the flag `i`. Its length is bounded so that matching takes

@@ -8,7 +8,7 @@ export type BatchSink = {
   unsentBytes(): number;
 };
 
-export type WriteBatchOptions = {
+type WriteBatchOptions = {
   /** Maximum waiting bytes. A single message may exceed it if nothing else is waiting. */
   readonly maxUnsentBytes: number;
   /** Bytes that the sink writes around each message. Default: 0. */

@@ -39,7 +39,7 @@ export type DashboardNeeds = {
   readonly system: { readonly clock: Clock; readonly log: Log; readonly newId: () => string };
 };
 
-export type DashboardTelemetry = {
+type DashboardTelemetry = {
   readonly activity: Activity;
   readonly metrics: Metrics;
   /** Removes secrets from a text of a server. */
@@ -92,7 +92,7 @@ type DashboardHub = {
 };
 
 /** Logins of programs to the hub. `isOffered`: they can log in now. */
-export type ProgramLogins = Pick<
+type ProgramLogins = Pick<
   HubAuthorization,
   'read' | 'ask' | 'pending' | 'suggestName' | 'whyNot' | 'allow' | 'deny'
 > & { readonly isOffered: () => boolean };

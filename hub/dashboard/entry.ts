@@ -83,7 +83,7 @@ function networkText(network: LocalLaunch['sandbox']['network']): string {
 }
 
 /** Isolation of a server, in the words of its page. */
-export type SandboxView = {
+type SandboxView = {
   /** False for a process on the hub's machine. */
   readonly isThere: boolean;
   readonly rows: readonly (readonly [name: string, value: string])[];

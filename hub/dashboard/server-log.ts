@@ -5,7 +5,7 @@ import { paths, withQuery } from './paths.ts';
 import { empty, fragment } from './pieces.ts';
 
 /** What a visitor wants to see of a log. */
-export type LogChoice = {
+type LogChoice = {
   /** 0 is the newest run, 1 the one before. */
   readonly back: number;
   readonly find: string;

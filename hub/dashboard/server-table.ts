@@ -8,7 +8,7 @@ import { placeOf, rowActions, stateBadge, uptime } from './server-state.ts';
 import type { ServerRow } from './server-view.ts';
 
 /** Calls of each server since the start of the hub. */
-export type CallTotals = ReturnType<Metrics['snapshot']>['servers'];
+type CallTotals = ReturnType<Metrics['snapshot']>['servers'];
 
 type Figures = {
   readonly traffic: CallTotals;

@@ -6,9 +6,6 @@ export type GivenValues = ReadonlyMap<string, string>;
 
 /** Name of the form field with all arguments as JSON. */
 export const jsonName = 'json';
-/** Name of the form field of an argument. Members of a group are named after a dot. */
-export const argumentName = (name: string): string => `arg.${name}`;
-
 /** The number of items of a list that a form has, by the highest index in the names of its fields. */
 export function itemCount(path: string, given: GivenValues): number {
   let items = 0;

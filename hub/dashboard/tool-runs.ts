@@ -41,8 +41,6 @@ export type RunProgress = {
   readonly total: number | undefined;
 };
 
-export type ToolRuns = ReturnType<typeof createToolRuns>;
-
 type Needs = {
   readonly router: Pick<Router, 'open'>;
   readonly clock: Pick<Clock, 'monotonic' | 'now'>;

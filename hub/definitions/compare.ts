@@ -10,7 +10,7 @@ import type { NamedDefinition } from './flags.ts';
 import type { DefinitionPin, ServerPins } from './lock.ts';
 
 /** `new`: the server did not have the item when it was pinned. `rejected`: a person rejected this definition. */
-export type DefinitionState = 'new' | 'changed' | 'rejected';
+type DefinitionState = 'new' | 'changed' | 'rejected';
 
 /** A definition that is not the pinned one. */
 export type Deviation = NamedDefinition & {

@@ -29,7 +29,7 @@ async function kindOf(file: string) {
 }
 
 /** The text of the file; undefined if there is none. Rejects with HUB_LOCK_INVALID if it cannot be read. */
-export async function readLockText(file: string): Promise<string | undefined> {
+async function readLockText(file: string): Promise<string | undefined> {
   try {
     const { size, isFile } = await kindOf(file);
     if (!isFile || size > maxFileBytes)

@@ -1,7 +1,7 @@
 import type { ServerConfig } from '#config';
 
 /** What happens to a definition that changed. `off`: nothing is compared. */
-export type PinningMode = 'warn' | 'hide' | 'off';
+type PinningMode = 'warn' | 'hide' | 'off';
 
 /**
  * The mode of a server. Default: `hide` for remote servers and packages without an exact version, whose program can

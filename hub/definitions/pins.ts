@@ -11,7 +11,7 @@ import { pinningOf } from './pinning.ts';
 import { visible } from './visible.ts';
 
 /** A server whose definitions are shown to a person. */
-export type PinnedServer = {
+type PinnedServer = {
   readonly config: ServerConfig;
   readonly isBuiltin?: boolean;
   readonly listing: Pick<Offer, 'tool' | 'prompt'>;

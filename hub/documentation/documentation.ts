@@ -19,7 +19,7 @@ export interface Documentation {
 }
 
 /** Needs of the documentation. Its code is loaded with the first run. */
-export type DocumentationNeeds = RunNeeds & {
+type DocumentationNeeds = RunNeeds & {
   readonly repositories: Pick<Repositories, 'requireAllowed' | 'open' | 'openFolder'>;
   readonly jobs: Pick<Jobs, 'begin' | 'list' | 'onResume'>;
   /** Where the requests of running jobs are stored for the next run of the hub. */

@@ -7,7 +7,7 @@ import { excludedByContent, excludedByName } from './project/exclusions.ts';
 import { isManifest } from './project/manifests.ts';
 import type { Project, ProjectFile } from './project/project-types.ts';
 
-export type ReadingLimits = {
+type ReadingLimits = {
   /** Source files. */
   readonly maxFiles: number;
   /** Bytes of all files that are read. */

@@ -18,7 +18,7 @@ export type RunNeeds = {
   readonly config: () => DocumentationConfig;
 };
 
-export type DocumentationRun = {
+type DocumentationRun = {
   readonly request: DocumentationRequest;
   /** The job, with the grants of who began it. */
   readonly principal: Principal;
@@ -26,7 +26,7 @@ export type DocumentationRun = {
   readonly commit: string | undefined;
 };
 
-export type ReportStep = (step: string, text: string) => void;
+type ReportStep = (step: string, text: string) => void;
 
 /** Reads the repository, and writes what changed into the vault. Returns the result of the job. */
 export async function runDocumentation(

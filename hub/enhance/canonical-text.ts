@@ -2,7 +2,7 @@ import { announcement, leads } from './openings.ts';
 import { asked, languageOf, requests, small, talk, wordsOf } from './words.ts';
 
 /** A prompt, split into the request and the text that it is about. */
-export type Parts = {
+type Parts = {
   /** The request, in plain typography. */
   readonly head: string;
   /** The text after the first colon or line end. Only blanks are normalized. */

@@ -93,7 +93,7 @@ function tenseOf(lexemes: readonly Lexeme[]): Structure['tense'] {
   return isPast ? 'past' : 'present';
 }
 
-export const isVerb = (lexeme: Lexeme | undefined): boolean =>
+const isVerb = (lexeme: Lexeme | undefined): boolean =>
   lexeme !== undefined && (lexeme.form === 'ed' || vocabulary().verbs.has(lexeme.stem));
 
 const clauseOf = ({ clauses }: Draft) => clauses.at(-1) ?? { head: 'main', chunks: [] };

@@ -7,7 +7,7 @@ export type Phrase = { readonly name: string; readonly stems: readonly string[] 
 /** Phrases by their first stem, the longest first. */
 export type Phrases = ReadonlyMap<string, readonly Phrase[]>;
 
-export type Vocabulary = {
+type Vocabulary = {
   readonly leads: Phrases;
   readonly intents: Phrases;
   readonly groups: Phrases;

@@ -3,7 +3,7 @@ import type { Spot } from './spots.ts';
 import { rowsOf } from './words.ts';
 
 /** Index of the counterpart in the other prompt, for each matched spot. */
-export type Pairs = ReadonlyMap<number, number>;
+type Pairs = ReadonlyMap<number, number>;
 
 /** One of two prompts, with what it has in common with the other one. */
 export type Side = {

@@ -4,7 +4,7 @@ import { whyNoClientName } from '#config';
 import type { Clock } from '#core';
 
 /** The certificates of clients that a hub asks for. */
-export type ClientCertificatesOptions = {
+type ClientCertificatesOptions = {
   /** False: clients without a certificate are admitted, and need a token where calls need one. */
   readonly isRequired: boolean;
 };

@@ -54,7 +54,7 @@ export type GuardedRequest = RequestOrigin & {
 };
 
 /** Who is calling, or why the request is refused. */
-export type GuardDecision =
+type GuardDecision =
   | { readonly principal: Principal; readonly refusal: undefined }
   | { readonly principal: undefined; readonly refusal: GuardRefusal };
 

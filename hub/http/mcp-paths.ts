@@ -5,7 +5,7 @@ import type { Servers } from '#servers';
 /** What the addresses of MCP name: `/mcp`, `/mcp/{server}` and `/mcp/@{profile}`. */
 export type McpPaths = ReturnType<typeof createMcpPaths>;
 
-export type McpPathsNeeds = {
+type McpPathsNeeds = {
   readonly servers: Pick<Servers, 'find' | 'get'>;
   readonly profiles: Router['profiles'];
 };

@@ -17,7 +17,7 @@ type Options = {
 };
 
 /** Who may use a connection. */
-export type ConnectionAdmission = {
+type ConnectionAdmission = {
   /** The principal of a request; undefined if the guard refuses it. Called for every request, even with a known head. */
   readonly admit: (request: GuardedRequest) => Principal | undefined;
   /** Whether a principal may hold a connection. Called when another principal than before uses it. */

@@ -4,7 +4,7 @@ import type { Belonging, LaunchEvents, LaunchSpec, Target, Upkeep } from '#runti
 import type { Table } from '#store';
 
 /** A belonging that a removal did not remove, and the reason. */
-export type Left = Belonging & { readonly why: string };
+type Left = Belonging & { readonly why: string };
 
 export type BelongingsNeeds = {
   /** Returns the launch spec of a config. Throws HubError if the config cannot be launched. */

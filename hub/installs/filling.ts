@@ -2,7 +2,7 @@ import { HubError } from '#core';
 import type { Argument, Input, NamedInput } from './server-json.ts';
 
 /** A value that the request must supply. `path` is its place in the request. */
-export type Missing = {
+type Missing = {
   readonly path: string;
   readonly description: string;
   readonly isSecret: boolean;

@@ -2,7 +2,7 @@ import type { PackageSpec } from '#config';
 import { type Clock, HubError, createAbortScope, isObject, messageOf, tryParseJson } from '#core';
 
 /** The addresses of the registries that the installers use. */
-export type Registries = {
+type Registries = {
   readonly npm: string;
   /** An index as pip and uv accept it. Its address ends in `/simple`. */
   readonly pypi: string;

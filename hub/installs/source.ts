@@ -1,7 +1,7 @@
 import { HubError } from '#core';
 
 /** The source of an install, in the form of the `package` key or the `url` key of an entry. */
-export type Source =
+type Source =
   | { readonly kind: 'package' | 'image'; readonly package: string; readonly name: string }
   | { readonly kind: 'url'; readonly url: string; readonly name: string };
 

@@ -16,7 +16,7 @@ export type JobRequest = {
 type Cancel = (reason: HubError) => void;
 
 /** Continues the work of a job. Must not throw: a failure ends the job by `open.failed`. */
-export type Resume = (job: Job, open: OpenJob) => Cancel;
+type Resume = (job: Job, open: OpenJob) => Cancel;
 
 /** Handle for the code that does the work of a job. Calls after the end have no effect. */
 export interface OpenJob {

@@ -5,7 +5,7 @@ import type { RunFiles } from './run-files.ts';
 /** The log of one source: a server, or the hub. Adding never blocks and never fails. */
 export type SourceLog = ReturnType<typeof createSourceLog>;
 
-export type SourceLogNeeds = {
+type SourceLogNeeds = {
   readonly clock: Pick<Clock, 'now'>;
   /** Applied to the lines of one write together, since a secret may have several lines. */
   readonly redact: (text: string) => string;

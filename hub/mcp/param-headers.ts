@@ -10,7 +10,7 @@ export type ParamHeader = {
 };
 
 /** Header declarations of a tool. Tools with invalid ones must not be listed to clients over HTTP. */
-export type ParamHeaders =
+type ParamHeaders =
   | { readonly valid: true; readonly headers: readonly ParamHeader[] }
   | { readonly valid: false; readonly reason: string };
 

@@ -7,7 +7,7 @@ export type BudgetLimits = {
   readonly callsPerTurn: number;
 };
 
-export type ModelBudgetStatus = {
+type ModelBudgetStatus = {
   /** Tokens spent in the last hour. */
   readonly tokens: number;
   /** Calls since the turn began. */

@@ -4,7 +4,7 @@ import type { Models } from './models.ts';
 import { fullName } from './model-name.ts';
 import type { PullProgress } from './absence.ts';
 
-export type FetchingStatus = {
+type FetchingStatus = {
   /** Models still missing, in the order in which they are fetched. */
   readonly missing: readonly string[];
   readonly now: ({ readonly model: string } & PullProgress) | undefined;

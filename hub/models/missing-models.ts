@@ -11,13 +11,13 @@ import { ModelFailure } from './failure.ts';
 import type { Models } from './models.ts';
 
 /** A model that the rules name, and for what. */
-export type WantedModel = {
+type WantedModel = {
   readonly model: string;
   readonly use: 'rule' | 'embedding' | 'judge' | 'fallback';
 };
 
 /** A wanted model that Ollama does not have. */
-export type MissingModel = WantedModel & {
+type MissingModel = WantedModel & {
   /** Whether the hub pulls it, or will. */
   readonly isPulled: boolean;
   /** What is missing and what to do. */

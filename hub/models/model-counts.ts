@@ -6,7 +6,7 @@ export const durationBoundsMs: readonly number[] = [
 ];
 
 /** Some durations. */
-export type Durations = {
+type Durations = {
   readonly count: number;
   readonly totalMs: number;
   /** Durations in each bucket of `durationBoundsMs`, and above them all. */
@@ -14,10 +14,10 @@ export type Durations = {
 };
 
 /** Who asks a model: the prompt of a client, an agent, a server, or the hub itself. */
-export type CallerKind = 'prompt' | 'agent' | 'server' | 'hub';
+type CallerKind = 'prompt' | 'agent' | 'server' | 'hub';
 
 /** Successful calls, and their tokens as far as they are reported. */
-export type CallerCounts = {
+type CallerCounts = {
   readonly caller: CallerKind;
   readonly succeeded: number;
   readonly promptTokens: number;

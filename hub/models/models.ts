@@ -47,7 +47,7 @@ export interface Models extends Service {
 }
 
 /** Measurements of the models of one Ollama, for /metrics: totals since the hub started, and the current queues. */
-export type ModelsMetrics = {
+type ModelsMetrics = {
   /** Undefined without OLLAMA_HOST. */
   readonly breaker: 'closed' | 'open' | 'half_open' | undefined;
   /** Upper bounds of the buckets of durations, in ms. */

@@ -1,7 +1,7 @@
 import type { Clock } from '#core';
 
 /** Durations that Ollama reports in the last line of an answer. */
-export type AnswerFigures = {
+type AnswerFigures = {
   readonly promptTokens: number | undefined;
   /** Time to read the prompt (prefill), in ms. */
   readonly promptMs: number | undefined;

@@ -6,7 +6,7 @@ import type { OllamaChat, OllamaClient } from './ollama-call.ts';
 import { createThoughtFilter } from './thinking.ts';
 import type { Turn } from './turn.ts';
 
-export type StreamedCall = {
+type StreamedCall = {
   readonly turn: Turn;
   readonly body: Pick<OllamaChat, 'messages' | 'options'>;
   /** Length of all that the model reads, in characters. */

@@ -11,7 +11,7 @@ import type { StoredLogin } from './stored-login.ts';
 /** Loaded with the first login: the official client costs memory that most hubs do not need (decisions/0007). */
 const loadClient = async () => await import('@modelcontextprotocol/client');
 
-export type AuthorizationOptions = {
+type AuthorizationOptions = {
   readonly target: LoginTarget;
   readonly redirectUrl: string;
   /** Binds the redirect to this authorization. */
@@ -158,7 +158,7 @@ function mayRequest({ scope: registered }: StoredLogin['client'], scope: string 
 /** Without `scope` in the response, the granted scopes are the requested ones (RFC 6749, 5.1). */
 const scopeOf = ({ scope }: AuthorizationOptions) => (scope === undefined ? {} : { scope });
 
-export type Refreshed =
+type Refreshed =
   | { readonly kind: 'tokens'; readonly tokens: NonNullable<StoredLogin['tokens']> }
   /** The authorization server ended the login: only a person can begin another one. */
   | {

@@ -11,7 +11,7 @@ const timeoutMs = 15_000;
 type Home = { readonly name: string; readonly url: string };
 
 /** Finds an address of a host name. */
-export type Resolve = (host: string) => Promise<{ readonly address: string }>;
+type Resolve = (host: string) => Promise<{ readonly address: string }>;
 
 type Needs = { readonly clock: Clock; readonly resolve?: Resolve };
 

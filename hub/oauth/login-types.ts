@@ -54,7 +54,7 @@ export type LoginStatus = {
 };
 
 /** A login that waits for its browser. */
-export type BegunLogin = {
+type BegunLogin = {
   /** Address of the authorization server for the browser of the user. */
   readonly url: string;
   readonly expiresInMs: number;

@@ -4,7 +4,7 @@ import { type Hints, hintNames } from './hints.ts';
 import { type Matches, compilePatterns } from './patterns.ts';
 
 /** A rule of the config. Absent keys match everything; each list holds names and patterns. */
-export type AccessRule = {
+type AccessRule = {
   readonly clients?: readonly string[];
   readonly servers?: readonly string[];
   readonly tools?: readonly string[];
@@ -18,7 +18,7 @@ export type AccessRule = {
 };
 
 /** The tools that a server offers, by its own names. `path`: where the config says so. */
-export type ServerTools = {
+type ServerTools = {
   readonly path: string;
   readonly allow?: readonly string[];
   readonly deny?: readonly string[];

@@ -18,7 +18,7 @@ const plain = [
 ];
 
 /** The two sides of a diff, as arguments: `diff-tree A B`, or `diff-index --cached A`. */
-export type Sides = readonly [command: 'diff-tree' | 'diff-index', ...args: string[]];
+type Sides = readonly [command: 'diff-tree' | 'diff-index', ...args: string[]];
 
 const statuses: Readonly<Record<string, ChangedFile['status']>> = {
   A: 'added',

@@ -5,7 +5,7 @@ import type { CommitId, CommitRequest, GitIdentity } from './repository-types.ts
 const usualIdentity: GitIdentity = { name: 'AgentHub', email: 'agenthub@localhost' };
 const maxMessageLength = 100_000;
 
-export type NewCommit = Pick<CommitRequest, 'message' | 'trailers' | 'identity'> & {
+type NewCommit = Pick<CommitRequest, 'message' | 'trailers' | 'identity'> & {
   readonly tree: string;
   readonly parents: readonly CommitId[];
 };

@@ -17,7 +17,7 @@ const marginMs = 10_000;
 /** Time in ms for the answer to a cancelled request: git removes its locks. */
 const cancelMs = 4_000;
 
-export type DriverRequest = {
+type DriverRequest = {
   readonly method: string;
   readonly params: Readonly<Record<string, unknown>>;
   readonly timeoutMs: number;

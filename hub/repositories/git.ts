@@ -16,7 +16,7 @@ const resultSchema = z.object({
   timedOut: z.boolean(),
 });
 
-export type GitOptions = {
+type GitOptions = {
   readonly input?: string | Uint8Array;
   /** More output is cut off, and ends git. Default: 256 KiB. */
   readonly maxBytes?: number;
@@ -29,7 +29,7 @@ export type GitOptions = {
   readonly objects?: number;
 };
 
-export type GitOutput = {
+type GitOutput = {
   readonly code: number;
   readonly stdout: Buffer;
   readonly isTruncated: boolean;

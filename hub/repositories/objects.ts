@@ -15,7 +15,7 @@ const maxLogEntries = 1_000;
 const pathsAtOnce = 200;
 
 /** A blob at a path. */
-export type Blob = { readonly path: string; readonly hash: string; readonly bytes: number };
+type Blob = { readonly path: string; readonly hash: string; readonly bytes: number };
 
 /** The commit of a revision. Rejects with HUB_REPOSITORY_UNKNOWN. */
 export async function resolveRevision(

@@ -1,5 +1,5 @@
 /** Returns true if a path of a repository matches one of several patterns. */
-export type MatchesPath = (path: string) => boolean;
+type MatchesPath = (path: string) => boolean;
 
 /**
  * Compiles patterns of paths: `*` is any text without `/`, `?` one character but `/`, and `**` between slashes any number

@@ -11,12 +11,12 @@ import { openRepository, requireRepository } from './repository.ts';
 import { isSamePlace } from './same-place.ts';
 import type { OpenFolder, Repositories, Repository } from './repository-types.ts';
 
-export type RepositoriesOptions = RepositoryPlace & {
+type RepositoriesOptions = RepositoryPlace & {
   /** `repositories` of the config in force: folders that the call scope may name. */
   readonly folders: () => readonly string[] | undefined;
 };
 
-export type RepositoriesNeeds = {
+type RepositoriesNeeds = {
   readonly clock: Clock;
   readonly log: Log;
   readonly newId: () => string;

@@ -53,7 +53,7 @@ export interface OpenFolder extends SafeFolder, AsyncDisposable {
 
 export type FileContent = { readonly path: string; readonly content: string | Uint8Array };
 
-export type FolderFile = {
+type FolderFile = {
   readonly path: string;
   readonly bytes: number;
   /** Milliseconds since the epoch. */
@@ -121,7 +121,7 @@ export type LogEntry = {
   readonly trailers: Readonly<Record<string, string>>;
 };
 
-export type DiffQuery = {
+type DiffQuery = {
   readonly from: CommitId;
   readonly to: CommitId;
   readonly paths?: readonly string[];

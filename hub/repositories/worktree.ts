@@ -22,7 +22,7 @@ type Needs = {
   readonly exclusive: <T>(work: () => Promise<T>) => Promise<T>;
 };
 
-export type WorktreePlace = Pick<Worktree, 'taskId' | 'branch' | 'path'>;
+type WorktreePlace = Pick<Worktree, 'taskId' | 'branch' | 'path'>;
 
 /** The worktree of a task. Files reach it through git alone, which follows no link. */
 export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs): Worktree {

@@ -1,6 +1,6 @@
 import { type Clock, createEmitter } from '#core';
 
-export type BreakerState = 'closed' | 'open' | 'half_open';
+type BreakerState = 'closed' | 'open' | 'half_open';
 
 export type BreakerOptions = {
   readonly failureThreshold: number;
@@ -11,7 +11,7 @@ export type BreakerOptions = {
 };
 
 /** State of a breaker. Times are milliseconds since the epoch. */
-export type BreakerSnapshot = {
+type BreakerSnapshot = {
   readonly state: BreakerState;
   readonly at: number;
   /** Time of the next trial; undefined unless open. */
@@ -60,7 +60,7 @@ export type BreakerRefusal = {
 };
 
 /** The breaker needs a trial: `claim` gives the permit. */
-export type TrialNeeded = { readonly kind: 'trial' };
+type TrialNeeded = { readonly kind: 'trial' };
 
 /** Circuit breaker of one server. */
 export type Breaker = ReturnType<typeof createBreaker>;

@@ -1,6 +1,6 @@
 import { type Clock, HubError, createAbortScope, createFairQueue } from '#core';
 
-export type BulkheadOptions = {
+type BulkheadOptions = {
   readonly server: string;
   /** Maximum number of calls at once: `max_concurrent_calls`. */
   readonly maxConcurrent: number;
@@ -8,7 +8,7 @@ export type BulkheadOptions = {
   readonly maxQueued: number;
 };
 
-export type BulkheadSnapshot = { readonly active: number; readonly queued: number };
+type BulkheadSnapshot = { readonly active: number; readonly queued: number };
 
 /** Limits the calls to one server, with a bounded and fair queue. */
 export type Bulkhead = ReturnType<typeof createBulkhead>;

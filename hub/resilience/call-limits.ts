@@ -34,7 +34,7 @@ export interface CallLimiter {
 }
 
 /** Calls in this process. */
-export type MemoryCallLimiter = Omit<CallLimiter, 'enter'> & {
+type MemoryCallLimiter = Omit<CallLimiter, 'enter'> & {
   enter(key: string, limits: CallLimits): CallAdmission;
   /** Returns the token of a call that was not made after all. */
   giveBack(key: string): void;

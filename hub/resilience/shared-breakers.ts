@@ -32,7 +32,7 @@ export type TrialClaim =
   | { readonly kind: 'lost'; readonly leftMs: number };
 
 /** A hub's hold on the trial. Its methods never wait or fail, and do not affect another hub's hold. */
-export interface Lease {
+interface Lease {
   /** Extends the hold by its lease, and takes it again if it has expired. */
   renew(): void;
   release(): void;
@@ -56,7 +56,7 @@ export interface Sharing {
   join(key: string, breaker: JoinedBreaker): Membership;
 }
 
-export type SharedBreakerOptions = Omit<BreakerOptions, 'trialMs'> & {
+type SharedBreakerOptions = Omit<BreakerOptions, 'trialMs'> & {
   /** Time after which another hub takes over a trial that is not renewed; 5 s by default. Trials have no time limit. */
   readonly leaseMs?: number;
 };

@@ -9,7 +9,7 @@ import type { Servers } from '#servers';
 import type { AccessRules, AccessSource } from './access-source.ts';
 
 /** The policy of a principal under these rules; undefined if everything is shown and allowed. */
-export type PolicyOf = (principal: Principal, rules: AccessRules) => Policy | undefined;
+type PolicyOf = (principal: Principal, rules: AccessRules) => Policy | undefined;
 
 /** The profile through which a principal looks. Agents look through none: they have grants. */
 export const profileOf = (

@@ -12,7 +12,7 @@ export type AccessRules = {
   readonly profilesOfClients: ReadonlyMap<string, string>;
 };
 
-export type AccessChange = {
+type AccessChange = {
   readonly before: AccessRules;
   /** Names of the servers whose `tools` changed. */
   readonly servers: readonly string[];

@@ -30,7 +30,7 @@ import { isComparable } from './uri-spellings.ts';
 export type Access = ReturnType<typeof createAccess>;
 
 /** A rule as operators see it. */
-export type PolicyRuleView = {
+type PolicyRuleView = {
   readonly path: string;
   readonly rule: RuleInForce['rule'];
   readonly calls: number;
@@ -38,7 +38,7 @@ export type PolicyRuleView = {
   readonly unknownTools: readonly string[];
 };
 
-export type AccessNeeds = {
+type AccessNeeds = {
   readonly source: AccessSource;
   readonly clients: Pick<ClientInstances, 'offeringFor' | 'instanceFor' | 'shared' | 'baseOf'>;
   readonly servers: Pick<Servers, 'all'>;

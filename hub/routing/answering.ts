@@ -52,7 +52,7 @@ export type Observed = {
  */
 export type Observer = (call: Observed) => void;
 
-export type AnsweringNeeds = {
+type AnsweringNeeds = {
   readonly log: Log;
   readonly clock: Pick<Clock, 'monotonic' | 'now'>;
   readonly newId: () => string;
@@ -181,7 +181,7 @@ const stopping = ({ message, data }: HubError) => retryable('HUB_SHUTTING_DOWN',
 const epochFreshMs = 1_000;
 
 /** The time at which the monotonic clock was at 0, computed at most once a second. */
-export function createEpoch(clock: Pick<Clock, 'monotonic' | 'now'>): (nowMs: number) => number {
+function createEpoch(clock: Pick<Clock, 'monotonic' | 'now'>): (nowMs: number) => number {
   let epochMs = 0;
   let knownMs = -Infinity;
   return nowMs => {

@@ -14,7 +14,7 @@ import { spellingsOf } from './uri-spellings.ts';
 export type Decided = { readonly decision: Decision; readonly item?: UsedItem };
 
 /** Who asks for what, under which policy. */
-export type Asked = {
+type Asked = {
   readonly policy: Policy;
   /** The policy name of the principal. */
   readonly client: string;

@@ -7,7 +7,7 @@ import { type ListKind, type Server, type Servers, isRefusedBy, listMethods } fr
 import { type Catalog, type CatalogEntry, type ToolSource, createCatalog } from './catalog.ts';
 
 /** The lists of all servers as prepared answers, made at the first request after a change. */
-export type Lists = ReturnType<typeof createLists>;
+type Lists = ReturnType<typeof createLists>;
 
 /** Items per page. Most hubs have less than one page of items. */
 const pageSize = 1_000;

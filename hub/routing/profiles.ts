@@ -2,8 +2,6 @@ import { HubError } from '#core';
 import type { AccessSource } from './access-source.ts';
 
 /** The names of the profiles of the active config. */
-export type Profiles = ReturnType<typeof createProfiles>;
-
 export const createProfiles = (source: Pick<AccessSource, 'rules'>) => ({
   has: (name: string): boolean => source.rules.profiles.has(name),
   /** Throws HUB_PROFILE_UNKNOWN, which names the profiles that exist. */

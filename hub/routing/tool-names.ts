@@ -2,7 +2,7 @@ import type { ToolSettings } from '#config';
 import { type Edit, membersOf, setMembers, splice } from '#jsonrpc';
 
 /** The names under which a server's tools are offered, by the server's own names. */
-export type ToolNames = {
+type ToolNames = {
   readonly names: ReadonlyMap<string, string>;
   /** New names that another tool of the server has. These tools keep their own names. */
   readonly taken: readonly { readonly name: string; readonly wanted: string }[];
@@ -34,7 +34,7 @@ export function renameTools(
 }
 
 /** Edits that put another name and the description of the config into the description of a tool. */
-export function toolEdits(
+function toolEdits(
   bytes: Buffer,
   span: { readonly start: number; readonly end: number },
   own: string,

@@ -13,7 +13,7 @@ export type Exit = {
   readonly refusal?: HubError;
 };
 
-export type Limits = {
+type Limits = {
   readonly memoryBytes: number;
   readonly cpus: number;
   readonly pids: number;
@@ -57,16 +57,16 @@ export type ImageSource = (
   readonly systemPackages?: readonly string[];
 };
 
-export type Mount = {
+type Mount = {
   readonly source: string;
   readonly target: string;
   readonly readOnly: boolean;
 };
 
-export type Volume = { readonly name: string; readonly target: string };
+type Volume = { readonly name: string; readonly target: string };
 
 /** A folder in a volume that is not the server's own: that of the data of a hub in a container. */
-export type VolumeFolder = {
+type VolumeFolder = {
   /** Name of the volume on the engine. */
   readonly volume: string;
   /** Path of the folder in the volume, which must exist. */

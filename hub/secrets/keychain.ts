@@ -34,10 +34,7 @@ export const loadKeyring = async (): Promise<Keyring> => await import('@napi-rs/
 const accessMs = 30_000;
 const probeName = '.probe';
 
-/** The keychain of the operating system: Keychain, Credential Manager or Secret Service. */
-export type Keychain = ReturnType<typeof createKeychain>;
-
-/** Creates access to the keychain entries of one service. */
+/** Creates access to the entries of one service in the operating system's Keychain, Credential Manager or Secret Service. */
 export function createKeychain({ clock, load }: KeychainNeeds) {
   async function access<T>(
     service: string,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { errorCodeOf, messageOf } from '#core';
 
 /** A secret in a file of its own: `value`, or `why` it cannot be read. */
-export type MountedSecret = { readonly file: string } & (
+type MountedSecret = { readonly file: string } & (
   { readonly value: string } | { readonly why: string }
 );
 

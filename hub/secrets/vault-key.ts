@@ -4,10 +4,10 @@ import { promisify } from 'node:util';
 import { HubError, errorCodeOf } from '#core';
 
 /** Parameters of scrypt, which are part of the format. Takes 32 MB of memory. */
-export const scryptCost = { N: 32_768, r: 8, p: 3 } as const;
+const scryptCost = { N: 32_768, r: 8, p: 3 } as const;
 
 /** How the key of a vault is obtained. */
-export type KeySource =
+type KeySource =
   | { readonly kind: 'file' }
   /** `salt` in base64. */
   | { readonly kind: 'passphrase'; readonly salt: string };

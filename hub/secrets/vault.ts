@@ -45,8 +45,6 @@ const tagBytes = 16;
 /** Time in ms that a writer waits for another one. */
 const lockMs = 10_000;
 
-export type Vault = ReturnType<typeof createVault>;
-
 /** Creates the access to the encrypted file of secrets. */
 export function createVault(needs: VaultNeeds) {
   const { file, writeWhole } = needs;

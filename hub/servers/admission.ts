@@ -18,7 +18,7 @@ export type CallPermit = {
 };
 
 /** A call that waits for its permit. */
-export type Waiting = {
+type Waiting = {
   readonly permit: Promise<CallPermit>;
   /** Ends the wait: the permit is rejected with HUB_CALL_CANCELLED. */
   cancel(): void;
@@ -33,7 +33,7 @@ type Bounds = Pick<
 >;
 type BreakerOf = Pick<ServerConfig, 'name' | 'origin'>;
 
-export type AdmissionNeeds = {
+type AdmissionNeeds = {
   readonly clock: Clock;
   readonly breaker: SharedBreaker | undefined;
   /** Starts a failed server for the trial call of a half-open breaker. */

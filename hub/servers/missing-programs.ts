@@ -1,5 +1,5 @@
 /** A program or library that a server did not find. */
-export type MissingProgram = {
+type MissingProgram = {
   /** As the server named it. */
   readonly name: string;
   /** Debian package that has it. Absent: unknown. */

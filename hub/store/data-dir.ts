@@ -156,7 +156,7 @@ export async function announceRunning(path: string, hub: RunningHub): Promise<vo
 }
 
 /** Removes the record written by `announceRunning`. Call it only while holding the lock of the folder. */
-export async function withdrawRunning(path: string): Promise<void> {
+async function withdrawRunning(path: string): Promise<void> {
   await rm(runningFileOf(path), { force: true });
 }
 

@@ -7,7 +7,7 @@ import { readPrivate } from './private-file.ts';
 import { writeWhole } from './write-whole.ts';
 
 /** The files of a hub, as absolute paths. */
-export type NotedHub = {
+type NotedHub = {
   readonly dataDir: string;
   readonly configFile: string;
   readonly rulesFile: string;

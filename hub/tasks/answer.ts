@@ -6,7 +6,7 @@ export type AnswerBlock =
 
 export type TextChange = { readonly search: string; readonly replace: string };
 
-export type AnswerReading =
+type AnswerReading =
   | { readonly blocks: readonly AnswerBlock[] }
   /** Why the answer cannot be used, for the model. */
   | { readonly problem: string };

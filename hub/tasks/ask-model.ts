@@ -15,7 +15,7 @@ export type AskNeeds = {
   readonly redact: (text: string) => string;
 };
 
-export type ModelQuestion = {
+type ModelQuestion = {
   readonly prompt: string;
   /** JSON schema of the answer, if it is JSON. */
   readonly format?: JsonObject;

@@ -13,8 +13,6 @@ export const taskStatuses = [
   'cancelled',
 ] as const;
 
-export type TaskStatus = (typeof taskStatuses)[number];
-
 /** Earlier spellings of states, which are read. */
 const spellings = { erik_consultation: 'human_consultation', merged: 'done' } as const;
 const isSpelling = (status: string): status is keyof typeof spellings =>

@@ -1,9 +1,9 @@
 import type { AnswerBlock, TextChange } from './answer.ts';
 
 /** Text of files that exist, by path. */
-export type FileTexts = ReadonlyMap<string, string>;
+type FileTexts = ReadonlyMap<string, string>;
 
-export type AppliedFile = {
+type AppliedFile = {
   readonly path: string;
   /** Undefined: the file is deleted. */
   readonly content: string | undefined;

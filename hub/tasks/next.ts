@@ -5,7 +5,7 @@ import { phaseOf } from './phases.ts';
 import type { TaskCommand, TaskEffect, TaskTransition } from './task-events.ts';
 import type { TaskState } from './task-state.ts';
 
-export type NextTask = { readonly task: TaskState; readonly effects: readonly TaskEffect[] };
+type NextTask = { readonly task: TaskState; readonly effects: readonly TaskEffect[] };
 
 const maxHistory = 50;
 

@@ -3,7 +3,7 @@ import type { FailedAttempt, TaskState } from './task-state.ts';
 import type { TaskReportName } from './task-types.ts';
 
 /** Reports that a state has; null removes one. Reports that are not named stay as they are. */
-export type ReportTexts = Readonly<Partial<Record<TaskReportName, string | null>>>;
+type ReportTexts = Readonly<Partial<Record<TaskReportName, string | null>>>;
 
 /** The reports of a state. `diff`: of the whole task, if the state has a branch. Pure. */
 export function reportsOf(task: TaskState, diff: string | undefined): ReportTexts {

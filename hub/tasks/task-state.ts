@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { contractSchema, taskStatuses } from './contract.ts';
 
 /** Phases in which a model works. Each ends in a checkpoint. */
-export const taskPhases = ['implementer', 'local_review'] as const;
+const taskPhases = ['implementer', 'local_review'] as const;
 const phase = z.enum(taskPhases);
 export type TaskPhase = z.output<typeof phase>;
 
 /** Why an attempt of a model came to nothing. Each is a strike. */
-export const stallCauses = [
+const stallCauses = [
   'empty_output',
   'malformed_output',
   'timeout',
@@ -107,8 +107,6 @@ const totals = z
     cost: z.number(),
   })
   .readonly();
-export type TaskTotals = z.output<typeof totals>;
-
 /** What went wrong with an answer that is asked for once more, in the same attempt. */
 const repair = z.object({ answer: z.string(), problem: z.string() }).readonly();
 

@@ -93,8 +93,6 @@ export function createTaskStore(needs: TaskStoreNeeds) {
   };
 }
 
-export type TaskStore = ReturnType<typeof createTaskStore>;
-
 const snapshotOf = ({ state }: StoredTask) => ({
   at: state.updatedAt,
   event: 'snapshot',

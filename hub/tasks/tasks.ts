@@ -14,7 +14,7 @@ import { type TaskStoreNeeds, createTaskStore } from './task-store.ts';
 import type { TaskEvent, TaskPipeline, TaskView } from './task-types.ts';
 import { viewOf } from './task-view.ts';
 
-export type TasksNeeds = {
+type TasksNeeds = {
   readonly clock: Clock;
   readonly log: Log;
   /** Removes secrets. */
@@ -26,7 +26,7 @@ export type TasksNeeds = {
   readonly identity: { readonly hubId: string; readonly runId: string };
 };
 
-export type TasksOptions = {
+type TasksOptions = {
   /** Of the config in force. */
   readonly limits: () => SlotLimits;
   readonly strategy: RunnerNeeds['perform']['strategy'];

@@ -11,7 +11,7 @@ export type MetricFamily = {
 export type MetricLabels = Readonly<Record<string, string>>;
 export type Sample = { readonly labels: MetricLabels; readonly value: number };
 
-export type Histogram = {
+type Histogram = {
   readonly labels: MetricLabels;
   /** Upper bounds of the buckets, ascending, without the last bucket, which has no bound. */
   readonly bounds: readonly number[];

@@ -7,7 +7,7 @@ export const boundsSeconds: readonly number[] = [
 const boundsMs = boundsSeconds.map(seconds => seconds * 1000);
 
 /** One bucket for each bound, and a last one for everything above. */
-export const bucketCount = boundsMs.length + 1;
+const bucketCount = boundsMs.length + 1;
 
 /** Index of the bucket for a value: the first whose bound is not below it. By default for milliseconds. */
 export function bucketOf(value: number, bounds = boundsMs): number {

@@ -22,7 +22,7 @@ export type Redaction = {
 };
 
 /** Replacement for a secret. */
-export const redacted = '[redacted]';
+const redacted = '[redacted]';
 const tooDeep = '[too deep]';
 
 /** Shorter values are not redacted, in characters: they would match in ordinary text. */

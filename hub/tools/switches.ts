@@ -7,7 +7,7 @@ import type { TokenCounter } from '#tokens';
 import { textForModel } from './cost.ts';
 
 /** A tool of a server, and whether clients are offered it. */
-export type ToolState = {
+type ToolState = {
   /** The server's own name. */
   readonly name: string;
   /** The name on `/mcp`. */
@@ -30,7 +30,7 @@ export type ToolStates = {
 };
 
 /** Tools by the server's own names. */
-export type ToolChange = {
+type ToolChange = {
   readonly enable: readonly string[];
   readonly disable: readonly string[];
 };

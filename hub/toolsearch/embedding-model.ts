@@ -2,7 +2,7 @@ import { type Clock, createAbortScope } from '#core';
 import { ModelFailure, type Models, isEmbedder } from '#models';
 
 /** The models of an Ollama, as far as texts are embedded. */
-export type EmbeddingModels = Pick<Models, 'list' | 'embed'>;
+type EmbeddingModels = Pick<Models, 'list' | 'embed'>;
 
 export type EmbeddedText = Awaited<ReturnType<EmbeddingModels['embed']>>;
 

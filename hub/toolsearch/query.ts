@@ -1,7 +1,7 @@
 import { keywordsOf, wordsOf } from './words.ts';
 
 /** A query in the forms that are compared. */
-export type Query = {
+type Query = {
   /** Stems, for the index of words. */
   readonly words: readonly string[];
   /** The text that is embedded. */

@@ -23,7 +23,7 @@ export type ToolSearch = {
   ): Promise<readonly number[]>;
 };
 
-export type ToolQuery = {
+type ToolQuery = {
   readonly query: string;
   readonly limit: number;
   /** False for tools that the caller must not find. */

@@ -1,7 +1,7 @@
 import { type Clock, type Log, createTicker } from '#core';
 
 /** A connection or a request that keeps bytes in memory. */
-export type Holder = {
+type Holder = {
   readonly bytes: () => number;
   /** Stops reading until `resume`. Absent if that is not possible. */
   readonly pause?: () => void;
@@ -12,7 +12,7 @@ export type Holder = {
 
 export type ByteBudget = ReturnType<typeof createByteBudget>;
 
-export type ByteBudgetNeeds = {
+type ByteBudgetNeeds = {
   readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   readonly log: Pick<Log, 'warn'>;
   /** Called when much was held and little is left, to return memory to the system. */

@@ -18,7 +18,7 @@ export type ConnectionsOptions = {
   readonly maxUnsentBytes?: number;
 };
 
-export type ConnectionsNeeds = Pick<ConnectionNeeds, 'unread'> & {
+type ConnectionsNeeds = Pick<ConnectionNeeds, 'unread'> & {
   readonly router: Pick<Router, 'open'>;
   readonly clock: Clock;
   readonly log: Log;

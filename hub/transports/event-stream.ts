@@ -1,7 +1,7 @@
 import { type HttpResponse, eventStreamHeaders, keepAliveComment } from './http-message.ts';
 
 /** Bounds of the events kept for clients that reconnect, and of what a connection may leave unread. */
-export type StreamBounds = {
+type StreamBounds = {
   readonly maxEvents: number;
   readonly maxBytes: number;
   /** A connection with more unsent bytes is dropped; its client may resume. */

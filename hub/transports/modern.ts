@@ -38,7 +38,7 @@ import {
   traceparentOf,
 } from './http-message.ts';
 
-export type ModernNeeds = {
+type ModernNeeds = {
   readonly router: Pick<Router, 'open' | 'describeTool'>;
   readonly clock: Clock;
   readonly log: Log;

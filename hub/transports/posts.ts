@@ -7,7 +7,7 @@ import type { HttpSession } from './http-session.ts';
 import type { SessionTable } from './session-table.ts';
 
 /** A POST that is being answered. */
-export type Post = ResponseStream & {
+type Post = ResponseStream & {
   readonly request: EndpointRequest;
   readonly http: HttpSession;
   /** When it began, on the monotonic clock. */

@@ -9,13 +9,13 @@ import { type SealedSession, type SessionIds, nonceOf } from './session-id.ts';
 
 export type SavedSessions = ReturnType<typeof createSavedSessions>;
 
-export type SavedSessionsOptions = {
+type SavedSessionsOptions = {
   /** A session that was not used for this long cannot be resumed. */
   readonly idleMs: number;
   readonly maxSessions: number;
 };
 
-export type SavedSessionsNeeds = {
+type SavedSessionsNeeds = {
   readonly clock: Clock;
   readonly ids: SessionIds;
   /** Resolves when the servers of this run have listed what they offer. */

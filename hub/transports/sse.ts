@@ -17,7 +17,7 @@ import {
 
 export type Sse = ReturnType<typeof createSse>;
 
-export type SseNeeds = {
+type SseNeeds = {
   readonly connections: Pick<ClientConnections, 'open'>;
   readonly newId: () => string;
 };

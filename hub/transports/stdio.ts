@@ -4,12 +4,12 @@ import { type Principal, withProfile } from '#policy';
 import type { Endpoint } from '#routing';
 import type { ClientConnections } from './connections.ts';
 
-export type StdioOptions = FramesOptions & {
+type StdioOptions = FramesOptions & {
   /** How long the hub answers calls in flight after the end of stdin, in milliseconds. */
   readonly graceMs: number;
 };
 
-export type StdioNeeds = {
+type StdioNeeds = {
   readonly connections: Pick<ClientConnections, 'open'>;
   readonly clock: Clock;
   /** The client by name on stdin. Absent: a client without a name. */

@@ -47,7 +47,7 @@ export type StreamableOptions = SessionTableOptions & {
   readonly maxPosts?: number;
 };
 
-export type StreamableNeeds = SessionTableNeeds & {
+type StreamableNeeds = SessionTableNeeds & {
   readonly router: Pick<Router, 'open' | 'inFlight' | 'describeTool'>;
   readonly log: Log;
 };

@@ -12,7 +12,7 @@ import { clientNameIn } from './http-message.ts';
 
 export type WebSockets = ReturnType<typeof createWebSockets>;
 
-export type WebSocketsNeeds = {
+type WebSocketsNeeds = {
   readonly connections: Pick<ClientConnections, 'open'>;
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;

@@ -26,7 +26,7 @@ export type ElicitationAnswer = {
 };
 
 /** The request that a question is about. */
-export type ElicitedRequest = {
+type ElicitedRequest = {
   readonly caller: Pick<Caller, 'owner' | 'principal' | 'responseStream'>;
   readonly method: string;
   readonly params: Readonly<Record<string, unknown>>;

@@ -10,7 +10,7 @@ export type Pace = {
   countNoise(bytes: number): void;
 };
 
-export type PaceNeeds = {
+type PaceNeeds = {
   readonly clock: Pick<Clock, 'monotonic' | 'after'>;
   readonly output: LimitedLog;
 };

@@ -3,7 +3,7 @@ import type { Answer } from '#jsonrpc';
 import type { About, Caller, Owner } from './upstream-types.ts';
 
 /** A request that waits for its answer. The hub's own requests have no caller. */
-export type PendingRequest = {
+type PendingRequest = {
   readonly method: string;
   readonly caller: Caller | undefined;
   readonly timeout: Timer | undefined;

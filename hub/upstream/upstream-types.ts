@@ -85,7 +85,7 @@ export type Relayed<T> = {
 };
 
 /** A request that stays open until the server ends it with an answer. */
-export type Listening = {
+type Listening = {
   /** The request id that the server sees. */
   readonly id: number;
   /** Resolves with the final answer. Rejects with HubError if the server is gone or the request was cancelled. */

@@ -24,13 +24,13 @@ import type {
   Upstream,
 } from './upstream-types.ts';
 
-export type UpstreamOptions = {
+type UpstreamOptions = {
   readonly server: string;
   /** Request ids start above this value, if the channel has already carried requests of another sender. */
   readonly firstId?: number;
 };
 
-export type UpstreamNeeds = {
+type UpstreamNeeds = {
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
   /** Log for lines that the server can trigger at will. */

@@ -12,7 +12,7 @@ export type Point = {
 /** A point that a look-up found. `score` is the cosine similarity, from -1 to 1. */
 export type Near = Omit<Point, 'vector'> & { readonly score: number };
 
-export type VectorsStats = {
+type VectorsStats = {
   readonly backend: 'embedded' | 'qdrant';
   readonly status: 'up' | 'down';
   /** Points that have not expired; undefined where they cannot be counted. */

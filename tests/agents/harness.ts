@@ -15,7 +15,7 @@ import { type ManualClock, createManualClock } from '../helpers/clock.ts';
 import { createRecordingLog } from '../helpers/recording-log.ts';
 
 /** What a container answers to `chat`. */
-export type Turn = {
+type Turn = {
   readonly agent: string;
   readonly id: string;
   readonly message: string;
@@ -27,7 +27,7 @@ export type Turn = {
 type Script = (turn: Turn) => Promise<string> | string;
 
 /** A container in this process. */
-export type Body = {
+type Body = {
   containerId: string | undefined;
   readonly calls: string[];
   /** What it was told with each `chat`: the session and the settings. */

@@ -22,7 +22,7 @@ type Figure = {
   readonly rounds: readonly (readonly [now: number, first: number, second: number])[];
 };
 
-export type AgainstOptions = {
+type AgainstOptions = {
   readonly commit: string;
   readonly rounds: number;
   readonly durationMs: number;

@@ -13,7 +13,7 @@ import { pinApart } from './pin.ts';
 import { spawnHub } from './subjects/hub.ts';
 
 /** What `POST /ollama/enhance` takes, each the middle one of all calls, one after the other, in milliseconds. */
-export type EnhanceSpeed = {
+type EnhanceSpeed = {
   /** A bare Fastify that reads the same body and answers the same object. */
   readonly bareMs: number;
   /** A hit of the exact cache in memory. */

@@ -24,8 +24,8 @@ import { median } from './median.ts';
 import { serveEmbeddings, servedModel } from './real-embeddings/serve.ts';
 
 /** A step and the name of the tool that does it. Any server's tool of that name counts. */
-export type Case = { readonly query: string; readonly tool: string };
-export type Cases = { readonly tools: readonly SearchedTool[]; readonly cases: readonly Case[] };
+type Case = { readonly query: string; readonly tool: string };
+type Cases = { readonly tools: readonly SearchedTool[]; readonly cases: readonly Case[] };
 
 /** Finds the positions of the best five tools. */
 type Finder = (query: string) => Promise<readonly number[]> | readonly number[];

@@ -5,7 +5,7 @@ import { startRedis } from '#helpers/redis';
 import { median } from './median.ts';
 
 /** What a hit of the exact cache costs, in microseconds each. */
-export type L1Hit = {
+type L1Hit = {
   readonly memoryUs: number;
   /** Undefined where there is no Redis: a hit, and a bare GET of the same value in the same run. */
   readonly redis: { readonly hitUs: number; readonly getUs: number } | undefined;

@@ -8,7 +8,7 @@ import { silent, systemClock } from '#core';
 import { type Vectors, createEmbeddedVectors } from '#vectors';
 import { type Dice, createDice, idOf, vectorOf } from '../vectors/random.ts';
 
-export type Lookups = {
+type Lookups = {
   readonly scopes: number;
   /** Milliseconds that one look-up takes, when its scope was asked for before. */
   readonly p50Ms: number;

@@ -41,7 +41,7 @@ export type Policy = {
 };
 
 /** Of so many pairs of a category so many found each other. */
-export type Cell = { readonly hits: number; readonly of: number };
+type Cell = { readonly hits: number; readonly of: number };
 export type Column = { readonly name: string; readonly cells: ReadonlyMap<string, Cell> };
 
 type Needs = {
@@ -189,7 +189,7 @@ export function tableOf(columns: readonly Column[]): string {
 }
 
 /** A judge that knows the answers. */
-export function rightJudge(pairs: readonly PromptPair[]): Judge {
+function rightJudge(pairs: readonly PromptPair[]): Judge {
   const same = new Set(pairs.filter(pair => pair.same).map(({ a, b }) => JSON.stringify([a, b])));
   return {
     model: 'right',

@@ -3,7 +3,7 @@ import { measureL1Hit } from './l1-hit.ts';
 import { measureLookups } from './l2-lookup.ts';
 
 /** What the caches of prompts cost, as lines to be read, each against something of the same run. */
-export type PromptFigures = {
+type PromptFigures = {
   readonly lines: readonly string[];
   /** Calls that were answered otherwise than they had to be. */
   readonly wrong: number;

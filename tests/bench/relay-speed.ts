@@ -28,7 +28,7 @@ export type Comparison = {
   readonly figures: ReadonlyMap<SubjectName, Figures>;
 };
 
-export type SpeedOptions = {
+type SpeedOptions = {
   readonly rounds: number;
   readonly durationMs: number;
   readonly withPeers: boolean;

@@ -7,7 +7,7 @@ import { isObject } from '#core';
 import { checkResult } from '../../hub/enhance/checks/check-result.ts';
 
 /** The answer of a model to a prompt, and whether it may be used in its place. */
-export type RatedResult = {
+type RatedResult = {
   readonly category: string;
   readonly prompt: string;
   readonly result: string;

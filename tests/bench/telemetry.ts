@@ -11,7 +11,7 @@ const sink = fileURLToPath(new URL('subjects/otlp-sink.ts', import.meta.url));
 const warmUpMs = 2_000;
 
 /** What traces and metrics by OTLP cost the relay, as lines to be read. */
-export type TelemetryFigures = { readonly lines: readonly string[]; readonly wrong: number };
+type TelemetryFigures = { readonly lines: readonly string[]; readonly wrong: number };
 
 /**
  * Compares hubs that send traces and metrics with one that sends nothing. All are up all the time and take

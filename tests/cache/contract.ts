@@ -5,17 +5,17 @@ import { describe, test } from 'vitest';
 import type { CacheStats, ExactCache, Fill, Found } from '#cache';
 import { until } from '../contracts/recorder.ts';
 
-export type CacheBounds = { readonly maxEntries: number; readonly maxBytes: number };
+type CacheBounds = { readonly maxEntries: number; readonly maxBytes: number };
 
 /** The place of one test: no other one sees what is in it. */
-export type CachePlace = {
+type CachePlace = {
   /** One more hub's cache at the place, which has started and can be reached. */
   cache(bounds?: CacheBounds): Promise<ExactCache>;
   /** Lets time go on until all that is kept for `ms` has expired. */
   outlive(ms: number): Promise<void>;
 };
 
-export type CacheKind = {
+type CacheKind = {
   readonly name: string;
   /** Whether two caches at one place are one. */
   readonly isShared: boolean;

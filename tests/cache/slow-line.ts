@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type Socket, connect, createServer } from 'node:net';
 
 /** A line to Redis on which each piece is under way for a while, either way. */
-export type SlowLine = AsyncDisposable & {
+type SlowLine = AsyncDisposable & {
   readonly url: string;
   /** For each way; 0 to begin with. */
   delayMs: number;

@@ -33,7 +33,7 @@ export const hub: HubAddress = {
 };
 
 /** The workspace folder, relative to the home folder. */
-export const workspace = 'work';
+const workspace = 'work';
 
 export async function openScratch(env: Readonly<Record<string, string>> = {}): Promise<Scratch> {
   const home = await realpath(await mkdtemp(join(tmpdir(), 'agenthub-clients-')));

@@ -1,5 +1,5 @@
 /** A file as people and programs write it, and the part that must still be there after the hub is added. */
-export type Wild = {
+type Wild = {
   readonly what: string;
   readonly text: string;
 };

@@ -4,10 +4,10 @@ import { describe, test } from 'vitest';
 import type { Channel } from '#jsonrpc';
 import { call, record, until } from './recorder.ts';
 
-export type Bounds = { readonly maxLineBytes: number; readonly maxWaitingBytes: number };
+type Bounds = { readonly maxLineBytes: number; readonly maxWaitingBytes: number };
 
 /** A channel whose other end does what `obedient.ts` says. */
-export type Opened = {
+type Opened = {
   readonly channel: Channel;
   /** Resolves once the other end has sent an answer. */
   readonly answered: Promise<void>;
@@ -15,7 +15,7 @@ export type Opened = {
   stop(): Promise<unknown>;
 };
 
-export type ChannelKind = {
+type ChannelKind = {
   readonly name: string;
   /** Messages of one turn of the event loop reach the other end in one piece. */
   readonly joins: boolean;

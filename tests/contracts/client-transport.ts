@@ -15,7 +15,7 @@ export type RawClient = {
   close(): void;
 };
 
-export type ClientTransport = {
+type ClientTransport = {
   readonly name: string;
   /** Connects to one server of the hub, or to all. Rejects where it is refused. */
   open(hub: TestHub, server?: string): Promise<RawClient>;

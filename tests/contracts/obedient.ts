@@ -1,5 +1,5 @@
 /** The other end of a channel under test, in whatever transport it lives. */
-export type Obedient = {
+type Obedient = {
   /** Sends a line or an event. */
   say(text: string): void;
   /** Ends the connection from its side. */

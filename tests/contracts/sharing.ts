@@ -5,7 +5,7 @@ import { type Clock, systemClock } from '#core';
 import { type Permit, type SharedBreaker, type Sharing, createSharedBreaker } from '#resilience';
 import { until } from './recorder.ts';
 
-export type SharingKind = {
+type SharingKind = {
   readonly name: string;
   /** One more hub, which has started, at the place where all of the test meet. */
   hub(): Promise<Sharing>;

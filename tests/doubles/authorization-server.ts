@@ -3,12 +3,12 @@ import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
 
-export type Reply = {
+type Reply = {
   readonly status?: number;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 };
-export type Asked = {
+type Asked = {
   readonly path: string;
   readonly form: URLSearchParams;
   readonly headers: IncomingMessage['headers'];

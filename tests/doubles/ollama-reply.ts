@@ -17,7 +17,7 @@ export type Reply = {
   readonly fault?: Fault;
 };
 
-export type ReplyCall = {
+type ReplyCall = {
   /** Ollama gives one since 0.24. */
   readonly id?: string;
   readonly name: string;

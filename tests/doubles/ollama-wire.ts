@@ -21,7 +21,7 @@ export type Answer = {
   readonly fault?: Fault | undefined;
 };
 
-export type World = {
+type World = {
   readonly shelf: ModelShelf;
   readonly reply: (asked: Asked) => Reply | Promise<Reply>;
   /** False: only /api/show names the capabilities of a model, as in Ollama 0.24.0. */

@@ -13,12 +13,12 @@ import type { Exchange } from './openapi.ts';
 
 export { type Fault, busy } from './ollama-faults.ts';
 export { embeddingOf } from './ollama-embedding.ts';
-export { type DoubleModel, modelNamed } from './ollama-models.ts';
+export { modelNamed } from './ollama-models.ts';
 export type { RunnerTimes } from './ollama-runners.ts';
 export type { Asked, Reply } from './ollama-reply.ts';
 
 /** A request as it came in. */
-export type Received = {
+type Received = {
   readonly method: string;
   readonly path: string;
   readonly body: Asked;

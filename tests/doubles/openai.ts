@@ -5,7 +5,7 @@ import { isObject } from '#core';
 import { freePort } from '#helpers/port';
 
 /** A request as it came in. */
-export type OpenAiRequest = {
+type OpenAiRequest = {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: { readonly [key: string]: unknown };
@@ -38,7 +38,7 @@ export type OpenAiReply =
   /** Events in the words of the test; without `[DONE]` the stream just ends. */
   | { readonly events: readonly string[]; readonly isReset?: boolean };
 
-export type OpenAiDouble = AsyncDisposable & {
+type OpenAiDouble = AsyncDisposable & {
   /** Base of the API. */
   readonly url: string;
   received(): readonly OpenAiRequest[];

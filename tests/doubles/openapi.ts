@@ -19,7 +19,7 @@ export type Exchange = {
 };
 
 /** An API as its makers describe it. */
-export type Description = {
+type Description = {
   /** What is wrong with it, in words; empty where nothing is; undefined where it is not described. */
   problems(exchange: Exchange): readonly string[] | undefined;
 };

@@ -10,7 +10,7 @@ import {
 import { contentOf } from './ollama-reply.ts';
 
 /** A message of the history, as Ollama reads it. */
-export type ScriptedMessage = {
+type ScriptedMessage = {
   readonly role: string;
   readonly content: string;
   readonly toolCalls: readonly { readonly name: string; readonly arguments: object }[];
@@ -36,13 +36,13 @@ export type ScriptedRequest = {
 /** What the model does: a promise is a delay, a Reply has tool calls, pieces and faults (`busy`, `hang` and others). */
 export type Script = (request: ScriptedRequest) => Said | Promise<Said>;
 
-export type ScriptedModel = {
+type ScriptedModel = {
   readonly name: string;
   readonly capabilities?: readonly string[];
   readonly contextLength?: number;
 };
 
-export type ScriptedOptions = Omit<OllamaDoubleOptions, 'models'> & {
+type ScriptedOptions = Omit<OllamaDoubleOptions, 'models'> & {
   /** By default `scripted:1b`, which chats and calls tools. */
   readonly models?: readonly ScriptedModel[];
   readonly script: Script;

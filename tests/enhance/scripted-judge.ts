@@ -1,7 +1,7 @@
 import type { Judge, Judgement } from '../../hub/enhance/judge.ts';
 
 /** A judge whose answers a test gives. */
-export type ScriptedJudge = Judge & {
+type ScriptedJudge = Judge & {
   /** What was asked, in order. */
   readonly asked: (readonly [a: string, b: string])[];
   /** The next answers; a promise makes it wait. */

@@ -5,10 +5,10 @@ export type Call = { readonly endMs: number; readonly tookMs: number };
 export const paceMs = 10;
 
 /** The calls of a neighbour behind the hub, and those of the control beside it, at the same time. */
-export type Pair = { readonly neighbour: readonly Call[]; readonly control: readonly Call[] };
+type Pair = { readonly neighbour: readonly Call[]; readonly control: readonly Call[] };
 
 /** In milliseconds. */
-export type Lateness = {
+type Lateness = {
   readonly neighbour: number;
   readonly control: number;
   readonly quiet: { readonly neighbour: number; readonly control: number };

@@ -8,10 +8,10 @@ import { type Control, startControl } from './control.ts';
 import { type Call, latenessOf, paceMs } from './lateness.ts';
 
 /** A way to the tool `echo` of a server. */
-export type Echo = (text: string) => Promise<string>;
+type Echo = (text: string) => Promise<string>;
 
 /** What became of the calls to a server. */
-export type Outcome = { readonly calls: readonly Call[]; readonly failures: readonly string[] };
+type Outcome = { readonly calls: readonly Call[]; readonly failures: readonly string[] };
 
 /** Calls that a phase has at least: of fewer, a p99 is the worst one or two. */
 const leastCalls = 300;

@@ -20,7 +20,7 @@ export const inContainer = (file: string, more: object = {}): object => ({
   ...more,
 });
 
-export type SceneOptions = {
+type SceneOptions = {
   /** Beside `neighbour`, which is always there and well. */
   readonly servers: Readonly<Record<string, object>>;
   readonly env?: Readonly<Record<string, string>>;

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-export type Disk = AsyncDisposable & {
+type Disk = AsyncDisposable & {
   /** Writes until there is no room for another byte. */
   fill(): Promise<void>;
   free(): Promise<void>;

@@ -6,7 +6,7 @@ import { replay } from './settings.ts';
 import { type Told, toldIn } from './told.ts';
 
 /** A client over HTTP that does nothing unusual, and must not notice what the others do. */
-export interface Bystander {
+interface Bystander {
   /** Calls `echo`, and fails unless the answer is its own. */
   echo(): Promise<void>;
   /** What its server tells of its untrue messages. */

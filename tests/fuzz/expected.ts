@@ -4,7 +4,7 @@ import type { Speaker } from './params.ts';
 import { replay } from './settings.ts';
 
 /** The ids, as JSON texts, that must be answered, and those that may be. */
-export type Expected = {
+type Expected = {
   readonly must: readonly string[];
   readonly may: readonly string[];
 };

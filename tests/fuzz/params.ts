@@ -12,7 +12,7 @@ export type Speaker = {
 };
 
 /** Makes what requests and notifications carry. */
-export interface ParamsMaker {
+interface ParamsMaker {
   /** The params of a method, right or nearly so, without `_meta`. */
   of(method: string, speaker: Speaker): Members;
   /** The `_meta` of a request of the stateless revision as JSON text, which is not always whole. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type Socket, connect } from 'node:net';
 
 /** The head of an answer. Its headers are named in small letters. */
-export type Head = {
+type Head = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 };

@@ -28,7 +28,7 @@ const names = ['old', 'new'] as const;
 type Place = { readonly hub: TestHub; readonly clock: ManualClock };
 
 /** Clients of one kind, and of one era. */
-export type Kind = { readonly open: OpenWireClient; readonly era: Speaker['era'] };
+type Kind = { readonly open: OpenWireClient; readonly era: Speaker['era'] };
 
 /** Lets clients send `count` messages, which may be batches: several clients at a time, many in all. */
 async function fuzz({ hub, clock }: Place, kind: Kind, count: number, ofSeed: number) {

@@ -11,7 +11,7 @@ import { openPipe } from './pipe.ts';
 import { replay } from './settings.ts';
 
 /** A connection that carries bytes both ways. */
-export type Wire = {
+type Wire = {
   send(bytes: Buffer): void;
   /** What the hub is to take for one message each. */
   framesOf(bytes: Buffer): readonly Buffer[];

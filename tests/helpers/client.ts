@@ -6,7 +6,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 
 export const sdkVersions = ['v1', 'v2'] as const;
-export type SdkVersion = (typeof sdkVersions)[number];
+type SdkVersion = (typeof sdkVersions)[number];
 
 /** The few calls that the tests make of either SDK's client. */
 export type SdkClient = AsyncDisposable & {

@@ -27,7 +27,7 @@ export type Handlers = {
 };
 
 /** A question to a person: a form, or a page to visit where it has a `url`. */
-export type Question = { readonly message: string; readonly url: string | undefined };
+type Question = { readonly message: string; readonly url: string | undefined };
 
 type Answer = {
   readonly action: 'accept' | 'decline' | 'cancel';
@@ -35,9 +35,9 @@ type Answer = {
 };
 
 /** A notification. */
-export type Heard = { readonly method: string; readonly params: Record<string, unknown> };
+type Heard = { readonly method: string; readonly params: Record<string, unknown> };
 
-export type CallOptions = {
+type CallOptions = {
   readonly onProgress?: (progress: number, total: number | undefined) => void;
   readonly signal?: AbortSignal;
 };
@@ -72,13 +72,13 @@ export type EraClient = AsyncDisposable & {
 };
 
 /** Where to connect to: a URL of streamable HTTP, or a server to start. */
-export type Target =
+type Target =
   string | { readonly args: readonly string[]; readonly env?: Readonly<Record<string, string>> };
 
 const logLevelKey = 'io.modelcontextprotocol/logLevel';
 
 /** Answers everything at once: what was asked, Ada, and a folder. */
-export const obliging = {
+const obliging = {
   sampling: (prompt: string) => `echo of ${prompt}`,
   elicitation: ({ url }: Question): Answer =>
     url === undefined ? { action: 'accept', content: { name: 'Ada' } } : { action: 'accept' },

@@ -41,7 +41,7 @@ export async function openCallback() {
 }
 
 /** An OAuth provider of a client of the SDK that keeps what it gets in memory. */
-export function createProvider<Info, Tokens, Discovery>(redirectUrl: string, name: string) {
+function createProvider<Info, Tokens, Discovery>(redirectUrl: string, name: string) {
   let discovery: Discovery | undefined;
   let info: Info | undefined;
   let tokens: Tokens | undefined;
@@ -81,7 +81,7 @@ export function createProvider<Info, Tokens, Discovery>(redirectUrl: string, nam
 }
 
 /** An official client that logs in by itself. */
-export type Program = {
+type Program = {
   readonly provider: { readonly opened: () => string; readonly wantsBrowser: () => boolean };
   /** Connects, lists the tools and calls the one for echoes. Rejects if the hub does not let it in. */
   use(): Promise<void>;

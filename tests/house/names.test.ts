@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { test } from 'vitest';
 
 const doors = globSync('hub/**/index.ts').sort();
@@ -39,19 +40,29 @@ const namesIn = (list: string) =>
           ?.trim() ?? text,
     }));
 
-/** What files import through doors, as `room name`: by statement, or while they run. */
+/** The file that an import names; undefined for a package. */
+function fileOf(name: string, importer: string): string | undefined {
+  if (name.startsWith('.')) return join(dirname(importer), name);
+  if (/^#(?:fixtures|helpers)\//.test(name)) return join('tests', `${name.slice(1)}.ts`);
+  return name.startsWith('#') ? join('hub', name.slice(1), 'index.ts') : undefined;
+}
+
+/**
+ * What files import from others, as `file name`: by statement, or while they run. `file *`: all of it. `undefined name`: from
+ * a package, or from a file whose path is computed.
+ */
 function importedNames(): ReadonlySet<string> {
   const found = new Set<string>();
-  const statement = /^(?:import|export) (?:type )?\{([^}]*)\} from '#([^']+)'/gm;
-  const dynamic = /\{([^{}]*)\} = await import\('#([^']+)'\)/g;
-  const member = /import\('#([^']+)'\)\)?\s*\.(?:then\(\(\{([^}]*)\}|(\w+))/g;
+  const statement = /^(?:import|export) (?:type )?(?:\{([^}]*)\}|\* as \w+) from '([^']+)'/gm;
+  const dynamic =
+    /(?:\{([^{}]*)\} = await )?import\((?:'([^']+)'\))?(?:\)?\s*\.(?:then\(\(\{([^}]*)\}|(?!then\b)(\w+)))?/g;
   for (const file of globSync(['hub/**/*.ts', 'tests/**/*.ts', 'scripts/*.mjs'])) {
     const text = readFileSync(file, 'utf8');
     for (const pattern of [statement, dynamic])
-      for (const [, list = '', room] of text.matchAll(pattern))
-        for (const { name } of namesIn(list)) found.add(`${room} ${name}`);
-    for (const [, room, list, name = ''] of text.matchAll(member))
-      for (const each of namesIn(list ?? name)) found.add(`${room} ${each.name}`);
+      for (const [, list, name = '', awaited, member] of text.matchAll(pattern)) {
+        const names = namesIn(list ?? awaited ?? member ?? '*');
+        for (const each of names) found.add(`${fileOf(name, file)} ${each.name}`);
+      }
   }
   return found;
 }
@@ -76,8 +87,23 @@ test('doors export what others import, and no more', () => {
   const imported = importedNames();
   const unused = doors.flatMap(door =>
     exportsOf(door)
-      .map(name => `${roomOf(door)} ${name}`)
+      .map(name => `${door} ${name}`)
       .filter(name => !imported.has(name)),
+  );
+  assert.deepEqual(unused, []);
+});
+
+test('files export what others import, and no more', () => {
+  const imported = importedNames();
+  const declared = /^export (?:async )?(?:type|interface|class|const|function\*?) (\w+)/gm;
+  const files = globSync(['hub/**/*.ts', 'tests/**/*.ts']).filter(
+    file => !imported.has(`${file} *`),
+  );
+  const unused = files.flatMap(file =>
+    [...readFileSync(file, 'utf8').matchAll(declared)]
+      .map(([, name]) => name)
+      .filter(name => !imported.has(`${file} ${name}`) && !imported.has(`undefined ${name}`))
+      .map(name => `${file} ${name}`),
   );
   assert.deepEqual(unused, []);
 });

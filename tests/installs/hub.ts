@@ -51,7 +51,7 @@ if (name === 'no-server') {
 }
 `;
 
-export type Override = {
+type Override = {
   /** Runs servers in containers. */
   readonly docker?: { readonly runtime: Runtime & { readonly upkeep: Upkeep } };
   readonly fetch?: typeof globalThis.fetch;

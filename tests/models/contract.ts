@@ -4,7 +4,7 @@ import { ModelFailure } from '#models';
 import { type Scene, asking, failureOf, kindOf, never, openModels } from './scene.ts';
 
 /** An Ollama under test: the double or a real one. */
-export type OllamaKind = {
+type OllamaKind = {
   readonly name: string;
   open(): Promise<AsyncDisposable & { readonly url: string }>;
 };

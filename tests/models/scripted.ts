@@ -30,8 +30,6 @@ function listed(path: string): Response {
   return path === '/api/tags' ? Response.json({ models }) : new Response('', { status: 404 });
 }
 
-export type Scripted = ReturnType<typeof openScripted>;
-
 /** What calls to Ollama need, over a scripted `fetch`. */
 export function openScripted(answer: Answer) {
   const clock: ManualClock = createManualClock();

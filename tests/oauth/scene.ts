@@ -8,8 +8,6 @@ import {
 } from '../doubles/authorization-server.ts';
 import type { LoginNeeds, OAuthSettings } from '../../hub/oauth/login-types.ts';
 
-export type Scene = AsyncDisposable & Awaited<ReturnType<typeof openScene>>;
-
 /** The logins of a hub to one server, `docs`, by an authorization server of the test. */
 export async function openScene(settings: OAuthSettings = {}) {
   const server: AuthorizationServer = await startAuthorizationServer();

@@ -14,15 +14,15 @@ export const clientKinds = [
   'SDK v2, 2025-11-25',
   'SDK v2, 2026-07-28',
 ] as const;
-export type ClientKind = (typeof clientKinds)[number];
+type ClientKind = (typeof clientKinds)[number];
 
 /** A URL of streamable HTTP, or the program to start. */
-export type RunnerTarget =
+type RunnerTarget =
   string | { readonly file: string; readonly env?: Readonly<Record<string, string>> };
 
 type Options = { readonly signal?: AbortSignal; readonly onProgress?: (text: string) => void };
 
-export type RunnerResult = {
+type RunnerResult = {
   readonly isError: boolean;
   /** The code in `_meta` of an error. */
   readonly code: unknown;

@@ -7,7 +7,7 @@ import type { Principal } from '#policy';
 import type { Endpoint } from '#routing';
 
 type Params = { readonly [name: string]: unknown };
-export type Asked = { readonly id: unknown; readonly method: string; readonly params: Params };
+type Asked = { readonly id: unknown; readonly method: string; readonly params: Params };
 /** A result, or an error where `error` is in it; nothing where the client does not answer. */
 export type Reply = object | undefined;
 

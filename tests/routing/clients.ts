@@ -8,7 +8,7 @@ import type { Endpoint } from '#routing';
 type Params = { readonly [name: string]: unknown };
 
 /** What an answer says, read. */
-export type Answer = {
+type Answer = {
   readonly id: unknown;
   readonly result: { readonly [name: string]: unknown };
   readonly error: { readonly code: unknown; readonly message: string; readonly data: Params };

@@ -1,7 +1,7 @@
 import { createEmitter } from '#core';
 import type { ImprovedPrompt, NamedByRules, PromptSource, PromptStep } from '#routing';
 
-export type Asked = { readonly prompt: string; readonly client: string | undefined };
+type Asked = { readonly prompt: string; readonly client: string | undefined };
 
 type Script = {
   readonly named?: NamedByRules;

@@ -24,7 +24,7 @@ import { createBuiltin } from '../../hub/builtin/server.ts';
 import type { Outbound } from '../../hub/upstream/upstream-types.ts';
 
 /** A call that reached a scripted server, which the test answers. */
-export type CallThere = {
+type CallThere = {
   /** The request with its edits, but with the client's own id. */
   readonly sent: unknown;
   readonly caller: Caller;

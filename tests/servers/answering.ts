@@ -11,7 +11,7 @@ import { type StartNeeds, type Started, startServer } from '../../hub/servers/ha
 import { configFor } from './scripted.ts';
 
 /** The answer to a method: a result, an error, none at all, or the end of the server. */
-export type Reply =
+type Reply =
   | { readonly result: object }
   | { readonly error: { readonly code: number; readonly message: string; readonly data?: unknown } }
   | 'silence'

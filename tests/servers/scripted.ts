@@ -24,7 +24,7 @@ export type Scripted = Instance & {
   end(exit: Exit): void;
 };
 
-export type ScriptedOptions = {
+type ScriptedOptions = {
   readonly tools?: readonly string[];
   /** It does not come up. */
   readonly isBroken?: boolean;
@@ -139,7 +139,7 @@ function createScripted(
   };
 }
 
-export type Scene = {
+type Scene = {
   readonly server: Server;
   /** All that were launched, the oldest first. */
   readonly launched: readonly Scripted[];

@@ -10,7 +10,7 @@ import { becomesTruthful, createScene } from '../faults/scene.ts';
 import { entryOf } from './entry.ts';
 import type { RoundMessage, RoundOptions, RoundOutcome } from './round.ts';
 
-export type ChurnOptions = {
+type ChurnOptions = {
   readonly seconds: number;
   readonly seed: number;
   readonly servers: number;
@@ -20,14 +20,14 @@ export type ChurnOptions = {
 };
 
 /** What the hub holds after a forced collection, in bytes. */
-export type Held = {
+type Held = {
   readonly heap: number;
   readonly rss: number;
   /** What each of them is. */
   readonly descriptors: readonly string[];
 };
 
-export type Churned = RoundOutcome & { readonly before: Held; readonly after: Held };
+type Churned = RoundOutcome & { readonly before: Held; readonly after: Held };
 
 const probe = join(import.meta.dirname, 'probe.mjs');
 /** How long a hub may take to collect, and to write what it holds down. */

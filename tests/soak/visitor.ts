@@ -2,7 +2,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 
 /** A client that ends its session when it goes. */
-export type Visitor = AsyncDisposable & {
+type Visitor = AsyncDisposable & {
   /** The text that the tool `echo` answers. Rejects where the call failed. */
   echo(text: string): Promise<unknown>;
 };

@@ -7,7 +7,7 @@ export type Written = {
 };
 
 /** A test that runs a command with the same words, which is checked, or why no test runs it. */
-export type Elsewhere = ({ readonly test: string } & Written) | { readonly reason: string };
+type Elsewhere = ({ readonly test: string } & Written) | { readonly reason: string };
 
 const ranBy = (test: string, written: Written = {}): Elsewhere => ({
   test: `tests/${test}.test.ts`,

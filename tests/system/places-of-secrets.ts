@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { docker } from '../runtimes/docker/hub.ts';
 
 /** Forms in which a value could be written: as it is, and as base64 from any byte on, in URLs, JSON, hex or octal. */
-export function formsOf(value: string): readonly (readonly [form: string, bytes: Buffer])[] {
+function formsOf(value: string): readonly (readonly [form: string, bytes: Buffer])[] {
   const bytes = Buffer.from(value);
   // Of base64 the first and last characters depend on what is around the value.
   const base64 = [0, 1, 2].map(lead => {

@@ -6,7 +6,7 @@ import { fileBlock, goodAnswer, goodReview } from './pipeline.ts';
 export type PathCommand = 'setup' | 'run' | 'pass' | 'fail' | 'finalize' | 'cancel' | 'rollback';
 
 /** What a model does: an answer, or `down` for an Ollama that goes once, or `cancel` for a task cancelled meanwhile. */
-export type PathAnswer = { readonly text: string } | 'down' | 'cancel';
+type PathAnswer = { readonly text: string } | 'down' | 'cancel';
 
 /** A way of a task through the pipeline, on which the hub is killed at every record of its journal. */
 export type KillPath = {

@@ -51,7 +51,7 @@ export const goodAnswer = fileBlock('src/sum.mjs', 'export const sum = (a, b) =>
 export const goodReview = JSON.stringify({ passed: true, critical: false, issues: [] });
 
 /** Models that follow a script, call by call. */
-export function createScriptedModels(script: readonly ScriptedCall[]) {
+function createScriptedModels(script: readonly ScriptedCall[]) {
   const runs: ModelRun[] = [];
   let isUp = true;
   const models: ModelCalls = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 
 /** A metric family as read from the text. */
-export type Parsed = {
+type Parsed = {
   readonly type: string;
   readonly help: string;
   /** By sample name and labels, verbatim, in the order of the text. */

@@ -18,7 +18,7 @@ import { openOnStdio, openOverBridge } from './raw-clients.ts';
 type Path = '' | `/${string}`;
 
 /** A client of the SDK. */
-export type Opened = AsyncDisposable & {
+type Opened = AsyncDisposable & {
   readonly list: () => Promise<readonly string[]>;
   readonly call: (name: string, args?: Record<string, unknown>) => Promise<unknown>;
   readonly read: (uri: string) => Promise<unknown>;

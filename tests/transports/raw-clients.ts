@@ -15,7 +15,7 @@ const pathOf = (server: string | undefined) => (server === undefined ? '' : `/${
 const textOf = (message: string | object) =>
   typeof message === 'string' ? message : JSON.stringify(message);
 
-export function jsonOf(text: string): Json {
+function jsonOf(text: string): Json {
   const value: unknown = JSON.parse(text);
   return isObject(value) ? value : assert.fail(text);
 }
@@ -170,10 +170,10 @@ export async function openSse(
   };
 }
 
-export type Frames = 'lines' | 'headers';
+type Frames = 'lines' | 'headers';
 
 /** The client's side of two pipes. */
-export function createPipes(frames: Frames): RawClient & { readonly streams: StdioStreams } {
+function createPipes(frames: Frames): RawClient & { readonly streams: StdioStreams } {
   const input = new PassThrough();
   const output = new PassThrough();
   const received: Json[] = [];

@@ -19,7 +19,7 @@ export function createScriptedSession() {
 
 /** The lines of a journal, which runs of the hub share. */
 export const createDisk = () => ({ lines: new Array<string>(), closed: 0 });
-export type Disk = ReturnType<typeof createDisk>;
+type Disk = ReturnType<typeof createDisk>;
 
 /** What a run of a hub knows of the sessions on the disk. */
 export async function openSaved(

@@ -21,7 +21,7 @@ export type Opened = {
 };
 
 /** The transport over HTTP on a free port, in front of a router that does what the test says. */
-export type Stub = AsyncDisposable & {
+type Stub = AsyncDisposable & {
   readonly url: string;
   readonly streamable: Streamable;
   readonly http: HttpServer;

@@ -5,7 +5,7 @@ import { type ManualClock, createManualClock } from '#helpers/clock';
 import { type Point, type Vectors, VectorsFailure } from '#vectors';
 import { createDice, vectorOf } from './random.ts';
 
-export type VectorsKind = {
+type VectorsKind = {
   readonly name: string;
   /** One that has started, at a place of its own, and how to open the same place once more after `stop`. */
   open(

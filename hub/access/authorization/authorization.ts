@@ -6,11 +6,11 @@ import { createClientIds, readRegistration } from './login-client.ts';
 import { type LoginRequest, answerAddress, isOfHub, readLoginRequest } from './requests.ts';
 
 /** How long the token of a login works, in milliseconds: 90 days. */
-export const loginTokenMs = 90 * 86_400_000;
+const loginTokenMs = 90 * 86_400_000;
 /** How long a code may take to its exchange, in milliseconds. */
-export const codeMs = 60_000;
+const codeMs = 60_000;
 /** How long a person may take to decide, in milliseconds. */
-export const decisionMs = 10 * 60_000;
+const decisionMs = 10 * 60_000;
 /** The oldest is dropped. Only the owner's requests take a place. */
 const maxRequests = 20;
 /** The oldest is dropped. Only the owner's decisions make one. */

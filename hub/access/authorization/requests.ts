@@ -11,7 +11,7 @@ export type LoginRequest = {
   readonly challenge: string;
 };
 
-export type ReadRequest =
+type ReadRequest =
   | { readonly kind: 'asked'; readonly request: LoginRequest }
   /** Nothing may be sent to its redirect address. */
   | { readonly kind: 'invalid'; readonly message: string }

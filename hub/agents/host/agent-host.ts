@@ -12,7 +12,7 @@ import { type LaunchOptions, launchSpecOf, prepareWorkspace, serverConfigOf } fr
 import { watchWorkspace } from './workspace-watch.ts';
 
 /** The containers of agents, on the engine. */
-export type AgentContainers = {
+type AgentContainers = {
   /** Containers that outlive the hub. Of agents only. */
   readonly handles: Handles;
   /** Digest of what a spec launches. */
@@ -30,7 +30,7 @@ export type AgentContainers = {
   ) => Promise<Instance | undefined>;
 };
 
-export type AgentHostNeeds = {
+type AgentHostNeeds = {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: () => number;

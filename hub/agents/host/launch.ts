@@ -25,7 +25,7 @@ const minute = 60_000;
 const maxLineBytes = 64 * mib;
 
 /** The server name of an agent. Names of config entries cannot begin with a dot. */
-export const serverNameOf = (id: string): string => `.agent-${id}`;
+const serverNameOf = (id: string): string => `.agent-${id}`;
 
 /** The config of an agent's container as of a server. `launch` of it is not used: see `launchSpecOf`. */
 export const serverConfigOf = (

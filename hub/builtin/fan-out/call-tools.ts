@@ -4,7 +4,7 @@ import type { PrincipalRequests } from '#routing';
 import type { ForeignResult } from '../builtin-server.ts';
 
 /** A call of several tools. */
-export type FanOutCall = Pick<FanOutConfig, 'name' | 'merge' | 'timeoutMs'> & {
+type FanOutCall = Pick<FanOutConfig, 'name' | 'merge' | 'timeoutMs'> & {
   /** The tools that are called, by their public names. */
   readonly tools: readonly string[];
   /** The others of the config, and why they are not called. */

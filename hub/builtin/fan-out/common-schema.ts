@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { type JsonObject, isObject } from '#core';
 
 /** A tool, and the schema of its arguments as its server wrote it. */
-export type ToolSchema = { readonly name: string; readonly inputSchema: unknown };
+type ToolSchema = { readonly name: string; readonly inputSchema: unknown };
 
-export type CommonSchema = {
+type CommonSchema = {
   readonly inputSchema: JsonObject;
   /** Tools that require arguments which the others do not have, and what these are. */
   readonly unusable: ReadonlyMap<string, readonly string[]>;

@@ -25,7 +25,7 @@ export type FanOutNeeds = {
 };
 
 /** The router, as fan-out tools use it. */
-export type FanOutRouter = Pick<Router, 'openSessionless' | 'shownTools' | 'toolsChanged'>;
+type FanOutRouter = Pick<Router, 'openSessionless' | 'shownTools' | 'toolsChanged'>;
 
 /** The server `fan_out`. It offers no tools before it is connected to the router. */
 export type FanOutServer = BuiltinServer & { connect(router: FanOutRouter): void };

@@ -16,7 +16,7 @@ export type TriedServer = {
   readonly needsLogin: boolean;
 };
 
-export type Trials = {
+type Trials = {
   /** The plan with pinned versions, without the servers that did not start. */
   readonly plan: ImportPlan;
   /** By the server's name in the hub. */

@@ -19,7 +19,7 @@ export type WatchedServers = {
 type Fact = readonly [name: string, text: string, kind?: 'command'];
 
 /** Facts of a hub that runs. */
-export type ReadyFacts = {
+type ReadyFacts = {
   readonly facts: readonly Fact[];
   readonly next: string;
 };

@@ -4,7 +4,7 @@ import { roomOf } from '../wrapped.ts';
 import { wrapText } from './text-width.ts';
 
 /** A line of the hub's log, as the screen shows it. */
-export type ShownLog = {
+type ShownLog = {
   /** The server that it is about. */
   readonly server: string | undefined;
   readonly text: string;

@@ -9,8 +9,6 @@ export type Terminal = {
 /** A line of a frame: what is written, and its width without colours. */
 export type FrameLine = { readonly text: string; readonly width: number };
 
-export type Painter = ReturnType<typeof createPainter>;
-
 const escape = '\u001b[';
 const clearBelow = `${escape}J`;
 /** The terminal shows what stands between at once (synchronized output); others ignore it. */

@@ -11,7 +11,7 @@ import {
 } from './text.ts';
 
 /** The list of names to write: `tools.deny` of a server, for example. */
-export type NameList = {
+type NameList = {
   readonly server: string;
   readonly key: 'allow' | 'deny';
   readonly names: readonly string[];

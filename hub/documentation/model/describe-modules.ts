@@ -5,7 +5,7 @@ import { type ShownFile, promptCharacters, promptFor, system } from './prompt.ts
 import { readClaims } from './read-claims.ts';
 
 /** A question about a module. */
-export type ModulePrompt = {
+type ModulePrompt = {
   readonly model: string;
   readonly system: string;
   readonly prompt: string;
@@ -26,7 +26,7 @@ export type CommitModels = {
   chat(request: ModulePrompt): Promise<string>;
 };
 
-export type DescriberCounts = {
+type DescriberCounts = {
   described: number;
   removedCitations: number;
   droppedClaims: number;

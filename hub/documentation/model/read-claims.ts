@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import type { Claim } from '../notes/note-types.ts';
 import type { Citation } from '../project/project-types.ts';
 
-export type ReadClaims = {
+type ReadClaims = {
   readonly claims: readonly Claim[];
   /** Citations of lines that do not exist at the commit. */
   readonly removedCitations: number;

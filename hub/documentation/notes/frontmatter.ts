@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 /** What the hub writes at the top of a note, and reads there again. */
-export type NoteFacts = {
+type NoteFacts = {
   readonly title: string;
   readonly tags: readonly string[];
   /** One sentence, which the index shows. */
@@ -49,7 +49,7 @@ export function renderNote(facts: NoteFacts, body: string): string {
   return `${text.slice(0, end)}hash: ${JSON.stringify(hashOf(text))}\n${text.slice(end)}`;
 }
 
-export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /** Reads a note. One that the hub did not write counts as edited. Line ends of Windows are no edit. */
 export function readNote(given: string): ExistingNote {

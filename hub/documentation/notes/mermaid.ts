@@ -9,7 +9,7 @@ const maxEdges = 40;
 type Edge = { readonly from: string; readonly to: string; readonly files: number };
 
 /** Which groups of modules use which. `depth`: number of path parts that name a group. */
-export type Drawing = {
+type Drawing = {
   readonly text: string;
   readonly groups: readonly string[];
   /** Groups that most others use. If there are too many arrows, those to them say least, and are left out. */

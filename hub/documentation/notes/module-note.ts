@@ -59,7 +59,7 @@ export function withDescription(body: string, { claims, model }: Description): s
   return at < 0 ? `${body}\n\n${section}` : `${body.slice(0, at)}\n${section}\n${body.slice(at)}`;
 }
 
-export const titleOf = (folder: string): string => (folder === '.' ? 'top folder' : folder);
+const titleOf = (folder: string): string => (folder === '.' ? 'top folder' : folder);
 
 export const navigation = (names: NoteNames, tags: readonly string[]): string =>
   [
@@ -69,7 +69,7 @@ export const navigation = (names: NoteNames, tags: readonly string[]): string =>
     tags.map(tag => `#${tag}`).join(' '),
   ].join(' · ');
 
-export const languagesOf = (files: readonly FileOutline[]): readonly string[] =>
+const languagesOf = (files: readonly FileOutline[]): readonly string[] =>
   [...new Set(files.map(({ language }) => language))].toSorted();
 
 const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);

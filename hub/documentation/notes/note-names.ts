@@ -51,7 +51,7 @@ export function createNoteNames(project: string) {
   };
 }
 
-export const foldCase = (name: string): string => name.normalize('NFC').toLowerCase();
+const foldCase = (name: string): string => name.normalize('NFC').toLowerCase();
 
 const withHash = (name: string, key: string) =>
   `${name} ${createHash('sha256').update(key).digest('hex').slice(0, 8)}`;

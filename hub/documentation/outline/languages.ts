@@ -15,7 +15,7 @@ export type GrammarName =
   | 'tsx'
   | 'typescript';
 
-export type Language = {
+type Language = {
   readonly name: string;
   /** Undefined: files are counted, but their names are not read. */
   readonly grammar: GrammarName | undefined;

@@ -13,7 +13,7 @@ import { type GrammarName, languageOf } from './languages.ts';
 import { type Parse, countLines, outlineFile } from './outline-file.ts';
 import type { Exclusion, FileOutline, SourceFileText } from './outline-types.ts';
 
-export type ParsedBatch = {
+type ParsedBatch = {
   readonly outlines: readonly FileOutline[];
   readonly excluded: readonly Exclusion[];
 };

@@ -5,7 +5,7 @@ import type { CommitNeeds } from '../document-commit.ts';
 import { toError } from './errors.ts';
 
 /** Asks the hub from the process of a run. `schema` parses the answer. Rejects with HubError. */
-export type AskHub = <T>(name: string, params: object, schema: z.ZodType<T>) => Promise<T>;
+type AskHub = <T>(name: string, params: object, schema: z.ZodType<T>) => Promise<T>;
 
 const tracked = z.object({
   path: z.string(),
@@ -39,7 +39,7 @@ export const params = {
 };
 
 /** Messages to and from the hub. */
-export type HubChannel = {
+type HubChannel = {
   readonly onMessage: (listener: (message: unknown) => void) => unknown;
   readonly send: (message: Serializable) => void;
 };

@@ -1,7 +1,7 @@
 import { type Code, HubError, codes, isObject, messageOf } from '#core';
 
 /** An error as a message of a process: clones of errors lose their class. */
-export type ErrorMessage = {
+type ErrorMessage = {
   readonly message: string;
   readonly code?: string;
   readonly data?: HubError['data'];

@@ -13,7 +13,7 @@ export type Manifests = {
   readonly goModules: readonly { readonly name: string; readonly folder: string }[];
 };
 
-export type NpmPackage = {
+type NpmPackage = {
   readonly name: string | undefined;
   readonly folder: string;
   /** Patterns of `imports`, such as `#*`, and what they stand for. */

@@ -4,7 +4,7 @@ import type { Agent, AgentOptions } from 'node:https';
 import { type Clock, HubError, createAbortScope, https, messageOf } from '#core';
 
 /** How a server with a certificate of its own making is recognized. */
-export type Pin = {
+type Pin = {
   /** SHA-256 of its certificate: 64 hex digits, with or without colons. */
   readonly fingerprint?: string | undefined;
   /** The certificate itself, or that of the authority that signed it, as PEM. */

@@ -1,7 +1,7 @@
 import type { ExistingNote } from '../notes/frontmatter.ts';
 
 /** A note of this run, before the texts of models are written. */
-export type WantedNote = {
+type WantedNote = {
   /** Without `.md`. */
   readonly name: string;
   readonly sourceHash: string;
@@ -22,7 +22,7 @@ export type PlannedNote = {
   readonly target: string | undefined;
 };
 
-export const besideName = (name: string): string => `${name}.new`;
+const besideName = (name: string): string => `${name}.new`;
 
 /** Decides what is written, by the notes that are there. Pure. `existing`: by name. */
 export function planWrites(

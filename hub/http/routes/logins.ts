@@ -48,7 +48,7 @@ export function loginRoutes(app: FastifyInstance, { servers, logins, system }: N
 }
 
 /** A login as of the API. */
-export const describeLogin = (status: LoginStatus) => ({
+const describeLogin = (status: LoginStatus) => ({
   login: status.state,
   pending: status.isPending,
   ...(status.issuer !== undefined && { issuer: status.issuer }),

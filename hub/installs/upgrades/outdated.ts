@@ -4,7 +4,7 @@ import type { Pins } from '../pins.ts';
 import { compareVersions, splitSpec } from './versions.ts';
 
 /** The version of a server's package, and the newest one. */
-export type PackageState = JsonObject & {
+type PackageState = JsonObject & {
   readonly name: string;
   /** `unpinned`: the entry names no exact version. `unknown`: the registry did not say. */
   readonly state: 'outdated' | 'current' | 'unpinned' | 'unknown';

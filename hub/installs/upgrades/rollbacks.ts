@@ -18,8 +18,6 @@ export const maxRollbacks = 1_000;
 /** Maximum number of upgrades in a row that can be rolled back. */
 const maxSteps = 3;
 
-export type Rollbacks = ReturnType<typeof createRollbacks>;
-
 /** The upgrades that can be rolled back, in a file of the data folder. */
 export function createRollbacks(table: Table) {
   async function stepsOf(server: string): Promise<readonly RollbackStep[]> {

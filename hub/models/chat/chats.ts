@@ -42,13 +42,13 @@ export type ListedModel = {
   readonly contextTokens?: number;
 };
 
-export type ModelListing = {
+type ModelListing = {
   readonly models: readonly ListedModel[];
   /** Sources whose models could not be listed now, each with the reason. */
   readonly unavailable: readonly { readonly source: string; readonly message: string }[];
 };
 
-export type ChatSettings = {
+type ChatSettings = {
   readonly defaultModel: string | undefined;
   /** Timeout of one call in ms, including the time in the queue. */
   readonly timeoutMs: number;

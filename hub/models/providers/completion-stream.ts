@@ -3,13 +3,6 @@ import { createThoughtFilter } from '../thinking.ts';
 
 type CallPieces = { id: string; name: string; readonly pieces: string[] };
 
-/** A call of a tool as it was streamed. */
-export type StreamedToolCall = {
-  readonly id: string;
-  readonly name: string;
-  readonly input: JsonObject;
-};
-
 /** Puts the chunks of a completion together. */
 export function createCompletion(progress: ((text: string) => void) | undefined) {
   const filter = createThoughtFilter();

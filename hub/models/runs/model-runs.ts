@@ -6,7 +6,7 @@ import { hubErrorOf } from '../sampling/hub-error.ts';
 import { readRun } from './read-run.ts';
 
 /** On whose behalf a prompt is run. */
-export type RunContext = {
+type RunContext = {
   readonly caller: ModelCaller;
   /** Called with each new piece of text, without thoughts. */
   readonly progress?: ((text: string) => void) | undefined;

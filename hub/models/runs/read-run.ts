@@ -1,7 +1,7 @@
 import { HubError, type JsonObject, isObject } from '#core';
 
 /** A prompt to run, as the server `ollama-mcp` sends it. */
-export type RunParams = {
+type RunParams = {
   readonly model: string;
   readonly prompt: string;
   readonly system: string | undefined;
@@ -14,7 +14,7 @@ export type RunParams = {
 };
 
 /** Maximum length of the prompt with the system prompt, in characters. */
-export const maxPromptLength = 1_000_000;
+const maxPromptLength = 1_000_000;
 const maxNameLength = 200;
 /** Maximum length of a schema as JSON text. */
 const maxFormatLength = 100_000;

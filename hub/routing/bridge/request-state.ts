@@ -4,7 +4,7 @@ import { rawText } from '#jsonrpc';
 import { principalKey } from '#policy';
 import type { Call } from '../call.ts';
 
-export type SuspendedState = {
+type SuspendedState = {
   readonly id: string;
   /** Counts the answers to the call, so that each answer is used only once; 0 if no call is waiting. */
   readonly round: number;

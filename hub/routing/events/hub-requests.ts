@@ -8,8 +8,6 @@ const maxOpen = 20;
 
 type Answering = (signal: AbortSignal) => Promise<JsonObject>;
 
-export type HubRequests = ReturnType<typeof createHubRequests>;
-
 /** The requests of servers that the hub itself answers. `what` names them in the log. */
 export function createHubRequests(what: string, log: Log) {
   /** By server, and by the server's own id as JSON text. */

@@ -24,7 +24,7 @@ import type { UrlElicitations } from './ownership.ts';
 import type { SubscriptionStreams } from './subscription-streams.ts';
 import type { Subscriptions } from './subscriptions.ts';
 
-export type FromServersNeeds = {
+type FromServersNeeds = {
   readonly sessions: () => readonly SessionState[];
   /** Whether a principal may use anything of a server. */
   readonly access: Pick<Access, 'mayUseAny'>;

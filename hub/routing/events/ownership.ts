@@ -3,14 +3,14 @@ import { type Answer, type Request, membersOf, stringAt, valueOf } from '#jsonrp
 import type { SessionState } from '../session.ts';
 
 /** An object that a session has at a server, with the server's id for it. */
-export type OwnedId<About> = {
+type OwnedId<About> = {
   /** The server or instance that issued the id. The id is valid only there. */
   readonly source: object;
   readonly id: string;
   readonly about: About;
 };
 
-export type Ownership<About> = ReturnType<typeof createOwnership<About>>;
+type Ownership<About> = ReturnType<typeof createOwnership<About>>;
 
 /**
  * Records which session owns what at a server, such as tasks. A shared server does not distinguish its sessions. The

@@ -17,13 +17,13 @@ import { type Tasks, withTaskId } from '../tasks/tasks.ts';
 import type { Subscriber } from './subscriptions.ts';
 
 /** The notifications that a listening client wants (MCP 2026-07-28, `subscriptions/listen`). */
-export type Filter = {
+type Filter = {
   readonly lists: ReadonlySet<string>;
   readonly uris: readonly string[];
   readonly taskIds: readonly string[];
 };
 
-export type SubscriptionStream = Subscriber & {
+type SubscriptionStream = Subscriber & {
   /** True once the acknowledgement was sent. No notification is sent before. */
   isAcknowledged: boolean;
   /** The source of list changes: all servers, or one instance. */

@@ -3,7 +3,7 @@ import { profileOf } from '../access-policies.ts';
 import type { AccessRules } from '../access-source.ts';
 
 /** How a client in find mode sees tools. */
-export type FindView = {
+type FindView = {
   /** True for tools that are listed, by their public names. */
   readonly isPinned: (publicName: string) => boolean;
 };

@@ -37,7 +37,7 @@ import { createConfirmStates } from './confirm-states.ts';
 import { createContinuedCalls } from './continued-calls.ts';
 import { finalArguments } from './final-arguments.ts';
 
-export type ConfirmNeeds = {
+type ConfirmNeeds = {
   /** Absent: calls that a rule wants confirmed are refused. */
   readonly approvals: Approvals | undefined;
   readonly clientRequests: Pick<ClientRequests, 'sendToClient'>;

@@ -74,7 +74,7 @@ const kinds: ReadonlyMap<string, 'tool' | 'prompt'> = new Map([
   ['prompts/get', 'prompt'],
 ]);
 
-export type ImproveNeeds = {
+type ImproveNeeds = {
   readonly source: PromptSource | undefined;
   readonly catalog: Pick<Catalog, 'list'>;
   /** For calls that a person has to approve. Absent: the hub keeps no approvals. */

@@ -20,7 +20,7 @@ type State = KeptOfServer & {
 };
 
 /** `hits`: calls with a kept result. `joined`: calls with the result of one at the same time. `misses`: calls that were sent. */
-export type KeptResultsStats = Readonly<
+type KeptResultsStats = Readonly<
   Record<'results' | 'bytes' | 'hits' | 'joined' | 'misses', number>
 >;
 

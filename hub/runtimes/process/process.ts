@@ -7,7 +7,7 @@ import { type LaunchSpec, type ProcessTarget, type Runtime, throwIfCancelled } f
 import { createInstance } from './instance.ts';
 import { createWatcher } from './watcher.ts';
 
-export type ProcessRuntimeOptions = {
+type ProcessRuntimeOptions = {
   /** Environment of the hub. Servers inherit only search path, home and locale. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Additional variables to inherit, without secrets, such as `NODE_EXTRA_CA_CERTS`. */

@@ -50,7 +50,7 @@ const headerOf = ({ headers }: IncomingMessage) =>
   (headers['www-authenticate'] ?? '').slice(0, maxChallengeLength);
 
 /** The parameters of a Bearer challenge (RFC 9728, 5.1; RFC 6750, 3). */
-export function challengeOf(response: IncomingMessage): Challenge {
+function challengeOf(response: IncomingMessage): Challenge {
   const header = headerOf(response);
   const valueOf = (name: string) =>
     new RegExp(`(?:^|[\\s,])${name}=(?:"([^"]*)"|([^\\s,"]+))`, 'i').exec(header);

@@ -21,7 +21,7 @@ import {
 import { openSse } from './sse.ts';
 import { createStreamable } from './streamable.ts';
 
-export type RemoteRuntimeOptions = {
+type RemoteRuntimeOptions = {
   readonly connectTimeoutMs?: number;
   readonly reconnect?: Reconnect;
 };

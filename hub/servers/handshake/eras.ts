@@ -15,7 +15,7 @@ const unending = new AbortController().signal;
 /** Maximum number of programs whose era is saved. */
 export const maxEras = 1_000;
 
-export type ErasNeeds = {
+type ErasNeeds = {
   /** Outlives the hub. */
   readonly kept: Table;
   /** Keys the digests of programs: command lines are short and can be guessed, and their arguments may be secret. */

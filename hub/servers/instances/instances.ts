@@ -5,7 +5,7 @@ import { refusalOf } from '../lifecycle/refusal.ts';
 import type { Own, Server } from '../server-types.ts';
 
 /** An instance that belongs to a session. */
-export type OwnInstance = {
+type OwnInstance = {
   /** The instance, as a server of its own. */
   readonly server: Server;
   /** The configured server that it is an instance of. */
@@ -16,7 +16,7 @@ export type OwnInstance = {
 /** Instances of servers that belong to a session (`instance: session`) or to the clients of one era. */
 export type Instances = ReturnType<typeof createInstances>;
 
-export type InstancesNeeds = {
+type InstancesNeeds = {
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>;
   readonly create: (own: Own) => Server;
 };

@@ -9,7 +9,7 @@ export type Health = {
   readonly misses: number;
 };
 
-export type HealthNeeds = {
+type HealthNeeds = {
   readonly clock: Clock;
   readonly log: Log;
   /** From 0 to 1; spreads the checks of servers that started together. */

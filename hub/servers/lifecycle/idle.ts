@@ -1,7 +1,7 @@
 import type { ServerConfig } from '#config';
 import type { Clock } from '#core';
 
-export type IdleNeeds = {
+type IdleNeeds = {
   readonly clock: Pick<Clock, 'monotonic' | 'after'>;
   readonly calls: () => number;
   /** Whether a client waits for it, or listens to it, now. */

@@ -21,7 +21,7 @@ const exitNoticeMs = 1_000;
 type Ending = { readonly cause?: Error | undefined; readonly unresponsive?: string };
 
 /** The running instance of a server, watched until it is detached. */
-export type RunningInstance = ReturnType<typeof watchInstance>;
+type RunningInstance = ReturnType<typeof watchInstance>;
 
 export type InstancePool = ReturnType<typeof createInstancePool>;
 

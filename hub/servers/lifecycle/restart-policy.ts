@@ -23,7 +23,7 @@ export type ServerFailure = {
 /** The time, and a random number from 0 to 1 for the jitter. */
 export type Moment = Readonly<Record<'now' | 'monotonicMs' | 'random', number>>;
 
-export type RestartDecision = {
+type RestartDecision = {
   readonly history: RestartHistory;
   readonly status: Extract<
     ServerStatus,

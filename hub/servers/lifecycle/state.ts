@@ -13,7 +13,7 @@ export type InstanceId = number;
 type Successor = { readonly config: ServerConfig; readonly isLaunched: boolean };
 
 /** A config change that restarts the server, with the rollback if the new config does not start. */
-export type Change = Readonly<
+type Change = Readonly<
   { kind: 'replace'; before: ServerConfig } | { kind: 'rollback'; error: unknown }
 >;
 

@@ -5,9 +5,6 @@ import type { Item, ListKind, Listing } from './listing.ts';
 /** The pinned definitions, as far as servers use them. */
 export type DefinitionGuard = Pick<Definitions, 'seen' | 'heldIn' | 'mayHold' | 'changed'>;
 
-/** The items of one server whose definitions are not accepted. */
-export type Holds = ReturnType<typeof createHolds>;
-
 /** The key of a held item. */
 export const heldKey = (kind: 'tool' | 'prompt' | 'instructions', name: string): string =>
   `${kind} ${name}`;

@@ -13,12 +13,12 @@ import { metaKeys, tasksExtension } from '#mcp';
 import type { Asking } from '../handshake/handshake.ts';
 import type { Interest } from '../server-types.ts';
 
-export type SubscriptionOptions = {
+type SubscriptionOptions = {
   readonly capabilities: { readonly [name: string]: unknown };
   readonly interest: Interest;
 };
 
-export type SubscriptionNeeds = {
+type SubscriptionNeeds = {
   readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   readonly random: () => number;
   readonly log: Log;

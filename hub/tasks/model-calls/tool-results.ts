@@ -36,7 +36,7 @@ const codes: { readonly [code: string]: Code } = {
 };
 
 /** The tool that gave a result. */
-export type CalledTool = { readonly server: string; readonly tool: string };
+type CalledTool = { readonly server: string; readonly tool: string };
 
 /** Reads the content of a result. Throws the error of a failed call, or HUB_MODEL_CALL_PROTOCOL. */
 export function readContent<T extends z.ZodType>(

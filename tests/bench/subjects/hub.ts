@@ -18,7 +18,7 @@ const pollMs = 100;
 
 type Servers = Readonly<Record<string, object>>;
 
-export type HubOptions = {
+type HubOptions = {
   /** Its own, and removed with it, unless given. */
   readonly dataDir?: string;
   /** Environment variables besides those of this process. */

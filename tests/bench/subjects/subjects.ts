@@ -21,7 +21,7 @@ export type Subject = {
 export const serverFile = fileURLToPath(new URL('server.mjs', import.meta.url));
 const fileOf = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-export const floorBytes = 500;
+const floorBytes = 500;
 
 /** Starts everything that is compared, and adds how to stop it to `opened`. */
 export async function startSubjects(

@@ -17,7 +17,7 @@ export const docker = new Docker(
   engineHost.startsWith('unix://') ? { socketPath: engineHost.slice('unix://'.length) } : {},
 );
 
-export type Lines = { readonly stderr: string[]; readonly progress: string[] };
+type Lines = { readonly stderr: string[]; readonly progress: string[] };
 
 /** A Docker runtime that shares nothing with any other; disposing removes all that it has made. */
 export function createHub(

@@ -3,7 +3,7 @@ import { parseAddress } from '../../../hub/runtimes/docker/engine/address.ts';
 import { createEngine } from '../../../hub/runtimes/docker/engine/engine.ts';
 import { startEngine } from '../../doubles/engine.ts';
 
-export type EngineCall = {
+type EngineCall = {
   /** Method and path, such as `GET /version`. */
   readonly call: string;
   readonly query: Readonly<Record<string, string>>;

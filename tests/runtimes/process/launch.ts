@@ -2,7 +2,7 @@ import { systemClock } from '#core';
 import type { Instance, ProcessTarget } from '#runtimes';
 import { createProcessRuntime } from '#runtimes/process';
 
-export type LaunchOptions = {
+type LaunchOptions = {
   readonly target?: Partial<ProcessTarget>;
   readonly env?: Readonly<Record<string, string>>;
   readonly secretEnv?: readonly string[];

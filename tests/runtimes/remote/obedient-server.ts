@@ -3,7 +3,7 @@ import http from 'node:http';
 import { obey } from '../../contracts/obedient.ts';
 import { serve } from './serve.ts';
 
-export type ObedientServer = {
+type ObedientServer = {
   readonly url: string;
   /** Resolves once an answer to `echo` has been sent. */
   readonly answered: Promise<void>;

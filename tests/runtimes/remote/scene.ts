@@ -15,7 +15,7 @@ export type Handler = (
 ) => unknown;
 
 /** An initialised connection, and what has come in on it. */
-export type Scene = {
+type Scene = {
   readonly instance: Instance;
   readonly channel: Channel;
   readonly heard: Recorder;

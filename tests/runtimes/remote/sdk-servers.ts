@@ -110,7 +110,7 @@ export async function startLegacy(): Promise<SdkServer> {
   return { ...served, requests, announce: async () => server.sendToolListChanged() };
 }
 
-export type ModernSdkServer = SdkServer & {
+type ModernSdkServer = SdkServer & {
   /** How many calls of `hang` are under way. */
   readonly hanging: () => number;
   /** Wants `unit` in another header from now on, and tells nobody. */

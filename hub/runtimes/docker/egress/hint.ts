@@ -14,7 +14,7 @@ const networkSigns = new RegExp(
 const maxResultBytes = 4096;
 
 /** What the server writes, as it is read for signs of a missing way to the network. */
-export type NetworkHint = {
+type NetworkHint = {
   /** Passes on a line of stderr. */
   readonly stderr: (line: string) => void;
   /** Reads what the server answers: many servers report an error to the client only. */

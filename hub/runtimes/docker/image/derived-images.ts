@@ -31,7 +31,7 @@ export function projectImageOf(build: BuildSource, template: Buffer, base?: stri
 }
 
 /** `id`: of the base image, where it may change under its name. `user`: of the base image; absent: root. */
-export type SystemBase = { readonly name: string; readonly id?: string; readonly user?: string };
+type SystemBase = { readonly name: string; readonly id?: string; readonly user?: string };
 
 /** An image with Debian packages on top of another. Its tag depends on both, and on the template. */
 export function systemImageOf(
