@@ -11,4 +11,4 @@ export function frame(prompt: string, systemPrompt: string) {
 }
 
 /** Part of the keys of results, because they depend on the frame and on the checks. Change it with either. */
-export const frameVersion = 3;
+export const frameVersion = 4;

@@ -13,7 +13,7 @@ import {
 
 /**
  * The parts of a prompt that a result lacks, as written: code, URLs, paths, quotations, identifiers, numbers with
- * their units, names, tags and placeholders. `language`: of the prompt, where it is known.
+ * their units, names, "only", tags and placeholders. `language`: of the prompt, where it is known.
  */
 export function lostDetails(
   prompt: string,
@@ -33,11 +33,18 @@ export function lostDetails(
     ...literals(from).filter(text => !isIn(text, to)),
     ...datesIn(from).filter(word => !found.some(other => isAlike(word, other))),
     ...properNames(from, language).filter(name => !hasName(name, found)),
+    ...(limiting.test(to) ? [] : (proseOf(from).match(limits) ?? [])),
   ];
   // "Why does your laptop ..." talks to the person who asked about "my laptop".
   const isTurned = own.test(prompt) && !own.test(result) && /\byours?\b/i.test(result);
   return [...new Set(isTurned ? [...lost, 'my'] : lost)];
 }
+
+const limits =
+  /(?<!\b(?:not|if|nicht|non) )(?<![-\p{L}])(?:only|nur|seulement|uniquement|sólo|solamente|únicamente)(?![-\p{L}])/iu;
+/** Words that can express "only". */
+const limiting =
+  /(?<!\p{L})(?:only|just|solely|exclusive\p{L}*|alone|merely|strictly|limit\p{L}*|restrict\p{L}*|single|sole|nothing|never|not?|without|except|\p{L}+n't|nur|ausschließlich|lediglich|bloß|allein|beschränk\p{L}*|nichts|nicht|keine?n?|ohne|seulement|uniquement|que|sans|pas|sólo|solo|solamente|únicamente|sin)(?!\p{L})/iu;
 
 const own = /\b(?:i|my|me|mine|we|our|ours|us)\b/i;
 
@@ -215,7 +222,7 @@ const literal =
 const literals = (text: string): readonly string[] =>
   text.replaceAll(/```[\s\S]*?(?:```|$)|`[^`\n]*`/g, ' ').match(literal) ?? [];
 
-/** Days, months, frequencies and "only". "May" is a month after a preposition. */
+/** Days, months and frequencies. "May" is a month after a preposition. */
 const dates =
   /(?<![\p{L}-])(?:january|february|march|april|june|july|august|september|october|november|december|(?<=\b(?:in|by|of|since|until|this|next|last|early|late|mid) )may|(?:mon|tues|wednes|thurs|fri|satur|sun)day|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|to(?:day|morrow|night)|yesterday|heute|morgen|gestern|demain|hier|hoy|mañana|ayer|noon|midnight|hourly|daily|nightly|weekly|monthly|yearly|annually)(?![\p{L}-])/giu;
 

@@ -59,7 +59,9 @@ const overlap = (some: Scope, others: Scope) =>
 /** What a result says about negations that its prompt does not say; undefined if both agree. */
 export function changedNegation(prompt: string, result: string): string | undefined {
   const asked = scopesIn(prompt, isHard);
-  const [softly, written] = [scopesIn(prompt, isAny), scopesIn(result, isAny)];
+  // A result may put the words of the prompt in quotes: "file not found".
+  const unquoted = result.replaceAll(/[`"\u201c-\u201e]/g, ' ');
+  const [softly, written] = [scopesIn(prompt, isAny), scopesIn(unquoted, isAny)];
   const hard = scopesIn(result, isHard);
   if (asked.scopes.length > maxScopes)
     return written.scopes.length < asked.scopes.length ? 'it lost some negations' : undefined;

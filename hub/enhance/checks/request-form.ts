@@ -11,7 +11,8 @@ const informing =
   erklär erläuter beschreib zeig nenn list gib geb vergleich schilder stell fass sag berechn bestimm find empfiehl
   empfehl ermittl prüf analysier beantwort rechne
   explique expliqu décri décriv donne donn compare compar résum indiqu montr présent détaill calcul précis
-  explica expliqu describ da dame dé enumer compar resum muestr indic propón detall calcul di`);
+  explica expliqu describ da dame dé enumer compar resum muestr indic propón detall calcul di
+  dime explícame cuéntame muéstrame enséñame recomiéndame descríbeme`);
 
 /** Verbs that ask for a thing or an act. */
 const making =
@@ -34,7 +35,8 @@ const making =
 function stems(text: string): (word: string) => boolean {
   const all = words.wordsOf(text);
   const known = new Set(all);
-  const ending = /(?:en|e|t|st|n|ez|er|z|s|ons|a|ar|ir|es)$/u;
+  // Not "die" or "das", which are no forms of the Spanish "di" and "da".
+  const ending = /(?<=.{3})(?:en|e|t|st|n|ez|er|z|s|ons|a|ar|ir|es)$/u;
   return word => known.has(word) || known.has(word.replace(ending, ''));
 }
 
@@ -93,12 +95,13 @@ const isFirst = (sentence: string, text: string) => lowerWords(sentence)[0] === 
 const isOffer = (sentence: string, prompt: string) =>
   sentenceForm(sentence) === 'inquiry' && (/\bhow\b/i.test(prompt) || !/^how\b/i.test(sentence));
 
-/** The first words of the parts of a sentence, without "then", "briefly" and the like. */
+/** The first words of the parts of a sentence, without "then", "briefly" and the like, and "explique" of "explique-moi". */
 export const openersOf = (sentence: string): readonly string[] =>
   sentence.split(/[,:;]\s|\s[-\u2013\u2014]\s|\b(?:and|then|und|et|y)\s/).flatMap(part => {
     return lowerWords(part)
       .filter(word => !word.endsWith('ly') && !leading.has(word))
-      .slice(0, 1);
+      .slice(0, 1)
+      .map(word => word.replace(/-(?:moi|nous|lui|leur|les?|la)$/, ''));
   });
 
 const isRequest = (sentence: string) =>
@@ -136,11 +139,10 @@ export function whyAnswer(prompt: string, result: string): string | undefined {
   const form = formOf(prompt);
   const all = sentencesOf(proseOf(result));
   const opening = all.slice(0, maxOpening);
+  const isAbout = (sentence: string) => isStatementAbout(sentence, prompt, wanted);
   if (form === 'inquiry') {
     if (!opening.some(isInquiry)) return 'it answered the question';
-    return all.some(sentence => isStatementAbout(sentence, prompt, wanted)) || isGuide(all)
-      ? 'it answered the question'
-      : undefined;
+    return all.some(isAbout) || isGuide(all) ? 'it answered the question' : undefined;
   }
   const isWish = (sentence: string) => modal.test(sentence) && modal.test(prompt);
   const isPrompt = opening.some(
@@ -149,7 +151,11 @@ export function whyAnswer(prompt: string, result: string): string | undefined {
       isWish(sentence) ||
       (at === 0 && isFirst(sentence, result) && isOffer(sentence, prompt)),
   );
-  return form === 'order' && !isPrompt ? 'it carried the prompt out' : undefined;
+  if (form === 'order') return isPrompt ? undefined : 'it carried the prompt out';
+  const hasRequest = isPrompt || all.some(sentence => isInquiry(sentence) || isRequest(sentence));
+  return !hasRequest && !says.test(prompt) && all.some(isAbout)
+    ? 'it answered the question'
+    : undefined;
 }
 
 const directive =
@@ -166,13 +172,15 @@ const isGuide = ([first = '', ...rest]: readonly string[]): boolean =>
     return making(opener) && !isInquiry(sentence) && !directive.test(sentence);
   });
 
+const verbs = 'is|are|was|were|means|refers to|ist|sind|war|est|sont|es|son|está';
+/** A prompt without any of these may be a question in key words: "capital of australia". */
+const says = new RegExp(`\\b(?:${verbs})\\b`, 'i');
+const statement = new RegExp(`^(.{2,80}?)\\b(?:${verbs})\\b(.*)$`, 'is');
+
 /** "The capital of Australia is Canberra." or "It is 29." after the question. */
 function isStatementAbout(sentence: string, prompt: string, wanted: readonly string[]): boolean {
   if (isInquiry(sentence) || isRequest(sentence)) return false;
-  const [subject, rest] =
-    /^(.{2,80}?)\b(?:is|are|was|were|means|refers to|ist|sind|war|est|sont|es|son|está)\b(.*)$/is
-      .exec(sentence)
-      ?.slice(1) ?? [];
+  const [subject, rest] = statement.exec(sentence)?.slice(1) ?? [];
   if (subject === undefined || rest === undefined) return false;
   const numbers = rest.match(/\d+/g) ?? [];
   if (numbers.some(number => !prompt.includes(number))) return true;

@@ -59,7 +59,7 @@ const free =
   bitte mal danke etwas ich mir mich du dir dich sie wir uns ihr man sich es auch noch schon wäre hätte
   unter über sowie sehr mehr weniger aber denn mais car donc puis aussi plus moins chez vers
   pero más menos muy sobre entre bajo per che non con una uno
-  moi me te nous vous il elle on y se sa son ses leur
+  moi me te nous vous il elle on y se sa son ses leur est sont
   me mi te tú nos lo le ella él ellos`);
 
 /** The words of a sentence that carry its meaning. */

@@ -31,6 +31,9 @@ describe('a rewrite keeps', () => {
     ['3 tests in 3 lines', 'Write 3 tests. Use three lines.'],
     ['port 8080 is taken, free port 8080', 'Free port 8080.'],
     ['3 tests, and name the 3 tests', 'Name 3 tests.'],
+    ['change only the header', 'Change the header and nothing else.'],
+    ['not only cats', 'cats and dogs'],
+    ['a read-only file, if only I knew', 'a file that cannot be written'],
   ])('all of %j in %j', ([prompt, result, language]) => {
     assert.deepEqual(lostDetails(prompt, result, language), []);
   });
@@ -62,6 +65,8 @@ describe('a rewrite loses', () => {
     ['4', 'für vier Personen', 'für 5 Personen', 'de'],
     ['my', 'why does my fan spin', 'Why does your fan spin?'],
     ['1280x720', 'at 1280x720', 'at 1920x720'],
+    ['only', 'change only the header', 'Change the header.'],
+    ['nur', 'ändere nur den Titel', 'Ändere den Titel.', 'de'],
   ])('%j from %j in %j', ([lost, prompt, result, language]) => {
     assert.ok(lostDetails(prompt, result, language).includes(lost));
   });

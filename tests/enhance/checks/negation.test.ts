@@ -15,6 +15,7 @@ test.each([
   ['summarize in 3 sentences', 'Summarize it in 3 sentences. Do not exceed 3 sentences.'],
   ['how do i stop my dog barking', 'How can I train my dog not to bark?'],
   ['say "do not enter"', 'Say "do not enter".'],
+  ['error: file not found at start', 'The error "file not found" is shown at start. Explain it.'],
   ['lösche die Datei nicht', 'Die Datei darf nicht gelöscht werden.'],
   ['fais-le sans sucre', 'Prépare-le sans sucre.'],
 ])('the negations of %j are those of %j', (prompt, result) => {

@@ -29,6 +29,11 @@ test.each([
   ['tell me a joke about cats', 'What is a funny joke about cats?'],
   ['login page broken', 'The login page is broken. Find the cause.'],
   ['make it', 'Anything.'],
+  ['capital of australia', 'What is the capital of Australia?'],
+  ['best way to remove rust', 'Best way to remove rust from metal, as a list of steps'],
+  ['my laptop is slow since monday', 'My laptop is slow since Monday, when it boots.'],
+  ['explique la photosynthèse', 'Explique-moi la photosynthèse.'],
+  ['explica la fotosíntesis', 'Explícame la fotosíntesis.'],
 ])('for %j, %j is a prompt', (prompt, result) => {
   assert.equal(whyAnswer(prompt, result), undefined);
 });
@@ -41,6 +46,15 @@ test.each([
     'What is the capital of France? The capital of France is Paris.',
     'it answered the question',
   ],
+  ['capital of australia', 'The capital of Australia is Canberra.', 'it answered the question'],
+  ['best way to clean', 'The best way to clean is with vinegar.', 'it answered the question'],
+  [
+    'was ist die hauptstadt von australien',
+    'Die Hauptstadt von Australien ist Canberra.',
+    'it answered the question',
+  ],
+  ['warum ist der himmel blau', 'Das Licht ist gestreut.', 'it answered the question'],
+  ['schreib ein gedicht', 'Die Katze schläft im Gras.', 'it carried the prompt out'],
   ['write a poem about cats', 'Cats are soft, cats are sweet.', 'it carried the prompt out'],
   ['make a meal plan', 'How to make a meal plan.', 'it carried the prompt out'],
 ])('for %j, %j is an answer', (prompt, result, why) => {
