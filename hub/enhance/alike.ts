@@ -178,7 +178,14 @@ function isSameIntent(a: Wish, b: Wish): boolean {
 
 /** The terms of both, each beside its counterpart; undefined if they have other roles. */
 function pairedTerms(a: Structure, b: Structure): readonly (readonly [Term, Term])[] | undefined {
-  for (const variant of [(clause: Clause) => clause, compounded]) {
+  const [mine, theirs] = [ownersIn(a), ownersIn(b)];
+  const shared = new Set(
+    [...mine].flatMap(([noun, phrase]) => (isOther(phrase, theirs.get(noun)) ? [noun] : [])),
+  );
+  for (const variant of [
+    (clause: Clause) => clause,
+    (clause: Clause) => compounded(clause, shared),
+  ]) {
     const [left = [], right = []] = [a, b].map(({ clauses }) => ordered(clauses.map(variant)));
     if (left.length === right.length && left.every(({ stem }, at) => stem === right[at]?.stem))
       return left.flatMap((term, at) => {
@@ -215,18 +222,38 @@ function ordered(clauses: readonly Clause[]): readonly Term[] {
   ]);
 }
 
-/** "the size of the bundle" as "the bundle size". */
-function compounded({ head, chunks }: Clause): Clause {
+const isOwner = ({ head, terms }: Chunk): boolean =>
+  (head === 'of' || head === 'in') && terms.length > 0;
+
+/** The nouns behind "of" and "in", with all words behind these. */
+const ownersIn = ({ clauses }: Structure): ReadonlyMap<string, string> =>
+  new Map(
+    clauses.flatMap(({ chunks }) =>
+      chunks
+        .filter(isOwner)
+        .map(({ terms }) => [terms.at(-1)?.stem ?? '', terms.map(({ stem }) => stem).join(' ')]),
+    ),
+  );
+
+const isOther = (phrase: string, other: string | undefined): boolean =>
+  other !== undefined && other !== phrase;
+
+/**
+ * "the size of the bundle" as "the bundle size", unless both requests say so of the same noun: "small sizes of the
+ * bundle" are not "sizes of the small bundle".
+ */
+function compounded({ head, chunks }: Clause, shared: ReadonlySet<string>): Clause {
   const done: Chunk[] = [];
   for (const chunk of chunks) {
     const last = done.at(-1);
     const noun = last?.terms.at(-1);
-    const isCompound = noun && !noun.isVerb && (chunk.head === 'of' || chunk.head === 'in');
+    const isCompound =
+      noun && !noun.isVerb && isOwner(chunk) && !shared.has(chunk.terms.at(-1)?.stem ?? '');
     // A number counts the word behind it: "a room for 2 nights" is not "2 rooms for a night".
     const isCounted = [...(last?.terms ?? []), ...chunk.terms].some(({ stem }) =>
       stem.startsWith('number '),
     );
-    if (last && isCompound && !isCounted && chunk.terms.length > 0)
+    if (last && isCompound && !isCounted)
       done[done.length - 1] = {
         ...last,
         terms: [...last.terms.slice(0, -1), ...chunk.terms, noun],

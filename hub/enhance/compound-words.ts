@@ -1,7 +1,12 @@
 import type { Canonical } from './canonical.ts';
 import { closed } from './phrases.ts';
 import type { Token } from './tokens.ts';
+import { wordSet } from './words.ts';
 
+/** "re-sign" is not "resign". */
+const other = wordSet(
+  'recollect recover recreation reform relay release remark represent repress resent reserve resign resort',
+);
 const minPart = 2;
 const minWhole = 6;
 
@@ -21,7 +26,11 @@ export function withCompoundsOf(a: Canonical, others: Canonical): Canonical {
   const theirs = wordsIn(others);
   const mine = wordsIn(a);
   const isWhole = (word: string) =>
-    word.length >= minWhole && theirs.has(word) && !mine.has(word) && !closed.has(word);
+    word.length >= minWhole &&
+    theirs.has(word) &&
+    !mine.has(word) &&
+    !closed.has(word) &&
+    !other.has(word);
   const text = others.tokens.map(token => token.text.toLowerCase()).join(' ');
   const areApart = (word: string) =>
     !theirs.has(word) && ` ${text} `.includes(` ${word.replaceAll('-', ' ')} `);

@@ -3,6 +3,14 @@ import { closed, vocabulary } from './phrases.ts';
 import { wordSet } from './words.ts';
 
 const objects = wordSet('me us him them you it');
+const selves = wordSet('myself yourself himself herself ourselves yourselves themselves oneself');
+const operators = new Set(['+', '*', '/', '^', '-', '%', '&&', '||']);
+const articles = wordSet('a an the');
+const fixed = new Set(
+  ['this', 'that', 'the', 'following', 'same', 'exact', 'given'].map(word => `${word} order`),
+).add('in sequence');
+/** Verbs whose lists belong to each other, item by item. */
+const matching = wordSet('rename map pair assign match replace');
 const owners = wordSet('its his their her');
 const governing = wordSet('with from without against about');
 const conditions = wordSet('if when while after before because for until unless');
@@ -26,6 +34,8 @@ type Trait = {
  * that are both known.
  */
 const traits: readonly Trait[] = [
+  { why: 'other words in brackets', of: bracketsOf },
+  { why: 'another person', of: selfOf },
   { why: 'another pronoun behind a preposition', of: pronounBehind },
   { why: '“only” stands for something else', of: onlyOf },
   { why: 'all and not all', of: notAllOf },
@@ -34,6 +44,7 @@ const traits: readonly Trait[] = [
   { why: 'something else is the same', of: wordBehindSame },
   { why: 'another thing is compared', of: comparedWith },
   { why: 'another order', of: orderOf },
+  { why: 'another order', of: fixedOrderOf },
   { why: 'what something is, and what it is', of: askedOf },
   { why: 'what happened and what may happen', of: moodOf },
 ];
@@ -54,6 +65,19 @@ const textsOf = ({ tokens }: Canonical): readonly string[] =>
 
 const isWord = (text = ''): boolean => /^[\p{L}\d]/u.test(text);
 const stemOf = (text = ''): string => vocabulary().stem(text).stem;
+
+/** "2 * (3 + 4)", "(2 * 3) + 4" and "2 * 3 + 4", but not "(oldest first)" and "oldest first" */
+function bracketsOf(texts: readonly string[]): string | undefined {
+  const [begin, end] = [texts.indexOf('('), texts.indexOf(')')];
+  if (begin < 0 || end < begin) return texts.some(text => operators.has(text)) ? 'none' : undefined;
+  const words = texts.slice(begin + 1, end).filter(text => isWord(text) && !articles.has(text));
+  return words.map(stemOf).toSorted().join(' ');
+}
+
+/** "mute myself" and "mute someone" */
+function selfOf(texts: readonly string[]): string {
+  return String(texts.some(text => selves.has(text)));
+}
 
 /** "with you" and "from you" */
 function pronounBehind(texts: readonly string[]): string | undefined {
@@ -112,6 +136,19 @@ function orderOf(texts: readonly string[]): string | undefined {
   const at = texts.findIndex((text, place) => place > 0 && orders.has(text));
   if (at < 1) return undefined;
   return stemOf(texts.slice(at + 1).find(text => isWord(text) && !closed.has(text)));
+}
+
+/** "Rome, Bern and Paris in that order", "rename a and b to c and d" */
+function fixedOrderOf(texts: readonly string[]): string | undefined {
+  const isOrdered = texts.some(
+    (text, at) => text === 'respectively' || fixed.has(`${texts[at - 1]} ${text}`),
+  );
+  const lists = texts.filter(text => text === 'and').length;
+  if (!isOrdered && !(lists > 1 && texts.some(text => matching.has(text)))) return undefined;
+  return texts
+    .filter(text => isWord(text) && !closed.has(text))
+    .map(stemOf)
+    .join(' ');
 }
 
 /** "one test for each" and "one test for all" */

@@ -21,6 +21,18 @@ test.for([
     'roles',
     'the same words in other roles: “calls”, “b” and “b”, “calls”',
   ],
+  [
+    'Delete empty rows in the sheet',
+    'Delete rows in the empty sheet',
+    'roles',
+    'the same words in other roles: “delete”, “empty”, “rows”, “sheet” and “delete”, “rows”, “empty”, “sheet”',
+  ],
+  [
+    'Print the bundle size',
+    'Print the size of the bundle',
+    'alike',
+    'the same request in other words',
+  ],
 ] as const)('%j and %j: %s', ([a, b, kind, why]) => assert.deepEqual(explain(a, b), { kind, why }));
 
 test('long requests are not explained', () => {

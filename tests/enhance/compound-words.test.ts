@@ -14,6 +14,7 @@ test.for([
   ['how to back-up it', 'how to back up it', 'how to back up it'],
   ['sort the time sheets', 'sort the time sheets', 'sort the time sheets'],
   ['all together now', 'altogether now', 'all together now'],
+  ['he will re-sign', 'he will resign', 'he will re-sign'],
   ['may be late', 'maybe late', 'may be late'],
 ] as const)('%j beside %j is read as %j', ([text, other, expected]) =>
   assert.equal(read(text, other), expected),

@@ -6,6 +6,15 @@ import { otherSmallWord } from '../../hub/enhance/small-words.ts';
 const wordOf = (a: string, b: string) => otherSmallWord(canonicalOf(a), canonicalOf(b));
 
 test.for([
+  ['brackets', 'evaluate 8 - (3 + 2)', 'evaluate (8 - 3) + 2'],
+  ['missing brackets', 'evaluate 2 * (3 + 4)', 'evaluate 2 * 3 + 4'],
+  ['reflexives', 'how do I mute myself on Zoom?', 'how do I mute someone on Zoom?'],
+  [
+    'a fixed order',
+    'visit Rome, Bern and Ulm in that order',
+    'visit Ulm, Bern and Rome in that order',
+  ],
+  ['two lists', 'rename red and blue to ash and sky', 'rename blue and red to ash and sky'],
   ['pronouns', 'take the dog with you', 'take the dog from you'],
   ['only', 'notify me only if it fails', 'notify only me if it fails'],
   ['the only one', 'show me the only open issue', 'show me only the open issue'],
@@ -28,6 +37,13 @@ test.for([
 
 test.for([
   ['only before and behind', 'using only CSS, center it', 'center it using only CSS'],
+  ['brackets around words', 'list the PRs (oldest first)', 'list the PRs, oldest first'],
+  ['lists', 'visit Rome, Bern and Ulm', 'visit Ulm, Bern and Rome'],
+  [
+    'a diagram',
+    'draw a sequence diagram of a and b',
+    'create a diagram of the sequence of b and a',
+  ],
   ['then', 'sort by date and then filter', 'filter it after that: sort by date, then filter'],
   ['each and every', 'list each file with its size', 'list every file with its size'],
   ['a little dog', 'draw a little dog', 'draw little dogs'],
