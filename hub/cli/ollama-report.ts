@@ -1,5 +1,6 @@
-import { tryParseJson } from '#core';
-import type { HubClient } from './hub-client.ts';
+import { DeadlineExceeded, HubError, tryParseJson, within } from '#core';
+import type { Run } from './command.ts';
+import { type HubClient, createHubClient } from './hub-client.ts';
 import type { OllamaReport } from './needs.ts';
 import { fieldsOf, objectsIn, readWhole } from './responses.ts';
 
@@ -22,6 +23,30 @@ export async function ollamaOfHub({ send }: Pick<HubClient, 'send'>): Promise<Ol
       isPulled: isPulled === true,
     })),
   };
+}
+
+/** Timeout in ms. A running hub answers faster. */
+const maxWaitMs = 3_000;
+
+/** The report of Ollama with the pulls of a running hub, of which Ollama itself tells nothing. */
+export async function withPullsOfHub(
+  report: OllamaReport,
+  { needs, signal, clock }: Pick<Run, 'needs' | 'signal' | 'clock'>,
+): Promise<OllamaReport> {
+  if (report.missing.every(({ isPulled }) => isPulled)) return report;
+  try {
+    const place = await needs.findHub(undefined);
+    const { missing } = await within(maxWaitMs, { clock, signal }, inTime =>
+      ollamaOfHub(createHubClient(place, { signal: inTime, clock })),
+    );
+    const pulled = missing.filter(({ isPulled }) => isPulled);
+    const known = (model: string) => pulled.find(one => one.model === model);
+    return { ...report, missing: report.missing.map(one => known(one.model) ?? one) };
+  } catch (error) {
+    // Without a hub that answers, nothing is known to be pulled.
+    if (error instanceof HubError || error instanceof DeadlineExceeded) return report;
+    throw error;
+  }
 }
 
 /** What the user must do, and what is only worth a note. */

@@ -1,6 +1,6 @@
 import { type ServerConfig, mountWarnings, rulesSchemaJson, schemaJson, warningsOf } from '#config';
 import { type Command, configOption, jsonOption } from '../command.ts';
-import { findingsOf } from '../ollama-report.ts';
+import { findingsOf, withPullsOfHub } from '../ollama-report.ts';
 import { columns } from '../table.ts';
 import { count, textOf } from '../values.ts';
 
@@ -22,12 +22,15 @@ export const check: Command = {
     ['check --config hub.yaml', 'Check another file'],
     ['check --live', 'Also check that Ollama has all models'],
   ],
-  async run({ values, isJson, needs, signal, out, json, remark, screen }) {
+  async run(run) {
+    const { values, isJson, needs, signal, out, json, remark, screen } = run;
     const { file, config, insteadOf } = await needs.files.loadConfig(textOf(values, 'config'));
     const warnings = [...warningsOf(config), ...(await mountWarnings(config.servers))];
     const servers = config.servers.map(summaryOf);
     const ollama =
-      values['live'] === true ? await (await needs.examine()).ollama(signal) : undefined;
+      values['live'] === true
+        ? await withPullsOfHub(await (await needs.examine()).ollama(signal), run)
+        : undefined;
     const models = ollama && findingsOf(ollama);
     const code = models && models.problems.length > 0 ? 1 : 0;
     if (isJson) {

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'vitest';
 import { loadConfig } from '#config';
 import { configOf } from '#helpers/hub';
+import { freePort } from '#helpers/port';
 import { type FlatNeeds, installationOf, run } from '../run.ts';
 
 const shipped = fileURLToPath(
@@ -108,8 +111,10 @@ test('names what a server runs, without what may be secret', async () => {
 test('with --live tells which models Ollama does not have, and exits with 1 if one is needed', async () => {
   const embedder = { model: 'e:1', use: 'embedding', message: 'The embedder is missing' };
   const fallback = { model: 'f:1', use: 'fallback', message: 'The fallback is missing' };
+  const findHub = async () => ({ url: 'http://127.0.0.1:1', token: undefined });
   const live = async (missing: readonly (typeof embedder)[], ...args: readonly string[]) =>
     await check(['--live', ...args], {
+      findHub,
       examine: async () =>
         installationOf({
           state: 'up',
@@ -128,4 +133,30 @@ test('with --live tells which models Ollama does not have, and exits with 1 if o
   assert.equal((await live([fallback])).code, 0);
   const none = await live([]);
   assert.deepEqual([none.code, none.out.split('\n').at(-1)], [0, 'Ollama: Ollama 0.24.0']);
+});
+
+test('with --live does not advise to pull a model that a running hub pulls', async () => {
+  const missing = ['e:1', 'm:1'].map(model => ({
+    model,
+    use: 'rule',
+    message: `${model}: get it with "ollama pull"`,
+    isPulled: false,
+  }));
+  const known = missing.map(({ model, use, message }) => ({ model, use, message }));
+  const pulled = { ...known[0], message: 'e:1: it is being pulled: 48 %', is_pulled: true };
+  const ollama = { state: 'degraded', missing_models: [pulled, known[1]] };
+  const server = createServer((_request, response) => {
+    response.end(JSON.stringify({ parts: { ollama } }));
+  });
+  const port = await freePort();
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  const { code, err } = await check(['--live'], {
+    findHub: async () => ({ url: `http://127.0.0.1:${port}`, token: undefined }),
+    examine: async () => installationOf({ state: 'up', detail: 'Ollama 0.24.0', missing }),
+  });
+  server.close();
+  assert.equal(code, 1);
+  assert.match(err, /^note: e:1: it is being pulled: 48 %$/m);
+  assert.match(err, /^warning: m:1: get it with "ollama pull"$/m);
 });
