@@ -34,6 +34,10 @@ type Trait = {
  * that are both known.
  */
 const traits: readonly Trait[] = [
+  { why: 'new and used', of: stateOf },
+  { why: 'used or not', of: usedOf },
+  { why: 'one thing or two', of: secondArticleOf },
+  { why: 'compared with somebody else', of: comparedPersonOf },
   { why: 'other words in brackets', of: bracketsOf },
   { why: 'another person', of: selfOf },
   { why: 'another pronoun behind a preposition', of: pronounBehind },
@@ -65,6 +69,31 @@ const textsOf = ({ tokens }: Canonical): readonly string[] =>
 
 const isWord = (text = ''): boolean => /^[\p{L}\d]/u.test(text);
 const stemOf = (text = ''): string => vocabulary().stem(text).stem;
+
+/** "a new car" and "a used car" */
+function stateOf(texts: readonly string[]): string | undefined {
+  const [isNew, isUsed] = [texts.includes('new'), texts.includes('used')];
+  return isNew === isUsed ? undefined : String(isNew);
+}
+
+/** "a used car" and "a car" */
+function usedOf(texts: readonly string[]): string {
+  return String(texts.some((text, at) => text === 'used' && articles.has(texts[at - 1] ?? '')));
+}
+
+/** "a black and white cat" and "a black and a white cat" */
+function secondArticleOf(texts: readonly string[]): string | undefined {
+  const at = texts.findIndex(
+    (text, place) => text === 'and' && (texts[place - 2] === 'a' || texts[place - 2] === 'an'),
+  );
+  return at < 0 ? undefined : String(articles.has(texts[at + 1] ?? ''));
+}
+
+/** "than I do my husband" and "than my husband does" */
+function comparedPersonOf(texts: readonly string[]): string | undefined {
+  const at = texts.indexOf('than');
+  return at < 0 ? undefined : String(texts[at + 1] === 'i');
+}
 
 /** "2 * (3 + 4)", "(2 * 3) + 4" and "2 * 3 + 4", but not "(oldest first)" and "oldest first" */
 function bracketsOf(texts: readonly string[]): string | undefined {

@@ -67,6 +67,19 @@ const pairFiles = [
   'prompt-pairs-blind-8',
   'prompt-pairs-blind-9',
   'prompt-pairs-blind-10',
+  'prompt-pairs-blind-11',
+  'prompt-pairs-blind-12',
+  'prompt-pairs-blind-13',
+  'prompt-pairs-blind-14',
+  'prompt-pairs-blind-15',
+  'prompt-pairs-blind-16',
+  'prompt-pairs-blind-17',
+  'prompt-pairs-blind-18',
+  'prompt-pairs-blind-19',
+  'prompt-pairs-blind-20',
+  'prompt-pairs-blind-21',
+  'prompt-pairs-blind-22',
+  'prompt-pairs-blind-23',
 ] as const;
 
 /** The pairs of the files `prompt-pairs*` in tests/data. */

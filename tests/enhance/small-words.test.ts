@@ -6,6 +6,10 @@ import { otherSmallWord } from '../../hub/enhance/small-words.ts';
 const wordOf = (a: string, b: string) => otherSmallWord(canonicalOf(a), canonicalOf(b));
 
 test.for([
+  ['new and used', 'find a used electric car', 'find a new electric car'],
+  ['used', 'find a used car', 'find a car'],
+  ['second articles', 'names for a black and white cat', 'names for a black and a white cat'],
+  ['compared persons', 'I love it more than I do you', 'I love it more than you do'],
   ['brackets', 'evaluate 8 - (3 + 2)', 'evaluate (8 - 3) + 2'],
   ['missing brackets', 'evaluate 2 * (3 + 4)', 'evaluate 2 * 3 + 4'],
   ['reflexives', 'how do I mute myself on Zoom?', 'how do I mute someone on Zoom?'],
@@ -47,6 +51,7 @@ test.for([
   ['then', 'sort by date and then filter', 'filter it after that: sort by date, then filter'],
   ['each and every', 'list each file with its size', 'list every file with its size'],
   ['a little dog', 'draw a little dog', 'draw little dogs'],
+  ['used', 'list the ports used by it', 'list the ports that are used by it'],
   ['no order', 'add salt and pepper', 'add pepper and salt'],
   ['particles of other verbs', 'speed up my tests', 'make my tests faster'],
   ['would', 'what would be a good title?', 'what is a good title?'],
