@@ -117,12 +117,14 @@ function pronounBehind(texts: readonly string[]): string | undefined {
   return at < 0 || (isWord(next) && !closed.has(next ?? '')) ? undefined : texts[at - 1];
 }
 
-/** "only if it fails", "only me" and "the only issue" */
+/** "only if it fails", "only me" and "the only issue"; "only delete it if it is old" is "delete it only if it is old" */
 function onlyOf(texts: readonly string[]): string | undefined {
   const at = texts.indexOf('only');
   if (at < 0) return undefined;
   if (texts[at - 1] === 'the') return 'the';
-  return conditions.has(texts[at + 1] ?? '') ? 'condition' : 'thing';
+  const next = texts[at + 1] ?? '';
+  const isAction = vocabulary().verbs.has(stemOf(next)) && texts.some(text => conditions.has(text));
+  return conditions.has(next) || isAction ? 'condition' : 'thing';
 }
 
 /** "not all tests pass" and "all tests do not pass" */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isObject } from '#core';
 
 /** A model as Ollama holds it. */
 export type DoubleModel = {
@@ -40,6 +41,8 @@ export const tokensOf = (text: string): number => text.split(/\s+/).filter(Boole
 export function createModelShelf(names: readonly string[], pullable: readonly string[]) {
   const models = new Map(names.map(name => [modelNamed(name).name, modelNamed(name)]));
   const loaded = new Set<string>();
+  /** The num_ctx of the latest load or chat. */
+  const contexts = new Map<string, number>();
   const fullName = (name: string) => (name.includes(':') ? name : `${name}:latest`);
   return {
     all: () => [...models.values()],
@@ -49,8 +52,12 @@ export function createModelShelf(names: readonly string[], pullable: readonly st
     add: (model: DoubleModel) => void models.set(model.name, model),
     remove: (name: string) => models.delete(fullName(name)),
     unload: (name: string) => loaded.delete(name),
+    /** The context in memory, as /api/ps tells it. */
+    contextOf: ({ name, contextLength }: DoubleModel) => contexts.get(name) ?? contextLength,
     /** Takes it into memory; true where it was not there. */
-    load(model: DoubleModel, keepAlive: unknown): boolean {
+    load(model: DoubleModel, keepAlive: unknown, options?: unknown): boolean {
+      const context = isObject(options) ? options['num_ctx'] : undefined;
+      if (typeof context === 'number') contexts.set(model.name, context);
       const isNew = !loaded.has(model.name);
       if (keepAlive === 0 || keepAlive === '0') loaded.delete(model.name);
       else loaded.add(model.name);

@@ -69,7 +69,8 @@ const routes: Readonly<Record<string, Route>> = {
   'GET /api/version': () => one({ version }),
   'GET /api/tags': (_, { shelf, listsCapabilities }) =>
     one({ models: shelf.all().map(model => summaryOf(model, listsCapabilities)) }),
-  'GET /api/ps': (_, { shelf }) => one({ models: shelf.loaded().map(runningOf) }),
+  'GET /api/ps': (_, { shelf }) =>
+    one({ models: shelf.loaded().map(model => runningOf(model, shelf.contextOf(model))) }),
   'POST /api/show': ({ model, name }, { shelf }) => {
     const found = shelf.find(String(model ?? name));
     return found ? one(shownOf(found)) : missing(model ?? name);
@@ -94,7 +95,7 @@ const summaryOf = (model: DoubleModel, listsCapabilities: boolean) => ({
   ...(listsCapabilities && { capabilities: model.capabilities }),
 });
 
-const runningOf = (model: DoubleModel) => ({
+const runningOf = (model: DoubleModel, context: number) => ({
   name: model.name,
   model: model.name,
   size: model.size,
@@ -102,7 +103,7 @@ const runningOf = (model: DoubleModel) => ({
   details: detailsOf(model),
   expires_at: '2026-10-17T16:47:07.93355-07:00',
   size_vram: model.size,
-  context_length: model.contextLength,
+  context_length: context,
 });
 
 const shownOf = (model: DoubleModel) => ({
@@ -128,7 +129,7 @@ async function chat(asked: Asked, world: World): Promise<Answer> {
     (think === true ? lacks('thinking') : undefined) ??
     (Array.isArray(tools) && tools.length > 0 ? lacks('tools') : undefined);
   if (refusal) return refusal;
-  const isLoad = world.shelf.load(model, keepAlive);
+  const isLoad = world.shelf.load(model, keepAlive, asked['options']);
   const head = { model: model.name, created_at: new Date().toISOString() };
   const said = (content: string, more: object = {}) => ({
     ...head,
@@ -180,7 +181,7 @@ async function generate(asked: Asked, world: World): Promise<Answer> {
   if (!model) return missing(name);
   if (!model.capabilities.includes('completion'))
     return failed(400, `"${model.name}" does not support generate`);
-  const isLoad = world.shelf.load(model, keepAlive);
+  const isLoad = world.shelf.load(model, keepAlive, asked['options']);
   const head = { model: model.name, created_at: new Date().toISOString() };
   if (typeof prompt !== 'string' || prompt === '')
     return one({ ...head, response: '', done: true, done_reason: 'load' });

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Ollama } from 'ollama';
 import { describe, test } from 'vitest';
 import { defaultRules } from '#config';
 import { isObject, systemClock } from '#core';
@@ -202,27 +203,56 @@ test('calls are grouped by model where Ollama holds only one in memory', async (
 
 const url = process.env['OLLAMA_URL'];
 
+/** An enhancer over it, with a model that it has. */
+async function openReal() {
+  const clock = systemClock;
+  await using probe = await openScene({ url, clock });
+  const models = await probe.models.list(never);
+  const infos = await Promise.all(models.map(({ name }) => probe.models.find(name, never)));
+  const chatter = infos.find(info => info?.capabilities?.includes('completion'))?.name;
+  assert.ok(chatter !== undefined, 'it needs a model that completes');
+  const rule = {
+    model: chatter,
+    totalMs: 30_000,
+    firstTokenMs: 10_000,
+    loadMs: 20_000,
+    options: { ...defaultRules.default.options, num_predict: 64 },
+  };
+  const scene = await openScene({ url, clock, failureThreshold: 3, rule });
+  await scene.models.start(never);
+  return { ...scene, clock, rule, chatter };
+}
+
+/** The context with which it holds a model in memory. */
+async function contextIn(chatter: string): Promise<unknown> {
+  const { models } = await new Ollama({ host: url ?? '' }).ps();
+  const found: object = models.find(({ name }) => name === chatter) ?? {};
+  return 'context_length' in found ? found.context_length : undefined;
+}
+
 describe.skipIf(url === undefined)('a real Ollama, at OLLAMA_URL', () => {
+  test('holds a model with one context for the judge and the rewrite', async () => {
+    const scene = await openReal();
+    await using _stack = scene;
+    const { chatter, rule } = scene;
+    const rules = rulesOf({ rule });
+    const contextSize = (name: string) => contextSizeOf(name, rules, 'usual');
+    const judge = createJudge({ model: chatter, contextSize }, scene);
+    const contexts: unknown[] = [];
+    for (const subject of subjects.slice(0, 2)) {
+      await scene.enhance(`describe ${subject}`);
+      contexts.push(await contextIn(chatter));
+      await judge.ask(subject, 'the shed', never);
+      contexts.push(await contextIn(chatter));
+    }
+    const [context] = contexts;
+    assert.ok(typeof context === 'number' && context > 0);
+    assert.deepEqual([...new Set(contexts)], [context]);
+  }, 240_000);
+
   test('gives 8 clients with 4 prompts each their turns, and its breaker stays closed', async () => {
-    const clock = systemClock;
-    await using probe = await openScene({ url, clock });
-    const models = await probe.models.list(never);
-    const infos = await Promise.all(models.map(({ name }) => probe.models.find(name, never)));
-    const chatter = infos.find(info => info?.capabilities?.includes('completion'))?.name;
-    assert.ok(chatter !== undefined, 'it needs a model that completes');
-    await using scene = await openScene({
-      url,
-      clock,
-      failureThreshold: 3,
-      rule: {
-        model: chatter,
-        totalMs: 30_000,
-        firstTokenMs: 10_000,
-        loadMs: 20_000,
-        options: { ...defaultRules.default.options, num_predict: 64 },
-      },
-    });
-    await scene.models.start(never);
+    const scene = await openReal();
+    await using _stack = scene;
     const { all, done } = sendAll(scene);
     await all;
     const kinds = done.flatMap(({ attempts }) => attempts.map(({ kind }) => kind));

@@ -40,6 +40,7 @@ test.for([
 });
 
 test.for([
+  ['only before a verb', 'only notify me if it fails', 'notify me only if it fails'],
   ['only before and behind', 'using only CSS, center it', 'center it using only CSS'],
   ['brackets around words', 'list the PRs (oldest first)', 'list the PRs, oldest first'],
   ['lists', 'visit Rome, Bern and Ulm', 'visit Ulm, Bern and Rome'],

@@ -11,7 +11,7 @@ const judge = { model: 'judge:1', use: 'judge' } as const;
 const fallback = { model: 'phi3:mini', use: 'fallback' } as const;
 
 /** The missing models over an Ollama double with a manual clock, until disposed. */
-function open(ollama: OllamaDouble, first: Parameters<typeof createMissingModels>[0]) {
+function open(ollama: Pick<OllamaDouble, 'url'>, first: Parameters<typeof createMissingModels>[0]) {
   const scene = openStill(ollama.url);
   const { log, logged } = createRecordingLog();
   let wanted = first;
@@ -132,6 +132,28 @@ describe('models that are missing', () => {
     assert.equal(scene.models.absence(embedder.model).isPulled, false);
   });
 });
+
+const url = process.env['OLLAMA_URL'];
+
+test.skipIf(url === undefined)(
+  'a real Ollama, at OLLAMA_URL, lacks what it does not list',
+  async () => {
+    await using scene = open({ url: url ?? '' }, () => []);
+    const [there] = await scene.models.list(never);
+    assert.ok(there, 'it needs a model');
+    const gone = { model: 'not-there:1b', use: 'judge' } as const;
+    scene.want([{ model: there.name, use: 'rule' }, gone]);
+    for (const _ of [1, 2])
+      assert.deepEqual(await scene.messages(), [
+        `The judge model not-there:1b is missing. ${scene.models.absence(gone.model).remedy}`,
+      ]);
+    assert.match(scene.models.absence(gone.model).remedy, /"ollama pull not-there:1b"/);
+    assert.deepEqual(
+      scene.logged().map(([level]) => level),
+      ['warn'],
+    );
+  },
+);
 
 describe('an Ollama that does not answer', () => {
   test('has the missing models of the last check, and its breaker hears nothing of checks', async () => {
