@@ -80,6 +80,8 @@ const pairFiles = [
   'prompt-pairs-blind-21',
   'prompt-pairs-blind-22',
   'prompt-pairs-blind-23',
+  'prompt-pairs-blind-24',
+  'prompt-pairs-blind-25',
 ] as const;
 
 /** The pairs of the files `prompt-pairs*` in tests/data. */
