@@ -17,6 +17,10 @@ export type Canonical = {
   readonly language: string | undefined;
 };
 
+/** The words and the punctuation of a request, in lower case. */
+export const textsOf = ({ tokens }: Canonical): readonly string[] =>
+  tokens.map(({ text }) => text.toLowerCase());
+
 /** Unambiguous contractions, each with its words. */
 const contractions: ReadonlyMap<string, readonly string[]> = new Map(
   words

@@ -1,4 +1,4 @@
-import type { Canonical } from './canonical.ts';
+import { type Canonical, textsOf } from './canonical.ts';
 import { prepositions } from './lexemes.ts';
 import { closed, vocabulary } from './phrases.ts';
 import { rowsOf, wordSet } from './words.ts';
@@ -70,8 +70,8 @@ export function otherGoverned(a: Canonical, b: Canonical): string | undefined {
   return undefined;
 }
 
-const countOfAnd = ({ tokens }: Canonical): number =>
-  tokens.filter(({ text }) => text.toLowerCase() === 'and').length;
+const countOfAnd = (canonical: Canonical): number =>
+  textsOf(canonical).filter(text => text === 'and').length;
 
 function isSamePair(isAction: boolean, one: Head, other: Head): boolean {
   const pair = [one.text, other.text].toSorted().join(' ');
@@ -95,8 +95,8 @@ const isHead = (text: string): boolean => text === 'and' || prepositions.has(tex
 type Governed = { readonly heads: Head[]; isVerb: boolean };
 
 /** For each word right behind a preposition, its prepositions. */
-function governedIn({ tokens }: Canonical): ReadonlyMap<string, Governed> {
-  const texts = tokens.map(({ text }) => text.toLowerCase());
+function governedIn(canonical: Canonical): ReadonlyMap<string, Governed> {
+  const texts = textsOf(canonical);
   const governed = new Map<string, Governed>();
   for (const [at, text] of texts.entries()) {
     const before = texts[at - 1] ?? '';

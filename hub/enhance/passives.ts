@@ -1,4 +1,4 @@
-import type { Canonical } from './canonical.ts';
+import { type Canonical, textsOf } from './canonical.ts';
 import { closed, vocabulary } from './phrases.ts';
 import { wordSet } from './words.ts';
 
@@ -14,8 +14,8 @@ const maxDistance = 6;
  * influenced by them. A passive with its words in the other order can be the same request.
  */
 export function isOtherVoice(a: Canonical, b: Canonical): boolean {
-  const [left, right] = [a, b].map(({ tokens }) => tokens.map(({ text }) => text.toLowerCase()));
-  if (!left || !right || hasPassive(left) === hasPassive(right)) return false;
+  const [left, right] = [textsOf(a), textsOf(b)];
+  if (hasPassive(left) === hasPassive(right)) return false;
   if (isDoneIn(left, right) || isDoneIn(right, left)) return false;
   const [mine, theirs] = [wordsOf(left), wordsOf(right)];
   return mine.length === theirs.length && mine.every((word, at) => word === theirs[at]);

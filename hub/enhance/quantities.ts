@@ -1,4 +1,4 @@
-import type { Canonical } from './canonical.ts';
+import { type Canonical, textsOf } from './canonical.ts';
 import { closed, vocabulary } from './phrases.ts';
 import { wordSet } from './words.ts';
 
@@ -13,9 +13,6 @@ const periods = wordSet(
 );
 /** Words between a quantity and its noun. */
 const maxDistance = 3;
-
-const textsOf = ({ tokens }: Canonical): readonly string[] =>
-  tokens.map(({ text }) => text.toLowerCase());
 
 /** Whether one prompt is about all, and the other one about some, or about one. */
 export function isOtherShare(a: Canonical, b: Canonical): boolean {

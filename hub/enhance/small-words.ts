@@ -1,17 +1,12 @@
-import type { Canonical } from './canonical.ts';
+import { type Canonical, textsOf } from './canonical.ts';
 import { closed, vocabulary } from './phrases.ts';
 import { wordSet } from './words.ts';
 
 const objects = wordSet('me us him them you it');
-const selves = wordSet('myself yourself himself herself ourselves yourselves themselves oneself');
-const operators = new Set(['+', '*', '/', '^', '-', '%', '&&', '||']);
-const articles = wordSet('a an the');
-const fixed = new Set(
-  ['this', 'that', 'the', 'following', 'same', 'exact', 'given'].map(word => `${word} order`),
-).add('in sequence');
-/** Verbs whose lists belong to each other, item by item. */
-const matching = wordSet('rename map pair assign match replace');
 const owners = wordSet('its his their her');
+const selves = wordSet('myself yourself himself herself ourselves yourselves themselves oneself');
+const articles = wordSet('a an the');
+const operators = new Set(['+', '*', '/', '^', '-', '%', '&&', '||']);
 const governing = wordSet('with from without against about');
 const conditions = wordSet('if when while after before because for until unless');
 const all = wordSet('all every');
@@ -21,18 +16,21 @@ const questions = wordSet('what which when where who why how');
 const finished = wordSet('did was were had');
 const imagined = wordSet('will would can could should must might may');
 const orders = wordSet('then afterwards afterward finally lastly');
+/** Words behind a list that give its order. */
+const fixed = new Set(
+  ['this', 'that', 'the', 'following', 'same', 'exact', 'given'].map(word => `${word} order`),
+).add('in sequence');
+/** Verbs whose lists belong to each other, item by item. */
+const matching = wordSet('rename map pair assign match replace');
 const particles = wordSet('up down off out away back apart');
 
-/** Looks in the words of a prompt, in small letters, for what may differ in other prompts. */
+/** What a prompt says in one respect, as its words in lower case show it; undefined if it says nothing of that. */
 type Trait = {
   readonly why: string;
   readonly of: (texts: readonly string[]) => string | undefined;
 };
 
-/**
- * Small words that change a request although all others agree. Two prompts are two requests if a trait has two values
- * that are both known.
- */
+/** Two prompts are two requests if both say something of a trait, and not the same. */
 const traits: readonly Trait[] = [
   { why: 'new and used', of: stateOf },
   { why: 'used or not', of: usedOf },
@@ -53,19 +51,16 @@ const traits: readonly Trait[] = [
   { why: 'what happened and what may happen', of: moodOf },
 ];
 
-/** Why two prompts differ in a small word; undefined if they do not. */
+/** Why two prompts differ in a small word that changes the request although all others agree; undefined if they do not. */
 export function otherSmallWord(a: Canonical, b: Canonical): string | undefined {
   const [left, right] = [textsOf(a), textsOf(b)];
   if (isOtherParticle(left, right)) return 'another particle of the verb';
-  if (isOtherShare(left, right)) return 'each of them and all of them';
+  if (isOneForEach(left, right)) return 'each of them and all of them';
   return traits.find(({ of }) => {
     const [mine, theirs] = [of(left), of(right)];
     return mine !== undefined && theirs !== undefined && mine !== theirs;
   })?.why;
 }
-
-const textsOf = ({ tokens }: Canonical): readonly string[] =>
-  tokens.map(({ text }) => text.toLowerCase());
 
 const isWord = (text = ''): boolean => /^[\p{L}\d]/u.test(text);
 const stemOf = (text = ''): string => vocabulary().stem(text).stem;
@@ -183,7 +178,7 @@ function fixedOrderOf(texts: readonly string[]): string | undefined {
 }
 
 /** "one test for each" and "one test for all" */
-function isOtherShare(left: readonly string[], right: readonly string[]): boolean {
+function isOneForEach(left: readonly string[], right: readonly string[]): boolean {
   const [mine, theirs] = [left, right].map(texts => texts.find(text => shares.has(text)));
   return (
     mine !== undefined &&

@@ -1,4 +1,4 @@
-import type { Canonical } from './canonical.ts';
+import { type Canonical, textsOf } from './canonical.ts';
 import { wordSet } from './words.ts';
 
 const past = wordSet('was were did had');
@@ -25,9 +25,6 @@ const persons = wordSet('i we you one');
 /** "what does it return" asks for a fact, "what should it return" for a wish; "what do I do" asks for both. */
 export const isOtherDuty = (a: Canonical, b: Canonical): boolean =>
   (asksDuty(a) && asksFact(b)) || (asksDuty(b) && asksFact(a));
-
-const textsOf = ({ tokens }: Canonical): readonly string[] =>
-  tokens.map(({ text }) => text.toLowerCase());
 
 function asksDuty(canonical: Canonical): boolean {
   const texts = textsOf(canonical);
