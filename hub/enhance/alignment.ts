@@ -1,6 +1,7 @@
 import { exchanged, otherObject } from './exchange.ts';
 import { type Explanation, quoted } from './explanation.ts';
 import { leftOver, repeatedNouns } from './left-over.ts';
+import { reordered, withListsOf } from './list-order.ts';
 import { compoundsOf, moved } from './moves.ts';
 import { misplaced } from './placement.ts';
 import { type Side, pairsOf } from './spot-pairs.ts';
@@ -11,7 +12,8 @@ import { isSameForm } from './term-forms.ts';
  * Explains differences as far as every word has a counterpart or adds nothing, and only whole parts stand elsewhere:
  * clauses, items of a list, words with their preposition.
  */
-export function alignSpots(a: Spots, b: Spots): Explanation {
+export function alignSpots(a: Spots, other: Spots): Explanation {
+  const b = withListsOf(a, other);
   const pairs = pairsOf(a.spots, b.spots);
   const left: Side = { spots: a.spots, others: b.spots, pairs };
   const inverse = new Map([...pairs].map(([one, other]) => [other, one]));
@@ -30,15 +32,16 @@ export function alignSpots(a: Spots, b: Spots): Explanation {
   const counted = otherCount(left) ?? otherCount(right);
   if (counted) return unexplained(`“${counted.raw}” counts something else`);
   const isSequence = a.isSequence || b.isSequence;
-  const compounds = compoundsOf(left, right, isSequence);
+  const compounds = compoundsOf(left, right);
   const counterparts = new Set([...compounds.words].map(at => pairs.get(at) ?? -1));
   const word =
     exchanged(left, right) ??
     otherObject(left, right) ??
+    reordered(left, right, isSequence) ??
     misplaced(left, compounds.words) ??
     misplaced(right, counterparts) ??
-    moved(left, right, compounds, isSequence) ??
-    moved(right, left, compoundsOf(right, left, isSequence), isSequence);
+    moved(left, right, compounds) ??
+    moved(right, left, compoundsOf(right, left));
   return word
     ? { kind: 'unexplained', why: `“${word.raw}” stands elsewhere` }
     : { kind: 'alike', why: 'the same request in other words' };

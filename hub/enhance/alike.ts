@@ -14,6 +14,7 @@ import { isOtherDuty, isOtherTense } from './tenses.ts';
 import { isOtherVoice } from './passives.ts';
 import { isOtherShare } from './quantities.ts';
 import { otherSmallWord } from './small-words.ts';
+import { exchangedSynonym } from './synonyms.ts';
 import { isSameForm } from './term-forms.ts';
 import { rowsOf } from './words.ts';
 
@@ -44,6 +45,8 @@ export function explainDifferences(one: Canonical, other: Canonical): Explanatio
 function vetoOf(a: Canonical, b: Canonical): string | undefined {
   if (isOtherTense(a, b) || isOtherDuty(a, b)) return 'another tense or mood';
   if (isOtherVoice(a, b)) return 'the passive in one of them';
+  const synonym = exchangedSynonym(spotsIn(a, true), spotsIn(b, true));
+  if (synonym !== undefined) return `“${synonym}” in the place of a synonym`;
   const small = otherSmallWord(a, b);
   if (small !== undefined) return small;
   const governed = otherGoverned(a, b);

@@ -11,7 +11,6 @@ import {
 } from './lexemes.ts';
 import { withoutContext } from './language-context.ts';
 import type { Sentence } from './terms.ts';
-import { sortedPairs } from './sorted-pairs.ts';
 import { activeOf, whoOf } from './voice.ts';
 import { wordSet } from './words.ts';
 
@@ -34,7 +33,7 @@ type Draft = {
   readonly intent: string;
   readonly clauses: { readonly head: string; readonly chunks: DraftChunk[] }[];
   readonly kinds: string[];
-  readonly isSorted: boolean;
+  readonly isForOf: boolean;
   readonly hasOneTime: boolean;
   isDefinite: boolean;
   isPassive: boolean;
@@ -58,12 +57,11 @@ const coordinators = wordSet('and but or then');
 const subjects = wordSet('i you we they he she it can will has have should must');
 
 /**
- * Splits a sentence into clauses, and these at prepositions. `isSorted`: what "and" joins has a fixed order,
- * and "for" is "of".
+ * Splits a sentence into clauses, and these at prepositions. `isForOf`: "for" is "of".
  */
-export function structureOf({ intent, lexemes: all }: Sentence, isSorted: boolean): Structure {
+export function structureOf({ intent, lexemes: all }: Sentence, isForOf: boolean): Structure {
   const { lexemes, context } = withoutContext(all);
-  const flags = { isSorted, hasOneTime: hasOneTime(lexemes), isDefinite: false, isPassive: false };
+  const flags = { isForOf, hasOneTime: hasOneTime(lexemes), isDefinite: false, isPassive: false };
   const draft: Draft = { intent, clauses: [], kinds: [], ...flags };
   openClause(draft, 'main');
   lexemes.forEach((lexeme, at) => {
@@ -80,9 +78,7 @@ export function structureOf({ intent, lexemes: all }: Sentence, isSorted: boolea
     .flatMap(activeOf)
     .map(({ head, chunks }) => ({
       head,
-      chunks: chunks
-        .filter(chunk => chunk.head !== '' || chunk.terms.length > 0)
-        .map(chunk => (isSorted ? sortedPairs(chunk) : chunk)),
+      chunks: chunks.filter(chunk => chunk.head !== '' || chunk.terms.length > 0),
     }));
   return { clauses, context, kinds: draft.kinds.toSorted(), tense: tenseOf(all) };
 }
@@ -94,7 +90,9 @@ function tenseOf(lexemes: readonly Lexeme[]): Structure['tense'] {
 }
 
 const isVerb = (lexeme: Lexeme | undefined): boolean =>
-  lexeme !== undefined && (lexeme.form === 'ed' || vocabulary().verbs.has(lexeme.stem));
+  lexeme !== undefined &&
+  lexeme.kind !== 'name' &&
+  (lexeme.form === 'ed' || vocabulary().verbs.has(lexeme.stem));
 
 const clauseOf = ({ clauses }: Draft) => clauses.at(-1) ?? { head: 'main', chunks: [] };
 const termsOf = (draft: Draft): Term[] => clauseOf(draft).chunks.at(-1)?.terms ?? [];
@@ -236,7 +234,7 @@ function readDropped(draft: Draft, { lexeme: { text }, before }: Place): boolean
 function readPreposition(draft: Draft, { lexeme: { text }, before, next }: Place): boolean {
   if (subordinators.has(text)) return openClause(draft, text === 'whether' ? 'if' : text);
   if (text === 'for' && /^(?:me|us)$/.test(next?.text ?? '')) return true;
-  const head = text === 'for' && !draft.isSorted ? text : prepositions.get(text);
+  const head = text === 'for' && !draft.isForOf ? text : prepositions.get(text);
   // "is using" is a verb.
   if (head === undefined || (text === 'using' && be.has(before?.text ?? ''))) return false;
   return openChunk(draft, head);

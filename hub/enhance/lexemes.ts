@@ -64,10 +64,15 @@ export function lexemesOf({ kind, text }: Token, next: Token | undefined): reado
     // "an A", "vitamin C"
     const isArticle = part === 'A' && next?.kind === 'word' && isNoun(next.text.toLowerCase());
     const isLetter = part.length === 1 && part !== lower && part !== 'I' && !isArticle;
-    const isWritten = isLetter || methods.has(part);
-    return { kind, text: isWritten ? part : lower, stem: isWritten ? part : stem, form, raw: part };
+    // "swap a and b"
+    const isNamed = part === 'a' && behindNames.has(next?.text ?? '');
+    const written = isNamed ? 'A' : isLetter || methods.has(part) ? part : undefined;
+    return { kind, text: written ?? lower, stem: written ?? stem, form, raw: part };
   });
 }
+
+/** What stands behind a name, and not behind an article. */
+const behindNames = new Set([...words.wordSet('and or to from by with is are = +'), ',']);
 
 /** Words in single or double quotes, without them; a single sign may be about the quotes. */
 const unquoted = (text: string): string => /^(['"])(.{2,})\1$/.exec(text)?.[2] ?? text;

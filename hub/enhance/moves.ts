@@ -11,19 +11,14 @@ import type { Spot } from './spots.ts';
 import { wordSet } from './words.ts';
 
 /** The first word of a part that stands elsewhere, and may not. */
-export function moved(
-  left: Side,
-  right: Side,
-  compounds: Compounds,
-  isSequence: boolean,
-): Spot | undefined {
+export function moved(left: Side, right: Side, compounds: Compounds): Spot | undefined {
   const { order, ranks } = compounds;
   const at = order.find((start, index) => {
     const isMoved = (ranks[index] ?? 0) !== (index === 0 ? 0 : (ranks[index - 1] ?? 0) + 1);
     const part = left.spots[start]?.part;
     // Only one part of a noun phrase may stand elsewhere.
     const isTwice = [...compounds.words].some(word => left.spots[word]?.part === part);
-    return isMoved && (isTwice || !canMove(left, right, start, isSequence));
+    return isMoved && (isTwice || !canMove(left, right, start));
   });
   return at === undefined ? undefined : left.spots[at];
 }
@@ -37,10 +32,9 @@ type Compounds = {
 };
 
 /**
- * Gives words that may change places the ranks of the other prompt: "the size of the bundle" and "the bundle size",
- * "tabs and spaces" and "spaces and tabs".
+ * Gives words that may change places the ranks of the other prompt: "the size of the bundle" and "the bundle size".
  */
-export function compoundsOf(left: Side, right: Side, isSequence: boolean): Compounds {
+export function compoundsOf(left: Side, right: Side): Compounds {
   const order = [...left.pairs.keys()].toSorted((x, y) => x - y);
   const places = [...right.pairs.keys()].toSorted((x, y) => x - y);
   const rankOf = new Map(places.map((place, rank) => [place, rank]));
@@ -57,26 +51,15 @@ export function compoundsOf(left: Side, right: Side, isSequence: boolean): Compo
     if (begin === middle) continue;
     const [one, two] = [order[begin] ?? -1, order[middle] ?? -1];
     const compound = compoundAt(left, right, one, two);
-    if (
-      !compound &&
-      !(
-        isItem(left, two, isSequence) &&
-        isItem(right, left.pairs.get(one) ?? -1, isSequence) &&
-        placeOf(left, one) &&
-        placeOf(right, left.pairs.get(two) ?? -1) &&
-        isEnd(left, order[end - 1] ?? -1) &&
-        isEnd(right, left.pairs.get(order[middle - 1] ?? -1) ?? -1)
-      )
-    )
-      continue;
+    if (!compound) continue;
     const moving = compound === 'behind' ? order.slice(middle, end) : order.slice(begin, middle);
     // In "a room with a large desk", "large" belongs to the desk.
     const [side, last] =
       compound === 'behind'
         ? ([left, order[end - 1] ?? -1] as const)
         : ([right, left.pairs.get(order[middle - 1] ?? -1) ?? -1] as const);
-    if (compound && !isEnd(side, last)) continue;
-    if (compound) for (const at of moving) words.add(at);
+    if (!isEnd(side, last)) continue;
+    for (const at of moving) words.add(at);
     const first = ranks[middle] ?? 0;
     for (let index = begin; index < end; index++) ranks[index] = first + index - begin;
     [middle, rounds] = [0, rounds + 1];
@@ -95,15 +78,6 @@ const states = wordSet(
 function isEnd(side: Side, at: number): boolean {
   const next = side.spots.findIndex((_, place) => place > at && side.pairs.has(place));
   return next < 0 || beginning(side, next) !== undefined;
-}
-
-/** Whether an item of a list begins at a spot, behind a comma or "and". */
-function isItem(side: Side, at: number, isSequence: boolean): boolean {
-  const begins = beginning(side, at);
-  const spot = side.spots[at];
-  if (!spot || begins !== 'clause') return begins === 'item';
-  const isVerbless = side.spots.every(({ clause, isVerb }) => clause !== spot.clause || !isVerb);
-  return spot.clauseHead === 'main' && (isVerbless || (!spot.isAsk && !isSequence));
 }
 
 /** Whether words behind a preposition are in the other prompt words before the noun, or the other way round. */
@@ -137,7 +111,7 @@ function compoundAt(
 }
 
 /** Whether the part that begins at a spot may stand where its counterpart does. */
-function canMove(left: Side, right: Side, at: number, isSequence: boolean): boolean {
+function canMove(left: Side, right: Side, at: number): boolean {
   const other = left.pairs.get(at) ?? -1;
   const [a, b] = [left.spots[at], right.spots[other]];
   if (!a || !b) return false;
@@ -146,7 +120,7 @@ function canMove(left: Side, right: Side, at: number, isSequence: boolean): bool
   if (mine === 'clause' && theirs === 'clause') {
     if (a.clauseHead === 'rel' && b.clauseHead === 'rel') return false;
     const isMain = freeClauses.has(a.clauseHead) && freeClauses.has(b.clauseHead);
-    return isMain ? !isSequence : isNextToSame(left, right, at, other);
+    return isMain || isNextToSame(left, right, at, other);
   }
   // "the API of the app" is not "the app of the API".
   if ((mine === 'object') !== (theirs === 'object') && a.preposition !== b.preposition)

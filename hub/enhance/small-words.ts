@@ -15,13 +15,6 @@ const shares = wordSet('each all both');
 const questions = wordSet('what which when where who why how');
 const finished = wordSet('did was were had');
 const imagined = wordSet('will would can could should must might may');
-const orders = wordSet('then afterwards afterward finally lastly');
-/** Words behind a list that give its order. */
-const fixed = new Set(
-  ['this', 'that', 'the', 'following', 'same', 'exact', 'given'].map(word => `${word} order`),
-).add('in sequence');
-/** Verbs whose lists belong to each other, item by item. */
-const matching = wordSet('rename map pair assign match replace');
 const particles = wordSet('up down off out away back apart');
 
 /** What a prompt says in one respect, as its words in lower case show it; undefined if it says nothing of that. */
@@ -45,8 +38,6 @@ const traits: readonly Trait[] = [
   { why: 'another share of “little”', of: littleOf },
   { why: 'something else is the same', of: wordBehindSame },
   { why: 'another thing is compared', of: comparedWith },
-  { why: 'another order', of: orderOf },
-  { why: 'another order', of: fixedOrderOf },
   { why: 'what something is, and what it is', of: askedOf },
   { why: 'what happened and what may happen', of: moodOf },
 ];
@@ -155,26 +146,6 @@ function wordBehindSame(texts: readonly string[]): string | undefined {
 function comparedWith(texts: readonly string[]): string | undefined {
   const at = texts.indexOf('with');
   return texts.includes('compare') && at > 0 && texts.includes('and') ? texts[at - 1] : undefined;
-}
-
-/** "salt, then pepper" and "pepper, then salt" */
-function orderOf(texts: readonly string[]): string | undefined {
-  const at = texts.findIndex((text, place) => place > 0 && orders.has(text));
-  if (at < 1) return undefined;
-  return stemOf(texts.slice(at + 1).find(text => isWord(text) && !closed.has(text)));
-}
-
-/** "Rome, Bern and Paris in that order", "rename a and b to c and d" */
-function fixedOrderOf(texts: readonly string[]): string | undefined {
-  const isOrdered = texts.some(
-    (text, at) => text === 'respectively' || fixed.has(`${texts[at - 1]} ${text}`),
-  );
-  const lists = texts.filter(text => text === 'and').length;
-  if (!isOrdered && !(lists > 1 && texts.some(text => matching.has(text)))) return undefined;
-  return texts
-    .filter(text => isWord(text) && !closed.has(text))
-    .map(stemOf)
-    .join(' ');
 }
 
 /** "one test for each" and "one test for all" */

@@ -62,6 +62,7 @@ const missing: Spot = {
   isNegated: false,
   preposition: '',
   begins: undefined,
+  isChoice: false,
   clauseHead: '',
   clause: -1,
   part: -1,

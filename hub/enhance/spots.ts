@@ -17,6 +17,8 @@ export type Spot = Term & {
   readonly preposition: string;
   /** What begins here, and can stand elsewhere as a whole. */
   readonly begins: 'clause' | 'chunk' | 'item' | undefined;
+  /** Whether "or" stands before it. */
+  readonly isChoice: boolean;
   /** The conjunction of its clause, or `main` or `rel`. */
   readonly clauseHead: string;
   readonly clause: number;
@@ -41,8 +43,10 @@ export type Spots = {
 };
 
 const sequenceWords = wordSet(
-  'then first firstly second secondly third next finally afterwards afterward lastly',
+  'then first firstly second secondly third next finally afterwards afterward lastly respectively',
 );
+/** Words before "order" and "sequence" that say which one is meant. */
+const given = wordSet('in this that the following same exact given');
 const freeHeads = wordSet('main rel so');
 /** Conjunctions with the same meaning. "unless" is "if not". */
 const conjunctions: ReadonlyMap<string, string> = new Map([
@@ -119,9 +123,15 @@ export function spotsOf({ tokens, payloadText }: Canonical, isWhole: boolean): S
     tense: tenses.has('past') ? 'past' : tenses.has('present') ? 'present' : undefined,
     negations: texts.filter(text => negators.has(text)).length,
     alternatives: texts.filter(text => text === 'or').length,
-    isSequence: texts.some(text => sequenceWords.has(text)),
+    isSequence: texts.some(
+      (text, at) => sequenceWords.has(text) || isGivenOrder(text, texts[at - 1]),
+    ),
   };
 }
+
+/** "Rome, Bern and Ulm in that order" */
+const isGivenOrder = (text: string, before = ''): boolean =>
+  (text === 'order' || text === 'sequence') && given.has(before);
 
 const colon: Token = { kind: 'stop', text: ':' };
 
@@ -139,6 +149,7 @@ function addAsk({ spots, part }: Place, stem: string, intent: string): void {
     isNegated: false,
     preposition: '',
     begins: 'clause',
+    isChoice: false,
     clauseHead: 'main',
     clause,
     part,
@@ -150,11 +161,13 @@ function addClause({ spots, part }: Place, { head, chunks }: Clause): void {
   const { neutral, light } = vocabulary();
   let begins: Spot['begins'] = 'clause';
   let isNegated = head === 'unless';
+  let isChoice = false;
   const add = (term: Term, preposition: string, negated: boolean) => {
     const clauseHead = conjunctionOf(head);
-    const place = { preposition, begins, clauseHead, clause, part };
+    const place = { preposition, begins, isChoice, clauseHead, clause, part };
     spots.push({ ...term, ...place, isAsk: false, isNegated: negated });
     begins = undefined;
+    isChoice = false;
   };
   for (const chunk of chunks) {
     if (begins === undefined && chunk.head !== '') begins = 'chunk';
@@ -162,7 +175,10 @@ function addClause({ spots, part }: Place, { head, chunks }: Clause): void {
     let preposition = chunk.head === 'without' ? '' : chunk.head;
     for (const term of withLateOnly(withPassiveFirst(chunk))) {
       if (negations.has(term.stem)) isNegated = true;
-      else if (term.stem === '&' || term.stem === 'or') begins ??= 'item';
+      else if (term.stem === '&' || term.stem === 'or') {
+        begins ??= 'item';
+        isChoice = term.stem === 'or';
+      }
       // "a story in which a keeper finds a letter"
       else if (term.stem === 'which' && preposition !== '') [preposition, begins] = ['', 'clause'];
       // "is not any room" and "is no room"

@@ -19,7 +19,7 @@ test.for([
   ['Without mocks, test it', ['main: without mocks | test it']],
   ['Open it if it fails', ['main: open it', 'if: it fails']],
   ['Rename the file and open it', ['main: rename file', 'main: open it']],
-  ['Use tabs and spaces', ['main: use spaces and tabs']],
+  ['Use tabs and spaces', ['main: use tabs and spaces']],
   ['Use red tabs and spaces', ['main: use red tabs and spaces']],
   ['Which files import a.ts?', ['main: files', 'rel: import a.ts']],
   ['Which files does a.ts import?', ['main: files', 'rel: a.ts import']],

@@ -1,0 +1,174 @@
+import { type Side, pairsOf } from './spot-pairs.ts';
+import type { Spot, Spots } from './spots.ts';
+import { wordSet } from './words.ts';
+
+/** The places of the words of each item. */
+type Items = readonly (readonly number[])[];
+
+/** Where a list stands among the spots of a prompt. */
+type List = {
+  /** The word before the first item. */
+  readonly opening: Spot | undefined;
+  readonly items: Items;
+  /** The word behind the last item. */
+  readonly next: Spot | undefined;
+};
+
+/** What has no order behind these: things to compare, to install or to check, and what is between two things. */
+const freeOpenings = wordSet('=compare contrast~ =explain =install =uninstall =verify difference');
+/** Words of which two are one thing in either order. */
+const counterparts = wordSet('=advantage =disadvantage strength~ weakness~');
+/** Prepositions behind a list that belong to the verb before it, or to all items. */
+const shared = wordSet('for in on as of');
+
+/**
+ * The second prompt with the lists that have no order as the first one has them: things to compare, to install or to
+ * check, two alternatives, "pros and cons".
+ */
+export function withListsOf(a: Spots, b: Spots): Spots {
+  const lists = a.isSequence || b.isSequence ? [] : listsIn(a.spots);
+  const others = lists.length > 0 ? listsIn(b.spots) : [];
+  if (others.length === 0) return b;
+  const pairs = pairsOf(a.spots, b.spots);
+  let { spots } = b;
+  for (const other of others) {
+    const [items] = lists
+      .filter(list => isFree(a.spots, list) && isFree(spots, other))
+      .map(list => inOrderOf(list, other, pairs))
+      .filter(({ length }) => length > 0);
+    if (items) spots = rewritten(spots, other, items);
+  }
+  return { ...b, spots };
+}
+
+/**
+ * A word that stands before another one in one prompt and behind it in the other, where both belong to other items of a
+ * list, or to other actions or sentences. An order may be meant there: steps, keys to sort by, columns, arguments. Only
+ * what a prompt says of the situation may stand before or behind its request, unless words such as "then" give an order
+ * (`hasOrder`).
+ */
+export function reordered(left: Side, right: Side, hasOrder: boolean): Spot | undefined {
+  const order = [...left.pairs.keys()].toSorted((x, y) => x - y);
+  const at = order.find((one, index) =>
+    order.slice(index + 1).some(two => {
+      const [a, b] = [left.pairs.get(one) ?? -1, left.pairs.get(two) ?? -1];
+      if (a < b || !isParted(left.spots, one, two) || !isParted(right.spots, b, a)) return false;
+      return hasOrder || !isSituation(left.spots, one, two) || !isSituation(right.spots, b, a);
+    }),
+  );
+  return left.spots[at ?? -1];
+}
+
+/** Whether the first of two words ends with an item, an action or a sentence to which the other one does not belong. */
+function isParted(spots: readonly Spot[], one: number, two: number): boolean {
+  for (let at = two; at > one; at--) {
+    if (isBoundary(spots, at)) return true;
+    // "on Sundays" in "trains between Ghent and Bruges on Sundays" belongs to neither of them.
+    if (spots[at]?.begins)
+      return spots.some((_, place) => place > one && place < at && isClause(spots, place));
+  }
+  return false;
+}
+
+const isBoundary = (spots: readonly Spot[], at: number): boolean =>
+  spots[at]?.begins === 'item' || isClause(spots, at);
+
+/** Whether an action, a sentence, or an item behind a comma begins at a place. What is asked for begins none. */
+function isClause(spots: readonly Spot[], at: number): boolean {
+  const [before, spot] = [spots[at - 1], spots[at]];
+  const isObject = before?.isAsk === true && before.part === spot?.part;
+  return spot?.begins === 'clause' && spot.clauseHead === 'main' && !isObject;
+}
+
+/** Whether one of two words belongs to a request, and the other one to a statement about the situation. */
+function isSituation(spots: readonly Spot[], one: number, two: number): boolean {
+  const [first, second] = [spots[one]?.part ?? -1, spots[two]?.part ?? -1];
+  return isStatement(spots, first) !== isStatement(spots, second);
+}
+
+/** Whether a sentence has its subject before its verb. */
+function isStatement(spots: readonly Spot[], part: number): boolean {
+  const sentence = spots.filter(spot => spot.part === part);
+  return !sentence.some(({ isAsk }) => isAsk) && !sentence[0]?.isVerb;
+}
+
+/** The lists of a prompt: items with "and" or "or" before the last one, as far as no preposition is inside. */
+function listsIn(spots: readonly Spot[]): readonly List[] {
+  return [...spots.keys()].filter(at => spots[at]?.begins === 'item').map(at => listAt(spots, at));
+}
+
+function listAt(spots: readonly Spot[], last: number): List {
+  const behind = spots.findIndex((spot, at) => at > last && endsList(spot));
+  const end = behind < 0 ? spots.length : behind;
+  const items = [rangeOf(last, end)];
+  let begin = last;
+  for (;;) {
+    const first = startOfItem(spots, begin);
+    items.unshift(rangeOf(first, begin));
+    if (!isBoundary(spots, first) || spots[first - 1]?.part !== spots[first]?.part)
+      return { opening: spots[first - 1], items, next: spots[end] };
+    begin = first;
+  }
+}
+
+const endsList = ({ begins, stem }: Spot): boolean => begins !== undefined || stem === 'together~';
+const isVerbal = (spot: Spot | undefined): boolean => spot?.isVerb === true || spot?.isAsk === true;
+const rangeOf = (begin: number, end: number): readonly number[] =>
+  Array.from({ length: end - begin }, (_, index) => begin + index);
+
+/** Where the item before a place begins: behind a verb or "difference between", or at a comma or preposition. */
+function startOfItem(spots: readonly Spot[], end: number): number {
+  const isOpened = (at: number) =>
+    isVerbal(spots[at - 1]) || /^(?:difference|both)$/.test(spots[at - 1]?.stem ?? '');
+  let at = end - 1;
+  while (at > 0 && !isOpened(at) && !spots[at]?.begins) at--;
+  return Math.max(at, 0);
+}
+
+/** The items of the second list in the order of the first one; none if they are not the same. */
+function inOrderOf(list: List, other: List, pairs: Side['pairs']): Items {
+  const keyOf = (item: readonly number[]) => item.toSorted((x, y) => x - y).join(' ');
+  const theirs = new Map(other.items.map(item => [keyOf(item), item]));
+  const items = list.items.flatMap(item => {
+    const found = theirs.get(keyOf(item.flatMap(at => pairs.get(at) ?? [])));
+    return found ? [found] : [];
+  });
+  return items.length === theirs.size && items.length === list.items.length ? items : [];
+}
+
+/** The words with those of a list in another order. What begins at an item, and the clause, belong to its place. */
+function rewritten(spots: readonly Spot[], list: List, items: Items): readonly Spot[] {
+  const begin = list.items[0]?.[0] ?? 0;
+  const words = items.flatMap((item, place) => {
+    const first = spots[list.items[place]?.[0] ?? -1];
+    return item.flatMap((at, index) => {
+      const spot = spots[at];
+      if (!spot || !first) return [];
+      const { clause, isChoice, begins } = first;
+      return [
+        {
+          ...spot,
+          clause,
+          isChoice: index === 0 && isChoice,
+          begins: index === 0 ? begins : undefined,
+        },
+      ];
+    });
+  });
+  return spots.toSpliced(begin, words.length, ...words);
+}
+
+function isFree(spots: readonly Spot[], { opening, items, next }: List): boolean {
+  const heads = items.map(item => spots[item.at(-1) ?? -1]);
+  if (heads.every(head => counterparts.has(head?.stem ?? ''))) return true;
+  if (next?.begins === 'chunk' && !shared.has(next.preposition)) return false;
+  if (next?.begins === 'clause' && next.clauseHead === 'rel' && next.form !== 'ing') return false;
+  const [first] = items.map(item => spots[item[0] ?? -1]);
+  return (
+    freeOpenings.has(opening?.stem ?? '') ||
+    first?.preposition === 'between' ||
+    opening?.stem === 'both' ||
+    next?.stem === 'together~' ||
+    heads.some(head => head?.isChoice)
+  );
+}
