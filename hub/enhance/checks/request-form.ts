@@ -142,7 +142,9 @@ export function whyAnswer(prompt: string, result: string): string | undefined {
   const isAbout = (sentence: string) => isStatementAbout(sentence, prompt, wanted);
   if (form === 'inquiry') {
     if (!opening.some(isInquiry)) return 'it answered the question';
-    return all.some(isAbout) || isGuide(all) ? 'it answered the question' : undefined;
+    const isAnswer =
+      all.some(isAbout) || isGuide(all) || isMethod(prompt, sentencesOf(result)[0] ?? '');
+    return isAnswer ? 'it answered the question' : undefined;
   }
   const isWish = (sentence: string) => modal.test(sentence) && modal.test(prompt);
   const isPrompt = opening.some(
@@ -171,6 +173,27 @@ const isGuide = ([first = '', ...rest]: readonly string[]): boolean =>
     if (reason.test(sentence)) return true;
     return making(opener) && !isInquiry(sentence) && !directive.test(sentence);
   });
+
+const howTo =
+  /\bhow (?:to|(?:do|can|could|should|would|might) (?:i|we|you|one|people)) ([\p{L}\p{M}-]+)/iu;
+const instrument = /\b(?:with|by|using|via|through)\b(.+)$/is;
+const aboutMethods =
+  /\b(?:how|ways?|steps?|methods?|instructions?|approach(?:es)?|options?|examples?|explain|describe|explanations?)\b/i;
+
+/** Whether a sentence says by which means to do what a prompt asks how to do: "Find large files with du." */
+function isMethod(prompt: string, sentence: string): boolean {
+  const verb = howTo.exec(prompt)?.[1]?.toLowerCase();
+  if (verb === undefined || !openersOf(sentence).slice(0, 1).includes(verb)) return false;
+  if (/[?\uff1f]$/.test(sentence)) return false;
+  const [, means = ''] = instrument.exec(sentence) ?? [];
+  // "Describe how to describe a role" asks, too.
+  const rest = sentence.slice(verb.length);
+  const known = lowerWords(prompt);
+  const isNew = (word: string) =>
+    !words.small.has(word) && !known.some(other => isAlike(word, other));
+  const isCode = /^\s*`/.test(means) && !prompt.includes('`');
+  return !aboutMethods.test(rest) && (isCode || lowerWords(means).some(isNew));
+}
 
 const verbs = 'is|are|was|were|means|refers to|ist|sind|war|est|sont|es|son|está';
 /** A prompt without any of these may be a question in key words: "capital of australia". */

@@ -34,6 +34,10 @@ test.each([
   ['my laptop is slow since monday', 'My laptop is slow since Monday, when it boots.'],
   ['explique la photosynthèse', 'Explique-moi la photosynthèse.'],
   ['explica la fotosíntesis', 'Explícame la fotosíntesis.'],
+  ['how do I find large files', 'Find ways to list large files with commands, and explain each.'],
+  ['how do I find large files', 'How do I find large files with du?'],
+  ['how do I describe a role', 'Describe how to describe a role with examples.'],
+  ['how do I compare a.txt with b.txt', 'Compare a.txt with b.txt.'],
 ])('for %j, %j is a prompt', (prompt, result) => {
   assert.equal(whyAnswer(prompt, result), undefined);
 });
@@ -46,6 +50,9 @@ test.each([
     'What is the capital of France? The capital of France is Paris.',
     'it answered the question',
   ],
+  ['how do I find large files', 'Find large files with du.', 'it answered the question'],
+  ['how do I find large files', 'Find large files with `du -a`.', 'it answered the question'],
+  ['how can I compare files', 'Compare files by running cmp.', 'it answered the question'],
   ['capital of australia', 'The capital of Australia is Canberra.', 'it answered the question'],
   ['best way to clean', 'The best way to clean is with vinegar.', 'it answered the question'],
   [
