@@ -14,10 +14,11 @@ export function createOutcomes(log: Pick<Log, 'info' | 'warn'>, index: string) {
     },
     succeeded(operation: Operation): void {
       if (failures.size === 0) return;
+      const isTimely = operation !== 'count' || failures.get('count')?.kind === 'timeout';
       failures.delete(operation);
-      // The index answers again.
+      // The index answers again. A count takes less time than the others, so it says little of them.
       for (const [other, { kind }] of failures)
-        if (kind === 'unreachable' || kind === 'timeout') failures.delete(other);
+        if (kind === 'unreachable' || (kind === 'timeout' && isTimely)) failures.delete(other);
       if (failures.size === 0) log.info({}, `the semantic cache can use ${index} again`);
     },
     failed(operation: Operation, failure: VectorsFailure): void {

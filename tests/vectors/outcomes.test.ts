@@ -49,6 +49,23 @@ test.for(['unreachable', 'timeout'] as const)(
   },
 );
 
+test('look-ups that time out are an outage, whatever counts do', () => {
+  const { outcomes } = open();
+  outcomes.failed('look-up', failure('timeout'));
+  outcomes.succeeded('count');
+  assert.equal(outcomes.failure, 'it is timeout');
+  outcomes.succeeded('look-up');
+  assert.equal(outcomes.failure, undefined);
+});
+
+test('an index in which nothing was in time is used again once a count succeeds', () => {
+  const { outcomes } = open();
+  for (const operation of ['look-up', 'count'] as const)
+    outcomes.failed(operation, failure('timeout'));
+  outcomes.succeeded('count');
+  assert.equal(outcomes.failure, undefined);
+});
+
 test.for(['cancelled', 'stopped'] as const)('a call that was %s is no outage', kind => {
   const { outcomes, logged } = open();
   outcomes.failed('write', failure(kind));
