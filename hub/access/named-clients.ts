@@ -1,6 +1,6 @@
 import { type ClientConfig, whyNoClientName } from '#config';
 import { HubError, createEmitter, messageOf } from '#core';
-import type { Principal } from '#policy';
+import { type Principal, openCaller } from '#policy';
 import type {
   CreatedToken,
   EndedClient,
@@ -30,9 +30,6 @@ import {
 } from './token-file.ts';
 
 export type NamedClients = Awaited<ReturnType<typeof openNamedClients>>;
-
-/** The caller without a token, where calls are open. */
-const openCaller: Principal = { kind: 'local', name: 'local', grants: { administer: false } };
 
 /** Maximum number of clients with a made token. */
 const maxMade = 1_000;

@@ -9,3 +9,4 @@ export type {
   Agents,
 } from './agent-types.ts';
 export { type AgentsLimits, createAgents } from './agents.ts';
+export { describeBriefly } from './describe-briefly.ts';

@@ -1,3 +1,4 @@
+import type { ApprovalsConfig } from '#config';
 import {
   type Clock,
   type Event,
@@ -19,17 +20,6 @@ import {
 } from './records.ts';
 import { createOpenApprovals } from './open-approvals.ts';
 import { createStandingApprovals } from './standing.ts';
-
-export type ApprovalOptions = {
-  /** Time for a person to decide, and then for the client to repeat its call, in milliseconds each. */
-  readonly lifetimeMs: number;
-  /** Maximum number of approvals that wait for a decision or for their call. */
-  readonly maxWaiting: number;
-  /** Maximum number of those of one principal. */
-  readonly maxWaitingPerClient: number;
-  /** Time that a call of an agent waits for a person, in milliseconds. */
-  readonly agentWaitMs: number;
-};
 
 /** A decision, for the audit log. */
 type ApprovalChange = {
@@ -61,7 +51,7 @@ export type Approvals = ReturnType<typeof createApprovals>;
  * Creates the approvals of calls that a rule wants a person to confirm. They are in a journal: what was approved and not
  * used survives the hub, and a use is on the disk before the call goes to its server.
  */
-export function createApprovals(options: () => ApprovalOptions, needs: ApprovalNeeds) {
+export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalNeeds) {
   const { clock, newId, record } = needs;
   const open = createOpenApprovals(options);
   const changed = createEmitter<void>(error =>

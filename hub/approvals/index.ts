@@ -1,6 +1,5 @@
 export {
   type ApprovalNeeds,
-  type ApprovalOptions,
   type Approvals,
   type AskedCall,
   createApprovals,

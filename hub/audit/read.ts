@@ -1,4 +1,4 @@
-import { type Code, codes } from '#core';
+import { codes, isCode } from '#core';
 import { type AuditLine, parseLine } from './chain.ts';
 import { listFiles, readBackward } from './folder.ts';
 
@@ -72,8 +72,6 @@ export function isDenied(outcome: string): boolean {
   const kind = codes[outcome];
   return kind === 'forbidden' || kind === 'overloaded' || outcome === 'HUB_AUDIT_UNAVAILABLE';
 }
-
-const isCode = (text: string): text is Code => Object.hasOwn(codes, text);
 
 /** A predicate for all fields of a filter except `since`. */
 export function createMatcher({

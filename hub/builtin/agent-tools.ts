@@ -1,18 +1,11 @@
-import type { Agents } from '#agents';
-import type { AuditedChange } from '#audit';
-import { HubError, errorCodeOf } from '#core';
+import { type Agents, describeBriefly } from '#agents';
+import { HubError } from '#core';
 import { policyNameOf } from '#policy';
 import { z } from 'zod';
 import { maxMessages, shown } from './agent-conversation.ts';
 import { beginTurn } from './agent-turn.ts';
-import {
-  type BuiltinContext,
-  type BuiltinTool,
-  type ToolResult,
-  defineTool,
-} from './builtin-server.ts';
-
-type Recorder = (change: AuditedChange) => void;
+import { type BuiltinTool, defineTool, structuredResult } from './builtin-server.ts';
+import { type Recorder, recorded } from './recorded.ts';
 
 const maxWaitSeconds = 300;
 
@@ -44,7 +37,7 @@ function callerTools(agents: Agents): readonly BuiltinTool[] {
       async handler({ agent_id: id, message }, { principal }) {
         const from = principal ? policyNameOf(principal) : 'local';
         const { status, messageId, position } = await agents.send(id, message, from);
-        return asResult({ status, message_id: messageId, position });
+        return structuredResult({ status, message_id: messageId, position });
       },
       begin: async ({ agent_id: id, message }, { principal }) =>
         await beginTurn(agents, {
@@ -86,7 +79,7 @@ function callerTools(agents: Agents): readonly BuiltinTool[] {
           { count, waitMs: seconds * 1000, ...(since !== undefined && { since }) },
           signal,
         );
-        return asResult({
+        return structuredResult({
           agent_id,
           status,
           messages: messages.map(shown),
@@ -103,15 +96,7 @@ function callerTools(agents: Agents): readonly BuiltinTool[] {
       args: z.strictObject({}),
       annotations: readOnly,
       async handler() {
-        return asResult({
-          agents: agents.list().map(({ id, status, model, queued, lastActivity }) => ({
-            agent_id: id,
-            status,
-            model: model ?? null,
-            queued,
-            last_activity: new Date(lastActivity).toISOString(),
-          })),
-        });
+        return structuredResult({ agents: agents.list().map(describeBriefly) });
       },
     }),
     defineTool({
@@ -122,32 +107,13 @@ function callerTools(agents: Agents): readonly BuiltinTool[] {
       args: z.strictObject({ agent_id: known, message_id: z.string() }),
       annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: false },
       async handler({ agent_id: id, message_id: message }) {
-        return asResult({ cancelled: await agents.cancel(id, message) });
+        return structuredResult({ cancelled: await agents.cancel(id, message) });
       },
     }),
   ];
 }
 
 function ownerTools(agents: Agents, record: Recorder): readonly BuiltinTool[] {
-  /** Records what a tool of the owner has changed. */
-  async function recorded<T>(
-    action: string,
-    target: string,
-    { principal }: BuiltinContext,
-    work: () => Promise<T>,
-  ): Promise<T> {
-    const note = (outcome: string) =>
-      record({ action, principal: principal && policyNameOf(principal), target, outcome });
-    try {
-      const result = await work();
-      note('ok');
-      return result;
-    } catch (error) {
-      note(errorCodeOf(error) ?? 'HUB_INTERNAL');
-      throw error;
-    }
-  }
-
   return [
     defineTool({
       name: 'configure_agent',
@@ -170,8 +136,10 @@ function ownerTools(agents: Agents, record: Recorder): readonly BuiltinTool[] {
       }),
       annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: false },
       async handler({ agent_id: id, ...patch }, context) {
-        await recorded('agent_configure', id, context, () => agents.configure(id, patch));
-        return asResult({ agent_id: id, configured: Object.keys(patch) });
+        await recorded(record, { action: 'agent_configure', target: id }, context, () =>
+          agents.configure(id, patch),
+        );
+        return structuredResult({ agent_id: id, configured: Object.keys(patch) });
       },
     }),
     defineTool({
@@ -182,8 +150,10 @@ function ownerTools(agents: Agents, record: Recorder): readonly BuiltinTool[] {
       args: z.strictObject({ agent_id: known }),
       annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: false },
       async handler({ agent_id: id }, context) {
-        await recorded('agent_stop', id, context, () => agents.stop(id));
-        return asResult({ agent_id: id, status: agents.get(id).status });
+        await recorded(record, { action: 'agent_stop', target: id }, context, () =>
+          agents.stop(id),
+        );
+        return structuredResult({ agent_id: id, status: agents.get(id).status });
       },
     }),
     defineTool({
@@ -217,8 +187,10 @@ function ownerTools(agents: Agents, record: Recorder): readonly BuiltinTool[] {
             'HUB_CONFIRMATION_NEEDED',
             `confirm: removing ${id} deletes ${what}. Ask the user, and call this again with "confirm": true`,
           );
-        await recorded('agent_remove', id, context, () => agents.remove(id));
-        return asResult({ removed: id });
+        await recorded(record, { action: 'agent_remove', target: id }, context, () =>
+          agents.remove(id),
+        );
+        return structuredResult({ removed: id });
       },
     }),
   ];
@@ -236,8 +208,3 @@ function reportProgress(agents: Agents, id: string, progress: (message: string) 
     last = doing ?? last;
   });
 }
-
-const asResult = (structured: ToolResult['structured']): ToolResult => ({
-  text: JSON.stringify(structured),
-  structured,
-});

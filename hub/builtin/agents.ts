@@ -5,6 +5,7 @@ import type { ListKind } from '#servers';
 import { conversationOf, idIn, uriOf } from './agent-conversation.ts';
 import { createAgentTools } from './agent-tools.ts';
 import type { BuiltinResource, BuiltinServer, BuiltinTool } from './builtin-server.ts';
+import { whenTurned } from './when-turned.ts';
 
 export type AgentsServerNeeds = {
   readonly agents: Agents;
@@ -19,14 +20,9 @@ export function createAgentsServer(needs: AgentsServerNeeds): BuiltinServer {
   const { agents, isOn } = needs;
   const { event: changed, fire } = createEmitter<ListKind>();
   let made: readonly BuiltinTool[] | undefined;
-  let wasOn = isOn();
   let resources: readonly BuiltinResource[] = [];
 
-  needs.changed(() => {
-    if (isOn() === wasOn) return;
-    wasOn = !wasOn;
-    fire('tool');
-  });
+  whenTurned(needs, () => fire('tool'));
   agents.events(({ event }) => {
     if (event.type !== 'view') return;
     const ids = agents.list().map(({ id }) => id);

@@ -59,6 +59,12 @@ export type ToolResult = {
   readonly isError?: boolean;
 };
 
+/** A result whose text is its JSON. */
+export const structuredResult = (structured: JsonObject): ToolResult => ({
+  text: JSON.stringify(structured),
+  structured,
+});
+
 /** A result with the content blocks of other tools. */
 export type ForeignResult = {
   readonly content: readonly JsonObject[];

@@ -1,13 +1,19 @@
-import { type Event, HubError, type JsonObject, createEmitter } from '#core';
+import { type Event, HubError, createEmitter } from '#core';
 import {
   type Documentation,
   documentationRequest,
   parseDocumentationRequest,
 } from '#documentation';
 import type { Job, Jobs } from '#jobs';
-import type { Principal } from '#policy';
+import { openCaller } from '#policy';
 import type { ListKind } from '#servers';
-import { type BuiltinServer, type ToolResult, defineTool } from './builtin-server.ts';
+import {
+  type BuiltinServer,
+  type ToolResult,
+  defineTool,
+  structuredResult,
+} from './builtin-server.ts';
+import { whenTurned } from './when-turned.ts';
 
 export type DocumentationServerNeeds = {
   readonly documentation: Documentation;
@@ -17,19 +23,11 @@ export type DocumentationServerNeeds = {
   readonly changed: Event<unknown>;
 };
 
-/** For a call over a transport that knows no principals: it may do no more than any caller. */
-const anyCaller: Principal = { kind: 'local', name: 'local', grants: { administer: false } };
-
 /** The server `documentation`: it documents repositories as notes of Obsidian. */
 export function createDocumentationServer(needs: DocumentationServerNeeds): BuiltinServer {
   const { documentation, jobs, isOn } = needs;
   const { event: changed, fire } = createEmitter<ListKind>();
-  let wasOn = isOn();
-  needs.changed(() => {
-    if (isOn() === wasOn) return;
-    wasOn = !wasOn;
-    fire('tool');
-  });
+  whenTurned(needs, () => fire('tool'));
   const tool = defineTool({
     name: 'document_repository',
     scope: 'call',
@@ -38,7 +36,7 @@ export function createDocumentationServer(needs: DocumentationServerNeeds): Buil
       'Writes notes about a git repository into an Obsidian vault: one per module, an index, an overview and the architecture, with links and with citations of lines. Notes that did not change are not written again, and notes edited by hand are kept. dry_run shows what would be written.',
     args: documentationRequest,
     annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
-    async handler(args, { principal = anyCaller, signal, progress }) {
+    async handler(args, { principal = openCaller, signal, progress }) {
       const request = parseDocumentationRequest(args);
       const id = await documentation.begin(request, principal);
       const job = await follow(id, jobs, progress, signal);
@@ -87,6 +85,5 @@ function resultOf(job: Job): ToolResult {
   if (job.state === 'running')
     throw new HubError('HUB_INTERNAL', `the job ${job.id} has not ended`);
   if (job.state !== 'done') throw new HubError(job.error.code, job.error.message);
-  const structured: JsonObject = { job_id: job.id, ...job.result };
-  return { text: JSON.stringify(structured), structured };
+  return structuredResult({ job_id: job.id, ...job.result });
 }

@@ -3,7 +3,7 @@ import { errorCodeOf } from '#core';
 import { policyNameOf } from '#policy';
 import { type Server, type Servers, describeServer, restartNow, startNow } from '#servers';
 import { z } from 'zod';
-import { type BuiltinTool, type ToolResult, defineTool } from './builtin-server.ts';
+import { type BuiltinTool, defineTool, structuredResult } from './builtin-server.ts';
 
 const server = z.string().describe('The name of the server in the config of the hub.');
 const defaultLines = 100;
@@ -65,10 +65,7 @@ export function createManagementTools(
       description: 'Lists the servers behind this hub, with their states and the last errors.',
       args: z.strictObject({}),
       annotations: readOnly,
-      async handler(): Promise<ToolResult> {
-        const structured = { servers: servers().all.map(describeServer) };
-        return { text: JSON.stringify(structured), structured };
-      },
+      handler: async () => structuredResult({ servers: servers().all.map(describeServer) }),
     }),
     action(
       'start',

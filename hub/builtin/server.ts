@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { ServerConfig } from '#config';
+import { ownServerConfig } from '#config';
 import { type Clock, type Event, HubError, createEmitter } from '#core';
 import { encodeResult, readAnswer, readMessage } from '#jsonrpc';
 import { modernVersion, tasksExtension } from '#mcp';
@@ -47,7 +47,11 @@ export function createBuiltin(
   const notified = createEmitter<ServerNotification>();
   const watches = new Map<string, Disposable>();
   const status: ServerStatus = { state: 'running', since: clock.now() };
-  let config = configOf(nameOf(), builtin.description);
+  let config = ownServerConfig(nameOf(), {
+    description: builtin.description,
+    callTimeoutMs,
+    launch: { runtime: 'process', logs: 'none' },
+  });
   let listing: Listing | undefined;
   let running: Running | undefined;
   const admission = createAdmission(config, { clock, breaker: undefined, revive() {} });
@@ -211,45 +215,3 @@ const instance: Instance = {
   stop: async () => ({ detail: 'it ends with the hub' }),
   usage: async () => undefined,
 };
-
-/** The values are the defaults of an entry; nothing is launched by them. */
-const configOf = (name: string, description: string): ServerConfig => ({
-  name,
-  description,
-  tags: [],
-  enabled: true,
-  autoStart: false,
-  restart: 'permanent',
-  maxRestarts: 0,
-  healthCheckIntervalMs: 30_000,
-  startTimeoutMs: 0,
-  callTimeoutMs,
-  inputTimeoutMs: 0,
-  maxLineBytes: 0,
-  maxConcurrentCalls: 64,
-  maxQueuedCalls: 1000,
-  maxNotifications: 1000,
-  idleStopMs: undefined,
-  instance: 'shared',
-  era: 'auto',
-  maxInstances: 1,
-  instanceIdleMs: 0,
-  launch: {
-    kind: 'local',
-    runtime: 'process',
-    image: undefined,
-    package: undefined,
-    command: undefined,
-    args: [],
-    env: {},
-    workingDirectory: undefined,
-    sandbox: {
-      network: 'none',
-      mounts: [],
-      volumes: [],
-      limits: { memoryBytes: 0, cpus: 0, pids: 0, scratchBytes: 0, volumeBytes: 0 },
-      logs: 'none',
-      user: undefined,
-    },
-  },
-});

@@ -1,7 +1,7 @@
 import type { AuditedChange } from '#audit';
-import { type Event, type JsonObject, createEmitter, errorCodeOf } from '#core';
+import { type Event, createEmitter } from '#core';
 import type { Jobs } from '#jobs';
-import { type Principal, policyNameOf } from '#policy';
+import { type Principal, openCaller } from '#policy';
 import type { ListKind } from '#servers';
 import { type TaskPipeline, type TaskView, taskReports } from '#tasks';
 import { z } from 'zod';
@@ -11,8 +11,11 @@ import {
   type BuiltinTool,
   type ToolResult,
   defineTool,
+  structuredResult,
 } from './builtin-server.ts';
+import { recorded } from './recorded.ts';
 import { beginTaskRun } from './task-run.ts';
+import { whenTurned } from './when-turned.ts';
 
 export type TasksServerNeeds = {
   readonly tasks: TaskPipeline;
@@ -22,9 +25,6 @@ export type TasksServerNeeds = {
   readonly changed: Event<unknown>;
   readonly record?: (change: AuditedChange) => void;
 };
-
-/** Who calls without a principal is a test. */
-const nobody: Principal = { kind: 'local', name: 'local', grants: { administer: false } };
 
 const id = z.string().describe('task_id of the contract.');
 const repository = z.string().describe('Absolute path of the top folder of the repository.');
@@ -37,12 +37,7 @@ export function createTasksServer(needs: TasksServerNeeds): BuiltinServer {
   const { isOn } = needs;
   const { event: changed, fire } = createEmitter<ListKind>();
   let made: readonly BuiltinTool[] | undefined;
-  let wasOn = isOn();
-  needs.changed(() => {
-    if (isOn() === wasOn) return;
-    wasOn = !wasOn;
-    fire('tool');
-  });
+  whenTurned(needs, () => fire('tool'));
   return {
     name: 'tasks',
     description: 'Tasks that local models implement and review on a branch of their own.',
@@ -80,11 +75,6 @@ const briefly = ({
   ...(task.job !== undefined && { job: task.job }),
 });
 
-const asResult = (structured: JsonObject): ToolResult => ({
-  text: JSON.stringify(structured),
-  structured,
-});
-
 const createTools = (needs: TasksServerNeeds): readonly BuiltinTool[] => [
   ...callerTools(needs),
   ...ownerTools(needs),
@@ -98,10 +88,10 @@ async function work(
     phase,
     wait,
   }: { task_id: string; phase: 'run' | 'implementer' | 'local_review'; wait: boolean },
-  { principal = nobody, signal, progress }: BuiltinContext,
+  { principal = openCaller, signal, progress }: BuiltinContext,
 ): Promise<ToolResult> {
   const { job } = await tasks.begin(name, phase, principal);
-  if (!wait) return asResult({ ...briefly(tasks.get(name)), job });
+  if (!wait) return structuredResult({ ...briefly(tasks.get(name)), job });
   using _heard = tasks.events(({ task, text }) => {
     if (task.id === name) progress(`${task.status}: ${text}`);
   });
@@ -114,7 +104,7 @@ async function work(
   } finally {
     signal.removeEventListener('abort', giveUp);
   }
-  return asResult({ ...briefly(tasks.get(name)), job });
+  return structuredResult({ ...briefly(tasks.get(name)), job });
 }
 
 /** The tools of clients that may call. */
@@ -135,9 +125,9 @@ function callerTools({ tasks, jobs }: TasksServerNeeds): readonly BuiltinTool[] 
           ),
       }),
       annotations: changes,
-      async handler({ repository: path, contract }, { principal = nobody }) {
+      async handler({ repository: path, contract }, { principal = openCaller }) {
         await tasks.create(path, contract, principal);
-        return asResult(briefly(await tasks.setup(path, principal)));
+        return structuredResult(briefly(await tasks.setup(path, principal)));
       },
     }),
     defineTool({
@@ -148,8 +138,8 @@ function callerTools({ tasks, jobs }: TasksServerNeeds): readonly BuiltinTool[] 
         'Reads the contract of a repository and prepares its branch. After human_consultation, the task begins anew.',
       args: z.strictObject({ repository }),
       annotations: changes,
-      handler: async ({ repository: path }, { principal = nobody }) =>
-        asResult(briefly(await tasks.setup(path, principal))),
+      handler: async ({ repository: path }, { principal = openCaller }) =>
+        structuredResult(briefly(await tasks.setup(path, principal))),
     }),
     defineTool({
       name: 'run',
@@ -164,9 +154,9 @@ function callerTools({ tasks, jobs }: TasksServerNeeds): readonly BuiltinTool[] 
       }),
       annotations: changes,
       handler: async (wanted, context) => await work(tasks, wanted, context),
-      begin: async ({ task_id: name, phase }, { principal = nobody }) =>
+      begin: async ({ task_id: name, phase }, { principal = openCaller }) =>
         await beginTaskRun(
-          { tasks, jobs, resultOf: (task, job) => asResult({ ...briefly(task), job }) },
+          { tasks, jobs, resultOf: (task, job) => structuredResult({ ...briefly(task), job }) },
           { id: name, kind: phase, principal },
         ),
     }),
@@ -177,11 +167,11 @@ function callerTools({ tasks, jobs }: TasksServerNeeds): readonly BuiltinTool[] 
       description: 'Returns the state of tasks, and which commands fit. Without task_id: of all.',
       args: z.strictObject({ task_id: id.optional() }),
       annotations: readOnly,
-      async handler({ task_id: name }, { principal = nobody }) {
+      async handler({ task_id: name }, { principal = openCaller }) {
         const visible = await tasks.visibleTo(principal);
         const wanted = visible.filter(task => name === undefined || task.id === name);
         if (name !== undefined && wanted.length === 0) tasks.get(`${name} `);
-        return asResult({ tasks: wanted.map(briefly) });
+        return structuredResult({ tasks: wanted.map(briefly) });
       },
     }),
     defineTool({
@@ -192,7 +182,7 @@ function callerTools({ tasks, jobs }: TasksServerNeeds): readonly BuiltinTool[] 
         'REVIEW_REQUEST.md has what a judge needs, STALL_REPORT.md and HALT.md why a person is needed.',
       args: z.strictObject({ task_id: id, name: z.enum(taskReports) }),
       annotations: readOnly,
-      async handler({ task_id: name, name: report }, { principal = nobody, signal }) {
+      async handler({ task_id: name, name: report }, { principal = openCaller, signal }) {
         await requireVisible(tasks, name, principal);
         const text = await tasks.report(name, report, signal);
         return text === undefined
@@ -212,8 +202,8 @@ function callerTools({ tasks, jobs }: TasksServerNeeds): readonly BuiltinTool[] 
         notes: z.string().max(20_000).optional(),
       }),
       annotations: changes,
-      handler: async ({ task_id: name, verdict, notes }, { principal = nobody }) =>
-        asResult(briefly(await tasks.reportJudge(name, { verdict, notes }, principal))),
+      handler: async ({ task_id: name, verdict, notes }, { principal = openCaller }) =>
+        structuredResult(briefly(await tasks.reportJudge(name, { verdict, notes }, principal))),
     }),
     defineTool({
       name: 'cancel',
@@ -222,31 +212,20 @@ function callerTools({ tasks, jobs }: TasksServerNeeds): readonly BuiltinTool[] 
       description: 'Ends a task and its work. The branch is kept.',
       args: z.strictObject({ task_id: id }),
       annotations: destructive,
-      handler: async ({ task_id: name }, { principal = nobody }) =>
-        asResult(briefly(await tasks.cancel(name, principal))),
+      handler: async ({ task_id: name }, { principal = openCaller }) =>
+        structuredResult(briefly(await tasks.cancel(name, principal))),
     }),
   ];
 }
 
 /** The tools of clients that administer the hub. What they change is recorded. */
 function ownerTools({ tasks, record = () => {} }: TasksServerNeeds): readonly BuiltinTool[] {
-  async function recorded(
+  const change = async (
     action: string,
     target: string,
-    { principal }: BuiltinContext,
+    context: BuiltinContext,
     work: () => Promise<TaskView>,
-  ): Promise<ToolResult> {
-    const note = (outcome: string) =>
-      record({ action, principal: principal && policyNameOf(principal), target, outcome });
-    try {
-      const task = await work();
-      note('ok');
-      return asResult(briefly(task));
-    } catch (error) {
-      note(errorCodeOf(error) ?? 'HUB_INTERNAL');
-      throw error;
-    }
-  }
+  ) => structuredResult(briefly(await recorded(record, { action, target }, context, work)));
 
   return [
     defineTool({
@@ -257,8 +236,8 @@ function ownerTools({ tasks, record = () => {} }: TasksServerNeeds): readonly Bu
       args: z.strictObject({ task_id: id }),
       annotations: destructive,
       handler: async ({ task_id: name }, context) =>
-        await recorded('task_finalize', name, context, () =>
-          tasks.finalize(name, context.principal ?? nobody),
+        await change('task_finalize', name, context, () =>
+          tasks.finalize(name, context.principal ?? openCaller),
         ),
     }),
     defineTool({
@@ -273,8 +252,8 @@ function ownerTools({ tasks, record = () => {} }: TasksServerNeeds): readonly Bu
       }),
       annotations: destructive,
       handler: async ({ task_id: name, checkpoint }, context) =>
-        await recorded('task_rollback', name, context, () =>
-          tasks.rollback(name, checkpoint, context.principal ?? nobody),
+        await change('task_rollback', name, context, () =>
+          tasks.rollback(name, checkpoint, context.principal ?? openCaller),
         ),
     }),
   ];

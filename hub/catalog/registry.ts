@@ -1,5 +1,5 @@
 import type { CatalogConfig } from '#config';
-import { type Clock, HubError, createAbortScope, messageOf, tryParseJson } from '#core';
+import { type Clock, HubError, createAbortScope, messageOf, readText, tryParseJson } from '#core';
 import type { StoredAnswer, StoredAnswers } from './answers.ts';
 
 /** Where an answer came from. */
@@ -37,7 +37,7 @@ export function createRegistry({ clock, fetch, answers, version }: Needs) {
         ...(known?.etag !== undefined && { 'if-none-match': known.etag }),
       },
     });
-    const text = await readText(response);
+    const text = await readText(response, maxBytes);
     return { status: response.status, etag: response.headers.get('etag') ?? undefined, text };
   }
 
@@ -105,15 +105,4 @@ export function createRegistry({ clock, fetch, answers, version }: Needs) {
 function problemOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   return messageOf(cause instanceof Error ? cause : error).slice(0, 300);
-}
-
-async function readText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) throw new RangeError(`its answer is longer than ${maxBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
 }

@@ -7,7 +7,7 @@ import {
   diffTexts,
   hubEntry,
 } from '#clients';
-import { isObject } from '#core';
+import { stringsIn } from '#core';
 import type { Run } from './command.ts';
 import { isAgreed } from './confirm.ts';
 import type { OwnToken } from './own-token.ts';
@@ -22,7 +22,7 @@ export function showChange(
   io: Io,
 ): void {
   io.out(io.screen.paint('bold', `${clients[client].title}: ${plan.file}${change}`));
-  const own = textsIn(hubEntry(client, hub)).filter(
+  const own = stringsIn(hubEntry(client, hub)).filter(
     text => hub.token === undefined || !text.includes(hub.token),
   );
   for (const { sign, text } of diffTexts(plan.before ?? '', plan.after ?? '', own)) {
@@ -46,11 +46,4 @@ export async function writeChange(plan: ConnectPlan, all: Clients, run: Run, own
 export function reportChange(done: string, file: string, backup: string | undefined, io: Io): void {
   const copy = backup === undefined ? '' : `; as it was: ${backup}`;
   io.out(`${io.screen.paint('green', done)} ${file}${copy}`);
-}
-
-/** All strings in a value. */
-function textsIn(value: unknown): readonly string[] {
-  if (typeof value === 'string') return [value];
-  if (Array.isArray(value)) return value.flatMap(textsIn);
-  return isObject(value) ? Object.values(value).flatMap(textsIn) : [];
 }

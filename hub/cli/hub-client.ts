@@ -1,15 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { baseOf, refused, unreachable } from '#connector';
-import {
-  type Code,
-  type ErrorData,
-  HubError,
-  codes,
-  http,
-  https,
-  isObject,
-  tryParseJson,
-} from '#core';
+import { type ErrorData, HubError, http, https, isCode, isObject, tryParseJson } from '#core';
 import type { Run } from './command.ts';
 import type { HubPlace } from './needs.ts';
 import type { OwnerAccess } from './owner.ts';
@@ -249,6 +240,3 @@ export function isAbsent(error: unknown): boolean {
 /** Replaces REST calls in a message with the equivalent commands. */
 const inCommands = (message: string) =>
   message.replaceAll(/\bPOST \/servers\/([\w-]+)\/((?:re)?start)\b/g, '"agenthub $2 $1"');
-
-const isCode = (value: unknown): value is Code =>
-  typeof value === 'string' && Object.hasOwn(codes, value);

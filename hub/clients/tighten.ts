@@ -1,5 +1,6 @@
 import { type Loosening, findLoosenings, variablesIn } from '#config';
 import { HubError, type Json, type JsonObject } from '#core';
+import { objectOf } from './folder-mounts.ts';
 import type { ImportItem, ImportNeeds, ImportPlan } from './import-plan.ts';
 import { settle } from './settle.ts';
 
@@ -81,11 +82,6 @@ function withoutLoosenings({ entry, server }: Added, refused: readonly Loosening
     ...Object.fromEntries(Object.entries(lists).filter(([, list]) => Object.keys(list).length > 0)),
   };
 }
-
-const objectOf = (value: Json | undefined): JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value))
-    : {};
 
 const cannotBeWithout = (server: string, required: readonly Loosening[]) =>
   `it cannot run without ${required.map(({ name }) => name).join(', ')}, which was not allowed. Add ${required.map(({ name }) => `--allow '${server}/${name}'`).join(' ')}`;

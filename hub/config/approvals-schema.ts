@@ -24,9 +24,13 @@ export const approvalsSchema = describeKeys(
 
 /** `approvals` of the config. */
 export type ApprovalsConfig = {
+  /** Time for a person to decide, and then for the client to repeat its call, in milliseconds each. */
   readonly lifetimeMs: number;
+  /** Maximum number of approvals that wait for a decision or for their call. */
   readonly maxWaiting: number;
+  /** Maximum number of those of one principal. */
   readonly maxWaitingPerClient: number;
+  /** Time that a call of an agent waits for a person, in milliseconds. */
   readonly agentWaitMs: number;
 };
 

@@ -1,4 +1,4 @@
-export { readApprovals } from './approvals-schema.ts';
+export { type ApprovalsConfig, readApprovals } from './approvals-schema.ts';
 export { type CatalogConfig, readCatalog } from './catalog-schema.ts';
 export { readActivity } from './activity-schema.ts';
 export { readAudit } from './audit-schema.ts';
@@ -17,6 +17,7 @@ export type { Config, Naming } from './config.ts';
 export type { ClientConfig } from './clients.ts';
 export { whyNoClientName } from './clients-schema.ts';
 export type { LocalLaunch, RemoteLaunch, ServerConfig } from './normalize.ts';
+export { ownServerConfig } from './own-server-config.ts';
 export type { ToolSettings } from './policy.ts';
 export type { PackageSpec } from './package-spec.ts';
 export type { Sandbox } from './sandbox.ts';

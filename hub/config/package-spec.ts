@@ -1,11 +1,13 @@
 import { resolve } from 'node:path';
 import type { Sandbox } from './sandbox.ts';
 
+/** A package that an image is built from. */
 export type PackageSpec = {
   readonly ecosystem: 'npm' | 'pypi';
   /** Name and version as the installer expects them: `@scope/name@1.2.3`, `name==1.2.3`, or only the name. */
   readonly spec: string;
   readonly with?: readonly string[];
+  /** Python version, such as `3.12`. Absent: the version of the base image. */
   readonly python?: string;
 };
 

@@ -17,6 +17,9 @@ type Deadline = {
   readonly reason?: () => unknown;
 };
 
+/** A signal for work that nothing cancels. */
+export const neverAborted: AbortSignal = new AbortController().signal;
+
 type Waiting = {
   readonly clock: Pick<Clock, 'after'>;
   readonly signal?: AbortSignal | undefined;

@@ -126,6 +126,9 @@ export const codes = {
 
 export type Code = keyof typeof codes;
 
+export const isCode = (value: unknown): value is Code =>
+  typeof value === 'string' && Object.hasOwn(codes, value);
+
 /** Machine-readable details of a failure, sent as `error.data`. */
 export type ErrorData = {
   readonly server?: string;

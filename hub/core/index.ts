@@ -1,6 +1,7 @@
 export {
   DeadlineExceeded,
   createAbortScope,
+  neverAborted,
   sleep,
   unlessAborted,
   untilIdle,
@@ -20,6 +21,7 @@ export {
   HubError,
   codes,
   errorCodeOf,
+  isCode,
   kindOf,
   messageOf,
   retryable,
@@ -27,10 +29,11 @@ export {
 export { type Event, createEmitter } from './events.ts';
 export { type FairQueue, createFairQueue } from './fair-queue.ts';
 export { http, https } from './http.ts';
-export { type Json, type JsonObject, isObject, tryParseJson } from './json.ts';
+export { type Json, type JsonObject, isObject, stringsIn, tryParseJson } from './json.ts';
 export { type Service, startAll } from './lifecycle.ts';
 export { type Log, silent } from './log.ts';
 export { type ThreadPace, createPace } from './pace.ts';
+export { readText } from './response-text.ts';
 export {
   assignment,
   basicCredential,

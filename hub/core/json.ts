@@ -15,3 +15,10 @@ export function tryParseJson(text: string): unknown {
     return undefined;
   }
 }
+
+/** All strings in a value, at any depth. */
+export function stringsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  if (Array.isArray(value)) return value.flatMap(stringsIn);
+  return isObject(value) ? Object.values(value).flatMap(stringsIn) : [];
+}

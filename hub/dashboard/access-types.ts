@@ -1,15 +1,4 @@
-/** A client by name. Times are in milliseconds since the epoch. */
-export type ShownClient = {
-  readonly name: string;
-  readonly administer: boolean;
-  readonly source: 'config' | 'made' | undefined;
-  readonly createdAt: number | undefined;
-  /** Absent: its token does not come from a login of the program. */
-  readonly expiresAt?: number;
-  readonly seenAt: number | undefined;
-  readonly calls: number;
-  readonly refused: number;
-};
+import type { NamedClient } from '#access';
 
 /** A rule in force. */
 export type ShownRule = {
@@ -34,7 +23,7 @@ export type ShownSecret = {
 /** Who may do what, for the dashboard. */
 export type DashboardAccess = {
   readonly needsToken: () => boolean;
-  readonly clients: () => readonly ShownClient[];
+  readonly clients: () => readonly NamedClient[];
   readonly secrets: () => Promise<readonly ShownSecret[]>;
   /** Revokes the token of a client. Rejects with HubError. */
   readonly revoke: (name: string) => Promise<void>;

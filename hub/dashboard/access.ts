@@ -1,6 +1,7 @@
+import type { NamedClient } from '#access';
 import { HubError } from '#core';
 import { answerOf, noticeOf } from './actions.ts';
-import type { DashboardAccess, ShownClient, ShownRule, ShownSecret } from './access-types.ts';
+import type { DashboardAccess, ShownRule, ShownSecret } from './access-types.ts';
 import type { DashboardRequest, Handlers } from './dashboard-types.ts';
 import { ago, count, counted, duration } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
@@ -114,7 +115,7 @@ ${heading(`Revoke the token of ${name}?`)}
 <p class="actions"><button class="danger" id="confirm">Revoke the token</button><a class="button" href="${paths.access}">Keep it</a></p>
 </form>`;
 
-function tokenOf({ source, expiresAt }: ShownClient, now: number): Content {
+function tokenOf({ source, expiresAt }: NamedClient, now: number): Content {
   if (source === undefined) return badge('idle', 'none');
   if (expiresAt !== undefined)
     return html`by login <span class="note">ends in ${duration(Math.max(0, expiresAt - now))}</span>`;

@@ -1,16 +1,10 @@
 import type { CatalogCard } from '#catalog';
 import { type JsonObject, HubError } from '#core';
 import type { FormField, InstallOption } from '#installs';
+import { type AskedSetting, confirmation } from './confirmation.ts';
 import { type Html, html } from './html.ts';
 import { paths } from './paths.ts';
 import { notice, optionsOf } from './pieces.ts';
-
-/** A setting beyond the default sandbox that the visitor has to confirm. */
-export type AskedSetting = {
-  readonly name: string;
-  readonly message: string;
-  readonly isAgreed: boolean;
-};
 
 type Shown = {
   /** Its place among the options of the server. */
@@ -89,11 +83,6 @@ function sandboxInputs(
 <p><label for="${idOf('mounts')}">Folders <span class="note">one per line</span></label><textarea id="${idOf('mounts')}" name="mounts" spellcheck="false" aria-describedby="${idOf('mounts-said')}">${mounts}</textarea><span class="note" id="${idOf('mounts-said')}">${wants.includes('mounts') && 'It asks for folders. '}<code>/home/me/notes:/notes</code> can be read, <code>/home/me/notes:/notes:rw</code> also written</span></p>
 <p><label for="${idOf('network')}">Network</label><select id="${idOf('network')}" name="network" aria-describedby="${idOf('network-said')}">${choice('', 'default: none')}${choice('none', 'none')}${choice('bridge', 'the internet')}</select><span class="note" id="${idOf('network-said')}">${wants.includes('network') && 'It asks for a network.'}</span></p></details>`;
 }
-
-const confirmation = (asked: readonly AskedSetting[]): Html =>
-  html`<fieldset class="notice bad" id="confirm"><legend>This server needs more than the default sandbox</legend>
-${asked.map(({ name, message, isAgreed }) => html`<p><label><input type="checkbox" name="confirm" value="${name}" required${isAgreed && html` checked`}> ${message} <code>${name}</code></label></p>`)}
-<p class="note">Nothing was installed yet. Check what you allow and install it, or change the form.</p></fieldset>`;
 
 /** Converts a form to the body of `POST /catalog/install`. Throws HUB_REQUEST_INVALID. */
 export function catalogBodyOf(form: URLSearchParams): JsonObject {

@@ -1,7 +1,8 @@
 import type { CatalogCard, CatalogSource, ServerCatalog } from '#catalog';
 import { HubError } from '#core';
 import { fileOnly } from './actions.ts';
-import { type AskedSetting, catalogBodyOf, optionForm } from './catalog-form.ts';
+import { catalogBodyOf, optionForm } from './catalog-form.ts';
+import type { AskedSetting } from './confirmation.ts';
 import type { DashboardAnswer, DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
 import { type Html, html } from './html.ts';
 import { paths, withQuery } from './paths.ts';

@@ -2,6 +2,7 @@ import { HubError } from '#core';
 import { installKind } from '#installs';
 import type { Job, JobState, Jobs } from '#jobs';
 import { fileOnly, noticeOf } from './actions.ts';
+import { type AskedSetting, confirmation } from './confirmation.ts';
 import type { DashboardAnswer, DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
 import { type Html, html } from './html.ts';
 import { paths } from './paths.ts';
@@ -118,7 +119,7 @@ function outcome(job: Job): Html {
 type InstallForm = ReturnType<typeof installFormOf>;
 
 /** Why a form was sent back: what is wrong, or the settings beyond the default sandbox to confirm. */
-type SentBack = { readonly problem?: string; readonly asked?: readonly Html[] };
+type SentBack = { readonly problem?: string; readonly asked?: readonly AskedSetting[] };
 
 /** The install form. Installs continue when the page is closed. */
 export function installPages({ installs, jobs, telemetry: { redact } }: PageNeeds) {
@@ -150,9 +151,11 @@ ${jobList(jobs.list(), 'owner')}</section>`,
           const wanted = await installs.read({ ...body, confirm: names });
           return { redirect: paths.job(installs.begin(wanted, principal().name)) };
         }
-        const shown = asked.map(({ name, message }) =>
-          checkbox(name, redact(message), confirmed.includes(name)),
-        );
+        const shown = asked.map(({ name, message }) => ({
+          name,
+          message: redact(message),
+          isAgreed: confirmed.includes(name),
+        }));
         return { page: pageOf(form, { asked: shown }), status: 409 };
       } catch (error) {
         if (!(error instanceof HubError) || error.code !== 'HUB_REQUEST_INVALID') throw error;
@@ -217,15 +220,6 @@ const formWith = (form: InstallForm, { problem, asked = [] }: SentBack): Html =>
 ${asked.length > 0 && confirmation(asked)}
 <p><button class="primary" id="begin">Install</button></p>
 </form>`;
-
-/** The browser requires all of them before it sends the form. */
-const checkbox = (name: string, message: string, isAgreed: boolean) =>
-  html`<p><label><input type="checkbox" name="confirm" value="${name}" required${isAgreed && html` checked`}> ${message} <code>${name}</code></label></p>`;
-
-const confirmation = (asked: readonly Html[]) =>
-  html`<fieldset class="notice bad" id="confirm"><legend>This server needs more than the default sandbox</legend>
-${asked}
-<p class="note">Nothing was installed yet. Check what you allow and install it, or change the form.</p></fieldset>`;
 
 const moreIsGiven = ({ network, transport, args, env }: InstallForm) =>
   [network, transport, args, env].some(value => value !== '');

@@ -78,6 +78,13 @@ export function deviationsOf(
   });
 }
 
+/** A copy that can be changed. */
+export const copyPins = (pins: ServerPins['pins']) => ({
+  tool: new Map(pins.tool),
+  prompt: new Map(pins.prompt),
+  instructions: new Map(pins.instructions),
+});
+
 /** Maximum number of rejected definitions of one item. */
 const maxRejected = 20;
 
@@ -87,11 +94,7 @@ export function decide(
   verdict: 'accept' | 'reject',
   definitions: readonly NamedDefinition[],
 ): ServerPins {
-  const pins = {
-    tool: new Map(server.pins.tool),
-    prompt: new Map(server.pins.prompt),
-    instructions: new Map(server.pins.instructions),
-  };
+  const pins = copyPins(server.pins);
   for (const { kind, name, definition } of definitions) {
     const { accepted, rejected = [] } = pins[kind].get(name) ?? {};
     const others = rejected.filter(hash => hash !== definition.hash);

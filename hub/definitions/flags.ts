@@ -1,4 +1,4 @@
-import { isObject } from '#core';
+import { stringsIn } from '#core';
 import type { Definition, PinnedKind } from './definition.ts';
 import { unseenIn, visible } from './visible.ts';
 
@@ -54,12 +54,6 @@ export function flagsOf(
         : []),
     ];
   });
-}
-
-function stringsIn(value: unknown): readonly string[] {
-  if (typeof value === 'string') return [value];
-  if (Array.isArray(value)) return value.flatMap(stringsIn);
-  return isObject(value) ? Object.values(value).flatMap(stringsIn) : [];
 }
 
 /** Words such as `send_email` or `sendEmail`. A plain word counts only in quotes: many tools are called "search". */

@@ -1,4 +1,4 @@
-import { pinsOf } from './compare.ts';
+import { copyPins, pinsOf } from './compare.ts';
 import { pinnedKinds } from './definition.ts';
 import { type DefinitionLine, diffDefinitions } from './definition-diff.ts';
 import type { NamedDefinition } from './flags.ts';
@@ -67,11 +67,7 @@ export function pinsAfter(
     entry,
     definitions.filter(one => !isRejected(one)),
   );
-  const pins = {
-    tool: new Map(fresh.pins.tool),
-    prompt: new Map(fresh.pins.prompt),
-    instructions: new Map(fresh.pins.instructions),
-  };
+  const pins = copyPins(fresh.pins);
   for (const one of definitions) {
     const rejected = rejectedOf(one);
     if (rejected.length === 0) continue;

@@ -1,4 +1,4 @@
-import type { Clock, Code, ErrorKind, Json, Log } from '#core';
+import { type Clock, type ErrorKind, type Json, type Log, isCode } from '#core';
 import { HubError, codes, isObject, kindOf, messageOf } from '#core';
 import { readMessage, valueOf } from '#jsonrpc';
 
@@ -17,9 +17,6 @@ const statusOfKind: Readonly<Record<ErrorKind, number>> = {
 
 /** The HTTP status of any thrown value. */
 export const statusOf = (error: unknown): number => statusOfKind[kindOf(error)];
-
-const isCode = (value: unknown): value is Code =>
-  typeof value === 'string' && Object.hasOwn(codes, value);
 
 /** The HTTP status and headers of a JSON-RPC answer: those of the hub's error, or 200 for an answer of a server. */
 export function headOfAnswer(bytes: Buffer) {

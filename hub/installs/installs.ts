@@ -25,6 +25,7 @@ import type {
   InstallStep,
   TrialRequest,
 } from './request.ts';
+import { createSteps } from './steps.ts';
 import type { Trial } from './trial.ts';
 
 /** Installs and removes servers. Its start removes what an install left that was killed with the hub. */
@@ -51,10 +52,6 @@ export type InstallsNeeds = RemovalNeeds &
 
 type How = readonly [tell: (progress: InstallProgress) => void, caller: AbortSignal];
 
-/** The number of last output lines of installers and servers that a failed install shows. */
-const shownLines = 30;
-const shownCharacters = 500;
-
 /** Creates the installs. Each runs one step at a time. Concurrent installs do not affect each other. */
 export function createInstalls(needs: InstallsNeeds) {
   const { configFile } = needs;
@@ -77,21 +74,9 @@ export function createInstalls(needs: InstallsNeeds) {
     using place = places.take(request.name, draft.name);
     const { name } = place;
     const signal = AbortSignal.any([caller, ending.signal]);
-    const output: string[] = [];
-    let step: InstallStep = 'validate';
+    const steps = createSteps('validate', tell, signal);
+    const { begin, say, events } = steps;
     let config: ServerConfig | undefined;
-    const say = (text: string) => tell({ step, text });
-    const begin = (next: InstallStep, text: string) => {
-      signal.throwIfAborted();
-      step = next;
-      say(text);
-    };
-    const keep = (line: string) => {
-      output.push(line.slice(0, shownCharacters));
-      if (output.length > shownLines) output.shift();
-      say(line);
-    };
-    const events: LaunchEvents = { stderr: keep, progress: keep };
     try {
       begin('validate', `the entry of ${name} is checked`);
       config = await checkConfirmed(name, draft.entry, request.confirm);
@@ -133,7 +118,7 @@ export function createInstalls(needs: InstallsNeeds) {
       if (caller.aborted) throw cancelled(name, caller.reason);
       const isNetworkless =
         config?.launch.kind === 'local' && config.launch.sandbox.network === 'none';
-      throw failureAt(step, error, output, { isNetworkless, launch: config?.launch });
+      throw failureAt(steps.step, error, steps.output, { isNetworkless, launch: config?.launch });
     }
   }
 

@@ -1,5 +1,14 @@
 import type { PackageSpec } from '#config';
-import { type Clock, HubError, createAbortScope, isObject, messageOf, tryParseJson } from '#core';
+import {
+  type Clock,
+  HubError,
+  createAbortScope,
+  isObject,
+  messageOf,
+  readText,
+  tryParseJson,
+} from '#core';
+import { specForms } from './upgrades/versions.ts';
 
 /** The addresses of the registries that the installers use. */
 type Registries = {
@@ -30,10 +39,6 @@ const shownCharacters = 300;
 
 type Ecosystem = PackageSpec['ecosystem'];
 
-const forms: Readonly<Record<Ecosystem, RegExp>> = {
-  npm: /^((?:@[^/]+\/)?[^@]+)(?:@(.+))?$/,
-  pypi: /^([^=]+)(?:==(.+))?$/,
-};
 const exactVersions: Readonly<Record<Ecosystem, RegExp>> = {
   npm: /^\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/,
   pypi: /^\d[\w.!+-]*$/,
@@ -70,7 +75,7 @@ export function createPins(registries: Registries, needs: Needs) {
       using timed = createAbortScope([signal], { clock: needs.clock, limitMs: askMs });
       const response = await needs.fetch(url, { headers, signal: timed.signal });
       ({ status } = response);
-      text = await readText(response);
+      text = await readText(response, maxAnswerBytes);
     } catch (error) {
       signal.throwIfAborted();
       throw away(spec, url, messageOf(error), error);
@@ -88,7 +93,7 @@ export function createPins(registries: Registries, needs: Needs) {
   async function pinned(source: PackageSpec, signal: AbortSignal): Promise<PackageSpec> {
     const { ecosystem, spec } = source;
     const isNpm = ecosystem === 'npm';
-    const [, name = spec, wanted] = forms[ecosystem].exec(spec) ?? [];
+    const [, name = spec, wanted] = specForms[ecosystem].exec(spec) ?? [];
     const exact = exactVersions[ecosystem];
     if (wanted !== undefined && exact.test(wanted)) return source;
     const url = new URL(
@@ -113,7 +118,7 @@ export function createPins(registries: Registries, needs: Needs) {
     { ecosystem, spec }: PackageSpec,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const name = forms[ecosystem].exec(spec)?.[1] ?? '';
+    const name = specForms[ecosystem].exec(spec)?.[1] ?? '';
     // PyPI has no scopes, and npm names have no capitals.
     if (!/^[a-z0-9][a-z0-9._-]*$/i.test(name)) return undefined;
     const other: PackageSpec =
@@ -151,18 +156,6 @@ export function createPins(registries: Registries, needs: Needs) {
 /** Formats a package as the `package` key of an entry. */
 export const packageKeyOf = ({ ecosystem, spec }: PackageSpec) =>
   ecosystem === 'npm' ? spec : `uvx:${spec}`;
-
-async function readText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > maxAnswerBytes)
-      throw new RangeError(`its answer is longer than ${maxAnswerBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
-}
 
 const quoted = (text: string) =>
   text.trim() === '' ? '' : `: ${text.trim().replaceAll(/\s+/g, ' ').slice(0, shownCharacters)}`;

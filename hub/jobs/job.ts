@@ -1,13 +1,10 @@
 import { z } from 'zod';
-import { type Code, codes } from '#core';
+import { type Code, isCode } from '#core';
 
 const line = z.object({ step: z.string(), text: z.string() }).readonly();
 
 /** An output line of a job, and the step that wrote it. */
 export type JobLine = z.output<typeof line>;
-
-const isCode = (value: unknown): value is Code =>
-  typeof value === 'string' && Object.hasOwn(codes, value);
 
 const error = z
   .object({ code: z.custom<Code>(isCode).catch('HUB_INTERNAL'), message: z.string().catch('') })

@@ -1,3 +1,5 @@
+import { endOf, keptBytes } from './lines.ts';
+
 /** A server-sent event (HTML standard, section 9.2.6). */
 type ServerEvent = {
   readonly type: string;
@@ -14,8 +16,6 @@ export type EventHandlers = {
   retry(delayMs: number): void;
 };
 
-/** Length of the start and end of an oversized event, which identify the call that it answers. */
-const keptBytes = 1024;
 /** Length of `data: `. */
 const fieldBytes = 6;
 const empty = Buffer.alloc(0);
@@ -147,10 +147,4 @@ const newline = Buffer.from('\n');
 /** A stream may begin with a byte order mark. */
 function withoutMark(line: Buffer): Buffer {
   return line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? line.subarray(3) : line;
-}
-
-function endOf(before: Buffer, part: Buffer): Buffer {
-  return part.length >= keptBytes
-    ? Buffer.from(part.subarray(-keptBytes))
-    : Buffer.concat([before, part]).subarray(-keptBytes);
 }

@@ -1,7 +1,7 @@
 import { freeBuffer } from '#core';
 
-/** Length of the start and end of an oversized line, which identify its call. */
-const keptBytes = 1024;
+/** Length of the start and end of an oversized line or event, which identify its call. */
+export const keptBytes = 1024;
 
 type LineHandlers = {
   /** Called for each line, without line break. The receiver owns the buffer. */

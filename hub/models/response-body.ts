@@ -90,15 +90,17 @@ async function* linesOf(response: Response, context: CallContext): AsyncGenerato
 const cutOff = ({ model }: CallContext) =>
   new ModelFailure('cut', 'the answer ended before it was complete', { model });
 
-async function* chunksOf(
+/** `provider`: undefined for Ollama. */
+export async function* chunksOf(
   { body }: Response,
-  { model, signal }: CallContext,
+  { model, provider, signal }: CallContext & { readonly provider?: string },
 ): AsyncGenerator<Uint8Array> {
   try {
     yield* body ?? [];
   } catch (cause) {
     if (signal.aborted) throw failureOfAbort(signal, model);
-    const message = 'the connection was lost in the middle of the answer';
+    const peer = provider === undefined ? '' : ` to ${provider}`;
+    const message = `the connection${peer} was lost in the middle of the answer`;
     throw new ModelFailure('cut', message, { model, cause });
   }
 }

@@ -1,6 +1,6 @@
 import type { Decision } from './decision.ts';
 import { compilePatterns } from './patterns.ts';
-import { type Policy, type Use, unmatched } from './policy.ts';
+import { type Policy, type Use, restrict } from './policy.ts';
 
 /** What an agent may use: tools by patterns of their names on /mcp, and all tools of servers. */
 export type ToolGrants = {
@@ -31,12 +31,5 @@ export function restrictToGrants(
     server !== undefined &&
     !isClosed(server) &&
     (isServer(server) || isTool(item.name));
-  return {
-    rules: base?.rules ?? [],
-    decide: (use, client) =>
-      isGranted(use) ? (base?.decide(use, client) ?? unmatched) : notGranted,
-    ruleOf: decision => base?.ruleOf(decision),
-    count: decision => base?.count(decision),
-    countOf: decision => base?.countOf(decision) ?? 0,
-  };
+  return restrict(base, isGranted, notGranted);
 }

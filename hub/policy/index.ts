@@ -17,6 +17,7 @@ export {
   type Grants,
   type Principal,
   isSamePrincipal,
+  openCaller,
   policyNameOf,
   principalKey,
   withProfile,

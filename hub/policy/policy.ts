@@ -74,6 +74,22 @@ export interface Policy {
   countOf(decision: Decision): number;
 }
 
+/**
+ * A policy that refuses what is not allowed with `refusal`, and leaves all other uses to `base`. Undefined `base`: the config
+ * has no policy.
+ */
+export const restrict = (
+  base: Policy | undefined,
+  isAllowed: (use: Use) => boolean,
+  refusal: Decision,
+): Policy => ({
+  rules: base?.rules ?? [],
+  decide: (use, client) => (isAllowed(use) ? (base?.decide(use, client) ?? unmatched) : refusal),
+  ruleOf: decision => base?.ruleOf(decision),
+  count: decision => base?.count(decision),
+  countOf: decision => base?.countOf(decision) ?? 0,
+});
+
 /** True if a config decides anything. */
 export const hasPolicy = ({ policy = [], servers }: PolicyConfig): boolean =>
   policy.length > 0 ||

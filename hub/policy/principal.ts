@@ -20,6 +20,13 @@ export type Principal = {
   readonly profile?: string;
 };
 
+/** A caller without a token, where calls are open. */
+export const openCaller: Principal = {
+  kind: 'local',
+  name: 'local',
+  grants: { administer: false },
+};
+
 const viewers = new WeakMap<Principal, Map<string, Principal>>();
 
 /** A principal that looks at the servers through a profile, which must exist. One constant for each of them. */

@@ -1,6 +1,6 @@
 import type { Decision } from './decision.ts';
 import { compilePatterns } from './patterns.ts';
-import { type Policy, type Use, unmatched } from './policy.ts';
+import { type Policy, type Use, restrict } from './policy.ts';
 
 /** What a profile shows. All of it if `servers` and `tools` are empty. */
 export type ProfileRules = {
@@ -32,13 +32,7 @@ export function restrictToProfile(
       ? `the profile ${JSON.stringify(name)} does not show it. Add it to profiles.${name} in the config, or connect without the profile`
       : `the profile ${JSON.stringify(name)} is not in the config any more. Connect without it, or with another`,
   };
-  return {
-    rules: base?.rules ?? [],
-    decide: (use, client) => (shows(use) ? (base?.decide(use, client) ?? unmatched) : leftOut),
-    ruleOf: decision => base?.ruleOf(decision),
-    count: decision => base?.count(decision),
-    countOf: decision => base?.countOf(decision) ?? 0,
-  };
+  return restrict(base, shows, leftOut);
 }
 
 function compileProfile({ servers, tools, hiddenTools }: ProfileRules): (use: Use) => boolean {

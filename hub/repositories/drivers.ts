@@ -1,4 +1,4 @@
-import { type Clock, HubError, type Log, messageOf } from '#core';
+import { type Clock, type Log, HubError, messageOf, neverAborted } from '#core';
 import type { Instance, LaunchEvents, LaunchSpec } from '#runtimes';
 import { type Driver, createDriver } from './driver.ts';
 import { driverName } from './launch.ts';
@@ -7,7 +7,6 @@ import { driverName } from './launch.ts';
 const maxDrivers = 32;
 /** Time in ms without use after which a driver is stopped. */
 const idleMs = 60_000;
-const noSignal = new AbortController().signal;
 
 export type LaunchDriver = (
   spec: LaunchSpec,
@@ -54,7 +53,7 @@ export function createDrivers({ clock, log, launch, specOf }: Needs) {
         stderr: line => log.warn({ ...fields, line }, 'git driver'),
         progress: text => log.info(fields, text),
       },
-      noSignal,
+      neverAborted,
     );
     return createDriver(root, instance, { clock });
   }

@@ -6,6 +6,7 @@ import {
   type ListKind,
   type Server,
   type Servers,
+  isSameItem,
   listKinds,
   listMethods,
 } from '#servers';
@@ -242,14 +243,9 @@ export function sameEntries(
 ): boolean {
   return (
     before.length === after.length &&
-    before.every(({ server, bytes, legacyBytes, isHeld }, index) => {
+    before.every((entry, index) => {
       const other = after[index];
-      return (
-        other?.server === server &&
-        other.bytes.equals(bytes) &&
-        !other.legacyBytes === !legacyBytes &&
-        !other.isHeld === !isHeld
-      );
+      return other?.server === entry.server && isSameItem(entry, other);
     })
   );
 }

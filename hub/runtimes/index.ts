@@ -11,7 +11,6 @@ export {
   type Instance,
   type LaunchEvents,
   type LaunchSpec,
-  type PackageSource,
   type ProcessTarget,
   type RemoteTarget,
   type Runtime,

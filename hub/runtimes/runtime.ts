@@ -1,3 +1,4 @@
+import type { PackageSpec } from '#config';
 import { type JsonObject, HubError } from '#core';
 import type { Channel } from '#jsonrpc';
 
@@ -24,16 +25,6 @@ type Limits = {
   readonly fileBytes?: number;
 };
 
-/** A package that an image is built from. */
-export type PackageSource = {
-  readonly ecosystem: 'npm' | 'pypi';
-  /** Name and version in the installer's notation: `@scope/name@1.2.3`, `name==1.2.3`, or a bare name. */
-  readonly spec: string;
-  readonly with?: readonly string[];
-  /** Python version, such as `3.12`. Absent: the version of the base image. */
-  readonly python?: string;
-};
-
 /** A folder that an image is built from. */
 export type BuildSource = {
   /** By its own Dockerfile, by npm or by uv. */
@@ -49,7 +40,7 @@ export type BuildSource = {
 /** An image reference, the package or the folder to build the image from, or a folder of the hub's own images. */
 export type ImageSource = (
   | { readonly reference: string }
-  | { readonly package: PackageSource }
+  | { readonly package: PackageSpec }
   | { readonly build: BuildSource }
   | { readonly context: 'agent' | 'git' | 'ollama-mcp' }
 ) & {

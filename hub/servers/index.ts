@@ -25,6 +25,7 @@ export {
   type ListKind,
   type Listing,
   byKind,
+  isSameItem,
   listKinds,
   listMethods,
 } from './listing/listing.ts';

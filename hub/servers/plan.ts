@@ -1,8 +1,13 @@
 import { join } from 'node:path';
 import { execPath } from 'node:process';
-import { type LocalLaunch, type ServerConfig, pathsOfKnownPackage } from '#config';
+import {
+  type LocalLaunch,
+  type PackageSpec,
+  type ServerConfig,
+  pathsOfKnownPackage,
+} from '#config';
 import { HubError } from '#core';
-import type { DockerTarget, ImageSource, LaunchSpec, PackageSource, Target } from '#runtimes';
+import type { DockerTarget, ImageSource, LaunchSpec, Target } from '#runtimes';
 
 /** The folder that a server writes to when it runs as a process. */
 export const serverFolder = (dataDir: string, server: string) => join(dataDir, 'servers', server);
@@ -164,7 +169,7 @@ function processTarget(
 
 /** The npx or uvx command that runs a package, or another program of it. */
 function launcherLine(
-  { ecosystem, spec, with: extras = [], python }: PackageSource,
+  { ecosystem, spec, with: extras = [], python }: PackageSpec,
   program: string | undefined,
   args: readonly string[],
 ) {

@@ -1,4 +1,12 @@
-import { type Clock, HubError, type Log, isObject, messageOf, tryParseJson } from '#core';
+import {
+  type Clock,
+  type Log,
+  HubError,
+  isObject,
+  messageOf,
+  neverAborted,
+  tryParseJson,
+} from '#core';
 import type { SafeFolder } from '#repositories';
 
 export type LeaseNeeds = {
@@ -29,7 +37,6 @@ const maxBytes = 4_096;
 const beatMs = 5_000;
 /** The owner of a lease that is older is dead. */
 const deadAfterMs = 30_000;
-const never = new AbortController().signal;
 
 /**
  * Takes the lease of a repository. Throws HUB_TASK_LEASED while another hub that lives has it. The lease of an earlier run
@@ -44,7 +51,7 @@ export async function takeLease(
   const isOurs = (found: LeaseRecord | undefined) => found?.hub === hubId && found.run === runId;
   const content = () =>
     JSON.stringify({ hub: hubId, run: runId, task, beat: clock.now() } satisfies LeaseRecord);
-  const find = async () => readRecord(await folder.read(file, maxBytes, never));
+  const find = async () => readRecord(await folder.read(file, maxBytes, neverAborted));
 
   if (!(await folder.create({ path: file, content: content() }, signal))) {
     const found = await find();
@@ -85,7 +92,7 @@ export async function takeLease(
         );
         return;
       }
-      await folder.write([{ path: file, content: content() }], never);
+      await folder.write([{ path: file, content: content() }], neverAborted);
     } catch (error) {
       log.warn({ task, error: messageOf(error) }, 'a lease could not be renewed');
     }
@@ -100,7 +107,7 @@ export async function takeLease(
       timer = undefined;
       await last;
       try {
-        if (isOurs(await find())) await folder.remove([file], never);
+        if (isOurs(await find())) await folder.remove([file], neverAborted);
       } catch (error) {
         // It ends by its age, and this hub takes it at once.
         log.debug({ task, error: messageOf(error) }, 'a lease could not be removed');

@@ -1,4 +1,12 @@
-import { type Event, HubError, type Log, createAbortScope, createEmitter, messageOf } from '#core';
+import {
+  type Event,
+  type Log,
+  HubError,
+  createAbortScope,
+  createEmitter,
+  messageOf,
+  neverAborted,
+} from '#core';
 import type { OpenJob } from '#jobs';
 import type { Principal } from '#policy';
 import type { Repositories, Repository } from '#repositories';
@@ -43,7 +51,6 @@ export interface TaskRunner {
 
 /** The principal of the pipeline. Who may name a repository was checked by the command. */
 const pipeline: Principal = { kind: 'job', name: 'tasks', grants: { administer: true } };
-const never = new AbortController().signal;
 
 export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRunner {
   const { repositories, slots, log } = needs;
@@ -185,7 +192,11 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
 
   async function projectAfterHalt(): Promise<void> {
     try {
-      await using repository = await repositories.open(stored.state.repository, pipeline, never);
+      await using repository = await repositories.open(
+        stored.state.repository,
+        pipeline,
+        neverAborted,
+      );
       await project(repository);
     } catch (error) {
       log.debug({ ...fields, error: messageOf(error) }, 'the repository cannot be opened');

@@ -1,4 +1,4 @@
-import { type Clock, HubError, type Log, createEmitter, messageOf } from '#core';
+import { type Clock, type Log, HubError, createEmitter, messageOf, neverAborted } from '#core';
 import type { Job, Jobs, OpenJob } from '#jobs';
 import { type Principal, policyNameOf } from '#policy';
 import type { Repositories, Repository } from '#repositories';
@@ -38,7 +38,6 @@ const jobKind = 'task';
 const maxDiffBytes = 2 ** 20;
 /** The pipeline itself. Who may name a repository was checked by the command before. */
 const pipeline: Principal = { kind: 'job', name: 'tasks', grants: { administer: true } };
-const never = new AbortController().signal;
 
 /** Creates the task pipeline, whose tasks are read when its service starts. */
 export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipeline {
@@ -90,7 +89,7 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
     principal: Principal,
     work: (repository: Repository) => Promise<T>,
   ): Promise<T> {
-    await using repository = await repositories.open(path, principal, never);
+    await using repository = await repositories.open(path, principal, neverAborted);
     return await work(repository);
   }
 
@@ -148,9 +147,9 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
       return await withRepository(path, principal, async repository => {
         tasks.requireFree(repository.root, contract.task_id);
         const active = tasks.activeIn(repository.root);
-        if (!active && (await hasContract(repository, never))) await refuseOther(repository);
+        if (!active && (await hasContract(repository, neverAborted))) await refuseOther(repository);
         const task = await tasks.add(repository.root, contract, principal);
-        await writeHandoff(task.state, repository, redact, never);
+        await writeHandoff(task.state, repository, redact, neverAborted);
         return view(task);
       });
     },
@@ -159,7 +158,7 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
         const active = tasks.activeIn(repository.root);
         // After a kill, its files may not be written yet.
         if (active?.state.step.kind === 'idle') await active.settled().catch(() => undefined); // It was logged.
-        const contract = await readContract(repository, never);
+        const contract = await readContract(repository, neverAborted);
         const known = tasks.find(contract.task_id);
         if (!known && !['proposal', 'pending_implementer'].includes(contract.status))
           throw new HubError(
@@ -196,7 +195,7 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
       const { verdict, notes } =
         given ??
         (await withRepository(task.state.repository, pipeline, repository =>
-          readJudgement(repository, never),
+          readJudgement(repository, neverAborted),
         ));
       await task.dispatch({ type: 'judge', verdict, ...(notes !== undefined && { notes }) });
       await task.settled();
@@ -250,7 +249,7 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
 
   /** A contract that the hub does not know may be somebody's work: it is not overwritten. */
   async function refuseOther(repository: Repository): Promise<void> {
-    const found = await readContract(repository, never).catch(() => undefined); // An unreadable one is refused as well.
+    const found = await readContract(repository, neverAborted).catch(() => undefined); // An unreadable one is refused as well.
     const known = found && tasks.find(found.task_id);
     if (known && hasEnded(known)) return;
     throw new HubError(

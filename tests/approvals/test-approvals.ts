@@ -1,10 +1,11 @@
-import { type ApprovalNeeds, type ApprovalOptions, createApprovals } from '#approvals';
+import { type ApprovalNeeds, createApprovals } from '#approvals';
+import type { ApprovalsConfig } from '#config';
 import { type Clock, silent, systemClock } from '#core';
 import { createJournal } from '#store';
 import { redactText } from '#telemetry';
 import { createFaultyDisk } from '../store/journal-disks.ts';
 
-type Options = Partial<ApprovalOptions> & {
+type Options = Partial<ApprovalsConfig> & {
   readonly clock?: Pick<Clock, 'now' | 'after'>;
   readonly disk?: ReturnType<typeof createFaultyDisk>;
 };

@@ -4,26 +4,26 @@ import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'vitest';
-import { loadConfig } from '#config';
+import { type PackageSpec, loadConfig } from '#config';
 import { HubError } from '#core';
 import { describeWithEngine } from '#helpers/engine';
-import type { DockerTarget, PackageSource } from '#runtimes';
+import type { DockerTarget } from '#runtimes';
 import { planLaunch } from '../../hub/servers/plan.ts';
 import { askerOf, createHub, docker, factOf, until } from '../runtimes/docker/hub.ts';
 
 const buildMs = 240_000;
-const memory: PackageSource = {
+const memory: PackageSpec = {
   ecosystem: 'npm',
   spec: '@modelcontextprotocol/server-memory@2026.8.31',
 };
-const time: PackageSource = { ecosystem: 'pypi', spec: 'mcp-server-time==2026.10.19' };
+const time: PackageSpec = { ecosystem: 'pypi', spec: 'mcp-server-time==2026.10.19' };
 const handshake = {
   protocolVersion: '2025-06-18',
   capabilities: {},
   clientInfo: { name: 'test', version: '1' },
 };
 
-const packaged = (source: PackageSource): Partial<DockerTarget> => ({
+const packaged = (source: PackageSpec): Partial<DockerTarget> => ({
   image: { package: source },
   limits: {
     memoryBytes: 256 * 2 ** 20,
@@ -35,7 +35,7 @@ const packaged = (source: PackageSource): Partial<DockerTarget> => ({
 });
 
 /** Removes the images of a package, which are of no use to anyone else. */
-async function forget(source: PackageSource): Promise<void> {
+async function forget(source: PackageSpec): Promise<void> {
   const filters = JSON.stringify({ label: [`io.agenthub.package=${source.spec}`] });
   for (const image of await docker.listImages({ filters }))
     await docker.getImage(image.Id).remove({ force: true });
@@ -96,14 +96,14 @@ describeWithEngine('images of packages', () => {
     { timeout: buildMs },
     async () => {
       const locks = new Map<string, string>();
-      const [npm, pypi]: readonly PackageSource[] = [
+      const [npm, pypi]: readonly PackageSpec[] = [
         { ecosystem: 'npm', spec: 'semver@^7.7.0' },
         { ecosystem: 'pypi', spec: 'cowsay==6.1' },
       ];
       assert.ok(npm && pypi);
       for (const source of [npm, pypi]) await forget(source);
       await using hub = createHub({ locks });
-      const build = (source: PackageSource) => hub.build(hub.spec('locked', packaged(source)));
+      const build = (source: PackageSpec) => hub.build(hub.spec('locked', packaged(source)));
 
       const built = Promise.all([build(npm), build(pypi)]);
       let isOver = false;
@@ -317,7 +317,7 @@ async function targetOf(entry: object): Promise<Partial<DockerTarget>> {
 }
 
 /** The containers that the engine runs the steps of a package's build in. */
-async function buildersOf(source: PackageSource, all = true): Promise<readonly string[]> {
+async function buildersOf(source: PackageSpec, all = true): Promise<readonly string[]> {
   const builders: string[] = [];
   for (const { Id } of await docker.listContainers({ all })) {
     // One that has just been removed is none.

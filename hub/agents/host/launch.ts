@@ -1,5 +1,5 @@
 import { chown, mkdir } from 'node:fs/promises';
-import type { AgentsConfig, ServerConfig } from '#config';
+import { type AgentsConfig, type ServerConfig, ownServerConfig } from '#config';
 import type { LaunchSpec } from '#runtimes';
 import type { AgentSettings } from '../agent-types.ts';
 
@@ -28,53 +28,23 @@ const maxLineBytes = 64 * mib;
 const serverNameOf = (id: string): string => `.agent-${id}`;
 
 /** The config of an agent's container as of a server. `launch` of it is not used: see `launchSpecOf`. */
-export const serverConfigOf = (
-  id: string,
-  turnMs: number,
-  hubCapabilities: object,
-): ServerConfig => ({
-  hubCapabilities,
-  isUnlisted: true,
-  name: serverNameOf(id),
-  description: undefined,
-  tags: [],
-  enabled: true,
-  autoStart: false,
-  // The next message starts it again.
-  restart: 'temporary',
-  maxRestarts: 0,
-  healthCheckIntervalMs: minute,
-  startTimeoutMs: minute,
-  callTimeoutMs: turnMs,
-  inputTimeoutMs: minute,
-  maxLineBytes,
-  maxConcurrentCalls: 10,
-  maxQueuedCalls: 10,
-  maxNotifications: 1_000,
-  idleStopMs: undefined,
-  instance: 'shared',
-  era: 'legacy',
-  maxInstances: 1,
-  instanceIdleMs: minute,
-  launch: {
-    kind: 'local',
-    runtime: 'docker',
-    image: undefined,
-    package: undefined,
-    command: undefined,
-    args: [],
-    env: {},
-    workingDirectory: undefined,
-    sandbox: {
-      network: 'none',
-      mounts: [],
-      volumes: [],
-      limits: { memoryBytes: 0, cpus: 0, pids: 0, scratchBytes: 0, volumeBytes: 0 },
-      logs: 'bounded',
-      user: undefined,
-    },
-  },
-});
+export const serverConfigOf = (id: string, turnMs: number, hubCapabilities: object): ServerConfig =>
+  ownServerConfig(serverNameOf(id), {
+    hubCapabilities,
+    isUnlisted: true,
+    // The next message starts it again.
+    restart: 'temporary',
+    healthCheckIntervalMs: minute,
+    startTimeoutMs: minute,
+    callTimeoutMs: turnMs,
+    inputTimeoutMs: minute,
+    maxLineBytes,
+    maxConcurrentCalls: 10,
+    maxQueuedCalls: 10,
+    era: 'legacy',
+    instanceIdleMs: minute,
+    launch: { runtime: 'docker', logs: 'bounded' },
+  });
 
 /** The container of an agent. It has no secret, and no place to write but its workspace and tmpfs. Pure. */
 export function launchSpecOf(

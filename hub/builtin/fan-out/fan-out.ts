@@ -8,7 +8,7 @@ import {
   isObject,
   tryParseJson,
 } from '#core';
-import { type Hints, type Principal, hintsOf } from '#policy';
+import { type Hints, hintsOf, openCaller } from '#policy';
 import { type Router, createPrincipalRequests } from '#routing';
 import type { ListKind } from '#servers';
 import type { BuiltinContext, BuiltinServer, BuiltinTool } from '../builtin-server.ts';
@@ -29,9 +29,6 @@ type FanOutRouter = Pick<Router, 'openSessionless' | 'shownTools' | 'toolsChange
 
 /** The server `fan_out`. It offers no tools before it is connected to the router. */
 export type FanOutServer = BuiltinServer & { connect(router: FanOutRouter): void };
-
-/** For a call over a transport that knows no principals: it may do no more than any caller. */
-const anyCaller: Principal = { kind: 'local', name: 'local', grants: { administer: false } };
 
 /** A tool that is called, as its server describes it. */
 type CalledTool = {
@@ -92,7 +89,7 @@ export function createFanOutServer({ configs, changed, clock, log }: FanOutNeeds
         inputSchema,
         annotations: annotationsOf(found.filter(tool => called.includes(tool.name))),
       }),
-      async call(args: unknown, { principal = anyCaller, signal, progress }: BuiltinContext) {
+      async call(args: unknown, { principal = openCaller, signal, progress }: BuiltinContext) {
         const requests = createPrincipalRequests(principal, connected);
         const given: JsonObject = isJsonObject(args) ? args : {};
         const call = { ...config, tools: called, notCalled, args: given };

@@ -7,7 +7,7 @@ import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts
 import { allowOption, confirmEach, confirmationsIn, loadToAdd } from '../confirm.ts';
 import { type HubClient, isAbsent, openHub } from '../hub-client.ts';
 import { type AddRequest, addRequestOf } from '../add-request.ts';
-import { followInstall } from '../install-stream.ts';
+import { followWork } from '../work-stream.ts';
 import { installOffering } from '../offer-packages.ts';
 import { recipeNames, requestOfRecipe } from '../recipes.ts';
 import { fieldsOf, objectsIn } from '../responses.ts';
@@ -194,7 +194,7 @@ async function install(
   { progress }: Io,
 ): Promise<unknown> {
   const body = { ...request, ...rest, ...(confirm.length > 0 && { confirm }) };
-  return await followInstall(hub, { path: '/servers/install', body, progress });
+  return await followWork(hub, { path: '/servers/install', body, progress });
 }
 
 function reportInstalled(installed: unknown, { out, remark, screen }: Io): void {

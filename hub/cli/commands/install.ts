@@ -1,10 +1,11 @@
 import { visible } from '#definitions';
-import { HubError, type JsonObject, isObject, tryParseJson } from '#core';
+import { HubError, type JsonObject, isObject } from '#core';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { allowOption, confirmEach, confirmationsIn } from '../confirm.ts';
 import { type HubClient, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import { count, numberOf, textOf, textsOf, usageError, wordOf } from '../values.ts';
+import { followWork } from '../work-stream.ts';
 import { remarkSource } from './search.ts';
 
 /** `agenthub install NAME`: installs a server of the catalog. */
@@ -186,30 +187,17 @@ async function askFor(field: Described, run: Run): Promise<string | undefined> {
 
 /** Returns undefined if the user does not confirm the settings of the server. */
 async function installConfirmed(hub: HubClient, body: JsonObject, run: Run): Promise<unknown> {
+  const { progress } = run;
+  const begin = async (confirm: readonly string[]) =>
+    await followWork(hub, { path: '/catalog/install', body: { ...body, confirm }, progress });
   try {
-    return await follow(hub, { ...body, confirm: textsOf(run.values, 'allow') }, run);
+    return await begin(textsOf(run.values, 'allow'));
   } catch (error) {
     const needed = confirmationsIn(error);
     if (!needed) throw error;
     const confirmed = await confirmEach(needed.server, needed.settings, run);
-    return confirmed && (await follow(hub, { ...body, confirm: confirmed }, run));
+    return confirmed && (await begin(confirmed));
   }
-}
-
-async function follow(hub: HubClient, body: JsonObject, { progress }: Run): Promise<unknown> {
-  for await (const { type, data } of hub.follow({
-    method: 'POST',
-    path: '/catalog/install',
-    body,
-  })) {
-    const value = tryParseJson(data);
-    if (type === 'done') return value;
-    if (isObject(value)) progress(`${String(value['step'])}: ${String(value['text'])}`);
-  }
-  throw new HubError(
-    'HUB_CONNECT_FAILED',
-    `the hub at ${hub.url} closed the connection before the install was done. See its log and "agenthub list"`,
-  );
 }
 
 function tellInstalled(installed: Described, { out, remark, screen }: Run): void {

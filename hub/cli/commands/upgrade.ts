@@ -1,10 +1,11 @@
 import { visible } from '#definitions';
-import { HubError, isObject, tryParseJson } from '#core';
+import { HubError } from '#core';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { isAgreed } from '../confirm.ts';
 import { type HubClient, openHub, pathOfServer } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import { count, textOf, wordOf } from '../values.ts';
+import { followWork } from '../work-stream.ts';
 
 /** `agenthub upgrade [NAME]`: changes servers to newer versions of their packages. */
 export const upgrade: Command = {
@@ -68,7 +69,7 @@ export const rollback: Command = {
   async run(run) {
     const hub = await openHub(run);
     const path = `${pathOfServer(wordOf(run.values, 'name'))}/rollback`;
-    const done = fieldsOf(await follow(hub, path, undefined, run));
+    const done = fieldsOf(await followWork(hub, { path, body: undefined, progress: run.progress }));
     if (run.isJson) return run.json(done);
     run.out(
       `${run.screen.paint('green', 'rolled back')} ${String(done['name'])}: ${shown(done['from'])} → ${shown(done['to'])}`,
@@ -93,7 +94,9 @@ async function upgradeOne(
 ): Promise<unknown> {
   const path = `${pathOfServer(name)}/upgrade`;
   const body = version === undefined ? {} : { version };
-  const plan = fieldsOf(await follow(hub, path, { ...body, dry_run: true }, run));
+  const plan = fieldsOf(
+    await followWork(hub, { path, body: { ...body, dry_run: true }, progress: run.progress }),
+  );
   if (!run.isJson) tellPlan(plan, run);
   if (run.values['dry-run'] === true) return plan;
   if (!(await isAgreed(`Upgrade ${name}?`, run))) {
@@ -103,30 +106,12 @@ async function upgradeOne(
   const to = String(plan['to']);
   const exact = /(?:.@|==)([^@=]+)$/.exec(to)?.[1];
   const accepted = { ...(exact !== undefined && { version: exact }), accept: plan['digest'] };
-  const done = await follow(hub, path, accepted, run);
+  const done = await followWork(hub, { path, body: accepted, progress: run.progress });
   if (!run.isJson)
     run.out(
       `${run.screen.paint('green', 'upgraded')} ${name} to ${shown(to)}. To undo it: agenthub rollback ${name}`,
     );
   return done;
-}
-
-/** Returns the result of a request that reports its progress. */
-async function follow(
-  hub: HubClient,
-  path: string,
-  body: object | undefined,
-  { progress }: Run,
-): Promise<unknown> {
-  for await (const { type, data } of hub.follow({ method: 'POST', path, body })) {
-    const value = tryParseJson(data);
-    if (type === 'done') return value;
-    if (isObject(value)) progress(`${String(value['step'])}: ${String(value['text'])}`);
-  }
-  throw new HubError(
-    'HUB_CONNECT_FAILED',
-    `the hub at ${hub.url} closed the connection before the work was done. See its log and "agenthub list"`,
-  );
 }
 
 const shown = (value: unknown) => visible(String(value));

@@ -2,7 +2,7 @@ import { type ImportItem, type ImportPlan, withPackageKey, withValues } from '#c
 import { HubError, type JsonObject } from '#core';
 import type { Run } from '../command.ts';
 import { type HubClient, createHubClient, isAbsent } from '../hub-client.ts';
-import { followInstall } from '../install-stream.ts';
+import { followWork } from '../work-stream.ts';
 import type { HubPlace } from '../needs.ts';
 import { fieldsOf } from '../responses.ts';
 import { count } from '../values.ts';
@@ -74,7 +74,7 @@ async function tryOne(item: Added, plan: ImportPlan, hub: HubClient, run: Run): 
   const values = [...plan.variables, ...(plan.secrets ?? [])];
   const confirm = loosenings.filter(one => one.needsConfirmation).map(one => one.name);
   try {
-    const answer = await followInstall(hub, {
+    const answer = await followWork(hub, {
       path: '/servers/try',
       body: { name, entry: withValues(entry, values), confirm },
       progress: text => run.progress(`${name}: ${text}`),

@@ -1,4 +1,4 @@
-import { type Code, HubError, codes, isObject, messageOf } from '#core';
+import { HubError, isCode, isObject, messageOf } from '#core';
 
 /** An error as a message of a process: clones of errors lose their class. */
 type ErrorMessage = {
@@ -21,6 +21,3 @@ export function toError(value: unknown): HubError {
     isObject(data) ? { data } : {},
   );
 }
-
-const isCode = (code: unknown): code is Code =>
-  typeof code === 'string' && Object.hasOwn(codes, code);

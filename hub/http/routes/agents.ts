@@ -1,6 +1,12 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { AgentEvent, AgentMessage, AgentView, Agents } from '#agents';
+import {
+  type AgentEvent,
+  type AgentMessage,
+  type AgentView,
+  type Agents,
+  describeBriefly,
+} from '#agents';
 import { isObject } from '#core';
 import { policyNameOf } from '#policy';
 import type { RouteAdmission } from '../admission.ts';
@@ -181,15 +187,6 @@ function described(event: AgentEvent, agents: Agents, id: string) {
     }
   }
 }
-
-/** What every caller may read: nothing that a message or a tool contained. */
-const describeBriefly = ({ id, status, model, queued, lastActivity }: AgentView) => ({
-  agent_id: id,
-  status,
-  model: model ?? null,
-  queued,
-  last_activity: new Date(lastActivity).toISOString(),
-});
 
 function describeAgent(view: AgentView) {
   const { why, containerId, usage, settings, current } = view;

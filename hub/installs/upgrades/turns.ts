@@ -2,6 +2,7 @@ import { HubError, messageOf } from '#core';
 import type { LaunchEvents } from '#runtimes';
 import { failureAt } from '../failure.ts';
 import type { InstallProgress, InstallStep } from '../request.ts';
+import { createSteps } from '../steps.ts';
 
 /** What a change of a version reports, and when it has to end. */
 export type Work = {
@@ -12,9 +13,6 @@ export type Work = {
 
 /** Each change builds an image and starts a server, so more at once would slow down all of them. */
 const maxAtOnce = 4;
-/** The last lines of installers and servers that a failure shows, and their length. */
-const shownLines = 30;
-const shownCharacters = 500;
 
 /** Does one change of a server's version at a time. */
 export function createTurns() {
@@ -33,27 +31,15 @@ export function createTurns() {
       if (underway.has(name)) throw busy(name);
       if (underway.size >= maxAtOnce) throw full();
       const signal = AbortSignal.any([caller, ending.signal]);
-      const output: string[] = [];
-      let step: InstallStep = 'resolve';
-      const say = (text: string) => tell({ step, text });
-      const keep = (line: string) => {
-        output.push(line.slice(0, shownCharacters));
-        if (output.length > shownLines) output.shift();
-        say(line);
-      };
-      const begin = (next: InstallStep, text: string) => {
-        signal.throwIfAborted();
-        step = next;
-        say(text);
-      };
-      const working = work({ begin, events: { stderr: keep, progress: keep }, signal });
+      const steps = createSteps('resolve', tell, signal);
+      const working = work({ begin: steps.begin, events: steps.events, signal });
       underway.set(name, working);
       try {
         return await working;
       } catch (error) {
         if (ending.signal.aborted) throw stopping(name);
         if (caller.aborted) throw cancelled(name, caller.reason);
-        throw failureAt(step, error, output, { isNetworkless: false });
+        throw failureAt(steps.step, error, steps.output, { isNetworkless: false });
       } finally {
         underway.delete(name);
       }

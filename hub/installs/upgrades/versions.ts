@@ -1,13 +1,14 @@
 import type { PackageSpec } from '#config';
 
-const forms: Readonly<Record<PackageSpec['ecosystem'], RegExp>> = {
+/** The name of a package and its version, in its spec. */
+export const specForms: Readonly<Record<PackageSpec['ecosystem'], RegExp>> = {
   npm: /^((?:@[^/]+\/)?[^@]+)(?:@(.+))?$/,
   pypi: /^([^=]+)(?:==(.+))?$/,
 };
 
 /** The name of a package, and its exact version; undefined if the entry leaves the version open. */
 export function splitSpec({ ecosystem, spec }: PackageSpec) {
-  const [, name = spec, wanted] = forms[ecosystem].exec(spec) ?? [];
+  const [, name = spec, wanted] = specForms[ecosystem].exec(spec) ?? [];
   const isExact = wanted !== undefined && /^\d+(?:\.\d+)+[\w.!+-]*$/.test(wanted);
   return { name, version: isExact ? wanted : undefined };
 }

@@ -18,7 +18,8 @@ export function ollamaMessages(
   };
 }
 
-const functionOf = ({ name, description, inputSchema }: ChatTool) => ({
+/** A tool as Ollama and the OpenAI API describe it. */
+export const functionOf = ({ name, description, inputSchema }: ChatTool) => ({
   type: 'function',
   function: { name, ...(description !== undefined && { description }), parameters: inputSchema },
 });

@@ -1,6 +1,7 @@
 import { messageOf } from '#core';
 import { createEventParser } from '#jsonrpc';
 import { ModelFailure, failureOfAbort } from '../failure.ts';
+import { chunksOf } from '../response-body.ts';
 import type { ProviderCall } from './provider-failure.ts';
 
 /** Maximum size in bytes of a part of a stream: a few tokens, or the arguments of a call. */
@@ -43,24 +44,10 @@ export async function* eventsOf(
       retry: () => {},
     },
   );
-  for await (const chunk of chunksOf(response, call, signal)) {
+  for await (const chunk of chunksOf(response, { ...call, signal })) {
     parser.push(Buffer.from(chunk));
     if (isTooLong) throw malformed(call, 'a part that is too long');
     yield* events.splice(0).filter(data => data !== '');
-  }
-}
-
-async function* chunksOf(
-  { body }: Response,
-  { provider, model }: ProviderCall,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array> {
-  try {
-    yield* body ?? [];
-  } catch (cause) {
-    if (signal.aborted) throw failureOfAbort(signal, model);
-    const message = `the connection to ${provider} was lost in the middle of the answer`;
-    throw new ModelFailure('cut', message, { model, cause });
   }
 }
 
@@ -72,7 +59,7 @@ async function textOf(
 ): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of chunksOf(response, call, signal)) {
+  for await (const chunk of chunksOf(response, { ...call, signal })) {
     chunks.push(chunk);
     bytes += chunk.length;
     if (bytes > limitBytes) break;

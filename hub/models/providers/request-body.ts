@@ -1,4 +1,5 @@
 import type { ChatMessage, ChatRequest } from '../chat/chat-types.ts';
+import { functionOf } from '../chat/ollama-messages.ts';
 
 /** Parameters that some endpoints or models refuse, and what takes their place. */
 export type Quirks = {
@@ -23,10 +24,7 @@ export function quirksAfter(refusal: string, quirks: Quirks): Quirks | undefined
 export function requestBody(request: ChatRequest, model: string, quirks: Quirks): object {
   const { system, messages, tools, toolChoice, maxTokens, temperature, stopSequences } = request;
   const { format, tuning } = request;
-  const functions = tools.map(({ name, description, inputSchema }) => ({
-    type: 'function',
-    function: { name, ...(description !== undefined && { description }), parameters: inputSchema },
-  }));
+  const functions = tools.map(functionOf);
   return {
     model,
     messages: [

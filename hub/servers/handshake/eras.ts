@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { ServerConfig } from '#config';
-import { type Log, HubError, createSingleFlight, isObject } from '#core';
+import { type Log, HubError, createSingleFlight, isObject, neverAborted } from '#core';
 import { rpcCodes } from '#jsonrpc';
 import { type Era, isStateless, modernVersions } from '#mcp';
 import type { Instance } from '#runtimes';
@@ -8,9 +8,6 @@ import { type Table, createTable } from '#store';
 
 /** The era of each program, determined once. */
 export type Eras = ReturnType<typeof createEras>;
-
-/** Each probe has a time limit and a cancellation of its own. */
-const unending = new AbortController().signal;
 
 /** Maximum number of programs whose era is saved. */
 export const maxEras = 1_000;
@@ -54,7 +51,8 @@ export function createEras({ kept, secret, log }: ErasNeeds) {
         if (known) return known;
         const isOwn = !probing.has(key);
         try {
-          return await probing.join(key, () => ask(key, probe), unending);
+          // Each probe has a time limit and a cancellation of its own.
+          return await probing.join(key, () => ask(key, probe), neverAborted);
         } catch (error) {
           // A silent program is silent for all callers, but a cancelled start of another caller says nothing about it.
           const isSilent = error instanceof HubError && error.code === 'HUB_SERVER_START_FAILED';

@@ -200,17 +200,18 @@ function stricter(
 }
 
 /** Whether two lists are equal byte by byte, in the same order. */
-export function sameItems(before: readonly Item[], after: readonly Item[]): boolean {
-  return (
-    before.length === after.length &&
-    before.every(({ bytes, legacyBytes, isHeld }, index) => {
-      const other = after[index];
-      // `legacyBytes` is derived from the same bytes; it exists depending on the era of the server.
-      return (
-        other?.bytes.equals(bytes) &&
-        !other.legacyBytes === !legacyBytes &&
-        !other.isHeld === !isHeld
-      );
-    })
-  );
-}
+export const sameItems = (before: readonly Item[], after: readonly Item[]): boolean =>
+  before.length === after.length && before.every((item, index) => isSameItem(item, after[index]));
+
+type ComparedItem = Pick<Item, 'bytes' | 'legacyBytes' | 'isHeld'>;
+
+/** Whether clients get the same bytes of two items, or neither. */
+export const isSameItem = (
+  { bytes, legacyBytes, isHeld }: ComparedItem,
+  other: ComparedItem | undefined,
+): boolean =>
+  other !== undefined &&
+  other.bytes.equals(bytes) &&
+  // `legacyBytes` is derived from the same bytes; it exists depending on the era of the server.
+  !other.legacyBytes === !legacyBytes &&
+  !other.isHeld === !isHeld;

@@ -1,5 +1,6 @@
 import type { DockerTarget, LaunchSpec } from '#runtimes';
 import type { Way } from '../egress/way.ts';
+import { hardening } from './hardening.ts';
 import { type ContainerOwner, composeLabelsOf, labelsOf, nameLabel, ownLabels } from './labels.ts';
 
 type Launched = Pick<LaunchSpec, 'server' | 'instance'>;
@@ -83,16 +84,7 @@ function hostConfig(
 ) {
   const { limits } = target;
   return {
-    // Reaps orphaned processes, and forwards SIGTERM to servers that would ignore it as pid 1.
-    Init: true,
-    // The hub reads the exit state before it removes the container.
-    AutoRemove: false,
-    RestartPolicy: { Name: 'no' },
-    Privileged: false,
-    CapDrop: ['ALL'],
-    SecurityOpt: ['no-new-privileges'],
-    ReadonlyRootfs: true,
-    IpcMode: 'private',
+    ...hardening,
     Memory: limits.memoryBytes,
     // Equal to Memory: no swap.
     MemorySwap: limits.memoryBytes,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { HubError } from '#core';
+import { hardening } from '../container/hardening.ts';
 import {
   type ContainerOwner,
   baseLabel,
@@ -74,14 +75,7 @@ export const bodyOf = (owner: ContainerOwner, image: string) => ({
   Tty: false,
   Labels: { ...ownLabels(owner), ...composeLabelsOf(owner, { server: '.egress' }) },
   HostConfig: {
-    Init: true,
-    AutoRemove: false,
-    RestartPolicy: { Name: 'no' },
-    Privileged: false,
-    CapDrop: ['ALL'],
-    SecurityOpt: ['no-new-privileges'],
-    ReadonlyRootfs: true,
-    IpcMode: 'private',
+    ...hardening,
     Memory: memoryBytes,
     MemorySwap: memoryBytes,
     PidsLimit: pids,

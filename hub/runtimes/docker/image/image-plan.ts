@@ -1,7 +1,8 @@
 import { join } from 'node:path';
+import type { PackageSpec } from '#config';
 import { packFiles, readContext } from '#contexts';
 import { HubError } from '#core';
-import type { BuildSource, ImageSource, PackageSource } from '#runtimes';
+import type { BuildSource, ImageSource } from '#runtimes';
 import type { Engine } from '../engine/engine.ts';
 import type { BuildOptions } from '../engine/images.ts';
 import { readBuildContext, readTemplateFiles, stateOfFolder } from './build-context.ts';
@@ -99,10 +100,7 @@ export function createImagePlans({ imagesDir, engine }: Needs) {
     return await systemStep({ name: base }, packages);
   }
 
-  async function packagePlan(
-    source: PackageSource,
-    packages: readonly string[],
-  ): Promise<ImagePlan> {
+  async function packagePlan(source: PackageSpec, packages: readonly string[]): Promise<ImagePlan> {
     const { base: name } = ecosystems[source.ecosystem];
     const system = await systemBase(name, source.python, packages);
     const image = imageOf(source, await template(name), system?.image.tag);

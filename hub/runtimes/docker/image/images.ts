@@ -1,5 +1,6 @@
+import type { PackageSpec } from '#config';
 import { type Clock, HubError, within } from '#core';
-import type { ImageSource, PackageSource } from '#runtimes';
+import type { ImageSource } from '#runtimes';
 import type { Image } from '../container/options.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { BuildLimits } from '../engine/images.ts';
@@ -21,7 +22,7 @@ export type ImageNeeds = {
   readonly withNetwork: <T>(work: (network: string) => Promise<T>) => Promise<T>;
   /** Finds the package of the same name in another registry, in the notation of config entries. Never rejects. */
   readonly findElsewhere?:
-    ((source: PackageSource, signal: AbortSignal) => Promise<string | undefined>) | undefined;
+    ((source: PackageSpec, signal: AbortSignal) => Promise<string | undefined>) | undefined;
 };
 
 /** Timeout in ms for building or pulling an image. */
@@ -91,7 +92,7 @@ export function createImages(options: Options, needs: ImageNeeds) {
   }
 
   /** Adds a hint if the package is missing in its registry but exists in the other one. */
-  async function withHint(source: PackageSource, error: unknown, signal: AbortSignal) {
+  async function withHint(source: PackageSpec, error: unknown, signal: AbortSignal) {
     if (!(error instanceof HubError) || !isPackageAbsent(error)) return error;
     const key = await findElsewhere?.(source, signal);
     if (key === undefined) return error;

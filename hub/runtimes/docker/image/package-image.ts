@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import type { PackageSpec } from '#config';
 import { HubError } from '#core';
-import type { PackageSource } from '#runtimes';
 import type { BuildOptions } from '../engine/images.ts';
 import { baseLabel, managedLabel, packageLabel } from '../container/labels.ts';
 
@@ -25,7 +25,7 @@ export const ecosystems = {
  * The image of a package. Its tag depends only on the package, the context and `systemBase`: an image with Debian packages
  * to build on. Throws HUB_LAUNCH_INVALID.
  */
-export function imageOf(source: PackageSource, context: Buffer, systemBase?: string): BuildOptions {
+export function imageOf(source: PackageSpec, context: Buffer, systemBase?: string): BuildOptions {
   const { ecosystem, spec, with: extras = [], python } = source;
   const { base, form, example } = ecosystems[ecosystem];
   const refuse = (text: string, consequence = '') =>

@@ -17,11 +17,7 @@ export function createSurveyor(dockerHost: string | undefined, needs: { readonly
   async function holdings() {
     const containers = await engine.listContainers(label);
     const networks = await engine.listNetworks(label);
-    const volumes = await engine.listVolumes(label).catch((error: unknown) => {
-      // The broker refuses to list volumes.
-      if (isRefusal(error, 403)) return [];
-      throw error;
-    });
+    const volumes = await engine.listVolumes(label).catch(noneIfRefused);
     const hubOf = ({ labels }: { readonly labels: Readonly<Record<string, string>> }) =>
       labels[hubLabel] ?? '';
     const hubs = new Set([...containers, ...networks, ...volumes].map(hubOf));
@@ -62,10 +58,7 @@ export function createSurveyor(dockerHost: string | undefined, needs: { readonly
     async composeHubs(): Promise<readonly string[]> {
       const hubs = await engine
         .listContainers('com.docker.compose.service=hub')
-        .catch((error: unknown) => {
-          if (isRefusal(error, 403)) return []; // By the broker, in a container of compose itself.
-          throw error;
-        });
+        .catch(noneIfRefused);
       return hubs.flatMap(({ isRunning, labels }) => {
         const project = labels['com.docker.compose.project'];
         return isRunning && project !== undefined ? [`compose-${project}`] : [];
@@ -87,4 +80,10 @@ export function createSurveyor(dockerHost: string | undefined, needs: { readonly
       return await forEach(wanted, ({ name }) => engine.removeVolume(name));
     },
   };
+}
+
+/** An empty list where the broker refuses to list: it is between the engine and a hub in a container of compose. */
+function noneIfRefused(error: unknown): readonly [] {
+  if (isRefusal(error, 403)) return [];
+  throw error;
 }

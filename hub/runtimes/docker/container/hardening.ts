@@ -1,0 +1,13 @@
+/** What holds for every container of the hub. */
+export const hardening = {
+  // Reaps orphaned processes, and forwards SIGTERM to servers that would ignore it as pid 1.
+  Init: true,
+  // The hub reads the exit state before it removes the container.
+  AutoRemove: false,
+  RestartPolicy: { Name: 'no' },
+  Privileged: false,
+  CapDrop: ['ALL'],
+  SecurityOpt: ['no-new-privileges'],
+  ReadonlyRootfs: true,
+  IpcMode: 'private',
+};
