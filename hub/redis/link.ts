@@ -52,7 +52,7 @@ export function createRedisLink(
   let client: Redis | undefined;
   let isClosed = false;
   let isUp = false;
-  let trouble: string | undefined;
+  let lastError: string | undefined;
   let attempts = 0;
   let retry: Disposable | undefined;
   /** SHA-1 of each script. Bounded: the scripts are those of this program. */
@@ -61,8 +61,8 @@ export function createRedisLink(
 
   function down(): void {
     isUp = false;
-    if (!isClosed) needs.down(trouble ?? lost);
-    trouble = undefined;
+    if (!isClosed) needs.down(lastError ?? lost);
+    lastError = undefined;
   }
 
   function reasonOf(error: unknown): string {
@@ -72,10 +72,10 @@ export function createRedisLink(
   }
 
   function reconnect(redis: Redis, reason: string): void {
-    trouble = reason;
+    lastError = reason;
     down();
     // The end of the connection is another event, with the same reason.
-    trouble = reason;
+    lastError = reason;
     if (redis.status === 'ready') redis.disconnect(true);
   }
 
@@ -158,7 +158,7 @@ export function createRedisLink(
         retryStrategy: null,
       });
       client = redis;
-      redis.on('error', (error: Error) => (trouble = reasonOf(error)));
+      redis.on('error', (error: Error) => (lastError = reasonOf(error)));
       redis.on('close', down);
       redis.on('ready', () => void subscribe(redis));
       redis.on('message', (_channel: string, message: string) => needs.heard(message));

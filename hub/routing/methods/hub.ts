@@ -96,13 +96,13 @@ async function answerInitialize(call: Call, needs: MethodNeeds): Promise<Buffer>
   introduce(call);
   // The server gives all clients the same result, so the hub's own handshake suffices. A client needs its own
   // instance only for its first call.
-  const greeted = async () => {
+  const runningServer = async () => {
     const running = await startFor(call, server);
     return server.config.instance === 'shared'
       ? (await workerFor(server, call, needs.clients)).running
       : running;
   };
-  const { serverInfo } = await greeted().catch((error: unknown) => {
+  const { serverInfo } = await runningServer().catch((error: unknown) => {
     session.client = undefined;
     throw error;
   });
