@@ -7,7 +7,7 @@ const ownImages = ['egress', 'agent', 'git', 'ollama-mcp'] as const;
 type OwnImage = (typeof ownImages)[number];
 
 /** A build of an image: a package installed on one of the hub's base images. */
-type Build = {
+export type Build = {
   /** The folder below images/ that is the build context. */
   readonly base: 'npm' | 'python' | 'system' | OwnImage;
   /** Name of the network for the build steps. The caller checks that this hub owns it. */

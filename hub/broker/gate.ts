@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { rebuildBuild } from './build.ts';
+import { type Build, rebuildBuild } from './build.ts';
 import { bindsOf, createContainerRegistry } from './container-registry.ts';
 import { type CheckedContainer, checkAgent, containerName, rebuildContainer } from './container.ts';
 import type { EngineSocket } from './engine-socket.ts';
@@ -69,7 +69,7 @@ export function createGate(
   const { hubId, mountRoots } = options;
   const containers = createContainerRegistry(engine, hubId);
 
-  return async ({ method, target, readBody }) => {
+  async function admit({ method, target, readBody }: BrokerRequest): Promise<AdmittedCall> {
     const parsed = parseTarget(target);
     const { handling, hijack, name, ...route } = findRoute(method, parsed);
     const queryOf = (allowed = route.query) => rebuildQuery(parsed.query, allowed);
@@ -133,15 +133,8 @@ export function createGate(
         const wanted = parsed.query.get('name');
         const query = queryOf({ name: { test: each => containerName(each, options) } });
         if (wanted === undefined) throw refusal('a container without a name');
-        if (wanted === forwarderName(options)) {
-          const done = await containers.reserve(wanted, []);
-          return { ...finish(route.path, query, json(await forwarder(await readBody()))), done };
-        }
-        const asked = rebuildContainer(await readBody(), options);
-        checkAgent(wanted, asked, options);
-        const container = await resolveHostConfig(wanted, asked);
-        await checkRepositoryContainer(wanted, container, options);
-        const done = await containers.reserve(wanted, bindsIn(container));
+        const { container, binds } = await containerOf(wanted, await readBody());
+        const done = await containers.reserve(wanted, binds);
         return { ...finish(route.path, query, json(container)), done };
       }
       case 'create_network': {
@@ -162,20 +155,34 @@ export function createGate(
         const { base, network, query } = rebuildBuild(parsed.query);
         // The id, because names would also match the default network and the host's.
         query.set('networkmode', await buildNetworkId(network));
-        const context = Buffer.from(await readBody(maxContextBytes));
-        const isPackage = base === 'npm' || base === 'python';
-        const lock = isPackage ? checkLock(base, readLock(context)) : undefined;
-        const content = await readBuildContext(join(options.imagesDir, base), lock);
+        const content = await buildContext(base, await readBody(maxContextBytes));
         return finish(route.path, query, { type: 'application/x-tar', content });
       }
     }
-  };
+  }
+
+  /** The hub's own files for an image. Of the client's context, they get the package lock. */
+  async function buildContext(base: Build['base'], context: string): Promise<Buffer> {
+    const isPackage = base === 'npm' || base === 'python';
+    const lock = isPackage ? checkLock(base, readLock(Buffer.from(context))) : undefined;
+    return await readBuildContext(join(options.imagesDir, base), lock);
+  }
 
   async function buildNetworkId(name: string): Promise<string> {
     if (name === 'none') return name;
     const id = await findOwned(engine, 'network', name, hubId);
     if (isBuildName(name, options)) return id;
     throw refusal(`a build in the network ${show(name)}, which is not one of builds`);
+  }
+
+  /** Rebuilds a container from the client's body, and finds the folders that it mounts. */
+  async function containerOf(name: string, body: string) {
+    if (name === forwarderName(options)) return { container: await forwarder(body), binds: [] };
+    const asked = rebuildContainer(body, options);
+    checkAgent(name, asked, options);
+    const container = await resolveHostConfig(name, asked);
+    await checkRepositoryContainer(name, container, options);
+    return { container, binds: bindsIn(container) };
   }
 
   async function forwarder(body: string) {
@@ -207,6 +214,8 @@ export function createGate(
       host.NetworkMode === 'none' ? 'none' : await findIsolated(engine, network, hubId);
     return { ...container, HostConfig: { ...host, Mounts, NetworkMode } };
   }
+
+  return admit;
 }
 
 const bindsIn = ({ HostConfig: { Mounts = [] } }: CheckedContainer) =>

@@ -9,7 +9,7 @@ import {
   warningsOf,
 } from '#config';
 import { HubError, type JsonObject } from '#core';
-import { readClientEntry } from './client/entry.ts';
+import { type ClientEntry, readClientEntry } from './client/entry.ts';
 import { variablesOf } from './entry-variables.ts';
 import { type ImportGrants, type MachinePaths, fitEntry } from './fit-entry.ts';
 import { buildEntryOf } from './local-project.ts';
@@ -90,28 +90,9 @@ async function planOne(
   const added = before.filter(item => item.action === 'add');
   const known = [...needs.config.servers, ...added.map(({ server }) => server)];
   const name = freeName(found.name, known);
-  const valueOf = (variable: string) =>
-    earlier.find(each => each.name === variable)?.value ?? needs.env[variable];
-  const secrets = createSecretExtractor(name, valueOf);
-  const base = clientEntry.cwd ?? found.folder;
-  const { machine, grants } = needs;
-  const folders = { home: machine.home, folder: found.folder ?? machine.folder };
-  const translated = translate(clientEntry, found.client, folders, secrets);
-  if ('why' in translated) return skip(translated.why);
-  const project = entryKeys.includes('build')
-    ? await buildEntryOf(translated.entry, { find: machine.find, base })
-    : undefined;
-  if (project && 'why' in project) return skip(project.why);
-  const { entry, remarks } = await fitEntry((project ?? translated).entry, {
-    machine,
-    grants,
-    name,
-    base,
-    variables: [...earlier, ...secrets.variables],
-    hasKey: secrets.names.size > 0,
-  });
-  const used = new Set(variablesOf(entry));
-  const variables = secrets.variables.filter(variable => used.has(variable.name));
+  const converted = await hubEntryOf({ found, clientEntry, name, earlier }, needs);
+  if ('why' in converted) return skip(converted.why);
+  const { entry, variables, secretNames, remarks } = converted;
   let server: ServerConfig;
   try {
     const editor = needs.editorWith([...earlier, ...variables]);
@@ -120,17 +101,8 @@ async function planOne(
     if (!(error instanceof HubError)) throw error;
     return skip(withoutPlace(error.message, name));
   }
-  const { launch } = server;
-  const isPlaced =
-    launch.kind === 'remote' ||
-    launch.package !== undefined ||
-    launch.image !== undefined ||
-    entry['build'] !== undefined;
-  if (!isPlaced)
-    return skip(
-      launch.noPackage ??
-        `it runs ${JSON.stringify(launch.command)} from this machine, which containers do not have. Add it by hand with "image" or "package", or with "runtime": "process", which is not isolated`,
-    );
+  const missing = whyNotPlaced(server, entry);
+  if (missing !== undefined) return skip(missing);
   const duplicate = known.find(other => isDeepStrictEqual(identityOf(other), identityOf(server)));
   if (duplicate) {
     const twin = added.find(item => item.server === duplicate)?.found;
@@ -141,7 +113,7 @@ async function planOne(
   const rival = known.find(other => other.name === allowedName(found.name));
   const loosenings = findLoosenings(entry, server, known).filter(
     ({ kind, name: what }) =>
-      kind !== 'variable' || !secrets.names.has(what.slice('variable:'.length)),
+      kind !== 'variable' || !secretNames.has(what.slice('variable:'.length)),
   );
   return {
     item: {
@@ -157,6 +129,63 @@ async function planOne(
     },
     variables,
   };
+}
+
+type Importing = {
+  readonly found: FoundServer;
+  readonly clientEntry: ClientEntry;
+  /** The server's name in the hub. */
+  readonly name: string;
+  readonly earlier: readonly Variable[];
+};
+
+/** Converts the entry of a client to one of the hub, whose secrets are variables. Returns a reason if that is impossible. */
+async function hubEntryOf(
+  { found, clientEntry, name, earlier }: Importing,
+  { machine, grants, env }: ImportNeeds,
+) {
+  const secrets = createSecretExtractor(
+    name,
+    variable => earlier.find(each => each.name === variable)?.value ?? env[variable],
+  );
+  const base = clientEntry.cwd ?? found.folder;
+  const folders = { home: machine.home, folder: found.folder ?? machine.folder };
+  const translated = translate(clientEntry, found.client, folders, secrets);
+  if ('why' in translated) return translated;
+  const project = entryKeys.includes('build')
+    ? await buildEntryOf(translated.entry, { find: machine.find, base })
+    : undefined;
+  if (project && 'why' in project) return project;
+  const { entry, remarks } = await fitEntry((project ?? translated).entry, {
+    machine,
+    grants,
+    name,
+    base,
+    variables: [...earlier, ...secrets.variables],
+    hasKey: secrets.names.size > 0,
+  });
+  const used = new Set(variablesOf(entry));
+  return {
+    entry,
+    remarks,
+    /** Variables that hold the secrets of the entry from now on. */
+    variables: secrets.variables.filter(variable => used.has(variable.name)),
+    /** Names of all variables with secrets of the client's file, also of those that were set before. */
+    secretNames: secrets.names,
+  };
+}
+
+/** Why a server cannot run in a container; undefined if it can, or is remote. */
+function whyNotPlaced({ launch }: ServerConfig, entry: JsonObject): string | undefined {
+  const isPlaced =
+    launch.kind === 'remote' ||
+    launch.package !== undefined ||
+    launch.image !== undefined ||
+    entry['build'] !== undefined;
+  return isPlaced
+    ? undefined
+    : (launch.noPackage ??
+        `it runs ${JSON.stringify(launch.command)} from this machine, which containers do not have. Add it by hand with "image" or "package", or with "runtime": "process", which is not isolated`);
 }
 
 const maxNameLength = 32;
