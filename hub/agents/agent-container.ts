@@ -45,6 +45,9 @@ const cancelMs = 10_000;
 /** Pauses in ms between the attempts to start a container. */
 const startPausesMs = [1_000, 3_000, 10_000] as const;
 
+/** The container of one agent: starts it, and hands it messages. */
+export type AgentContainer = ReturnType<typeof createAgentContainer>;
+
 export function createAgentContainer(id: string, needs: Needs) {
   const { clock, body, memory, places, log, saveTask } = needs;
   const changed = createEmitter<undefined>();

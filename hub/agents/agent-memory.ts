@@ -84,7 +84,7 @@ const spentSchema = z.object({
 });
 
 /** A line of `tasks.json`. */
-type AgentTask = {
+export type AgentTask = {
   readonly id: string;
   readonly containerId: string | undefined;
   readonly status: AgentStatus;

@@ -1,12 +1,4 @@
-import {
-  type Clock,
-  HubError,
-  type Log,
-  createAbortScope,
-  createEmitter,
-  messageOf,
-  unlessAborted,
-} from '#core';
+import { type Clock, HubError, type Log, createAbortScope, createEmitter, messageOf } from '#core';
 import { createAgentContainer } from './agent-container.ts';
 import { patchSettings } from './agent-settings.ts';
 import type { AgentMemory } from './agent-memory.ts';
@@ -19,9 +11,10 @@ import type {
 } from './agent-types.ts';
 import type { AgentBody, HeardEvent } from './host/host-types.ts';
 import type { MessageQueue, PendingMessage } from './message-queue.ts';
+import { cancelled, performTurn } from './perform-turn.ts';
 import type { AgentPlaces } from './places.ts';
 import { type SessionSummary, createSessionRecord } from './session-record.ts';
-import { type TurnResult, failureOf, outcomeOf, readTurnResult } from './turn-result.ts';
+import { type TurnResult, failureOf, outcomeOf } from './turn-result.ts';
 
 /** What the hub knows of an agent at its start. */
 export type AgentRecord = {
@@ -131,7 +124,14 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
     let result: TurnResult | undefined;
     let outcome: MessageOutcome;
     try {
-      result = await perform(message, scope);
+      result = await performTurn(id, message, {
+        container,
+        queue,
+        settings: () => settings,
+        turnMs: () => needs.limits().turnMs,
+        doing,
+        signal: scope.signal,
+      });
       outcome = outcomeOf(result);
       why = undefined;
     } catch (error) {
@@ -139,36 +139,6 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
       why = outcome.error?.message;
     }
     await settle(message, outcome, result);
-  }
-
-  /** Lets the container work on a message. Rejects if it has no result. */
-  async function perform(message: PendingMessage, { signal }: TurnScope): Promise<TurnResult> {
-    const patience = message.from.startsWith('agent:') ? 'none' : 'waits';
-    const failed = (problem: string) => doing(`starting again: ${problem}`);
-    const ready = await container.ready(settings, patience, failed, signal);
-    if (message.startedIn !== undefined && message.startedIn !== ready)
-      throw new HubError(
-        'HUB_AGENT_DIED',
-        `the container of ${id} ended while it worked on this message. Whether its tools took effect is unknown: look into its workspace, and send the message again if it is still wanted`,
-      );
-    const briefing = await container.brief(settings);
-    if (message.startedIn === undefined) await queue.started(message.id, ready);
-    doing('thinking');
-    const chat = container.chat(message, briefing, needs.limits().turnMs);
-    try {
-      return readTurnResult(id, await unlessAborted(chat, signal));
-    } catch (error) {
-      if (!signal.aborted) throw error;
-      return await cancelTurn(message.id, chat, signal);
-    }
-  }
-
-  /** Ends a turn. Rejects with the reason, unless that is a cancellation, of which the container has a result. */
-  async function cancelTurn(messageId: string, chat: Promise<object>, signal: AbortSignal) {
-    doing('cancelling');
-    await container.endTurn(messageId, chat);
-    if (signal.reason !== cancelled) throw signal.reason;
-    return readTurnResult(id, await container.resultOf(messageId));
   }
 
   /** Records the only outcome of a message: in the conversation first, so that it survives a crash in between. */
@@ -295,6 +265,3 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
 }
 
 type TurnScope = ReturnType<typeof createAbortScope>;
-
-/** The reason of a turn that was cancelled by a caller. */
-const cancelled = new HubError('HUB_CALL_CANCELLED', 'the message was cancelled');

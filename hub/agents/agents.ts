@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { type Clock, HubError, type Log, createEmitter, messageOf, retryable } from '#core';
-import type { SpentTokens } from '#models';
 import type { Backlog } from '#store';
 import { type Agent, type AgentRecord, createAgent } from './agent.ts';
 import { createAgentFiles } from './agent-files.ts';
@@ -12,6 +11,8 @@ import { readConversation } from './conversation.ts';
 import type { AgentDesk, AgentHost } from './host/host-types.ts';
 import { createMessageQueue } from './message-queue.ts';
 import { createPlaces } from './places.ts';
+import { createSpending } from './spending.ts';
+import { createTasksFile } from './tasks-file.ts';
 import { createUseAgent } from './use-agent.ts';
 
 export type AgentsLimits = {
@@ -72,8 +73,12 @@ export function createAgents(
   const busy = new Map<string, Promise<unknown>>();
   /** Agents that are being removed, whose containers may still run. */
   const leaving = new Set<Agent>();
-  /** What agents have spent within the last hour, as it was saved last. */
-  const spent = new Map<string, readonly SpentTokens[]>();
+  const spending = createSpending({ memory, log, isKnown: id => all.has(id) });
+  const writeTasks = createTasksFile({
+    memory,
+    log,
+    tasks: () => [...all.values(), ...leaving].map(({ task }) => task),
+  });
   const places = createPlaces(
     () => limits().maxRunning,
     () =>
@@ -87,45 +92,13 @@ export function createAgents(
   const desk: AgentDesk = {
     settings: id => all.get(id)?.settings ?? defaultSettings,
     heard: (id, event) => all.get(id)?.heard(event),
-    created: async () => await writeTasks(),
-    spending: {
-      earlier: id => spent.get(id) ?? [],
-      save(id, tokens) {
-        if (all.has(id)) spent.set(id, tokens);
-        void saveSpent(id, tokens);
-      },
-    },
+    created: writeTasks,
+    spending,
     async useAgent(from, args, signal) {
       return await useAgent(get(from), args, signal);
     },
   };
   const host = openHost(desk, memory.workspaceOf);
-
-  /** The write of `tasks.json` that has not begun: it will have what all its callers have changed. */
-  let planned: Promise<void> | undefined;
-  function writeTasks(): Promise<void> {
-    return (planned ??= writePlanned());
-  }
-
-  async function writePlanned(): Promise<void> {
-    try {
-      await memory.writeTasks(() => {
-        planned = undefined;
-        return [...all.values(), ...leaving].map(({ task }) => task);
-      });
-    } catch (error) {
-      log.error({ error: messageOf(error) }, 'tasks.json could not be written');
-    }
-  }
-
-  async function saveSpent(id: string, tokens: readonly SpentTokens[]): Promise<void> {
-    try {
-      await memory.writeSpent(id, tokens);
-    } catch (error) {
-      // Also of an agent that was removed meanwhile.
-      log.warn({ agent: id, error: messageOf(error) }, 'what the agent has spent was not written');
-    }
-  }
 
   function add(record: AgentRecord): Agent {
     const { id } = record;
@@ -198,6 +171,30 @@ export function createAgents(
     return { status: 'accepted', messageId: accepted.id, position } as const;
   }
 
+  async function remove(id: string): Promise<void> {
+    const agent = get(id);
+    all.delete(id);
+    spending.forget(id);
+    leaving.add(agent);
+    const removing = (async () => {
+      try {
+        await agent.stop(stoppedBy(id));
+        await agent.discard();
+      } finally {
+        leaving.delete(agent);
+      }
+      await memory.remove(id);
+      await writeTasks();
+    })();
+    busy.set(id, removing);
+    try {
+      await removing;
+    } finally {
+      busy.delete(id);
+      events.fire({ agent: id, event: { type: 'view' } });
+    }
+  }
+
   async function load(): Promise<void> {
     await queue.open();
     const tasks = new Map((await memory.readTasks()).map(task => [task.id, task]));
@@ -205,7 +202,7 @@ export function createAgents(
     for (const id of ids) {
       const session = await memory.readSession(id);
       const task = tasks.get(id);
-      spent.set(id, await memory.readSpent(id));
+      await spending.load(id);
       add({
         id,
         settings: await memory.readSettings(id),
@@ -253,29 +250,7 @@ export function createAgents(
     async stop(id) {
       await get(id).stop(stoppedBy(id));
     },
-    async remove(id) {
-      const agent = get(id);
-      all.delete(id);
-      spent.delete(id);
-      leaving.add(agent);
-      const removing = (async () => {
-        try {
-          await agent.stop(stoppedBy(id));
-          await agent.discard();
-        } finally {
-          leaving.delete(agent);
-        }
-        await memory.remove(id);
-        await writeTasks();
-      })();
-      busy.set(id, removing);
-      try {
-        await removing;
-      } finally {
-        busy.delete(id);
-        events.fire({ agent: id, event: { type: 'view' } });
-      }
-    },
+    remove,
     events: events.event,
     files: createAgentFiles(id => {
       get(id);
