@@ -2,10 +2,11 @@ import { type Clock, type Log, type Timer, createEmitter, messageOf } from '#cor
 import type { AuditedCall } from './call-bodies.ts';
 import { type ArgumentsText, createCallQueue } from './call-queue.ts';
 import { type AuditedChange, type AuditedRefusal, type BodyNeeds, createBodies } from './body.ts';
-import { type Pages, type WriteMembers, createPages } from './pages.ts';
+import { type SealedPage, type WriteMembers, copyOf } from './pages.ts';
 import { type AuditFilesNeeds, type FileLimits, createAuditFiles } from './files.ts';
 import { type AuditFilter, type AuditPage, type PageOptions, isDenied, readPage } from './read.ts';
 import { type AuditReport, verifyAudit } from './verify.ts';
+import { createWaitingLines } from './waiting-lines.ts';
 
 /** `audit` of the config. */
 export type AuditOptions = FileLimits & {
@@ -36,10 +37,6 @@ const gatherMs = 100;
 const syncMs = 1_000;
 /** Interval between attempts to write again, in milliseconds. */
 const retryMs = 1_000;
-/** Bound for lines that wait, in pages of 256 KiB. Further lines are counted only. */
-const maxPages = 16;
-/** Bound for lines that wait until the folder can be opened. */
-const maxUnchained = 4_096;
 
 /** Methods that get a line only if they are refused: they use nothing of a server, and clients repeat them. */
 const unaudited: ReadonlySet<string> = new Set(
@@ -62,11 +59,10 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
     ...needs,
     limits: options,
   });
-  /** Undefined until the folder was opened: only then the end of the chain is known. */
-  let pages: Pages | undefined;
-  let unchained: Buffer[] = [];
-  /** Lines that are not in the log, and are not mentioned in it yet. */
-  let lost = 0;
+  const lines = createWaitingLines({
+    membersOf: ({ action, details }) => bodies.log(action, clock.now(), details),
+    maxFileBytes: () => options().maxBytes,
+  });
   let failure: string | undefined;
   let writeDue: Timer | undefined;
   let syncDue: Timer | undefined;
@@ -88,9 +84,9 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
   }
 
   function addLine(write: WriteMembers, maxBytes: number): void {
-    if (!queue(write, maxBytes)) lost++;
+    lines.add(write, maxBytes);
     if (!isRunning) return;
-    if (pages?.hasFullPage && failure === undefined && !isWriteQueued) writeFullSoon();
+    if (lines.hasFullPage && failure === undefined && !isWriteQueued) writeFullSoon();
   }
 
   function writeFullSoon(): void {
@@ -100,23 +96,6 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
       return writePages(true);
     });
   }
-
-  /** Queues a line, and before it one about lost lines. Returns false if there is no room. */
-  function queue(write: WriteMembers, maxBytes: number): boolean {
-    if (!pages) {
-      if (unchained.length >= maxUnchained) return false;
-      const members = Buffer.alloc(maxBytes);
-      return unchained.push(members.subarray(0, write(members, 0))) > 0;
-    }
-    if (lost > 0) {
-      if (!addLog(pages, 'lines_lost', { lines: lost })) return false;
-      lost = 0;
-    }
-    return pages.add(write, maxBytes);
-  }
-
-  const addLog = (opened: Pages, action: string, details: object): boolean =>
-    opened.add(...copyOf(bodies.log(action, clock.now(), details)));
 
   function flushSoon(): void {
     writeDue = undefined;
@@ -128,15 +107,13 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
   /** Never rejects. */
   async function writePages(onlyFull: boolean): Promise<void> {
     if (!onlyFull) calls.drain();
-    if (!pages && unchained.length === 0) return;
+    if (!lines.isChained && lines.unwritten === 0) return;
     try {
-      const opened = pages ?? (await openPages());
-      for (let page = opened.seal(onlyFull); page; page = opened.seal(onlyFull)) {
-        const isNew = await files.append(page);
-        written.fire(page.bytes.subarray(0, page.length));
-        opened.drop();
+      if (!lines.isChained) await openFiles();
+      for (let page = lines.seal(onlyFull); page; page = lines.seal(onlyFull)) {
+        const isNew = await append(page);
         if (files.reserve.isHeld === isReserveWanted()) recovered();
-        if (isNew) await removeSurplus(opened);
+        if (isNew) await removeSurplus();
         if (isRunning) syncDue ??= clock.after(syncMs, syncSoon);
       }
       await keepReserve();
@@ -156,28 +133,30 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
     recovered();
   }
 
-  async function openPages(): Promise<Pages> {
+  /** Writes a page. Resolves to whether it began a file. */
+  async function append(page: SealedPage): Promise<boolean> {
+    const isNew = await files.append(page);
+    written.fire(page.bytes.subarray(0, page.length));
+    lines.drop();
+    return isNew;
+  }
+
+  async function openFiles(): Promise<void> {
     const { end, tornBytes, missing } = await files.open();
-    const opened = createPages(end, { maxPages, maxFileBytes: () => options().maxBytes });
-    pages = opened;
-    if (tornBytes > 0) addLog(opened, 'torn_line_removed', { bytes: tornBytes });
-    if (missing)
-      addLog(opened, 'lines_missing', { from_seq: missing.from, through_seq: missing.through });
-    for (const members of unchained) if (!opened.add(...copyOf(members))) lost++;
-    unchained = [];
-    return opened;
+    const torn = { action: 'torn_line_removed', details: { bytes: tornBytes } };
+    const gap = missing && {
+      action: 'lines_missing',
+      details: { from_seq: missing.from, through_seq: missing.through },
+    };
+    lines.continueFrom(end, [...(tornBytes > 0 ? [torn] : []), ...(gap ? [gap] : [])]);
   }
 
   /** Removes the oldest files. The line that says so is written first, with a page that waits. */
-  async function removeSurplus(opened: Pages): Promise<void> {
+  async function removeSurplus(): Promise<void> {
     const { paths, through } = await files.surplus();
     if (paths.length === 0) return;
-    if (!addLog(opened, 'files_removed', { through_seq: through })) return;
-    for (let page = opened.seal(); page; page = opened.seal()) {
-      await files.append(page);
-      written.fire(page.bytes.subarray(0, page.length));
-      opened.drop();
-    }
+    if (!lines.addNote({ action: 'files_removed', details: { through_seq: through } })) return;
+    for (let page = lines.seal(); page; page = lines.seal()) await append(page);
     await files.remove(paths);
   }
 
@@ -209,9 +188,8 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
     writeDue?.[Symbol.dispose]();
     syncDue?.[Symbol.dispose]();
     await flush();
-    const unwritten = (pages?.lines ?? 0) + unchained.length + lost;
-    if (unwritten > 0)
-      log.error({ folder, lines: unwritten }, 'the last lines of the audit log are lost');
+    if (lines.unwritten > 0)
+      log.error({ folder, lines: lines.unwritten }, 'the last lines of the audit log are lost');
     await files.close().catch(failed);
   }
 
@@ -220,7 +198,7 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
     /** Tries again first, if the last write failed. */
     async status(): Promise<AuditStatus> {
       if (failure !== undefined) await flush();
-      if (failure !== undefined) return { kind: 'failing', reason: failure, lost };
+      if (failure !== undefined) return { kind: 'failing', reason: failure, lost: lines.lost };
       return { kind: isOn() ? 'up' : 'off' };
     },
     /** Whether calls of this method must be refused now, because their lines cannot be written. */
@@ -265,9 +243,3 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
     close,
   };
 }
-
-/** How to write members that exist already, and their length. */
-const copyOf = (members: Buffer): readonly [WriteMembers, number] => [
-  (to, at) => at + members.copy(to, at),
-  members.length,
-];

@@ -18,6 +18,12 @@ type LinePage = {
 /** Writes the members of a line into a buffer, and returns the position after them. */
 export type WriteMembers = (to: Buffer, at: number) => number;
 
+/** How to write members that exist already, and their length. */
+export const copyOf = (members: Buffer): readonly [WriteMembers, number] => [
+  (to, at) => at + members.copy(to, at),
+  members.length,
+];
+
 /** A page that gets no more lines. */
 export type SealedPage = Pick<LinePage, 'bytes' | 'length'> & { readonly last: Position };
 

@@ -13,6 +13,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'audit/pages',
     'audit/read',
     'audit/verify',
+    'audit/waiting-lines',
   ],
   'cache/redis-cache': ['cache/redis-client'],
   'clients/clients': ['clients/remove-servers', 'clients/settle'],
