@@ -28,7 +28,8 @@ import {
   valueOf,
 } from '#jsonrpc';
 import type { Link, LinkHandlers } from './dial.ts';
-import { createForwardedRequests, createSession, remembered } from './session.ts';
+import { createPendingRequests } from './pending-requests.ts';
+import { createForwardedRequests, createSession } from './session.ts';
 
 type BridgeOptions = FramesOptions & {
   /** How long pending calls have to be answered after the client's input ended, in milliseconds. */
@@ -46,8 +47,6 @@ type BridgeNeeds = {
 const backoff: BackoffOptions = { firstMs: 200, maxMs: 5_000, jitter: 0.5 };
 /** Maximum unread output for either end, in bytes. An end that exceeds the limit is dropped. */
 const maxUnsentBytes = 64 * 1024 * 1024;
-/** Maximum number of unanswered requests of a client. Further requests get an error. */
-const maxInFlight = 10_000;
 /** How long a stopping hub may take from its last message to its end, in milliseconds. */
 const listenEndMs = 1_000;
 
@@ -65,8 +64,7 @@ export async function bridgeStdio(
   const { clock, log } = needs;
   const { promise: over, resolve: end } = Promise.withResolvers<string>();
   const session = createSession();
-  /** The client's pending requests, by the client's id. The value is the request if the bridge needs it again. */
-  const inFlight = new Map<string, Request | undefined>();
+  const pending = createPendingRequests();
   const forwarded = createForwardedRequests();
   /** The bridge's own pending request. */
   let awaited: { readonly id: string; readonly resolve: (answer: Answer) => void } | undefined;
@@ -110,7 +108,7 @@ export async function bridgeStdio(
       if (message.method === 'notifications/cancelled') {
         const span = membersOf(message.bytes, message.params)?.get('requestId');
         const id = span ? rawText(message.bytes, span) : '';
-        if (inFlight.get(id)?.method === listen) inFlight.delete(id);
+        if (pending.findListen(id)) pending.delete(id);
       }
       if (isUp) void toHub.send(message.bytes);
       return;
@@ -122,9 +120,9 @@ export async function bridgeStdio(
   function request(message: Request): void {
     const id = rawText(message.bytes, message.id);
     if (!isUp) return sendToClient(answerMeanwhile(message.method, id));
-    if (inFlight.size >= maxInFlight || !toHub.send(message.bytes))
-      return sendToClient(errorAnswer(id, busy(inFlight.size)));
-    inFlight.set(id, isKept(message) ? message : undefined);
+    if (pending.isFull || !toHub.send(message.bytes))
+      return sendToClient(errorAnswer(id, busy(pending.size)));
+    pending.add(id, message);
   }
 
   /** Returns the message for the client that follows from a hub's message, if any. */
@@ -143,13 +141,14 @@ export async function bridgeStdio(
   function isAnswerForClient(id: string, answer: Answer): boolean {
     if (awaited?.id === id) awaited.resolve(answer);
     if (session.recordRestored(answer)) return false;
-    const request = inFlight.get(id);
-    if (request?.method === listen) {
-      endListening(id, request, answer);
+    const listening = pending.findListen(id);
+    if (listening) {
+      endListening(id, listening, answer);
       return false;
     }
+    const request = pending.find(id);
     if (request) session.recordAnswer(request, answer);
-    return inFlight.delete(id);
+    return pending.delete(id);
   }
 
   /**
@@ -159,8 +158,8 @@ export async function bridgeStdio(
   function endListening(id: string, request: Request, answer: Answer): void {
     const from = link;
     clock.after(listenEndMs, () => {
-      if (link !== from || inFlight.get(id) !== request) return;
-      inFlight.delete(id);
+      if (link !== from || pending.find(id) !== request) return;
+      pending.delete(id);
       sendToClient(answer.bytes);
     });
   }
@@ -181,26 +180,28 @@ export async function bridgeStdio(
     });
     if (isOver) return opened.close();
     link = opened;
-    const initialize = session.initializeAgain();
-    let answer: Answer | undefined;
-    if (initialize) {
-      const { promise, resolve } = Promise.withResolvers<Answer>();
-      awaited = { id: initialize.id, resolve };
-      opened.write([initialize.bytes]);
-      answer = await Promise.race([promise, broken]);
-    }
+    const answer = await Promise.race([initializeAgain(opened), broken]);
     if (answer?.failed) {
       opened.close();
       link = undefined;
       throw away(`it refuses the session: ${rawText(answer.bytes, answer.payload)}`);
     }
-    const listens = [...inFlight.values()].filter(message => message !== undefined);
-    const messages = [...session.restore(), ...listens.map(({ bytes }) => bytes)];
+    const messages = [...session.restore(), ...pending.listens().map(({ bytes }) => bytes)];
     if (messages.length > 0) opened.write(messages);
     isUp = true;
     // Announce all lists as changed: the client has missed the changes during the outage.
     if (answer)
       for (const kind of listsOf(answer)) sendToClient(encodeCall(undefined, listChangedOf(kind)));
+  }
+
+  /** Initializes the client's session at another hub. Resolves to undefined if the client has none. */
+  async function initializeAgain(hub: Link): Promise<Answer | undefined> {
+    const initialize = session.initializeAgain();
+    if (!initialize) return undefined;
+    const { promise, resolve } = Promise.withResolvers<Answer>();
+    awaited = { id: initialize.id, resolve };
+    hub.write([initialize.bytes]);
+    return await promise;
   }
 
   /** Handles the loss of the hub. */
@@ -210,12 +211,8 @@ export async function bridgeStdio(
     link = undefined;
     toHub.clear();
     const error = away(`the hub went away (${reason}), perhaps after it performed the request`);
-    for (const [id, message] of Array.from(inFlight)) {
-      // Listen requests stay pending: the next hub gets them.
-      if (message?.method === listen) continue;
-      inFlight.delete(id);
-      sendToClient(errorAnswer(id, error));
-    }
+    // Listen requests stay pending: the next hub gets them.
+    for (const id of pending.deleteAnswerable()) sendToClient(errorAnswer(id, error));
     for (const id of forwarded.nextHub())
       sendToClient(
         encodeCall(undefined, 'notifications/cancelled', { requestId: JSON.parse(id), reason }),
@@ -247,8 +244,7 @@ export async function bridgeStdio(
    * read the answers.
    */
   async function endWhenAnswered(reason: string): Promise<void> {
-    const isBusy = () => [...inFlight.values()].some(message => message?.method !== listen);
-    await untilIdle(isBusy, options.graceMs, clock);
+    await untilIdle(() => pending.isBusy, options.graceMs, clock);
     end(reason);
   }
 
@@ -263,9 +259,6 @@ export async function bridgeStdio(
   log.debug({ reason }, 'the bridge ends');
   await frames.close();
 }
-
-const listen = 'subscriptions/listen';
-const isKept = ({ method }: Request) => remembered.has(method) || method === listen;
 
 const lists = ['tools', 'prompts', 'resources'] as const;
 

@@ -35,6 +35,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'catalog/secret-values',
   ],
   'http/routes/catalog': ['catalog/lazy'],
+  'connector/bridge': ['connector/pending-requests'],
   'dashboard/catalog': ['dashboard/catalog-form', 'dashboard/confirmation'],
   'cli/commands/install': ['cli/commands/search'],
   'cli/commands/connect': ['cli/connect-all', 'cli/connect-change', 'cli/connect-notes'],
