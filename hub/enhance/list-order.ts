@@ -49,11 +49,14 @@ export function withListsOf(a: Spots, b: Spots): Spots {
  */
 export function reordered(left: Side, right: Side, hasOrder: boolean): Spot | undefined {
   const order = [...left.pairs.keys()].toSorted((x, y) => x - y);
+  const [mine, theirs] = [statementsIn(left.spots), statementsIn(right.spots)];
   const at = order.find((one, index) =>
     order.slice(index + 1).some(two => {
       const [a, b] = [left.pairs.get(one) ?? -1, left.pairs.get(two) ?? -1];
       if (a < b || !isParted(left.spots, one, two) || !isParted(right.spots, b, a)) return false;
-      return hasOrder || !isSituation(left.spots, one, two) || !isSituation(right.spots, b, a);
+      // One belongs to a request, and the other one to a statement about the situation.
+      const isSituation = mine.has(one) !== mine.has(two) && theirs.has(a) !== theirs.has(b);
+      return hasOrder || !isSituation;
     }),
   );
   return left.spots[at ?? -1];
@@ -80,16 +83,12 @@ function isClause(spots: readonly Spot[], at: number): boolean {
   return spot?.begins === 'clause' && spot.clauseHead === 'main' && !isObject;
 }
 
-/** Whether one of two words belongs to a request, and the other one to a statement about the situation. */
-function isSituation(spots: readonly Spot[], one: number, two: number): boolean {
-  const [first, second] = [spots[one]?.part ?? -1, spots[two]?.part ?? -1];
-  return isStatement(spots, first) !== isStatement(spots, second);
-}
-
-/** Whether a sentence has its subject before its verb. */
-function isStatement(spots: readonly Spot[], part: number): boolean {
-  const sentence = spots.filter(spot => spot.part === part);
-  return !sentence.some(({ isAsk }) => isAsk) && !sentence[0]?.isVerb;
+/** The words of the sentences that have their subject before their verb. */
+function statementsIn(spots: readonly Spot[]): ReadonlySet<number> {
+  const parts = Map.groupBy(spots.keys(), at => spots[at]?.part ?? -1);
+  const isStatement = (places: readonly number[]) =>
+    !places.some(at => spots[at]?.isAsk) && !spots[places[0] ?? -1]?.isVerb;
+  return new Set([...parts.values()].filter(isStatement).flat());
 }
 
 /** The lists of a prompt: items with "and" or "or" before the last one, as far as no preposition is inside. */
@@ -163,12 +162,12 @@ function isFree(spots: readonly Spot[], { opening, items, next }: List): boolean
   if (heads.every(head => counterparts.has(head?.stem ?? ''))) return true;
   if (next?.begins === 'chunk' && !shared.has(next.preposition)) return false;
   if (next?.begins === 'clause' && next.clauseHead === 'rel' && next.form !== 'ing') return false;
-  const [first] = items.map(item => spots[item[0] ?? -1]);
+  const firsts = items.map(item => spots[item[0] ?? -1]);
   return (
     freeOpenings.has(opening?.stem ?? '') ||
-    first?.preposition === 'between' ||
+    firsts[0]?.preposition === 'between' ||
     opening?.stem === 'both' ||
     next?.stem === 'together~' ||
-    heads.some(head => head?.isChoice)
+    firsts.some(first => first?.isChoice)
   );
 }

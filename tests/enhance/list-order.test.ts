@@ -39,6 +39,11 @@ describe('another order is the same request', () => {
     ],
     ['of topics', 'Explain mitosis and meiosis', 'Explain meiosis and mitosis'],
     ['of alternatives', 'Should I learn Rust or Go?', 'Should I learn Go or Rust?'],
+    [
+      'of alternatives of several words',
+      'Should I take a hot shower or a cold bath?',
+      'Should I take a cold bath or a hot shower?',
+    ],
     ['of pros and cons', 'List the pros and cons of solar', 'List the cons and pros of solar'],
     [
       'of what is done together',
