@@ -1,7 +1,7 @@
 import { exchanged, otherObject } from './exchange.ts';
 import { type Explanation, quoted } from './explanation.ts';
 import { leftOver, repeatedNouns } from './left-over.ts';
-import { reordered, withListsOf } from './list-order.ts';
+import { otherChoice, reordered, withListsOf } from './list-order.ts';
 import { compoundsOf, moved } from './moves.ts';
 import { misplaced } from './placement.ts';
 import { type Side, pairsOf } from './spot-pairs.ts';
@@ -38,6 +38,7 @@ export function alignSpots(a: Spots, other: Spots): Explanation {
     exchanged(left, right) ??
     otherObject(left, right) ??
     reordered(left, right, isSequence) ??
+    otherChoice(left) ??
     misplaced(left, compounds.words) ??
     misplaced(right, counterparts) ??
     moved(left, right, compounds) ??

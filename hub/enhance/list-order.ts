@@ -62,6 +62,13 @@ export function reordered(left: Side, right: Side, hasOrder: boolean): Spot | un
   return left.spots[at ?? -1];
 }
 
+/** A word behind "or" in one prompt, and behind "and" in the other: "A or B and C" and "A and B or C". */
+export const otherChoice = ({ spots, others, pairs }: Side): Spot | undefined =>
+  spots.find((spot, at) => {
+    const other = others[pairs.get(at) ?? -1];
+    return spot.begins === 'item' && other?.begins === 'item' && spot.isChoice !== other.isChoice;
+  });
+
 /** Whether the first of two words ends with an item, an action or a sentence to which the other one does not belong. */
 function isParted(spots: readonly Spot[], one: number, two: number): boolean {
   for (let at = two; at > one; at--) {
@@ -163,6 +170,7 @@ function isFree(spots: readonly Spot[], { opening, items, next }: List): boolean
   if (next?.begins === 'chunk' && !shared.has(next.preposition)) return false;
   if (next?.begins === 'clause' && next.clauseHead === 'rel' && next.form !== 'ing') return false;
   const firsts = items.map(item => spots[item[0] ?? -1]);
+  if (isNested(firsts.slice(1))) return false;
   return (
     freeOpenings.has(opening?.stem ?? '') ||
     firsts[0]?.preposition === 'between' ||
@@ -170,4 +178,11 @@ function isFree(spots: readonly Spot[], { opening, items, next }: List): boolean
     next?.stem === 'together~' ||
     firsts.some(first => first?.isChoice)
   );
+}
+
+/** Whether items belong to several lists: "A and B or C", "A and B, C and D". */
+function isNested(firsts: readonly (Spot | undefined)[]): boolean {
+  const inner = firsts.slice(0, -1).map(first => first?.begins);
+  const isMixed = new Set(inner).size > 1;
+  return isMixed || (inner[0] === 'item' && new Set(firsts.map(first => first?.isChoice)).size > 1);
 }

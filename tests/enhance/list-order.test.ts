@@ -112,6 +112,9 @@ describe('another order is another request', () => {
       'Install Node, Deno and Bun in sequence',
       'Install Bun, Node and Deno in sequence',
     ],
+    ['in two lists', 'Compare A and B, C and D', 'Compare A and C, B and D'],
+    ['of alternatives of pairs', 'Install A, B or C and D', 'Install D, B or C and A'],
+    ['of "and" and "or"', 'Should I take A and B or C?', 'Should I take A or B and C?'],
     [
       'of what belongs to others',
       'Install the app for Ann and the driver for Ben',
