@@ -82,6 +82,9 @@ const pairFiles = [
   'prompt-pairs-blind-23',
   'prompt-pairs-blind-24',
   'prompt-pairs-blind-25',
+  'prompt-pairs-blind-26',
+  'prompt-pairs-blind-27',
+  'prompt-pairs-blind-28',
 ] as const;
 
 /** The pairs of the files `prompt-pairs*` in tests/data. */

@@ -73,13 +73,13 @@ const percent = (column: Column, row: 'same meaning' | 'traps') => {
 };
 
 describe('the pairs', () => {
-  test('are 4896, half of them traps', () => {
+  test('are 5338, half of them traps', () => {
     const sizes = Object.groupBy(pairs, ({ same, half }) => `${half} ${same}`);
     assert.deepEqual(
       Object.entries(sizes)
         .map(([name, group]) => `${name} ${group?.length}`)
         .toSorted(),
-      ['frozen false 2162', 'frozen true 2176', 'tuning false 279', 'tuning true 279'],
+      ['frozen false 2386', 'frozen true 2394', 'tuning false 279', 'tuning true 279'],
     );
   });
 
@@ -131,6 +131,9 @@ describe('of the pairs', () => {
     ['prompt-pairs-blind-23', 81],
     ['prompt-pairs-blind-24', 82],
     ['prompt-pairs-blind-25', 80],
+    ['prompt-pairs-blind-26', 56],
+    ['prompt-pairs-blind-27', 12],
+    ['prompt-pairs-blind-28', 17],
   ] as const)('in %s no trap is alike, and %d of a hundred others are', ([file, atLeast]) => {
     const column = guardsAlone(readPairs([file]));
     assert.equal(totalOf(column, 'traps').hits, 0);
@@ -138,10 +141,10 @@ describe('of the pairs', () => {
   });
 });
 
-test('of all pairs no trap is alike, and 72 of a hundred others are', () => {
+test('of all pairs no trap is alike, and 69 of a hundred others are', () => {
   const column = guardsAlone(pairs);
   assert.equal(totalOf(column, 'traps').hits, 0);
-  assert.ok(percent(column, 'same meaning') >= 72);
+  assert.ok(percent(column, 'same meaning') >= 69);
 });
 
 test('of the traps for single rules none is alike', () => {
