@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { Ollama } from 'ollama';
-import { describe, test } from 'vitest';
+import { describe, test, vi } from 'vitest';
 import { defaultRules } from '#config';
 import { isObject, systemClock } from '#core';
 import { type Enhancement, contextSizeOf } from '#enhance';
@@ -230,6 +230,12 @@ async function contextIn(chatter: string): Promise<unknown> {
   return 'context_length' in found ? found.context_length : undefined;
 }
 
+/** Ends what it still does for calls of other tests, which have other contexts. */
+async function unload(chatter: string): Promise<void> {
+  await new Ollama({ host: url ?? '' }).generate({ model: chatter, prompt: '', keep_alive: 0 });
+  await vi.waitUntil(async () => (await contextIn(chatter)) === undefined, 60_000);
+}
+
 describe.skipIf(url === undefined)('a real Ollama, at OLLAMA_URL', () => {
   test('holds a model with one context for the judge and the rewrite', async () => {
     const scene = await openReal();
@@ -238,6 +244,7 @@ describe.skipIf(url === undefined)('a real Ollama, at OLLAMA_URL', () => {
     const rules = rulesOf({ rule });
     const contextSize = (name: string) => contextSizeOf(name, rules, 'usual');
     const judge = createJudge({ model: chatter, contextSize }, scene);
+    await unload(chatter);
     const contexts: unknown[] = [];
     for (const subject of subjects.slice(0, 2)) {
       await scene.enhance(`describe ${subject}`);
