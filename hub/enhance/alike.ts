@@ -12,10 +12,11 @@ import { sentencesOf } from './terms.ts';
 import { otherPerson } from './persons.ts';
 import { isOtherDuty, isOtherTense } from './tenses.ts';
 import { isOtherVoice } from './passives.ts';
+import { isOtherPronounOrder } from './pronoun-order.ts';
 import { isOtherShare } from './quantities.ts';
 import { otherSmallWord } from './small-words.ts';
 import { exchangedSynonym } from './synonyms.ts';
-import { isSameForm } from './term-forms.ts';
+import { isContainer, isSameForm } from './term-forms.ts';
 import { rowsOf } from './words.ts';
 
 /** Longer requests, in words, are not explained. */
@@ -45,6 +46,7 @@ export function explainDifferences(one: Canonical, other: Canonical): Explanatio
 function vetoOf(a: Canonical, b: Canonical): string | undefined {
   if (isOtherTense(a, b) || isOtherDuty(a, b)) return 'another tense or mood';
   if (isOtherVoice(a, b)) return 'the passive in one of them';
+  if (isOtherPronounOrder(a, b)) return 'pronouns in each other’s place';
   const synonym = exchangedSynonym(spotsIn(a, true), spotsIn(b, true));
   if (synonym !== undefined) return `“${synonym}” in the place of a synonym`;
   const small = otherSmallWord(a, b);
@@ -251,7 +253,11 @@ function compounded({ head, chunks }: Clause, shared: ReadonlySet<string>): Clau
     const last = done.at(-1);
     const noun = last?.terms.at(-1);
     const isCompound =
-      noun && !noun.isVerb && isOwner(chunk) && !shared.has(chunk.terms.at(-1)?.stem ?? '');
+      noun &&
+      !noun.isVerb &&
+      !isContainer(noun) &&
+      isOwner(chunk) &&
+      !shared.has(chunk.terms.at(-1)?.stem ?? '');
     // A number counts the word behind it: "a room for 2 nights" is not "2 rooms for a night".
     const isCounted = [...(last?.terms ?? []), ...chunk.terms].some(({ stem }) =>
       stem.startsWith('number '),

@@ -72,7 +72,10 @@ export function lexemesOf({ kind, text }: Token, next: Token | undefined): reado
 }
 
 /** What stands behind a name, and not behind an article. */
-const behindNames = new Set([...words.wordSet('and or to from by with is are = +'), ',']);
+const behindNames = new Set([
+  ...words.wordSet('and or to into from by with is are that which = +'),
+  ',',
+]);
 
 /** Words in single or double quotes, without them; a single sign may be about the quotes. */
 const unquoted = (text: string): string => /^(['"])(.{2,})\1$/.exec(text)?.[2] ?? text;

@@ -8,6 +8,7 @@ import {
 } from './placement.ts';
 import type { Side } from './spot-pairs.ts';
 import type { Spot } from './spots.ts';
+import { isContainer } from './term-forms.ts';
 import { wordSet } from './words.ts';
 
 /** The first word of a part that stands elsewhere, and may not. */
@@ -103,6 +104,12 @@ function compoundAt(
   );
   const preposition = left.spots[behind]?.preposition || right.spots[head]?.preposition;
   if (isTime || isState || (isDone && preposition !== 'of')) return undefined;
+  if (
+    [left.spots[noun], right.spots[left.pairs.get(noun) ?? -1]].some(
+      spot => spot && isContainer(spot),
+    )
+  )
+    return undefined;
   const isPart = (side: Side, at: number) =>
     beginning(side, at) === 'chunk' && compoundPrepositions.has(side.spots[at]?.preposition ?? '');
   const isInside = (side: Side, at: number) => beginning(side, at) === undefined;

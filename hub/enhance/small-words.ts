@@ -15,6 +15,8 @@ const shares = wordSet('each all both');
 const questions = wordSet('what which when where who why how');
 const finished = wordSet('did was were had');
 const imagined = wordSet('will would can could should must might may');
+const subjects = wordSet('i you he she it we they');
+const be = wordSet('am is are was were be been being');
 const particles = wordSet('up down off out away back apart');
 
 /** What a prompt says in one respect, as its words in lower case show it; undefined if it says nothing of that. */
@@ -40,6 +42,9 @@ const traits: readonly Trait[] = [
   { why: 'another thing is compared', of: comparedWith },
   { why: 'what something is, and what it is', of: askedOf },
   { why: 'what happened and what may happen', of: moodOf },
+  { why: 'what must not be and what need not be', of: forbiddenOf },
+  { why: 'what was and what one is used to', of: usedToOf },
+  { why: 'to do it, and doing it', of: rememberedOf },
 ];
 
 /** Why two prompts differ in a small word that changes the request although all others agree; undefined if they do not. */
@@ -170,6 +175,28 @@ function moodOf(texts: readonly string[]): string | undefined {
   const next = texts[texts.findIndex(text => questions.has(text)) + 1] ?? '';
   if (!texts.some(text => questions.has(text))) return undefined;
   return finished.has(next) ? 'past' : imagined.has(next) ? 'modal' : undefined;
+}
+
+/** "I must not call" and "I need not call" */
+function forbiddenOf(texts: readonly string[]): string | undefined {
+  const before = texts[texts.indexOf('not') - 1] ?? '';
+  return before === 'must' || before === 'need' ? before : undefined;
+}
+
+/** "it used to work" and "it is used to working", but not "a tool used to sort" */
+function usedToOf(texts: readonly string[]): string | undefined {
+  const at = texts.findIndex((text, place) => text === 'used' && texts[place + 1] === 'to');
+  const before = texts[at - 1] ?? '';
+  if (at < 0 || !(subjects.has(before) || be.has(before))) return undefined;
+  return String(be.has(before));
+}
+
+/** "I remembered to call" and "I remembered calling" */
+function rememberedOf(texts: readonly string[]): string | undefined {
+  const at = texts.findIndex(text => /^(?:remember|forg[eo]t|regret)/.test(text));
+  const next = at < 0 ? '' : (texts[at + 1] ?? '');
+  const isAction = next.endsWith('ing') && vocabulary().verbs.has(stemOf(next));
+  return next === 'to' ? 'to' : isAction ? 'ing' : undefined;
 }
 
 /** "break down the costs" and "break the costs" */

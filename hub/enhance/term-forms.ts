@@ -1,5 +1,15 @@
 import type { Term } from './clause-types.ts';
 import { vocabulary } from './phrases.ts';
+import { wordSet } from './words.ts';
+
+const containers = wordSet(
+  `bag barrel basket bottle bowl box bucket can carton case crate cup glass jar jug mug packet pan pitcher plate pot
+  sack spoon tank tin tub`,
+);
+
+/** Whether something else is inside where "of" stands behind a noun: "a glass of wine" is no "wine glass". */
+export const isContainer = ({ raw }: Pick<Term, 'raw'>): boolean =>
+  containers.has(raw.toLowerCase().replace(/(?<=[xs])es$|(?<!s)s$/, ''));
 
 /** Whether two terms with one stem say the same: in number where it matters, in tense and in capitals. */
 export function isSameForm(a: Term, b: Term, hasPast: boolean): boolean {

@@ -73,6 +73,8 @@ describe('not alike are', () => {
     ['a negation less', "Why isn't the cache used?", 'Why is the cache used?'],
     ['things of a similar kind', 'Write a class for it', 'Write a course for it'],
     ['a client and a user', 'List the users', 'List the customers'],
+    ['what is inside', 'Draw a glass of wine', 'Draw a wine glass'],
+    ['who says what', 'Show that he said she was late', 'Show that she said he was late'],
     ['steps in another order', 'First build, then test', 'First test, then build'],
     [
       'other conditions',

@@ -26,6 +26,9 @@ test.for([
   ['each and one', 'each of them should return a list', 'all of them should return one list'],
   ['would', 'what would you do with a lamp?', 'what did you do with a lamp?'],
   ['it', 'tell me what time really is', 'tell me what time it really is'],
+  ['what must not be', 'they must not call us', 'they need not call us'],
+  ['used to', 'I used to work at night', 'I am used to work at night'],
+  ['what is remembered', 'remind me, I forgot to call', 'remind me, I forgot calling'],
   ['particles', 'break down the costs', 'break the costs'],
 ] as const)('a difference is seen in %s', ([, a, b]) => {
   assert.notEqual(wordOf(a, b), undefined);
@@ -38,6 +41,7 @@ test.for([
   ['brackets around words', 'list the PRs (oldest first)', 'list the PRs, oldest first'],
   ['each and every', 'list each file with its size', 'list every file with its size'],
   ['a little dog', 'draw a little dog', 'draw little dogs'],
+  ['used to', 'write a tool used to sort it', 'write a tool that is used to sort it'],
   ['used', 'list the ports used by it', 'list the ports that are used by it'],
   ['particles of other verbs', 'speed up my tests', 'make my tests faster'],
   ['would', 'what would be a good title?', 'what is a good title?'],
