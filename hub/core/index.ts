@@ -34,6 +34,7 @@ export { type Service, startAll } from './lifecycle.ts';
 export { type Log, silent } from './log.ts';
 export { type ThreadPace, createPace } from './pace.ts';
 export { readText } from './response-text.ts';
+export { isSecretFileName, isSecretFolderName } from './secret-names.ts';
 export {
   assignment,
   basicCredential,

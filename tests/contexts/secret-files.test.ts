@@ -11,6 +11,9 @@ test.for([
   '.netrc',
   'id_ed25519',
   'server.key',
+  'terraform.tfstate',
+  'office.ovpn',
+  '.dockercfg',
   '.ssh',
   '.aws',
 ])('%s never becomes part of an image', name => assert.ok(isSecretFile(name)));

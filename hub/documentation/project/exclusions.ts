@@ -1,13 +1,11 @@
-import { posix } from 'node:path';
-import { credential } from '#core';
+import { credential, isSecretFileName, isSecretFolderName } from '#core';
 import type { Exclusion } from '../outline/outline-types.ts';
 
-/** Names of files that hold secrets. Examples and templates of them are read. */
-const secretNames =
-  /^(?:\.env(?:\..+)?|\.npmrc|\.pypirc|\.netrc|_netrc|\.pgpass|\.htpasswd|\.git-credentials|\.dockercfg|id_(?:rsa|dsa|ecdsa|ed25519)|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|asc|gpg|ovpn|tfstate)|(?:credentials?|secrets?|service[-_]?account)[\w.-]*\.(?:json|ya?ml|toml|ini|txt))$/i;
-const exampleNames =
-  /(?:example|sample|template|dist)$|^\.env\.(?:example|sample|template)|\.pub$/i;
-const secretFolders = /(?:^|\/)(?:\.ssh|\.aws|\.gnupg|\.kube)\//;
+/** Names of more files that may hold secrets, and which documentation can do without. */
+const moreSecretNames =
+  /^(?:\.env\.defaults?|.*\.(?:pem|asc|gpg)|(?:credentials?|secrets?|service[-_]?account)[\w.-]*\.(?:json|ya?ml|toml|ini|txt))$/i;
+/** Examples and templates of them are read. */
+const exampleNames = /(?:example|sample|template|dist)$|\.pub$/i;
 
 /** Folders and files that people did not write here. */
 const generated =
@@ -15,8 +13,9 @@ const generated =
 
 /** Decides by its name whether a file stays out. */
 export function excludedByName(path: string): Exclusion | undefined {
-  const name = posix.basename(path);
-  if (secretFolders.test(path) || (secretNames.test(name) && !exampleNames.test(name)))
+  const [name = '', ...folders] = path.split('/').toReversed();
+  const isSecret = isSecretFileName(name) || moreSecretNames.test(name);
+  if (folders.some(isSecretFolderName) || (isSecret && !exampleNames.test(name)))
     return { path, reason: 'secret', what: 'its name' };
   if (generated.test(path)) return { path, reason: 'generated' };
   return undefined;

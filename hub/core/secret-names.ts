@@ -1,0 +1,12 @@
+const files =
+  /^(?:\.env(?:\..+)?|\.envrc|\.npmrc|\.yarnrc\.yml|\.pypirc|\.netrc|_netrc|\.git-credentials|\.pgpass|\.htpasswd|\.dockercfg|id_(?:rsa|dsa|ecdsa|ed25519)|.*\.(?:key|p12|pfx|jks|keystore|kdbx|ppk|ovpn|tfstate))$/i;
+const folders = /^\.(?:ssh|aws|azure|gcloud|gnupg|kube)$/i;
+/** Templates of `.env`, which hold names of variables without values. */
+const templates = /^\.env\.(?:example|sample|template|dist|defaults?)$/i;
+
+/** Whether files of a name hold keys or passwords, as far as the name alone tells. */
+export const isSecretFileName = (name: string): boolean =>
+  files.test(name) && !templates.test(name);
+
+/** Whether folders of a name hold keys or passwords. */
+export const isSecretFolderName = (name: string): boolean => folders.test(name);
