@@ -85,6 +85,7 @@ const pairFiles = [
   'prompt-pairs-blind-26',
   'prompt-pairs-blind-27',
   'prompt-pairs-blind-28',
+  'prompt-pairs-blind-29',
 ] as const;
 
 /** The pairs of the files `prompt-pairs*` in tests/data. */

@@ -73,13 +73,13 @@ const percent = (column: Column, row: 'same meaning' | 'traps') => {
 };
 
 describe('the pairs', () => {
-  test('are 5338, half of them traps', () => {
+  test('are 5437, half of them traps', () => {
     const sizes = Object.groupBy(pairs, ({ same, half }) => `${half} ${same}`);
     assert.deepEqual(
       Object.entries(sizes)
         .map(([name, group]) => `${name} ${group?.length}`)
         .toSorted(),
-      ['frozen false 2386', 'frozen true 2394', 'tuning false 279', 'tuning true 279'],
+      ['frozen false 2435', 'frozen true 2444', 'tuning false 279', 'tuning true 279'],
     );
   });
 
@@ -134,6 +134,7 @@ describe('of the pairs', () => {
     ['prompt-pairs-blind-26', 56],
     ['prompt-pairs-blind-27', 12],
     ['prompt-pairs-blind-28', 17],
+    ['prompt-pairs-blind-29', 16],
   ] as const)('in %s no trap is alike, and %d of a hundred others are', ([file, atLeast]) => {
     const column = guardsAlone(readPairs([file]));
     assert.equal(totalOf(column, 'traps').hits, 0);
@@ -141,10 +142,10 @@ describe('of the pairs', () => {
   });
 });
 
-test('of all pairs no trap is alike, and 69 of a hundred others are', () => {
+test('of all pairs no trap is alike, and 68 of a hundred others are', () => {
   const column = guardsAlone(pairs);
   assert.equal(totalOf(column, 'traps').hits, 0);
-  assert.ok(percent(column, 'same meaning') >= 69);
+  assert.ok(percent(column, 'same meaning') >= 68);
 });
 
 test('of the traps for single rules none is alike', () => {
