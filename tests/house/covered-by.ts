@@ -208,6 +208,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   ],
   'routing/events/hub-sampling': ['routing/events/hub-requests'],
   'routing/steps/confirm': ['routing/steps/confirm-states', 'routing/steps/continued-calls'],
+  'routing/bridge/suspended-call': ['routing/bridge/open-questions'],
   'system/hub-sampling': ['routing/bridge/hub-inputs', 'servers/handshake/with-sampling'],
   'routing/steps/keep-results': [
     'routing/steps/kept-results',

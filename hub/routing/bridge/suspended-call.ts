@@ -10,8 +10,9 @@ import { withTrace } from '../trace.ts';
 import { carrierOf } from './carrier.ts';
 import { invalid } from './request-state.ts';
 import { clientMetadata, toModernResult, withoutClientMetadata } from './results.ts';
+import { createOpenQuestions } from './open-questions.ts';
 import { outcomeOf } from './send.ts';
-import { idOf, refuse } from './server-question.ts';
+import { refuse } from './server-question.ts';
 import type {
   SuspendedCall,
   SuspendedCallNeeds,
@@ -50,13 +51,11 @@ export function createSuspendedCall(
   let attachedMs = 0;
   let away = false;
   let round = 0;
-  let lastKey = 0;
   let turn = newTurn();
   let flushing = false;
   let isAnswered = false;
   let expiry: Disposable | undefined;
-  /** The server's open questions, by the key that the client sees. */
-  const wanted = new Map<string, ForwardedRequest>();
+  const questions = createOpenQuestions();
   /** Questions that the hub is answering, until the call is over. */
   let answering = 0;
   const ended = new AbortController();
@@ -73,12 +72,12 @@ export function createSuspendedCall(
       if (options.mayAsk) lacked = refused;
       return refuse(serverRequest, lacking(request.method, refused));
     }
-    wanted.set(String(++lastKey), serverRequest);
+    questions.add(serverRequest);
     if (flushing) return;
     flushing = true;
     needs.clock.after(gatherMs, () => {
       flushing = false;
-      if (!away && wanted.size > 0) askClient();
+      if (!away && questions.size > 0) askClient();
     });
   }
 
@@ -129,14 +128,10 @@ export function createSuspendedCall(
 
   /** Answers the client with the server's questions, and waits for it to return. */
   function askClient(): void {
-    const requests = [...wanted].map(([key, { request }]) => {
-      const params = request.params ? `,"params":${rawText(request.bytes, request.params)}` : '';
-      return `"${key}":{"method":${JSON.stringify(request.method)}${params}}`;
-    });
     try {
       needs.suspend(suspended);
     } catch (error) {
-      return refuseWanted(error);
+      return questions.refuseAll(error);
     }
     away = true;
     round++;
@@ -149,7 +144,7 @@ export function createSuspendedCall(
     );
     const asking = turn;
     turn = newTurn();
-    const bytes = inputRequired(`{${requests.join(',')}}`, round, options.visits, waitMs);
+    const bytes = inputRequired(questions.inputRequests(), round, options.visits, waitMs);
     asking.resolve({ bytes, outcome: 'ok', serverMs: serverMs(), done: false });
   }
 
@@ -159,25 +154,18 @@ export function createSuspendedCall(
     return encodeResult(call.id, result);
   }
 
-  function refuseWanted(error: unknown): void {
-    for (const serverRequest of wanted.values()) refuse(serverRequest, error);
-    wanted.clear();
-  }
-
   /** Moves the remaining questions to other calls of the client. */
   function handOver(): void {
     const others = needs.callsWith(suspended);
-    if (others.length === 0) refuseWanted(invalid('is of no use: the server has answered'));
-    const left = [...wanted.values()];
-    wanted.clear();
-    for (const serverRequest of left) carrierOf(others, suspended).take(serverRequest);
+    if (others.length === 0) questions.refuseAll(invalid('is of no use: the server has answered'));
+    for (const question of questions.takeAll()) carrierOf(others, suspended).take(question);
   }
 
   function giveUp(reason: string): void {
     expiry?.[Symbol.dispose]();
     ended.abort(new HubError('HUB_CALL_CANCELLED', reason));
     needs.forget(suspended);
-    refuseWanted(invalid(`was not used: ${reason}`));
+    questions.refuseAll(invalid(`was not used: ${reason}`));
     relayed.cancel(reason);
   }
 
@@ -193,16 +181,7 @@ export function createSuspendedCall(
     const { elicitation } = options.capabilities;
     if (!isObject(elicitation) || !isObject(elicitation['url']))
       return callNeeds('elicitation.url', call.id);
-    const { name } = server.config;
-    const isEmpty = Object.keys(pages).length === 0;
-    if (isEmpty || options.visits >= maxVisits)
-      throw new HubError(
-        'HUB_SERVER_PROTOCOL',
-        isEmpty
-          ? `${name} wants pages to be visited and names none`
-          : `${name} sent the client to pages ${maxVisits} times and gave no result`,
-        { data: { server: name } },
-      );
+    requirePages(pages, options.visits, server.config.name);
     // No call waits at the server: the next request starts a new call.
     return inputRequired(JSON.stringify(pages), 0, options.visits + 1, lifeMs);
   }
@@ -243,7 +222,7 @@ export function createSuspendedCall(
       return away;
     },
     get hasOpenRequest() {
-      return wanted.size > 0 || answering > 0;
+      return questions.size > 0 || answering > 0;
     },
     take,
     first: turn.promise.then(reply),
@@ -253,24 +232,14 @@ export function createSuspendedCall(
       needs.forget(suspended);
       attach(next);
       const { promise } = turn;
-      for (const [key, serverRequest] of Array.from(wanted)) {
-        const span = responses.get(key);
-        if (!span) continue;
-        wanted.delete(key);
-        const result = rawText(next.request.bytes, span);
-        serverRequest.answer(encodeResult(idOf(serverRequest), result));
-      }
+      questions.answer(next.request.bytes, responses);
       // Asks the client again for the questions that it did not answer.
-      if (wanted.size > 0 && isAnswered) handOver();
-      else if (wanted.size > 0) askClient();
+      if (questions.size > 0 && isAnswered) handOver();
+      else if (questions.size > 0) askClient();
       return reply(await promise);
     },
     withdrawn(serverId) {
-      for (const [key, serverRequest] of Array.from(wanted)) {
-        if (idOf(serverRequest) !== serverId) continue;
-        wanted.delete(key);
-        refuse(serverRequest, new HubError('HUB_CLIENT_GONE', 'the server withdrew it'));
-      }
+      questions.refuse(serverId, new HubError('HUB_CLIENT_GONE', 'the server withdrew it'));
     },
     giveUp,
   };
@@ -295,4 +264,17 @@ function newTurn(): PromiseWithResolvers<Outcome> {
   const turn = Promise.withResolvers<Outcome>();
   turn.promise.catch(() => undefined); // A failure is reported by the client's next request, if any.
   return turn;
+}
+
+/** Throws HUB_SERVER_PROTOCOL if the client cannot visit the pages, or has visited too many for this call. */
+function requirePages(pages: object, visits: number, server: string): void {
+  const isEmpty = Object.keys(pages).length === 0;
+  if (!isEmpty && visits < maxVisits) return;
+  throw new HubError(
+    'HUB_SERVER_PROTOCOL',
+    isEmpty
+      ? `${server} wants pages to be visited and names none`
+      : `${server} sent the client to pages ${maxVisits} times and gave no result`,
+    { data: { server } },
+  );
 }

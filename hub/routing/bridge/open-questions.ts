@@ -1,0 +1,53 @@
+import { type Span, encodeResult, rawText } from '#jsonrpc';
+import type { ForwardedRequest } from '#upstream';
+import { idOf, refuse } from './server-question.ts';
+
+/** The server's questions that the client has not answered, by the key that the client sees. */
+export function createOpenQuestions() {
+  const open = new Map<string, ForwardedRequest>();
+  let lastKey = 0;
+
+  return {
+    get size(): number {
+      return open.size;
+    },
+    add(question: ForwardedRequest): void {
+      open.set(String(++lastKey), question);
+    },
+    /** `inputRequests` of the client's result, as JSON text. */
+    inputRequests(): string {
+      const members = [...open].map(([key, { request }]) => {
+        const params = request.params ? `,"params":${rawText(request.bytes, request.params)}` : '';
+        return `"${key}":{"method":${JSON.stringify(request.method)}${params}}`;
+      });
+      return `{${members.join(',')}}`;
+    },
+    /** Sends the client's answers to the server. `responses` are spans of `bytes`, by key. */
+    answer(bytes: Buffer, responses: ReadonlyMap<string, Span>): void {
+      for (const [key, question] of Array.from(open)) {
+        const span = responses.get(key);
+        if (!span) continue;
+        open.delete(key);
+        question.answer(encodeResult(idOf(question), rawText(bytes, span)));
+      }
+    },
+    /** Refuses the question with this id of the server, which is JSON text. */
+    refuse(serverId: string, error: unknown): void {
+      for (const [key, question] of Array.from(open)) {
+        if (idOf(question) !== serverId) continue;
+        open.delete(key);
+        refuse(question, error);
+      }
+    },
+    refuseAll(error: unknown): void {
+      for (const question of open.values()) refuse(question, error);
+      open.clear();
+    },
+    /** Removes all questions, for other calls of the client to ask. */
+    takeAll(): readonly ForwardedRequest[] {
+      const taken = [...open.values()];
+      open.clear();
+      return taken;
+    },
+  };
+}
