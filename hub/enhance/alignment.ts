@@ -12,8 +12,9 @@ import { isSameForm } from './term-forms.ts';
  * Explains differences as far as every word has a counterpart or adds nothing, and only whole parts stand elsewhere:
  * clauses, items of a list, words with their preposition.
  */
-export function alignSpots(a: Spots, other: Spots): Explanation {
-  const b = withListsOf(a, other);
+export function alignSpots(one: Spots, other: Spots): Explanation {
+  const a = withContextOf(other, one);
+  const b = withListsOf(a, withContextOf(one, other));
   const pairs = pairsOf(a.spots, b.spots);
   const left: Side = { spots: a.spots, others: b.spots, pairs };
   const inverse = new Map([...pairs].map(([one, other]) => [other, one]));
@@ -48,6 +49,18 @@ export function alignSpots(a: Spots, other: Spots): Explanation {
     : { kind: 'alike', why: 'the same request in other words' };
 }
 
+/** "a JavaScript array" as "an array in JavaScript", if the other prompt says it so. */
+function withContextOf({ context: [language, ...more] }: Spots, b: Spots): Spots {
+  if (language === undefined || more.length > 0 || b.context.length > 0) return b;
+  const at = b.spots.findIndex(({ stem }) => stem === language);
+  const [spot, next] = [b.spots[at], b.spots[at + 1]];
+  const isAdjective = spot && next && !next.begins && !next.isVerb && !spot.isNegated;
+  if (!isAdjective || b.spots.filter(({ stem }) => stem === language).length > 1) return b;
+  const { begins, preposition, isChoice } = spot;
+  const noun = { ...next, begins, preposition, isChoice };
+  return { ...b, context: [language], spots: b.spots.toSpliced(at, 2, noun) };
+}
+
 /** "use short names to save space" is not "save space to use short names". */
 function isPurposeSwapped({ spots, others, pairs }: Side): boolean {
   const heads = new Set(
@@ -67,8 +80,16 @@ const otherCount = ({ spots, others, pairs }: Side): Spot | undefined =>
     const [next, other] = [pairs.get(at + 1), others[place + 1]];
     const isSame = next === place + 1 || next === undefined || other === undefined;
     const isWithin = spots[at + 1]?.begins === undefined && other?.begins === undefined;
+    // "three ideas for dinner" as "three dinner ideas"
+    if (pairs.get(endOfNoun(spots, at)) === endOfNoun(others, place)) return false;
     return place >= 0 && !isSame && isWithin && [...pairs.values()].includes(place + 1);
   });
+
+/** The last word of the noun phrase that a number begins. */
+function endOfNoun(spots: readonly Spot[], number: number): number {
+  const next = spots.findIndex(({ begins }, at) => at > number && begins !== undefined);
+  return (next < 0 ? spots.length : next) - 1;
+}
 
 const listed = (spots: readonly Spot[]) => quoted(spots.map(({ raw }) => raw));
 const unexplained = (why: string): Explanation => ({ kind: 'unexplained', why });

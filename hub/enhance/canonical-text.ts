@@ -31,7 +31,9 @@ export function isSameText(a: string, b: string): boolean {
   if (a === b) return true;
   if ([a, b].some(text => code.test(text) || text.includes('`'))) return false;
   const [left, right] = [a, b].map(text =>
-    withDashes(plain(text)).replace(/(?<=\p{L}{2})[.!]$/u, ''),
+    withDashes(plain(text))
+      .replace(/^"([^"]*)"$/, '$1')
+      .replace(/(?<=\p{L}{2})[.!]$/u, ''),
   );
   return left === right;
 }
@@ -50,14 +52,16 @@ const count = String.raw`(?:\d[\d.,]*|one|two|three|four|five|six|seven|eight|ni
 /** "between 1990 and 2000" */
 const range = new RegExp(String.raw`(?<!difference )\bbetween (${count}) and (?=${count}\b)`, 'gi');
 
+export const withPlainQuotes = (text: string): string =>
+  text
+    .replaceAll(/[\u2018-\u201b\u2039\u203a\u02bc\u2032]/g, "'")
+    .replaceAll(/\u00ab\s?|\s?\u00bb|[\u201c-\u201f\u2033]/g, '"');
+
 /** Replaces typographic characters by those of a keyboard, and collapses blanks. */
 export function plain(text: string): string {
-  return text
-    .normalize('NFC')
+  return withPlainQuotes(text.normalize('NFC'))
     .replaceAll(/[\u200b\u2060\ufeff\u00ad]/g, '')
     .replaceAll(/\s+/g, ' ')
-    .replaceAll(/[\u2018-\u201b\u2039\u203a\u02bc\u2032]/g, "'")
-    .replaceAll(/\u00ab ?| ?\u00bb|[\u201c-\u201f\u2033]/g, '"')
     .replaceAll(/[\u2010\u2011\u2212]|(?<=\d) ?\u2013 ?(?=\d)/g, '-')
     .replaceAll(/(?<=\d) ?\u00d7 ?(?=\d)|(?<=\d) x (?=\d)/g, 'x')
     .replaceAll(/ ?[\u2013\u2014] ?/g, ' - ')
@@ -65,6 +69,7 @@ export function plain(text: string): string {
     .replaceAll(/(?<=\d) (?:through|thru) (?=\d)/g, ' to ')
     .replaceAll(range, 'from $1 to ')
     .replaceAll(/(?<=\S) & (?=\S)/g, ' and ')
+    .replaceAll(/(?<=\d) ?([ap])\.m\.?(?!\p{L})/giu, '$1m')
     .replaceAll('\u2264', '<=')
     .replaceAll('\u2265', '>=')
     .replaceAll('\u2260', '!=')
@@ -78,6 +83,12 @@ const politeQuestion = /^(?:please|pls),? (?:can|could|would|will) you /i;
 const help = /^(?:help me|i need (?:your )?help) (?:to )?(\p{L}+)/iu;
 const question = /^(can|could|would|will) you (\p{L}+)/iu;
 
+/** "can you convert this to JSON", but not "can you convert a tuple to a list". */
+const aboutOwn = /^(?:can|could|will|would) you \p{L}+ (?:it|this|these|those|my|our)\b/iu;
+/** "can you create a Dockerfile", but not "can you make a list immutable". */
+const makesOne =
+  /^(?:can|will|would) you (?:implement |(?:write|draft|create|generate|design|compose)(?: me| us)? (?:an?|some) )/i;
+
 /** Thanks at the end. Most need punctuation before them, because a prompt may be about such words. */
 const trails = [
   /\s*[,.!?;-]\s*(?:many thanks|thanks|thank you|thx|ty|cheers|merci|gracias|danke)(?: (?:a lot|so much|very much|in advance|again|beaucoup|schön|im voraus))*[\s.!]*$/i,
@@ -90,6 +101,7 @@ const trails = [
   /(?<=[.!?])\s*(?:ta|cheers|x{1,3}|thx|tia)[\s.!]*$/i,
   /(?<=[\p{L}.!?])\s*[\p{Extended_Pictographic}\ufe0f\u200d]+\s*$/u,
   /\s+[:;]-?\)$/,
+  /\s*[,.;-]\s*(?:that(?:'s| is) (?:all|it)|you know)[\s.!?]*$/i,
   /\s*,\s*if you (?:don't|do not) mind[\s.!?]*$/i,
   /\s*[,.!?;]\s*(?:(?:best|kind|warm|many) (?:regards|wishes)|cheers|have a (?:nice|great|good) (?:day|one|weekend|evening)|(?:i(?:'m| am) )?looking forward to (?:it|your (?:answer|reply|help))|any help (?:is|would be) (?:much |greatly )?(?:appreciated|welcome)|i(?:'d| would) be (?:very |so |really )?(?:grateful|thankful))[\s.!]*$/i,
   /\s*[,.!?;-]\s*(?:(?:that|it)(?:'d| would) be (?:really |so |very )?(?:great|nice|helpful|awesome|lovely|perfect|fantastic|wonderful|amazing|much appreciated|appreciated)|much appreciated|appreciate it|if (?:that's|that is) (?:ok|okay|possible)|if possible|if you can|when(?:ever)? you (?:have|get|find) (?:a |some |any )?(?:minute|moment|time|chance))[\s.!]*$/i,
@@ -138,7 +150,9 @@ function withoutLead(text: string): string {
   if (politeQuestion.test(text)) return text.replace(politeQuestion, '');
   const [found, modal, verb = ''] = question.exec(text) ?? [];
   const isRequest = (modal?.toLowerCase() === 'could' ? asked : talk).has(verb.toLowerCase());
-  if (found && isRequest) return text.slice(found.length - verb.length);
+  const isOwn = requests.has(verb.toLowerCase()) && aboutOwn.test(text);
+  if (found && (isRequest || isOwn || makesOne.test(text)))
+    return text.slice(found.length - verb.length);
   const [helped, wanted = ''] = help.exec(text) ?? [];
   if (helped && requests.has(wanted.toLowerCase()))
     return text.slice(helped.length - wanted.length);

@@ -1,5 +1,6 @@
 import { partsOf, plain, withoutFiller } from './canonical-text.ts';
 import { setBounded } from '#core';
+import { withoutIdioms } from './idioms.ts';
 import { type Token, tokensOf } from './tokens.ts';
 import * as words from './words.ts';
 
@@ -67,7 +68,8 @@ function readCanonical(prompt: string): Canonical {
   const { head: asked, payload } = partsOf(prompt);
   const language = words.languageOf(asked.toLowerCase().match(/[\p{L}'-]+/gu) ?? []);
   const isEnglish = language === 'en' || language === undefined;
-  const request = withoutFiller(asked, payload === '').replaceAll(wish, '$1 would ');
+  const bare = withoutFiller(asked, payload === '').replaceAll(wish, '$1 would ');
+  const request = isEnglish ? withoutIdioms(bare) : bare;
   const head = expanded(tokensOf(request, isEnglish));
   return {
     sequence: [...sequenceOf(head), ...(payload === '' ? [] : [`payload ${payload}`])],
@@ -90,18 +92,16 @@ function expanded(tokens: readonly Token[]): readonly Token[] {
     isHead = token.kind === 'stop' && /[.?!;]/.test(token.text);
     if (token.kind !== 'word') return [token];
     const [before, after] = [tokens[at - 1]?.text ?? '', tokens[at + 1]?.text ?? ''];
-    // In "List is empty", List may be a type.
-    const isNoun = words.requests.has(token.text.toLowerCase()) && predicates.has(after);
     if (token.text === 'i' && auxiliaries.has(before.toLowerCase()))
       return [{ ...token, text: 'I' }];
-    return expand(token.text, atHead && !isNoun).map(text => ({ kind: 'word', text }));
+    return expand(token.text, atHead && !words.isTypeName(token.text, after)).map(text => ({
+      kind: 'word',
+      text,
+    }));
   });
 }
 
 const auxiliaries = words.wordSet('do did can could should would must may am have');
-const predicates =
-  words.wordSet(`is are was were should must has have does can will may returns contains gets
-  throws inherits extends implements equals`);
 
 function expand(word: string, atHead: boolean): readonly string[] {
   const lower = word.toLowerCase();

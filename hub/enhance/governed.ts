@@ -1,7 +1,7 @@
 import { type Canonical, textsOf } from './canonical.ts';
 import { prepositions } from './lexemes.ts';
 import { closed, vocabulary } from './phrases.ts';
-import { rowsOf, wordSet } from './words.ts';
+import { names, rowsOf, wordSet } from './words.ts';
 
 /** Pairs of prepositions that are one request before any word. */
 const samePairs = pairsOf(
@@ -25,7 +25,10 @@ const samePairsBehind: readonly (readonly [ReadonlySet<string>, ReadonlySet<stri
   ],
   [
     pairsOf('of in'),
-    wordSet('element entry field key line method paragraph row section sentence value word'),
+    wordSet(
+      `bug element entry error field grammar key line method mistake paragraph row section sentence spelling structure
+      style tone typo value word wording`,
+    ),
   ],
   [pairsOf('as with'), wordSet('answer reply respond')],
   [pairsOf('by in'), wordSet('changed')],
@@ -43,6 +46,10 @@ const ranks = wordSet('own last next first same');
 const clauses = wordSet('how what when where whether which who whom whose why that if');
 /** "takes over" is a verb. */
 const particled = wordSet('take takes taking taken took hand hands handed');
+/** "would like" is a verb. */
+const wishing = wordSet('would i you we');
+const isNoun = (word: string | undefined): boolean =>
+  word !== undefined && /^\p{L}/u.test(word) && !closed.has(word);
 /** Words between a preposition and the word it governs. */
 const maxDistance = 3;
 
@@ -100,10 +107,15 @@ function governedIn(canonical: Canonical): ReadonlyMap<string, Governed> {
   const governed = new Map<string, Governed>();
   for (const [at, text] of texts.entries()) {
     const before = texts[at - 1] ?? '';
-    if (!isHead(text) || (text === 'over' && particled.has(before))) continue;
+    const isVerb =
+      (text === 'over' && particled.has(before)) || (text === 'like' && wishing.has(before));
+    if (!isHead(text) || isVerb) continue;
     const behind = texts.slice(at + 1, at + 1 + maxDistance);
     const place = behind.findIndex(
-      item => (!closed.has(item) && !ranks.has(item)) || prepositions.has(item),
+      (item, index) =>
+        prepositions.has(item) ||
+        // "of a Python decorator" governs the decorator.
+        (!closed.has(item) && !ranks.has(item) && !(names.has(item) && isNoun(behind[index + 1]))),
     );
     const word = behind[place];
     if (word === undefined || prepositions.has(word)) continue;

@@ -2,6 +2,7 @@ import { explainDifferences } from './alike.ts';
 import { type Canonical, canonicalOf } from './canonical.ts';
 import { quoted } from './explanation.ts';
 import type { Kind, Token } from './tokens.ts';
+import { withQuotesAlike } from './quotations.ts';
 import * as words from './words.ts';
 
 /**
@@ -28,10 +29,11 @@ export function compareGuarded(a: string, b: string): Comparison {
       verdict: 'different',
       why: `longer than ${maxComparedLength} characters and not equal`,
     };
-  const [left, right] = [canonicalOf(a), canonicalOf(b)];
-  const { sequence } = left;
-  if (sequence.length > 0 && isEqual(sequence, right.sequence))
+  const { sequence } = canonicalOf(a);
+  if (sequence.length > 0 && isEqual(sequence, canonicalOf(b).sequence))
     return { verdict: 'same', why: 'the same words in the same order' };
+  const [one, other] = withQuotesAlike(a, b);
+  const [left, right] = [canonicalOf(one), canonicalOf(other)];
   const { kind, why } = explainDifferences(left, right);
   if (kind === 'alike') return { verdict: 'alike', why };
   for (const guard of guards) {

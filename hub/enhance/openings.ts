@@ -26,7 +26,7 @@ const beginning = String.raw`(?=(?:what|how|why|where|which|who|whose|when|can|c
 /** Greetings and polite openings. */
 export const leads: readonly RegExp[] = [
   new RegExp(`^${discourse}(?: then)?,\\s*(?:now,?\\s+)?`, 'i'),
-  /^(?:so|okay|alright|basically)(?: then| basically| now)* (?=(?:i|i'm|i'd|what|what's|how|how's|why|where|which|who|can|could|would|please|let|let's|just|quick|here|here's|my|go|so|then|do|does|is|are|help|tell|show|explain|give|write|make) )/i,
+  /^(?:so|ok|okay|alright|basically)(?: then| so| basically| now)* (?=(?:i|i'm|i'd|what|what's|how|how's|why|where|which|who|can|could|would|please|let|let's|just|quick|here|here's|my|go|so|then|do|does|is|are|help|tell|show|explain|give|write|make) )/i,
   /^(?:now |just |please |then )*go ahead and /i,
   /^(?:please )?(?:take|have) a (?:quick |close |closer |good )?look(?: at this)?,? and (?=\p{L}+)/iu,
   new RegExp(`^i${wish}(?: for)? you${hedge} to `, 'i'),
@@ -87,4 +87,9 @@ export const leads: readonly RegExp[] = [
   /^if (?:you (?:do not|don't|would not|wouldn't) mind|(?:it|that)(?:'s| is) (?:ok|okay|alright|possible)|possible), /i,
   /^(?:just )?out of (?:interest|curiosity),? /i,
   /^(?:can|could|would|will) you (?:please|pls|kindly) /i,
+  /^(?:it's |it is )?(?:right, )?(?:me|back) again[,.!]+ /i,
+  /^(?:i was |i am |i'm )?just (?:wondering|curious)[,:;.]+ (?=\p{L})/iu,
+  /^(?:(?:ok|okay|alright|right|so),? )?(?:next|another|one more) (?:thing|question|one|task)[,:.!]+ /i,
+  /^(?:hm+, )?let me (?:think|see)[,.!…]+ (?:oh,? )?(?:(?:yes|right|ok|okay)[:,.!]* )?/i,
+  /^(?:i(?:'ve| have) been |i(?:'m| am) )(?:fighting|struggling|wrestling|stuck|battling)(?: (?:with|on|at))?(?: (?:this|it|that))?(?: (?:all|for) [^,.]{1,20})?,? (?:but|and|so) /i,
 ];

@@ -28,12 +28,14 @@ export function isOtherShare(a: Canonical, b: Canonical): boolean {
   );
 }
 
-/** "few users" are not many, "a few users" are some. */
+/** "few users" are not many, "a few users" are some users. */
 function isFewOfSome(mine: readonly string[], theirs: readonly string[]): boolean {
   const articlesOf = (texts: readonly string[]) =>
-    texts.flatMap((text, at) => (text === 'few' ? [texts[at - 1] === 'a'] : []));
+    texts.includes('few')
+      ? texts.flatMap((text, at) => (text === 'few' ? [texts[at - 1] === 'a'] : []))
+      : [texts.includes('some')];
   const [some, few] = [articlesOf(mine), articlesOf(theirs)];
-  return some.includes(true) && few.includes(false) && !few.includes(true);
+  return theirs.includes('few') && some.includes(true) && !few.includes(true);
 }
 
 function isAllOfPart(mine: readonly string[], theirs: readonly string[]): boolean {
@@ -72,13 +74,14 @@ const isNoun = (word: string | undefined): boolean =>
 function nounsBehind(texts: readonly string[], set: ReadonlySet<string>): ReadonlySet<string> {
   const nouns = new Set<string>();
   for (const [at, text] of texts.entries()) {
-    if (!set.has(text)) continue;
+    // "more than one" is several.
+    if (!set.has(text) || (text === 'one' && texts[at - 1] === 'than')) continue;
     const behind = texts.slice(at + 1, at + 1 + maxDistance);
     for (const [place, word] of behind.entries()) {
       // "every second row" has nothing to do with time.
       const isRank = word === 'second' && place === 0 && isNoun(behind[1]);
       if (isRank) continue;
-      if (closed.has(word) || periods.has(word)) break;
+      if (!isNoun(word) || periods.has(word)) break;
       const { stem, form } = vocabulary().stem(word);
       if (form === 'plain') nouns.add(stem);
     }

@@ -114,7 +114,8 @@ function onlyOf(texts: readonly string[]): string | undefined {
   if (at < 0) return undefined;
   if (texts[at - 1] === 'the') return 'the';
   const next = texts[at + 1] ?? '';
-  const isAction = vocabulary().verbs.has(stemOf(next)) && texts.some(text => conditions.has(text));
+  const isAction =
+    vocabulary().verbs.has(stemOf(next)) && texts.slice(at).some(text => conditions.has(text));
   return conditions.has(next) || isAction ? 'condition' : 'thing';
 }
 

@@ -87,7 +87,7 @@ function similarity(spots: readonly Spot[], one: number, others: readonly Spot[]
 /** Pairs of words that say what is wanted, and are one request. */
 const sameAsks = new Set(
   rowsOf(
-    `?what =explain | ?what =show | ?what =find | ?what =suggest | ?what =calculate | =show =create | =create =setup |
+    `?what =explain | ?what =show | ?what =find | ?what =suggest | ?what =calculate | =show =create | =create =setup | =create addto |
     =suggest =create | =suggest =show | =find =show | how =explain | ?who =show | ?who =find | howto ?want | ?there =find | ?there =show | ?there ?whether | ?there ?what | ?whether =verify`,
   ).map(pair => pair.toSorted().join(' ')),
 );

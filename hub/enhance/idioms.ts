@@ -1,0 +1,419 @@
+import { isOpener, isTypeName, names, requests, wordSet } from './words.ts';
+
+/** Patterns of sentences read whole prompts; longer ones, in characters, stay as they are. */
+const maxLength = 1_000;
+
+type Idiom = readonly [RegExp, string | ((...found: string[]) => string)];
+
+const me = '(?:[iI]|we|you|one)';
+const article = '(?:the|an?|my|our|your|this|that|these|those|some|all|its|their)';
+/** Verbs of a message, whose receiver stands behind them or behind the message. */
+const telling =
+  '(?:asking|telling|thanking|inviting|reminding|informing|warning|notifying|congratulating)';
+const message = '(?:e-?mail|letter|message|note|mail|text|card)';
+/** What is written beside code, and added to it. */
+const beside =
+  '(?:docstrings?|comments?|javadoc|jsdoc|documentation|type (?:hints|annotations)|tests?)';
+/** Adverbs that say how something is done, which stand before or behind the verb with its object. */
+const manner =
+  '(?:vertically|horizontally|safely|securely|automatically|manually|recursively|asynchronously|efficiently|programmatically|dynamically|locally|remotely|permanently|temporarily|gracefully|politely|periodically|alphabetically|randomly)';
+const clauseWord =
+  /\b(?:and|or|but|that|which|who|if|when|while|unless|before|after|to)\b|[,;:.?!]/i;
+/** Adjectives that are read behind "that is" as well. Participles are known by their ending. */
+const state = String.raw`(?:broken|missing|empty|open|closed|old|new|big|small|\p{L}{3,}ed)`;
+const nounHeads = wordSet(
+  'the a an my our your this that these those all any every each of in on for to with from and or find list show delete remove count get write fix finds lists shows deletes removes counts gets prints returns',
+);
+
+/** Measures by the adjective that asks for them. */
+const measures: ReadonlyMap<string, string> = new Map([
+  ['tall', 'height'],
+  ['high', 'height'],
+  ['old', 'age'],
+  ['deep', 'depth'],
+  ['wide', 'width'],
+  ['heavy', 'weight'],
+  ['big', 'size'],
+  ['large', 'size'],
+  ['fast', 'speed'],
+]);
+
+/** The verb of a participle, if it is one of a request: "translated" of "translate". */
+function verbOf(participle: string): string | undefined {
+  const lower = participle.toLowerCase();
+  const irregular = lower === 'written' ? 'write' : lower === 'made' ? 'make' : undefined;
+  const stems = [lower.slice(0, -1), lower.slice(0, -2), lower.slice(0, -3)];
+  return (
+    irregular ??
+    [...stems, lower.replace(/ied$/, 'y')].find(
+      stem => requests.has(stem) && /(?:ed|[^e]ied)$/.test(lower),
+    )
+  );
+}
+
+/** Ways to say one thing, each with the one that is compared. A quotation is one private character. */
+const idioms: readonly Idiom[] = [
+  // Questions
+  [/^for how long\b/i, 'how long'],
+  [/^how far (?:away )?is it from (.+?) to (.+)$/i, 'what is the distance between $1 and $2'],
+  [/^how far (?:away )?is (.+?) from (.+)$/i, 'what is the distance between $1 and $2'],
+  [/^what(?:'s| is) the distance from (.+?) to (.+)$/i, 'what is the distance between $1 and $2'],
+  [
+    /^how (tall|high|old|deep|wide|heavy|big|large|fast) (?:is|are) (?=\p{L})/iu,
+    (all, adjective = '') => {
+      const measure = measures.get(adjective.toLowerCase());
+      return measure ? `what is the ${measure} of ` : all;
+    },
+  ],
+  [/^how much (?:do|does) (.+) weigh$/i, 'what is the weight of $1'],
+  [/^(?:how much|what) (?:do|does) (.+) cost$/i, 'what is the price of $1'],
+  [/^(?:what|which) (.+?) (?:does|do) (.+?) use by default$/i, 'what is the default $1 of $2'],
+  [
+    /^(?:what|which)(?:'s| is) the default (.+?) (?:in|for) (?=\S+$)/i,
+    'what is the default $1 of ',
+  ],
+  [/^what time is it(?: now| right now)?(?= in\b|$)/i, 'what is the current time'],
+  [
+    /^(?:what|which) command (\p{L}+)s (?=\S)/iu,
+    (all, verb = '') => (requests.has(verb.toLowerCase()) ? `how do i ${verb} ` : all),
+  ],
+  [/^(?:what|which) (.+?) (?:is|are) used by (.+?) by default$/i, 'what is the default $1 of $2'],
+  [
+    /(?<=^|, )(?:(?:tell me |check |explain )?(?:if|whether) it is|is it) safe to /i,
+    'can i safely ',
+  ],
+  [/^is it safe for (.{2,40}?) to /i, 'can $1 safely '],
+  [/^(can|could) (\p{L}+|my \p{L}+) (\p{L}+ .+) safely$/iu, '$1 $2 safely $3'],
+  [
+    new RegExp(
+      String.raw`^how (?:do|would|can|should) ${me} (?:say|translate) (\ue000\d+\ue001) (?:in|into|to) (?=\p{Lu}\p{L}+$)`,
+      'u',
+    ),
+    'translate $1 to ',
+  ],
+  [
+    new RegExp(
+      String.raw`^what(?:'s| is) the (\p{Lu}\p{L}+) (?:translation of|for|word for) (\ue000\d+\ue001)$`,
+      'u',
+    ),
+    'translate $2 to $1',
+  ],
+  [
+    /^(?:what(?:'s| is)|give me|show me|suggest) an? (polite|safe|secure) way (?:to|of) (.+)$/i,
+    (all, adjective = '', rest = '') =>
+      clauseWord.test(rest) ? all : `how do i ${rest} ${adjective}ly`,
+  ],
+  [
+    new RegExp(
+      String.raw`(?<=^|, )(how (?:do|can|could|would|should) ${me} )get (.{2,40}?) to (?!${article} |\p{Lu})(?=\p{L})`,
+      'u',
+    ),
+    '$1make $2 ',
+  ],
+  [
+    /^(?:do you have|have you got|got|are there)? ?any (ideas|tips|advice|suggestions)\b/i,
+    'give me $1',
+  ],
+  [new RegExp(`^what (?:should|could|can|would) ${me} (?:name|call) `, 'i'), 'suggest a name for '],
+
+  [
+    new RegExp(
+      String.raw`^(what|which) (.{2,40}?) (can|could|should|must) be (\p{L}+ed|written|made)(?! by\b)`,
+      'iu',
+    ),
+    (all, which = '', noun = '', modal = '', participle = '') => {
+      const verb = verbOf(participle);
+      return verb && !clauseWord.test(noun) ? `${which} ${noun} ${modal} i ${verb}` : all;
+    },
+  ],
+  [
+    /^(can|could|should) (.{2,40}?) be (safely )?(\p{L}+ed|written|made)( safely)?(?! by\b)/iu,
+    (all, modal = '', noun = '', before = '', participle = '', behind = '') => {
+      const verb = verbOf(participle);
+      const adverb = before || behind ? 'safely ' : '';
+      return verb && !clauseWord.test(noun) ? `${modal} i ${adverb}${verb} ${noun}` : all;
+    },
+  ],
+  [
+    /\b(?:see|check|find out|tell|know|determine) (?:which|what) version of (\S+) (?:(?:i have|is)(?: installed| running)?|i am (?:using|running)|i'm (?:using|running))$/i,
+    'check the version of $1',
+  ],
+
+  [
+    /^(?:what|which) (?!steps\b)(.{2,40}?) (?:is|are) (?:needed|required|necessary) (to|for) /i,
+    'what $1 do i need $2 ',
+  ],
+  [
+    /^([^.?!]{5,150}?)(?:[.,;!]| -) why(?:(?: is| does) (?:that|this|it)(?: happen(?:ing)?)?)?$/i,
+    'explain why $1',
+  ],
+  [
+    /^i(?:'m| am)? (?:keep )?(?:getting|get|seeing|see|have) ([^.?!]{3,100}?)[,.;] (?:and |so )?how (?:do|can|could|should|would) i (fix|solve|resolve|debug|get rid of|prevent|avoid) (?:it|this|that)$/i,
+    'how do i $2 $1',
+  ],
+  [/^what(?:'s| is) the (?:fix|solution) (?:for|to) /i, 'how do i fix '],
+  [
+    /^who (?:is|was|are|were) the (painter|author|writer|director|inventor|composer|founder|designer|creator|discoverer)s? of /i,
+    (all, person = '') => {
+      const deed = deeds.get(person.toLowerCase());
+      return deed ? `who ${deed} ` : all;
+    },
+  ],
+  [
+    /^what can i (?:use|substitute) (?:instead of|for|in place of|as an? (?:substitute|alternative|replacement) for) /i,
+    'what is a substitute for ',
+  ],
+  [
+    /^how (large|big|long) can (.+) be$/i,
+    (_, adjective = '', noun = '') =>
+      `what is the maximum ${adjective.toLowerCase() === 'long' ? 'length' : 'size'} of ${noun}`,
+  ],
+  [/^is it (?:ok|okay|alright|all right|fine) to /i, 'can i '],
+  [/^(?:is|are) (.{2,30}?) safe to (\p{L}+)$/iu, 'can i safely $2 $1'],
+  [/^(?:is|are) (.{2,30}?) safe for (.{2,30}?) to (\p{L}+)$/iu, 'can $2 safely $3 $1'],
+  [/^is there (an?) (.{2,40}?) in (\p{Lu}\S*(?: \d\S*)?)$/u, 'does $3 have $1 $2'],
+  [/^what(?:'s| is) the weather like\b/i, 'how is the weather'],
+  [/^(?:what|when)(?:'s| is) (?:the )?best time (?:of year )?to /i, 'when should i '],
+  [
+    /^(\S+(?: \S+)?) vs\.? (\S+(?: \S+)?)(?= in \S+$|$)/i,
+    'what is the difference between $1 and $2',
+  ],
+  [/^what(?:'s| is) new in /i, 'what are the new features in '],
+  [/^(?:what(?:'s| is)|how much is|compute) (\d[\d.]* ?(?:%|percent)) of /i, 'calculate $1 of '],
+
+  // Requests
+  [
+    new RegExp(
+      String.raw`^(write|send|draft|compose) ((?:my|our) (?:\p{L}+ )?\p{L}+?|\p{Lu}\p{L}+) (an? (?:\p{L}+[ -]){0,4}?${message})\b`,
+      'u',
+    ),
+    '$1 $3 to $2',
+  ],
+  [
+    /\bget ((?:\p{L}+ )?(?:stains?|wine|ink|gum|grease|blood|smells?|odou?rs?|scratches|wrinkles|oil|wax|paint|mou?ld)) out of (?=\p{L})/iu,
+    'remove $1 from ',
+  ],
+  [/^(?:do|perform|give me) an? code review of /i, 'review '],
+  [
+    /^(?:give me|write|write me|provide|create) an? (\p{L}+|\d+)[- ](paragraph|sentence|page|word|bullet|line)s? (summary|explanation) of (.+)$/iu,
+    (all, count = '', unit = '', noun = '', rest = '') => {
+      const verb = noun.toLowerCase() === 'summary' ? 'summarize' : 'explain';
+      const ending = /^(?:one|single|1)$/i.test(count) ? '' : 's';
+      return clauseWord.test(rest) ? all : `${verb} ${rest} in ${count} ${unit}${ending}`;
+    },
+  ],
+  [
+    new RegExp(
+      String.raw`^(?:i|we)(?:'d| would)? (?:need|want|like) (${article} .{2,60}?|this|it|these) (\p{L}+(?:ed|ten)|made)(?= (?:to|into|in|from|by|as|with|for|so|on|under|without)\b|$)`,
+      'iu',
+    ),
+    (all, object = '', participle = '') => {
+      const verb = verbOf(participle);
+      return verb && !clauseWord.test(object) ? `${verb} ${object}` : all;
+    },
+  ],
+  [
+    /^(?:do|perform|conduct|carry out|give me|provide|write|i need|we need|i want) an? (?:short |quick |thorough |careful )?(review|translation|analysis|implementation|conversion|calculation|estimate|comparison|refactoring) of /i,
+    (all, noun = '') => {
+      const verb = actions.get(noun.toLowerCase());
+      return verb ? `${verb} ` : all;
+    },
+  ],
+  [/\bchange the name of (.{1,60}?) (from .{1,60}? )?to (?=\S)/i, 'rename $1 $2to '],
+  [
+    new RegExp(
+      String.raw`\badd ((?:an? |some |the )?(?:\p{L}+ ){0,2}?${beside}) (?:to|for)\b`,
+      'iu',
+    ),
+    'write $1 for',
+  ],
+  [
+    new RegExp(
+      String.raw`\b(${message}) (${telling}) (${article} (?:\p{L}+ ){1,3}?)(?=(?:for|to|that|about|on|of|if|whether|how)\b)`,
+      'iu',
+    ),
+    '$1 to $3$2 ',
+  ],
+  [
+    new RegExp(
+      String.raw`\b(${message} to .{2,40}? ${telling}) (?:him|her|them) (?=(?:for|to|that|about|on|of|if|whether|how)\b)`,
+      'iu',
+    ),
+    '$1 ',
+  ],
+  [/\bmake (.{2,60}?) (?:sound|feel|read) (?=(?:more|less|\p{L}+er)\b)/iu, 'make $1 '],
+  [
+    /\brewrite (.{2,60}?) (?:so(?: that)?|to) (?:(?:it|they) )?(?:is|are|sounds?|comes? across as|reads? as|feels?|be) (?=(?:more|less) |\p{L}+er\b)/iu,
+    'make $1 ',
+  ],
+  [
+    /\brewrite (.{2,60}?) in an? ((?:more|less) \p{L}+|\p{L}+er) (?:tone|style|way|voice|manner)\b/iu,
+    'make $1 $2',
+  ],
+  [
+    /\b(?:rewrite|refactor|convert|change|update) (.{2,60}?) (?:to use|so (?:that )?it uses|using) (?=\p{L}+\/|\p{Lu})/u,
+    'convert $1 to ',
+  ],
+  [/\brefactor (.{2,60}?) (?:in)?to (?=\p{L}+\/|\p{Lu})/u, 'convert $1 to '],
+  [/\b(?:rewrite|port) (.{2,60}?) (?:in|to) (?=\p{Lu}\p{L}*[#+]*(?:$|[.?!]))/u, 'convert $1 to '],
+
+  // Parts of sentences
+  [/(?<=^i(?: would)? )(?:just|only|really|simply) (?=need|want|like|love)/i, ''],
+  [/\b(ways?) of (?=\p{L}+ing\b)/giu, '$1 for '],
+  [/\bin (?:place|lieu) of\b/gi, 'instead of'],
+  [/\b(tips|advice|ideas|suggestions|hints) (?:on|for|about) how to (?=\p{L})/giu, '$1 to '],
+  [/\bworld war (?:i|1|one)\b/gi, 'first world war'],
+  [/\bworld war (?:ii|2|two)\b/gi, 'second world war'],
+  [/(?<=\p{L}s)'(?= \p{L})/gu, ''],
+  [/\bso (?:that )?(it|they) uses? (?=\p{L})/iu, 'to use '],
+  [
+    new RegExp(
+      String.raw`(?<=(?:^|[ ])(\p{L}+) )(\p{L}+) (?:that|which) (?:are not|aren't|is not|isn't) (used|needed|tested|documented|merged|resolved|read)\b`,
+      'giu',
+    ),
+    (all, before = '', noun = '', adjective = '') =>
+      nounHeads.has(before.toLowerCase()) ? `un${adjective} ${noun}` : all,
+  ],
+  [
+    /\b(?:more than|over) (\d+ (?:days?|weeks?|months?|years?|hours?|minutes?)) old\b/gi,
+    'older than $1',
+  ],
+  [
+    /\b(?:less than|under) (\d+ (?:days?|weeks?|months?|years?|hours?|minutes?)) old\b/gi,
+    'newer than $1',
+  ],
+  [
+    /\b(one|two|three|four|five|\d+) and a half\b/gi,
+    (_, count = '') => `${halves.get(count) ?? count}.5`,
+  ],
+  [/\ba quarter of an hour\b/gi, '15 minutes'],
+  [/\bhalf an hour\b/gi, '30 minutes'],
+  [/(?<=\p{L} )(?:that|which) (?:contains?|has|have) no (?=\p{L})/giu, 'without '],
+  [/\ba person (?=who\b|that\b)/gi, 'someone '],
+  [/\bthings to do\b/gi, 'activities'],
+  [
+    /(?<!\b(?:group|sort|order|partition|split|broken down|break)(?:s|ed|ing)?\b.{0,80}) by (day|week|month|year|quarter|hour)\b/gi,
+    ' for each $1',
+  ],
+  [/\b(?:immediately|straight|directly) after\b/gi, 'right after'],
+  [/(?<=\p{L} )(?:that|which)(?: is| are|'s|'re) (?=\p{L}{3,}ing \S)/giu, ''],
+  [
+    /\b(?:like|as if|as though) i(?:'m| am| were| was) (?:an? )?(five|ten|\d+)(?: years? old|-year-old)?\b/i,
+    'to a $1-year-old',
+  ],
+  [/\b(?:as if|as though) i(?:'m| am| were| was) (an? \p{L}+)/iu, 'to $1'],
+  [
+    /(?<=\b(?:is|me|explain|of) )(\p{Lu}\p{L}+)'s (\p{L}+)(?=$|[.?!])/gu,
+    (all, name = '', noun = '') => (names.has(name.toLowerCase()) ? all : `the ${noun} of ${name}`),
+  ],
+  [
+    /\b(?:(?:that|which) )?serv(?:es|ing) (\d+|two|three|four|five|six|eight|ten|twelve)(?: people| persons)?\b/giu,
+    'for $1 people',
+  ],
+  [/\bmost recent\b/gi, 'latest'],
+  [
+    /\b(latest|newest) (\d+|two|three|four|five|six|seven|eight|nine|ten|twenty) (?=\p{L})/giu,
+    '$2 $1 ',
+  ],
+  [/\ba few\b/gi, 'some'],
+  [new RegExp(`\\b(?:regarding|concerning)(?= ${article}\\b)`, 'gi'), 'about'],
+  [new RegExp(`(?<=\\p{L} )close to(?= (?:${article}|\\p{Lu}))`, 'gu'), 'near'],
+  [
+    /\bper (?!(?:second|minute|hour|day|night|week|month|quarter|year|cent|se)\b)(?=\p{L}{2})/giu,
+    'for each ',
+  ],
+  [
+    /(?<=\p{L} )(?:that|which) (?:has|have|contains?|includes?) (?=(?:an?|the|two|three|\p{L}+ columns?|columns?|sections?|\d+)\b)/giu,
+    'with ',
+  ],
+  [
+    /(?<!\bbut )\b(?:(?:,? ?(?:while|and|yet)(?: still)?|,) (?:keeping|preserving|leaving|retaining)|(?:and|yet)(?: still)? (?:keep|preserve|retain))\b/gi,
+    ' but keep',
+  ],
+  [/,? but (?:still )?(?:preserve|retain|leave)\b/gi, ' but keep'],
+  [
+    /,? without (?:losing|discarding|deleting|removing)(?: any(?: of)?)? (?=\p{L})/giu,
+    ' but keep ',
+  ],
+  [
+    new RegExp(
+      String.raw`(?<=(?:^|[ ])(\p{L}+) )(\p{L}+) (?:that|which)(?:'s| is|'re| are) (${state})(?= (?:in|from|on|under)\b|[.?!]|$)`,
+      'giu',
+    ),
+    (all, before = '', noun = '', adjective = '') =>
+      nounHeads.has(before.toLowerCase()) ? `${adjective} ${noun}` : all,
+  ],
+  [
+    new RegExp(String.raw`((?:^|\b(?:to|i|we|you) ))(${manner}) (\p{L}+ [^]{1,60})$`, 'iu'),
+    (all, lead = '', adverb = '', rest = '') =>
+      clauseWord.test(rest) ? all : `${lead}${rest} ${adverb}`,
+  ],
+];
+
+/** Verbs of nouns that only another verb makes an action: "do a review of" is "review". */
+const actions: ReadonlyMap<string, string> = new Map([
+  ['review', 'review'],
+  ['translation', 'translate'],
+  ['analysis', 'analyze'],
+  ['implementation', 'implement'],
+  ['conversion', 'convert'],
+  ['calculation', 'calculate'],
+  ['estimate', 'estimate'],
+  ['comparison', 'compare'],
+  ['refactoring', 'refactor'],
+]);
+
+/** Written numbers before "and a half". */
+const halves: ReadonlyMap<string, string> = new Map([
+  ['one', '1'],
+  ['two', '2'],
+  ['three', '3'],
+  ['four', '4'],
+  ['five', '5'],
+]);
+
+/** What somebody did who is called so. */
+const deeds: ReadonlyMap<string, string> = new Map([
+  ['painter', 'painted'],
+  ['author', 'wrote'],
+  ['writer', 'wrote'],
+  ['director', 'directed'],
+  ['inventor', 'invented'],
+  ['composer', 'composed'],
+  ['founder', 'founded'],
+  ['designer', 'designed'],
+  ['creator', 'created'],
+  ['discoverer', 'discovered'],
+]);
+
+const quotation = /`[^`\n]+`|"[^"\n]*"|(?<![\p{L}\p{N}])'[^'\n]+'(?![\p{L}\p{N}])/gu;
+
+/** "crème fraîche" as "creme fraiche", unless the text has both spellings. */
+const withoutAccents = (text: string): string =>
+  text.replaceAll(/\p{L}*[\u00c0-\u024f]\p{L}*/gu, word => {
+    const plain = word.normalize('NFD').replaceAll(/\p{M}/gu, '');
+    return plain.length > 2 && !text.includes(plain) ? plain : word;
+  });
+
+/** A request in English in the wording that is compared: "how tall is it" as "what is the height of it". */
+export function withoutIdioms(text: string): string {
+  if (text.length > maxLength) return text;
+  const quotations: string[] = [];
+  let rest = text.replaceAll(quotation, found => `\ue000${quotations.push(found) - 1}\ue001`);
+  // A prompt in capitals only.
+  if (!/\p{Ll}/u.test(rest) && /\p{Lu}{3}/u.test(rest)) rest = rest.toLowerCase();
+  rest = withoutAccents(rest).replace(/^\p{Lu}\p{Ll}+(?= (\S+))/u, (word, next: string) =>
+    isOpener(word.toLowerCase()) && !isTypeName(word, next) ? word.toLowerCase() : word,
+  );
+  const end = /[\s.?!]*$/.exec(rest)?.[0] ?? '';
+  rest = rest.slice(0, rest.length - end.length);
+  for (const [pattern, replacement] of idioms)
+    rest =
+      typeof replacement === 'string'
+        ? rest.replace(pattern, replacement)
+        : rest.replace(pattern, replacement);
+  return (rest + end).replaceAll(
+    /\ue000(\d+)\ue001/g,
+    (_, at: string) => quotations[Number(at)] ?? '',
+  );
+}
