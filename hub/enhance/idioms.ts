@@ -195,6 +195,11 @@ const idioms: readonly Idiom[] = [
   ],
   [/^(?:do|perform|give me) an? code review of /i, 'review '],
   [
+    /^(?:give me|give|provide|write|i need) an? (?:short |brief |simple )?explanation of (?=(?:how|why|what|when|where)\b)/i,
+    'explain ',
+  ],
+  [/^(remove|delete|strip|drop|erase|get rid of) ([^,;.]{2,40}?) in (?=\S)/i, '$1 $2 from '],
+  [
     /^(?:give me|write|write me|provide|create) an? (\p{L}+|\d+)[- ](paragraph|sentence|page|word|bullet|line)s? (summary|explanation) of (.+)$/iu,
     (all, count = '', unit = '', noun = '', rest = '') => {
       const verb = noun.toLowerCase() === 'summary' ? 'summarize' : 'explain';
@@ -213,7 +218,7 @@ const idioms: readonly Idiom[] = [
     },
   ],
   [
-    /^(?:do|perform|conduct|carry out|give me|provide|write|i need|we need|i want) an? (?:short |quick |thorough |careful )?(review|translation|analysis|implementation|conversion|calculation|estimate|comparison|refactoring) of /i,
+    /^(?:do|make|perform|conduct|carry out|give me|provide|write|i need|we need|i want) an? (?:short |quick |thorough |careful )?(review|translation|analysis|implementation|conversion|calculation|estimate|comparison|refactoring) of /i,
     (all, noun = '') => {
       const verb = actions.get(noun.toLowerCase());
       return verb ? `${verb} ` : all;
@@ -344,7 +349,10 @@ const idioms: readonly Idiom[] = [
       nounHeads.has(before.toLowerCase()) ? `${adjective} ${noun}` : all,
   ],
   [
-    new RegExp(String.raw`((?:^|\b(?:to|i|we|you) ))(${manner}) (\p{L}+ [^]{1,60})$`, 'iu'),
+    new RegExp(
+      String.raw`((?:^|\b(?:to|(?<!\bcan )(?:i|we|you)) ))(${manner}) (\p{L}+ [^]{1,60})$`,
+      'iu',
+    ),
     (all, lead = '', adverb = '', rest = '') =>
       clauseWord.test(rest) ? all : `${lead}${rest} ${adverb}`,
   ],

@@ -15,7 +15,9 @@ type List = {
 };
 
 /** What has no order behind these: things to compare, to install or to check, and what is between two things. */
-const freeOpenings = wordSet('=compare contrast~ =explain =install =uninstall =verify difference');
+const freeOpenings = wordSet(
+  '=compare contrast~ =concept =exclude =explain =fix =install =uninstall =verify avoid~ difference invite~ mock~ remove',
+);
 /** Words of which two are one thing in either order. */
 const counterparts = wordSet('=advantage =disadvantage strength~ weakness~');
 /** Prepositions behind a list that belong to the verb before it, or to all items. */

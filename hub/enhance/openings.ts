@@ -10,6 +10,7 @@ export const announcement = new RegExp(
     '(?:i (?:have|had|got) (?:an?|one|another) |just |a |one |another |my |your )?(?:more )?(?:quick|short|small|simple|silly|stupid|little|brief)? ?(?:question|task|favou?r|one|thing)(?: (?:for|to) you)?',
     String.raw`(?:i have an?|my)(?: \p{L}+)? request`,
     '(?:i need (?:your|some) )?help',
+    'let me (?:think|see)(?:[,.!…]+ ?(?:oh,? )?(?:yes|right|ok|okay))?',
     "(?:i(?:'m|’m| am| was) )?(?:just |only )?(?:wondering|curious|asking|checking)",
     `(?:here(?:'s|’s| is) )?what i${wish}(?: you to do| from you)?(?: is(?: this| the following)?)?`,
     "here(?:'s|’s| is) (?:my|an?|the|your|one) (?:next |new |little |small |quick )?(?:task|question|request|job|assignment)(?: for you)?",
