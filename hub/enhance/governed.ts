@@ -32,6 +32,7 @@ const samePairsBehind: readonly (readonly [ReadonlySet<string>, ReadonlySet<stri
   ],
   [pairsOf('as with'), wordSet('answer reply respond')],
   [pairsOf('by in'), wordSet('changed')],
+  [pairsOf('between from'), wordSet('difference differ differs')],
 ];
 /** Prepositions that may stand in the place of "to" before a verb: "for testing it" is "to test it". */
 const purpose = pairsOf('for to');

@@ -1,4 +1,4 @@
-import { isOpener, isTypeName, names, requests, wordSet } from './words.ts';
+import { isOpener, isTypeName, names, requests } from './words.ts';
 
 /** Patterns of sentences read whole prompts; longer ones, in characters, stay as they are. */
 const maxLength = 1_000;
@@ -21,9 +21,8 @@ const clauseWord =
   /\b(?:and|or|but|that|which|who|if|when|while|unless|before|after|to)\b|[,;:.?!]/i;
 /** Adjectives that are read behind "that is" as well. Participles are known by their ending. */
 const state = String.raw`(?:broken|missing|empty|open|closed|old|new|big|small|\p{L}{3,}ed)`;
-const nounHeads = wordSet(
-  'the a an my our your this that these those all any every each of in on for to with from and or find list show delete remove count get write fix finds lists shows deletes removes counts gets prints returns',
-);
+/** A verb and the determiner of its object. Further on a clause may belong to several nouns. */
+const verbOfObject = String.raw`(?<=(?:^|(?:\bthat|\bwhich|,) )\p{L}+ (?:(?:me|us|the|an?|my|our|all|any|every|each|some) )*)`;
 
 /** Measures by the adjective that asks for them. */
 const measures: ReadonlyMap<string, string> = new Map([
@@ -83,7 +82,6 @@ const idioms: readonly Idiom[] = [
     'can i safely ',
   ],
   [/^is it safe for (.{2,40}?) to /i, 'can $1 safely '],
-  [/^(can|could) (\p{L}+|my \p{L}+) (\p{L}+ .+) safely$/iu, '$1 $2 safely $3'],
   [
     new RegExp(
       String.raw`^how (?:do|would|can|should) ${me} (?:say|translate) (\ue000\d+\ue001) (?:in|into|to) (?=\p{Lu}\p{L}+$)`,
@@ -168,6 +166,15 @@ const idioms: readonly Idiom[] = [
     (_, adjective = '', noun = '') =>
       `what is the maximum ${adjective.toLowerCase() === 'long' ? 'length' : 'size'} of ${noun}`,
   ],
+  [
+    /^(?:what(?:'s| is) the |which )?(git|docker|kubectl|bash|linux|npm|psql|shell|powershell|vim|excel) (?:command|formula) (?:to|for) (.+)$/i,
+    'how do i $2 in $1',
+  ],
+  [
+    /^(\p{L}+ing [^,.?!]+), how (?:is (?:it|that|this) done|do (?:i|you) do (?:it|that|this))$/iu,
+    'how do i $1',
+  ],
+  [/^(.{3,80}) (?:was|were) (\p{L}+) by whom$/iu, 'who $2 $1'],
   [/^is it (?:ok|okay|alright|all right|fine) to /i, 'can i '],
   [/^(?:is|are) (.{2,30}?) safe to (\p{L}+)$/iu, 'can i safely $2 $1'],
   [/^(?:is|are) (.{2,30}?) safe for (.{2,30}?) to (\p{L}+)$/iu, 'can $2 safely $3 $1'],
@@ -180,6 +187,7 @@ const idioms: readonly Idiom[] = [
   ],
   [/^what(?:'s| is) new in /i, 'what are the new features in '],
   [/^(?:what(?:'s| is)|how much is|compute) (\d[\d.]* ?(?:%|percent)) of /i, 'calculate $1 of '],
+  [/^(can|could) (\p{L}+|my \p{L}+) (\p{L}+ .+) safely$/iu, '$1 $2 safely $3'],
 
   // Requests
   [
@@ -265,6 +273,7 @@ const idioms: readonly Idiom[] = [
   // Parts of sentences
   [/(?<=^i(?: would)? )(?:just|only|really|simply) (?=need|want|like|love)/i, ''],
   [/\b(ways?) of (?=\p{L}+ing\b)/giu, '$1 for '],
+  [/(?<=\b(?:differ|different)) from (?:each other|one another)\b/gi, ''],
   [/\bin (?:place|lieu) of\b/gi, 'instead of'],
   [/\b(tips|advice|ideas|suggestions|hints) (?:on|for|about) how to (?=\p{L})/giu, '$1 to '],
   [/\bworld war (?:i|1|one)\b/gi, 'first world war'],
@@ -273,11 +282,10 @@ const idioms: readonly Idiom[] = [
   [/\bso (?:that )?(it|they) uses? (?=\p{L})/iu, 'to use '],
   [
     new RegExp(
-      String.raw`(?<=(?:^|[ ])(\p{L}+) )(\p{L}+) (?:that|which) (?:are not|aren't|is not|isn't) (used|needed|tested|documented|merged|resolved|read)\b`,
-      'giu',
+      String.raw`${verbOfObject}(\p{L}{2,}) (?:that|which) (?:are not|aren't|is not|isn't) (used|needed|tested|documented|merged|resolved|read)\b`,
+      'iu',
     ),
-    (all, before = '', noun = '', adjective = '') =>
-      nounHeads.has(before.toLowerCase()) ? `un${adjective} ${noun}` : all,
+    'un$2 $1',
   ],
   [
     /\b(?:more than|over) (\d+ (?:days?|weeks?|months?|years?|hours?|minutes?)) old\b/gi,
@@ -301,7 +309,7 @@ const idioms: readonly Idiom[] = [
     ' for each $1',
   ],
   [/\b(?:immediately|straight|directly) after\b/gi, 'right after'],
-  [/(?<=\p{L} )(?:that|which)(?: is| are|'s|'re) (?=\p{L}{3,}ing \S)/giu, ''],
+  [/(?<=\p{L}{2} )(?:that|which)(?: is| are|'s|'re) (?=\p{L}{3,}ing \S)/giu, ''],
   [
     /\b(?:like|as if|as though) i(?:'m| am| were| was) (?:an? )?(five|ten|\d+)(?: years? old|-year-old)?\b/i,
     'to a $1-year-old',
@@ -342,11 +350,10 @@ const idioms: readonly Idiom[] = [
   ],
   [
     new RegExp(
-      String.raw`(?<=(?:^|[ ])(\p{L}+) )(\p{L}+) (?:that|which)(?:'s| is|'re| are) (${state})(?= (?:in|from|on|under)\b|[.?!]|$)`,
-      'giu',
+      String.raw`${verbOfObject}(\p{L}{2,}) (?:that|which)(?:'s| is|'re| are) (${state})(?= (?:in|from|on|under)\b|[.?!]|$)`,
+      'iu',
     ),
-    (all, before = '', noun = '', adjective = '') =>
-      nounHeads.has(before.toLowerCase()) ? `${adjective} ${noun}` : all,
+    '$2 $1',
   ],
   [
     new RegExp(
