@@ -160,7 +160,7 @@ export async function wireServers(
         if (spec.target.kind === 'docker')
           await docker.upkeep.prepare(spec, { stderr: progress, progress }, signal);
       },
-      continuity: {
+      adoption: {
         handles,
         digestOf(wanted) {
           const { target, digest } = specOf(wanted);

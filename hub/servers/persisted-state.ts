@@ -11,7 +11,7 @@ export type PersistedState = ReturnType<typeof createPersistedState>;
 /** The listing and the handle of a server, for the next run. Instances of sessions and eras (`own`) have none. */
 export function createPersistedState(
   config: () => ServerConfig,
-  { continuity, keptListings, ...launches }: Launches,
+  { adoption, keptListings, ...launches }: Launches,
   log: Log,
   own: Own | undefined,
 ) {
@@ -33,20 +33,20 @@ export function createPersistedState(
 
   /** Saves the handle of an instance, unless that is no longer current by the time the handle is known. Never rejects. */
   async function saveHandle({ running, variant }: Started): Promise<void> {
-    if (!continuity) return;
+    if (!adoption) return;
     const { instance, serverInfo } = running;
     const now = turn;
     const started = config();
     try {
-      await continuity.handles.forget(name);
-      const launched = continuity.digestOf(started);
+      await adoption.handles.forget(name);
+      const launched = adoption.digestOf(started);
       if (!instance.handle || launched === undefined) return;
       const found = await instance.handle();
       if (turn !== now) return;
-      await continuity.handles.keep(name, {
+      await adoption.handles.keep(name, {
         digest: launched,
         instance: found,
-        introduction: resumableAnswer(serverInfo),
+        initializeAnswer: resumableAnswer(serverInfo),
         generation: 0,
         variant,
       });
@@ -83,7 +83,7 @@ export function createPersistedState(
     /** Drops the handle: the next run adopts nothing. */
     forgetHandle: async (): Promise<void> => {
       turn++;
-      if (!own) await continuity?.handles.forget(name);
+      if (!own) await adoption?.handles.forget(name);
     },
     /** Resolves when the last listing is written, or cannot be. */
     async written(): Promise<void> {

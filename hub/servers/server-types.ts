@@ -5,7 +5,7 @@ import type { Era } from '#mcp';
 import type { SharedBreaker } from '#resilience';
 import type { EgressReport, Instance, LaunchEvents } from '#runtimes';
 import type { ServerRequest, ServerNotification, Upstream } from '#upstream';
-import type { Continuity } from './adoption/adoption.ts';
+import type { Adoption } from './adoption/adoption.ts';
 import type { Eras } from './handshake/eras.ts';
 import type { AwayCode } from './failures.ts';
 import type { ServerAdmission } from './admission.ts';
@@ -158,7 +158,7 @@ export type ServerNeeds = {
 
 /** What a config launches, and what earlier runs of the hub have saved of its launches. */
 export type Launches = {
-  readonly continuity?: Continuity;
+  readonly adoption?: Adoption;
   /** Whether two instances must not run at the same time because they write to the same place. Throws HubError. */
   readonly isExclusive?: (config: ServerConfig) => boolean;
   /** Makes what a launch needs, such as its image, while another instance still runs. Rejects with HubError. */

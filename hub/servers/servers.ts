@@ -122,11 +122,11 @@ export function createServers(
     },
     /** Restores the saved listings, and drops the handles that no current entry would have launched. */
     async recall(): Promise<void> {
-      const { continuity } = needs.launches ?? {};
-      await continuity?.handles.retain((name, { digest }) => {
+      const { adoption } = needs.launches ?? {};
+      await adoption?.handles.retain((name, { digest }) => {
         const config = byName.get(name)?.config;
         try {
-          return config?.enabled === true && continuity.digestOf(config) === digest;
+          return config?.enabled === true && adoption.digestOf(config) === digest;
         } catch {
           return false; // The launch reports why the config cannot be launched.
         }
@@ -137,8 +137,7 @@ export function createServers(
     startAll(): void {
       for (const server of all) {
         const { name, enabled, autoStart } = server.config;
-        if (enabled && (autoStart || needs.launches?.continuity?.handles.find(name)))
-          server.start();
+        if (enabled && (autoStart || needs.launches?.adoption?.handles.find(name))) server.start();
       }
     },
     /** Retries failed writes of persisted state, and returns those that still fail. */

@@ -43,7 +43,7 @@ function open(options: Options = {}) {
         },
         forget: async () => {},
       },
-      continuity: { handles, digestOf, adopt: async () => undefined },
+      adoption: { handles, digestOf, adopt: async () => undefined },
     },
     log,
     own,
@@ -131,24 +131,24 @@ describe('the handle of a server that has started', () => {
     const started = await startOf(createAnswering(legacyReplies, { handle }), { variant: 'next' });
     state.onStarted(started);
     await settle();
-    const { introduction, ...kept } = handles.find('scripted') ?? assert.fail('none is kept');
+    const { initializeAnswer, ...kept } = handles.find('scripted') ?? assert.fail('none is kept');
     assert.deepEqual(kept, {
       digest: 'digest',
       instance: 'container-1',
       generation: 0,
       variant: 'next',
     });
-    assert.match(introduction ?? '', /"protocolVersion":"2025-11-25"/);
+    assert.match(initializeAnswer ?? '', /"protocolVersion":"2025-11-25"/);
   });
 
-  test('has no introduction for a server of the stateless revision', async () => {
+  test('has no answer to initialize for a server of the stateless revision', async () => {
     const { state, handles } = open();
     const config = configFor({ era: 'modern' });
     state.onStarted(await startOf(createAnswering(modernReplies, { handle }), { config }));
     await settle();
     const kept = handles.find('scripted');
     assert.ok(kept);
-    assert.deepEqual([kept.instance, kept.introduction], ['container-1', undefined]);
+    assert.deepEqual([kept.instance, kept.initializeAnswer], ['container-1', undefined]);
   });
 
   test('takes the place of the one before, also where the new one has none', async () => {
@@ -194,7 +194,7 @@ describe('the handle of a server that has started', () => {
     await adopting.handles.keep('scripted', {
       digest: 'digest',
       instance: 'container-0',
-      introduction: undefined,
+      initializeAnswer: undefined,
       generation: 1,
       variant: undefined,
     });
@@ -205,7 +205,7 @@ describe('the handle of a server that has started', () => {
     await session.handles.keep('scripted', {
       digest: 'digest',
       instance: 'container-0',
-      introduction: undefined,
+      initializeAnswer: undefined,
       generation: 1,
       variant: undefined,
     });

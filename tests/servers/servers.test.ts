@@ -63,7 +63,7 @@ const createTestHandles = () =>
 const handleOf = (digest: string) => ({
   digest,
   instance: 'container-1',
-  introduction: undefined,
+  initializeAnswer: undefined,
   generation: 0,
   variant: undefined,
 });
@@ -93,8 +93,8 @@ describe('the servers that start with the hub', () => {
   test('are those of their entry, and those that outlived the hub', async () => {
     const handles = createTestHandles();
     for (const name of ['outlived', 'outlived-off']) await handles.keep(name, handleOf('d'));
-    const continuity = { handles, digestOf: () => 'd', adopt: async () => undefined };
-    await using scene = openScripted(configs, { launches: { continuity } });
+    const adoption = { handles, digestOf: () => 'd', adopt: async () => undefined };
+    await using scene = openScripted(configs, { launches: { adoption } });
     scene.servers.startAll();
     assert.deepEqual(
       configs.map(({ name }) => scene.stateOf(name)),
@@ -133,7 +133,7 @@ describe('the state of an earlier run', () => {
       [named('same'), named('changed'), named('off', { enabled: false }), named('broken')],
       {
         launches: {
-          continuity: { handles, digestOf, adopt: async () => undefined },
+          adoption: { handles, digestOf, adopt: async () => undefined },
           digestOf,
           keptListings: {
             find: async server => ({

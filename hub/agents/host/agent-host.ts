@@ -80,7 +80,7 @@ export function createAgentHost(
       launches: {
         // Two would write to the same workspace.
         isExclusive: () => true,
-        continuity: {
+        adoption: {
           handles: {
             ...containers.handles,
             async keep(...handle) {

@@ -16,7 +16,7 @@ import {
 } from '../handshake/handshake.ts';
 
 /** What adoption needs: servers that outlive the hub, or the hub's connection to them. */
-export type Continuity = {
+export type Adoption = {
   readonly handles: Handles;
   /** Digest of what the config launches; undefined if that does not outlive the hub. Throws HubError. */
   readonly digestOf: (config: ServerConfig) => string | undefined;
@@ -44,7 +44,7 @@ const aliveMs = 10_000;
 export async function adoptInstance(
   config: ServerConfig,
   events: LaunchEvents,
-  { handles, adopt, digestOf }: Continuity,
+  { handles, adopt, digestOf }: Adoption,
   signal: AbortSignal,
 ): Promise<{ instance: Instance; handle: Handle; firstId: number } | undefined> {
   const { name } = config;
@@ -75,31 +75,35 @@ export async function adoptInstance(
 
 /** Continues a session without a second `initialize`. Rejects with HubError if the server does not answer. */
 export async function resumeSession(
-  { introduction }: Handle,
+  { initializeAnswer }: Handle,
   options: HandshakeOptions,
   asking: Asking,
 ): Promise<ServerInfo> {
   const timeoutMs = Math.min(aliveMs, options.timeoutMs);
-  if (introduction === undefined)
+  if (initializeAnswer === undefined)
     return await discover({ ...options, timeoutMs }, asModern(asking, options.hubVersion));
-  const answer = readMessage(Buffer.from(introduction));
+  const answer = readMessage(Buffer.from(initializeAnswer));
   if (answer.kind !== 'answer') throw new TypeError('the answer to initialize was expected');
   const known = serverInfoOf(options.server, answer);
   await needAnswer({ upstream: asking, serverInfo: known }, options.hubVersion, timeoutMs);
   return known;
 }
 
-const savedHandle = z.object({
-  digest: z.string(),
-  /** The handle by which its runtime finds it. */
-  instance: z.string(),
-  /** The response to `initialize` as the server wrote it; undefined for a stateless server. */
-  introduction: z.string().optional(),
-  /** Number of earlier runs of the hub that used it. Each has its own range of request ids. */
-  generation: z.int(),
-  /** Tells it from the instance it replaced. */
-  variant: z.string().optional(),
-});
+const savedHandle = z
+  .object({
+    digest: z.string(),
+    /** The handle by which its runtime finds it. */
+    instance: z.string(),
+    /** The response to `initialize` as the server wrote it; undefined for a stateless server. */
+    initializeAnswer: z.string().optional(),
+    /** What earlier hubs call `initializeAnswer`. */
+    introduction: z.string().optional(),
+    /** Number of earlier runs of the hub that used it. Each has its own range of request ids. */
+    generation: z.int(),
+    /** Tells it from the instance it replaced. */
+    variant: z.string().optional(),
+  })
+  .transform(({ introduction, ...handle }) => ({ initializeAnswer: introduction, ...handle }));
 
 /** The saved handle of a running server, by which a later run of the hub adopts it. */
 export type Handle = Readonly<z.output<typeof savedHandle>>;

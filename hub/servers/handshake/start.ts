@@ -30,7 +30,7 @@ export type Started = Awaited<ReturnType<typeof openSession>> & {
 };
 
 export type StartNeeds = LaunchNeeds & {
-  /** Without `launches.continuity`, no instance is adopted. */
+  /** Without `launches.adoption`, no instance is adopted. */
   readonly hub: Pick<ServerNeeds, 'launches'>;
   /** Log for output whose rate the server decides. */
   readonly output: LimitedLog;
@@ -67,10 +67,10 @@ export async function launchServer(needs: StartNeeds): Promise<Started> {
 async function adopt(needs: StartNeeds): Promise<Started | undefined> {
   const { log, hub, attempt } = needs;
   const { config, signal } = attempt;
-  const continuity = hub.launches?.continuity;
+  const adoption = hub.launches?.adoption;
   // The instance of a session ends with its session.
-  if (!continuity || needs.own) return undefined;
-  const adopted = await adoptInstance(config, needs.events, continuity, signal);
+  if (!adoption || needs.own) return undefined;
+  const adopted = await adoptInstance(config, needs.events, adoption, signal);
   if (!adopted) return undefined;
   const { instance, handle, firstId } = adopted;
   needs.launching('adopted');
@@ -80,7 +80,7 @@ async function adopt(needs: StartNeeds): Promise<Started | undefined> {
     log.info(instance.about, 'adopted the instance of an earlier run');
     return { ...session, variant: handle.variant, isAdopted: true };
   } catch (error) {
-    await continuity.handles.forget(config.name);
+    await adoption.handles.forget(config.name);
     signal.throwIfAborted();
     const failed = { ...instance.about, error: messageOf(error) };
     log.info(failed, 'the instance of the earlier run does not answer: it is replaced');

@@ -21,7 +21,7 @@ async function createEngine(file?: string) {
   let isHeld = false;
   const held = Promise.withResolvers<void>();
   const adopted: string[] = [];
-  const continuity: NonNullable<NonNullable<ServerNeeds['launches']>['continuity']> = {
+  const adoption: NonNullable<NonNullable<ServerNeeds['launches']>['adoption']> = {
     handles,
     digestOf,
     async adopt(_config, handle, _events, _signal, variant) {
@@ -34,7 +34,7 @@ async function createEngine(file?: string) {
     left,
     adopted,
     needs: {
-      continuity,
+      adoption,
       script: () => ({
         async handle() {
           const handle = `container-${++handed} then`;
@@ -103,8 +103,8 @@ describe('a server that outlives the hub', () => {
     await first.server.ready();
     await until(() => isKept(engine.handles));
     const adopt = () => Promise.reject(new HubError('HUB_ENGINE_REFUSED', 'it is paused'));
-    const continuity = { ...engine.needs.continuity, adopt };
-    await using second = supervise({}, { ...engine.needs, continuity });
+    const adoption = { ...engine.needs.adoption, adopt };
+    await using second = supervise({}, { ...engine.needs, adoption });
     const told: string[] = [];
     second.server.changed(status => {
       if (status.state === 'starting') told.push(status.progress);
@@ -116,7 +116,7 @@ describe('a server that outlives the hub', () => {
   });
 
   test('is gone on with where that cannot be written down, with numbers that no counted run has', async () => {
-    await using folder = await mkdtempDisposable(join(tmpdir(), 'continuity-'));
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'adoption-'));
     const disk = join(folder.path, 'disk');
     await mkdir(disk);
     const engine = await createEngine(join(disk, 'handles.json'));

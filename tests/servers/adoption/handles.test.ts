@@ -11,7 +11,7 @@ import { createTable } from '#store';
 const handle: Handle = {
   digest: 'd',
   instance: 'container-1 2026-01-01',
-  introduction: '{}',
+  initializeAnswer: '{}',
   generation: 3,
   variant: 'next',
 };
@@ -32,10 +32,10 @@ describe('handles of servers', () => {
     await using scene = await open();
     const first = await scene.load();
     await first.keep('a', handle);
-    await first.keep('b', { ...handle, introduction: undefined, variant: undefined });
+    await first.keep('b', { ...handle, initializeAnswer: undefined, variant: undefined });
     const second = await scene.load();
     assert.deepEqual(second.find('a'), handle);
-    assert.equal(second.find('b')?.introduction, undefined);
+    assert.equal(second.find('b')?.initializeAnswer, undefined);
     await second.forget('a');
     assert.equal((await scene.load()).find('a'), undefined);
     assert.ok((await scene.load()).find('b'));
@@ -70,6 +70,15 @@ describe('handles of servers', () => {
     assert.equal(handles.isAwaited('container-12'), false);
   });
 
+  test('of earlier hubs have the answer to initialize under another name', async () => {
+    await using scene = await open();
+    const { initializeAnswer, ...others } = handle;
+    const text = JSON.stringify({ ...others, introduction: initializeAnswer });
+    await writeFile(scene.file, JSON.stringify({ a: text }));
+    const handles = await scene.load();
+    assert.deepEqual(handles.find('a'), handle);
+  });
+
   test('that cannot be read are none', async () => {
     await using scene = await open();
     const wrong = [
@@ -77,7 +86,7 @@ describe('handles of servers', () => {
       '[]',
       JSON.stringify({ ...handle, digest: 1 }),
       JSON.stringify({ ...handle, instance: undefined }),
-      JSON.stringify({ ...handle, introduction: {} }),
+      JSON.stringify({ ...handle, initializeAnswer: {} }),
       JSON.stringify({ ...handle, variant: 1 }),
       JSON.stringify({ ...handle, generation: '3' }),
       JSON.stringify({ ...handle, generation: 0.5 }),

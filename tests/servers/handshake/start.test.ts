@@ -169,7 +169,7 @@ describe('the instance of an earlier run', () => {
     const kept: Handle = {
       digest: 'digest',
       instance: 'container-1',
-      introduction: resumableAnswer(running.serverInfo),
+      initializeAnswer: resumableAnswer(running.serverInfo),
       generation: 0,
       variant: 'next',
     };
@@ -187,7 +187,7 @@ describe('the instance of an earlier run', () => {
         ...given,
         launching: () => void launches++,
         launches: {
-          continuity: { handles, digestOf: () => 'digest', adopt: async () => adopted },
+          adoption: { handles, digestOf: () => 'digest', adopt: async () => adopted },
         },
         async launch() {
           const one = createAnswering(legacyReplies);
