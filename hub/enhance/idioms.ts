@@ -175,6 +175,7 @@ const idioms: readonly Idiom[] = [
     'how do i $1',
   ],
   [/^(.{3,80}) (?:was|were) (\p{L}+) by whom$/iu, 'who $2 $1'],
+  [/(?<=^|, )how (?:do|does) (.+?) and (.+?) differ$/i, 'what is the difference between $1 and $2'],
   [/^is it (?:ok|okay|alright|all right|fine) to /i, 'can i '],
   [/^(?:is|are) (.{2,30}?) safe to (\p{L}+)$/iu, 'can i safely $2 $1'],
   [/^(?:is|are) (.{2,30}?) safe for (.{2,30}?) to (\p{L}+)$/iu, 'can $2 safely $3 $1'],
@@ -271,6 +272,12 @@ const idioms: readonly Idiom[] = [
   [/\b(?:rewrite|port) (.{2,60}?) (?:in|to) (?=\p{Lu}\p{L}*[#+]*(?:$|[.?!]))/u, 'convert $1 to '],
 
   // Parts of sentences
+  [/\bnode(?:\.js|js)\b/gi, 'Node'],
+  [/\bdocker[ -]compose\b/gi, 'docker-compose'],
+  [/(?<=[ (])version (?=\d)/gi, 'v'],
+  [/\b(?:in|on) (?=(?:Windows|Linux|macOS|Ubuntu|Debian)\b)/g, 'on '],
+  [/\b(fix|solve|resolve) (?:the|an?|this|my) error (?=\ue000)/gi, '$1 '],
+  [/\b(fix|solve|resolve) (?:the|an?|this|my) (\ue000\d+\ue001) error\b/gi, '$1 $2'],
   [/(?<=^i(?: would)? )(?:just|only|really|simply) (?=need|want|like|love)/i, ''],
   [/\b(ways?) of (?=\p{L}+ing\b)/giu, '$1 for '],
   [/(?<=\b(?:differ|different)) from (?:each other|one another)\b/gi, ''],
@@ -336,7 +343,7 @@ const idioms: readonly Idiom[] = [
     'for each ',
   ],
   [
-    /(?<=\p{L} )(?:that|which) (?:has|have|contains?|includes?) (?=(?:an?|the|two|three|\p{L}+ columns?|columns?|sections?|\d+)\b)/giu,
+    /(?<=\p{L} )(?:that|which) (?:has|have|contains?|includes?) (?!(?:been|had|to|not|no|never|become|already|just|always|recently|since|\p{L}+ed|\p{L}+en)\b)(?=[\p{L}\d])/giu,
     'with ',
   ],
   [
