@@ -12,8 +12,7 @@ const telling =
   '(?:asking|telling|thanking|inviting|reminding|informing|warning|notifying|congratulating)';
 const message = '(?:e-?mail|letter|message|note|mail|text|card)';
 /** What is written beside code, and added to it. */
-const beside =
-  '(?:docstrings?|comments?|javadoc|jsdoc|documentation|type (?:hints|annotations)|tests?)';
+const beside = '(?:docstrings?|comments?|javadoc|jsdoc|type (?:hints|annotations))';
 /** Adverbs that say how something is done, which stand before or behind the verb with its object. */
 const manner =
   '(?:vertically|horizontally|safely|securely|automatically|manually|recursively|asynchronously|efficiently|programmatically|dynamically|locally|remotely|permanently|temporarily|gracefully|politely|periodically|alphabetically|randomly)';
@@ -158,7 +157,7 @@ const idioms: readonly Idiom[] = [
     },
   ],
   [
-    /^what can i (?:use|substitute) (?:instead of|for|in place of|as an? (?:substitute|alternative|replacement) for) /i,
+    /^what can i (?:use (?:instead of|in place of|as an? (?:substitute|alternative|replacement) for)|substitute for) /i,
     'what is a substitute for ',
   ],
   [
@@ -236,10 +235,10 @@ const idioms: readonly Idiom[] = [
   [/\bchange the name of (.{1,60}?) (from .{1,60}? )?to (?=\S)/i, 'rename $1 $2to '],
   [
     new RegExp(
-      String.raw`\badd ((?:an? |some |the )?(?:\p{L}+ ){0,2}?${beside}) (?:to|for)\b`,
+      String.raw`\badd ((?:an? |some |the )?(?:\p{L}+ ){0,2}?(?:${beside} (?:to|for)|(?:documentation|tests?) for))\b`,
       'iu',
     ),
-    'write $1 for',
+    (_, found = '') => `write ${found.replace(/to$/, 'for')}`,
   ],
   [
     new RegExp(
@@ -255,9 +254,9 @@ const idioms: readonly Idiom[] = [
     ),
     '$1 ',
   ],
-  [/\bmake (.{2,60}?) (?:sound|feel|read) (?=(?:more|less|\p{L}+er)\b)/iu, 'make $1 '],
+  [/\bmake (.{2,60}?) sound (?=(?:more|less|\p{L}+er)\b)/iu, 'make $1 '],
   [
-    /\brewrite (.{2,60}?) (?:so(?: that)?|to) (?:(?:it|they) )?(?:is|are|sounds?|comes? across as|reads? as|feels?|be) (?=(?:more|less) |\p{L}+er\b)/iu,
+    /\brewrite (.{2,60}?) (?:so(?: that)?|to) (?:(?:it|they) )?(?:is|are|sounds?|comes? across as|be) (?=(?:more|less) |\p{L}+er\b)/iu,
     'make $1 ',
   ],
   [
@@ -265,8 +264,8 @@ const idioms: readonly Idiom[] = [
     'make $1 $2',
   ],
   [
-    /\b(?:rewrite|refactor|convert|change|update) (.{2,60}?) (?:to use|so (?:that )?it uses|using) (?=\p{L}+\/|\p{Lu})/u,
-    'convert $1 to ',
+    /\b(?:(?:convert|change|update) (.{2,60}?) (?:to use|so (?:that )?it uses)|(?:rewrite|refactor) (.{2,60}?) (?:to use|so (?:that )?it uses|using)) (?=\p{L}+\/|\p{Lu})/u,
+    'convert $1$2 to ',
   ],
   [/\brefactor (.{2,60}?) (?:in)?to (?=\p{L}+\/|\p{Lu})/u, 'convert $1 to '],
   [/\b(?:rewrite|port) (.{2,60}?) (?:in|to) (?=\p{Lu}\p{L}*[#+]*(?:$|[.?!]))/u, 'convert $1 to '],
@@ -278,7 +277,7 @@ const idioms: readonly Idiom[] = [
   [/\b(?:in|on) (?=(?:Windows|Linux|macOS|Ubuntu|Debian)\b)/g, 'on '],
   [/\b(fix|solve|resolve) (?:the|an?|this|my) error (?=\ue000)/gi, '$1 '],
   [/\b(fix|solve|resolve) (?:the|an?|this|my) (\ue000\d+\ue001) error\b/gi, '$1 $2'],
-  [/(?<=^i(?: would)? )(?:just|only|really|simply) (?=need|want|like|love)/i, ''],
+  [/(?<=^i(?: would)? )(?:just|really|simply) (?=need|want|like|love)/i, ''],
   [/\b(ways?) of (?=\p{L}+ing\b)/giu, '$1 for '],
   [/(?<=\b(?:differ|different)) from (?:each other|one another)\b/gi, ''],
   [/\bin (?:place|lieu) of\b/gi, 'instead of'],
@@ -304,7 +303,7 @@ const idioms: readonly Idiom[] = [
   ],
   [
     /\b(one|two|three|four|five|\d+) and a half\b/gi,
-    (_, count = '') => `${halves.get(count) ?? count}.5`,
+    (_, count = '') => `${halves.get(count.toLowerCase()) ?? count}.5`,
   ],
   [/\ba quarter of an hour\b/gi, '15 minutes'],
   [/\bhalf an hour\b/gi, '30 minutes'],
@@ -312,7 +311,7 @@ const idioms: readonly Idiom[] = [
   [/\ba person (?=who\b|that\b)/gi, 'someone '],
   [/\bthings to do\b/gi, 'activities'],
   [
-    /(?<!\b(?:group|sort|order|partition|split|broken down|break)(?:s|ed|ing)?\b.{0,80}) by (day|week|month|year|quarter|hour)\b/gi,
+    /(?<!\b(?:group|sort|order|partition|split|broken down|break|filter|search|find|select|name|label)(?:s|ed|ing)?\b.{0,80}) by (day|week|month|year|quarter|hour)\b/gi,
     ' for each $1',
   ],
   [/\b(?:immediately|straight|directly) after\b/gi, 'right after'],
@@ -327,7 +326,7 @@ const idioms: readonly Idiom[] = [
     (all, name = '', noun = '') => (names.has(name.toLowerCase()) ? all : `the ${noun} of ${name}`),
   ],
   [
-    /\b(?:(?:that|which) )?serv(?:es|ing) (\d+|two|three|four|five|six|eight|ten|twelve)(?: people| persons)?\b/giu,
+    /\b(?:(?:that|which) )?serv(?:es|ing) (\d+|two|three|four|five|six|eight|ten|twelve)(?: people| persons)?(?=$|[.,;?!]| with\b| and\b)/giu,
     'for $1 people',
   ],
   [/\bmost recent\b/gi, 'latest'],
@@ -335,7 +334,7 @@ const idioms: readonly Idiom[] = [
     /\b(latest|newest) (\d+|two|three|four|five|six|seven|eight|nine|ten|twenty) (?=\p{L})/giu,
     '$2 $1 ',
   ],
-  [/\ba few\b/gi, 'some'],
+  [/(?<!\bquite )\ba few\b/gi, 'some'],
   [new RegExp(`\\b(?:regarding|concerning)(?= ${article}\\b)`, 'gi'), 'about'],
   [new RegExp(`(?<=\\p{L} )close to(?= (?:${article}|\\p{Lu}))`, 'gu'), 'near'],
   [

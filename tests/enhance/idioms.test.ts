@@ -93,6 +93,14 @@ describe('two requests', () => {
     ['Find rows in a that are missing in b', 'Find rows in b that are missing in a'],
     ['Find users in orders that are missing', 'Find orders in users that are missing'],
     ['Show log files that are rotated', 'Show log rotated files'],
+    ['What can I use for pancakes?', 'What is a substitute for pancakes?'],
+    ['Add unit tests to the CI pipeline', 'Write unit tests for the CI pipeline'],
+    ['Make the site feel faster', 'Make the site faster'],
+    ['Update the page using React', 'Convert the page to React'],
+    ['I only want the names', 'I want the names'],
+    ['Give me quite a few names', 'Give me a few names'],
+    ['List version 2 of the files', 'List 2 of the files'],
+    ['Filter the orders by month', 'Filter the orders each month'],
   ] as const)('%s / %s', ([a, b]) => assert.ok(!isHit(a, b)));
 });
 
