@@ -18,6 +18,8 @@ const manner =
   '(?:vertically|horizontally|safely|securely|automatically|manually|recursively|asynchronously|efficiently|programmatically|dynamically|locally|remotely|permanently|temporarily|gracefully|politely|periodically|alphabetically|randomly)';
 const clauseWord =
   /\b(?:and|or|but|that|which|who|if|when|while|unless|before|after|to)\b|[,;:.?!]/i;
+/** "to" before a noun. */
+const toNoun = /\bto (?=(?:an?|the|my|our|your)\b)/giu;
 /** Adjectives that are read behind "that is" as well. Participles are known by their ending. */
 const state = String.raw`(?:broken|missing|empty|open|closed|old|new|big|small|\p{L}{3,}ed)`;
 /** A verb and the determiner of its object. Further on a clause may belong to several nouns. */
@@ -254,6 +256,10 @@ const idioms: readonly Idiom[] = [
     ),
     '$1 ',
   ],
+  [
+    /\b(?:reword|rephrase) (.{2,60}?) (?:so(?: that)?|to) (?:(?:it|they) )?sounds? (?=(?:more|less) |\p{L}+er\b)/iu,
+    'make $1 ',
+  ],
   [/\bmake (.{2,60}?) sound (?=(?:more|less|\p{L}+er)\b)/iu, 'make $1 '],
   [
     /\brewrite (.{2,60}?) (?:so(?: that)?|to) (?:(?:it|they) )?(?:is|are|sounds?|comes? across as|be) (?=(?:more|less) |\p{L}+er\b)/iu,
@@ -272,6 +278,8 @@ const idioms: readonly Idiom[] = [
 
   // Parts of sentences
   [/\bnode(?:\.js|js)\b/gi, 'Node'],
+  [/(?<=^| )\.(?=(?:csv|json|yaml|pdf|txt|log|zip|tar\.gz) (?:files?|archives?)\b)/gi, ''],
+  [/\bany more\b(?! \p{L}+s\b)/giu, 'anymore'],
   [/\bdocker[ -]compose\b/gi, 'docker-compose'],
   [/(?<=[ (])version (?=\d)/gi, 'v'],
   [/\b(?:in|on) (?=(?:Windows|Linux|macOS|Ubuntu|Debian)\b)/g, 'on '],
@@ -282,8 +290,8 @@ const idioms: readonly Idiom[] = [
   [/(?<=\b(?:differ|different)) from (?:each other|one another)\b/gi, ''],
   [/\bin (?:place|lieu) of\b/gi, 'instead of'],
   [/\b(tips|advice|ideas|suggestions|hints) (?:on|for|about) how to (?=\p{L})/giu, '$1 to '],
-  [/\bworld war (?:i|1|one)\b/gi, 'first world war'],
-  [/\bworld war (?:ii|2|two)\b/gi, 'second world war'],
+  [/\bworld war (?:i|1|one)\b/gi, 'First World War'],
+  [/\bworld war (?:ii|2|two)\b/gi, 'Second World War'],
   [/(?<=\p{L}s)'(?= \p{L})/gu, ''],
   [/\bso (?:that )?(it|they) uses? (?=\p{L})/iu, 'to use '],
   [
@@ -346,13 +354,12 @@ const idioms: readonly Idiom[] = [
     'with ',
   ],
   [
-    /(?<!\bbut )\b(?:(?:,? ?(?:while|and|yet)(?: still)?|,) (?:keeping|preserving|leaving|retaining)|(?:and|yet)(?: still)? (?:keep|preserve|retain))\b/gi,
-    ' but keep',
+    /,? (?:(?:while|and|yet|but)(?: still)? (?:keep|preserv|leav|retain)(?:ing|e)?|(?:keep|preserv|leav|retain)ing)(?= (?:the|my|our|your|all|any|its|their|both) )/giu,
+    ' without losing',
   ],
-  [/,? but (?:still )?(?:preserve|retain|leave)\b/gi, ' but keep'],
   [
-    /,? without (?:losing|discarding|deleting|removing)(?: any(?: of)?)? (?=\p{L})/giu,
-    ' but keep ',
+    /,? without (?:losing|discarding|deleting|removing)(?: any(?: of)?)?(?= \p{L})/giu,
+    ' without losing',
   ],
   [
     new RegExp(
@@ -367,7 +374,7 @@ const idioms: readonly Idiom[] = [
       'iu',
     ),
     (all, lead = '', adverb = '', rest = '') =>
-      clauseWord.test(rest) ? all : `${lead}${rest} ${adverb}`,
+      clauseWord.test(rest.replaceAll(toNoun, '')) ? all : `${lead}${rest} ${adverb}`,
   ],
 ];
 

@@ -169,6 +169,9 @@ function rewritten(spots: readonly Spot[], list: List, items: Items): readonly S
 function isFree(spots: readonly Spot[], { opening, items, next }: List): boolean {
   const heads = items.map(item => spots[item.at(-1) ?? -1]);
   if (heads.every(head => counterparts.has(head?.stem ?? ''))) return true;
+  // "horizontally and vertically"
+  if (items.every(({ length }) => length === 1) && heads.every(head => /ly$/.test(head?.raw ?? '')))
+    return true;
   if (next?.begins === 'chunk' && !shared.has(next.preposition)) return false;
   if (next?.begins === 'clause' && next.clauseHead === 'rel' && next.form !== 'ing') return false;
   const firsts = items.map(item => spots[item[0] ?? -1]);
