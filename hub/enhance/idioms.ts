@@ -256,10 +256,6 @@ const idioms: readonly Idiom[] = [
     ),
     '$1 ',
   ],
-  [
-    /\b(?:reword|rephrase) (.{2,60}?) (?:so(?: that)?|to) (?:(?:it|they) )?sounds? (?=(?:more|less) |\p{L}+er\b)/iu,
-    'make $1 ',
-  ],
   [/\bmake (.{2,60}?) sound (?=(?:more|less|\p{L}+er)\b)/iu, 'make $1 '],
   [
     /\brewrite (.{2,60}?) (?:so(?: that)?|to) (?:(?:it|they) )?(?:is|are|sounds?|comes? across as|be) (?=(?:more|less) |\p{L}+er\b)/iu,

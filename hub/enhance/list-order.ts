@@ -170,7 +170,7 @@ function isFree(spots: readonly Spot[], { opening, items, next }: List): boolean
   const heads = items.map(item => spots[item.at(-1) ?? -1]);
   if (heads.every(head => counterparts.has(head?.stem ?? ''))) return true;
   // "horizontally and vertically"
-  if (items.every(({ length }) => length === 1) && heads.every(head => /ly$/.test(head?.raw ?? '')))
+  if (items.every(({ length }) => length === 1) && heads.every(head => head?.raw.endsWith('ly')))
     return true;
   if (next?.begins === 'chunk' && !shared.has(next.preposition)) return false;
   if (next?.begins === 'clause' && next.clauseHead === 'rel' && next.form !== 'ing') return false;
