@@ -94,6 +94,7 @@ const pairFiles = [
   'prompt-pairs-blind-35',
   'prompt-pairs-blind-36',
   'prompt-pairs-blind-37',
+  'prompt-pairs-blind-38',
 ] as const;
 
 /** The pairs of the files `prompt-pairs*` in tests/data. */
