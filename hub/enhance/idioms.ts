@@ -104,7 +104,7 @@ const idioms: readonly Idiom[] = [
   ],
   [
     new RegExp(
-      String.raw`(?<=^|, )(how (?:do|can|could|would|should) ${me} )get (.{2,40}?) to (?!${article} |\p{Lu})(?=\p{L})`,
+      String.raw`(?<=^|, )(how (?:do|can|could|would|should) ${me} )get ((?:the|my|our|this|these) .{2,40}?|it|them|nginx|\p{Lu}\p{L}+) to (?!${article} |\p{Lu})(?=\p{L})`,
       'u',
     ),
     '$1make $2 ',
@@ -113,7 +113,7 @@ const idioms: readonly Idiom[] = [
     /^(?:do you have|have you got|got|are there)? ?any (ideas|tips|advice|suggestions)\b/i,
     'give me $1',
   ],
-  [new RegExp(`^what (?:should|could|can|would) ${me} (?:name|call) `, 'i'), 'suggest a name for '],
+  [new RegExp(`^what (?:should|could|can|would) ${me} name `, 'i'), 'suggest a name for '],
 
   [
     new RegExp(
@@ -126,10 +126,11 @@ const idioms: readonly Idiom[] = [
     },
   ],
   [
-    /^(can|could|should) (.{2,40}?) be (safely )?(\p{L}+ed|written|made)( safely)?(?! by\b)/iu,
-    (all, modal = '', noun = '', before = '', participle = '', behind = '') => {
-      const verb = verbOf(participle);
-      const adverb = before || behind ? 'safely ' : '';
+    // Without "safely" it may be about what others do: "can I be fired" is not "can I fire".
+    /^(can|could) (?!(?:i|we|you|he|she|they) )(.{2,40}?) be (?:safely (\p{L}+ed)|(\p{L}+ed) safely|(\p{L}+ed)(?= .*\bsafely$))(?! by\b)/iu,
+    (all, modal = '', noun = '', behind = '', before = '', last = '') => {
+      const verb = verbOf(behind || before || last);
+      const adverb = last ? '' : 'safely ';
       return verb && !clauseWord.test(noun) ? `${modal} i ${adverb}${verb} ${noun}` : all;
     },
   ],
@@ -147,12 +148,12 @@ const idioms: readonly Idiom[] = [
     'explain why $1',
   ],
   [
-    /^i(?:'m| am)? (?:keep )?(?:getting|get|seeing|see|have) ([^.?!]{3,100}?)[,.;] (?:and |so )?how (?:do|can|could|should|would) i (fix|solve|resolve|debug|get rid of|prevent|avoid) (?:it|this|that)$/i,
+    /^i(?:'m| am)? (?:keep )?(?:getting|get|seeing|see) ([^.?!]{3,100}?)[,.;] (?:and |so )?how (?:do|can|could|should|would) i (fix|solve|resolve|debug|get rid of|prevent|avoid) (?:it|this|that)$/i,
     'how do i $2 $1',
   ],
-  [/^what(?:'s| is) the (?:fix|solution) (?:for|to) /i, 'how do i fix '],
+  [/^what(?:'s| is) the fix for /i, 'how do i fix '],
   [
-    /^who (?:is|was|are|were) the (painter|author|writer|director|inventor|composer|founder|designer|creator|discoverer)s? of /i,
+    /^who (?:is|was|are|were) the (painter|author|writer|inventor|composer|founder|designer|creator|discoverer)s? of /i,
     (all, person = '') => {
       const deed = deeds.get(person.toLowerCase());
       return deed ? `who ${deed} ` : all;
@@ -168,7 +169,7 @@ const idioms: readonly Idiom[] = [
       `what is the maximum ${adjective.toLowerCase() === 'long' ? 'length' : 'size'} of ${noun}`,
   ],
   [
-    /^(?:what(?:'s| is) the |which )?(git|docker|kubectl|bash|linux|npm|psql|shell|powershell|vim|excel) (?:command|formula) (?:to|for) (.+)$/i,
+    /^(?:what(?:'s| is) the |which )?(git|docker|kubectl|bash|linux|npm|psql|shell|powershell|vim|excel) (?:command|formula) (?:to|for(?= \p{L}+ing\b)) (.+)$/iu,
     'how do i $2 in $1',
   ],
   [
@@ -177,17 +178,17 @@ const idioms: readonly Idiom[] = [
   ],
   [/^(.{3,80}) (?:was|were) (\p{L}+) by whom$/iu, 'who $2 $1'],
   [/(?<=^|, )how (?:do|does) (.+?) and (.+?) differ$/i, 'what is the difference between $1 and $2'],
-  [/^is it (?:ok|okay|alright|all right|fine) to /i, 'can i '],
   [/^(?:is|are) (.{2,30}?) safe to (\p{L}+)$/iu, 'can i safely $2 $1'],
   [/^(?:is|are) (.{2,30}?) safe for (.{2,30}?) to (\p{L}+)$/iu, 'can $2 safely $3 $1'],
   [/^is there (an?) (.{2,40}?) in (\p{Lu}\S*(?: \d\S*)?)$/u, 'does $3 have $1 $2'],
+  [/^is it (?:ok|okay|alright|all right) to /i, 'is it okay to '],
   [/^what(?:'s| is) the weather like\b/i, 'how is the weather'],
-  [/^(?:what|when)(?:'s| is) (?:the )?best time (?:of year )?to /i, 'when should i '],
   [
-    /^(\S+(?: \S+)?) vs\.? (\S+(?: \S+)?)(?= in \S+$|$)/i,
-    'what is the difference between $1 and $2',
+    /^(?:when(?:'s| is) (?:the )?best time(?: of (?:the )?(?:year|day))? to|what(?:'s| is) (?:the )?best time(?: of (?:the )?(?:year|day) to| to(?= (?:visit|go|travel|plant|buy|sell|book|eat|exercise|study|sleep)\b))) /i,
+    'when should i ',
   ],
-  [/^what(?:'s| is) new in /i, 'what are the new features in '],
+  [/^(\S+(?: \S+)?) vs\.? (\S+(?: \S+)?)(?= in \S+$)/i, 'what is the difference between $1 and $2'],
+  [/^what(?:'s| is) new in (?=.*\d)/i, 'what are the new features in '],
   [/^(?:what(?:'s| is)|how much is|compute) (\d[\d.]* ?(?:%|percent)) of /i, 'calculate $1 of '],
   [/^(can|could) (\p{L}+|my \p{L}+) (\p{L}+ .+) safely$/iu, '$1 $2 safely $3'],
 
@@ -401,7 +402,6 @@ const deeds: ReadonlyMap<string, string> = new Map([
   ['painter', 'painted'],
   ['author', 'wrote'],
   ['writer', 'wrote'],
-  ['director', 'directed'],
   ['inventor', 'invented'],
   ['composer', 'composed'],
   ['founder', 'founded'],

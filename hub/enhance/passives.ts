@@ -2,7 +2,7 @@ import { type Canonical, textsOf } from './canonical.ts';
 import { closed, vocabulary } from './phrases.ts';
 import { wordSet } from './words.ts';
 
-const be = wordSet('is are was were be been being');
+const be = wordSet('am is are was were be been being');
 const pronouns = wordSet('i you he she it we they me him her us them');
 /** "the issues that are assigned to me" are "the issues assigned to me". */
 const relative = wordSet('that which who');
@@ -15,11 +15,27 @@ const maxDistance = 6;
  */
 export function isOtherVoice(a: Canonical, b: Canonical): boolean {
   const [left, right] = [textsOf(a), textsOf(b)];
+  if (isDoneByPerson(left, right) || isDoneByPerson(right, left)) return true;
   if (hasPassive(left) === hasPassive(right)) return false;
   if (isDoneIn(left, right) || isDoneIn(right, left)) return false;
   const [mine, theirs] = [wordsOf(left), wordsOf(right)];
   return mine.length === theirs.length && mine.every((word, at) => word === theirs[at]);
 }
+
+const persons = wordSet('i you he she we they');
+
+/** "can I be fired" is not "can I fire somebody", nor "am I paid" "do I pay". */
+const isDoneByPerson = (mine: readonly string[], theirs: readonly string[]): boolean =>
+  mine.some((text, at) => {
+    if (!be.has(text)) return false;
+    const isTurned = persons.has(mine[at + 1] ?? '');
+    const person = mine[isTurned ? at + 1 : at - 1] ?? '';
+    const { stem, form } = vocabulary().stem(mine[isTurned ? at + 2 : at + 1] ?? '');
+    if (!persons.has(person) || form !== 'ed') return false;
+    return theirs.some(
+      (word, place) => theirs[place - 1] === person && vocabulary().stem(word).stem === stem,
+    );
+  });
 
 const wordsOf = (texts: readonly string[]): readonly string[] =>
   texts

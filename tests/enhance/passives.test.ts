@@ -7,6 +7,8 @@ test.for([
   ['which directors has she influenced', 'which directors has she been influenced by', true],
   ['has the team replaced it', 'has the team been replaced by it', true],
   ['what did the job delete', 'what was the job deleted by', true],
+  ['can I be fired for it', 'can I fire someone for it', true],
+  ['am I paid enough', 'do I pay enough', true],
   ['who painted the wall', 'by whom was the wall painted', false],
   ['the service processes uploads', 'uploads are processed by the service', false],
   ['list issues that are assigned to me', 'list issues assigned to me', false],
