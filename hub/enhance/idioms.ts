@@ -65,6 +65,13 @@ const idioms: readonly Idiom[] = [
       return measure ? `what is the ${measure} of ` : all;
     },
   ],
+  [
+    /^(?:tell me )?how (tall|high|old|deep|wide|heavy|big|large|fast) ([^,]+?) (?:is|are)$/iu,
+    (all, adjective = '', noun = '') => {
+      const measure = measures.get(adjective.toLowerCase());
+      return measure ? `what is the ${measure} of ${noun}` : all;
+    },
+  ],
   [/^how much (?:do|does) (.+) weigh$/i, 'what is the weight of $1'],
   [/^(?:how much|what) (?:do|does) (.+) cost$/i, 'what is the price of $1'],
   [/^(?:what|which) (.+?) (?:does|do) (.+?) use by default$/i, 'what is the default $1 of $2'],
@@ -287,6 +294,8 @@ const idioms: readonly Idiom[] = [
   [/(?<=\b(?:differ|different)) from (?:each other|one another)\b/gi, ''],
   [/\bin (?:place|lieu) of\b/gi, 'instead of'],
   [/\b(tips|advice|ideas|suggestions|hints) (?:on|for|about) how to (?=\p{L})/giu, '$1 to '],
+  [/\bthe (?:United States(?: of America)?|USA)\b/g, 'the US'],
+  [/\bthe United Kingdom\b/g, 'the UK'],
   [/\bworld war (?:i|1|one)\b/gi, 'First World War'],
   [/\bworld war (?:ii|2|two)\b/gi, 'Second World War'],
   [/(?<=\p{L}s)'(?= \p{L})/gu, ''],

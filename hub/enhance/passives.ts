@@ -33,7 +33,10 @@ const isDoneByPerson = (mine: readonly string[], theirs: readonly string[]): boo
     const { stem, form } = vocabulary().stem(mine[isTurned ? at + 2 : at + 1] ?? '');
     if (!persons.has(person) || form !== 'ed') return false;
     return theirs.some(
-      (word, place) => theirs[place - 1] === person && vocabulary().stem(word).stem === stem,
+      (word, place) =>
+        theirs[place - 1] === person &&
+        !be.has(theirs[place - 2] ?? '') &&
+        vocabulary().stem(word).stem === stem,
     );
   });
 

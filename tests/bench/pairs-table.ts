@@ -95,6 +95,7 @@ const pairFiles = [
   'prompt-pairs-blind-36',
   'prompt-pairs-blind-37',
   'prompt-pairs-blind-38',
+  'prompt-pairs-blind-39',
 ] as const;
 
 /** The pairs of the files `prompt-pairs*` in tests/data. */

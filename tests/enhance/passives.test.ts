@@ -9,6 +9,7 @@ test.for([
   ['what did the job delete', 'what was the job deleted by', true],
   ['can I be fired for it', 'can I fire someone for it', true],
   ['am I paid enough', 'do I pay enough', true],
+  ['what am I entitled to if it is cancelled', 'if it is cancelled, what am I entitled to', false],
   ['who painted the wall', 'by whom was the wall painted', false],
   ['the service processes uploads', 'uploads are processed by the service', false],
   ['list issues that are assigned to me', 'list issues assigned to me', false],
