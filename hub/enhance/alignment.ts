@@ -7,6 +7,7 @@ import { misplaced } from './placement.ts';
 import { type Side, pairsOf } from './spot-pairs.ts';
 import type { Spot, Spots } from './spots.ts';
 import { isSameForm } from './term-forms.ts';
+import { wordSet } from './words.ts';
 
 /**
  * Explains differences as far as every word has a counterpart or adds nothing, and only whole parts stand elsewhere:
@@ -49,12 +50,20 @@ export function alignSpots(one: Spots, other: Spots): Explanation {
     : { kind: 'alike', why: 'the same request in other words' };
 }
 
+/** What is in a language if it is of that language: "a JavaScript array", but not "a JavaScript parser". */
+const partsOfCode = wordSet(
+  `array list dictionary dict string tuple object map set function method class closure decorator generator loop promise
+  hook script program snippet enum struct slice channel trait arrays lists dictionaries dicts strings tuples objects
+  maps sets functions methods classes closures decorators generators loops promises hooks scripts programs snippets`,
+);
+
 /** "a JavaScript array" as "an array in JavaScript", if the other prompt says it so. */
 function withContextOf({ context: [language, ...more] }: Spots, b: Spots): Spots {
   if (language === undefined || more.length > 0 || b.context.length > 0) return b;
   const at = b.spots.findIndex(({ stem }) => stem === language);
   const [spot, next] = [b.spots[at], b.spots[at + 1]];
-  const isAdjective = spot && next && !next.begins && !next.isVerb && !spot.isNegated;
+  const isAdjective =
+    spot && next && !next.begins && !spot.isNegated && partsOfCode.has(next.raw.toLowerCase());
   if (!isAdjective || b.spots.filter(({ stem }) => stem === language).length > 1) return b;
   const { begins, preposition, isChoice } = spot;
   const noun = { ...next, begins, preposition, isChoice };

@@ -12,16 +12,19 @@ const telling =
   '(?:asking|telling|thanking|inviting|reminding|informing|warning|notifying|congratulating)';
 const message = '(?:e-?mail|letter|message|note|mail|text|card)';
 /** What is written beside code, and added to it. */
-const beside = '(?:docstrings?|comments?|javadoc|jsdoc|type (?:hints|annotations))';
+const beside = '(?:docstrings?|javadoc|jsdoc|type (?:hints|annotations))';
 /** Adverbs that say how something is done, which stand before or behind the verb with its object. */
 const manner =
   '(?:vertically|horizontally|safely|securely|automatically|manually|recursively|asynchronously|efficiently|programmatically|dynamically|locally|remotely|permanently|temporarily|gracefully|politely|periodically|alphabetically|randomly)';
 const clauseWord =
   /\b(?:and|or|but|that|which|who|if|when|while|unless|before|after|to)\b|[,;:.?!]/i;
+/** A word behind a verb to which an adverb at the end could belong. */
+const participle = / \p{L}+(?:ing|ed|en)\b| (?:sent|built|made|kept|lost|run|found|sold)\b/iu;
 /** "to" before a noun. */
 const toNoun = /\bto (?=(?:an?|the|my|our|your)\b)/giu;
-/** Adjectives that are read behind "that is" as well. Participles are known by their ending. */
-const state = String.raw`(?:broken|missing|empty|open|closed|old|new|big|small|\p{L}{3,}ed)`;
+/** Adjectives that are read behind "that is" as well. */
+const state =
+  '(?:broken|missing|empty|duplicated|deprecated|deleted|stopped|expired|outdated|archived|merged|untracked)';
 /** A verb and the determiner of its object. Further on a clause may belong to several nouns. */
 const verbOfObject = String.raw`(?<=(?:^|(?:\bthat|\bwhich|,) )\p{L}+ (?:(?:me|us|the|an?|my|our|all|any|every|each|some) )*)`;
 
@@ -124,7 +127,7 @@ const idioms: readonly Idiom[] = [
 
   [
     new RegExp(
-      String.raw`^(what|which) (.{2,40}?) (can|could|should|must) be (\p{L}+ed|written|made)(?! by\b)`,
+      String.raw`^(what|which) (.{2,40}?) (should) be (\p{L}+ed|written|made)(?! by\b)`,
       'iu',
     ),
     (all, which = '', noun = '', modal = '', participle = '') => {
@@ -207,16 +210,12 @@ const idioms: readonly Idiom[] = [
     ),
     '$1 $3 to $2',
   ],
-  [
-    /\bget ((?:\p{L}+ )?(?:stains?|wine|ink|gum|grease|blood|smells?|odou?rs?|scratches|wrinkles|oil|wax|paint|mou?ld)) out of (?=\p{L})/iu,
-    'remove $1 from ',
-  ],
+  [/\bget ((?:\p{L}+ )?(?:stains?|wine|ink|gum|blood)) out of (?=\p{L})/iu, 'remove $1 from '],
   [/^(?:do|perform|give me) an? code review of /i, 'review '],
   [
     /^(?:give me|give|provide|write|i need) an? (?:short |brief |simple )?explanation of (?=(?:how|why|what|when|where)\b)/i,
     'explain ',
   ],
-  [/^(remove|delete|strip|drop|erase|get rid of) ([^,;.]{2,40}?) in (?=\S)/i, '$1 $2 from '],
   [
     /^(?:give me|write|write me|provide|create) an? (\p{L}+|\d+)[- ](paragraph|sentence|page|word|bullet|line)s? (summary|explanation) of (.+)$/iu,
     (all, count = '', unit = '', noun = '', rest = '') => {
@@ -227,7 +226,7 @@ const idioms: readonly Idiom[] = [
   ],
   [
     new RegExp(
-      String.raw`^(?:i|we)(?:'d| would)? (?:need|want|like) (${article} .{2,60}?|this|it|these) (\p{L}+(?:ed|ten)|made)(?= (?:to|into|in|from|by|as|with|for|so|on|under|without)\b|$)`,
+      String.raw`^(?:i|we)(?:'d| would)? (?:need|want|like) ((?:the|my|our|this|these) .{2,60}?|this|it|these) (translated|summarized|summarised|converted|shortened|corrected|formatted|refactored|simplified|reviewed|explained|checked)(?= (?:to|into|in|from|as|with|for|so|on|without)\b|$)`,
       'iu',
     ),
     (all, object = '', participle = '') => {
@@ -236,12 +235,17 @@ const idioms: readonly Idiom[] = [
     },
   ],
   [
-    /^(?:do|make|perform|conduct|carry out|give me|provide|write|i need|we need|i want) an? (?:short |quick |thorough |careful )?(review|translation|analysis|implementation|conversion|calculation|estimate|comparison|refactoring) of /i,
+    /^(?:(?:do|make|perform|conduct|carry out) an? (?=review|analysis|conversion|calculation|comparison|refactoring)|i (?:need|want) an (?=implementation))(review|analysis|implementation|conversion|calculation|comparison|refactoring) of /i,
     (all, noun = '') => {
       const verb = actions.get(noun.toLowerCase());
       return verb ? `${verb} ` : all;
     },
   ],
+  [
+    /^(?:i(?:'m| am) looking for|(?:can|could|may) i (?:have|get)) (?=an? (?:\p{L}+ ){0,4}(?:recipe|regex|query|formula|name|title|slogan|poem|joke|template|letter|example)\b)/iu,
+    'give me ',
+  ],
+  [/^draw (?=an? (?:\p{L}+ ){0,3}(?:diagram|chart|graph)\b)/iu, 'create '],
   [/\bchange the name of (.{1,60}?) (from .{1,60}? )?to (?=\S)/i, 'rename $1 $2to '],
   [
     new RegExp(
@@ -252,19 +256,19 @@ const idioms: readonly Idiom[] = [
   ],
   [
     new RegExp(
-      String.raw`\b(${message}) (${telling}) (${article} (?:\p{L}+ ){1,3}?)(?=(?:for|to|that|about|on|of|if|whether|how)\b)`,
+      String.raw`\b(${message}) (${telling}) (${article} (?:\p{L}+ ){1,3}?)(?=(?:for|that|about|of|if|whether|how)\b)`,
       'iu',
     ),
     '$1 to $3$2 ',
   ],
   [
-    new RegExp(
-      String.raw`\b(${message} to .{2,40}? ${telling}) (?:him|her|them) (?=(?:for|to|that|about|on|of|if|whether|how)\b)`,
-      'iu',
-    ),
+    new RegExp(String.raw`\b(${message} to .{2,40}? ${telling}) (?:him|her|them) (?=for\b)`, 'iu'),
     '$1 ',
   ],
-  [/\bmake (.{2,60}?) sound (?=(?:more|less|\p{L}+er)\b)/iu, 'make $1 '],
+  [
+    /\bmake ((?:it|this|(?:(?:this|my|the|our|these) (?:\p{L}+ )?(?:e-?mail|text|paragraph|sentence|essay|headline|title|message|letter|note|article|story|bio|cv|resume|summary|speech|reply|answer|post|description|caption|tweet)s?))) sound (?=(?:more|less|\p{L}+er)\b)/iu,
+    'make $1 ',
+  ],
   [
     /\brewrite (.{2,60}?) (?:so(?: that)?|to) (?:(?:it|they) )?(?:is|are|sounds?|comes? across as|be) (?=(?:more|less) |\p{L}+er\b)/iu,
     'make $1 ',
@@ -274,8 +278,8 @@ const idioms: readonly Idiom[] = [
     'make $1 $2',
   ],
   [
-    /\b(?:(?:convert|change|update) (.{2,60}?) (?:to use|so (?:that )?it uses)|(?:rewrite|refactor) (.{2,60}?) (?:to use|so (?:that )?it uses|using)) (?=\p{L}+\/|\p{Lu})/u,
-    'convert $1$2 to ',
+    /\b(?:rewrite|refactor|convert|change|update) (.{2,60}?) (?:to use|so (?:that )?it uses|using) (?=\p{L}+\/\p{L})/u,
+    'convert $1 to ',
   ],
   [/\brefactor (.{2,60}?) (?:in)?to (?=\p{L}+\/|\p{Lu})/u, 'convert $1 to '],
   [/\b(?:rewrite|port) (.{2,60}?) (?:in|to) (?=\p{Lu}\p{L}*[#+]*(?:$|[.?!]))/u, 'convert $1 to '],
@@ -302,7 +306,7 @@ const idioms: readonly Idiom[] = [
   [/\bso (?:that )?(it|they) uses? (?=\p{L})/iu, 'to use '],
   [
     new RegExp(
-      String.raw`${verbOfObject}(\p{L}{2,}) (?:that|which) (?:are not|aren't|is not|isn't) (used|needed|tested|documented|merged|resolved|read)\b`,
+      String.raw`${verbOfObject}(\p{L}{2,}) (?:that|which) (?:are not|aren't|is not|isn't) (used|needed|tested|documented)(?=$|[.?!])`,
       'iu',
     ),
     'un$2 $1',
@@ -323,20 +327,22 @@ const idioms: readonly Idiom[] = [
   [/\bhalf an hour\b/gi, '30 minutes'],
   [/(?<=\p{L} )(?:that|which) (?:contains?|has|have) no (?=\p{L})/giu, 'without '],
   [/\ba person (?=who\b|that\b)/gi, 'someone '],
-  [/\bthings to do\b/gi, 'activities'],
   [
-    /(?<!\b(?:group|sort|order|partition|split|broken down|break|filter|search|find|select|name|label)(?:s|ed|ing)?\b.{0,80}) by (day|week|month|year|quarter|hour)\b/gi,
+    /(?<!\b(?:group|sort|order|partition|split|broken down|break|filter|search|find|select|name|label)(?:s|ed|ing)?\b.{0,80})(?<=\b(?:revenue|sales|orders|users|visits|visitors|costs?|expenses|requests|signups|downloads|traffic|income|profits?|spending)) by (day|week|month|year|quarter|hour)(?= (?:as|in|with|for|from|using)\b|[,.?!]|$)/gi,
     ' for each $1',
   ],
   [/\b(?:immediately|straight|directly) after\b/gi, 'right after'],
   [/(?<=\p{L}{2} )(?:that|which)(?: is| are|'s|'re) (?=\p{L}{3,}ing \S)/giu, ''],
   [
-    /\b(?:like|as if|as though) i(?:'m| am| were| was) (?:an? )?(five|ten|\d+)(?: years? old|-year-old)?\b/i,
-    'to a $1-year-old',
+    /(?<=^(?:explain|describe) .{2,200}) (?:like|as if|as though) i(?:'m| am| were| was) (?:an? )?(five|ten|\d+)(?: years? old|-year-old)?$/i,
+    ' to a $1-year-old',
   ],
-  [/\b(?:as if|as though) i(?:'m| am| were| was) (an? \p{L}+)/iu, 'to $1'],
   [
-    /(?<=\b(?:is|me|explain|of) )(\p{Lu}\p{L}+)'s (\p{L}+)(?=$|[.?!])/gu,
+    /(?<=^(?:explain|describe) .{2,200}) (?:as if|as though) i(?:'m| am| were| was) (an? \p{L}+)$/iu,
+    ' to $1',
+  ],
+  [
+    /(?<=\b(?:is|me|explain|of) )(\p{Lu}\p{L}+)'s (capital|population|currency|flag|area|climate)(?=$|[.?!])/gu,
     (all, name = '', noun = '') => (names.has(name.toLowerCase()) ? all : `the ${noun} of ${name}`),
   ],
   [
@@ -344,32 +350,34 @@ const idioms: readonly Idiom[] = [
     'for $1 people',
   ],
   [/\bmost recent\b/gi, 'latest'],
+  [/\blatest (?=(?:git )?(?:commit|payslip|invoice|message|email|meeting|backup)\b)/gi, 'last '],
+  [/\bbreak (.{2,60}?) up into\b/gi, 'split $1 into'],
   [
     /\b(latest|newest) (\d+|two|three|four|five|six|seven|eight|nine|ten|twenty) (?=\p{L})/giu,
     '$2 $1 ',
   ],
   [/(?<!\bquite )\ba few\b/gi, 'some'],
   [new RegExp(`\\b(?:regarding|concerning)(?= ${article}\\b)`, 'gi'), 'about'],
-  [new RegExp(`(?<=\\p{L} )close to(?= (?:${article}|\\p{Lu}))`, 'gu'), 'near'],
+  [
+    /(?<=\b(?:hotels?|restaurants?|cafes?|bars?|parks?|apartments?|flats?|shops?|parking|places?|schools?) )close to(?= )/gi,
+    'near',
+  ],
   [
     /\bper (?!(?:second|minute|hour|day|night|week|month|quarter|year|cent|se)\b)(?=\p{L}{2})/giu,
     'for each ',
   ],
   [
-    /(?<=\p{L} )(?:that|which) (?:has|have|contains?|includes?) (?!(?:been|had|to|not|no|never|become|already|just|always|recently|since|\p{L}+ed|\p{L}+en)\b)(?=[\p{L}\d])/giu,
-    'with ',
+    /^((?:create|make|build|generate|design|find|list|show|write|add|give me|i need|i want) (?:(?:an?|the|all|every|me) )*(?:(?!(?:to|with|for|from|in|on|of|by)\b)[\p{L}-]+ ){1,3})(?:that|which) (?:has|have|contains?|includes?) (?!(?:been|had|to|not|no|never|become|already|just|always|recently|since|\p{L}+ed|\p{L}+en)\b)(?=[\p{L}\d])/iu,
+    '$1with ',
   ],
   [
-    /,? (?:(?:while|and|yet|but)(?: still)? (?:keep|preserv|leav|retain)(?:ing|e)?|(?:keep|preserv|leav|retain)ing)(?= (?:the|my|our|your|all|any|its|their|both) )/giu,
+    /(?:,? (?:and|yet|but)(?: still)? (?:keep|preserve|retain)|(?:,? while|,)(?: still)? (?:keeping|preserving|retaining))(?= (?:the|my|our|your|all|any|its|their|both) )/giu,
     ' without losing',
   ],
-  [
-    /,? without (?:losing|discarding|deleting|removing)(?: any(?: of)?)?(?= \p{L})/giu,
-    ' without losing',
-  ],
+  [/,? without (?:losing|discarding)(?: any(?: of)?)?(?= \p{L})/giu, ' without losing'],
   [
     new RegExp(
-      String.raw`${verbOfObject}(\p{L}{2,}) (?:that|which)(?:'s| is|'re| are) (${state})(?= (?:in|from|on|under)\b|[.?!]|$)`,
+      String.raw`${verbOfObject}(\p{L}{2,}) (?:that|which)(?:'s| is|'re| are) (${state})(?=[.?!]|$)`,
       'iu',
     ),
     '$2 $1',
@@ -380,19 +388,19 @@ const idioms: readonly Idiom[] = [
       'iu',
     ),
     (all, lead = '', adverb = '', rest = '') =>
-      clauseWord.test(rest.replaceAll(toNoun, '')) ? all : `${lead}${rest} ${adverb}`,
+      clauseWord.test(rest.replaceAll(toNoun, '')) || participle.test(rest)
+        ? all
+        : `${lead}${rest} ${adverb}`,
   ],
 ];
 
 /** Verbs of nouns that only another verb makes an action: "do a review of" is "review". */
 const actions: ReadonlyMap<string, string> = new Map([
   ['review', 'review'],
-  ['translation', 'translate'],
   ['analysis', 'analyze'],
   ['implementation', 'implement'],
   ['conversion', 'convert'],
   ['calculation', 'calculate'],
-  ['estimate', 'estimate'],
   ['comparison', 'compare'],
   ['refactoring', 'refactor'],
 ]);
@@ -421,20 +429,20 @@ const deeds: ReadonlyMap<string, string> = new Map([
 
 const quotation = /`[^`\n]+`|"[^"\n]*"|(?<![\p{L}\p{N}])'[^'\n]+'(?![\p{L}\p{N}])/gu;
 
-/** "crème fraîche" as "creme fraiche", unless the text has both spellings. */
+/** Words that are often written without their accents. Without those of others they are other words: "rosé", "maté". */
+const accented =
+  /(?<!\p{L})(?:crème|brûlée|fraîche|cafés?|naïve|façades?|jalapeños?|clichés?|piñatas?|soufflés?|purées?|décor|São|Zürich|Málaga|Córdoba)(?!\p{L})/giu;
 const withoutAccents = (text: string): string =>
-  text.replaceAll(/\p{L}*[\u00c0-\u024f]\p{L}*/gu, word => {
-    const plain = word.normalize('NFD').replaceAll(/\p{M}/gu, '');
-    return plain.length > 2 && !text.includes(plain) ? plain : word;
-  });
+  text.replaceAll(accented, word => word.normalize('NFD').replaceAll(/\p{M}/gu, ''));
 
 /** A request in English in the wording that is compared: "how tall is it" as "what is the height of it". */
 export function withoutIdioms(text: string): string {
   if (text.length > maxLength) return text;
   const quotations: string[] = [];
   let rest = text.replaceAll(quotation, found => `\ue000${quotations.push(found) - 1}\ue001`);
-  // A prompt in capitals only.
-  if (!/\p{Ll}/u.test(rest) && /\p{Lu}{3}/u.test(rest)) rest = rest.toLowerCase();
+  // A prompt in capitals only. In a short one "IT" may be an abbreviation.
+  if (!/\p{Ll}/u.test(rest) && rest.split(' ').length > 5 && !/\b(?:IT|US|WHO)\b/.test(rest))
+    rest = rest.toLowerCase();
   rest = withoutAccents(rest).replace(/^\p{Lu}\p{Ll}+(?= (\S+))/u, (word, next: string) =>
     isOpener(word.toLowerCase()) && !isTypeName(word, next) ? word.toLowerCase() : word,
   );

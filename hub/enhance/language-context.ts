@@ -32,10 +32,17 @@ export function withoutContext(lexemes: readonly Lexeme[]): {
   const isFirst = lexemes
     .slice(begin, at)
     .every(({ text }) => articles.has(text) || definite.has(text));
-  if (isFirst && next?.kind === 'word' && !isLast)
+  const isOf = lexemes.slice(at + 1, at + 3).some(({ text }) => toolsOf.has(text));
+  if (isFirst && next?.kind === 'word' && !isLast && !isOf)
     return { lexemes: lexemes.toSpliced(at, 1), context };
   return { lexemes, context: [] };
 }
+
+/** What is of a language, and may be written in another one: "a Java compiler" is not "a compiler in Java". */
+const toolsOf = wordSet(
+  `parser compiler interpreter linter highlighter formatter minifier transpiler tokenizer lexer debugger grammar
+  runtime keyboard dictionary`,
+);
 
 /** With these, a language is what something becomes. */
 const convertingStems = wordSet(

@@ -45,6 +45,7 @@ const traits: readonly Trait[] = [
   { why: 'what must not be and what need not be', of: forbiddenOf },
   { why: 'what was and what one is used to', of: usedToOf },
   { why: 'to do it, and doing it', of: rememberedOf },
+  { why: 'who is to do it', of: askedToOf },
 ];
 
 /** Why two prompts differ in a small word that changes the request although all others agree; undefined if they do not. */
@@ -117,6 +118,16 @@ function onlyOf(texts: readonly string[]): string | undefined {
   const isAction =
     vocabulary().verbs.has(stemOf(next)) && texts.slice(at).some(text => conditions.has(text));
   return conditions.has(next) || isAction ? 'condition' : 'thing';
+}
+
+const asking = wordSet('ask asks asked asking');
+
+/** "asking to leave" and "asking him to leave" */
+function askedToOf(texts: readonly string[]): string | undefined {
+  const at = texts.findIndex(text => asking.has(text));
+  const [next, verb] = texts.slice(at + 1);
+  if (at < 0 || (next !== 'to' && verb !== 'to')) return undefined;
+  return next === 'to' ? 'the one who asks' : objects.has(next ?? '') ? 'another' : undefined;
 }
 
 /** "not all tests pass" and "all tests do not pass" */
