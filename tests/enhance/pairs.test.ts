@@ -159,7 +159,7 @@ describe('of the pairs', () => {
   });
 });
 
-test('of all pairs no trap is alike, and 66 of a hundred others are', () => {
+test('of all pairs no trap is alike, and 66 of a hundred others are', { timeout: 120_000 }, () => {
   const column = guardsAlone(pairs);
   assert.equal(totalOf(column, 'traps').hits, 0);
   assert.ok(percent(column, 'same meaning') >= 66);
