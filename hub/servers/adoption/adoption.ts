@@ -94,16 +94,14 @@ const savedHandle = z
     digest: z.string(),
     /** The handle by which its runtime finds it. */
     instance: z.string(),
-    /** The response to `initialize` as the server wrote it; undefined for a stateless server. */
-    initializeAnswer: z.string().optional(),
-    /** What earlier hubs call `initializeAnswer`. */
+    /** The response to `initialize` as the server wrote it; undefined for a stateless server. Earlier hubs read this name. */
     introduction: z.string().optional(),
     /** Number of earlier runs of the hub that used it. Each has its own range of request ids. */
     generation: z.int(),
     /** Tells it from the instance it replaced. */
     variant: z.string().optional(),
   })
-  .transform(({ introduction, ...handle }) => ({ initializeAnswer: introduction, ...handle }));
+  .transform(({ introduction, ...handle }) => ({ ...handle, initializeAnswer: introduction }));
 
 /** The saved handle of a running server, by which a later run of the hub adopts it. */
 export type Handle = Readonly<z.output<typeof savedHandle>>;
@@ -134,7 +132,8 @@ export function createHandles(kept: Table) {
     /** Resolves with false if it could not be written: a later run may find an older handle. */
     async keep(server: string, handle: Handle): Promise<boolean> {
       handles.set(server, handle);
-      return await kept.put(server, JSON.stringify(handle));
+      const { initializeAnswer, ...others } = handle;
+      return await kept.put(server, JSON.stringify({ ...others, introduction: initializeAnswer }));
     },
     forget,
     async retain(isWanted: (server: string, handle: Handle) => boolean): Promise<void> {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
-import { silent } from '#core';
+import { isObject, silent } from '#core';
 import type { LaunchSpec } from '#runtimes';
 import { type Handle, createHandles, digestOf } from '#servers';
 import { createTable } from '#store';
@@ -12,6 +12,15 @@ const handle: Handle = {
   digest: 'd',
   instance: 'container-1 2026-01-01',
   initializeAnswer: '{}',
+  generation: 3,
+  variant: 'next',
+};
+
+/** The same as it is written down. */
+const saved = {
+  digest: 'd',
+  instance: 'container-1 2026-01-01',
+  introduction: '{}',
   generation: 3,
   variant: 'next',
 };
@@ -70,13 +79,15 @@ describe('handles of servers', () => {
     assert.equal(handles.isAwaited('container-12'), false);
   });
 
-  test('of earlier hubs have the answer to initialize under another name', async () => {
+  test('have the answer to initialize under the name that earlier hubs read and write', async () => {
     await using scene = await open();
-    const { initializeAnswer, ...others } = handle;
-    const text = JSON.stringify({ ...others, introduction: initializeAnswer });
-    await writeFile(scene.file, JSON.stringify({ a: text }));
+    await writeFile(scene.file, JSON.stringify({ a: JSON.stringify(saved) }));
     const handles = await scene.load();
     assert.deepEqual(handles.find('a'), handle);
+    await handles.keep('b', handle);
+    const written: unknown = JSON.parse(await readFile(scene.file, 'utf8'));
+    assert.ok(isObject(written));
+    assert.deepEqual(JSON.parse(String(written['b'])), saved);
   });
 
   test('that cannot be read are none', async () => {
@@ -84,15 +95,15 @@ describe('handles of servers', () => {
     const wrong = [
       'no JSON',
       '[]',
-      JSON.stringify({ ...handle, digest: 1 }),
-      JSON.stringify({ ...handle, instance: undefined }),
-      JSON.stringify({ ...handle, initializeAnswer: {} }),
-      JSON.stringify({ ...handle, variant: 1 }),
-      JSON.stringify({ ...handle, generation: '3' }),
-      JSON.stringify({ ...handle, generation: 0.5 }),
+      JSON.stringify({ ...saved, digest: 1 }),
+      JSON.stringify({ ...saved, instance: undefined }),
+      JSON.stringify({ ...saved, introduction: {} }),
+      JSON.stringify({ ...saved, variant: 1 }),
+      JSON.stringify({ ...saved, generation: '3' }),
+      JSON.stringify({ ...saved, generation: 0.5 }),
     ];
     for (const text of wrong) {
-      await writeFile(scene.file, JSON.stringify({ a: text, b: JSON.stringify(handle) }));
+      await writeFile(scene.file, JSON.stringify({ a: text, b: JSON.stringify(saved) }));
       const handles = await scene.load();
       assert.equal(handles.find('a'), undefined, text);
       assert.deepEqual(handles.find('b'), handle, 'the others are');
