@@ -384,7 +384,7 @@ const idioms: readonly Idiom[] = [
   ],
   [
     new RegExp(
-      String.raw`((?:^|\b(?:to|(?<!\bcan )(?:i|we|you)) ))(${manner}) (\p{L}+ [^]{1,60})$`,
+      String.raw`((?:^|\b(?:to|(?<!(?:^|, )can )(?:i|we|you)) ))(${manner}) (\p{L}+ [^]{1,60})$`,
       'iu',
     ),
     (all, lead = '', adverb = '', rest = '') =>

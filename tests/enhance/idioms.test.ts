@@ -55,6 +55,7 @@ describe('one request', () => {
     ['Delete log files more than 14 days old.', 'Delete log files older than 14 days.'],
     ['Delete the images that are not used.', 'Delete the unused images.'],
     ['How do I vertically center a div?', 'How do I center a div vertically?'],
+    ['How can I vertically center a div?', 'How do I center a div vertically?'],
     ['Wait half an hour.', 'Wait 30 minutes.'],
     ['A recipe that serves six', 'A recipe for 6 people'],
     ['What goes with crème fraîche?', 'What goes with creme fraiche?'],
