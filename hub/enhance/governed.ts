@@ -1,6 +1,6 @@
 import { type Canonical, textsOf } from './canonical.ts';
 import { prepositions } from './lexemes.ts';
-import { closed, vocabulary } from './phrases.ts';
+import { closed, isContentWord, vocabulary } from './phrases.ts';
 import { names, rowsOf, wordSet } from './words.ts';
 
 /** Pairs of prepositions that are one request before any word. */
@@ -49,8 +49,6 @@ const clauses = wordSet('how what when where whether which who whom whose why th
 const particled = wordSet('take takes taking taken took hand hands handed');
 /** "would like" is a verb. */
 const wishing = wordSet('would i you we');
-const isNoun = (word: string | undefined): boolean =>
-  word !== undefined && /^\p{L}/u.test(word) && !closed.has(word);
 /** Words between a preposition and the word it governs. */
 const maxDistance = 3;
 
@@ -116,7 +114,9 @@ function governedIn(canonical: Canonical): ReadonlyMap<string, Governed> {
       (item, index) =>
         prepositions.has(item) ||
         // "of a Python decorator" governs the decorator.
-        (!closed.has(item) && !ranks.has(item) && !(names.has(item) && isNoun(behind[index + 1]))),
+        (!closed.has(item) &&
+          !ranks.has(item) &&
+          !(names.has(item) && isContentWord(behind[index + 1]))),
     );
     const word = behind[place];
     if (word === undefined || prepositions.has(word)) continue;

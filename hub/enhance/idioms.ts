@@ -1,4 +1,5 @@
-import { isOpener, isTypeName, names, requests } from './words.ts';
+import { quotation } from './tokens.ts';
+import { isOpener, isTypeName, names, numerals, requests } from './words.ts';
 
 /** Patterns of sentences read whole prompts; longer ones, in characters, stay as they are. */
 const maxLength = 1_000;
@@ -44,17 +45,13 @@ const measures: ReadonlyMap<string, string> = new Map([
 /** The verb of a participle, if it is one of a request: "translated" of "translate". */
 function verbOf(participle: string): string | undefined {
   const lower = participle.toLowerCase();
-  const irregular = lower === 'written' ? 'write' : lower === 'made' ? 'make' : undefined;
+  if (lower === 'written') return 'write';
+  if (lower === 'made') return 'make';
   const stems = [lower.slice(0, -1), lower.slice(0, -2), lower.slice(0, -3)];
-  return (
-    irregular ??
-    [...stems, lower.replace(/ied$/, 'y')].find(
-      stem => requests.has(stem) && /(?:ed|[^e]ied)$/.test(lower),
-    )
-  );
+  return [...stems, lower.replace(/ied$/, 'y')].find(stem => requests.has(stem));
 }
 
-/** Ways to say one thing, each with the one that is compared. A quotation is one private character. */
+/** Ways to say one thing, each with the one that is compared. Quotations are numbers between private characters. */
 const idioms: readonly Idiom[] = [
   // Questions
   [/^for how long\b/i, 'how long'],
@@ -114,7 +111,7 @@ const idioms: readonly Idiom[] = [
   ],
   [
     new RegExp(
-      String.raw`(?<=^|, )(how (?:do|can|could|would|should) ${me} )get ((?:the|my|our|this|these) .{2,40}?|it|them|nginx|\p{Lu}\p{L}+) to (?!${article} |\p{Lu})(?=\p{L})`,
+      String.raw`(?<=^|, )(how (?:do|can|could|would|should) ${me} )get ((?:the|my|our|this|these) .{2,40}?|it|them|\p{Lu}\p{L}+) to (?!${article} |\p{Lu})(?=\p{L})`,
       'u',
     ),
     '$1make $2 ',
@@ -127,12 +124,12 @@ const idioms: readonly Idiom[] = [
 
   [
     new RegExp(
-      String.raw`^(what|which) (.{2,40}?) (should) be (\p{L}+ed|written|made)(?! by\b)`,
+      String.raw`^(what|which) (.{2,40}?) should be (\p{L}+ed|written|made)(?! by\b)`,
       'iu',
     ),
-    (all, which = '', noun = '', modal = '', participle = '') => {
+    (all, which = '', noun = '', participle = '') => {
       const verb = verbOf(participle);
-      return verb && !clauseWord.test(noun) ? `${which} ${noun} ${modal} i ${verb}` : all;
+      return verb && !clauseWord.test(noun) ? `${which} ${noun} should i ${verb}` : all;
     },
   ],
   [
@@ -296,14 +293,13 @@ const idioms: readonly Idiom[] = [
   [/(?<=^i(?: would)? )(?:just|really|simply) (?=need|want|like|love)/i, ''],
   [/\b(ways?) of (?=\p{L}+ing\b)/giu, '$1 for '],
   [/(?<=\b(?:differ|different)) from (?:each other|one another)\b/gi, ''],
-  [/\bin (?:place|lieu) of\b/gi, 'instead of'],
   [/\b(tips|advice|ideas|suggestions|hints) (?:on|for|about) how to (?=\p{L})/giu, '$1 to '],
   [/\bthe (?:United States(?: of America)?|USA)\b/g, 'the US'],
   [/\bthe United Kingdom\b/g, 'the UK'],
   [/\bworld war (?:i|1|one)\b/gi, 'First World War'],
   [/\bworld war (?:ii|2|two)\b/gi, 'Second World War'],
   [/(?<=\p{L}s)'(?= \p{L})/gu, ''],
-  [/\bso (?:that )?(it|they) uses? (?=\p{L})/iu, 'to use '],
+  [/\bso (?:that )?(?:it|they) uses? (?=\p{L})/iu, 'to use '],
   [
     new RegExp(
       String.raw`${verbOfObject}(\p{L}{2,}) (?:that|which) (?:are not|aren't|is not|isn't) (used|needed|tested|documented)(?=$|[.?!])`,
@@ -321,10 +317,9 @@ const idioms: readonly Idiom[] = [
   ],
   [
     /\b(one|two|three|four|five|\d+) and a half\b/gi,
-    (_, count = '') => `${halves.get(count.toLowerCase()) ?? count}.5`,
+    (_, count = '') => `${wholeOf(count.toLowerCase())}.5`,
   ],
   [/\ba quarter of an hour\b/gi, '15 minutes'],
-  [/\bhalf an hour\b/gi, '30 minutes'],
   [/(?<=\p{L} )(?:that|which) (?:contains?|has|have) no (?=\p{L})/giu, 'without '],
   [/\ba person (?=who\b|that\b)/gi, 'someone '],
   [
@@ -405,14 +400,7 @@ const actions: ReadonlyMap<string, string> = new Map([
   ['refactoring', 'refactor'],
 ]);
 
-/** Written numbers before "and a half". */
-const halves: ReadonlyMap<string, string> = new Map([
-  ['one', '1'],
-  ['two', '2'],
-  ['three', '3'],
-  ['four', '4'],
-  ['five', '5'],
-]);
+const wholeOf = (count: string): string => (count === 'one' ? '1' : (numerals.get(count) ?? count));
 
 /** What somebody did who is called so. */
 const deeds: ReadonlyMap<string, string> = new Map([
@@ -427,7 +415,7 @@ const deeds: ReadonlyMap<string, string> = new Map([
   ['discoverer', 'discovered'],
 ]);
 
-const quotation = /`[^`\n]+`|"[^"\n]*"|(?<![\p{L}\p{N}])'[^'\n]+'(?![\p{L}\p{N}])/gu;
+const quotations = new RegExp(quotation, 'gu');
 
 /** Words that are often written without their accents. Without those of others they are other words: "rosé", "maté". */
 const accented =
@@ -438,8 +426,8 @@ const withoutAccents = (text: string): string =>
 /** A request in English in the wording that is compared: "how tall is it" as "what is the height of it". */
 export function withoutIdioms(text: string): string {
   if (text.length > maxLength) return text;
-  const quotations: string[] = [];
-  let rest = text.replaceAll(quotation, found => `\ue000${quotations.push(found) - 1}\ue001`);
+  const quoted: string[] = [];
+  let rest = text.replaceAll(quotations, found => `\ue000${quoted.push(found) - 1}\ue001`);
   // A prompt in capitals only. In a short one "IT" may be an abbreviation.
   if (!/\p{Ll}/u.test(rest) && rest.split(' ').length > 5 && !/\b(?:IT|US|WHO)\b/.test(rest))
     rest = rest.toLowerCase();
@@ -453,8 +441,5 @@ export function withoutIdioms(text: string): string {
       typeof replacement === 'string'
         ? rest.replace(pattern, replacement)
         : rest.replace(pattern, replacement);
-  return (rest + end).replaceAll(
-    /\ue000(\d+)\ue001/g,
-    (_, at: string) => quotations[Number(at)] ?? '',
-  );
+  return (rest + end).replaceAll(/\ue000(\d+)\ue001/g, (_, at: string) => quoted[Number(at)] ?? '');
 }

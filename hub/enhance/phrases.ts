@@ -34,6 +34,10 @@ export const closed =
   although though inside within using via through into onto without between against across over under like behind
   beside near among about per whether`);
 
+/** Whether something is a word, and none without forms. */
+export const isContentWord = (word: string | undefined): boolean =>
+  word !== undefined && /^\p{L}/u.test(word) && !closed.has(word);
+
 /** Maximum number of remembered stems, about 1 MB. */
 const maxStems = 10_000;
 

@@ -1,5 +1,5 @@
 import { type Canonical, textsOf } from './canonical.ts';
-import { closed, vocabulary } from './phrases.ts';
+import { isContentWord, vocabulary } from './phrases.ts';
 import { wordSet } from './words.ts';
 
 const all = wordSet('all every each everything everybody everyone');
@@ -67,9 +67,6 @@ function isOneOfMany(mine: readonly string[], theirs: readonly string[]): boolea
   return [...forms.values()].some(list => list.every(({ form }) => form === 's'));
 }
 
-const isNoun = (word: string | undefined): boolean =>
-  word !== undefined && /^\p{L}/u.test(word) && !closed.has(word);
-
 /** The singular words behind words of a set, which may have adjectives before them. */
 function nounsBehind(texts: readonly string[], set: ReadonlySet<string>): ReadonlySet<string> {
   const nouns = new Set<string>();
@@ -79,9 +76,9 @@ function nounsBehind(texts: readonly string[], set: ReadonlySet<string>): Readon
     const behind = texts.slice(at + 1, at + 1 + maxDistance);
     for (const [place, word] of behind.entries()) {
       // "every second row" has nothing to do with time.
-      const isRank = word === 'second' && place === 0 && isNoun(behind[1]);
+      const isRank = word === 'second' && place === 0 && isContentWord(behind[1]);
       if (isRank) continue;
-      if (!isNoun(word) || periods.has(word)) break;
+      if (!isContentWord(word) || periods.has(word)) break;
       const { stem, form } = vocabulary().stem(word);
       if (form === 'plain') nouns.add(stem);
     }

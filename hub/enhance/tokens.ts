@@ -11,9 +11,12 @@ export type Token = {
   readonly text: string;
 };
 
+/** Something in quotes or backticks in one line. An apostrophe inside a word is no quote. */
+export const quotation = '`[^`\\n]+`|"[^"\\n]*"|(?<![\\p{L}\\p{N}])\'[^\'\\n]+\'(?![\\p{L}\\p{N}])';
+
 const pieces = new RegExp(
   [
-    '(?<quote>`[^`\\n]+`|"[^"\\n]*"|(?<![\\p{L}\\p{N}])\'[^\'\\n]+\'(?![\\p{L}\\p{N}]))',
+    `(?<quote>${quotation})`,
     '(?<glob>(?<!\\S)(?:[A-Za-z_.{?-][\\w.{},?-]*\\*|\\*[\\w.{},?*-])[\\w.{},?*-]*)',
     '(?<path>[a-z][a-z+.-]*://\\S+|(?<!\\S)--?[A-Za-z][\\w-]*|[\\w.@*:+~-]{0,200}[\\\\/][\\w.@*:+\\\\/~-]*)',
     '(?<dotted>\\.?[A-Za-z_$][\\w-]*(?:\\.[A-Za-z_][\\w-]*)+|(?<!\\S)\\.[A-Za-z][\\w-]*)',
