@@ -121,9 +121,11 @@ const decimal = new Map(
 
 /** The amount in the largest unit of which it is a whole number: "60s" is "1min", "1.5GB" is "1500MB". */
 function largest(count: number, unit: string): string {
-  const smaller = decimal.get(unit);
-  if (!Number.isInteger(count) && smaller !== undefined)
-    return largest(Math.round(count * 1e6) / 1e3, smaller);
+  const [smaller, times] = decimal.has(unit)
+    ? [decimal.get(unit), 1_000]
+    : (smallerThan.get(unit) ?? []);
+  if (!Number.isInteger(count) && smaller !== undefined && times !== undefined)
+    return largest(Math.round(count * times * 1e3) / 1e3, smaller);
   const [larger, of] = largerThan.get(unit) ?? [];
   return larger !== undefined && of !== undefined && count > 0 && count % of === 0
     ? largest(count / of, larger)
@@ -212,10 +214,12 @@ const scales: ReadonlyMap<string, number> = new Map([
 function readScale({ tokens, at }: Place): Reading | undefined {
   const token = tokens[at];
   const scale = scales.get(textAt(tokens, at + 1));
-  if (token?.kind !== 'number' || !/^\d+(?:\.\d+)?$/.test(token.text) || !scale) return undefined;
-  const count = Math.round(Number(token.text) * scale);
-  const unit = units.get(tokens[at + 2]?.text ?? '');
-  return { length: unit ? 3 : 2, tokens: [number(`${count}${unit ?? ''}`)] };
+  const [, digits, money = ''] =
+    (token?.kind === 'number' && /^(\d+(?:\.\d+)?)(usd|eur|gbp)?$/.exec(token.text)) || [];
+  if (!digits || !scale) return undefined;
+  const count = Math.round(Number(digits) * scale);
+  const unit = money || units.get(tokens[at + 2]?.text ?? '');
+  return { length: unit && !money ? 3 : 2, tokens: [number(`${count}${unit ?? ''}`)] };
 }
 
 const periods = wordSet('second minute hour day week month quarter year');

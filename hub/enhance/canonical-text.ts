@@ -1,3 +1,4 @@
+import { outsideQuotations } from './tokens.ts';
 import { announcement, leads } from './openings.ts';
 import { asked, languageOf, requests, small, talk, wordsOf } from './words.ts';
 
@@ -12,12 +13,26 @@ type Parts = {
 /** Matches code, where blanks matter. */
 const code = /```|^(?:\t| {2,})\S|[{};][ \t]*$/m;
 
+/** A request with the text that it is about in quotes at its end: `Correct the grammar in "He go to school"`. */
+const quotedAtEnd =
+  /^((?:fix|correct|check|improve|proofread|rewrite|rephrase|paraphrase|reword|summari[sz]e|shorten|simplify|translate)\b(?:(?!\b(?:so|prints?|matches|contains?|as|errors?|message)\b)[^"\n])*?)(?: in| of)? ("[^" \n]+ [^" \n]+ [^"\n]+")[.?!]?$/i;
+
 /** Splits a prompt at the end of the request. */
 export function partsOf(text: string): Parts {
+  const parts = splitAtColon(text);
+  const [, head, quote] = (parts.payload === '' && quotedAtEnd.exec(parts.head)) || [];
+  return head && quote ? { head, payload: quote } : parts;
+}
+
+function splitAtColon(text: string): Parts {
   const whole = text.normalize('NFC').replaceAll(/\r\n?/g, '\n').replace(/^\s+/, '').trimEnd();
   const asked = announcement.exec(whole)?.[0] ?? '';
   const rest = whole.slice(asked.length);
-  const at = rest.search(/:(?=\s)|\n|```/);
+  // A colon in a quotation ends no request.
+  const masked = rest.replaceAll(/"[^"\n]*"|“[^”\n]*”|`[^`\n]+`/g, found =>
+    '_'.repeat(found.length),
+  );
+  const at = masked.search(/:(?=\s)|\n|```/);
   const head = at < 0 ? rest : rest.slice(0, at);
   const payload = at < 0 ? '' : rest.slice(at).replace(/^[:\s]+(?=\S)/, '');
   return {
@@ -56,6 +71,14 @@ export const withPlainQuotes = (text: string): string =>
   text
     .replaceAll(/[\u2018-\u201b\u2039\u203a\u02bc\u2032]/g, "'")
     .replaceAll(/\u00ab\s?|\s?\u00bb|[\u201c-\u201f\u2033]/g, '"');
+
+/** A prompt in capitals only, in small letters. In a short one "IT" may be an abbreviation. */
+export const withoutShouting = (text: string): string =>
+  outsideQuotations(text, prose =>
+    !/\p{Ll}/u.test(prose) && prose.split(' ').length > 5 && !/\b(?:IT|US|WHO)\b/.test(prose)
+      ? prose.toLowerCase()
+      : prose,
+  );
 
 /** Replaces typographic characters by those of a keyboard, and collapses blanks. */
 export function plain(text: string): string {

@@ -1,6 +1,10 @@
-import { partsOf, plain, withoutFiller } from './canonical-text.ts';
+import { partsOf, plain, withoutFiller, withoutShouting } from './canonical-text.ts';
 import { setBounded } from '#core';
 import { withoutIdioms } from './idioms.ts';
+import { withPlainNotations } from './notations.ts';
+import { isAsWritten } from './spelling.ts';
+import { withPlainCode } from './technical-names.ts';
+import { withTextNamed } from './text-requests.ts';
 import { type Token, tokensOf } from './tokens.ts';
 import * as words from './words.ts';
 
@@ -50,29 +54,40 @@ const endings = [
 const wish =
   /\b(i|we|you|they|he|she|it|that|who|what|how|there)'d (?!better\b|(?:been|had|gone|done|got|made|found|put|sent|said|told|kept|left|lost|built|bought|come|become|run|begun)\b|\p{L}+(?:ed|en|wn)\b)(?=\p{Ll})/giu;
 
-/** A prompt is keyed, embedded and compared with several others: its form is remembered meanwhile. */
-const recent = new Map<string, Canonical>();
+/** A prompt is keyed, embedded and compared with several others: its forms are remembered meanwhile. */
+const recent = { keyed: new Map<string, Canonical>(), compared: new Map<string, Canonical>() };
 const maxRecent = 16;
 const maxRememberedLength = 8_000;
 
 /** Drops politeness, typography and the case of the first word of each sentence. Keeps everything else. */
-export function canonicalOf(prompt: string): Canonical {
-  const known = recent.get(prompt);
+export const canonicalOf = (prompt: string): Canonical => remembered(prompt, 'keyed');
+
+/** The canonical form without the words that only name what stands beside them: "the file a.txt" is "a.txt". */
+export const comparedOf = (prompt: string): Canonical => remembered(prompt, 'compared');
+
+function remembered(prompt: string, form: keyof typeof recent): Canonical {
+  const known = recent[form].get(prompt);
   if (known) return known;
-  const canonical = readCanonical(prompt);
-  if (prompt.length <= maxRememberedLength) setBounded(recent, prompt, canonical, maxRecent);
+  const canonical = readCanonical(prompt, form === 'compared');
+  if (prompt.length <= maxRememberedLength) setBounded(recent[form], prompt, canonical, maxRecent);
   return canonical;
 }
 
-function readCanonical(prompt: string): Canonical {
+function readCanonical(prompt: string, isCompared: boolean): Canonical {
   const { head: asked, payload } = partsOf(prompt);
   const language = words.languageOf(asked.toLowerCase().match(/[\p{L}'-]+/gu) ?? []);
   const isEnglish = language === 'en' || language === undefined;
   const bare = withoutFiller(asked, payload === '').replaceAll(wish, '$1 would ');
-  const request = isEnglish ? withoutIdioms(bare) : bare;
+  const named = isCompared && payload !== '' ? withTextNamed(bare) : bare;
+  const coded = isCompared ? withPlainCode(named) : named;
+  const request = isEnglish ? withoutIdioms(withPlainNotations(withoutShouting(coded))) : bare;
   const head = expanded(tokensOf(request, isEnglish));
   return {
-    sequence: [...sequenceOf(head), ...(payload === '' ? [] : [`payload ${payload}`])],
+    sequence: [
+      ...sequenceOf(head),
+      ...(isAsWritten(prompt, asked) ? [`written ${prompt}`] : []),
+      ...(payload === '' ? [] : [`payload ${payload}`]),
+    ],
     head: head.filter(({ kind }) => kind !== 'stop'),
     tokens: head,
     payload: tokensOf(payload, false).filter(({ kind }) => kind !== 'stop'),

@@ -32,8 +32,11 @@ export function withCompoundsOf(a: Canonical, others: Canonical): Canonical {
     !closed.has(word) &&
     !other.has(word);
   const text = others.tokens.map(token => token.text.toLowerCase()).join(' ');
+  // "a man-eating shark" is not "a man eating shark".
   const areApart = (word: string) =>
-    !theirs.has(word) && ` ${text} `.includes(` ${word.replaceAll('-', ' ')} `);
+    !theirs.has(word) &&
+    !word.endsWith('-eating') &&
+    ` ${text} `.includes(` ${word.replaceAll('-', ' ')} `);
   const tokens = joined(a.tokens, isWhole, areApart);
   if (tokens === a.tokens) return a;
   return {

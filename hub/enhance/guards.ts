@@ -1,8 +1,9 @@
 import { explainDifferences } from './alike.ts';
-import { type Canonical, canonicalOf } from './canonical.ts';
+import { type Canonical, canonicalOf, comparedOf } from './canonical.ts';
 import { quoted } from './explanation.ts';
 import type { Kind, Token } from './tokens.ts';
 import { withQuotesAlike } from './quotations.ts';
+import { otherSpelling } from './spelling.ts';
 import * as words from './words.ts';
 
 /**
@@ -32,8 +33,10 @@ export function compareGuarded(a: string, b: string): Comparison {
   const { sequence } = canonicalOf(a);
   if (sequence.length > 0 && isEqual(sequence, canonicalOf(b).sequence))
     return { verdict: 'same', why: 'the same words in the same order' };
+  const spelling = otherSpelling(a, b);
+  if (spelling !== undefined) return { verdict: 'different', why: spelling };
   const [one, other] = withQuotesAlike(a, b);
-  const [left, right] = [canonicalOf(one), canonicalOf(other)];
+  const [left, right] = [comparedOf(one), comparedOf(other)];
   const { kind, why } = explainDifferences(left, right);
   if (kind === 'alike') return { verdict: 'alike', why };
   for (const guard of guards) {

@@ -1,4 +1,4 @@
-import { quotation } from './tokens.ts';
+import { outsideQuotations } from './tokens.ts';
 import { isOpener, isTypeName, names, numerals, requests } from './words.ts';
 
 /** Patterns of sentences read whole prompts; longer ones, in characters, stay as they are. */
@@ -6,6 +6,8 @@ const maxLength = 1_000;
 
 type Idiom = readonly [RegExp, string | ((...found: string[]) => string)];
 
+const unit =
+  '(degrees? (?:Celsius|Fahrenheit)|Celsius|Fahrenheit|grams?|kilograms?|kg|ounces?|oz|pounds?|lbs|miles?|kilomet(?:er|re)s?|km|met(?:er|re)s?|feet|inches|cm|centimet(?:er|re)s?|lit(?:er|re)s?|gallons?|cups?|hours?|minutes?|seconds?|days?|dollars|euros|USD|EUR)';
 const me = '(?:[iI]|we|you|one)';
 const article = '(?:the|an?|my|our|your|this|that|these|those|some|all|its|their)';
 /** Verbs of a message, whose receiver stands behind them or behind the message. */
@@ -54,6 +56,39 @@ function verbOf(participle: string): string | undefined {
 /** Ways to say one thing, each with the one that is compared. Quotations are numbers between private characters. */
 const idioms: readonly Idiom[] = [
   // Questions
+  [
+    /^(?:what|which) (?:day of the week|weekday) (?:was|did) (.{4,40}?)(?: fall(?: on)?)?$/i,
+    'what weekday was $1',
+  ],
+  [
+    /^(?:what|which) (?:day of the week|weekday) (?:is|does|will) (.{4,40}?)(?: fall(?: on)?| be)?$/i,
+    'what weekday is $1',
+  ],
+  [new RegExp(String.raw`^(?:what|how much) is (\d.{1,40}?) in ${unit}$`, 'i'), 'convert $1 to $2'],
+  [
+    new RegExp(String.raw`^how many ${unit} (?:are|is) (?:there )?in (\d.{1,60})$`, 'i'),
+    'convert $2 to $1',
+  ],
+  [/^(?:which|what) features are new in (.+)$/i, 'what are the new features of $1'],
+  [
+    /^(?:which|what) new features did (.+?) (?:introduce|bring|add)$/i,
+    'what are the new features in $1',
+  ],
+  [
+    /^(?:give me|what is|what's|write|provide) (?:the|an?) (\p{Lu}\p{L}+) translation (?:of|for) (this .+|\ue000.+)$/iu,
+    'translate $2 into $1',
+  ],
+  [/^what changed (?=between\b|in\b)/i, 'what are the changes '],
+  [
+    /^(?:give (?:me )?|write |provide )an? (?:brief|short|concise|quick) summary of (.+)$/i,
+    'briefly summarize $1',
+  ],
+  [/^summari[sz]e (.+) briefly$/i, 'briefly summarize $1'],
+  [
+    /(?<=^|\b(?:i|we|you) (?:can )?)use (\p{Lu}[\p{L}\d.+#-]*) to (?=\p{L})(?!be\b|the\b)(.+)$/iu,
+    '$2 using $1',
+  ],
+  [/^why (?:isn't it|is it not) safe\b/i, 'why is it unsafe'],
   [/^for how long\b/i, 'how long'],
   [/^how far (?:away )?is it from (.+?) to (.+)$/i, 'what is the distance between $1 and $2'],
   [/^how far (?:away )?is (.+?) from (.+)$/i, 'what is the distance between $1 and $2'],
@@ -282,10 +317,25 @@ const idioms: readonly Idiom[] = [
   [/\b(?:rewrite|port) (.{2,60}?) (?:in|to) (?=\p{Lu}\p{L}*[#+]*(?:$|[.?!]))/u, 'convert $1 to '],
 
   // Parts of sentences
-  [/\bnode(?:\.js|js)\b/gi, 'Node'],
   [/(?<=^| )\.(?=(?:csv|json|yaml|pdf|txt|log|zip|tar\.gz) (?:files?|archives?)\b)/gi, ''],
+  [/\bsteps for (?=\p{L}+ing\b)/giu, 'steps to '],
+  [/(?<=\p{L} )name ideas (?=for\b)/giu, 'names '],
+  [/\bfor (?=(?:less than|under|at most|up to) [$€£]\d)/gi, ''],
+  [
+    /\bto (\d+ ?\p{L}+) (wide|high)\b/giu,
+    (_, amount = '', side = '') => `to a ${side === 'wide' ? 'width' : 'height'} of ${amount}`,
+  ],
+  [/\bmake (\S+(?: \S+)?) (?:not|stop) (?=\p{Ll}{3})/gu, 'stop $1 from '],
+  [/\bcount the number of (?=\p{L}+s\b)/giu, 'count the '],
+  [
+    /(?<=\b(?:translate|say|spell|pronounce|define|what does|(?:synonyms?|antonyms?|opposites?|rhymes?) (?:of|for)) )the (?:word|term|phrase|expression|sentence) (?=\ue000)/iu,
+    '',
+  ],
+  [
+    /\bhow (.{1,40}?) and (.{1,40}?) differ(?: from (?:each other|one another))?$/i,
+    'the difference between $1 and $2',
+  ],
   [/\bany more\b(?! \p{L}+s\b)/giu, 'anymore'],
-  [/\bdocker[ -]compose\b/gi, 'docker-compose'],
   [/(?<=[ (])version (?=\d)/gi, 'v'],
   [/\b(?:in|on) (?=(?:Windows|Linux|macOS|Ubuntu|Debian)\b)/g, 'on '],
   [/\b(fix|solve|resolve) (?:the|an?|this|my) error (?=\ue000)/gi, '$1 '],
@@ -294,10 +344,6 @@ const idioms: readonly Idiom[] = [
   [/\b(ways?) of (?=\p{L}+ing\b)/giu, '$1 for '],
   [/(?<=\b(?:differ|different)) from (?:each other|one another)\b/gi, ''],
   [/\b(tips|advice|ideas|suggestions|hints) (?:on|for|about) how to (?=\p{L})/giu, '$1 to '],
-  [/\bthe (?:United States(?: of America)?|USA)\b/g, 'the US'],
-  [/\bthe United Kingdom\b/g, 'the UK'],
-  [/\bworld war (?:i|1|one)\b/gi, 'First World War'],
-  [/\bworld war (?:ii|2|two)\b/gi, 'Second World War'],
   [/(?<=\p{L}s)'(?= \p{L})/gu, ''],
   [/\bso (?:that )?(?:it|they) uses? (?=\p{L})/iu, 'to use '],
   [
@@ -415,23 +461,27 @@ const deeds: ReadonlyMap<string, string> = new Map([
   ['discoverer', 'discovered'],
 ]);
 
-const quotations = new RegExp(quotation, 'gu');
-
 /** Words that are often written without their accents. Without those of others they are other words: "rosé", "maté". */
 const accented =
   /(?<!\p{L})(?:crème|brûlée|fraîche|cafés?|naïve|façades?|jalapeños?|clichés?|piñatas?|soufflés?|purées?|décor|São|Zürich|Málaga|Córdoba)(?!\p{L})/giu;
-const withoutAccents = (text: string): string =>
-  text.replaceAll(accented, word => word.normalize('NFD').replaceAll(/\p{M}/gu, ''));
+/** Names of persons and places within a sentence: "García Márquez". */
+const accentedName =
+  /(?<=\p{Lu}\p{Ll}+ )\p{Lu}\p{L}{3,}|(?<=\p{L} )\p{Lu}\p{L}{3,}(?= \p{Lu}\p{Ll})/gu;
+const aboutAccents =
+  /\b(?:types?|typed?|mean\w*|codes?|entit\w+|accent\w*|spell\w*|pronounc\w*|Spanish|German|French|Portuguese|letters?)\b/i;
+function withoutAccents(text: string): string {
+  const plain = (word: string) => word.normalize('NFD').replaceAll(/\p{M}/gu, '').normalize('NFC');
+  const rest = text.replaceAll(accented, plain);
+  return aboutAccents.test(rest) ? rest : rest.replaceAll(accentedName, plain);
+}
 
 /** A request in English in the wording that is compared: "how tall is it" as "what is the height of it". */
 export function withoutIdioms(text: string): string {
-  if (text.length > maxLength) return text;
-  const quoted: string[] = [];
-  let rest = text.replaceAll(quotations, found => `\ue000${quoted.push(found) - 1}\ue001`);
-  // A prompt in capitals only. In a short one "IT" may be an abbreviation.
-  if (!/\p{Ll}/u.test(rest) && rest.split(' ').length > 5 && !/\b(?:IT|US|WHO)\b/.test(rest))
-    rest = rest.toLowerCase();
-  rest = withoutAccents(rest).replace(/^\p{Lu}\p{Ll}+(?= (\S+))/u, (word, next: string) =>
+  return text.length > maxLength ? text : outsideQuotations(text, inOneWording);
+}
+
+function inOneWording(text: string): string {
+  let rest = withoutAccents(text).replace(/^\p{Lu}\p{Ll}+(?= (\S+))/u, (word, next: string) =>
     isOpener(word.toLowerCase()) && !isTypeName(word, next) ? word.toLowerCase() : word,
   );
   const end = /[\s.?!]*$/.exec(rest)?.[0] ?? '';
@@ -441,5 +491,5 @@ export function withoutIdioms(text: string): string {
       typeof replacement === 'string'
         ? rest.replace(pattern, replacement)
         : rest.replace(pattern, replacement);
-  return (rest + end).replaceAll(/\ue000(\d+)\ue001/g, (_, at: string) => quoted[Number(at)] ?? '');
+  return rest + end;
 }

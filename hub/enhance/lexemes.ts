@@ -77,11 +77,15 @@ const behindNames = new Set([
   ',',
 ]);
 
-/** Words in single or double quotes, without them; a single sign may be about the quotes. */
-const unquoted = (text: string): string => /^(['"])(.{2,})\1$/.exec(text)?.[2] ?? text;
+/**
+ * Words in single or double quotes, without them; a single sign may be about the quotes, and a shell replaces variables
+ * in some of them.
+ */
+const unquoted = (text: string): string => /^(['"])([^$\\]{2,})\1$/.exec(text)?.[2] ?? text;
 
-/** Whether a compound can be read as separate words. */
+/** Whether a compound can be read as separate words. "a man-eating shark" is not "a man eating shark". */
 const isSplit = (word: string) =>
+  !word.endsWith('-eating') &&
   !word
     .split('-')
     .some(part => prepositions.has(part) || part === 'up' || part === 'off' || part === 'out');

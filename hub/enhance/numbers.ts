@@ -34,7 +34,7 @@ const versionSuffixes = wordSet(
 export function compoundOf(
   text: string,
 ): { readonly amount: string; readonly others: readonly string[] } | undefined {
-  const [, first = '', second = ''] = /^(\d+|\p{L}+)-(\p{L}[\p{L}-]*)$/u.exec(text) ?? [];
+  const [, first = '', second = ''] = /^(\d+(?:\.\d+)?|\p{L}+)-(\p{L}[\p{L}-]*)$/u.exec(text) ?? [];
   const isDigits = /^\d/.test(first);
   const lower = first.toLowerCase();
   const number = isDigits ? first : lower === 'one' ? '1' : numerals.get(lower);
@@ -47,12 +47,26 @@ export function compoundOf(
   return isVersion ? undefined : { amount: number, others: [head, ...rest] };
 }
 
+const thousands: ReadonlyMap<string, string> = new Map([['k', '000']]);
+/** Behind an amount of money. Elsewhere "4K" is a size of pictures. */
+const multiples: ReadonlyMap<string, string> = new Map([
+  ['k', '000'],
+  ['K', '000'],
+  ['M', '000000'],
+  ['m', '000000'],
+]);
+
 /** A number as written in one piece, without separators of thousands, its unit in normalized spelling. */
 export function numberOf(written: string, isEnglish: boolean): string {
   const [, currency = '', digits = written, unit = ''] =
-    /^([$€]?)(.*?\d)(%|\p{L}+)?$/u.exec(written) ?? [];
+    /^([$€£]?)(.*?\d)(%|\p{L}+)?$/u.exec(written) ?? [];
   const isThousands = isEnglish && /^\d{1,3}(?:,\d{3})+$/.test(digits);
   const amount = isThousands ? digits.replaceAll(',', '') : digits;
-  if (unit === 'k' && /^\d+$/.test(amount)) return `${amount}000`;
-  return amount + (units.get(unit) ?? unit) + (units.get(currency) ?? '');
+  const money = units.get(currency) ?? '';
+  const zeros = money === '' ? thousands.get(unit) : multiples.get(unit);
+  if (zeros !== undefined && /^\d+$/.test(amount)) return amount + zeros + money;
+  if (zeros !== undefined && money !== '' && /^\d+\.\d{1,3}$/.test(amount))
+    return `${Math.round(Number(amount) * Number(`1${zeros}`))}${money}`;
+  if (money !== '' && unit === '') return amount.replace(/\.00$/, '') + money;
+  return amount + (units.get(unit) ?? unit) + money;
 }

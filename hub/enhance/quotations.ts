@@ -1,11 +1,11 @@
 import { withPlainQuotes } from './canonical-text.ts';
+import { isBareIn, withSpellingOf } from './shared-spelling.ts';
 
 /** A name, path, option or signal without blanks in quotes or backticks. */
 const quoted =
   /(?<![\p{L}\p{N}])(["'`])([\p{L}./~-][\p{L}\p{N}_$./~@:-]*(?:\(\))?|\d+(?:[/:-]\d+)+)\1(?![\p{L}\p{N}])/gu;
-const marks = /["'`]/;
 /** What is no word of the language: `SIGKILL`, `report.txt`, `userId`, `-z`, `2021-07-15`. */
-const technical = /[_$./~@:\d-]|\p{Ll}\p{Lu}|^\p{Lu}{3}/u;
+const technical = /[_$./~@:\d-]|\(\)$|\p{Ll}\p{Lu}|^\p{Lu}{3}/u;
 /** Literals, which are not the same as strings of their letters. */
 const literal = /^(?:null|true|false|none|nan|undefined)$/i;
 /** What a name in backticks stands before: "the `users` table". */
@@ -20,9 +20,10 @@ const kinds =
 export function withQuotesAlike(a: string, b: string): readonly [string, string] {
   const [one, other] = [withPlainQuotes(a), withPlainQuotes(b)];
   const isLine = (text: string) => !/\n|:\s/.test(text);
-  if (!(marks.test(one) || marks.test(other)) || !isLine(one) || !isLine(other)) return [a, b];
+  if (!isLine(one) || !isLine(other)) return [a, b];
   const [mine, theirs] = [quotedIn(one), quotedIn(other)];
-  return [requoted(one, other, theirs), requoted(other, one, mine)];
+  const [left, right] = [requoted(one, other, theirs), requoted(other, one, mine)];
+  return [withSpellingOf(left, right), withSpellingOf(right, left)];
 }
 
 const quotedIn = (text: string): ReadonlySet<string> =>
@@ -36,10 +37,4 @@ function requoted(text: string, other: string, quotedThere: ReadonlySet<string>)
     if (quotedThere.has(word)) return mark === '`' ? `"${word}"` : all;
     return isBareIn(other, word) ? word : all;
   });
-}
-
-function isBareIn(text: string, word: string): boolean {
-  const at = text.indexOf(word);
-  const [before, after] = [text[at - 1] ?? ' ', text[at + word.length] ?? ' '];
-  return at >= 0 && /[\s(,]/.test(before) && /[\s),.?!;:]/.test(after);
 }

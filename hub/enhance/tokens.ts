@@ -12,7 +12,16 @@ export type Token = {
 };
 
 /** Something in quotes or backticks in one line. An apostrophe inside a word is no quote. */
-export const quotation = '`[^`\\n]+`|"[^"\\n]*"|(?<![\\p{L}\\p{N}])\'[^\'\\n]+\'(?![\\p{L}\\p{N}])';
+const quotation = '`[^`\\n]+`|"[^"\\n]*"|(?<![\\p{L}\\p{N}])\'[^\'\\n]+\'(?![\\p{L}\\p{N}])';
+
+const quotations = new RegExp(quotation, 'gu');
+
+/** Changes a text except for its quotations, which are numbers between private characters meanwhile. */
+export function outsideQuotations(text: string, change: (rest: string) => string): string {
+  const quoted: string[] = [];
+  const rest = text.replaceAll(quotations, found => `\ue000${quoted.push(found) - 1}\ue001`);
+  return change(rest).replaceAll(/\ue000(\d+)\ue001/g, (_, at: string) => quoted[Number(at)] ?? '');
+}
 
 const pieces = new RegExp(
   [
@@ -21,9 +30,9 @@ const pieces = new RegExp(
     '(?<path>[a-z][a-z+.-]*://\\S+|(?<!\\S)--?[A-Za-z][\\w-]*|[\\w.@*:+~-]{0,200}[\\\\/][\\w.@*:+\\\\/~-]*)',
     '(?<dotted>\\.?[A-Za-z_$][\\w-]*(?:\\.[A-Za-z_][\\w-]*)+|(?<!\\S)\\.[A-Za-z][\\w-]*)',
     '(?<call>[A-Za-z_$][\\w$]*\\(\\))',
-    '(?<number>[$€]?v?\\d+(?:[.,:]\\d+)*(?:-[a-z]+(?:\\.\\d+)*)?(?:%|[\\p{L}]+)?)(?![\\p{L}\\p{N}_])',
+    '(?<number>(?:(?<=^|[\\s([=,])-)?[$€£]?v?\\d+(?:[.,:]\\d+)*(?:-[a-z]+(?:\\.\\d+)*)?(?:%|[\\p{L}]+)?)(?![\\p{L}\\p{N}_])',
     "(?<word>\\p{L}[\\p{L}\\p{M}\\p{N}_$]*(?:['-][\\p{L}\\p{N}]+)*(?:\\+\\+|#)?|_[\\w$]+)",
-    '(?<sign>[=!<>]=+|->|=>|&&|\\|\\||!(?=[\\w(])|[-+*=<>&|^%~@#$()[\\]{}]|\\d+)',
+    '(?<sign>[=!<>]=+|(?<=\\d)!(?=\\s*[-+*/^=)])|->|=>|&&|\\|\\||!(?=[\\w(])|[-+*=<>&|^%~@#$()[\\]{}]|\\d+)',
     '(?<stop>[.?!;:,¿¡]+)',
     '(?<other>\\S)',
   ].join('|'),
@@ -44,7 +53,7 @@ export function tokensOf(text: string, isEnglish: boolean): readonly Token[] {
     const amount = before && isCounted && amountOf(before.text, groups['word'] ?? token.text);
     const compound =
       token.text.includes('-') && !groups['path'] ? compoundOf(token.text) : undefined;
-    const [, times] = /^(\d+)x$/.exec(token.text) ?? [];
+    const [, times] = /^(\d+(?:\.\d+)?)x$/.exec(token.text) ?? [];
     const count = token.text.toLowerCase() === 'twice' ? '2' : times;
     if (count !== undefined)
       tokens.push({ kind: 'number', text: count }, { kind: 'word', text: 'times' });

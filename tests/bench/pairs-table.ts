@@ -96,6 +96,14 @@ const pairFiles = [
   'prompt-pairs-blind-37',
   'prompt-pairs-blind-38',
   'prompt-pairs-blind-39',
+  'prompt-pairs-blind-40',
+  'prompt-pairs-blind-41',
+  'prompt-pairs-blind-42',
+  'prompt-pairs-blind-43',
+  'prompt-pairs-blind-44',
+  'prompt-pairs-blind-45',
+  'prompt-pairs-notations',
+  'prompt-pairs-notations-2',
 ] as const;
 
 /** The pairs of the files `prompt-pairs*` in tests/data. */
@@ -124,6 +132,16 @@ function isPair(value: unknown): value is PromptPair {
   );
 }
 
+const known = new Map<string, Verdict>();
+
+/** The verdict of the guards, each pair compared once. */
+function verdictOf({ a, b }: PromptPair): Verdict {
+  const key = JSON.stringify([a, b]);
+  const verdict = known.get(key) ?? compareGuarded(a, b).verdict;
+  known.set(key, verdict);
+  return verdict;
+}
+
 /** The pairs to which the guards give one of these verdicts, without embeddings. */
 export function guardsAlone(
   pairs: readonly PromptPair[],
@@ -131,7 +149,7 @@ export function guardsAlone(
 ): Column {
   return columnOf(
     'guards alone',
-    pairs.map(pair => [pair, verdicts.includes(compareGuarded(pair.a, pair.b).verdict)]),
+    pairs.map(pair => [pair, verdicts.includes(verdictOf(pair))]),
   );
 }
 

@@ -75,17 +75,34 @@ const percent = (column: Column, row: 'same meaning' | 'traps') => {
 /** Prompts of two pairs that are one request indeed. */
 const sameByChance = [
   ["What's new in Python 3.12?", 'What are the new features in Python 3.12?'],
+  [
+    'Write a formal apology to a client for a late delivery',
+    'Write a formal apology to a client for a late delivery.',
+  ],
+  ['convert 70 kg to pounds', 'How much is 70 kg in pounds?'],
   ['What is 15% of 240?', 'What is 15 percent of 240?'],
+  [
+    'How long does it take to download 40 GB at 100 megabits per second?',
+    'How long does it take to download 40 GB at 100 Mb/s?',
+  ],
+  [
+    'How many calories are in 2 tablespoons of peanut butter?',
+    'How many calories are in two tablespoons of peanut butter?',
+  ],
+  [
+    'Give me a recipe for gluten-free banana bread',
+    'Give me a recipe for gluten-free banana bread.',
+  ],
 ];
 
 describe('the pairs', () => {
-  test('are 6416, half of them traps', () => {
+  test('are 7308, half of them traps', () => {
     const sizes = Object.groupBy(pairs, ({ same, half }) => `${half} ${same}`);
     assert.deepEqual(
       Object.entries(sizes)
         .map(([name, group]) => `${name} ${group?.length}`)
         .toSorted(),
-      ['frozen false 2921', 'frozen true 2937', 'tuning false 279', 'tuning true 279'],
+      ['frozen false 3387', 'frozen true 3363', 'tuning false 279', 'tuning true 279'],
     );
   });
 
@@ -152,6 +169,14 @@ describe('of the pairs', () => {
     ['prompt-pairs-blind-37', 0],
     ['prompt-pairs-blind-38', 50],
     ['prompt-pairs-blind-39', 84],
+    ['prompt-pairs-blind-40', 34],
+    ['prompt-pairs-blind-41', 27],
+    ['prompt-pairs-blind-42', 74],
+    ['prompt-pairs-blind-43', 65],
+    ['prompt-pairs-blind-44', 57],
+    ['prompt-pairs-blind-45', 47],
+    ['prompt-pairs-notations', 89],
+    ['prompt-pairs-notations-2', 81],
   ] as const)('in %s no trap is alike, and %d of a hundred others are', ([file, atLeast]) => {
     const column = guardsAlone(readPairs([file]));
     assert.equal(totalOf(column, 'traps').hits, 0);

@@ -1,0 +1,249 @@
+import {
+  type Notation,
+  aboutNotation,
+  abbreviations,
+  nameNotations,
+  replaced,
+  versions,
+} from './technical-names.ts';
+import { outsideQuotations } from './tokens.ts';
+import { rowsOf } from './words.ts';
+
+/** Patterns read whole prompts; longer ones, in characters, stay as they are. */
+const maxLength = 1_000;
+
+const monthNames =
+  'January|February|March|April|May|June|July|August|September|October|November|December';
+const month = `(${monthNames})`;
+const monthNumbers = monthNames.split('|');
+const weekday = '(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)';
+const unitOfTime = '(minute|hour|day|week|month|year)';
+
+/** The word for each of its abbreviations. */
+const wordsFor = (table: string): ReadonlyMap<string, string> =>
+  new Map(rowsOf(table).flatMap(([word = '', ...short]) => short.map(one => [one, word] as const)));
+
+/** None of these is another word or a name. */
+const clear = wordsFor(
+  `February Feb | April Apr | July Jul | August Aug | September Sept Sep | October Oct | November Nov | December Dec |
+  Tuesday Tues | Thursday Thu Thur Thurs | Friday Fri`,
+);
+/** These are, so that their neighbours decide. */
+const unclear = wordsFor(
+  'January Jan | March Mar | June Jun | Monday Mon | Tuesday Tue | Wednesday Wed | Saturday Sat | Sunday Sun',
+);
+const keysOf = (map: ReadonlyMap<string, string>): string => [...map.keys()].join('|');
+const either = `(?:${keysOf(clear)}|${keysOf(unclear)}|${monthNames}|${weekday})`;
+const longFor = (_: string, short: string): string =>
+  clear.get(short) ?? unclear.get(short) ?? short;
+
+const timeZones = wordsFor(
+  `UTC Coordinated_Universal_Time | GMT Greenwich_Mean_Time | CET Central_European_Time | CEST Central_European_Summer_Time |
+  PST Pacific_Standard_Time | PDT Pacific_Daylight_Time | EST Eastern_Standard_Time |
+  EDT Eastern_Daylight_Time | MST Mountain_Standard_Time |
+  JST Japan_Standard_Time`,
+);
+const timeZoneNames = [...timeZones.keys()].map(name => name.replaceAll('_', ' ')).join('|');
+
+/** Measures of the kitchen and of distances, of which there are halves and quarters. */
+const measure =
+  '(?:cups?|teaspoons?|tablespoons?|tsp|tbsp|pounds?|lbs?|ounces?|oz|miles?|inch(?:es)?|kilos?|lit(?:er|re)s?|pints?|gallons?|acres?)';
+const fractions: ReadonlyMap<string, string> = new Map([
+  ['1/2', '.5'],
+  ['½', '.5'],
+  ['1/4', '.25'],
+  ['¼', '.25'],
+  ['3/4', '.75'],
+  ['¾', '.75'],
+]);
+const fraction = '(1/2|1/4|3/4|[½¼¾])';
+
+const counts =
+  'one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|eighty|hundred|thousand';
+/** Spellings of a unit behind a number. */
+const measured = (spellings: string): RegExp =>
+  new RegExp(String.raw`(?<=\d|\b(?:${counts}))[ -]?(?:${spellings})(?![\w²])`, 'gi');
+
+/** Notations of numbers, times and versions, each with the one that is compared. */
+const notations: readonly Notation[] = [
+  // Temperatures, speeds, areas
+  [/(?<=\d) ?(?:[°º] ?|deg(?:rees?)?\.? )(c|celsius|centigrade|f|fahrenheit)\b/gi, temperature],
+  [/(?<=^|\s)[°º] ?([CF])\b/g, temperature],
+  [measured('miles (?:per|an) hour|mph'), ' mph'],
+  [measured('kilomet(?:er|re)s? (?:per|an) hour|km/h|kph|kmh|kmph'), ' kmh'],
+  [measured(String.raw`square met(?:er|re)s?|sq\.? ?m|m²|m\^2|m2`), ' sqm'],
+  [measured(String.raw`square kilomet(?:er|re)s?|sq\.? ?km|km²|km\^2|km2`), ' sqkm'],
+  [measured(String.raw`square (?:feet|foot)|sq\.? ?ft\.?|sqft|ft²|ft\^2`), ' sqft'],
+  [measured(String.raw`square miles?|sq\.? ?mi\.?`), ' sqmi'],
+  [measured('kilowatt[- ]hours?'), ' kWh'],
+  [/(?<=\d) ?(?:Mbit\/s|Mb\/s|megabits? per second)(?!\w)/g, ' Mbps'],
+  [/(?<=\d) ?(?:Gbit\/s|Gb\/s|gigabits? per second)(?!\w)/g, ' Gbps'],
+  [/(?<=\d) ?(?:per cent|pct)\b/gi, ' percent'],
+  [/(?<=\d) (?:pounds sterling|British pounds)\b/gi, ' GBP'],
+
+  // Numbers
+  [/\b(EUR|USD|GBP) ?(\d[\d,]*(?:\.\d+)?)(?![\d.,]*\d)/g, '$2 $1'],
+  [/(?<=\d ?(?:ft|feet|foot) \d{1,2}) ?in\b(?!\.?\w)/gi, ' inches'],
+  [/(?<=^|[\s($€£-])\.(?=\d)/g, '0.'],
+  [/(?<=\b\d{1,3}(?: 000)?) (?=000\b)/g, ','],
+  [/(?<=^|\s)minus (?=\d)(?<!\d minus )/gi, '-'],
+  [/\b(?:half a|half-a|a half) dozen\b/gi, 'six'],
+  [
+    new RegExp(
+      String.raw`(?<=^|\s)(\d+)(?:[ -]|(?=[½¼¾]))${fraction}(?=[ -](?:cups?|teaspoons?|tablespoons?|tsp|tbsp|hours?)\b)`,
+      'gi',
+    ),
+    mixedNumber,
+  ],
+  [
+    new RegExp(String.raw`(?<=^|\s)()${fraction}(?: of an?)?(?=[ -]${measure}\b)`, 'gi'),
+    mixedNumber,
+  ],
+  [
+    new RegExp(String.raw`(?<!\band )\b(?:half an?|a half|a half of an?) (?=${measure}\b)`, 'gi'),
+    '0.5 ',
+  ],
+  [
+    new RegExp(
+      String.raw`\b(?:a quarter(?: of an?)?|one quarter(?: of an?)?) (?=${measure}\b)`,
+      'gi',
+    ),
+    '0.25 ',
+  ],
+  [new RegExp(String.raw`\bthree[- ]quarters(?: of an?)? (?=${measure}\b)`, 'gi'), '0.75 '],
+  [/(?<![\d/.])1\/2 (?=of\b)/g, 'half '],
+  [/(?<![\d/.])1\/4 (?=of\b)/g, 'a quarter '],
+  [/(?<![\d/.])3\/4 (?=of\b)/g, 'three quarters '],
+
+  // Durations
+  [/\b(?:a )?half[- ]hour\b(?! of)/gi, '30-minute'],
+  [new RegExp(String.raw`\b(?:an? |one[- ])?${unitOfTime}-long\b`, 'gi'), '1-$1'],
+  [new RegExp(String.raw`(?<=[\p{L}\d]-${unitOfTime})-long\b`, 'giu'), ''],
+
+  // Dates and times
+  [new RegExp(String.raw`(?<!\w)(${keysOf(clear)})(?!\w)\.?(?!\.\w)`, 'g'), longFor],
+  [
+    new RegExp(
+      String.raw`(?<=\b(?:\d{1,2}(?:st|nd|rd|th)?(?: of)?|every|each|next|last) )(${keysOf(unclear)})\b\.?(?! \p{Lu})`,
+      'gu',
+    ),
+    longFor,
+  ],
+  [
+    new RegExp(
+      String.raw`\b(${keysOf(unclear)})\b\.?(?=,? \d|(?:-| to | through | thru | or | and | & )${either}\b| at (?:noon|\d)| (?:morning|afternoon|evening|night)\b)`,
+      'g',
+    ),
+    longFor,
+  ],
+  [
+    new RegExp(
+      String.raw`(?<=\b${either}(?:-| to | through | thru | or | and | & ))(${keysOf(unclear)})\b\.?`,
+      'g',
+    ),
+    longFor,
+  ],
+  [new RegExp(String.raw`(?<=\b${weekday})(?:-| through | thru )(?=${weekday})`, 'g'), ' to '],
+  [
+    /(?<![\w./-]|\b(?:called|named|folder|file|branch|tag) )(\d{4})-(\d\d)-(\d\d)(?![\w/-]|\.\w)/g,
+    isoDate,
+  ],
+  [
+    new RegExp(String.raw`\b(?:the )?(\d{1,2})(?:st|nd|rd|th)?(?: of)? ${month},? (\d{4})\b`, 'g'),
+    '$1 $2 $3',
+  ],
+  [
+    new RegExp(String.raw`\b${month} (?:the )?(\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b`, 'g'),
+    '$2 $1 $3',
+  ],
+  [/(?<=\d(?::\d\d)? ?[ap]m) ?- ?(?=\d)/gi, ' to '],
+  // "3 to 14 August", "August 3 to 14", "August 3rd through August 14th"
+  [
+    new RegExp(
+      String.raw`\b(\d{1,2})(?:st|nd|rd|th)?(?: of)?(?:-| to | through | until )(\d{1,2})(?:st|nd|rd|th)?(?: of)? ${month}\b`,
+      'g',
+    ),
+    '$1 $3 to $2 $3',
+  ],
+  [
+    new RegExp(
+      String.raw`\b${month} (\d{1,2})(?:st|nd|rd|th)?(?:-| to | through | until )(?:\1 )?(\d{1,2})(?:st|nd|rd|th)?(?! ?(?:[ap]m|:|%|${monthNames}))\b`,
+      'g',
+    ),
+    '$2 $1 to $3 $1',
+  ],
+  [new RegExp(String.raw`\bduring (?=${month}\b)`, 'g'), 'in '],
+  [/\bthis evening\b/gi, 'tonight'],
+  [
+    /(?<=\b(?:invoice|order|ticket|issue|chapter|page|room|flight|bus|line|step|exercise|section|episode|gate|platform) )(?:no\.|nr\.|number|num\.|#) ?(?=\d+(?:$|[?!,]|\.(?:\s|$)| (?:to|and|or|on|in|from|of|for|by|with|is|was)\b))/gi,
+    '',
+  ],
+  [/(?<=\b(?:[1-9]|1[0-2])(?::\d\d)?) in the morning\b/gi, ' am'],
+  [/(?<=\b(?:[1-9]|1[01])(?::\d\d)?) in the (?:afternoon|evening)\b/gi, ' pm'],
+  [/(?<=\b(?:19|20)\d0)'s\b/g, 's'],
+  [/\b(?:12|twelve) (?=noon\b|midnight\b)/gi, ''],
+  [
+    /\b(?:the )?(first|second|third|fourth|1st|2nd|3rd|4th)[- ]quarter(?= .*\b(?:sales|revenue|earnings|review|report|results|budget|fiscal|goals|OKRs?)\b)(?!.*\b(?:Excel|data ?set|statistics)\b)/gi,
+    quarter,
+  ],
+  [/\bUTC([+-])0?(\d{1,2}):00\b/g, 'UTC$1$2'],
+  [
+    new RegExp(String.raw`\b(?:${timeZoneNames})\b`, 'g'),
+    name => timeZones.get(name.replaceAll(' ', '_')) ?? name,
+  ],
+  [/\bnineteen[- ](thirties|forties|fifties|sixties|seventies|eighties|nineties)\b/gi, decade],
+];
+
+/** Names in one spelling, also in a prompt that has several of them. */
+const withNames = (text: string): string =>
+  nameNotations.reduce(
+    (rest, [pattern, name]) => (typeof name === 'string' ? rest.replaceAll(pattern, name) : rest),
+    text,
+  );
+
+function temperature(_: string, scale: string): string {
+  return /^f/i.test(scale) ? ' degrees Fahrenheit' : ' degrees Celsius';
+}
+
+function mixedNumber(_: string, whole: string, part: string): string {
+  return `${whole || '0'}${fractions.get(part) ?? ''}`;
+}
+
+/** Days and months that do not exist are no date. */
+function isoDate(all: string, year: string, monthDigits: string, day: string): string {
+  const name = monthNumbers[Number(monthDigits) - 1];
+  return name && Number(day) >= 1 && Number(day) <= 31 ? `${Number(day)} ${name} ${year}` : all;
+}
+
+function quarter(_: string, ordinal: string): string {
+  const place = ['first', 'second', 'third', 'fourth'].indexOf(ordinal.toLowerCase());
+  return `Q${place < 0 ? ordinal[0] : place + 1}`;
+}
+
+function decade(_: string, name: string): string {
+  const tens = ['thirties', 'forties', 'fifties', 'sixties', 'seventies', 'eighties', 'nineties'];
+  return `19${tens.indexOf(name.toLowerCase()) + 3}0s`;
+}
+
+/** `6'2"` and `a 27" monitor`. Two marks may be quotation marks. */
+function withPlainInches(text: string): string {
+  const rest = text.replaceAll(/(?<=\d)'(\d{1,2})"(?!\w)/g, ' feet $1 inches');
+  return rest.split('"').length === 2 ? rest.replace(/(?<=\d)"(?=\s|$)/, ' inches') : rest;
+}
+
+/**
+ * A request in English with each detail in one notation: "180 °C" as "180 degrees Celsius", "July 4th, 1976" as "4 July
+ * 1976", "Node v18" as "Node.js 18", "the /etc/nginx/ folder" as "/etc/nginx". Only notations that say the same whatever
+ * stands around them; a prompt about notations stays as it is.
+ */
+export function withPlainNotations(text: string): string {
+  return text.length > maxLength ? text : outsideQuotations(withPlainInches(text), inOneNotation);
+}
+
+function inOneNotation(text: string): string {
+  const named = withNames(text);
+  const rest = aboutNotation.test(text)
+    ? named
+    : replaced(named, [...abbreviations, ...notations, ...versions]);
+  return rest.replaceAll(/ {2,}/g, ' ').trim();
+}

@@ -1,0 +1,61 @@
+import { commands } from './technical-names.ts';
+
+/** Words before a quotation that say that it is one, also without its marks. */
+const named =
+  '(?:words?|phrase|term|expression|saying|idiom|proverb|motto|error|error message|message|warning)';
+const phraseIn = /(["'])(\p{L}[\p{L}\p{N}' -]{0,80})\1(?![\p{L}\p{N}])/gu;
+/** There quotation marks keep words together. */
+const aboutSearch = /\b(?:search\w*|grep|find\w*|quer(?:y|ies)|quot\w*)\b/i;
+/** A command with its arguments where a sentence names it: "What does `git stash pop` do?" */
+const commandIn = new RegExp(
+  String.raw`(?<=\b(?:run|running|use|using|does|do|of|with|execute|command|after|before|when) )\`(${commands} [^\`\n]{1,80})\`(?=$|[\s?!.,])`,
+  'gi',
+);
+
+/** Where a function is not called: "pass save to onClick" is not "pass save() to onClick". */
+const aboutReferences =
+  /\b(?:pass\w*|bind\w*|callbacks?|assign\w*|on[A-Z]\w*|handlers?|references?|await|yield|decorat\w*|parenthes\w+|brackets|call(?:ing|ed|s)?|invok\w*|typeof|instanceof|new|constructors?)\b/;
+const calls = /(?<=^|\s)`?([A-Za-z_$][\w$.]*)\(\)`?(?=$|[\s.?!,])/g;
+
+/** Whether a text has a word or a phrase without marks around it. */
+export function isBareIn(text: string, word: string): boolean {
+  const at = text.indexOf(word);
+  const [before, after] = [text[at - 1] ?? ' ', text[at + word.length] ?? ' '];
+  return at >= 0 && /[\s(,]/.test(before) && /[\s),.?!;:]/.test(after);
+}
+
+/**
+ * Writes what two prompts spell differently as the other one does, where both spellings say the same: "the phrase break a
+ * leg" with the quotation marks of the other one, `git stash pop` without backticks, "the function print" as "print()".
+ */
+export const withSpellingOf = (text: string, other: string): string =>
+  withCallsOf(withoutBackticks(withMarksOf(text, other), other), other);
+
+function withMarksOf(text: string, other: string): string {
+  if (aboutSearch.test(text)) return text;
+  let rest = text;
+  for (const [quotation = '', , phrase = ''] of other.matchAll(phraseIn)) {
+    if (rest.includes(quotation)) continue;
+    const escaped = phrase.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+    const bare = new RegExp(String.raw`(?<=\b${named} )${escaped}(?=$|[\s?!,]|\.(?:\s|$))`);
+    rest = rest.replace(bare, () => quotation);
+  }
+  return rest;
+}
+
+const withoutBackticks = (text: string, other: string): string =>
+  text.replaceAll(commandIn, (all, command: string) => (isBareIn(other, command) ? command : all));
+
+function withCallsOf(text: string, other: string): string {
+  if (aboutReferences.test(text) || aboutReferences.test(other)) return text;
+  let rest = text;
+  for (const [, name = ''] of other.matchAll(calls)) {
+    if (rest.includes(`${name}()`)) continue;
+    const escaped = name.replaceAll(/[$.]/g, String.raw`\$&`);
+    const mention = new RegExp(
+      String.raw`(?<=\b(?:function|method) )${escaped}(?=$|[\s?!,]|\.(?:\s|$))|(?<=^|\s)${escaped}(?= (?:function|method)\b(?!'))`,
+    );
+    rest = rest.replace(mention, () => `${name}()`);
+  }
+  return rest;
+}

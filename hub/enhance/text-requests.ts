@@ -1,0 +1,40 @@
+import { type Notation, replaced } from './technical-names.ts';
+
+const noun = '(?:sentence|text|paragraph|phrase|passage|message)';
+const given = `(?:this|the following|these|the given)`;
+const verb =
+  '(translate|rewrite|rephrase|paraphrase|reword|summari[sz]e|proofread|shorten|simplify|correct|improve|edit|polish)';
+const mistakes = '(grammar|spelling|punctuation|grammar and spelling|spelling and grammar|typos)';
+
+/** Ways to name a text that follows, each with the one that is compared. */
+const wordings: readonly Notation[] = [
+  [/^sum (?:this|it) up\b/gi, 'summarize this text'],
+  [/\bin a single (?=sentence|paragraph|line)/gi, 'in one '],
+  [new RegExp(String.raw`(?<=^${verb} |^make |\b(?:of|in) )${given} ${noun}\b`, 'gi'), 'this text'],
+  [new RegExp(String.raw`^${verb} (?:this|it|the following)\b(?! text)`, 'gi'), '$1 this text'],
+  [
+    new RegExp(String.raw`^${verb}(?=$| (?:in|into|to|from|as|with|so|using)\b)`, 'gi'),
+    '$1 this text',
+  ],
+  [
+    /^make this (?=(?:more|less|sound|shorter|longer|simpler|clearer|formal|polite|friendlier)\b)/gi,
+    'make this text ',
+  ],
+  [
+    new RegExp(
+      String.raw`^(fix|correct|check|improve) (?:the |any )?${mistakes}(?: errors| mistakes)?$`,
+      'gi',
+    ),
+    '$1 the $2 of this text',
+  ],
+  [
+    new RegExp(
+      String.raw`^(fix|correct|check|improve) (?:the |any )?${mistakes}(?: errors| mistakes)? (?:in|of) (?=this text)`,
+      'gi',
+    ),
+    '$1 the $2 of ',
+  ],
+];
+
+/** A request with a text behind it, in one wording: "Translate to French" as "Translate this text to French". */
+export const withTextNamed = (request: string): string => replaced(request, wordings);

@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { withTextNamed } from '../../hub/enhance/text-requests.ts';
+
+test.for([
+  ['Translate to French', 'Translate this text to French'],
+  ['Translate this sentence to French', 'Translate this text to French'],
+  ['Rewrite the following in plain words', 'Rewrite this text in plain words'],
+  ['Fix the grammar', 'Fix the grammar of this text'],
+  ['Correct the grammar errors in this sentence', 'Correct the grammar of this text'],
+  ['Make this more polite', 'make this text more polite'],
+  ['Sum this up in a single sentence', 'summarize this text in one sentence'],
+] as const)('%s, with a text behind it, is %s', ([request, named]) =>
+  assert.equal(withTextNamed(request), named),
+);
+
+test.for(['Reverse these words', 'Complete this sentence', 'Make this SQL query faster'])(
+  '%s stays',
+  request => assert.equal(withTextNamed(request), request),
+);
