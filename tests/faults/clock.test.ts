@@ -109,6 +109,11 @@ function jumpingClock(): void {
       async () => {
         const transport = new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp/own`));
         const session = new Client({ name: 'of its own', version: '1.0.0' });
+        await using ends = new AsyncDisposableStack();
+        ends.defer(async () => {
+          await transport.terminateSession();
+          await session.close();
+        });
         await session.connect(transport);
         const recallOwn = async () => await session.callTool({ name: 'recall' });
         await session.callTool({ name: 'remember', arguments: { text: 'of this session' } });
@@ -149,8 +154,7 @@ function jumpingClock(): void {
         assert.deepEqual(await recall(client), kept);
         assert.deepEqual(await recallOwn(), keptOwn);
         assert.equal((await fetch(`${hub.url}/health`)).status, 200);
-        await transport.terminateSession();
-        await session.close();
+        await ends.disposeAsync();
         await becomesTruthful(scene);
       },
     );

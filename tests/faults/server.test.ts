@@ -14,7 +14,12 @@ import {
 } from './scene.ts';
 
 const servers = {
-  victim: inContainer('stateful.mjs', { health_check_interval: 1, max_concurrent_calls: 200 }),
+  // Killed once more by each test that is repeated.
+  victim: inContainer('stateful.mjs', {
+    health_check_interval: 1,
+    max_concurrent_calls: 200,
+    max_restarts: 10,
+  }),
   eater: inContainer('echo.mjs', { resources: { memory: '64m' } }),
   leaver: inContainer('leaves.mjs', { max_restarts: 2, env: { AFTER_MS: '2000' } }),
   crasher: inContainer('exit-at-once.mjs', { max_restarts: 2, auto_start: false }),
