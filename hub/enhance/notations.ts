@@ -39,9 +39,8 @@ const longFor = (_: string, short: string): string =>
 
 const timeZones = wordsFor(
   `UTC Coordinated_Universal_Time | GMT Greenwich_Mean_Time | CET Central_European_Time | CEST Central_European_Summer_Time |
-  PST Pacific_Standard_Time | PDT Pacific_Daylight_Time | EST Eastern_Standard_Time |
-  EDT Eastern_Daylight_Time | MST Mountain_Standard_Time |
-  JST Japan_Standard_Time`,
+  PST Pacific_Standard_Time | PDT Pacific_Daylight_Time | EST Eastern_Standard_Time | EDT Eastern_Daylight_Time |
+  MST Mountain_Standard_Time | JST Japan_Standard_Time`,
 );
 const timeZoneNames = [...timeZones.keys()].map(name => name.replaceAll('_', ' ')).join('|');
 

@@ -35,8 +35,12 @@ const aboutUnits =
 const digitsIn = (text: string): string =>
   (text.match(/\d[\d.,]*/g) ?? []).map(digits => digits.replaceAll(/,|\.$/g, '')).join(' ');
 
+/** Longer prompts, in characters, are not about a notation. */
+const maxLength = 1_000;
+
 /** Whether a prompt writes one amount in two notations, and so is about them. */
 function hasTwoNotations(text: string): boolean {
+  if (text.length > maxLength) return false;
   const written = new Set((text.match(amount) ?? []).map(one => one.trim()));
   if (written.size < 2) return false;
   const read = new Set(

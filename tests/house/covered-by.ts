@@ -222,6 +222,12 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'routing/methods/one-server',
     'routing/events/access-changes',
   ],
+  'enhance/idioms': [
+    'enhance/idioms/clause-words',
+    'enhance/idioms/parts',
+    'enhance/idioms/questions',
+    'enhance/idioms/requests',
+  ],
   'enhance/alike': ['enhance/explanation', 'enhance/term-forms'],
   'enhance/alignment': [
     'enhance/left-over',
