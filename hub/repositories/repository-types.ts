@@ -89,8 +89,6 @@ export interface Repository extends AsyncDisposable {
   diff(query: DiffQuery, signal: AbortSignal): Promise<Diff>;
   /** Merges without a half-merged state: a conflict and a refusal leave everything as it is. */
   merge(request: MergeRequest, signal: AbortSignal): Promise<MergeOutcome>;
-  /** Deletes a branch `agenthub/...`, whether merged or not. Resolves with false if it does not exist. */
-  deleteBranch(branch: string, signal: AbortSignal): Promise<boolean>;
 }
 
 export type RepositorySummary = {
@@ -98,8 +96,6 @@ export type RepositorySummary = {
   readonly branch: string | undefined;
   /** Undefined before the first commit. */
   readonly head: CommitId | undefined;
-  /** True if tracked files differ from HEAD. Untracked files do not count. */
-  readonly isDirty: boolean;
 };
 
 export type LogQuery = {

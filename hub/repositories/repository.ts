@@ -3,7 +3,6 @@ import { HubError, errorCodeOf } from '#core';
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { diffOf } from './changes.ts';
-import { findBranch } from './commits.ts';
 import type { Driver } from './driver.ts';
 import type { DriverUse } from './drivers.ts';
 import { createDriverFolder, createSafeFolder } from './folder.ts';
@@ -12,7 +11,6 @@ import { type GitPlaces, createGitPlaces, partsOf } from './git.ts';
 import { mergeBranch } from './merge.ts';
 import { listFiles, readFiles, readLog, requireCommitId, resolveRevision } from './objects.ts';
 import type { Repository, RepositorySummary } from './repository-types.ts';
-import { taskOf } from './task-branch.ts';
 import { createWorktrees } from './worktrees.ts';
 
 const timeoutMs = 60_000;
@@ -121,19 +119,9 @@ function createRepository(root: string, use: DriverUse, places: GitPlaces): Repo
     );
     const args = ['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'];
     const head = await userTree(args, { codes: [0, 1, 128] }, signal);
-    const status = [
-      'status',
-      '--porcelain=v1',
-      '-z',
-      '--no-renames',
-      '--untracked-files=no',
-      '--ignore-submodules=all',
-    ];
-    const changes = await userTree(status, {}, signal);
     return {
       branch: named.code === 0 ? named.stdout.toString().trim() : undefined,
       head: head.code === 0 ? head.stdout.toString().trim() : undefined,
-      isDirty: changes.stdout.length > 0,
     };
   }
 
@@ -151,18 +139,6 @@ function createRepository(root: string, use: DriverUse, places: GitPlaces): Repo
       diffOf(objects, ['diff-tree', requireCommitId(from), requireCommitId(to)], options, signal),
     merge: (request, signal) =>
       exclusive(() => mergeBranch(request, { root, places, busy, obstacles }, signal)),
-    deleteBranch: (branch, signal) =>
-      exclusive(async () => {
-        if (taskOf(branch) === undefined)
-          throw new HubError(
-            'HUB_REQUEST_INVALID',
-            `the branch ${JSON.stringify(branch)} is not one of a task, and stays`,
-          );
-        const head = await findBranch(objects, branch, signal);
-        if (head === undefined) return false;
-        await objects(['update-ref', '-d', `refs/heads/${branch}`, head], {}, signal);
-        return true;
-      }),
     [Symbol.asyncDispose]: () => use[Symbol.asyncDispose](),
   };
 }

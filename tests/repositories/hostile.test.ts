@@ -46,7 +46,6 @@ async function useAll(repository: Repository): Promise<void> {
   await mergeInto(repository, { from: 'agenthub/t', strategy: 'merge_commit' });
   await repository.worktrees.remove('t', signal);
   await repository.worktrees.prune(signal);
-  await repository.deleteBranch('agenthub/t', signal);
 }
 
 describe.each(runners)('a hostile repository in a %s', runner => {
