@@ -104,6 +104,8 @@ describeWithBrowser('a page of another port of localhost, while its browser is l
         });
         const link: unknown = await made.json();
         await own.goto(`${base}${String(isObject(link) && link['path'])}`);
+        // The page of the link leads there by itself: another address given before that would lose.
+        await own.waitForURL(`${base}/dashboard`);
         await own.goto(`${base}/dashboard/access`);
         assert.equal(await own.title(), 'Access \u00b7 AgentHub');
         const before = await until(
