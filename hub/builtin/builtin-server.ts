@@ -42,7 +42,7 @@ export type BuiltinItem = {
 };
 
 export type BuiltinTool = BuiltinItem & {
-  /** Public names of the tools that it calls: only those who are listed one of them are listed it. */
+  /** Public names of the tools that it calls. It is listed only for clients for which one of them is listed. */
   readonly calls?: readonly string[];
   /** `administer`: to principals without that grant, the tool does not exist. */
   readonly scope: 'call' | 'administer';

@@ -1,6 +1,7 @@
 import { type ReadTime, readDate, readMoment } from './moments.ts';
 import type { Token } from './tokens.ts';
-import { rowsOf, units, wordSet } from './words.ts';
+import { units } from './units.ts';
+import { rowsOf, wordSet } from './words.ts';
 
 /** What is read at a place: the number of tokens there, and what they say. */
 type Reading = { readonly length: number; readonly tokens: readonly Token[] };

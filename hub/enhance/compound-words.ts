@@ -1,4 +1,5 @@
 import type { Canonical } from './canonical.ts';
+import { staysCompound } from './lexemes.ts';
 import { closed } from './phrases.ts';
 import type { Token } from './tokens.ts';
 import { wordSet } from './words.ts';
@@ -32,10 +33,9 @@ export function withCompoundsOf(a: Canonical, others: Canonical): Canonical {
     !closed.has(word) &&
     !other.has(word);
   const text = others.tokens.map(token => token.text.toLowerCase()).join(' ');
-  // "a man-eating shark" is not "a man eating shark".
   const areApart = (word: string) =>
     !theirs.has(word) &&
-    !word.endsWith('-eating') &&
+    !staysCompound(word) &&
     ` ${text} `.includes(` ${word.replaceAll('-', ' ')} `);
   const tokens = joined(a.tokens, isWhole, areApart);
   if (tokens === a.tokens) return a;

@@ -83,9 +83,12 @@ const behindNames = new Set([
  */
 const unquoted = (text: string): string => /^(['"])([^$\\]{2,})\1$/.exec(text)?.[2] ?? text;
 
-/** Whether a compound can be read as separate words. "a man-eating shark" is not "a man eating shark". */
+/** "a man-eating shark" is not "a man eating shark". */
+export const staysCompound = (word: string): boolean => word.endsWith('-eating');
+
+/** Whether a compound can be read as separate words. */
 const isSplit = (word: string) =>
-  !word.endsWith('-eating') &&
+  !staysCompound(word) &&
   !word
     .split('-')
     .some(part => prepositions.has(part) || part === 'up' || part === 'off' || part === 'out');

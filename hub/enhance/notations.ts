@@ -23,12 +23,12 @@ const unitOfTime = '(minute|hour|day|week|month|year)';
 const wordsFor = (table: string): ReadonlyMap<string, string> =>
   new Map(rowsOf(table).flatMap(([word = '', ...short]) => short.map(one => [one, word] as const)));
 
-/** None of these is another word or a name. */
+/** Abbreviations that are no other word and no name. */
 const clear = wordsFor(
   `February Feb | April Apr | July Jul | August Aug | September Sept Sep | October Oct | November Nov | December Dec |
   Tuesday Tues | Thursday Thu Thur Thurs | Friday Fri`,
 );
-/** These are, so that their neighbours decide. */
+/** Abbreviations that are also words or names. They are read only beside a date, a time or another weekday. */
 const unclear = wordsFor(
   'January Jan | March Mar | June Jun | Monday Mon | Tuesday Tue | Wednesday Wed | Saturday Sat | Sunday Sun',
 );
@@ -193,13 +193,6 @@ const notations: readonly Notation[] = [
   [/\bnineteen[- ](thirties|forties|fifties|sixties|seventies|eighties|nineties)\b/gi, decade],
 ];
 
-/** Names in one spelling, also in a prompt that has several of them. */
-const withNames = (text: string): string =>
-  nameNotations.reduce(
-    (rest, [pattern, name]) => (typeof name === 'string' ? rest.replaceAll(pattern, name) : rest),
-    text,
-  );
-
 function temperature(_: string, scale: string): string {
   return /^f/i.test(scale) ? ' degrees Fahrenheit' : ' degrees Celsius';
 }
@@ -230,19 +223,22 @@ function withPlainInches(text: string): string {
   return rest.split('"').length === 2 ? rest.replace(/(?<=\d)"(?=\s|$)/, ' inches') : rest;
 }
 
+const allNotations = [...abbreviations, ...notations, ...versions];
+
 /**
  * A request in English with each detail in one notation: "180 °C" as "180 degrees Celsius", "July 4th, 1976" as "4 July
- * 1976", "Node v18" as "Node.js 18", "the /etc/nginx/ folder" as "/etc/nginx". Only notations that say the same whatever
- * stands around them; a prompt about notations stays as it is.
+ * 1976", "Angular v17" as "Angular 17". Only notations that say the same whatever stands around them. In a prompt about
+ * notations only names are replaced.
  */
 export function withPlainNotations(text: string): string {
   return text.length > maxLength ? text : outsideQuotations(withPlainInches(text), inOneNotation);
 }
 
 function inOneNotation(text: string): string {
-  const named = withNames(text);
-  const rest = aboutNotation.test(text)
-    ? named
-    : replaced(named, [...abbreviations, ...notations, ...versions]);
+  const named = nameNotations.reduce(
+    (rest, [pattern, name]) => rest.replaceAll(pattern, name),
+    text,
+  );
+  const rest = aboutNotation.test(text) ? named : replaced(named, allNotations);
   return rest.replaceAll(/ {2,}/g, ' ').trim();
 }

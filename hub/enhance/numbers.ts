@@ -1,4 +1,5 @@
-import { numerals, units, wordSet } from './words.ts';
+import { units } from './units.ts';
+import { numerals, wordSet } from './words.ts';
 
 const zeros: ReadonlyMap<string, string> = new Map([
   ['hundred', '00'],

@@ -4,7 +4,7 @@ import { isOpener, names } from './words.ts';
 /** What is replaced, and the notation that is compared. */
 export type Notation = readonly [RegExp, string | ((...found: string[]) => string)];
 
-/** What a path or an identifier is called beside it. */
+/** Nouns beside a path that add nothing to it: "the file a.txt". */
 const fileNoun = '(?:file|script)';
 const folderNoun = '(?:directory|folder|dir)';
 /** "Three.js" and ".csv" are none. */
@@ -12,10 +12,10 @@ const fileName = String.raw`(?![A-Z]\w*\.js\b)((?:[\w.~-]*/)*(?:\w[\w.-]*\.[a-z]
 const folder = String.raw`((?:~|\.{1,2}|[\w.@+-]+)?(?:/[\w.@+-]+)+)/?`;
 /** A name that is no word of the language: `API_KEY`, `user.id`, `userId`. */
 const technical = String.raw`((?:[A-Za-z][\w-]*[_.]\w+|\p{Ll}+\p{Lu}\w*)(?:\.\w+)*)`;
-/** What is called so stands before or behind it. */
+/** Nouns that stand before or behind a name: "the variable API_KEY", "the API_KEY variable". */
 const nounOfName =
   '(environment variable|variable|column|field|property|constant|option|setting|key|table|branch|header|class)';
-/** What may be called by a name of its own. */
+/** What has a name: "the branch called dev". */
 const thing =
   '(?:file|script|container|variable|table|column|field|branch|folder|directory|service|server|image|package|module|app|project|repository|volume|network|bucket|queue|topic|tag|key)';
 /** What follows a path or a name that ends there. */
@@ -37,8 +37,8 @@ const isProduct = (word: string): boolean =>
   names.has(word.toLowerCase()) ||
   (!isOpener(word.toLowerCase()) && /^(?!Tag$|Release$|Version$|API$|From$|To$)\p{Lu}/u.test(word));
 
-/** Spellings of one name. */
-export const nameNotations: readonly Notation[] = [
+/** Spellings of one name, which are replaced in every prompt. */
+export const nameNotations: readonly (readonly [RegExp, string])[] = [
   [/\bnode(?:\.js|js)\b/gi, 'Node'],
   [/\bdocker[ -]compose\b/gi, 'docker-compose'],
   [/\bworld war (?:i|1|one)\b/gi, 'First World War'],
@@ -96,7 +96,7 @@ const pathNotations: readonly Notation[] = [
   [new RegExp(String.raw`(?<=^|\s)(?:the )?${folder} ${folderNoun}\b`, 'g'), '$1'],
   [new RegExp(String.raw`(?<=\bfiles (?:in|from|under) )${folder}${end}`, 'g'), '$1'],
 ];
-/** Words that say a second time what stands there. */
+/** Words that are left out or repeated: "degrees" before a scale, a product before its second version. */
 const repetitions: readonly Notation[] = [
   [/(?<=\d) ?[°º] ?C\b/g, ' Celsius'],
   [/(?<=\d) ?[°º] ?F\b/g, ' Fahrenheit'],
@@ -154,13 +154,13 @@ function versioned(all: string, word: string): string {
 
 /** Paths, options and variables as they are written without saying what they are: "the file a.txt" as "a.txt". */
 export const withPlainCode = (text: string): string =>
-  outsideQuotations(text, prose =>
-    replaced(prose, [
-      ...(aboutNotation.test(prose) ? [] : repetitions),
-      ...(aboutPaths.test(prose) ? [] : pathNotations),
-      ...codeNotations,
-    ]),
-  );
+  outsideQuotations(text, prose => {
+    const scaled = aboutNotation.test(prose) ? prose : replaced(prose, repetitions);
+    return replaced(
+      aboutPaths.test(prose) ? scaled : replaced(scaled, pathNotations),
+      codeNotations,
+    );
+  });
 
 /**
  * Replaces each notation by the one that is compared, unless that makes two details of the text equal which are written

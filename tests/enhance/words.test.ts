@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
+import { units } from '../../hub/enhance/units.ts';
 import * as words from '../../hub/enhance/words.ts';
 
 test.for([
@@ -30,7 +31,7 @@ test('every word that contrasts with another has one meaning in its group', () =
 
 test('a unit is read in its own case', () => {
   assert.deepEqual(
-    ['MB', 'Mb', 'Mbit', 'seconds', '%', '€'].map(unit => words.units.get(unit)),
+    ['MB', 'Mb', 'Mbit', 'seconds', '%', '€'].map(unit => units.get(unit)),
     ['MB', 'Mb', 'Mb', 's', 'pct', 'eur'],
   );
 });

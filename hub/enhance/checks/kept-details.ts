@@ -1,4 +1,5 @@
 import { type Detail, detailsOf } from '../details.ts';
+import { units } from '../units.ts';
 import * as words from '../words.ts';
 import { isVerb, openersOf } from './request-form.ts';
 import {
@@ -167,7 +168,7 @@ type Amount = { readonly value: string; readonly unit: string };
 function amountOf(text: string): Amount {
   const [, sign = '', value = text, unit = ''] =
     /^([$€]?)(v?\d+(?:[.,:]\d+)*)-?(\p{L}*|%)/u.exec(text) ?? [];
-  return { value, unit: words.units.get(sign) ?? words.units.get(unit) ?? unit.toLowerCase() };
+  return { value, unit: units.get(sign) ?? units.get(unit) ?? unit.toLowerCase() };
 }
 
 /** Without a unit, a number may get one. */
@@ -236,9 +237,7 @@ function properNames(text: string, language: string | undefined): readonly strin
   );
   const names = [...new Set(inner)].filter(
     word =>
-      /^\p{Lu}[\p{L}\p{M}]+/u.test(word) &&
-      !words.isOpener(word.toLowerCase()) &&
-      !words.units.has(word),
+      /^\p{Lu}[\p{L}\p{M}]+/u.test(word) && !words.isOpener(word.toLowerCase()) && !units.has(word),
   );
   // A title, or shouting.
   return names.length > inner.length / 2 && names.length > 2 ? [] : names;
