@@ -92,7 +92,7 @@ export function createScene(runsIn: Runner, beforeLaunch = () => {}) {
     open: (path: string): Promise<Repository> => repositories.open(path, caller, signal),
     async [Symbol.asyncDispose](): Promise<void> {
       await repositories.service.stop();
-      await hub[Symbol.asyncDispose]();
+      if (runsIn === 'docker') await hub[Symbol.asyncDispose]();
       rmSync(home, { recursive: true, force: true });
     },
   };
