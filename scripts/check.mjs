@@ -1,5 +1,5 @@
-// Checks types, lint rules and formatting at the same time: the last of them works on one core only. Prints what each
-// found, one after the other, and ends with 1 if any of them found something.
+// Checks types, lint rules and formatting at the same time. Prints what each found, one after the other, and ends with 1
+// if any of them found something.
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -24,6 +24,6 @@ function succeeds(program, ...args) {
 const checks = [
   succeeds('tsc', '-p', '.'),
   succeeds('oxlint', '--type-aware'),
-  succeeds('prettier', '--check', '.'),
+  succeeds('oxfmt', '--check'),
 ];
 if ((await Promise.all(checks)).includes(false)) process.exitCode = 1;

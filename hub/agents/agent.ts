@@ -64,7 +64,8 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
   let { lastActivity } = record;
   let why: string | undefined;
   let current:
-    { readonly message: PendingMessage; readonly scope: TurnScope; doing: string } | undefined;
+    | { readonly message: PendingMessage; readonly scope: TurnScope; doing: string }
+    | undefined;
   let working: Promise<void> | undefined;
   let isOver = false;
   /** The container of the last run may still run. */

@@ -32,7 +32,8 @@ type HubPathsOptions = {
 
 /** What became of the config file at a first start. */
 type FirstConfig =
-  { readonly kind: 'kept' | 'written' } | { readonly kind: 'failed'; readonly reason: string };
+  | { readonly kind: 'kept' | 'written' }
+  | { readonly kind: 'failed'; readonly reason: string };
 
 type NotedSettings = Pick<Settings, 'dataDir' | 'rulesFile'>;
 

@@ -45,7 +45,8 @@ type LineFilter = {
 };
 
 type AuditState =
-  { readonly kind: 'off' | 'up' } | { readonly kind: 'failing'; readonly reason: string };
+  | { readonly kind: 'off' | 'up' }
+  | { readonly kind: 'failing'; readonly reason: string };
 
 /** The audit log, for the dashboard. */
 export type DashboardAudit = {

@@ -42,7 +42,8 @@ export function agentPages({ hub: { agents }, system: { clock } }: Needs) {
 
   const withAgents =
     (answer: (all: Agents, request: DashboardRequest) => Promise<DashboardAnswer>) =>
-    async (request: DashboardRequest) => (agents ? await answer(agents, request) : noAgents);
+    async (request: DashboardRequest) =>
+      agents ? await answer(agents, request) : noAgents;
 
   const list = ({ rights }: { readonly rights: Rights }) =>
     fragment('agents', `${paths.agents}-partial`, agentList(agents, rights, clock.now()), 'agent');

@@ -39,7 +39,8 @@ export function taskPages({ hub: { tasks }, system: { clock } }: Needs) {
 
   const withTasks =
     (answer: (all: TaskPipeline, request: DashboardRequest) => Promise<DashboardAnswer>) =>
-    async (request: DashboardRequest) => (tasks ? await answer(tasks, request) : noTasks);
+    async (request: DashboardRequest) =>
+      tasks ? await answer(tasks, request) : noTasks;
 
   const list = ({ rights }: { readonly rights: Rights }) =>
     fragment('tasks', `${paths.tasks}-partial`, taskList(tasks, rights, clock.now()), 'task');

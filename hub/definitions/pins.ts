@@ -16,7 +16,8 @@ type PinnedServer = {
   readonly isBuiltin?: boolean;
   readonly listing: Pick<Offer, 'tool' | 'prompt'>;
   readonly running:
-    { readonly serverInfo: { readonly instructions: string | undefined } } | undefined;
+    | { readonly serverInfo: { readonly instructions: string | undefined } }
+    | undefined;
   readonly listed: Event<string>;
 };
 

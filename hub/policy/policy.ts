@@ -54,7 +54,8 @@ export type Use = {
 export type RuleInForce = {
   readonly path: string;
   readonly rule:
-    AccessRule | { readonly tools: readonly string[]; readonly action: 'allow' | 'deny' };
+    | AccessRule
+    | { readonly tools: readonly string[]; readonly action: 'allow' | 'deny' };
   readonly decision: Decision;
 };
 

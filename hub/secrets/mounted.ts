@@ -4,7 +4,8 @@ import { errorCodeOf, messageOf } from '#core';
 
 /** A secret in a file of its own: `value`, or `why` it cannot be read. */
 type MountedSecret = { readonly file: string } & (
-  { readonly value: string } | { readonly why: string }
+  | { readonly value: string }
+  | { readonly why: string }
 );
 
 /**

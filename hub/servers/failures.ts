@@ -4,7 +4,9 @@ import type { lastWordsOf } from './lifecycle/stderr-ring.ts';
 
 /** Codes of temporary outages: of the engine, a registry, or the host of a remote server. */
 export type AwayCode =
-  'HUB_ENGINE_UNREACHABLE' | 'HUB_REGISTRY_UNREACHABLE' | 'HUB_REMOTE_UNREACHABLE';
+  | 'HUB_ENGINE_UNREACHABLE'
+  | 'HUB_REGISTRY_UNREACHABLE'
+  | 'HUB_REMOTE_UNREACHABLE';
 
 /** The code of the outage that an error is due to, if any. A host that answered with a status is not out. */
 export function awayCodeOf(error: unknown): AwayCode | undefined {

@@ -73,7 +73,8 @@ export type EraClient = AsyncDisposable & {
 
 /** Where to connect to: a URL of streamable HTTP, or a server to start. */
 type Target =
-  string | { readonly args: readonly string[]; readonly env?: Readonly<Record<string, string>> };
+  | string
+  | { readonly args: readonly string[]; readonly env?: Readonly<Record<string, string>> };
 
 const logLevelKey = 'io.modelcontextprotocol/logLevel';
 

@@ -3,7 +3,9 @@ import { describe, test } from 'vitest';
 import { createFraming, createHeaderSplitter } from '../../hub/jsonrpc/framing.ts';
 
 type Heard =
-  { message: string } | { oversized: readonly [string, string, number] } | { broken: string };
+  | { message: string }
+  | { oversized: readonly [string, string, number] }
+  | { broken: string };
 
 /** What is read of these bytes when they come in pieces of so many bytes. */
 function read(bytes: Buffer, size: number, maxMessageBytes = 1_000_000): readonly Heard[] {

@@ -18,7 +18,8 @@ type ClientKind = (typeof clientKinds)[number];
 
 /** A URL of streamable HTTP, or the program to start. */
 type RunnerTarget =
-  string | { readonly file: string; readonly env?: Readonly<Record<string, string>> };
+  | string
+  | { readonly file: string; readonly env?: Readonly<Record<string, string>> };
 
 type Options = { readonly signal?: AbortSignal; readonly onProgress?: (text: string) => void };
 

@@ -28,7 +28,9 @@ export type RoundOutcome = {
 
 /** What a round says: what it does, and what came of it in the end. */
 export type RoundMessage =
-  { readonly line: string } | { readonly outcome: RoundOutcome } | { readonly error: string };
+  | { readonly line: string }
+  | { readonly outcome: RoundOutcome }
+  | { readonly error: string };
 
 /** Between two things that are done to the hub, in milliseconds. */
 const paceMs = 300;

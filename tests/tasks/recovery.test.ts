@@ -124,13 +124,10 @@ describe.concurrent('a hub that is killed after every record of a task goes on:'
     });
 });
 
-describe.concurrent(
-  'a hub that is killed before every record repeats each effect without harm:',
-  () => {
-    for (const [name, way] of paths)
-      test.skipIf(!isLong)(name, limit, async () => {
-        const { path } = await killAtEachRecord(name, 'before', 1);
-        assertRemains(path, way);
-      });
-  },
-);
+describe.concurrent('a hub that is killed before every record repeats each effect without harm:', () => {
+  for (const [name, way] of paths)
+    test.skipIf(!isLong)(name, limit, async () => {
+      const { path } = await killAtEachRecord(name, 'before', 1);
+      assertRemains(path, way);
+    });
+});

@@ -45,11 +45,10 @@ export function authorizationRoutes(app: FastifyInstance, needs: Needs): void {
       offered((request, reply) => {
         const path = (request.url.split('?')[0] ?? '').slice(paths.resource.length);
         const endpoint = path === '' || path === '/' ? '/mcp' : endpointPathOf(path);
-        if (endpoint === undefined || (path.length > 1 && endpoint !== path))
-          return (
-            reply.code(404),
-            { error: 'invalid_target', error_description: 'no MCP endpoint' }
-          );
+        if (endpoint === undefined || (path.length > 1 && endpoint !== path)) {
+          void reply.code(404);
+          return { error: 'invalid_target', error_description: 'no MCP endpoint' };
+        }
         return resourceMetadata(originOf(request), endpoint);
       }),
     );

@@ -22,7 +22,8 @@ export type ImageNeeds = {
   readonly withNetwork: <T>(work: (network: string) => Promise<T>) => Promise<T>;
   /** Finds the package of the same name in another registry, in the notation of config entries. Never rejects. */
   readonly findElsewhere?:
-    ((source: PackageSpec, signal: AbortSignal) => Promise<string | undefined>) | undefined;
+    | ((source: PackageSpec, signal: AbortSignal) => Promise<string | undefined>)
+    | undefined;
 };
 
 /** Timeout in ms for building or pulling an image. */
