@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll } from 'vitest';
-import { getCurrentTest } from 'vitest/suite';
+import { TestRunner, afterAll } from 'vitest';
 import { connect } from '#helpers/client';
 import type { HubProcess } from '#helpers/hub-process';
 import { type Control, startControl } from './control.ts';
@@ -101,7 +100,7 @@ export async function besideNeighbour<T>(
     const said =
       `the neighbour's p99 was ${found.neighbour.toFixed(1)} ms, and ${found.quiet.neighbour.toFixed(1)} ms ` +
       `when it was quiet; the control's ${found.control.toFixed(1)} ms and ${found.quiet.control.toFixed(1)} ms`;
-    await getCurrentTest()?.context.annotate(said);
+    await TestRunner.getCurrentTest()?.context.annotate(said);
     assert.ok(found.neighbour <= found.most, said);
   }
   return during.result;
