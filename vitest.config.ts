@@ -145,8 +145,8 @@ export default defineConfig({
           exclude: [...configDefaults.exclude, ...pages, ...twoAtATime, ...alone],
           // As above: a process for each file cost about 1 s of CPU.
           isolate: false,
-          // As many as a small machine has cores: a third delays tests that wait for a signal or for their peer.
-          maxWorkers: 2,
+          // As above: with as many as a small machine has cores, a third of their time was idle.
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
           ...timeouts,
         },
