@@ -46,8 +46,9 @@ test('a number that has gone to another group counts for that one', () => {
 });
 
 test.runIf(process.platform === 'linux')('what Linux tells of a group is understood', async () => {
-  // The child of a shell that has become `sleep`, which waits for no child.
-  const parent = spawn('sh', ['-c', 'sh -c "exit 0" & echo; exec sleep 60'], {
+  // The child of a shell that has become `sleep`, which waits for no child. It ends only then: the shell would reap it.
+  const child = 'until [ "$(cat /proc/$PPID/comm)" = sleep ]; do sleep 0.01; done';
+  const parent = spawn('sh', ['-c', `sh -c '${child}' & echo; exec sleep 60`], {
     detached: true,
     stdio: ['ignore', 'pipe', 'ignore'],
   });
