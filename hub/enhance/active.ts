@@ -111,7 +111,22 @@ function agentAt(lexemes: readonly Lexeme[], by: number) {
   const end = length < 0 ? lexemes.length : by + 1 + length;
   const agent = lexemes.slice(by + 1, end);
   const isActor = agent[0]?.form !== 'ing' && agent.every(({ kind }) => kind !== 'number');
-  return isPhrase(agent) && isActor ? { agent, end } : undefined;
+  if (!isPhrase(agent) || !isActor) return undefined;
+  const last = endOfName(lexemes, end);
+  return {
+    agent: lexemes.slice(by + 1, isName(agent) ? last : end),
+    end: isName(agent) ? last : end,
+  };
+}
+
+const isName = (lexemes: readonly Lexeme[]): boolean =>
+  lexemes.length > 0 && lexemes.every(({ raw }) => /^\p{Lu}/u.test(raw));
+
+/** Where "and" with a second name ends, if nothing follows: "by Spain and Portugal". */
+function endOfName(lexemes: readonly Lexeme[], start: number): number {
+  const stop = lexemes.findIndex(({ kind }, at) => at > start && kind === 'stop');
+  const end = stop < 0 ? lexemes.length : stop;
+  return lexemes[start]?.text === 'and' && isName(lexemes.slice(start + 1, end)) ? end : start;
 }
 
 /** Where the noun phrase before a place begins. */

@@ -109,25 +109,30 @@ function expanded(tokens: readonly Token[]): readonly Token[] {
     const [before, after] = [tokens[at - 1]?.text ?? '', tokens[at + 1]?.text ?? ''];
     if (token.text === 'i' && auxiliaries.has(before.toLowerCase()))
       return [{ ...token, text: 'I' }];
-    return expand(token.text, atHead && !words.isTypeName(token.text, after)).map(text => ({
-      kind: 'word',
-      text,
-    }));
+    // "April the 11th"
+    const isVerb =
+      determiners.has(after.toLowerCase()) && !ordinal.test(tokens[at + 2]?.text ?? '');
+    const isLower = atHead && !words.isTypeName(token.text, after);
+    return expand(token.text, isLower, isVerb).map(text => ({ kind: 'word', text }));
   });
 }
 
+/** Behind one of these, the first word of a sentence is the verb of a request: "Invent a", but not "Swift is". */
+const determiners = words.wordSet('a an the my our your this these');
+const ordinal = /^(?:first|second|third|\p{L}+th|\d.*)$/u;
 const auxiliaries = words.wordSet('do did can could should would must may am have');
 
-function expand(word: string, atHead: boolean): readonly string[] {
+function expand(word: string, atHead: boolean, isVerb: boolean): readonly string[] {
   const lower = word.toLowerCase();
   const long = contractions.get(lower);
   if (long) return long;
   const apostrophe = lower.lastIndexOf("'");
   const [short, second] =
     apostrophe < 0 ? [] : (endings.find(([end]) => lower.endsWith(end)) ?? []);
-  if (short && second) return [...expand(word.slice(0, -short.length), atHead), second];
+  if (short && second) return [...expand(word.slice(0, -short.length), atHead, isVerb), second];
   // "IT" is not "it", and "A" may be a letter of its own.
-  return [atHead && words.isOpener(lower) && /\p{Lu}\p{Ll}+$/u.test(word) ? lower : word];
+  const isOpener = isVerb || words.isOpener(lower);
+  return [atHead && isOpener && /\p{Lu}\p{Ll}+$/u.test(word) ? lower : word];
 }
 
 /** The tokens to compare. Ends of sentences stay, except the last one; commas are dropped. */

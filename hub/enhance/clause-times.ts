@@ -1,4 +1,5 @@
 import { type Lexeme, definite } from './lexemes.ts';
+import { closed } from './phrases.ts';
 import { wordSet } from './words.ts';
 
 const determiners = wordSet('next last');
@@ -10,6 +11,13 @@ const days = wordSet('today tomorrow yesterday tonight');
 /** "the weekly report" is not sent every week. */
 export const isTimeOfThing = ({ raw }: Lexeme, before: Lexeme | undefined): boolean =>
   raw.endsWith('ly') && definite.has(before?.text ?? '');
+
+/** "a plan for a weekly call" is no weekly plan. `isObject`: no preposition stands before it. */
+export const isTimeBehind = (
+  { raw }: Lexeme,
+  next: Lexeme | undefined,
+  isObject: boolean,
+): boolean => raw.endsWith('ly') && !isObject && next?.kind === 'word' && !closed.has(next.text);
 
 /** Whether a word says when or how often something happens, or begins to: "today", "every month", "next week". */
 export const beginsTime = ({ text }: Lexeme, next: Lexeme | undefined): boolean =>

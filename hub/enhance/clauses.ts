@@ -1,4 +1,4 @@
-import { beginsTime, endsTime, hasOneTime, isTimeOfThing } from './clause-times.ts';
+import { beginsTime, endsTime, hasOneTime, isTimeBehind, isTimeOfThing } from './clause-times.ts';
 import type { Clause, Term } from './clause-types.ts';
 import { closed, vocabulary } from './phrases.ts';
 import {
@@ -256,6 +256,7 @@ function readQuestion(draft: Draft, { lexeme, before }: Place): boolean {
 function readTime(draft: Draft, { lexeme, before, next }: Place): boolean {
   if (!draft.hasOneTime || isTimeOfThing(lexeme, before)) return false;
   const { chunks } = clauseOf(draft);
+  if (isTimeBehind(lexeme, next, chunks.at(-1)?.head === '')) return false;
   const term = linkOf(lexeme.stem, lexeme.raw);
   const [first] = chunks;
   if (first?.head === '~time' && endsTime(lexeme, before)) first.terms.push(term);

@@ -1,6 +1,8 @@
+import { withSortedLists } from './idioms/lists.ts';
 import { parts } from './idioms/parts.ts';
 import { questions } from './idioms/questions.ts';
 import { requests } from './idioms/requests.ts';
+import { roles } from './idioms/roles.ts';
 import { outsideQuotations } from './tokens.ts';
 import { isOpener, isTypeName } from './words.ts';
 
@@ -8,7 +10,7 @@ import { isOpener, isTypeName } from './words.ts';
 const maxLength = 1_000;
 
 /** Whole questions and requests first, and then what is in them. */
-const idioms = [...questions, ...requests, ...parts];
+const idioms = [...roles, ...questions, ...requests, ...parts];
 
 /** Words that are often written without their accents. Without those of others they are other words: "rosé", "maté". */
 const accented =
@@ -40,5 +42,5 @@ function inOneWording(text: string): string {
       typeof replacement === 'string'
         ? rest.replace(pattern, replacement)
         : rest.replace(pattern, replacement);
-  return rest + end;
+  return withSortedLists(rest) + end;
 }

@@ -6,6 +6,17 @@ const questions = wordSet(
   'what which who how why when where can could should is are do does did will would',
 );
 
+/** Behind "when" these make a question of it. */
+const auxiliaries = wordSet(
+  'am is are was were do does did has have had can could should would will shall may might must',
+);
+/** Verbs and conjunctions with a clause behind them, to which a time at the end of the sentence could belong. */
+const clauseBearing = wordSet(
+  `say says said tell tells told think thinks thought know knows knew believe believes believed claim claims claimed
+  hope hopes hoped expect expects expected promise promised decide decided want wants wanted ask asks asked remind reminds
+  teach teaches train warn warned convince plan planned prepare schedule that if whether because who`,
+);
+
 /** "before I upgrade, what should I check?" as "what should I check before I upgrade?" */
 export function withLateIntroductions(tokens: readonly Token[]): readonly Token[] {
   const done: Token[] = [];
@@ -25,6 +36,7 @@ export function withLateIntroductions(tokens: readonly Token[]): readonly Token[
 function rotated(sentence: readonly Token[]): readonly Token[] {
   const text = (at: number) => sentence[at]?.text.toLowerCase() ?? '';
   const first = text(0);
+  if (first === 'when' && !auxiliaries.has(text(1))) return withLateTime(sentence);
   if (questions.has(first)) return withLateInsertion(sentence);
   if (!subordinators.has(first) && !prepositions.has(first)) return sentence;
   const comma = sentence.findLastIndex(
@@ -32,9 +44,43 @@ function rotated(sentence: readonly Token[]): readonly Token[] {
       mark === ',' &&
       (questions.has(text(at + 1)) || (prepositions.has(first) && requests.has(text(at + 1)))),
   );
+  if (comma < 0) return withLateOpening(sentence);
   // "for this, which" has its question in front, too.
   const isQuestion = comma > 1 && !questions.has(text(1)) && sentence.length > comma + 2;
   return isQuestion ? [...sentence.slice(comma + 1), ...sentence.slice(0, comma)] : sentence;
+}
+
+/** "when it fails, what should I do" as "what should I do when it fails", unless the time could belong to another verb. */
+function withLateTime(sentence: readonly Token[]): readonly Token[] {
+  const text = (at: number) => sentence[at]?.text.toLowerCase() ?? '';
+  const comma = sentence.findIndex(({ text: mark }) => mark === ',');
+  const question = sentence.slice(comma + 1);
+  const isFree =
+    comma > 2 &&
+    questions.has(text(comma + 1)) &&
+    question.length > 2 &&
+    !question.some(({ text: word }) => word === ',' || clauseBearing.has(word.toLowerCase()));
+  return isFree ? [...question, ...sentence.slice(0, comma)] : sentence;
+}
+
+const asking = wordSet('how what why where');
+/** Behind a word of a question these begin no clause of another sentence: "what it does", but "what does it". */
+const inverting = wordSet('do does did can could should would');
+const subjects = wordSet('i we you it they he she one the a an my our this that these');
+
+/** "in Go how do I sort a list" as "how do I sort a list in Go": the comma is missing. Only of a name: "in a box" may be where a thing is. */
+function withLateOpening(sentence: readonly Token[]): readonly Token[] {
+  const text = (at: number) => sentence[at]?.text.toLowerCase() ?? '';
+  const isQuestion = asking.has(text(2)) && inverting.has(text(3)) && subjects.has(text(4));
+  const isFree =
+    text(0) === 'in' &&
+    /^\p{Lu}/u.test(sentence[1]?.text ?? '') &&
+    isQuestion &&
+    !sentence.slice(3).some(({ text: word }) => questions.has(word) && !inverting.has(word)) &&
+    !sentence.some(
+      ({ kind, text: word }) => kind === 'stop' || clauseBearing.has(word.toLowerCase()),
+    );
+  return isFree ? [...sentence.slice(2), ...sentence.slice(0, 2)] : sentence;
 }
 
 const maxInsertion = 6;

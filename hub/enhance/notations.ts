@@ -46,7 +46,7 @@ const timeZoneNames = [...timeZones.keys()].map(name => name.replaceAll('_', ' '
 
 /** Measures of the kitchen and of distances, of which there are halves and quarters. */
 const measure =
-  '(?:cups?|teaspoons?|tablespoons?|tsp|tbsp|pounds?|lbs?|ounces?|oz|miles?|inch(?:es)?|kilos?|lit(?:er|re)s?|pints?|gallons?|acres?)';
+  '(?:cups?|teaspoons?|tablespoons?|tsp|tbsp|pounds?|lbs?|ounces?|oz|miles?|inch(?:es)?|kilos?|lit(?:er|re)s?|pints?|gallons?|acres?|pages?)';
 const fractions: ReadonlyMap<string, string> = new Map([
   ['1/2', '.5'],
   ['½', '.5'],
@@ -171,8 +171,9 @@ const notations: readonly Notation[] = [
     ),
     '$2 $1 to $3 $1',
   ],
-  [new RegExp(String.raw`\bduring (?=${month}\b)`, 'g'), 'in '],
+  [new RegExp(String.raw`\bduring ${month}\b`, 'g'), 'in $1'],
   [/\bthis evening\b/gi, 'tonight'],
+  [/(?<=, |\()e\.g\.(?=,? \p{L})/giu, 'for example'],
   [
     /(?<=\b(?:invoice|order|ticket|issue|chapter|page|room|flight|bus|line|step|exercise|section|episode|gate|platform) )(?:no\.|nr\.|number|num\.|#) ?(?=\d+(?:$|[?!,]|\.(?:\s|$)| (?:to|and|or|on|in|from|of|for|by|with|is|was)\b))/gi,
     '',

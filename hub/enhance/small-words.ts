@@ -211,11 +211,11 @@ function rememberedOf(texts: readonly string[]): string | undefined {
   return next === 'to' ? 'to' : isAction ? 'ing' : undefined;
 }
 
-/** "break down the costs" and "break the costs" */
-function isOtherParticle(
-  [verb, next = '']: readonly string[],
-  [other, then = '']: readonly string[],
-): boolean {
+/** "break down the costs" and "break the costs", but not "break the costs down" */
+function isOtherParticle(left: readonly string[], right: readonly string[]): boolean {
+  const [verb, next = ''] = left;
+  const [other, then = ''] = right;
   const isSame = isWord(verb) && stemOf(verb) === stemOf(other);
-  return isSame && particles.has(next) !== particles.has(then);
+  if (!isSame || particles.has(next) === particles.has(then)) return false;
+  return particles.has(next) ? !right.includes(next) : !left.includes(then);
 }

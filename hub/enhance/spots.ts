@@ -1,8 +1,10 @@
+import { withSortedAdjectives } from './adjectives.ts';
 import { withPlainAmounts } from './amounts.ts';
 import { type Canonical, readTokens } from './canonical.ts';
 import type { Chunk, Clause, Term } from './clause-types.ts';
 import { structureOf } from './clauses.ts';
 import { withLateIntroductions } from './introductions.ts';
+import { withEarlyMeasures } from './measured-things.ts';
 import { vocabulary } from './phrases.ts';
 import { requestsOf } from './request-parts.ts';
 import type { Token } from './tokens.ts';
@@ -95,12 +97,13 @@ export const isProse = ({ payload, payloadText }: Canonical): boolean =>
 
 /** Reads a prompt in English. `isWhole`: with the words behind the colon. */
 export function spotsOf({ tokens, payloadText }: Canonical, isWhole: boolean): Spots {
-  const all = withPlainAmounts(
+  const written = withPlainAmounts(
     withLateIntroductions([
       ...tokens,
       ...(isWhole && payloadText !== '' ? [colon, ...readTokens(payloadText)] : []),
     ]),
   );
+  const all = withSortedAdjectives(withEarlyMeasures(written));
   const sentences = requestsOf(all);
   const structures = sentences.map(sentence => structureOf(sentence, false));
   const spots: Spot[] = [];

@@ -69,7 +69,10 @@ function verbsOf(base: string): readonly string[] {
   if (single !== base) return /(?:ll|ss|ff|zz|dd)$/.test(base) ? [base, single] : [single, base];
   const endsShort =
     /(?:^|[^aeiou])[aeiouy][^aeiouwxy]$/.test(base) && /^[^aeiou]*[aeiouy]+[^aeiou]+$/.test(base);
-  return endsShort || /(?:at|iz|bl|dl|tl|gl|pl|cl|fl|kl|zl|rg|rs|ns|v|uc|ac|ic|us)$/.test(base)
+  return endsShort ||
+    /(?:at|iz|bl|dl|tl|gl|pl|cl|fl|kl|zl|rg|rs|ns|v|uc|ac|ic|us|[^aeiou][aiou]d|[^aeiou][aiu]m|quir|[tsg]ur|[ae]g|vok)$/.test(
+      base,
+    )
     ? [`${base}e`, base]
     : [base, `${base}e`];
 }

@@ -180,17 +180,33 @@ function politeQuestion(lexemes: readonly Lexeme[]): { readonly end: number } | 
 const isWriting = ([verb = '', next = '']: readonly string[]): boolean =>
   /^(?:write|draft|compose|formulate)$/.test(verb) && /^(?:an?|some|the|one)$/.test(next);
 
+const wayTo = /^\p{L}+ way to\b/u;
+
 /** Takes the words that say what is wanted from the beginning, or from behind an introductory part. */
 function withoutIntent(lexemes: readonly Lexeme[]): {
   readonly intent: string;
   readonly rest: readonly Lexeme[];
 } {
-  const [first] = lexemes;
-  const isIntroduced = first && (prepositions.has(first.text) || subordinators.has(first.text));
+  const [first, second] = lexemes;
+  // "when is it printed, and what fails" begins with a question.
+  const isAsked = first?.text === 'when' && auxiliary.test(second?.text ?? '');
+  const isIntroduced =
+    first && !isAsked && (prepositions.has(first.text) || subordinators.has(first.text));
   const after = isIntroduced ? lexemes.findIndex(({ kind }) => kind === 'stop') + 1 : 0;
   const begin = after > 0 ? withoutLeads(lexemes.slice(after)) : lexemes;
   const before = after > 0 ? lexemes.slice(0, after) : [];
-  const found = phraseAt(begin, 0, vocabulary().intents, ({ phrase, end }) => {
+  // "tell me the best way to learn it"
+  const start =
+    begin[0]?.text === 'the' &&
+    wayTo.test(
+      begin
+        .slice(1, 4)
+        .map(({ text }) => text)
+        .join(' '),
+    )
+      ? 1
+      : 0;
+  const found = phraseAt(begin, start, vocabulary().intents, ({ phrase, end }) => {
     const next = begin[end];
     if (end === begin.length && !phrase.stems.includes('*')) return false;
     if (phrase.name === 'write' && writing.test(phrase.stems[0] ?? '') && next?.text === 'the')

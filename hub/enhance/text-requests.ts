@@ -9,8 +9,10 @@ const mistakes = '(grammar|spelling|punctuation|grammar and spelling|spelling an
 /** Ways to name a text that follows, each with the one that is compared. */
 const wordings: readonly Notation[] = [
   [/^sum (?:this|it) up\b/gi, 'summarize this text'],
+  [/^[tT]ranslate ((?:in)?to \p{Lu}\p{L}+) ((?:this|the|these|my|our) .+)$/gu, 'translate $2 $1'],
   [/\bin a single (?=sentence|paragraph|line)/gi, 'in one '],
   [new RegExp(String.raw`(?<=^${verb} |^make |\b(?:of|in) )${given} ${noun}\b`, 'gi'), 'this text'],
+  [/^make (?:this text|this|it) better$/gi, 'improve this text'],
   [new RegExp(String.raw`^${verb} (?:this|it|the following)\b(?! text)`, 'gi'), '$1 this text'],
   [
     new RegExp(String.raw`^${verb}(?=$| (?:in|into|to|from|as|with|so|using)\b)`, 'gi'),

@@ -51,6 +51,16 @@ export function withRelative(lexemes: readonly Lexeme[]): readonly Lexeme[] {
   ];
 }
 
+const maxSubject = 8;
+
+/** Whether a question of how, when or where something is or should be done ends before a modal verb. */
+function asksHow(lexemes: readonly Lexeme[], modal: number): boolean {
+  const [before, first] = [lexemes[modal - 1]?.text, lexemes[modal - 2]?.text];
+  if (before === 'how') return true;
+  const isWhen = before === 'when' || before === 'where';
+  return lexemes[modal]?.text === 'should' && (isWhen || (before === 'often' && first === 'how'));
+}
+
 /** "how should passwords be stored" as "how should i store passwords". */
 export function activeVoice(lexemes: readonly Lexeme[]): readonly Lexeme[] {
   const be = lexemes.findIndex(({ text }) => text === 'be');
@@ -62,10 +72,10 @@ export function activeVoice(lexemes: readonly Lexeme[]): readonly Lexeme[] {
   const isPassive =
     modal >= 0 &&
     verb?.form === 'ed' &&
-    lexemes[modal - 1]?.text === 'how' &&
+    asksHow(lexemes, modal) &&
     subject.length > 0 &&
-    subject.length <= 4 &&
-    !subject.some(({ text }) => text === 'i' || text === 'not') &&
+    subject.length <= maxSubject &&
+    !subject.some(({ text }) => text === 'i' || text === 'not' || text === 'that') &&
     !lexemes.slice(be).some(({ text }) => text === 'by');
   if (!isPassive) return lexemes;
   const i = { kind: 'word', text: 'i', stem: 'i', form: 'plain', raw: 'I' } as const;

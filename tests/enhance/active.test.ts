@@ -20,6 +20,7 @@ describe('who does it stands before the verb', () => {
     ['Which gas is used by plants during the day', 'which gas does plants used during the day'],
     ['In which year was the law written by the king', 'which year did the king written the law'],
     ['Can the mails be deleted by the boss', 'can the boss deleted the mails'],
+    ['Why was the law written by Ann and Bob', 'why Ann and Bob written the law'],
     ['All passwords must be encrypted', 'want encrypted all passwords'],
     ['The report should be approved by the manager', 'the manager should approved the report'],
   ] as const)('%s', ([passive, active]) =>
@@ -31,6 +32,7 @@ describe('nothing else moves', () => {
   test.for([
     ['the list is sorted by 10 rows', 'the list is sorted by 10 rows'],
     ['it is done by using a loop', 'it is done by using a loop'],
+    ['it was bought by Ann and sold by Bob', 'Ann bought it and sold by Bob'],
   ] as const)('%s', ([text, same]) => assert.equal(read(text), same));
 });
 
@@ -42,6 +44,10 @@ test('the passive is the same request', () => {
     ['Which service processes the uploads?', 'By which service are the uploads processed?'],
     ['Describe how the team tests releases', 'Describe how releases are tested by the team'],
     ['Who wrote the first draft of the law?', 'By whom was the first draft of the law written?'],
+    ['How often should I change the oil?', 'How often should the oil be changed?'],
+    ['Do slugs eat lavender?', 'Is lavender eaten by slugs?'],
+    ['Which lands did the king invade?', 'Which lands were invaded by the king?'],
+    ['Why did Spain and Portugal sign it?', 'Why was it signed by Spain and Portugal?'],
     ['We must encrypt all passwords', 'All passwords must be encrypted'],
   ] as const)
     assert.deepEqual(isHit(a, b), [true, true], a);
@@ -61,6 +67,17 @@ test('and one with the roles exchanged is not', () => {
       'Could the request be rejected by the server?',
       'Could the server be rejected by the request?',
     ],
+    ['Why was Ulm hit by Ann and Bob?', 'Why were Ulm and Bob hit by Ann?'],
+    ['Why was Ulm hit by Ann and Bob?', 'Why did Ulm hit Ann and Bob?'],
+    ['Was it bought by Ann and sold by Bob?', 'Was it sold by Ann and bought by Bob?'],
+    ['When should a child be paid?', 'When should a child pay?'],
+    ['How often should my boss be called?', 'How often should my boss call me?'],
+    [
+      'How often should the lid of the pot be cleaned?',
+      'How often should I clean the pot of the lid?',
+    ],
+    ['Where must the tax be paid?', 'Where must I pay the tax?'],
+    ['Is lavender eaten by slugs?', 'Are slugs eaten by lavender?'],
     ['Who was called by the bot?', 'Who called the bot?'],
   ] as const)
     assert.deepEqual(isHit(a, b), [false, false], a);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { partsOf, withoutFiller } from '../../hub/enhance/canonical-text.ts';
+import { isSameText, partsOf, withoutFiller } from '../../hub/enhance/canonical-text.ts';
 
 test.for([
   ['nothing else', 'Explain monads', 'Explain monads', ''],
@@ -38,6 +38,7 @@ describe('politeness is removed', () => {
     ['I was wondering if you could please fix it', 'fix it'],
     ['fix the test, thanks a lot!', 'fix the test'],
     ["fix the test, if you don't mind", 'fix the test'],
+    ['fix the test, I guess', 'fix the test'],
     ["fix the test. I'd really appreciate it.", 'fix the test'],
     ['fix the test please', 'fix the test'],
     ['fix it, please. Thanks! Cheers', 'fix it'],
@@ -54,6 +55,8 @@ describe('politeness stays', () => {
     ['a help that names no request', 'help me please', 'help me'],
     ['a wish that no polite word precedes', 'fix the test for me'],
     ['words that the prompt may be about', 'How do you say thanks, please'],
+    ['a guess that the prompt may be about', 'How do you say maybe, I guess'],
+    ['a guess without a comma', 'how many cards should I guess'],
     ['a word after which it is a noun', 'what is the please'],
     ['a German word that the prompt is about', 'Was heißt das word bitte auf Englisch'],
     ['a prompt of which one word would be left', 'please help'],
@@ -65,4 +68,12 @@ describe('politeness stays', () => {
   test('at the end of a request that a text follows', () => {
     assert.equal(withoutFiller('please fix the test, thanks', false), 'fix the test, thanks');
   });
+});
+
+test('a mark behind a text in quotes belongs to the sentence around it', () => {
+  assert.ok(isSameText("'Mind the step'.", "'Mind the step'?"));
+  assert.ok(isSameText('"Mind the step"?', '"Mind the step"'));
+  assert.ok(!isSameText('"Mind the step?"', '"Mind the step."'));
+  assert.ok(!isSameText('Mind the step.', 'Mind the step?'));
+  assert.ok(!isSameText("'Mind' the 'step'?", "'Mind' the 'step'."));
 });

@@ -8,6 +8,12 @@ describe('the sequence', () => {
   test.for([
     ['Explain it. List files', 'explain it . list files'],
     ['List is empty', 'List is empty'],
+    ['Invent a tale. Recite the end', 'invent a tale . recite the end'],
+    [
+      'Swift is fast. Merge sort. Ask Bill the cook',
+      'Swift is fast . merge sort . ask Bill the cook',
+    ],
+    ['Express with a router', 'Express with a router'],
     ['IT is slow; A is b', 'IT is slow A is b'],
     ["Don't. It's so, I'm sure", 'do not . it is so I am sure'],
     ["I can't, so wait", 'I can not , so wait'],

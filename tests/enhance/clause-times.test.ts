@@ -22,3 +22,12 @@ test('a weekly report is not sent every week, and Friday is not every Friday', (
   assert.ok(!isAlike('Email the report weekly to the boss', 'Email the weekly report to the boss'));
   assert.ok(!isAlike('Pay the bill by Friday', 'Pay the bill on Friday'));
 });
+
+test('a weekly agenda for a meeting is none for a weekly meeting', () => {
+  assert.ok(!isAlike('Draft a weekly plan for a call', 'Draft a plan for a weekly call'));
+  assert.ok(!isAlike('Draft a plan for a weekly call', 'Draft a plan for a call every week'));
+  assert.ok(!isAlike('Write a daily list of a month', 'Write a monthly list of a day'));
+  assert.ok(isAlike('Draft a vegan weekly plan for it', 'Draft a weekly vegan plan for it'));
+  assert.ok(isAlike('Draft a plan for a weekly call', 'Draft a plan for a call held once a week'));
+  assert.ok(!isAlike('Draft a plan for a weekly call', 'Draft a plan for a call held once a year'));
+});

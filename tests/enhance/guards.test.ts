@@ -125,6 +125,7 @@ describe('alike are', () => {
     ['idioms', 'Make this query faster', 'Speed up this query'],
     ['parts that were moved', 'In Python, sort a list', 'Sort a list in Python'],
     ['clauses that were moved', 'If it fails, print why', 'Print why if it fails'],
+    ['parts before any verb', 'For a game, invent a map', 'Invent a map for a game'],
     ['things named in turn', 'Compare Vue and Svelte', 'Compare Svelte and Vue'],
     ['a number in words', 'Plan a 3-day trip to Lisbon', 'Plan a three day trip to Lisbon'],
     ['a unit', 'Plan a 3d trip to Lisbon', 'Plan a 3-day trip to Lisbon'],
@@ -174,6 +175,11 @@ describe('not alike are', () => {
     ['to do and how to do', 'Delete a branch', 'How do I delete a branch?'],
     ['a verb and a command', 'Write a GET request', 'Write a fetch request'],
     ['who may', 'Can I delete this branch?', 'Can you delete this branch?'],
+    [
+      'two questions and one',
+      'When is it printed, and what fails?',
+      'What fails when it is printed?',
+    ],
     ['an added word', 'Explain the plan of the trip', 'Explain the plan of the long trip'],
   ] as const)('%s', ([, a, b]) =>
     assert.ok(!['alike', 'same'].includes(verdictOf(a, b)), compareGuarded(a, b).why),
@@ -251,7 +257,7 @@ test('reasons quote the words that differ', () => {
   assert.equal(whyOf('wait 10 ms', 'wait 10 s'), 'other numbers: “10ms” and “10s”');
   assert.equal(
     whyOf('Wrap this call', 'Encapsulate this request in a promise'),
-    'not explained: “wrap”, “call” and “Encapsulate”, “request”, “promise”',
+    'not explained: “wrap”, “call” and “encapsulate”, “request”, “promise”',
   );
 });
 

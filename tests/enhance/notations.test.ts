@@ -21,6 +21,11 @@ test.for([
   ['Remind me on July 4th, 2026', 'Remind me on 4 July 2026'],
   ['Remind me on 2026-07-04', 'Remind me on the 4th of July 2026'],
   ['Plan it for Sept', 'Plan it for September'],
+  ['What grows in a pot during May', 'What grows in a pot in May'],
+  [
+    'Name hobbies, e.g. knitting, for teenagers',
+    'Name hobbies, for example knitting, for teenagers',
+  ],
   ['Run it from Mon to Fri', 'Run it from Monday to Friday'],
   ['Write a reply for 3 to 14 August', 'Write a reply for August 3 to August 14'],
   ['Use Angular v17', 'Use Angular 17'],

@@ -21,6 +21,15 @@ test.for([
   'Now go ahead and ',
   'Sorry for the silly question, but ',
   'Okay then, ',
+  'Please be so kind as to ',
+  'Would you be so kind as to ',
+  "I'd be really grateful if you could ",
+  'I would be most grateful if you would ',
+  "Alright, let's see, ",
+  'Could you help me out and ',
+  'Um, ',
+  'You know, ',
+  'Do one thing, please ',
 ])('%j is removed before a request', opening =>
   assert.equal(withoutFiller(`${opening}sort the list of names`, true), 'sort the list of names'),
 );
@@ -43,8 +52,24 @@ test.for(['I really need to know ', "I'm curious ", 'I keep wondering ', 'So '])
   opening => assert.equal(withoutFiller(`${opening}how cats purr`, true), 'how cats purr'),
 );
 
+test('"I wonder if you could" is removed before the verb of a request only', () => {
+  assert.equal(withoutFiller('I wonder if you could draft a poem', true), 'draft a poem');
+  for (const question of ['survive on the moon', 'draft beer', 'fix a car'])
+    assert.equal(
+      withoutFiller(`I wonder if you could ${question}`, true),
+      `I wonder if you could ${question}`,
+    );
+});
+
 test.for([
   'I want to ask you questions about it',
+  'Like, share and comment on it',
+  'Um zehn Uhr ist die Post da',
+  'Do one thing at a time and rest',
+  "Let's see the pictures of the trip",
+  'Be so kind to all people and animals that they smile',
+  'Help me out of the contract of my flat',
+  'I am really grateful if you could do it',
   'Here is my code and its test',
   'So that it is short, cut the text',
   'Right align the text of the page',

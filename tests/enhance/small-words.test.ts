@@ -30,6 +30,7 @@ test.for([
   ['used to', 'I used to work at night', 'I am used to work at night'],
   ['what is remembered', 'remind me, I forgot to call', 'remind me, I forgot calling'],
   ['particles', 'break down the costs', 'break the costs'],
+  ['other particles', 'turn up the heating', 'turn the heating down'],
 ] as const)('a difference is seen in %s', ([, a, b]) => {
   assert.notEqual(wordOf(a, b), undefined);
   assert.equal(wordOf(b, a), wordOf(a, b));
@@ -43,6 +44,7 @@ test.for([
   ['a little dog', 'draw a little dog', 'draw little dogs'],
   ['used to', 'write a tool used to sort it', 'write a tool that is used to sort it'],
   ['used', 'list the ports used by it', 'list the ports that are used by it'],
+  ['particles behind the object', 'turn off the heating', 'turn the heating off'],
   ['particles of other verbs', 'speed up my tests', 'make my tests faster'],
   ['would', 'what would be a good title?', 'what is a good title?'],
 ] as const)('none is seen in %s', ([, a, b]) => assert.equal(wordOf(a, b), undefined));

@@ -31,3 +31,13 @@ test.for([
 ] as const)('%s and %s are two words', ([word, other]) =>
   assert.notEqual(stemOf(word).stem, stemOf(other).stem),
 );
+
+test.for(['invaded', 'assumed', 'acquired', 'captured', 'managed', 'revoked'])(
+  '%s is of a verb with an "e", which nobody needs to know',
+  word => assert.equal(stemOf(word).stem, stemOf(word.slice(0, -1)).stem),
+);
+
+test.for(['loaded', 'avoided', 'streamed', 'repaired', 'formed', 'hugged'])(
+  '%s is of a verb without one',
+  word => assert.notEqual(stemOf(word).stem, stemOf(word.slice(0, -1)).stem),
+);

@@ -11,6 +11,8 @@ const read = (text: string) =>
 test.for([
   ['How do I exit vim?', ['howto: =exit vim']],
   ['Tell me why it hangs', ['why: it =hang']],
+  ['Tell me the best way to sort it', ['howto: =sort it']],
+  ['Tell me the way to school', [': the =way to school~']],
   ['In Python, how do I sort it?', ['howto: in python , =sort it']],
   ['What does the parser do?', ['explain: the parser~']],
   ['What does the parser do with it?', ['explain: the parser~ with it']],

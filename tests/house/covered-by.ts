@@ -227,6 +227,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'enhance/idioms/parts',
     'enhance/idioms/questions',
     'enhance/idioms/requests',
+    'enhance/idioms/roles',
   ],
   'enhance/alike': ['enhance/explanation', 'enhance/term-forms'],
   'enhance/alignment': [

@@ -14,6 +14,17 @@ const state =
   '(?:broken|missing|empty|duplicated|deprecated|deleted|stopped|expired|outdated|archived|merged|untracked)';
 /** A verb and the determiner of its object. Further on a clause may belong to several nouns. */
 const verbOfObject = String.raw`(?<=(?:^|(?:\bthat|\bwhich|,) )\p{L}+ (?:(?:me|us|the|an?|my|our|all|any|every|each|some) )*)`;
+/** Words that begin another part of a sentence. */
+const clauseBegin =
+  '(?:how|what|why|who|that|with|in|to|at|about|and|or|for|from|can|could|should)\\b';
+/** How often something is that is held every day, and so on. */
+const rhythms: ReadonlyMap<string, string> = new Map([
+  ['day', 'daily'],
+  ['week', 'weekly'],
+  ['month', 'monthly'],
+  ['quarter', 'quarterly'],
+  ['year', 'yearly'],
+]);
 const wholeOf = (count: string): string => (count === 'one' ? '1' : (numerals.get(count) ?? count));
 
 /** Ways to say one part of a sentence, each with the one that is compared. */
@@ -21,6 +32,28 @@ export const parts: readonly Notation[] = [
   [/(?<=^| )\.(?=(?:csv|json|yaml|pdf|txt|log|zip|tar\.gz) (?:files?|archives?)\b)/gi, ''],
   [/\bsteps for (?=\p{L}+ing\b)/giu, 'steps to '],
   [/(?<=\p{L} )name ideas (?=for\b)/giu, 'names '],
+  [/\beven (?=mean\b)/gi, ''],
+  [
+    new RegExp(
+      String.raw`(?<=\b(?:for|explain\b.* to|teach\b.* to) (?:an?|my|our) [\p{L}\d]{1,12}-year-old) (?:child|kid)(?=$|[.,?!;]| ${clauseBegin})`,
+      'giu',
+    ),
+    '',
+  ],
+  [
+    new RegExp(
+      String.raw`(?<=\b(?:for|by|of|do|should|can) )(women|men|adults|seniors) (?:aged |who are )?(over|older than|under|younger than) (?:the age of )?(\d\d)(?: years old)?(?=$|[.,?!;]| ${clauseBegin})`,
+      'gi',
+    ),
+    (_, people = '', limit = '', age = '') =>
+      `${people} ${/^o/i.test(limit) ? 'older' : 'younger'} than ${age}`,
+  ],
+  [/\bboth (?=\p{L}+ly and \p{L}+ly\b)/giu, ''],
+  [
+    /^(explain|describe|show)( me| us)?(?: (?:to|for) me)?(?:, step by step,| step by step(?= (?:how|why|what|the|an?) )) ([^.;:?!]{5,200})$/iu,
+    (_, verb = '', person = '', rest = '') => `${verb}${person} ${rest} step by step`,
+  ],
+  [/^((?:explain|describe|show) [^.;:?!,]{5,200}), step by step$/iu, '$1 step by step'],
   [/\bfor (?=(?:less than|under|at most|up to) [$€£]\d)/gi, ''],
   [
     /\bto (\d+ ?\p{L}+) (wide|high)\b/giu,
@@ -44,7 +77,19 @@ export const parts: readonly Notation[] = [
   [/(?<=^i(?: would)? )(?:just|really|simply) (?=need|want|like|love)/i, ''],
   [/\b(ways?) of (?=\p{L}+ing\b)/giu, '$1 for '],
   [/(?<=\b(?:differ|different)) from (?:each other|one another)\b/gi, ''],
-  [/\b(tips|advice|ideas|suggestions|hints) (?:on|for|about) how to (?=\p{L})/giu, '$1 to '],
+  [
+    /\b(tips|advice|ideas|suggestions|hints|instructions|guidelines) (?:on|for|about) how to (?!not\b)(?=\p{L})/giu,
+    '$1 to ',
+  ],
+  [
+    /\b(in|into|to) the (\p{Lu}[\p{L}\d+#]*) (?:programming |scripting )?language(?=$|[,.?!]| (?:for|that|which|with|from)\b)/gu,
+    '$1 $2',
+  ],
+  [
+    /(?<=\b(?:for|of) )(an?|the|our|my) ((?:(?!(?:of|for|in|with|and|to|on|at|from|by|that|who)\b)[\p{L}-]+ ){1,3})(?:(?:that|which) (?:is|are) )?held (?:(?:once (?:an?|every|per)|every|each) (day|week|month|quarter|year)|(daily|weekly|monthly|quarterly|yearly|annually))\b/giu,
+    (_, before = '', noun = '', period = '', adverb = '') =>
+      `${before} ${rhythms.get(period.toLowerCase()) ?? adverb} ${noun.trimEnd()}`,
+  ],
   [/(?<=\p{L}s)'(?= \p{L})/gu, ''],
   [/\bso (?:that )?(?:it|they) uses? (?=\p{L})/iu, 'to use '],
   [
@@ -109,7 +154,7 @@ export const parts: readonly Notation[] = [
     'for each ',
   ],
   [
-    /^((?:create|make|build|generate|design|find|list|show|write|add|give me|i need|i want) (?:(?:an?|the|all|every|me) )*(?:(?!(?:to|with|for|from|in|on|of|by)\b)[\p{L}-]+ ){1,3})(?:that|which) (?:has|have|contains?|includes?) (?!(?:been|had|to|not|no|never|become|already|just|always|recently|since|\p{L}+ed|\p{L}+en)\b)(?=[\p{L}\d])/iu,
+    /^((?:create|make|build|generate|design|find|list|show|write|add|give me|i need|i want) (?:(?:an?|the|all|every|me) )*(?:(?!(?:to|with|for|from|in|on|of|by)\b)[\p{L}-]+ ){1,4})(?:that|which) (?:has|have|contains?|includes?) (?!(?:been|had|to|not|no|never|become|already|just|always|recently|since|\p{L}+ed|\p{L}+en)\b)(?=[\p{L}\d])/iu,
     '$1with ',
   ],
   [

@@ -1,5 +1,5 @@
 import type { Notation } from '../technical-names.ts';
-import { requests } from '../words.ts';
+import { requests, talk } from '../words.ts';
 import { article, clauseWord, verbOf } from './clause-words.ts';
 
 const unit =
@@ -29,6 +29,19 @@ const deeds: ReadonlyMap<string, string> = new Map([
   ['creator', 'created'],
   ['discoverer', 'discovered'],
 ]);
+
+const comparative = String.raw`(?:better|worse|(?:more|less) \p{L}+|\p{L}+er)`;
+const preposition = '(?:for|in|on|to|at|with)';
+
+/**
+ * Which of two is better: their order is no part of the question. In "red or green paper" and "a cat or a dog with a bell"
+ * something may belong to both.
+ */
+function comparedOf(one: string, other: string, rest: string): string | undefined {
+  const isPair = one.split(' ').length === other.split(' ').length;
+  const isPlain = ![one, other].some(text => clauseWord.test(text));
+  return isPair && isPlain ? `is ${[one, other].toSorted().join(' or ')} ${rest}` : undefined;
+}
 
 /** Ways to ask one question, each with the one that is compared. Quotations are numbers between private characters. */
 export const questions: readonly Notation[] = [
@@ -97,20 +110,20 @@ export const questions: readonly Notation[] = [
   ],
   [/^(?:what|which) (.+?) (?:is|are) used by (.+?) by default$/i, 'what is the default $1 of $2'],
   [
-    /(?<=^|, )(?:(?:tell me |check |explain )?(?:if|whether) it is|is it) safe to /i,
+    /(?<=^|, )(?:(?:tell me |check |explain )?(?:if|whether) it is|is it)(?: actually| really)? safe to /i,
     'can i safely ',
   ],
   [/^is it safe for (.{2,40}?) to /i, 'can $1 safely '],
   [
     new RegExp(
-      String.raw`^how (?:do|would|can|should) ${me} (?:say|translate) (\ue000\d+\ue001) (?:in|into|to) (?=\p{Lu}\p{L}+$)`,
+      String.raw`^how (?:do|would|can|should) ${me} (?:say|translate) (\ue000\d+\ue001) (?:in|into|to) (?=\p{Lu}\p{L}+(?:(?:, \p{Lu}\p{L}+)* and \p{Lu}\p{L}+)?$)`,
       'u',
     ),
     'translate $1 to ',
   ],
   [
     new RegExp(
-      String.raw`^what(?:'s| is) the (\p{Lu}\p{L}+) (?:translation of|for|word for) (\ue000\d+\ue001)$`,
+      String.raw`^what(?:'s| is) (?:the )?(\p{Lu}\p{L}+) (?:translation of|for|word for) (\ue000\d+\ue001)$`,
       'u',
     ),
     'translate $2 to $1',
@@ -169,6 +182,27 @@ export const questions: readonly Notation[] = [
     /^i(?:'m| am)? (?:keep )?(?:getting|get|seeing|see) ([^.?!]{3,100}?)[,.;] (?:and |so )?how (?:do|can|could|should|would) i (fix|solve|resolve|debug|get rid of|prevent|avoid) (?:it|this|that)$/i,
     'how do i $2 $1',
   ],
+  [
+    new RegExp(
+      String.raw`^what(?:'s| is) (?:needed|required|necessary) to (?=(?:bake|build|cook|grow|install|make|open|run|set up|start) ${article} )`,
+      'iu',
+    ),
+    'what do i need to ',
+  ],
+  [
+    /^((\p{L}+) [^,.;:?!]{5,100})(?:,| -) how(?: (?:do|can|could|would|should) (?:i|you|we|one) do (?:that|this|it))?$/iu,
+    (all, action = '', verb = '') =>
+      requests.has(verb.toLowerCase()) && !talk.has(verb.toLowerCase())
+        ? `how do i ${action}`
+        : all,
+  ],
+  [
+    new RegExp(
+      String.raw`(?<=^|\b(?:show me|show|explain|explain to me|tell me|describe) )how one (\p{L}{2,})s (?=${article} )`,
+      'iu',
+    ),
+    (all, verb = '') => (requests.has(verb.toLowerCase()) ? `how to ${verb} ` : all),
+  ],
   [/^what(?:'s| is) the fix for /i, 'how do i fix '],
   [
     /^who (?:is|was|are|were) the (painter|author|writer|inventor|composer|founder|designer|creator|discoverer)s? of /i,
@@ -195,6 +229,32 @@ export const questions: readonly Notation[] = [
     'how do i $1',
   ],
   [/^(.{3,80}) (?:was|were) (\p{L}+) by whom$/iu, 'who $2 $1'],
+  [
+    new RegExp(
+      String.raw`^(?:which(?: one)? is|what is(?= (?:better|worse|more|less)\b)) (${comparative})((?: ${preposition} [^,:;]{2,60})?)[,:] ([^,:;]{1,60}?) or ([^,:;]{1,60})$`,
+      'iu',
+    ),
+    (all, adjective = '', rest = '', one = '', other = '') =>
+      comparedOf(one, other, adjective + rest) ?? all,
+  ],
+  [
+    new RegExp(
+      String.raw`^(?:is|are) ([^,:;]{1,60}?) or ([^,:;]{1,60}?) (${comparative}(?: ${preposition} [^,:;]{2,60})?)$`,
+      'iu',
+    ),
+    (all, one = '', other = '', rest = '') => comparedOf(one, other, rest) ?? all,
+  ],
+  [
+    new RegExp(String.raw`^(?:walk|talk|guide|take) me through (\p{L}+ing) (?=${article} )`, 'iu'),
+    'how do i go about $1 ',
+  ],
+  [/^what (roles?) (?:do|does) (.{2,80}?) play(?= in\b|$)/i, 'what is the $1 of $2'],
+  [/^how do (.{2,80} and .{2,80}) compare$/i, 'compare $1'],
+  [/^how does (.{2,80}?) compare (?:to|with) (?=\S)/i, 'compare $1 with '],
+  [
+    /^(?:what|which(?: one)?) (should) (i|we) (?!do )(\p{L}+)((?: for [^,;:?!]{2,60})?)[,:] ([^,;:?!]{1,60} or [^,;:?!]{1,60})$/iu,
+    '$1 $2 $3 $5$4',
+  ],
   [/(?<=^|, )how (?:do|does) (.+?) and (.+?) differ$/i, 'what is the difference between $1 and $2'],
   [/^(?:is|are) (.{2,30}?) safe to (\p{L}+)$/iu, 'can i safely $2 $1'],
   [/^(?:is|are) (.{2,30}?) safe for (.{2,30}?) to (\p{L}+)$/iu, 'can $2 safely $3 $1'],

@@ -34,6 +34,15 @@ export const requests: readonly Notation[] = [
     'explain ',
   ],
   [
+    /^(?:give me|give|write|provide) an? detailed (description|explanation) of (?!(?:how|why|what|when|where)\b)/i,
+    (_, noun = '') => `${noun.toLowerCase() === 'description' ? 'describe' : 'explain'} in detail `,
+  ],
+  [
+    /^(describe|explain) ([^,.;:?!]{2,100}?) in detail(?=$| for\b)/i,
+    (all, verb = '', object = '') =>
+      clauseWord.test(object) ? all : `${verb} in detail ${object}`,
+  ],
+  [
     /^(?:give me|write|write me|provide|create) an? (\p{L}+|\d+)[- ](paragraph|sentence|page|word|bullet|line)s? (summary|explanation) of (.+)$/iu,
     (all, count = '', unit = '', noun = '', rest = '') => {
       const verb = noun.toLowerCase() === 'summary' ? 'summarize' : 'explain';
@@ -59,7 +68,7 @@ export const requests: readonly Notation[] = [
     },
   ],
   [
-    /^(?:i(?:'m| am) looking for|(?:can|could|may) i (?:have|get)) (?=an? (?:\p{L}+ ){0,4}(?:recipe|regex|query|formula|name|title|slogan|poem|joke|template|letter|example)\b)/iu,
+    /^(?:i(?:'m| am) looking for|(?:can|could|may) i (?:please )?(?:have|get)) (?=an? (?:\p{L}+ ){0,4}(?:recipe|regex|query|formula|name|title|slogan|poem|joke|template|letter|example)\b)/iu,
     'give me ',
   ],
   [/^draw (?=an? (?:\p{L}+ ){0,3}(?:diagram|chart|graph)\b)/iu, 'create '],
@@ -85,6 +94,11 @@ export const requests: readonly Notation[] = [
   [
     /\bmake ((?:it|this|(?:(?:this|my|the|our|these) (?:\p{L}+ )?(?:e-?mail|text|paragraph|sentence|essay|headline|title|message|letter|note|article|story|bio|cv|resume|summary|speech|reply|answer|post|description|caption|tweet)s?))) sound (?=(?:more|less|\p{L}+er)\b)/iu,
     'make $1 ',
+  ],
+  [/^make ((?:this|my|our) \p{L}+) better$/iu, 'improve $1'],
+  [
+    /^(fix|correct|check|improve) (?:the |any |all )?((?:grammar|spelling|punctuation)(?:(?:,| and) (?:grammar|spelling|punctuation))*)(?: errors| mistakes)? (?:in|of) (?=(?:the|this|my|our|these) )/i,
+    '$1 the $2 of ',
   ],
   [
     /\brewrite (.{2,60}?) (?:so(?: that)?|to) (?:(?:it|they) )?(?:is|are|sounds?|comes? across as|be) (?=(?:more|less) |\p{L}+er\b)/iu,

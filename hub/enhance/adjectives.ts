@@ -1,0 +1,69 @@
+import { vocabulary } from './phrases.ts';
+import type { Token } from './tokens.ts';
+import { contrasts, wordSet } from './words.ts';
+
+/** Adjectives that say how a text is. */
+const qualities = wordSet(
+  `short brief concise long simple formal informal casual polite friendly kind funny humorous witty serious
+  professional persuasive engaging catchy creative original elegant warm gentle cheerful romantic heartfelt sincere
+  honest moving exciting interesting detailed thorough comprehensive accurate precise practical useful helpful`,
+);
+/** Texts of which each is one thing with both of them: "a formal and safe method" may be of another kind. */
+const texts = wordSet(
+  `announcement answer apology article biography blurb caption card description email essay explanation farewell
+  greeting headline invitation invite introduction joke letter limerick message memo note overview paragraph poem post
+  reminder reply report response review slogan speech story summary tagline toast tutorial tweet`,
+);
+const articles = wordSet('a an my our your this');
+/** Nouns before the noun of a text: "resignation letter". */
+const maxNouns = 2;
+
+/** Each adjective by the name of its group, so that synonyms have one place. */
+function nameOf(word: string): string {
+  const { stem } = vocabulary().stem(word);
+  const groups = vocabulary().groups.get(stem) ?? [];
+  return groups.find(({ stems }) => stems.length === 1)?.name ?? stem;
+}
+
+/**
+ * "a short, formal letter" and "a formal and short letter" in one order. Only of a text, behind an article, as "very"
+ * and "less" may belong to the first alone, and names, values and what is sorted keep their order.
+ */
+export function withSortedAdjectives(tokens: readonly Token[]): readonly Token[] {
+  const done: Token[] = [];
+  for (let place = 0; place < tokens.length; place++) {
+    const [token, joint, second] = tokens.slice(place, place + 3);
+    if (!token) break;
+    const isJoined = joint?.text === 'and' || joint?.text === ',';
+    if (!second || !isJoined || !isPair(token.text, second.text) || !isOfText(tokens, place)) {
+      done.push(token);
+      continue;
+    }
+    const isSorted = nameOf(token.text) <= nameOf(second.text);
+    const [first, last] = isSorted ? [token, second] : [second, token];
+    done.push(first, { kind: 'word', text: 'and' }, last);
+    place += 2;
+  }
+  return done;
+}
+
+const isPair = (one: string, other: string): boolean =>
+  qualities.has(one) && qualities.has(other) && !areOpposites(one, other);
+
+/** Whether two adjectives at a place stand between an article and the noun of a text. */
+function isOfText(tokens: readonly Token[], place: number): boolean {
+  const noun = tokens.findIndex(({ text }, at) => at > place + 2 && texts.has(text));
+  const isNear = noun > 0 && noun <= place + 3 + maxNouns;
+  const between = tokens.slice(place + 3, noun);
+  return (
+    isNear &&
+    articles.has(tokens[place - 1]?.text.toLowerCase() ?? '') &&
+    between.every(({ kind, text }) => kind === 'word' && !qualities.has(text) && text !== 'and')
+  );
+}
+
+const areOpposites = (one: string, other: string): boolean =>
+  contrasts.some(group => {
+    const [a, b] = [group.get(one), group.get(other)];
+    return a !== undefined && b !== undefined && a !== b;
+  });
