@@ -102,6 +102,12 @@ const pairFiles = [
   'prompt-pairs-blind-43',
   'prompt-pairs-blind-44',
   'prompt-pairs-blind-45',
+  'prompt-pairs-blind-46',
+  'prompt-pairs-blind-47',
+  'prompt-pairs-blind-48',
+  'prompt-pairs-blind-49',
+  'prompt-pairs-blind-50',
+  'prompt-pairs-blind-51',
   'prompt-pairs-notations',
   'prompt-pairs-notations-2',
 ] as const;

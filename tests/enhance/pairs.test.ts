@@ -96,13 +96,13 @@ const sameByChance = [
 ];
 
 describe('the pairs', () => {
-  test('are 7308, half of them traps', () => {
+  test('are 8205, half of them traps', () => {
     const sizes = Object.groupBy(pairs, ({ same, half }) => `${half} ${same}`);
     assert.deepEqual(
       Object.entries(sizes)
         .map(([name, group]) => `${name} ${group?.length}`)
         .toSorted(),
-      ['frozen false 3387', 'frozen true 3363', 'tuning false 279', 'tuning true 279'],
+      ['frozen false 3828', 'frozen true 3819', 'tuning false 279', 'tuning true 279'],
     );
   });
 
@@ -175,6 +175,12 @@ describe('of the pairs', () => {
     ['prompt-pairs-blind-43', 68],
     ['prompt-pairs-blind-44', 60],
     ['prompt-pairs-blind-45', 50],
+    ['prompt-pairs-blind-46', 80],
+    ['prompt-pairs-blind-47', 53],
+    ['prompt-pairs-blind-48', 75],
+    ['prompt-pairs-blind-49', 63],
+    ['prompt-pairs-blind-50', 43],
+    ['prompt-pairs-blind-51', 70],
     ['prompt-pairs-notations', 90],
     ['prompt-pairs-notations-2', 83],
   ] as const)('in %s no trap is alike, and %d of a hundred others are', ([file, atLeast]) => {
@@ -184,10 +190,10 @@ describe('of the pairs', () => {
   });
 });
 
-test('of all pairs no trap is alike, and 69 of a hundred others are', { timeout: 120_000 }, () => {
+test('of all pairs no trap is alike, and 68 of a hundred others are', { timeout: 120_000 }, () => {
   const column = guardsAlone(pairs);
   assert.equal(totalOf(column, 'traps').hits, 0);
-  assert.ok(percent(column, 'same meaning') >= 69);
+  assert.ok(percent(column, 'same meaning') >= 68);
 });
 
 test('of the traps for single rules none is alike', () => {
