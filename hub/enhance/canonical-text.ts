@@ -127,7 +127,7 @@ const trails = [
   /\s+[:;]-?\)$/,
   /\s*[,.;-]\s*(?:that(?:'s| is) (?:all|it)|you know)[\s.!?]*$/i,
   /\s*,\s*if you (?:don't|do not) mind[\s.!?]*$/i,
-  /(?<!\b(?:translat|say|said|tone|answer|read|ending|grammar|quot|repl|respon|mean|word|phrase).*)\s*,\s*i (?:guess|suppose)[\s.!?]*$/i,
+  /\s*,\s*i (?:guess|suppose)(?<!\b(?:translat|say|said|tone|answer|read|ending|grammar|quot|repl|respon|mean|word|phrase).*)[\s.!?]*$/i,
   /\s*[,.!?;]\s*(?:(?:best|kind|warm|many) (?:regards|wishes)|cheers|have a (?:nice|great|good) (?:day|one|weekend|evening)|(?:i(?:'m| am) )?looking forward to (?:it|your (?:answer|reply|help))|any help (?:is|would be) (?:much |greatly )?(?:appreciated|welcome)|i(?:'d| would) be (?:very |so |really )?(?:grateful|thankful))[\s.!]*$/i,
   /\s*[,.!?;-]\s*(?:(?:that|it)(?:'d| would) be (?:really |so |very )?(?:great|nice|helpful|awesome|lovely|perfect|fantastic|wonderful|amazing|much appreciated|appreciated)|much appreciated|appreciate it|if (?:that's|that is) (?:ok|okay|possible)|if possible|if you can|when(?:ever)? you (?:have|get|find) (?:a |some |any )?(?:minute|moment|time|chance))[\s.!]*$/i,
   /\s*,\s*(?:please|pls|plz|bitte|s'il (?:te|vous) plaît|svp|stp|por favor)[\s.!?]*$/i,

@@ -52,14 +52,22 @@ const wishing = wordSet('would i you we');
 /** Words between a preposition and the word it governs. */
 const maxDistance = 3;
 
-/** A preposition, the word before it, and the word that it governs. */
-type Head = { readonly text: string; readonly before: string; readonly word: string };
+/** A preposition, the word before it, and the word that it governs. `isListed`: "and" or "or" stands before the first. */
+type Head = {
+  readonly text: string;
+  readonly before: string;
+  readonly word: string;
+  readonly isListed: boolean;
+};
 
 function pairsOf(rows: string): ReadonlySet<string> {
   return new Set(rowsOf(rows).map(pair => pair.toSorted().join(' ')));
 }
 
-/** A word behind another preposition: "approved by Maria" is not "approved for Maria". */
+/**
+ * A word behind another preposition: "approved by Maria" is not "approved for Maria". Also one behind "of" that belongs
+ * to another word of both: "a box with a chicken of 5 kg" is no "box of 5 kg with a chicken".
+ */
 export function otherGoverned(a: Canonical, b: Canonical): string | undefined {
   // The items of a list may stand in another order: then each of them has "and" before it in one prompt.
   const isJoined = countOfAnd(a) === countOfAnd(b);
@@ -71,10 +79,30 @@ export function otherGoverned(a: Canonical, b: Canonical): string | undefined {
     if (!one || !other || more.length > 0 || moreOthers.length > 0) continue;
     if (isJoined && [one, other].some(({ text }) => text === 'and')) continue;
     const isAction = isVerb || others?.isVerb === true;
-    if (one.text !== other.text && !isSamePair(isAction, one, other)) return word.replace('~', '');
+    const isOther =
+      one.text === other.text
+        ? one.text === 'of' && isOfOther(one, other, [a, b])
+        : !isSamePair(isAction, one, other);
+    if (isOther) return word.replace('~', '');
   }
   return undefined;
 }
+
+/** Whether two words before "of" are two things that both prompts name, and not the last of one list. */
+function isOfOther(one: Head, other: Head, prompts: readonly Canonical[]): boolean {
+  const stemOf = (text: string) => vocabulary().stem(text).stem;
+  const owners = [one, other].map(({ before }) => stemOf(before));
+  return (
+    owners[0] !== owners[1] &&
+    [one, other].every(({ before, isListed }) => isContentWord(before) && !isListed) &&
+    prompts.every(prompt => {
+      const stems = new Set(textsOf(prompt).map(stemOf));
+      return owners.every(owner => stems.has(owner));
+    })
+  );
+}
+
+const isJoint = (text: string | undefined): boolean => text === 'and' || text === 'or';
 
 const countOfAnd = (canonical: Canonical): number =>
   textsOf(canonical).filter(text => text === 'and').length;
@@ -124,7 +152,13 @@ function governedIn(canonical: Canonical): ReadonlyMap<string, Governed> {
     const { stem, form } = vocabulary().stem(word);
     const found = governed.get(stem) ?? { heads: [], isVerb: false };
     // "out of the text" is "from the text".
-    const head = { text: before === 'out' && text === 'of' ? 'from' : text, before, word };
+    const head = {
+      text: before === 'out' && text === 'of' ? 'from' : text,
+      before,
+      word,
+      isListed:
+        isJoint(texts[at - 2]) || (isJoint(texts[at - 3]) && closed.has(texts[at - 2] ?? '')),
+    };
     if (!found.heads.some(other => other.text === head.text)) found.heads.push(head);
     found.isVerb ||= form === 'ing';
     governed.set(stem, found);

@@ -26,6 +26,10 @@ test.for([
   ['a text on how plants shape opinion', 'how opinion is shaped by plants', undefined],
   ['copy it from a to b', 'copy it to b from a', undefined],
   ['a talk about the sea', 'a talk on the sea', undefined],
+  ['cook a soup with a potato of 200 g', 'cook a soup of 200 g with a potato', '200g'],
+  ['how do roots of plants feed cells', 'how do roots feed cells of plants', 'plant'],
+  ['the roof of the house', 'the colour of the house', undefined],
+  ['the reason of the delay in it', 'the cause of the delay in it', undefined],
   ['move it to its own module', 'move it to a module of its own', undefined],
 ] as const)('%j and %j: %j', ([a, b, expected]) =>
   assert.equal(otherGoverned(canonicalOf(a), canonicalOf(b)), expected),
