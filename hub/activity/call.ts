@@ -55,7 +55,7 @@ export type ActivityFilter = {
   readonly session?: string;
   /** An outcome, or `failed` for every outcome except `ok`. */
   readonly outcome?: string;
-  /** Searched for in method, name, server, client and outcome, ignoring case. */
+  /** Matches calls that have this text in their method, name, server, client or outcome, in any case of letters. */
   readonly text?: string;
   readonly before?: number;
   readonly after?: number;

@@ -27,7 +27,7 @@ type Needs = {
   };
   /** The folder in which the client starts the server. Undefined if unknown: relative paths are then left alone. */
   readonly base: string | undefined;
-  /** The value of a text, if it is one reference to a variable with a known value. */
+  /** Returns the value of one reference to a variable, such as `${HOME}`. Undefined for other texts and variables. */
   readonly valueOf: (text: string) => string | undefined;
   readonly isWritable: boolean;
   /** Further mounts: `FOLDER`, `FOLDER:rw` or `FOLDER:/path[:rw]`. */

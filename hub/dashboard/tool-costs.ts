@@ -33,7 +33,7 @@ export function createToolCosts({ tools, clock, log, counted }: Needs) {
   }
 
   return {
-    /** By server name. Takes 250 ms at most. */
+    /** The tool states by server. Waits at most 250 ms for new ones, and returns those last known otherwise. */
     async get(): Promise<ReadonlyMap<string, ToolStates>> {
       if (!tools) return known;
       if (!reading && clock.monotonic() - readMs > freshMs) reading = read();

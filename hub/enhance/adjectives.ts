@@ -8,17 +8,17 @@ const qualities = wordSet(
   professional persuasive engaging catchy creative original elegant warm gentle cheerful romantic heartfelt sincere
   honest moving exciting interesting detailed thorough comprehensive accurate precise practical useful helpful`,
 );
-/** Texts of which each is one thing with both of them: "a formal and safe method" may be of another kind. */
+/** Nouns for texts. Of other nouns an adjective may name the kind: a formal method is not just any method. */
 const texts = wordSet(
   `announcement answer apology article biography blurb caption card description email essay explanation farewell
   greeting headline invitation invite introduction joke letter limerick message memo note overview paragraph poem post
   reminder reply report response review slogan speech story summary tagline toast tutorial tweet`,
 );
 const articles = wordSet('a an my our your this');
-/** Nouns before the noun of a text: "resignation letter". */
+/** At most so many nouns may stand before the noun for the text: "resignation letter". */
 const maxNouns = 2;
 
-/** Each adjective by the name of its group, so that synonyms have one place. */
+/** The name of the group of synonyms that an adjective is in, or its stem: synonyms are sorted alike. */
 function nameOf(word: string): string {
   const { stem } = vocabulary().stem(word);
   const groups = vocabulary().groups.get(stem) ?? [];
@@ -26,8 +26,9 @@ function nameOf(word: string): string {
 }
 
 /**
- * "a short, formal letter" and "a formal and short letter" in one order. Only of a text, behind an article, as "very"
- * and "less" may belong to the first alone, and names, values and what is sorted keep their order.
+ * Sorts two adjectives of a text: "a formal and short letter" becomes "a short and formal letter". An article must stand
+ * right before them, because "very" or "less" may belong to the first one only. Everywhere else the order may matter: in
+ * names, in values, and in keys to sort by.
  */
 export function withSortedAdjectives(tokens: readonly Token[]): readonly Token[] {
   const done: Token[] = [];

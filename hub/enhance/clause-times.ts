@@ -12,7 +12,10 @@ const days = wordSet('today tomorrow yesterday tonight');
 export const isTimeOfThing = ({ raw }: Lexeme, before: Lexeme | undefined): boolean =>
   raw.endsWith('ly') && definite.has(before?.text ?? '');
 
-/** "a plan for a weekly call" is no weekly plan. `isObject`: no preposition stands before it. */
+/**
+ * Whether an adverb of time belongs to the noun behind it: "a plan for a weekly call" is not a weekly plan.
+ * `isObject`: no preposition stands before it.
+ */
 export const isTimeBehind = (
   { raw }: Lexeme,
   next: Lexeme | undefined,

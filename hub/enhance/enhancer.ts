@@ -145,7 +145,7 @@ export function createEnhancer(options: Options, needs: Needs) {
 
   /**
    * Resolves within the total time of the rule: with a result from a cache or a model, or with the given prompt and
-   * the reason. Rejects only with the reason of `signal`.
+   * the reason. Rejects only if `signal` is aborted, with its reason.
    */
   async function enhance(
     request: EnhanceRequest,

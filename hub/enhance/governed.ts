@@ -65,8 +65,8 @@ function pairsOf(rows: string): ReadonlySet<string> {
 }
 
 /**
- * A word behind another preposition: "approved by Maria" is not "approved for Maria". Also one behind "of" that belongs
- * to another word of both: "a box with a chicken of 5 kg" is no "box of 5 kg with a chicken".
+ * A word behind another preposition: "approved by Maria" is not "approved for Maria". Also a word
+ * behind "of" that belongs to another noun: "a box with a chicken of 5 kg" is not "a box of 5 kg with a chicken".
  */
 export function otherGoverned(a: Canonical, b: Canonical): string | undefined {
   // The items of a list may stand in another order: then each of them has "and" before it in one prompt.
@@ -88,7 +88,7 @@ export function otherGoverned(a: Canonical, b: Canonical): string | undefined {
   return undefined;
 }
 
-/** Whether two words before "of" are two things that both prompts name, and not the last of one list. */
+/** Whether the words before "of" differ, and both prompts have both. Items of a list do not count. */
 function isOfOther(one: Head, other: Head, prompts: readonly Canonical[]): boolean {
   const stemOf = (text: string) => vocabulary().stem(text).stem;
   const owners = [one, other].map(({ before }) => stemOf(before));

@@ -6,7 +6,7 @@ const questions = wordSet(
   'what which who how why when where can could should is are do does did will would',
 );
 
-/** Behind "when" these make a question of it. */
+/** If one of these follows "when", the sentence is a question. */
 const auxiliaries = wordSet(
   'am is are was were do does did has have had can could should would will shall may might must',
 );
@@ -64,11 +64,14 @@ function withLateTime(sentence: readonly Token[]): readonly Token[] {
 }
 
 const asking = wordSet('how what why where');
-/** Behind a word of a question these begin no clause of another sentence: "what it does", but "what does it". */
+/** If one of these follows a question word, it is a question and not a clause: "what does it", but "what it does". */
 const inverting = wordSet('do does did can could should would');
 const subjects = wordSet('i we you it they he she one the a an my our this that these');
 
-/** "in Go how do I sort a list" as "how do I sort a list in Go": the comma is missing. Only of a name: "in a box" may be where a thing is. */
+/**
+ * "in Go how do I sort a list" as "how do I sort a list in Go": the comma is missing. Only for names, because "in
+ * a box" may say where a thing is.
+ */
 function withLateOpening(sentence: readonly Token[]): readonly Token[] {
   const text = (at: number) => sentence[at]?.text.toLowerCase() ?? '';
   const isQuestion = asking.has(text(2)) && inverting.has(text(3)) && subjects.has(text(4));

@@ -11,7 +11,7 @@ const values = wordSet(
   piece portion quantity quarter radius range record share size slice speed sum thickness third total value volume
   weight width`,
 );
-/** What joins two amounts. */
+/** Words that join two amounts. */
 const joints = wordSet('and or to by x');
 const verbs = wordSet('has have need needs');
 const maxNoun = 3;
@@ -32,7 +32,7 @@ export function withEarlyMeasures(tokens: readonly Token[]): readonly Token[] {
   return done;
 }
 
-/** Where the noun behind the last "a" begins; -1 if something else stands between. */
+/** The index at which the noun behind the last "a" or "an" begins. -1 if other words stand there. */
 function beginOfNoun(tokens: readonly Token[]): number {
   const words = tokens.slice(-maxNoun - 1).map(({ text }) => text.toLowerCase());
   const article = words.findLastIndex(text => text === 'a' || text === 'an');
@@ -41,7 +41,7 @@ function beginOfNoun(tokens: readonly Token[]): number {
   return isNoun && !values.has(noun.at(-1) ?? '') ? tokens.length - noun.length : -1;
 }
 
-/** Whether the amount counts no word behind it, and is no part of a range. */
+/** Whether the phrase ends with the amount: it counts no word behind it and is not part of a range. */
 const endsPhrase = (next: Token | undefined): boolean =>
   next === undefined ||
   next.kind === 'stop' ||

@@ -24,7 +24,7 @@ export type Collision = {
   readonly publicName: string;
 };
 
-/** The public names in the order of the wishes. */
+/** `names` has one public name for each wish, in the same order. */
 type Assigned = { readonly names: readonly string[]; readonly collisions: readonly Collision[] };
 
 const hashLength = 7;

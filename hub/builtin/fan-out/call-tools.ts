@@ -5,7 +5,7 @@ import type { ForeignResult } from '../builtin-server.ts';
 
 /** A call of several tools. */
 type FanOutCall = Pick<FanOutConfig, 'name' | 'merge' | 'timeoutMs'> & {
-  /** The tools that are called, by their public names. */
+  /** Public names of the tools to call. */
   readonly tools: readonly string[];
   /** The others of the config, and why they are not called. */
   readonly notCalled: readonly Failure[];

@@ -150,7 +150,7 @@ const work: Readonly<Record<Action, Work>> = {
 
 const folderOf = ({ values }: Run) => resolve(textOf(values, 'repo') ?? '.');
 
-/** That of the task which the command line names, else the folder. */
+/** The repository of the task with the given id. Without an id: the folder of `--repo`, or the current one. */
 async function repositoryOf(hub: HubClient, run: Run): Promise<string> {
   if (textOf(run.values, 'id') === undefined) return folderOf(run);
   const task = fieldsOf(await hub.ask({ method: 'GET', path: await pathOf(hub, run) }));

@@ -1,6 +1,6 @@
-/** A word of an item; what joins items or begins another part of the sentence is none. */
+/** A word of an item. Conjunctions and prepositions are excluded: they end the item. */
 const word = String.raw`(?!(?:and|or|but|that|which|who|with|without|for|from|to|in|on|at|by|of|if|when|while|as|not|no|is|are)\b)[\p{L}\d][\p{L}\d'&-]*`;
-/** One word, or more behind an article or "my" of its own: in "low-fat cheese and milk" the first may belong to both. */
+/** One word, or up to two behind an article. In "low-fat cheese and milk" the adjective may belong to both items. */
 const item = String.raw`(?:(?:an?|the|my|our) ${word}(?: ${word})?|${word})`;
 const listOf = (one: string): string => String.raw`((?:${one}, ){0,6}${one},? (?:and|or) ${one})`;
 /** The end of a sentence. What follows a list may belong to its last item only. */
@@ -10,7 +10,7 @@ const dish =
   '(?:dish(?:es)?|dinners?|lunch(?:es)?|breakfasts?|snacks?|meals?|desserts?|soups?|stews?|salads?|curr(?:y|ies)|pasta|pizzas?|sandwich(?:es)?|smoothies?|cocktails?|casseroles?|omelettes?|risottos?|cakes?|pies?|sauces?|drinks?|juices?)';
 const relative =
   '(?:wife|husband|partner|son|daughter|mother|mum|mom|father|dad|parents|brother|sister|kids?|children|baby|toddler|grandmother|grandfather|friends?|boyfriend|girlfriend|fianc[ée]e?|aunt|uncle|cousins?|dogs?|cats?)';
-/** What people look for by its features. */
+/** Things that people look for by their features. */
 const place =
   '(?:hotels?|hostels?|apartments?|flats?|rooms?|houses?|restaurants?|caf[ée]s?|campsites?|gyms?|hikes?|parks?|laptops?|phones?|cameras?|cars?)';
 const quality =
@@ -18,21 +18,18 @@ const quality =
 const person = `(?:(?:who|he|she|they|i|we)|(?:my|our|his|her) ${relative})`;
 const number = String.raw`-?\d+(?:\.\d+)?`;
 
-/**
- * Words that give an order, or show that one may be meant, that a list is a value or a text, or that each item belongs
- * to another thing.
- */
+/** If one of these words is in the prompt, the order of its lists may matter, or a list may be a text that is quoted. */
 const ordered =
   /\b(?:respectively|orders?|ordered|sequence|series|then|first|next|finally|last|rank\w*|priorit\w*|sort\w*|group\w*|label\w*|courses?|menu|layer\w*|steps?|stages?|phases?|before|after|left|right|top|bottom|flags?|stripes?|pattern|say|said|translat\w*|spell\w*|title\w*|starts?|begins?|ends?|named|called|weight\w*)\b/i;
-/** Colours may be those of stripes, participles may be steps, and with a verb another sentence begins. */
+/** Items whose order may matter: colours (of stripes) and participles (steps). With a verb, another sentence begins. */
 const meant =
   /^(?:red|white|blue|green|black|yellow|orange|purple|pink|brown|gold|silver|gr[ae]y)$|^\w+ed\b|^(?:very|too|so|really|more|less|most|least|quite|only|both|either|neither|few|fewer|little|zero|half)$|n't\b|\b(?:do|does|did|can|could|will|would|have|has|had|i|we|you|it|they)\b/i;
-/** "a soup" stands beside a dish, not in it. */
+/** Another dish, which stands beside the first one instead of being an ingredient. */
 const besideDish = new RegExp(String.raw`^an? .*\b${dish}$`, 'i');
 
 const itemsOf = (list: string): readonly string[] => list.split(/,? (?:and|or) |, /);
 
-/** The items of a list in one order. */
+/** Sorts the items of a list. */
 function sorted(list: string): string {
   const joint = / or (?!.* (?:and|or) )/.test(list) ? 'or' : 'and';
   const keyOf = (one: string) => one.toLowerCase().replace(/^(?:an?|the|my|our) /, '');
@@ -42,7 +39,7 @@ function sorted(list: string): string {
   return `${others.toReversed().join(', ')} ${joint} ${last}`;
 }
 
-/** A list behind an opening in which an order is never meant. */
+/** Matches a list behind words after which the order never matters. */
 const free = (opening: string, list: string, close = end): RegExp =>
   new RegExp(`(?:${opening})${list}${close}`, 'iu');
 
@@ -84,8 +81,8 @@ const lists: readonly RegExp[] = [
 ];
 
 /**
- * A request with the lists that have no order in one order, unless a word shows that an order may be meant. Beside
- * another list or number each item may belong to one of those.
+ * Sorts the lists of a request whose order does not matter. If the request has another list or a number, nothing is
+ * sorted: each item may belong to one item there.
  */
 export function withSortedLists(text: string): string {
   if (!/ (?:and|or) /i.test(text) || ordered.test(text)) return text;

@@ -14,10 +14,10 @@ const state =
   '(?:broken|missing|empty|duplicated|deprecated|deleted|stopped|expired|outdated|archived|merged|untracked)';
 /** A verb and the determiner of its object. Further on a clause may belong to several nouns. */
 const verbOfObject = String.raw`(?<=(?:^|(?:\bthat|\bwhich|,) )\p{L}+ (?:(?:me|us|the|an?|my|our|all|any|every|each|some) )*)`;
-/** Words that begin another part of a sentence. */
+/** Words with which another part of a sentence begins. */
 const clauseBegin =
   '(?:how|what|why|who|that|with|in|to|at|about|and|or|for|from|can|could|should)\\b';
-/** How often something is that is held every day, and so on. */
+/** Adverbs for "held every day", "held every week" and so on. */
 const rhythms: ReadonlyMap<string, string> = new Map([
   ['day', 'daily'],
   ['week', 'weekly'],

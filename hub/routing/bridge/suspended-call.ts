@@ -28,7 +28,7 @@ const lifeMs = 10 * 60_000;
 /** Maximum number of times that a server may send a client to pages before it returns a result. */
 const maxVisits = 10;
 
-/** Questions that arrive within this time are sent to the client together, in ms. */
+/** Time in ms to wait for further questions of the server before all are sent to the client together. */
 const gatherMs = 10;
 
 /** The end of a client's request: with the server's questions, or with its answer. */

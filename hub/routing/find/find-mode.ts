@@ -155,7 +155,7 @@ function argumentsAt(bytes: Buffer, span: Span | undefined): string | undefined 
   }
 }
 
-/** The call as the client would have sent it to the tool itself. Everything else of the request stays as it is. */
+/** Rewrites a call of `call_tool` as a direct call of the tool. All other parts of the request stay the same. */
 function rewritten(
   call: Call,
   { name, args }: { readonly name: string; readonly args: string },
