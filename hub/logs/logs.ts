@@ -145,7 +145,8 @@ export function createLogs(folder: string, needs: Needs, bounds: LogBounds = usu
     async stop() {
       due[Symbol.dispose]();
       sources.get(undefined)?.end('the hub was stopped');
-      await writeAll();
+      // All of them: what the ticker began to write is no longer among the unwritten.
+      await Promise.all(Array.from(sources.values(), source => source.write()));
     },
   };
 }

@@ -58,6 +58,15 @@ describe('the lines of a server', () => {
     assert.deepEqual(await read('memory', 2), [], 'there is no third run');
   });
 
+  test('that are being written when the logs stop are written then', async () => {
+    const { clock, logs } = await openLogs();
+    logs.server('memory').add({ text: 'late' });
+    clock.advance(1_000);
+    await logs.stop();
+    const [file = ''] = await readdir(join(folder, 'servers', 'memory'));
+    assert.match(await readFile(join(folder, 'servers', 'memory', file), 'utf8'), /"late"/);
+  });
+
   test('of a program that outlived the hub continue its run', async () => {
     const first = await openLogs();
     first.logs.server('memory').begin();
