@@ -142,6 +142,7 @@ export async function adopt(
   const held = network === 'none' ? [name] : [...new Set([name, networkName])];
   if (found?.labels[hubLabel] !== owner.hubId || held.some(names.has)) return undefined;
   await using made = names.hold(...held);
+  using _adoption = network === 'none' ? undefined : parts.egress.beginAdoption();
   const image = await images.find(target.image);
   const member = network === 'none' ? undefined : await parts.egress.findNetwork(spec, network);
   const isSame =

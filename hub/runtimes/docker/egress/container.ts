@@ -34,31 +34,41 @@ export async function provideForwarder(
   engine: Engine,
 ): Promise<{ readonly id: string; readonly isRunning: boolean }> {
   const name = forwarderName(owner);
-  const image = await provideImage(join(imagesDir, 'egress'), buildLimits, engine);
+  const { tag, context } = await forwarderImage(imagesDir);
   const found = await engine.findContainer(name).catch((error: unknown) => {
     throw isRefusal(error, 403) ? taken(name, error) : error;
   });
   if (found) {
     if (found.labels[hubLabel] !== owner.hubId) throw taken(name);
-    if (found.state.isRunning && found.imageId === image.id)
-      return { id: found.id, isRunning: true };
+    // Not by the id: another hub may have built the image of this tag again.
+    if (found.state.isRunning && found.image === tag) return { id: found.id, isRunning: true };
     await engine.removeContainer(found.id);
   }
+  await provideImage(tag, { context, limits: buildLimits, engine });
   if (!(await engine.findNetwork(name))) await engine.createNetwork(name, ownLabels(owner));
-  return { id: await engine.createContainer(name, bodyOf(owner, image.tag)), isRunning: false };
+  return { id: await engine.createContainer(name, bodyOf(owner, tag)), isRunning: false };
 }
 
-async function provideImage(folder: string, limits: BuildLimits, engine: Engine) {
-  const context = await readBuildContext(folder);
-  const tag = `agenthub/egress:${createHash('sha256').update(context).digest('hex').slice(0, 12)}`;
-  const present = await engine.findImage(tag);
-  if (present) return { tag, id: present.id };
+/** The image of the forwarder. Its tag changes with its files. */
+export async function forwarderImage(imagesDir: string) {
+  const context = await readBuildContext(join(imagesDir, 'egress'));
+  const digest = createHash('sha256').update(context).digest('hex').slice(0, 12);
+  return { tag: `agenthub/egress:${digest}`, context };
+}
+
+type ImageBuild = {
+  readonly context: Buffer;
+  readonly limits: BuildLimits;
+  readonly engine: Engine;
+};
+
+async function provideImage(tag: string, { context, limits, engine }: ImageBuild): Promise<void> {
+  if (await engine.findImage(tag)) return;
   const image = { tag, labels: { [managedLabel]: 'true', [baseLabel]: 'egress' } };
   const bounds = { ...limits, network: 'none' };
   const { signal } = new AbortController();
   await build({ engine, context, image, limits: bounds }, () => {}, signal);
-  const built = await engine.findImage(tag);
-  if (built) return { tag, id: built.id };
+  if (await engine.findImage(tag)) return;
   throw new HubError('HUB_IMAGE_BUILD_FAILED', `the image ${tag} was built, but is gone again`);
 }
 

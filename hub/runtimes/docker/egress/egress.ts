@@ -45,6 +45,8 @@ export function createEgress(options: Options, needs: Needs) {
   const members = new Map<string, Member>();
   const counts = createEgressCounts(needs);
   const own = forwarderName(owner);
+  /** Number of servers that are being adopted, and reach something. */
+  let adopting = 0;
   /** True once the forwarder may exist, so that it must be removed. */
   let isUsed = false;
   const forwarder = createForwarder({
@@ -91,6 +93,13 @@ export function createEgress(options: Options, needs: Needs) {
     isForwarder: (name: string): boolean => name === own,
     /** True while a server needs the forwarder. */
     isNeeded: (): boolean => members.size > 0,
+    /** True while a server is being adopted that may need the forwarder of the earlier run. */
+    isAdopting: (): boolean => adopting > 0,
+    /** Begins the adoption of a server that reaches something. Disposing ends it. */
+    beginAdoption(): Disposable {
+      adopting++;
+      return { [Symbol.dispose]: () => void adopting-- };
+    },
     /** Creates the network of a server, without a way out of it. Throws HUB_LAUNCH_INVALID for an engine that is too old. */
     async createNetwork(spec: LaunchSpec, network: Network): Promise<Member> {
       await requireIsolation(spec, engine);

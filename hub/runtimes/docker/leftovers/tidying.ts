@@ -5,7 +5,7 @@ import type { Engine } from '../engine/engine.ts';
 
 type Needs = {
   readonly engine: Pick<Engine, 'listContainers' | 'removeContainer' | 'listNetworks'>;
-  readonly egress: Pick<Egress, 'isForwarder' | 'isNeeded' | 'removeNetwork'>;
+  readonly egress: Pick<Egress, 'isForwarder' | 'isNeeded' | 'isAdopting' | 'removeNetwork'>;
   readonly clock: Clock;
   readonly log: Log;
   /** True if this run of the hub is starting or running a container of this name. */
@@ -61,8 +61,9 @@ export function createTidying(label: string, needs: Needs) {
   async function reap(): Promise<boolean> {
     const found = await engine.listContainers(label);
     const servers = found.filter(({ id, name }) => isHeld(name) || isAwaited(id));
-    // A server that is going to be adopted may have open connections through the forwarder.
-    const needsForwarder = egress.isNeeded() || servers.some(({ name }) => !isHeld(name));
+    // A server that is adopted now or later may have open connections through the forwarder.
+    const needsForwarder =
+      egress.isNeeded() || egress.isAdopting() || servers.some(({ name }) => !isHeld(name));
     const forwarder = needsForwarder ? found.filter(({ name }) => egress.isForwarder(name)) : [];
     const kept = [...servers, ...forwarder];
     const containers = found.filter(one => !kept.includes(one));

@@ -213,6 +213,22 @@ describe('a container of an earlier run', () => {
     assert.equal(scene.parts.names.has(name), false);
   });
 
+  test('is being adopted as long as it may need the forwarder', async () => {
+    const seen: boolean[] = [];
+    await using scene = await open({
+      ...found({ ...ours, 'io.agenthub.digest': 'old' }),
+      'GET /images/node:24/json': () => {
+        seen.push(scene.whole.egress.isAdopting());
+        return { body: { Id: 'sha256:1', Config: {} } };
+      },
+    });
+    await adopted(scene);
+    const alone = { ...spec, target: { ...targetOf(spec), network: 'none' as const } };
+    await adopted(scene, alone);
+    assert.deepEqual(seen, [true, false]);
+    assert.equal(scene.whole.egress.isAdopting(), false);
+  });
+
   test('that cannot be attached to is left for later', async () => {
     await using scene = await open(found(ours));
     await assert.rejects(adopted(scene), { code: 'HUB_ENGINE_REFUSED' });

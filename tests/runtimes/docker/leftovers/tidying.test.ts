@@ -58,7 +58,7 @@ test('any other refusal is not repeated', async () => {
 });
 
 /** Containers of an earlier run: a server that is adopted later, and the forwarder. */
-function leftovers() {
+function leftovers(isAdopting = () => false) {
   const clock = createManualClock();
   const held = new Set<string>();
   const containers = [
@@ -79,6 +79,7 @@ function leftovers() {
     egress: {
       isForwarder: name => name === 'hub-.egress',
       isNeeded: () => false,
+      isAdopting,
       removeNetwork: async () => {},
     },
     clock,
@@ -107,4 +108,18 @@ test('a hub that stops before the next look removes the forwarder that it kept',
   held.add('hub-notes');
   await tidying.stop();
   assert.deepEqual(names(), ['hub-notes']);
+});
+
+test('the forwarder is kept while a server that may need it is being adopted', async () => {
+  let isAdopting = true;
+  const { tidying, clock, held, names } = leftovers(() => isAdopting);
+  held.add('hub-notes');
+  assert.equal(await tidying.now(), 'left');
+  assert.deepEqual(names(), ['hub-notes', 'hub-.egress']);
+  tidying.owe();
+  isAdopting = false;
+  clock.advance(500);
+  await turn();
+  assert.deepEqual(names(), ['hub-notes']);
+  await tidying.stop();
 });
