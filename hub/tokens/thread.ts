@@ -17,8 +17,8 @@ const maxYoungSpaceMb = 8;
 const limitMs = 30_000;
 /** Maximum length of a text that is counted whole: the time for a single long word grows with its square. */
 const maxCounted = 50_000;
-/** Below the priority of the hub, so that calls of clients go first on a busy machine. */
-const niceness = 19;
+/** Below the priority of the hub, so that calls of clients go first; not the lowest, which gets no time on a busy machine. */
+const niceness = 10;
 
 /**
  * Counts the tokens of each text in a thread of its own, whose memory ends with it. The tokens of a text above 50,000
