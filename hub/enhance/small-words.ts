@@ -17,6 +17,8 @@ const finished = wordSet('did was were had');
 const imagined = wordSet('will would can could should must might may');
 const subjects = wordSet('i you he she it we they');
 const be = wordSet('am is are was were be been being');
+/** Nouns that mean one thing behind "a" and another behind "the". */
+const nouns = wordSet('cold chill dark right left past future');
 const particles = wordSet('up down off out away back apart');
 
 /** What a prompt says in one respect, as its words in lower case show it; undefined if it says nothing of that. */
@@ -38,6 +40,7 @@ const traits: readonly Trait[] = [
   { why: 'all and not all', of: notAllOf },
   { why: 'something more, joined by “and”', of: joinedPronoun },
   { why: 'another share of “little”', of: littleOf },
+  { why: 'another article makes it another thing', of: nounOf },
   { why: 'something else is the same', of: wordBehindSame },
   { why: 'another thing is compared', of: comparedWith },
   { why: 'what something is, and what it is', of: askedOf },
@@ -60,6 +63,7 @@ export function otherSmallWord(a: Canonical, b: Canonical): string | undefined {
 }
 
 const isWord = (text = ''): boolean => /^[\p{L}\d]/u.test(text);
+const isContent = (text = ''): boolean => isWord(text) && !closed.has(text);
 const stemOf = (text = ''): string => vocabulary().stem(text).stem;
 
 /** "a new car" and "a used car" */
@@ -151,6 +155,15 @@ function littleOf(texts: readonly string[]): string | undefined {
   const at = texts.indexOf('little');
   const { form } = vocabulary().stem(texts[at + 1] ?? '');
   return at < 0 || form === 's' ? undefined : String(texts[at - 1] === 'a');
+}
+
+/** "protect me from a cold" and "protect me from the cold" */
+function nounOf(texts: readonly string[]): string | undefined {
+  const at = texts.findIndex((text, place) => {
+    const next = texts[place + 1];
+    return nouns.has(text) && articles.has(texts[place - 1] ?? '') && !isContent(next);
+  });
+  return at < 0 ? undefined : String(texts[at - 1] === 'the');
 }
 
 /** "the same key for both" and "both keys for the same" */

@@ -12,7 +12,8 @@ export type Token = {
 };
 
 /** Something in quotes or backticks in one line. An apostrophe inside a word is no quote. */
-const quotation = '`[^`\\n]+`|"[^"\\n]*"|(?<![\\p{L}\\p{N}])\'[^\'\\n]+\'(?![\\p{L}\\p{N}])';
+const quotation =
+  "`[^`\\n]+`|\"[^\"\\n]*\"|(?<![\\p{L}\\p{N}])'(?:[^'\\n]|(?<=\\p{L})'(?=\\p{L}))+'(?![\\p{L}\\p{N}])";
 
 const quotations = new RegExp(quotation, 'gu');
 

@@ -9,6 +9,8 @@ describe('a token is', () => {
   test.for([
     ['`a b` "q" \'it is\'', ['quote `a b`', 'quote "q"', "quote 'it is'"]],
     ["it's", ["word it's"]],
+    ["fix 'let's eat, Ann'", ['word fix', "quote 'let's eat, Ann'"]],
+    ["let's fix 'it'", ["word let's", 'word fix', "quote 'it'"]],
     ['src/a.ts: C:\\a\\b.', ['path src/a.ts', 'path C:\\a\\b']],
     ['see https://x.y/z?a=1', ['word see', 'path https://x.y/z?a=1']],
     ['--flag -v', ['path --flag', 'path -v']],
