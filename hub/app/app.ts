@@ -237,7 +237,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     { name: 'redis', start: () => sharing.start(), stop: () => sharing.stop() },
     limits.service,
     docker,
-    ...(listens ? listeningServices(http, dataDir.path, clock) : []),
+    ...(listens ? listeningServices(http, dataDir.path, { clock, log }) : []),
     {
       name: 'servers',
       async start() {

@@ -1,4 +1,4 @@
-import type { Clock, Service } from '#core';
+import { type Clock, type Log, type Service, messageOf } from '#core';
 import { announceRunning } from '#store';
 
 /** Delay in ms before the routes are loaded, unless a request needs them earlier: servers start first. */
@@ -15,15 +15,28 @@ type Listener = Service & {
 export function listeningServices(
   http: Listener,
   dataFolder: string,
-  clock: Pick<Clock, 'after'>,
+  { clock, log }: { readonly clock: Pick<Clock, 'after'>; readonly log: Pick<Log, 'warn'> },
 ): readonly Service[] {
   const noWork = async () => {};
+
+  async function announce(): Promise<void> {
+    try {
+      await announceRunning(dataFolder, { url: http.url, sockets: http.sockets });
+    } catch (error) {
+      // On a full disk the servers run all the same.
+      log.warn(
+        { folder: dataFolder, problem: messageOf(error) },
+        `the address of the hub cannot be written: commands find it only with --url ${http.url}`,
+      );
+    }
+  }
+
   let soon: Disposable | undefined;
   return [
     http,
     {
       name: 'announcement',
-      start: () => announceRunning(dataFolder, { url: http.url, sockets: http.sockets }),
+      start: announce,
       stop: noWork,
     },
     {
