@@ -76,8 +76,14 @@ function fullDisk(): void {
     assert.equal(lines.filter(({ kind }) => kind === 'call').length, calls + 1);
     const report = await verifyAudit(folder);
     assert.deepEqual([report.problems, report.torn], [[], undefined]);
-    const said = hub.log().match(/the audit log cannot be written/g) ?? [];
-    assert.equal(said.length, 1);
+    // Other files of the hub may make room for a moment, and take it again.
+    const said = hub.log().match(/the audit log (?:cannot be written|is written again)/g) ?? [];
+    assert.match(said[0] ?? '', /cannot be written/);
+    assert.match(said.at(-1) ?? '', /is written again/);
+    assert.ok(
+      said.every((one, at) => one !== said[at - 1]),
+      'each change is told once',
+    );
   });
 
   test('with "refuse", each call that was answered has a line, although the disk stays full', async () => {

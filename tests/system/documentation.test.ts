@@ -103,54 +103,58 @@ test('a killed hub leaves whole notes only, and the next one finishes the job', 
   );
 });
 
-test('clients, the command line and plugins of Obsidian find their way', async () => {
-  await using hub = await start(join(home, 'data-of-clients'));
-  await using client = await connectEra('2025', `${hub.url}/mcp`, { sampling: false });
-  const said = await client.call('documentation_document_repository', {
-    repo_path: repo,
-    project_name: 'by tool',
-    dry_run: true,
-  });
-  assert.match(said, new RegExp(`"created":${modules + 3}`));
-  assert.match(
-    await client.call('documentation_document_repository', { repo_path: '/', project_name: 'x' }),
-    /HUB_PATH_REFUSED|not in a folder/,
-  );
-
-  const cli = (...args: readonly string[]) =>
-    execFileSync(process.execPath, [bin, ...args, '--url', hub.url], {
-      encoding: 'utf8',
-      cwd: home,
-      env: { ...process.env, DATA_DIR: hub.dataDir },
+test(
+  'clients, the command line and plugins of Obsidian find their way',
+  { timeout: 120_000 },
+  async () => {
+    await using hub = await start(join(home, 'data-of-clients'));
+    await using client = await connectEra('2025', `${hub.url}/mcp`, { sampling: false });
+    const said = await client.call('documentation_document_repository', {
+      repo_path: repo,
+      project_name: 'by tool',
+      dry_run: true,
     });
-  assert.match(
-    cli('docs', repo, '--vault', vault, '--name', 'by cli'),
-    new RegExp(`Wrote ${modules + 3} new and 0 changed notes in ${vault}`),
-  );
-  // In a pipe: the start and the result, no line for each batch.
-  assert.match(
-    cli('docs', repo, '--name', 'by cli'),
-    /^Documenting \S+ \(job \S+\)\nWrote 0 new and 0 changed notes/,
-  );
-  const printed: unknown = JSON.parse(
-    cli('docs', repo, '--vault', vault, '--dry-run', '--name', 'by cli', '--json'),
-  );
-  assert.ok(
-    isObject(printed) && isObject(printed['result']) && printed['result']['dry_run'] === true,
-  );
-  assert.match(
-    cli('connect', 'obsidian'),
-    new RegExp(
-      `no MCP client of its own.*\nAddress for plugins: ${hub.url.replace('127.0.0.1', '(?:127.0.0.1|localhost)')}/mcp`,
-    ),
-  );
+    assert.match(said, new RegExp(`"created":${modules + 3}`));
+    assert.match(
+      await client.call('documentation_document_repository', { repo_path: '/', project_name: 'x' }),
+      /HUB_PATH_REFUSED|not in a folder/,
+    );
 
-  const outside = await fetch(`${hub.url}/pipelines/documentation`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ repo_path: tmpdir(), project_name: 'x' }),
-  });
-  assert.equal(outside.status, 403);
-  const page = await (await fetch(`${hub.url}/dashboard/jobs`)).text();
-  assert.match(page, /Document by cli/);
-});
+    const cli = (...args: readonly string[]) =>
+      execFileSync(process.execPath, [bin, ...args, '--url', hub.url], {
+        encoding: 'utf8',
+        cwd: home,
+        env: { ...process.env, DATA_DIR: hub.dataDir },
+      });
+    assert.match(
+      cli('docs', repo, '--vault', vault, '--name', 'by cli'),
+      new RegExp(`Wrote ${modules + 3} new and 0 changed notes in ${vault}`),
+    );
+    // In a pipe: the start and the result, no line for each batch.
+    assert.match(
+      cli('docs', repo, '--name', 'by cli'),
+      /^Documenting \S+ \(job \S+\)\nWrote 0 new and 0 changed notes/,
+    );
+    const printed: unknown = JSON.parse(
+      cli('docs', repo, '--vault', vault, '--dry-run', '--name', 'by cli', '--json'),
+    );
+    assert.ok(
+      isObject(printed) && isObject(printed['result']) && printed['result']['dry_run'] === true,
+    );
+    assert.match(
+      cli('connect', 'obsidian'),
+      new RegExp(
+        `no MCP client of its own.*\nAddress for plugins: ${hub.url.replace('127.0.0.1', '(?:127.0.0.1|localhost)')}/mcp`,
+      ),
+    );
+
+    const outside = await fetch(`${hub.url}/pipelines/documentation`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ repo_path: tmpdir(), project_name: 'x' }),
+    });
+    assert.equal(outside.status, 403);
+    const page = await (await fetch(`${hub.url}/dashboard/jobs`)).text();
+    assert.match(page, /Document by cli/);
+  },
+);

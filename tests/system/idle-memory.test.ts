@@ -12,6 +12,7 @@ const fixtures = join(import.meta.dirname, '..', 'fixtures', 'servers');
 const mostMB = 105;
 /** What only the start needed is given back when nobody has called for three seconds. */
 const settleMs = 5_000;
+const maxLooks = 6;
 
 const config = {
   servers: Object.fromEntries(
@@ -41,9 +42,13 @@ describeWithEngine('the memory of an idle hub', () => {
       assert.deepEqual(new Set(Object.values(found)), new Set(['running']), hub.log());
       await using client = await connect(`${hub.url}/mcp`);
       assert.ok((await client.toolNames()).length > 300);
-      await delay(settleMs);
-      const status = readFileSync(`/proc/${hub.pid}/status`, 'utf8');
-      const residentMB = (Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024) / 1e6;
+      // A busy machine puts off the garbage collection of idle times.
+      let residentMB = Number.POSITIVE_INFINITY;
+      for (let look = 0; look < maxLooks && residentMB > mostMB; look++) {
+        await delay(settleMs);
+        const status = readFileSync(`/proc/${hub.pid}/status`, 'utf8');
+        residentMB = (Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024) / 1e6;
+      }
       await annotate(`${residentMB.toFixed(1)} MB resident`);
       assert.ok(residentMB <= mostMB, `${residentMB.toFixed(1)} MB resident`);
     },

@@ -136,7 +136,8 @@ test('a terminal that is paused by Ctrl-S stops neither calls nor the end of the
   assert.equal(terminal.raw(), shown);
 
   terminal.type('\u0011');
-  await until(() => /lines were not logged/.test(terminal.text()), terminal.text);
+  // More than 50 lines a second are counted instead of logged; a slow machine does not get there.
+  await until(() => /once more|lines were not logged/.test(terminal.text()), terminal.text);
   assert.match(terminal.text(), /● calendar {2}running/);
 
   terminal.type('\u0013');

@@ -77,54 +77,58 @@ async function work(hub: HubProcess) {
   return await taskAfter(hub, job);
 }
 
-test('of two hubs, one works on a repository, and the other goes on once the first has died', async () => {
-  const path = scene.create({ 'README.md': 'A\n' });
-  const dataDir = mkdtempSync(join(tmpdir(), 'two-hubs-'));
-  await using first = await start(dataDir);
-  await using second = await start();
-  await ask(first, 'POST', '/tasks', { repository: path, contract });
-  await ask(first, 'POST', '/tasks/setup', { repository: path });
-  // Both read the same contract.
-  await ask(second, 'POST', '/tasks/setup', { repository: path });
-  const { job } = await ask(first, 'POST', '/tasks/add-sum/run', {});
-  await firstAsked.promise;
+test(
+  'of two hubs, one works on a repository, and the other goes on once the first has died',
+  { timeout: 120_000 },
+  async () => {
+    const path = scene.create({ 'README.md': 'A\n' });
+    const dataDir = mkdtempSync(join(tmpdir(), 'two-hubs-'));
+    await using first = await start(dataDir);
+    await using second = await start();
+    await ask(first, 'POST', '/tasks', { repository: path, contract });
+    await ask(first, 'POST', '/tasks/setup', { repository: path });
+    // Both read the same contract.
+    await ask(second, 'POST', '/tasks/setup', { repository: path });
+    const { job } = await ask(first, 'POST', '/tasks/add-sum/run', {});
+    await firstAsked.promise;
 
-  const refused = await work(second);
-  assert.equal(refused['status'], 'pending_implementer');
-  assert.ok(isObject(refused['halted']));
-  assert.equal(refused['halted']['code'], 'task_leased');
-  assert.deepEqual(asked, ['coder:1b'], 'it has asked no model');
+    const refused = await work(second);
+    assert.equal(refused['status'], 'pending_implementer');
+    assert.ok(isObject(refused['halted']));
+    assert.equal(refused['halted']['code'], 'task_leased');
+    assert.deepEqual(asked, ['coder:1b'], 'it has asked no model');
 
-  await first.kill();
-  assert.ok(isObject((await work(second))['halted']), 'the lease lives on for a while');
-  const lease = join(
-    git(path, 'rev-parse', '--absolute-git-dir'),
-    'agenthub/state/task-lease.json',
-  );
-  const record = JSON.parse(readFileSync(lease, 'utf8'));
-  writeFileSync(lease, JSON.stringify({ ...record, beat: record.beat - 30_000 }));
-  const done = await work(second);
-  assert.equal(done['halted'], undefined);
-  assert.deepEqual(asked, ['coder:1b', 'coder:1b', 'critic:1b']);
-  assert.deepEqual(remainsIn(path), {
-    handoff: ['REVIEW_REQUEST.md', 'TASK_CONTRACT.json'],
-    status: 'pending_judge_review',
-    branch: ['Review add-sum', 'Implement add-sum'],
-    main: ['first'],
-    worktrees: 2,
-    tree: '',
-  });
+    await first.kill();
+    assert.ok(isObject((await work(second))['halted']), 'the lease lives on for a while');
+    const lease = join(
+      git(path, 'rev-parse', '--absolute-git-dir'),
+      'agenthub/state/task-lease.json',
+    );
+    const record = JSON.parse(readFileSync(lease, 'utf8'));
+    writeFileSync(lease, JSON.stringify({ ...record, beat: record.beat - 30_000 }));
+    const done = await work(second);
+    assert.equal(done['halted'], undefined);
+    assert.deepEqual(asked, ['coder:1b', 'coder:1b', 'critic:1b']);
+    assert.deepEqual(remainsIn(path), {
+      handoff: ['REVIEW_REQUEST.md', 'TASK_CONTRACT.json'],
+      status: 'pending_judge_review',
+      branch: ['Review add-sum', 'Implement add-sum'],
+      main: ['first'],
+      worktrees: 2,
+      tree: '',
+    });
 
-  // Once it is back, the first hub leaves what the second has made.
-  await using back = await start(dataDir);
-  const { halted, doing } = await taskAfter(back, job);
-  assert.equal(doing, 'idle');
-  assert.ok(isObject(halted) && halted['code'] === 'task_state', JSON.stringify(halted));
-  assert.match(String(halted['message']), /rollback add-sum --to base/);
-  assert.equal(asked.length, 3);
-  assert.deepEqual(remainsIn(path).branch, ['Review add-sum', 'Implement add-sum']);
-  const merged = await ask(second, 'POST', '/tasks/add-sum/judge', { verdict: 'pass' });
-  assert.equal(merged['verdict'], 'pass');
-  assert.equal((await ask(second, 'POST', '/tasks/add-sum/finalize'))['status'], 'done');
-  await rm(dataDir, { recursive: true, force: true });
-});
+    // Once it is back, the first hub leaves what the second has made.
+    await using back = await start(dataDir);
+    const { halted, doing } = await taskAfter(back, job);
+    assert.equal(doing, 'idle');
+    assert.ok(isObject(halted) && halted['code'] === 'task_state', JSON.stringify(halted));
+    assert.match(String(halted['message']), /rollback add-sum --to base/);
+    assert.equal(asked.length, 3);
+    assert.deepEqual(remainsIn(path).branch, ['Review add-sum', 'Implement add-sum']);
+    const merged = await ask(second, 'POST', '/tasks/add-sum/judge', { verdict: 'pass' });
+    assert.equal(merged['verdict'], 'pass');
+    assert.equal((await ask(second, 'POST', '/tasks/add-sum/finalize'))['status'], 'done');
+    await rm(dataDir, { recursive: true, force: true });
+  },
+);

@@ -148,6 +148,8 @@ describeWithBrowser('in the dashboard', () => {
       await start?.click();
       await becomes(dashboard.hub, 'notes', 'running');
       await shows(page.getByRole('status'), /starting notes/i);
+      // A part of the page that is loaded just now has no place.
+      await until(places, found => found.every(one => one !== null), 10_000);
       assert.deepEqual(await places(), before, 'the message moves the buttons');
       await page.getByRole('button', { name: 'Dismiss' }).click();
       assert.equal(await page.locator('#notice').innerText(), '');

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, test } from 'vitest';
@@ -10,7 +11,7 @@ import { serve } from '../../runtimes/remote/serve.ts';
 
 const serverCount = 50;
 const callCount = 10_000;
-/** What a page may take of the server's time, in milliseconds. */
+/** What a page may take of the server's time, in milliseconds. While other programs run, the hub's own time counts. */
 const maxPageMs = 100;
 /** Of so many loads the quickest counts: others use the machine as well. */
 const loads = 5;
@@ -75,6 +76,12 @@ function appMs(answer: Response): number {
   return Number(ms);
 }
 
+/** How long the main thread of a hub has run on a processor, in ms; NaN where the system does not tell. */
+function ranMs({ pid }: HubProcess): number {
+  const file = `/proc/${pid}/schedstat`;
+  return existsSync(file) ? Number(readFileSync(file, 'utf8').split(' ')[0]) / 1e6 : Number.NaN;
+}
+
 describeWithBrowser(`${serverCount} servers and ${callCount} calls`, () => {
   const opened = new AsyncDisposableStack();
   let hub: HubProcess;
@@ -128,12 +135,14 @@ describeWithBrowser(`${serverCount} servers and ${callCount} calls`, () => {
     for (const path of paths) {
       let quickest = Number.POSITIVE_INFINITY;
       for (let load = 0; load < loads; load++) {
+        const before = ranMs(hub);
         const answer = await fetch(`${hub.url}${path}`, {
           headers: { ...hub.ownerHeaders, accept: 'text/html' },
         });
         assert.equal(answer.status, 200, path);
         await answer.text();
-        quickest = Math.min(quickest, appMs(answer));
+        const ran = ranMs(hub) - before;
+        quickest = Math.min(quickest, appMs(answer), Number.isNaN(ran) ? Infinity : ran);
       }
       if (quickest >= maxPageMs) slow.push(`${path} took ${quickest} ms`);
     }
