@@ -1,6 +1,6 @@
 import { type Clock, createAbortScope, isObject, tryParseJson } from '#core';
 import { ModelFailure, failureOfAbort } from '../failure.ts';
-import { failureOfStatus } from './provider-failure.ts';
+import { failureOfStatus, requireKey } from './provider-failure.ts';
 import { errorText, failureOfFetch, malformed, wholeText } from './provider-response.ts';
 
 type ListNeeds = {
@@ -22,9 +22,8 @@ export async function listModels(
   { provider, settings, clock, fetch }: ListNeeds,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const { url, key, keyFault } = settings;
-  if (keyFault !== undefined)
-    throw new ModelFailure('unauthorized', `models.providers.${provider}.key: ${keyFault}`);
+  const { url, key } = settings;
+  requireKey(provider, settings, provider);
   const call = { provider, model: provider, key };
   using limit = createAbortScope([signal], {
     clock,

@@ -13,6 +13,28 @@ export type ProviderCall = {
 
 const maxShown = 300;
 
+/** Throws ModelFailure if the key of a provider cannot be read, or cannot be sent. */
+export function requireKey(
+  provider: string,
+  { key, keyFault }: { readonly key: string | undefined; readonly keyFault: string | undefined },
+  model: string,
+): void {
+  const fault = keyFault ?? (key === undefined ? undefined : whyNoHeader(key));
+  if (fault !== undefined)
+    throw new ModelFailure('unauthorized', `models.providers.${provider}.key: ${fault}`, { model });
+}
+
+/** Why a key cannot be sent as a header. */
+function whyNoHeader(key: string): string | undefined {
+  try {
+    new Headers({ authorization: `Bearer ${key}` });
+    return undefined;
+  } catch {
+    // The error quotes the key, and so would that of fetch.
+    return 'it has a line break, or another character that cannot be sent. Correct it';
+  }
+}
+
 /** The failure for an answer with an error status. `retryAfter` is the header of that name. */
 export function failureOfStatus(
   status: number,

@@ -19,7 +19,12 @@ import type { createModelCounts } from '../model-counts.ts';
 import { createModelQueue } from '../model-queue.ts';
 import { type ModelBreaker, verdictOf } from '../ollama-call.ts';
 import { createCompletion } from './completion-stream.ts';
-import { type ProviderCall, failureInChunk, failureOfStatus } from './provider-failure.ts';
+import {
+  type ProviderCall,
+  failureInChunk,
+  failureOfStatus,
+  requireKey,
+} from './provider-failure.ts';
 import { errorText, eventsOf, failureOfFetch, malformed, wholeText } from './provider-response.ts';
 import { listModels } from './list-models.ts';
 import { isOfLlamaServer, requireToolTemplate } from './tool-support.ts';
@@ -54,7 +59,7 @@ const maxLength = 1_000_000;
 /** Creates a provider. Nothing is sent before a call. */
 export function createProvider(provider: string, settings: ProviderSettings, needs: ProviderNeeds) {
   const { clock, breaker, counts, newId, life } = needs;
-  const { url, key, keyFault, parallel } = settings;
+  const { url, key, parallel } = settings;
   const queue = createModelQueue({ parallel }, { clock, counts, usualMs: () => 0, life });
   /** By model: the models of one endpoint differ. */
   const quirksOf = new Map<string, Quirks>();
@@ -187,10 +192,7 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
     async chat(request: ProviderRequest, name: string, signal: AbortSignal): Promise<ChatAnswer> {
       const { model, caller, totalMs } = request;
       const call = { provider, model, key };
-      if (keyFault !== undefined)
-        throw new ModelFailure('unauthorized', `models.providers.${provider}.key: ${keyFault}`, {
-          model,
-        });
+      requireKey(provider, settings, model);
       const startedMs = clock.monotonic();
       using limit = createAbortScope([signal, life], {
         clock,

@@ -34,7 +34,10 @@ const chatting = (made: Partial<ChatRequest> = {}) => ({
 });
 
 /** A provider `work` at a URL, with a key. */
-function at(url: string, { clock = systemClock, keyFault = '', parallel = 8 } = {}) {
+function at(
+  url: string,
+  { clock = systemClock, key: given = key, keyFault = '', parallel = 8 } = {},
+) {
   const counts = createModelCounts();
   const breaker = createBreaker(
     { failureThreshold: 3, recoveryMs: 30_000, trialMs: 60_000 },
@@ -43,7 +46,7 @@ function at(url: string, { clock = systemClock, keyFault = '', parallel = 8 } = 
   let ids = 0;
   const settings = {
     url,
-    key: keyFault === '' ? key : undefined,
+    key: keyFault === '' ? given : undefined,
     keyFault: keyFault || undefined,
     parallel,
   };
@@ -374,6 +377,32 @@ describe('an error of a provider', () => {
       ['unauthorized', 'models.providers.work.key: secret WORK_KEY is not set'],
     );
     assert.equal(endpoint.received().length, 0);
+  });
+
+  test.for(['sk-one\nsk-two', 'sk-\u200babc', 'sk-abc\0'])(
+    'about the key %j, which no header can have, does not quote it',
+    async given => {
+      await using endpoint = await startOpenAi(() => 'fine');
+      using work = at(endpoint.url, { key: given });
+      for (const ask of [() => work.chat(), () => work.models()]) {
+        const { kind, message } = await failureOf(ask());
+        assert.deepEqual(
+          [kind, message],
+          [
+            'unauthorized',
+            'models.providers.work.key: it has a line break, or another character that cannot be sent. Correct it',
+          ],
+        );
+      }
+      assert.equal(endpoint.received().length, 0);
+    },
+  );
+
+  test('is not about line breaks at the end of a key', async () => {
+    await using endpoint = await startOpenAi(() => 'fine', { key });
+    using work = at(endpoint.url, { key: `${key}\n` });
+    await work.chat();
+    assert.equal(endpoint.received()[0]?.headers.authorization, `Bearer ${key}`);
   });
 });
 
