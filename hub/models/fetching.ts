@@ -111,7 +111,7 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
       const before = missing.length;
       const hasRetries = await pass();
       if (isStale) continue;
-      if (!hasRetries) return;
+      if (!hasRetries || signal.aborted) return;
       failures = missing.length < before ? 1 : failures + 1;
       await pause(backoffMs(retry, failures, () => 0));
     }

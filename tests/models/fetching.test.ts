@@ -119,4 +119,15 @@ describe('models that are wanted', () => {
     await until(() => ollama.received('/api/pull')[0]?.isAbandoned === true);
     assert.equal(pulled(ollama).length, 1);
   });
+
+  test('are given up at once, also after one of them has failed', async () => {
+    await using ollama = await startOllama({ models: [], pullable: ['one:1', 'two:1'] });
+    ollama.fails('/api/pull', { kind: 'reset', afterLines: 2 }, 1);
+    ollama.fails('/api/pull', { kind: 'hang_mid_stream', afterLines: 2 });
+    const scene = await openFetching(ollama, ['one:1', 'two:1']);
+    await scene.settled(() => scene.fetching.status.now?.model === 'two:1');
+    // The clock stands still: the stop must not wait for the next attempt.
+    await scene[Symbol.asyncDispose]();
+    assert.equal(pulled(ollama).length, 2);
+  });
 });
