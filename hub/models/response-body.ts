@@ -61,8 +61,8 @@ async function* linesOf(response: Response, context: CallContext): AsyncGenerato
         if (isEnd && hasLines) throw cutOff(context);
         throw malformed('contains a line that is not a JSON object', context);
       }
-      if (typeof parsed['error'] === 'string')
-        throw failureOfError(parsed['error'], undefined, context.model);
+      if (Object.hasOwn(parsed, 'error'))
+        throw failureOfError(errorText(parsed['error']), undefined, context.model);
       hasLines = true;
       yield encoder.encode(`${line}\n`);
     }
@@ -85,6 +85,14 @@ async function* linesOf(response: Response, context: CallContext): AsyncGenerato
   // An answer of one value may lack the final newline.
   yield* checked([...pieces, decoder.decode()].join('').split('\n'), true);
   throw hasLines ? cutOff(context) : malformed('is empty', context);
+}
+
+/** Ollama's errors are texts. Those of proxies and of other servers with its API may be objects with a message. */
+function errorText(error: unknown): string {
+  if (typeof error === 'string') return error;
+  return isObject(error) && typeof error['message'] === 'string'
+    ? error['message']
+    : JSON.stringify(error);
 }
 
 const cutOff = ({ model }: CallContext) =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { checkJsonLines, checkJson } from '../../hub/models/response-body.ts';
-import { kindOf, never } from './scene.ts';
+import { failureOf, kindOf, never } from './scene.ts';
 
 const about = { model: 'x', signal: never };
 const kilobyte = Buffer.alloc(1024, 'a');
@@ -38,6 +38,16 @@ describe('an answer of lines', () => {
   test('that ends inside a line after others is cut', async () => {
     assert.equal(await kindOf(read([Buffer.from('{"a":1}\n{"a":')])), 'cut');
     assert.equal(await kindOf(read([Buffer.from('null\n')])), 'malformed');
+  });
+
+  test.for([
+    ['"no memory"', 'no memory'],
+    ['{"message":"no memory","code":500}', 'no memory'],
+    ['{"code":500}', '{"code":500}'],
+    ['null', 'null'],
+  ] as const)('fails at an error of any form: %s', async ([error, words]) => {
+    const { kind, message } = await failureOf(read([Buffer.from(`{"error":${error}}\n`)]));
+    assert.deepEqual([kind, message], ['refused', `Ollama stopped with an error: ${words}`]);
   });
 });
 

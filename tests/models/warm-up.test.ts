@@ -96,6 +96,17 @@ describe('a model that is to be loaded', () => {
     assert.deepEqual(await logged, ['the model could not be loaded in advance', fields]);
   });
 
+  test('and fails with an error that is an object is logged', async () => {
+    const { warmUp, logged } = openWarmUps(({ path }) => {
+      if (path === '/api/tags') return hasModels('chat');
+      return path === '/api/chat' ? linesOf({ error: { message: 'no memory' } }) : undefined;
+    });
+    warmUp('chat', {});
+    const error = 'Ollama stopped with an error: no memory';
+    const fields = { model: 'chat:latest', kind: 'refused', error };
+    assert.deepEqual(await logged, ['the model could not be loaded in advance', fields]);
+  });
+
   test('waits for nobody where eight are loaded at a time', async () => {
     const names = Array.from({ length: 9 }, (_, number) => `m${number}:latest`);
     const { promise: eight, resolve } = Promise.withResolvers<void>();
