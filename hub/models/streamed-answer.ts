@@ -36,12 +36,14 @@ export async function streamAnswer(
   const sentMs = clock.monotonic();
   // Otherwise Ollama silently drops the beginning of a text that does not fit.
   const usual = { keep_alive: keepAlive, truncate: false, shift: false };
-  let isFirst = true;
+  /** Whether Ollama may be reading the prompt: it was sent, and no token has come. */
+  let isReading = false;
   const run = async (client: OllamaClient, heard: () => void) => {
+    isReading = true;
     const hear = () => {
       heard();
-      if (!isFirst) return;
-      isFirst = false;
+      if (!isReading) return;
+      isReading = false;
       paces.heard(model);
       counts.firstToken(model, clock.monotonic() - sentMs);
     };
@@ -56,7 +58,7 @@ export async function streamAnswer(
   } catch (error) {
     const kind = error instanceof ModelFailure ? error.kind : undefined;
     if (kind === 'missing') modelList.invalidate();
-    if (isFirst && (kind === 'timeout' || kind === 'cancelled'))
+    if (isReading && (kind === 'timeout' || kind === 'cancelled'))
       paces.abandoned(model, length, clock.monotonic() - sentMs);
     throw error;
   }

@@ -144,3 +144,22 @@ test('a call after one that was given up gets the time in which Ollama reads tha
   for (const works of [2, 3]) await read(works);
   assert.equal((await third).promptTokens, 2_000);
 });
+
+test('a call that was given up while nobody knew whether Ollama lives says nothing of its pace', async () => {
+  const scene = openScripted(() => undefined);
+  await scene.modelList.get('chat', never);
+  const long = asking({ model: 'chat', system: undefined, prompt: 'a '.repeat(2_000) });
+  const patienceMs = () => scene.paces.patienceMs('chat:latest', long.prompt.length, 1_000, false);
+  const usualMs = patienceMs();
+  const probed = Promise.withResolvers<void>();
+  scene.needs.health.requireAlive = signal => {
+    probed.resolve();
+    return hang(signal);
+  };
+  const gone = new AbortController();
+  const given = kindOf(complete(long, gone.signal, scene));
+  await probed.promise;
+  gone.abort();
+  assert.equal(await given, 'cancelled');
+  assert.equal(patienceMs(), usualMs);
+});

@@ -59,7 +59,7 @@ export function openScripted(answer: Answer) {
       snapshot: () => ({ state: 'closed' as const, until: undefined, why: undefined }),
     },
     health: {
-      requireAlive: async () => {},
+      requireAlive: (_signal: AbortSignal): Promise<void> => Promise.resolve(),
       heard: () => void told.push('heard'),
       failed: ({ kind }: { readonly kind: string }) => void told.push(`unwell: ${kind}`),
     },
