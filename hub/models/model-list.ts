@@ -49,6 +49,8 @@ export function createModelList({
   const reading = createSingleFlight<Snapshot>();
   const capabilitiesOf = createCapabilities({ callOllama, clock });
   let snapshot: Snapshot | undefined;
+  /** Grows with each `invalidate`. A list that was asked for in an earlier epoch is not kept. */
+  let epoch = 0;
 
   const isYounger = (list: Snapshot | undefined, ms: number): list is Snapshot =>
     list !== undefined && clock.monotonic() - list.atMs < ms;
@@ -59,16 +61,18 @@ export function createModelList({
     caller?: ModelCaller,
   ): Promise<Snapshot> {
     if (isYounger(snapshot, youngerMs)) return snapshot;
-    return await reading.join('models', given => read(given, caller), signal);
+    return await reading.join(String(epoch), given => read(given, caller), signal);
   }
 
   async function read(signal: AbortSignal, caller: ModelCaller | undefined): Promise<Snapshot> {
+    const before = epoch;
     const run = async (client: OllamaClient) =>
       parseModels(await client.list(), await loadedNames(client));
     const call = { subject: 'the list of models', totalMs, isGated: true, caller, run };
     const models = await callOllama(call, signal);
-    snapshot = { models, atMs: clock.monotonic() };
-    return snapshot;
+    const made = { models, atMs: clock.monotonic() };
+    if (epoch === before) snapshot = made;
+    return made;
   }
 
   const findIn = ({ models }: Snapshot, name: string) =>
@@ -117,6 +121,7 @@ export function createModelList({
       snapshot = { ...snapshot, models };
     },
     invalidate(): void {
+      epoch++;
       snapshot = undefined;
     },
   };

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { until } from '../contracts/recorder.ts';
 import { modelNamed, startOllama } from '../doubles/ollama.ts';
+import { createPull } from '../../hub/models/pull.ts';
 import { kindOf, never, openModels, openStill } from './scene.ts';
+import { linesOf, openScripted } from './scripted.ts';
 
 describe('the list of models', () => {
   test('is read once for all who ask, and again after 30 s', async () => {
@@ -53,6 +55,25 @@ describe('the list of models', () => {
     assert.equal(ollama.received('/api/tags').length, 1);
     scene.clock.advance(2_000);
     assert.equal((await scene.models.find('phi3:mini', never))?.name, 'phi3:mini');
+  });
+
+  test('that was being read while a model was pulled does not count', async () => {
+    const held = Promise.withResolvers<Response>();
+    let pulled: readonly object[] = [];
+    const scene = openScripted(({ path }) => {
+      if (path === '/api/pull') return linesOf({ status: 'success' });
+      if (path !== '/api/tags') return undefined;
+      return pulled.length === 0 ? held.promise : Response.json({ models: pulled });
+    });
+    const early = scene.modelList.find('phi3:mini', never);
+    await until(() => scene.sent.some(({ path }) => path === '/api/tags'), 'the request');
+    await createPull(scene)('phi3:mini', () => {}, never);
+    pulled = [{ name: 'phi3:mini', digest: 'p', capabilities: ['completion'] }];
+    const late = scene.modelList.find('phi3:mini', never);
+    held.resolve(Response.json({ models: [] }));
+    await early;
+    assert.equal((await late)?.name, 'phi3:mini');
+    assert.equal((await scene.modelList.find('phi3:mini', never))?.name, 'phi3:mini');
   });
 
   test('has models of all names that Ollama would take for them', async () => {
