@@ -2,11 +2,11 @@ import type { EnhancementRule } from '#config';
 import { frame } from './frame.ts';
 
 /**
- * Normalizes a prompt for caches and models: Unicode NFC, `\n` as line end, no blank lines at the end. Case and
- * inner blanks may carry meaning and stay.
+ * Normalizes a prompt for caches and models: Unicode NFC, U+FFFD for half a character as Ollama reads it, `\n` as line
+ * end, no blank lines at the end. Case and inner blanks may carry meaning and stay.
  */
 export function normalizePrompt(prompt: string): string {
-  const text = prompt.normalize('NFC').replaceAll(/\r\n?/g, '\n');
+  const text = prompt.toWellFormed().normalize('NFC').replaceAll(/\r\n?/g, '\n');
   const end = text.indexOf('\n', text.trimEnd().length);
   return end < 0 ? text : text.slice(0, end);
 }

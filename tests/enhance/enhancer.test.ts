@@ -53,6 +53,14 @@ describe('a prompt', () => {
     assert.equal(body['think'], false);
   });
 
+  test('with half a character, as clients cut texts, is improved', async () => {
+    await using scene = await openScene();
+    // Ollama reads the half as U+FFFD.
+    scene.ollama.says(() => improvedOf('make it good \ufffd'));
+    const { prompt, reason } = await scene.enhance('make it good \ud83d');
+    assert.deepEqual([prompt, reason], [improvedOf('make it good \ufffd'), undefined]);
+  });
+
   test('of an unknown client, or of none, goes by the rule for all', async () => {
     await using scene = await openScene({ clients: { editor: { model: 'phi3:mini' } } });
     const unknown = await scene.enhance('one', { client: 'never-heard-of' });

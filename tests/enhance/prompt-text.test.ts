@@ -11,6 +11,7 @@ test.for([
   ['a  ', 'a  '],
   ['a\n\nb', 'a\n\nb'],
   ['e\u0301', '\u00e9'],
+  ['a\ud83d', 'a\ufffd'],
   ['\n', ''],
   ['', ''],
 ] as const)('%j is normalized to %j', ([prompt, expected]) => {
