@@ -11,7 +11,7 @@ import {
 
 /** "the password is hunter2". The value must have a digit: "the token is expired" holds no secret. */
 const stated =
-  /\b(?:password|passphrase|passcode|token|api[ -]?key|secret|pin|passwort|kennwort|contraseña|mot de passe)\b["':]?\s+(?:is|ist|lautet|est|es)\s*:?\s+["'`]?(?=[^\s"'`]*\d)[^\s"'`]{4,}/iu;
+  /\b(?:password|passphrase|passcode|token|api[ -]?key|secret|pin|passwort|kennwort|contraseña|mot de passe)\b["':]?\s+(?:is|ist|lautet|est|es)(?:\s*:)?\s+["'`]?(?=[^\s"'`]*\d)[^\s"'`]{4,}/iu;
 
 /** A line of an environment file; two of them make one. */
 const environmentLine = /^(?:export\s+)?[A-Z][A-Z0-9_]{2,}=\S+/gm;
