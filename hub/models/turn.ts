@@ -59,7 +59,10 @@ export const isEmbedder = ({ name, capabilities }: ModelInfo): boolean =>
     : /embed|minilm|bge-/.test(name);
 
 /** The failure of a call whose time is over, with the part of it that the call waited. */
-function lateFailure({ model, totalMs }: TimedCall, place: QueuePlace | undefined): ModelFailure {
+export function lateFailure(
+  { model, totalMs }: Pick<TimedCall, 'model' | 'totalMs'>,
+  place: QueuePlace | undefined,
+): ModelFailure {
   const waited = place?.waited();
   if (place?.isWaiting)
     return new ModelFailure('queue', waited ?? 'it got no turn in the queue', { model });

@@ -16,8 +16,9 @@ import { cutOffEarly } from '../chat/cut-off.ts';
 import { ModelFailure, failureOfAbort } from '../failure.ts';
 import { startIdleTimeout } from '../idle-timeout.ts';
 import type { createModelCounts } from '../model-counts.ts';
-import { createModelQueue } from '../model-queue.ts';
+import { type QueuePlace, createModelQueue } from '../model-queue.ts';
 import { type ModelBreaker, verdictOf } from '../ollama-call.ts';
+import { lateFailure } from '../turn.ts';
 import { createCompletion } from './completion-stream.ts';
 import {
   type ProviderCall,
@@ -194,16 +195,15 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
       const call = { provider, model, key };
       requireKey(provider, settings, model);
       const startedMs = clock.monotonic();
+      const joined: { place?: QueuePlace } = {};
       using limit = createAbortScope([signal, life], {
         clock,
         limitMs: totalMs,
-        reason: () =>
-          new ModelFailure('timeout', `${model} was not done within ${durationText(totalMs)}`, {
-            model,
-          }),
+        reason: () => lateFailure(request, joined.place),
       });
       try {
         using place = queue.join(model, { client: caller.client, endsMs: startedMs + totalMs });
+        joined.place = place;
         await place.turn(limit.signal);
         const answer = await ask(request, name, call, limit.signal);
         const made = answerOf(request, answer, newId);

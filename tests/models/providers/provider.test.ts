@@ -55,8 +55,10 @@ function at(
   return {
     counts,
     models: () => provider.models(never),
-    chat: (made: Partial<ChatRequest & { silentMs: number }> = {}, signal = never) =>
-      provider.chat(chatting(made), 'gpt-x', signal),
+    chat: (
+      made: Partial<ChatRequest & { silentMs: number; totalMs: number }> = {},
+      signal = never,
+    ) => provider.chat(chatting(made), 'gpt-x', signal),
     [Symbol.dispose]: () => breaker[Symbol.dispose](),
   };
 }
@@ -441,6 +443,22 @@ test('calls of a model wait for those that are under way', async () => {
   await Promise.all(all);
   assert.equal(endpoint.received().length, 3);
   assert.equal(work.counts.all()[0]?.waits.count, 3);
+});
+
+test('a call whose time ends in the queue says so: nothing was sent, and it may succeed later', async () => {
+  const clock = createManualClock();
+  await using endpoint = await startOpenAi(() => new Promise(() => {}));
+  using work = at(endpoint.url, { clock, parallel: 1 });
+  const first = kindOf(work.chat({ silentMs: 60_000 }));
+  await until(() => endpoint.received().length === 1, 'the request');
+  clock.advance(10_000);
+  const waiting = failureOf(work.chat({ silentMs: 60_000, totalMs: 15_000 }));
+  clock.advance(15_000);
+  const { kind, message } = await waiting;
+  assert.deepEqual([kind, message], ['queue', 'it waited 15 s for 1 prompt before it']);
+  assert.deepEqual(work.counts.all()[0]?.failures, { queue: 1 });
+  clock.advance(5_000);
+  assert.equal(await first, 'timeout');
 });
 
 describe('the models of a provider', () => {
