@@ -180,7 +180,11 @@ export function createJobs(needs: JobsNeeds) {
         const job = parseJob(record);
         if (job) read.set(job.id, job);
       }
-      for (const job of [...read.values()].slice(-maxJobs)) restore(job);
+      for (const [id, { state }] of read) {
+        if (read.size <= maxJobs) break;
+        if (state !== 'running') read.delete(id);
+      }
+      for (const job of read.values()) restore(job);
     },
     async stop(): Promise<void> {
       const error = new HubError('HUB_SHUTTING_DOWN', interruption.message);

@@ -285,6 +285,29 @@ describe('after a restart of the hub', () => {
     );
   });
 
+  test('a job that runs is resumed, however many others have ended since it began', async () => {
+    const disk = createFaultyDisk();
+    const first = createScene(disk);
+    first.jobs.onResume('install', () => () => {});
+    await first.jobs.start();
+    const running = first.begin('a long one');
+    for (let at = 0; at < maxJobs + 5; at++) first.begin().done({});
+    await first.jobs.stop();
+
+    const { jobs } = createScene(disk.afterKill());
+    const resumed: string[] = [];
+    jobs.onResume('install', ({ id }) => {
+      resumed.push(id);
+      return () => {};
+    });
+    await jobs.start();
+    assert.deepEqual(resumed, [running.id]);
+    assert.deepEqual(
+      jobs.list().map(({ id }) => id),
+      first.jobs.list().map(({ id }) => id),
+    );
+  });
+
   test.each(['null', '{"id":1}', '{"id":"a"}', '[]', '"text"', '{"state":"done"}'])(
     'a record that is no job, such as %s, is left out',
     async record => {
