@@ -72,7 +72,7 @@ export function createUpgrades(needs: UpgradesNeeds) {
   const log = needs.log.child({ part: 'upgrades' });
   const rollbacks = createRollbacks(needs.rollbacks.table);
   const turns = createTurns();
-  /** Configs of versions that are tried out now, by server. */
+  /** Configs of versions that are tried out now, by server. A request that is refused leaves them. */
   const tried = new Map<string, ServerConfig>();
 
   /** The config and the package of a server. Throws HUB_SERVER_UNKNOWN and HUB_REQUEST_INVALID. */
@@ -247,9 +247,9 @@ export function createUpgrades(needs: UpgradesNeeds) {
       tell: (progress: InstallProgress) => void,
       signal: AbortSignal,
     ) =>
-      turns
-        .take(request.name, tell, signal, work => upgrade(request, work))
-        .finally(() => tried.delete(request.name)),
+      turns.take(request.name, tell, signal, work =>
+        upgrade(request, work).finally(() => tried.delete(request.name)),
+      ),
     /** The package that a rollback of a server returns to, as in entries; undefined without one. */
     async earlier(name: string): Promise<string | undefined> {
       const [step] = await rollbacks.chain(name, packageKeyOf(packaged(name).source));
@@ -257,9 +257,9 @@ export function createUpgrades(needs: UpgradesNeeds) {
     },
     /** Returns to the version before the last upgrade, with its accepted definitions. */
     rollback: (name: string, tell: (progress: InstallProgress) => void, signal: AbortSignal) =>
-      turns
-        .take(name, tell, signal, work => rollback(name, work))
-        .finally(() => tried.delete(name)),
+      turns.take(name, tell, signal, work =>
+        rollback(name, work).finally(() => tried.delete(name)),
+      ),
     /** Removes the images of this hub that no entry and no rollback needs. Rejects with HubError without an engine. */
     async prune(options: { readonly isDry: boolean }) {
       const { images } = needs;

@@ -129,6 +129,27 @@ test('upgrades are rolled back one after the other, and prune keeps what that ne
   assert.ok(!hub.pruned.some(one => one.includes('n@3.0.0')));
 });
 
+test('prune keeps the image of a version that is tried out, also after a second upgrade was refused', async () => {
+  const trial = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
+  const listing = { tool: [], resource: [], template: [], prompt: [] };
+  const hub = open({
+    async trial() {
+      started.resolve();
+      await trial.promise;
+      return { about: {}, listing, instructions: undefined };
+    },
+  });
+  const first = hub.upgrade();
+  await started.promise;
+  await assert.rejects(hub.upgrade(), { code: 'HUB_CONFIG_CONFLICT' });
+  await assert.rejects(hub.rollback(), { code: 'HUB_CONFIG_CONFLICT' });
+  await hub.upgrades.prune({ isDry: false });
+  assert.ok(hub.pruned.some(one => one.includes('"n@2.0.0"')));
+  trial.resolve();
+  assert.equal((await first).done, true);
+});
+
 test('a version that does not start is forgotten', async () => {
   const failing = {
     configs: () => [packagedConfig(npm('1.0.0'))],
