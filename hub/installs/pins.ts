@@ -96,6 +96,8 @@ export function createPins(registries: Registries, needs: Needs) {
     const [, name = spec, wanted] = specForms[ecosystem].exec(spec) ?? [];
     const exact = exactVersions[ecosystem];
     if (wanted !== undefined && exact.test(wanted)) return source;
+    if (!isNpm && wanted !== undefined && wanted !== 'latest')
+      return { ecosystem, spec: `${name}==${bareVersion(wanted)}` };
     const url = new URL(
       isNpm
         ? `${registries.npm}/${name.replace('/', '%2f')}/${wanted ?? 'latest'}`
@@ -135,7 +137,7 @@ export function createPins(registries: Registries, needs: Needs) {
   }
 
   return {
-    /** Returns the package with its exact version. Throws HUB_PACKAGE_UNKNOWN and HUB_REGISTRY_UNREACHABLE. */
+    /** Returns the package with its exact version. Throws HUB_PACKAGE_UNKNOWN, HUB_REGISTRY_UNREACHABLE and HUB_REQUEST_INVALID. */
     async pin(source: PackageSpec, signal: AbortSignal): Promise<PackageSpec> {
       try {
         return await pinned(source, signal);
@@ -151,6 +153,16 @@ export function createPins(registries: Registries, needs: Needs) {
     },
     findElsewhere,
   };
+}
+
+/** The version without the "v" that PEP 440 allows. Throws HUB_REQUEST_INVALID if it is not exact: PyPI has no tags. */
+function bareVersion(wanted: string): string {
+  const version = wanted.replace(/^v/i, '');
+  if (exactVersions.pypi.test(version)) return version;
+  throw new HubError(
+    'HUB_REQUEST_INVALID',
+    `version: ${JSON.stringify(wanted)} is not an exact version, such as 1.2.3, and PyPI has no tags`,
+  );
 }
 
 /** Formats a package as the `package` key of an entry. */

@@ -60,6 +60,17 @@ describe('a package without a version', () => {
     assert.deepEqual(known.asked, []);
   });
 
+  test('is never given in place of one that was asked for: PyPI has no tags', async () => {
+    await using known = await registry({
+      '/root/pypi/d/json': [200, '{"info":{"version":"2026.1"}}'],
+    });
+    const pypi = (spec: string) => known.pins.pin({ ecosystem: 'pypi', spec }, never);
+    assert.equal((await pypi('d==v1.0')).spec, 'd==1.0');
+    for (const spec of ['d==next', 'd==1.*'])
+      await assert.rejects(pypi(spec), { code: 'HUB_REQUEST_INVALID', message: /exact version/ });
+    assert.equal((await pypi('d==latest')).spec, 'd==2026.1');
+  });
+
   test('that the registry does not have is told in its words, without a password', async () => {
     await using known = await registry({});
     await assert.rejects(known.pins.pin({ ecosystem: 'npm', spec: '@a/absent' }, never), error => {
