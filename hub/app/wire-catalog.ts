@@ -6,7 +6,7 @@ import type { Secrets } from '#secrets';
 import { type Backlog, type DataDir, createFolder, createTable } from '#store';
 
 type Needs = Pick<CatalogNeeds, 'clock' | 'version'> & {
-  readonly source: { readonly current: Pick<Config, 'catalog'> };
+  readonly source: { readonly current: Pick<Config, 'catalog' | 'secretUses'> };
   readonly log: Log;
   readonly dataDir: Pick<DataDir, 'path'>;
   readonly backlog: Backlog;
@@ -22,6 +22,9 @@ export function wireCatalog({ dataDir, openSecrets, source, ...needs }: Needs) {
     config: () => source.current.catalog,
     index: createTable({ file: join(dataDir.path, 'catalog.json'), maxEntries: maxAnswers }, needs),
     bodies: createFolder(folder, needs),
-    secrets: { set: async (name, value) => await (await openSecrets()).set(name, value) },
+    secrets: {
+      set: async (name, value) => await (await openSecrets()).set(name, value),
+      uses: () => source.current.secretUses,
+    },
   });
 }

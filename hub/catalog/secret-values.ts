@@ -5,13 +5,17 @@ import type { FormField, InstallOption } from '#installs';
 export type SecretStores = {
   /** Stores the value of a secret of this name. */
   readonly set: (name: string, value: string) => Promise<unknown>;
+  /** The places in the config that refer to secrets. Undefined: there are none. */
+  readonly uses: () => readonly { readonly secret: string }[] | undefined;
 };
 
 const maxValue = 100_000;
+const maxName = 128;
 
 /**
  * Stores the values of fields that the publisher marks as secret, and returns the body with references in their place.
- * A value that already refers to a secret or to a variable stays. Rejects with HUB_REQUEST_INVALID.
+ * A value that already refers to a secret or to a variable stays. The secrets of other servers are not changed. Rejects with
+ * HUB_REQUEST_INVALID.
  */
 export async function keepSecrets(
   { fields, server }: InstallOption,
@@ -20,6 +24,7 @@ export async function keepSecrets(
 ): Promise<{ readonly body: JsonObject; readonly stored: readonly string[] }> {
   const kept = new Map<string, unknown>(Object.entries(body));
   const stored: string[] = [];
+  const used = new Set(secrets.uses()?.map(({ secret }) => secret));
   for (const field of fields.filter(({ isSecret }) => isSecret)) {
     const [part = '', ...keys] = field.path.split('.');
     const key = keys.join('.');
@@ -28,7 +33,10 @@ export async function keepSecrets(
     if (typeof value !== 'string' || value === '' || /\$\{[^{}]+\}/.test(value)) continue;
     if (value.length > maxValue || value.includes('\0'))
       throw new HubError('HUB_REQUEST_INVALID', `${field.path}: its value is too long, or has NUL`);
-    const name = secretNameFor(nameIn(body, server.name), field);
+    const name = freeName(
+      secretNameFor(nameIn(body, server.name), field),
+      one => stored.includes(one) || used.has(one),
+    );
     await secrets.set(name, value);
     stored.push(name);
     kept.set(part, { ...(isObject(group) ? group : {}), [key]: `\${secret:${name}}` });
@@ -51,7 +59,17 @@ function secretNameFor(server: string, { path }: Pick<FormField, 'path'>): strin
   const key = upper(path.slice(path.indexOf('.') + 1));
   const owner = upper(server).replace(/^(?:MCP_|SERVER_)+|(?:_MCP|_SERVER)+$/g, '');
   const name = owner === '' || key.startsWith(owner) ? key : `${owner}_${key}`;
-  return (name || 'SECRET').slice(0, 128);
+  return (name || 'SECRET').slice(0, maxName);
+}
+
+/** The name, or the first with a number that is not taken. */
+function freeName(name: string, isTaken: (name: string) => boolean): string {
+  let free = name;
+  for (let number = 2; isTaken(free); number++) {
+    const suffix = `_${number}`;
+    free = `${name.slice(0, maxName - suffix.length)}${suffix}`;
+  }
+  return free;
 }
 
 function jsonOf(kept: ReadonlyMap<string, unknown>): JsonObject {

@@ -26,6 +26,8 @@ function catalogIn(folder: string, url: string, { enabled = true, most = maxAnsw
   const clock = createManualClock();
   const needs = { log: silent, backlog: createBacklog() };
   const secrets = new Map<string, string>();
+  /** Names of the secrets that the config refers to. */
+  const used = new Set<string>();
   const catalog = createCatalog({
     config: () => ({ enabled, url, maxAgeMs }),
     clock,
@@ -33,9 +35,12 @@ function catalogIn(folder: string, url: string, { enabled = true, most = maxAnsw
     version: '1.2.3',
     index: createTable({ file: join(folder, 'catalog.json'), maxEntries: most }, needs),
     bodies: createFolder(join(folder, 'catalog'), needs),
-    secrets: { set: async (name, value) => void secrets.set(name, value) },
+    secrets: {
+      set: async (name, value) => void secrets.set(name, value),
+      uses: () => Array.from(used, secret => ({ secret })),
+    },
   });
-  return { catalog, clock, secrets };
+  return { catalog, clock, secrets, used };
 }
 
 async function open(servers: readonly Registered[] = registered) {
@@ -242,6 +247,28 @@ describe('the request to install a server', () => {
       signal,
     );
     assert.deepEqual([again.request.variables['token'], again.stored], ['${secret:MINE}', []]);
+  });
+
+  test('leaves the secret of another server as it is, and stores its own beside it', async () => {
+    await using scene = await open();
+    const asked = { server: postgres, option: 0, ...values };
+    const wrong = { ...asked, env: { DATABASE_PASSWORD: 'mistyped' } };
+    await scene.catalog.requestFor(wrong, signal);
+    await scene.catalog.requestFor(asked, signal);
+    scene.used.add('POSTGRES_DATABASE_PASSWORD');
+    const { request, stored } = await scene.catalog.requestFor(
+      { ...asked, env: { DATABASE_PASSWORD: 'of the second' } },
+      signal,
+    );
+    assert.deepEqual(stored, ['POSTGRES_DATABASE_PASSWORD_2']);
+    assert.deepEqual(request.env, { DATABASE_PASSWORD: '${secret:POSTGRES_DATABASE_PASSWORD_2}' });
+    assert.deepEqual(
+      [...scene.secrets],
+      [
+        ['POSTGRES_DATABASE_PASSWORD', 'hunter2!'],
+        ['POSTGRES_DATABASE_PASSWORD_2', 'of the second'],
+      ],
+    );
   });
 
   test.each([
