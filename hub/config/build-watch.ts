@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { readContext } from '#contexts';
 import { type Clock, type Log, messageOf } from '#core';
 import type { Config } from './config.ts';
+import type { FolderBuild } from './folder-build.ts';
 
 const defaultTiming = {
   /** Folders are read once nothing has changed in them for this long, because an editor may still be writing. */
@@ -31,7 +32,7 @@ export function createBuildWatch(needs: Needs, timing: Partial<typeof defaultTim
   const { clock, log, onChange, watchFolder = watchByEvents } = needs;
   const watched = new Map<string, Disposable>();
   /** Digests of the files, by build folder. */
-  let digests = new Map<string, string>();
+  let digests: ReadonlyMap<string, string> = new Map();
   let scheduled: { readonly since: number; readonly timer: Disposable } | undefined;
   let working = Promise.resolve();
   let isClosed = false;
@@ -51,8 +52,18 @@ export function createBuildWatch(needs: Needs, timing: Partial<typeof defaultTim
   async function check(): Promise<void> {
     const before = digests;
     await look([...before.keys()]);
-    const isChanged = [...digests].some(([folder, digest]) => before.get(folder) !== digest);
-    if (isChanged && !isClosed) await onChange();
+    if (differsFrom(before) && !isClosed) await onChange();
+  }
+
+  const differsFrom = (before: ReadonlyMap<string, string>) =>
+    [...digests].some(([folder, digest]) => before.get(folder) !== digest);
+
+  /** Watches folders that the config has read before, and may have changed since. */
+  async function followNow(builds: ReadonlyMap<string, string>): Promise<void> {
+    await look([...builds.keys()]);
+    const isChanged = differsFrom(builds);
+    digests = builds;
+    if (isChanged) scheduleCheck();
   }
 
   /** Reads the folders, and watches those in them that have files of the context. */
@@ -84,13 +95,13 @@ export function createBuildWatch(needs: Needs, timing: Partial<typeof defaultTim
   return {
     /** Watches the builds of the enabled servers of a config instead of the previous ones. */
     follow({ servers }: Pick<Config, 'servers'>): void {
-      const builds = new Set(
+      const builds = new Map(
         servers.flatMap(({ enabled, launch }) =>
-          enabled && launch.kind === 'local' && launch.build ? [launch.build.folder] : [],
+          enabled && launch.kind === 'local' && launch.build ? [stateIn(launch.build)] : [],
         ),
       );
       if (builds.size === 0 && watched.size === 0) return;
-      working = working.then(() => look([...builds]));
+      working = working.then(() => followNow(builds));
     },
     async [Symbol.asyncDispose](): Promise<void> {
       isClosed = true;
@@ -101,6 +112,10 @@ export function createBuildWatch(needs: Needs, timing: Partial<typeof defaultTim
     },
   };
 }
+
+/** A folder as the config has read it, as `stateOf` tells its digest. */
+const stateIn = (build: FolderBuild) =>
+  [build.folder, 'fault' in build ? build.fault : build.digest] as const;
 
 /** A folder that cannot be read is watched itself, and from above, where it may be made. */
 const stateOf = async (folder: string) =>

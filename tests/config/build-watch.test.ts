@@ -9,13 +9,13 @@ import { createBuildWatch } from '../../hub/config/build-watch.ts';
 
 let folder = '';
 let config: Pick<Config, 'servers'> = { servers: [] };
+const configFile = () => join(folder, 'mcp.json');
 beforeEach(async () => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), 'build-watch-')));
   mkdirSync(join(folder, 'mine/src'), { recursive: true });
   writeFileSync(join(folder, 'mine/package.json'), '{}');
-  const file = join(folder, 'mcp.json');
-  writeFileSync(file, JSON.stringify({ servers: { mine: { build: './mine' } } }));
-  config = await loadConfig(file, { env: {}, home: folder });
+  writeFileSync(configFile(), JSON.stringify({ servers: { mine: { build: './mine' } } }));
+  config = await loadConfig(configFile(), { env: {}, home: folder });
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
@@ -82,6 +82,7 @@ test('a change of what is not in the image is not reported', async () => {
 
 test('a folder that cannot be built is watched until it can, from above too', async () => {
   rmSync(join(folder, 'mine'), { recursive: true });
+  config = await loadConfig(configFile(), { env: {}, home: folder });
   await using opened = await watching();
   assert.deepEqual([...opened.events.keys()].toSorted(), [folder, join(folder, 'mine')]);
   const changed = opened.changed();
@@ -89,6 +90,32 @@ test('a folder that cannot be built is watched until it can, from above too', as
   writeFileSync(join(folder, 'mine/package.json'), '{}');
   opened.events.get(folder)?.();
   await changed;
+});
+
+test('a change after the config was read, and before its folders are watched, is reported', async () => {
+  writeFileSync(join(folder, 'mine/src/a.js'), 'one');
+  const reported = Promise.withResolvers<void>();
+  let reports = 0;
+  const watch = createBuildWatch(
+    {
+      clock: systemClock,
+      log: silent,
+      async onChange() {
+        reports++;
+        config = await loadConfig(configFile(), { env: {}, home: folder });
+        watch.follow(config);
+        reported.resolve();
+      },
+      watchFolder: () => ({ [Symbol.dispose]: () => {} }),
+    },
+    { quietMs: 1 },
+  );
+  watch.follow(config);
+  await reported.promise;
+  watch.follow(config);
+  await new Promise<void>(resolve => void systemClock.after(50, resolve));
+  await watch[Symbol.asyncDispose]();
+  assert.equal(reports, 1, 'the config has what the folder has now');
 });
 
 test('nothing is watched any more once the config builds nothing', async () => {
