@@ -1,4 +1,4 @@
-import { isObject, tryParseJson } from '#core';
+import { HubError, isObject, tryParseJson } from '#core';
 import type { ExitCode, Run } from '../command.ts';
 import type { HubClient } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
@@ -33,8 +33,7 @@ async function followTurn(hub: HubClient, path: string, id: string, run: Run) {
   const stop = AbortSignal.any([signal, following.signal]);
   const watching = watchTools(hub, path, id, { ...run, signal: stop });
   progress('working');
-  const { messages, error } = await answerTo(hub, path, id, run);
-  following.abort();
+  const { messages, error } = await answerTo(hub, path, id, run).finally(() => following.abort());
   const shown = await watching;
   // The events of a fast turn come after its answer.
   for (const tool of (await toolsOf(hub, path, id)).slice(shown)) showTool(tool, run);
@@ -42,7 +41,10 @@ async function followTurn(hub: HubClient, path: string, id: string, run: Run) {
   return isObject(error) ? `${String(error['code'])}: ${String(error['message'])}` : undefined;
 }
 
-/** Prints tools as they are called, until the signal aborts. Returns how many. */
+/**
+ * Prints tools as they are called, until the signal aborts or the events end. Returns how many. Never rejects because of
+ * the hub: the conversation has the tools too, and the answer says whether the hub is gone.
+ */
 async function watchTools(hub: HubClient, path: string, id: string, run: Run): Promise<number> {
   const { signal } = run;
   let shown = 0;
@@ -58,7 +60,7 @@ async function watchTools(hub: HubClient, path: string, id: string, run: Run): P
       shown++;
     }
   } catch (error) {
-    if (!signal.aborted) throw error;
+    if (!signal.aborted && !(error instanceof HubError)) throw error;
   }
   return shown;
 }

@@ -18,8 +18,11 @@ const answer = {
 /** Of the message that another client sent next. */
 const later = [{ message_id: 'd', role: 'user', content: [] }, ...toolMessages(['later'])];
 
-/** A hub whose agent has called these tools; its event stream tells the first `live` of them, and never ends. */
-async function openHub(called: readonly string[], live: number) {
+/**
+ * A hub whose agent has called these tools; its event stream tells the first `live` of them, and never ends, or breaks
+ * before the answer.
+ */
+async function openHub(called: readonly string[], live: number, isBroken = false) {
   const told = called.slice(0, live);
   let isTold: () => void = () => {};
   const tellingOver = new Promise<void>(resolve => (isTold = resolve));
@@ -35,14 +38,15 @@ async function openHub(called: readonly string[], live: number) {
         response.write(
           `event: tool\ndata: ${JSON.stringify({ message_id: 'm', name, input: { q: name } })}\n\n`,
         );
+      if (isBroken) void tellingOver.then(() => response.destroy());
       return;
     }
     if (request.method === 'POST') return void json(202, { message_id: 'm', position: 0 });
     if (url.searchParams.get('tools') === 'true')
       return void json(200, { messages: [...toolMessages(called), answer, ...later] });
-    void (live > 0 ? tellingOver : Promise.resolve()).then(() =>
-      json(200, { status: 'idle', messages: [answer] }),
-    );
+    void (live > 0 ? tellingOver : Promise.resolve())
+      .then(() => new Promise<void>(resolve => setTimeout(resolve, isBroken ? 100 : 0)))
+      .then(() => json(200, { status: 'idle', messages: [answer] }));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -61,6 +65,21 @@ async function openHub(called: readonly string[], live: number) {
     },
   };
 }
+
+test('a conversation goes on where the stream of its tools breaks', async () => {
+  await using hub = await openHub(['first', 'second'], 1, true);
+  const typed = ['hello', ''];
+  const { code, out, err } = await run(
+    ['agent', 'chat', 'researcher'],
+    { findHub: async () => hub.place, ask: async () => typed.shift() ?? '' },
+    { onOut: hub.printed },
+  );
+  assert.equal(code, 0, err);
+  assert.equal(
+    out.trim(),
+    ['first {"q":"first"}', '  second {"q":"second"}', 'the answer'].join('\n'),
+  );
+});
 
 test.each([
   ['none of which was told before the answer', 0],
