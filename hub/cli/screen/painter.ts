@@ -53,11 +53,13 @@ export function createPainter(terminal: Terminal, frameOf: () => readonly FrameL
       const body = [...lines, ...shown.map(({ text }) => text)].map(text => `${text}\n`).join('');
       await terminal.write(`${begin}\r${up}${clearBelow}${body}${end}`);
     }
+    // At once, not in a `finally` of the promise: what is printed in between would find this paint, which has ended.
+    writing = undefined;
   }
 
   function repaint(): Promise<void> {
     isDirty = true;
-    return (writing ??= paint().finally(() => (writing = undefined)));
+    return (writing ??= paint());
   }
 
   return {

@@ -67,3 +67,27 @@ test('a terminal that does not read gets the newest frame and bounded lines when
   assert.match(written[1] ?? '', /500 lines were not shown: the terminal did not read\nline 500\n/);
   assert.match(written[1] ?? '', /line 1499\nframe 2\n/);
 });
+
+test('what is printed as a write ends is shown without a further event', async () => {
+  for (let turns = 0; turns < 8; turns++) {
+    const written: string[] = [];
+    const write = Promise.withResolvers<void>();
+    const painter = createPainter(
+      {
+        columns: 80,
+        rows: 24,
+        async write(text) {
+          written.push(text);
+          await write.promise;
+        },
+      },
+      () => frame('the frame'),
+    );
+    painter.repaint();
+    write.resolve();
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+    painter.print('the last line');
+    await settled();
+    assert.ok(written.join('').includes('the last line'), `after ${turns} turns of the microtasks`);
+  }
+});
