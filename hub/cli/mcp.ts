@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { HubError, isObject, tryParseJson, within } from '#core';
+import { HubError, isObject, within } from '#core';
+import { tryParseExactly } from './exact-json.ts';
 import type { HubClient } from './hub-client.ts';
 import { type Described, fieldsOf, readEvents, readWhole } from './responses.ts';
 
@@ -39,9 +40,9 @@ export async function openMcp(hub: HubClient, server: string | undefined, versio
     const id = ++requests;
     const response = await post({ jsonrpc: '2.0', id, method, params });
     if (!response.headers['content-type']?.startsWith('text/event-stream'))
-      return { answer: answerOf(tryParseJson(await readWhole(response)), hub.url), response };
+      return { answer: answerOf(tryParseExactly(await readWhole(response)), hub.url), response };
     for await (const { data } of readEvents(response)) {
-      const message = tryParseJson(data);
+      const message = tryParseExactly(data);
       if (!isObject(message)) continue;
       if (message['id'] === id) return { answer: answerOf(message, hub.url), response };
       if (message['method'] === 'notifications/progress')

@@ -1,4 +1,5 @@
 import { type HubError, isObject, tryParseJson } from '#core';
+import { parseExactly, tryParseExactly } from './exact-json.ts';
 import type { Tool } from './mcp.ts';
 import { guess, usageError } from './values.ts';
 
@@ -18,7 +19,8 @@ export function parseObject(text: string, from: string): object {
       error,
     );
   }
-  if (isObject(value)) return value;
+  const exact = isObject(value) && parseExactly(text);
+  if (isObject(exact)) return exact;
   throw usageError(
     `${from}: write the arguments of a tool as an object such as '{"text": "hello"}'`,
   );
@@ -95,7 +97,7 @@ function scalarOf(key: string, text: string, types: readonly string[]): unknown 
   const value = tryParseJson(text);
   const isWanted = types.some(type => isOf(type, value));
   if (value !== undefined && (isWanted || (types.length === 0 && typeof value !== 'string')))
-    return value;
+    return tryParseExactly(text);
   if (types.length === 0 || types.includes('string')) return text;
   throw usageError(
     `${key}: ${JSON.stringify(text)} is not allowed: write ${types.map(type => forms[type] ?? type).join(' or ')}`,

@@ -138,6 +138,19 @@ describe('a call', () => {
     });
   });
 
+  test.each(['application/json', 'text/event-stream'])(
+    'has whole numbers of its %s as they were written, however large',
+    async type => {
+      const { mcp } = await open(({ id }) => {
+        const text = `{"jsonrpc":"2.0","id":${String(id)},"result":{"structuredContent":{"id":9007199254740993}}}`;
+        const body = [type === 'application/json' ? text : `data: ${text}\n\n`];
+        return responseOf({ headers: { 'content-type': type }, body });
+      });
+      const { result } = await mcp.callTool('ids', {}, () => {});
+      assert.equal(JSON.stringify(result), '{"structuredContent":{"id":9007199254740993}}');
+    },
+  );
+
   test('that the server refuses has its error', async () => {
     const { mcp } = await open(() => ({ error: { code: -1, message: 'no' } }));
     const answer = await mcp.callTool('echo', {}, () => {});

@@ -35,6 +35,19 @@ test('JSON must be an object', () => {
     });
 });
 
+test('whole numbers arrive as they were written, however large', () => {
+  const big = '9007199254740993';
+  assert.equal(
+    JSON.stringify(parseObject(`{"id":${big},"ids":[-${big}0],"n":3}`, 'arguments')),
+    `{"id":${big},"ids":[-${big}0],"n":3}`,
+  );
+  assert.equal(
+    JSON.stringify(argumentsOf(tool, ['text=', `limit=${big}`, `anything=[${big},1.5]`])),
+    `{"text":"","limit":${big},"anything":[${big},1.5]}`,
+  );
+  assert.throws(() => parseObject(big, 'arguments'), { code: 'HUB_USAGE' });
+});
+
 describe('pairs', () => {
   test('have the types of the schema', () => {
     const words = ['text=3', 'limit=3', 'exact=true', 'range=null', 'order=asc', 'anything=[1]'];
