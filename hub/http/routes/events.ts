@@ -75,6 +75,12 @@ export function createFollowing(
 ) {
   let streams = 0;
   return <Reply extends EventReply>(reply: Reply, { listen, tell, until }: Followed): Reply => {
+    if (reply.raw.destroyed) {
+      // No close event follows, which would end the stream: what the source holds for it is given back at once.
+      listen(() => {})[Symbol.dispose]();
+      reply.hijack();
+      return reply;
+    }
     if (streams >= limits.maxStreams) throw new HubError('HUB_SUBSCRIPTIONS_FULL', limits.full);
     streams++;
     const events = openEvents(reply, clock);
@@ -96,11 +102,13 @@ export function createFollowing(
   };
 }
 
-/** Aborted if the client disconnects before the answer is sent. */
+/** Aborted if the client disconnects before the answer is sent, or has already. */
 export function hangUpOf({ raw }: Pick<EventReply, 'raw'>): AbortSignal {
   const hungUp = new AbortController();
-  raw.once('close', () => {
+  const over = () => {
     if (!raw.writableFinished) hungUp.abort(new Error('the connection was closed'));
-  });
+  };
+  if (raw.destroyed) over();
+  else raw.once('close', over);
   return hungUp.signal;
 }

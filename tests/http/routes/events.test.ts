@@ -157,6 +157,16 @@ describe('following a source', () => {
     assert.equal(clock.waiting, 0, 'it still listens');
   });
 
+  test('takes no place and no timer where the client was gone before', async () => {
+    const { clock, change, follow } = start({ maxStreams: 1 });
+    const gone = createReply();
+    await gone.cut();
+    follow(gone);
+    change();
+    assert.equal(clock.waiting, 0);
+    assert.equal(follow().events().length, 1);
+  });
+
   test('ends with its source', async () => {
     const { clock, follow, finish } = start();
     const reply = follow();
@@ -184,6 +194,12 @@ describe('the signal of a request', () => {
     const signal = hangUpOf(reply);
     await reply.cut();
     assert.equal(signal.aborted, true);
+  });
+
+  test('is aborted at once where the client was gone before', async () => {
+    const reply = createReply();
+    await reply.cut();
+    assert.equal(hangUpOf(reply).aborted, true);
   });
 
   test('is not aborted by the end of the connection after the answer', async () => {
