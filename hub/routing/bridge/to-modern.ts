@@ -158,34 +158,34 @@ async function askAll(
     return { key, method, isByHub, params: params && paramsFor(method, bytes, params) };
   });
   const ended = new AbortController();
-  const asking = wanted.flatMap(({ key, method, params, isByHub }) =>
-    isByHub
-      ? []
-      : { key, method, ...clientRequests.sendToClient(session, method, params, responseStream) },
-  );
+  const asking: Pick<ReturnType<ClientRequests['sendToClient']>, 'cancel'>[] = [];
   const questions = {
     cancel(reason: string | undefined) {
       ended.abort();
       for (const one of asking) one.cancel(reason ?? 'the call was cancelled');
     },
   };
+
+  /** Async, so that a question that cannot be asked fails like one that was refused: others may be open already. */
+  async function ask(method: string, params: string | undefined): Promise<string> {
+    const asked = clientRequests.sendToClient(session, method, params, responseStream);
+    asking.push(asked);
+    const { failed, payload, bytes: from } = await asked.answer;
+    const text = rawText(from, payload);
+    if (failed) throw refusedByClient(method, text);
+    return text;
+  }
+
   setWork(call.cancellation, questions);
   try {
-    const answers = await Promise.all([
-      ...asking.map(async ({ key, method, answer }) => {
-        const { failed, payload, bytes: from } = await answer;
-        const text = rawText(from, payload);
-        if (failed) throw refusedByClient(method, text);
+    const answers = await Promise.all(
+      wanted.map(async ({ key, method, params, isByHub }) => {
+        const text = isByHub
+          ? await hubSampling.answerInput(server, params, ended.signal)
+          : await ask(method, params);
         return `${JSON.stringify(key)}:${text}`;
       }),
-      ...wanted.flatMap(({ key, params, isByHub }) =>
-        isByHub
-          ? hubSampling
-              .answerInput(server, params, ended.signal)
-              .then(text => `${JSON.stringify(key)}:${text}`)
-          : [],
-      ),
-    ]);
+    );
     return `{${answers.join(',')}}`;
   } catch (error) {
     questions.cancel('another question was refused');

@@ -97,6 +97,23 @@ describe('a client of 2025 that cancels while a server of 2026 waits for its ans
   });
 });
 
+describe('a client of 2025 that has too many questions of a server of 2026 already', () => {
+  test('is asked none of those of another call, and the hub survives their end', async () => {
+    await using hub = await startStateless();
+    const client = openAsked(hub, hub.server('stateless'));
+    await client.initialize({ roots: {} });
+    const waiting = [1, 2, 3].map(() => client.call('where', { times: 32 }));
+    await until(() => client.asked.length === 96);
+    const refused = await client.call('where', { times: 32 });
+    assert.equal(at(refused, 'error', 'data', 'code'), 'HUB_INPUTS_FULL');
+    const asked = client.asked.slice(96).map(({ id }) => id);
+    const withdrawn = client.told.map(message => at(message, 'params', 'requestId'));
+    assert.deepEqual(withdrawn, asked);
+    client.session.close('the client left');
+    await Promise.all(waiting);
+  });
+});
+
 describe('a resource that a server of 2026 has not', () => {
   test('is refused as the revision of the client has it', async () => {
     await using hub = await startStateless();
