@@ -16,6 +16,8 @@ type Post = ResponseStream & {
   readonly batch: boolean;
   /** Whether it is the `initialize` that opens the session. */
   readonly opening: boolean;
+  /** False if none of its messages has an answer: MCP wants the status 202 then, and no stream. */
+  readonly isAnswered: boolean;
   /** Set after a notification, or after a long wait. */
   events: EventStream | undefined;
 };
@@ -94,6 +96,7 @@ export function createPost(
   since: number,
   batch: boolean,
   opening: boolean,
+  messages: readonly (Message | Malformed)[],
 ): Post {
   const post: Post = {
     request,
@@ -101,6 +104,7 @@ export function createPost(
     since,
     batch,
     opening,
+    isAnswered: messages.some(hasAnswer),
     events: undefined,
     traceparent: traceparentOf(request.headers),
     send(bytes) {
@@ -110,10 +114,12 @@ export function createPost(
   return post;
 }
 
+const hasAnswer = ({ kind }: Message | Malformed) => kind === 'request' || kind === 'malformed';
+
 /** Begins an event stream if the client accepts one, so that a long call can be resumed. */
 function beginStream(post: Post): EventStream | undefined {
   const { response, acceptsStream } = post.request;
-  if (!acceptsStream || post.opening) return undefined;
+  if (!acceptsStream || post.opening || !post.isAnswered) return undefined;
   // The answer was sent without a stream.
   if (response.headersSent && !post.events) return undefined;
   return openStream(post);

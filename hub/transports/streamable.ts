@@ -166,7 +166,8 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       const why = `${posts.size} requests are unanswered. Try again later`;
       return sendUnavailable(response, idOf(body), retryable('HUB_SERVER_BUSY', why));
     }
-    posts.answer(createPost(request, http, clock.monotonic(), batch, opening), messages);
+    const post = createPost(request, http, clock.monotonic(), batch, opening, messages);
+    posts.answer(post, messages);
   }
 
   function get(request: EndpointRequest): void {
