@@ -159,6 +159,7 @@ function admitSecureConnections(
   peers: Peers,
 ): void {
   const accept = takeListeners(server, 'secureConnection');
+  const waiting = createWaitingConnections(server);
   server.on('secureConnection', (socket: TLSSocket) => {
     const presented = clients?.of(socket);
     const why = presented?.refusal;
@@ -166,9 +167,38 @@ function admitSecureConnections(
       clients?.refused(socket, why);
       return refuseConnection(socket, why, headMs);
     }
-    peers.identify(socket, () => accept(socket), presented?.name);
+    const read = () => {
+      waiting.delete(endOf(socket));
+      accept(socket);
+    };
+    peers.identify(socket, read, presented?.name);
   });
 }
+
+/**
+ * The connections with TLS that Node's HTTP does not read, by their other end: those in their handshake, and refused ones.
+ * They are closed with all connections, because the server would wait a minute or two for them.
+ */
+function createWaitingConnections(server: Server): Map<string, Socket> {
+  const waiting = new Map<string, Socket>();
+  server.on('connection', (socket: Socket) => {
+    const end = endOf(socket);
+    waiting.set(end, socket);
+    socket.once('close', () => {
+      // Another connection may have come from there meanwhile.
+      if (waiting.get(end) === socket) waiting.delete(end);
+    });
+  });
+  const closeItsOwn = server.closeAllConnections.bind(server);
+  server.closeAllConnections = () => {
+    for (const socket of waiting.values()) socket.destroy();
+    closeItsOwn();
+  };
+  return waiting;
+}
+
+/** Node tells of no other relation between a connection and the one that TLS makes of it. */
+const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
 /** Removes the listeners that accept connections, and returns a function that calls them. */
 function takeListeners(server: Server, event: 'connection' | 'secureConnection') {

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { readFileSync } from 'node:fs';
+import { type Socket, connect } from 'node:net';
+import { connect as connectSecurely } from 'node:tls';
 import { describe, test } from 'vitest';
+import { createCertificates } from '#helpers/certificates';
 import { startHub, until } from '#helpers/hub';
 import { openSession } from '../transports/raw.ts';
 
@@ -96,5 +99,37 @@ describe('a POST to an MCP endpoint', () => {
       const text = await exchange(hub.url, [request], it => it.includes('"error"'));
       assert.match(text, new RegExp(`^HTTP/1.1 ${status} `));
     }
+  });
+});
+
+describe('a connection with TLS that has brought no request', () => {
+  const withoutHandshake = async (port: number): Promise<Socket> => {
+    const socket = connect(port, '127.0.0.1');
+    await once(socket, 'connect');
+    return socket;
+  };
+  const withoutCertificate = async (port: number, ca: Buffer): Promise<Socket> => {
+    const socket = connectSecurely({ port, host: '127.0.0.1', servername: 'localhost', ca });
+    await once(socket, 'secureConnect');
+    return socket;
+  };
+
+  test.for([
+    ['or even a handshake', withoutHandshake],
+    ['and would be refused', withoutCertificate],
+  ] as const)('%s does not keep the hub from stopping', async ([, open]) => {
+    using certificates = createCertificates();
+    const authority = certificates.createAuthority('home');
+    const own = authority.sign({ alternativeNames: 'DNS:localhost' });
+    const clients = { caFile: authority.certFile, isRequired: true };
+    const hub = await startHub([], { http: { host: 'localhost', tls: { ...own, clients } } });
+    const port = Number(new URL(hub.url).port);
+    const socket = await open(port, readFileSync(authority.certFile));
+    socket.on('error', () => {});
+    const closed = once(socket, 'close');
+    // A request of its own shows that the hub has taken the connection before it.
+    (await withoutCertificate(port, readFileSync(authority.certFile))).destroy();
+    await hub[Symbol.asyncDispose]();
+    await closed;
   });
 });
