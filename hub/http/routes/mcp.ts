@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type Request, RpcError, membersOf, readMessage, rpcCodes, whole } from '#jsonrpc';
+import { isSamePrincipal } from '#policy';
+import type { Session } from '#routing';
 import { messagesPath, sendJson, stopping } from '#transports';
 import type { RouteAdmission } from '../admission.ts';
 import type { HttpNeeds } from '../http-needs.ts';
@@ -15,13 +17,18 @@ type OfServer = { readonly Params: { readonly server?: string } };
  */
 export function mcpRoutes(
   app: FastifyInstance,
-  { router, transports }: Pick<HttpNeeds, 'router' | 'transports'>,
+  { router, transports, access }: Pick<HttpNeeds, 'router' | 'transports' | 'access'>,
   paths: Pick<McpPaths, 'get'>,
   admission: Pick<RouteAdmission, 'principalOf'>,
 ): void {
   const { streamable, connections, sse } = transports;
   const placeOf = (request: FastifyRequest<OfServer>) =>
     paths.get(request.params.server, admission.principalOf(request));
+  /** The calls without a session that are being answered. The transports end all others. */
+  const calls = new Set<Session>();
+  access?.clients?.ended(({ principal, reason }) => {
+    for (const call of calls) if (isSamePrincipal(call.principal, principal)) call.close(reason);
+  });
 
   void app.register(async scope => {
     takeBytes(scope);
@@ -61,7 +68,9 @@ export function mcpRoutes(
         const session = router.openSessionless(endpoint, viewer);
         // The answer is lost if the client disconnects, so the call is cancelled.
         client.once('close', () => session.close('the client hung up'));
+        calls.add(session);
         const answer = await session.accept(message, { send() {} }, viewer);
+        calls.delete(session);
         session.close('the request is over');
         if (!answer || client.destroyed) return;
         const { status, headers } = headOfAnswer(whole(answer));

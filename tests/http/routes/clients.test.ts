@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'vitest';
 import { digestOf } from '#access';
-import { startHub } from '#helpers/hub';
+import { startHub, until } from '#helpers/hub';
 import { openScratchClients, plainClient } from '../../access/scratch.ts';
 import { openSession, send } from '../../transports/raw.ts';
 
@@ -178,4 +178,19 @@ test('the streams of a client that follow calls end with its token', async () =>
   await own?.body();
   assert.equal(other?.ended(), false);
   other?.cut();
+});
+
+test('a call without a session ends with the token that it came with', async () => {
+  await using opened = await open();
+  const { ask, hub } = opened;
+  const { token } = JSON.parse((await ask('POST', '/clients/cursor/token')).text);
+  const body = { name: 'slow', arguments: { ms: 15_000 } };
+  const calling = ask('POST', '/mcp/echo/tools/call', { as: bearer(token), body });
+  const inFlight = () => hub.server('echo').running?.upstream.inFlight();
+  await until(() => inFlight() === 1);
+  assert.equal((await ask('DELETE', '/clients/cursor/token')).status, 204);
+  await until(() => inFlight() === 0);
+  const { status, text } = await calling;
+  assert.equal(status, 499);
+  assert.match(text, /HUB_CALL_CANCELLED/);
 });
