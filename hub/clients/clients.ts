@@ -162,10 +162,10 @@ export function createClients({
     newestImport: records.newest,
     /** Restores the files of the newest import, and removes the secrets that it stored. */
     async undoImport() {
-      const undone = await records.undo();
-      const store = undone?.secrets && (await openSecrets());
-      for (const name of undone?.secrets ?? []) await store?.remove(name);
-      return undone;
+      return await records.undo(async names => {
+        const store = await openSecrets();
+        for (const name of names) await store.remove(name);
+      });
     },
     /** Fits an entry that the user writes to a container: see `fitEntry`. */
     fitEntry: async (entry: JsonObject, name: string, isWritable: boolean) =>
@@ -248,8 +248,9 @@ export function createClients({
       const added = plan.items.flatMap(item => (item.action === 'add' ? [item.name] : []));
       const secrets = plan.secrets ?? [];
       const names = secrets.map(({ name }) => name);
-      const record = await records.begin(added, changes, names);
+      // Before the record: a store that cannot be opened must not leave one of an import that never was.
       const store = secrets.length > 0 ? await openSecrets() : undefined;
+      const record = await records.begin(added, changes, names);
       try {
         for (const { name, value } of secrets) await store?.set(name, value);
         // No backups: a copy of `.env` would hold keys under a name that no ignore rule keeps out of version

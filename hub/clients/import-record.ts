@@ -91,10 +91,11 @@ export function createImportRecords({ folder, writeWhole, now }: Needs) {
     },
 
     /**
-     * Restores every file of the newest import. Rejects with HUB_CONFIG_CONFLICT, changing nothing, if one of them
-     * changed after the import.
+     * Restores every file of the newest import, then removes its secrets. Rejects with HUB_CONFIG_CONFLICT, changing
+     * nothing, if one of the files changed after the import. The record stays until all is done: the next undo goes on with
+     * it, and does not undo an earlier import.
      */
-    undo: async () => {
+    undo: async (removeSecrets: (names: readonly string[]) => Promise<void> = async () => {}) => {
       const path = await newestPath();
       if (path === undefined) return undefined;
       const stored = await read(path);
@@ -115,6 +116,7 @@ export function createImportRecords({ folder, writeWhole, now }: Needs) {
         if (copy !== undefined && (await readExactly(copy)) === before)
           await rm(copy, { force: true });
       }
+      if (stored.secrets.length > 0) await removeSecrets(stored.secrets);
       await rm(path);
       return summaryOf(stored);
     },

@@ -171,6 +171,27 @@ test('what stands in .env stays as it is', async () => {
   assert.equal((await stat(files.dotenv)).mode & 0o777, 0o640);
 });
 
+test('an undo that cannot remove the secrets is finished by the next one, and no earlier import is undone', async () => {
+  await using scratch = await openScratch();
+  const files = await prepare(scratch);
+  const { clients, secrets } = scratch;
+  const plan = await planOf(scratch, files);
+  const [first, ...others] = plan.items.filter(({ action }) => action === 'add');
+  assert.ok(first);
+  await clients.carryOutImport(clients.withoutUnusedKeys({ ...plan, items: [first] }), files);
+  const before = await scratch.files();
+  await clients.carryOutImport(await clients.toSecrets({ ...plan, items: others }), files);
+  assert.equal(secrets.size, 2);
+  secrets.delete = () => {
+    throw new Error('the keychain is locked');
+  };
+  await assert.rejects(clients.undoImport(), /locked/);
+  Reflect.deleteProperty(secrets, 'delete');
+  const undone = await clients.undoImport();
+  assert.deepEqual([undone?.added, secrets.size], [['mail-box', 'search'], 0]);
+  assert.deepEqual(await scratch.files(), before);
+});
+
 test('a config that is wrong is refused before anything is written', async () => {
   await using scratch = await openScratch();
   const files = await prepare(scratch);
