@@ -113,7 +113,8 @@ function targetOf(path: string): string {
 
 /** Leaves out mounts that another one contains under the same path. */
 function withoutInner(mounts: readonly FolderMount[]): readonly FolderMount[] {
-  const unique = [...new Map(mounts.map(one => [one.source, one])).values()];
+  // A folder that is named for two places is at both: the arguments have its path in the first.
+  const unique = [...new Map(mounts.map(one => [`${one.source}\0${one.target}`, one])).values()];
   return unique.filter(
     one =>
       !unique.some(

@@ -101,6 +101,16 @@ describe('a folder that a server names becomes a mount:', () => {
     assert.deepEqual(entry['mounts'], ['/home/me/notes:/home/me/notes:rw', '/srv/root:/r']);
   });
 
+  test('also where the same folder is named for another place, or once more to be writable', async () => {
+    const named = async (mount: string) =>
+      (await fitted(npx('~/notes'), { more: [mount] })).entry['mounts'];
+    assert.deepEqual(await named('~/notes:/data'), [
+      '/home/me/notes:/home/me/notes',
+      '/home/me/notes:/data',
+    ]);
+    assert.deepEqual(await named('~/notes:rw'), ['/home/me/notes:/home/me/notes:rw']);
+  });
+
   test('not for an image, whose paths are those of its container', async () => {
     const entry = { image: 'a/b:1', args: ['/home/me/notes'] };
     assert.deepEqual((await fitted(entry)).entry, entry);
