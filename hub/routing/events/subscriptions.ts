@@ -23,6 +23,14 @@ type Topic = {
   readonly subscribers: Map<Subscriber, string>;
 };
 
+/** A subscription that a server has not answered. `isLeft`: the last other subscriber has left meanwhile. */
+type Asking = {
+  readonly server: Server;
+  readonly uri: string;
+  readonly subscriber: Subscriber;
+  isLeft: boolean;
+};
+
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
 
 /** Keeps servers subscribed to the resources that have subscribers, also across restarts of a server. */
@@ -38,6 +46,8 @@ export function createSubscriptions(needs: {
   const byServer = new Map<Server, Map<string, Topic>>();
   const bySubscriber = new Map<Subscriber, Set<Topic>>();
   const claims = new Map<Subscriber, number>();
+  /** Servers that are being asked to subscribe a client. */
+  const asking = new Set<Asking>();
   const none: ReadonlyMap<Subscriber, string> = new Map();
 
   const isModern = ({ running }: Server) => isStateless(running?.serverInfo);
@@ -53,6 +63,13 @@ export function createSubscriptions(needs: {
 
   const topicOf = (server: Server, uri: string) => byServer.get(server)?.get(uri);
 
+  /** The subscriptions of others that the server of a resource is being asked for. */
+  const askedByOthers = (server: Server, uri: string, subscriber: Subscriber) =>
+    [...asking].filter(
+      one => one.server === server && one.uri === uri && one.subscriber !== subscriber,
+    );
+
+  /** True if nobody else is subscribed, or about to be: to tell the server would end the subscription of that one too. */
   function leave(topic: Topic, subscriber: Subscriber): boolean {
     const { server, uri, subscribers } = topic;
     if (!subscribers.delete(subscriber)) return false;
@@ -64,7 +81,9 @@ export function createSubscriptions(needs: {
     uris?.delete(uri);
     if (uris?.size === 0) byServer.delete(server);
     if (isModern(server)) needs.changed(server);
-    return true;
+    const others = askedByOthers(server, uri, subscriber);
+    for (const one of others) one.isLeft = true;
+    return others.length === 0;
   }
 
   /** Removes a subscriber, and unsubscribes from resources without other subscribers. */
@@ -103,6 +122,25 @@ export function createSubscriptions(needs: {
         },
       };
     },
+    /** The server of a resource is being asked to subscribe a client, until disposed. */
+    asking(server: Server, uri: string, subscriber: Subscriber): Disposable {
+      const one: Asking = { server, uri, subscriber, isLeft: false };
+      asking.add(one);
+      return {
+        [Symbol.dispose]() {
+          asking.delete(one);
+          const isWanted =
+            subscribersOf(server, uri).size > 0 ||
+            askedByOthers(server, uri, subscriber).length > 0;
+          // It refused this client, and was not told that the last other one has left.
+          if (one.isLeft && !isWanted && !isModern(server))
+            void tell(server, 'resources/unsubscribe', uri);
+        },
+      };
+    },
+    /** True if the server of a resource is being asked to subscribe another client. */
+    isAskedByOthers: (server: Server, uri: string, subscriber: Subscriber): boolean =>
+      askedByOthers(server, uri, subscriber).length > 0,
     /**
      * `publicUri` is the subscriber's URI for the resource. If `isServerTold` is false, the hub subscribes at the
      * server, unless another subscriber already exists. A stopped server is subscribed to when it starts.

@@ -44,6 +44,7 @@ export function subscribeAt(
       const { worker, running } = await workerFor(server, call, clients);
       const { serverInfo } = running;
       if (keepsSessions(serverInfo)) {
+        using __ = subscriptions.asking(worker, uri, session);
         const remembered = { kind: 'subscription', uri, publicUri } as const;
         return await relay(callTo(server, call, { edits, remembered }));
       }
@@ -71,7 +72,11 @@ export function unsubscribeAt(
     async () => {
       const worker = clients.instanceFor(server, call);
       const wasLast = subscriptions.remove(worker, uri, call.session);
-      const isUnknown = isServerTold && !wasLast && subscriptions.of(worker, uri).size === 0;
+      const isUnknown =
+        isServerTold &&
+        !wasLast &&
+        subscriptions.of(worker, uri).size === 0 &&
+        !subscriptions.isAskedByOthers(worker, uri, call.session);
       const done = () => hubReply(encodeResult(call.id, '{}'));
       // A stopped instance has lost its subscriptions.
       if (!isUnknown && !(wasLast && worker.running)) return done();
@@ -106,6 +111,7 @@ const listen = (
       for (const { server: base, uri, publicUri } of wanted) {
         const server = clients.instanceFor(base, call);
         using _ = subscriptions.claim(opened.listen);
+        using __ = subscriptions.asking(server, uri, opened.listen);
         if (await isSubscribed(server, uri, needs)) {
           uris.push(publicUri);
           subscriptions.add(server, uri, opened.listen, publicUri);

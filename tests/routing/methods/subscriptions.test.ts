@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { HubError } from '#core';
-import { whole } from '#jsonrpc';
+import { encodeResult, whole } from '#jsonrpc';
 import {
   listenOne,
   subscribeAt,
   unsubscribeAt,
 } from '../../../hub/routing/methods/subscriptions.ts';
-import { type Call, type ResolvedCall, noEdits } from '../../../hub/routing/call.ts';
+import { type Call, type ResolvedCall, hubReply, noEdits } from '../../../hub/routing/call.ts';
 import { cancelCall } from '../../../hub/routing/session.ts';
 import { createScriptedNeeds } from '../scripted-needs.ts';
 import { type Script, createScriptedServer } from '../scripted-server.ts';
@@ -110,6 +110,61 @@ describe('a client with a session that unsubscribes', () => {
     assert.equal(await unsubscribe(scene(), true), 'relayed');
     assert.deepEqual(await unsubscribe(scene(), false), {});
     assert.deepEqual(await unsubscribe(scene({ era: 'modern' }), true), {});
+  });
+});
+
+describe('a client that subscribes while the last other one leaves', () => {
+  /** `end` answers the subscription, as the bridge does: a subscriber is added with the answer of its server. */
+  function start() {
+    const one = scene();
+    const other = sessionOf();
+    one.subscriptions.add(one.server, 'x://a', other, 'x://a');
+    const answered = Promise.withResolvers<ReturnType<typeof hubReply>>();
+    const needs = { ...one.needs, relay: () => answered.promise };
+    const subscribed = resultOf(
+      subscribeAt(one.call('resources/subscribe'), one.resource, needs),
+    ).catch(() => 'refused');
+    const unsubscribe = (isServerTold: boolean) =>
+      resultOf(
+        unsubscribeAt(
+          callWith('resources/unsubscribe', { uri: 'x://a' }, { session: other }),
+          one.resource,
+          isServerTold,
+          one.needs,
+        ),
+      );
+    async function end(isSubscribed: boolean): Promise<void> {
+      if (isSubscribed) {
+        one.subscriptions.add(one.server, 'x://a', one.session, 'x://a');
+        answered.resolve(hubReply(encodeResult('1', '{}')));
+      } else answered.reject(new HubError('HUB_SERVER_DOWN', 'gone'));
+      await subscribed;
+    }
+    return { ...one, other, unsubscribe, end, turn: () => new Promise(setImmediate) };
+  }
+
+  test.for([true, false])('stays subscribed at the server (of one: %s)', async isServerTold => {
+    const one = start();
+    await one.turn();
+    assert.deepEqual(await one.unsubscribe(isServerTold), {});
+    await one.end(true);
+    assert.deepEqual([one.relayed, one.asked], [[], []]);
+  });
+
+  test('also where the other one disconnects', async () => {
+    const one = start();
+    await one.turn();
+    one.subscriptions.removeAll(one.other);
+    await one.end(true);
+    assert.deepEqual(one.asked, []);
+  });
+
+  test('and is refused then is unsubscribed there as well', async () => {
+    const one = start();
+    await one.turn();
+    one.subscriptions.removeAll(one.other);
+    await one.end(false);
+    assert.deepEqual(one.asked, [{ method: 'resources/unsubscribe', params: { uri: 'x://a' } }]);
   });
 });
 
