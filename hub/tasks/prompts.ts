@@ -16,13 +16,16 @@ function templateOf(name: TemplateName): string {
   return text;
 }
 
-/** Replaces each `{{name}}` once: what a value contains is no placeholder. */
+/**
+ * Replaces each `{{name}}` once: what a value contains is no placeholder. An absent value leaves no gap. Values stay as they
+ * are: a model must be able to copy the lines of a file.
+ */
 function fill(name: TemplateName, values: Readonly<Record<string, string>>): string {
-  const filled = templateOf(name).replaceAll(
-    /\{\{(\w+)\}\}/g,
-    (whole, key: string) => values[key] ?? whole,
-  );
-  return filled.replaceAll(/\n{3,}/g, '\n\n');
+  const placeholder = /\{\{(\w+)\}\}/g;
+  const withoutAbsent = templateOf(name)
+    .replaceAll(placeholder, (whole, key: string) => (values[key] === '' ? '' : whole))
+    .replaceAll(/\n{3,}/g, '\n\n');
+  return withoutAbsent.replaceAll(placeholder, (whole, key: string) => values[key] ?? whole);
 }
 
 export type PromptSourceFile = { readonly path: string; readonly text: string | undefined };

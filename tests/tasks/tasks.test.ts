@@ -621,3 +621,22 @@ test('tasks of several repositories are worked on at once, within the limits', a
   await pipeline.stop();
   await rm(pipeline.folder, { recursive: true, force: true });
 });
+
+test('the implementer is shown files as they are, so that it can copy lines around empty ones', async () => {
+  const source = 'def one():\n    return 1\n\n\ndef two():\n    return 3\n';
+  const copied =
+    '@@@ EDIT src/two.py\n@@@ SEARCH\n    return 1\n\n\ndef two():\n    return 3\n@@@ REPLACE\n    return 1\n\n\ndef two():\n    return 2\n@@@ END\n';
+  const path = scene.create({ ...files, 'src/two.py': source });
+  const pipeline = createPipeline(scene.repositories, {
+    script: [says(copied.replace('\n\n\n', '\n\n')), says(copied)],
+  });
+  await pipeline.start();
+  open.push({ [Symbol.asyncDispose]: () => pipeline.stop() });
+  const specification = { requirements: ['Return 2.'], target_file: 'src/two.py' };
+  await pipeline.setUp(path, { specification });
+  const { status } = await pipeline.work('add-sum', 'implementer');
+  const [first, repaired] = pipeline.runs.map(({ prompt }) => prompt);
+  assert.ok(first?.includes(source), first);
+  assert.ok(repaired?.includes(source), repaired);
+  assert.equal(status, 'pending_local_review');
+});
