@@ -207,7 +207,7 @@ export function createAgents(
         id,
         settings: await memory.readSettings(id),
         containerId: task?.containerId,
-        lastActivity: task?.lastActivity ?? Date.parse(session?.updatedAt ?? '') ?? 0,
+        lastActivity: task?.lastActivity ?? (Date.parse(session?.updatedAt ?? '') || clock.now()),
         session,
       });
     }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { describeBriefly } from '#agents';
 import { HubError } from '#core';
 import { answerTo, openHarness } from './harness.ts';
 
@@ -373,4 +374,18 @@ test('what an agent has spent is found by its next container, until the agent is
   await agents.remove('ada');
   spending.save('ada', spent);
   expect(spending.earlier('ada')).toEqual([]);
+});
+
+test('an agent without a conversation is listed, also when tasks.json is lost', async () => {
+  await using before = await openHarness(() => 'done');
+  await before.agents.configure('ada', { model: 'small' });
+  await soon(async () => expect(await tasksOf(before.folder)).toHaveLength(1));
+  await writeFile(join(before.folder, 'tasks.json'), '{');
+  await using after = await before.restarted('end');
+  expect(after.agents.list().map(describeBriefly)).toMatchObject([
+    { agent_id: 'ada', status: 'stopped' },
+  ]);
+  await soon(async () =>
+    expect(await tasksOf(after.folder)).toMatchObject([{ agent_id: 'ada', status: 'stopped' }]),
+  );
 });
