@@ -71,6 +71,9 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
   /** The container of the last run may still run. */
   let isAdopting = record.containerId !== undefined;
   const ended = createEmitter<{ readonly id: string; readonly outcome: MessageOutcome }>();
+  /** Messages whose outcome is being recorded: they are in the queue until it is. */
+  const ending = new Set<string>();
+  const open = () => queue.of(id).filter(message => !ending.has(message.id));
 
   const statusOf = () => (current ? 'running' : container.id === undefined ? 'stopped' : 'idle');
 
@@ -96,7 +99,7 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
     if (working || isOver) return;
     container.hold();
     working = (async () => {
-      for (let next = queue.next(id); next && !isOver; next = queue.next(id)) await takeTurn(next);
+      for (let [next] = open(); next && !isOver; [next] = open()) await takeTurn(next);
     })()
       .catch((error: unknown) => log.error({ error: messageOf(error) }, 'the agent cannot go on'))
       .finally(() => {
@@ -142,11 +145,26 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
     await settle(message, outcome, result);
   }
 
-  /** Records the only outcome of a message: in the conversation first, so that it survives a crash in between. */
+  /** In the conversation first, so that the outcome survives a crash in between. Resolves with the new messages. */
+  async function writeOutcome(
+    message: PendingMessage,
+    outcome: MessageOutcome,
+    result?: TurnResult,
+  ) {
+    ending.add(message.id);
+    try {
+      const added = await session.add({ message, outcome, result });
+      await queue.end(message.id, outcome.status);
+      return added;
+    } finally {
+      ending.delete(message.id);
+    }
+  }
+
+  /** Records the only outcome of a message, and tells it. */
   async function settle(message: PendingMessage, outcome: MessageOutcome, result?: TurnResult) {
     lastActivity = clock.now();
-    const added = await session.add({ message, outcome, result });
-    await queue.end(message.id, outcome.status);
+    const added = await writeOutcome(message, outcome, result);
     if (current?.message.id === message.id) current = undefined;
     for (const one of added) fire({ type: 'message', message: one });
     fire({ type: 'outcome', messageId: message.id, ...outcome });
@@ -235,8 +253,8 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
     },
     /** False if the message has its outcome. */
     async cancel(messageId: string): Promise<boolean> {
-      const message = queue.find(messageId);
-      if (message?.agent !== id) return false;
+      const message = open().find(one => one.id === messageId);
+      if (!message) return false;
       if (current?.message.id === messageId) current.scope.abort(cancelled);
       else await settle(message, { status: 'cancelled' });
       return true;
@@ -244,7 +262,8 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
     /** Ends the container, the turn under way and the waiting messages. `reason`: the error of these messages. */
     async stop(reason: HubError): Promise<void> {
       for (const message of queue.of(id))
-        if (message.id !== current?.message.id) await settle(message, failureOf(reason));
+        if (message.id !== current?.message.id && !ending.has(message.id))
+          await settle(message, failureOf(reason));
       current?.scope.abort(reason);
       await container.stop();
       await working;

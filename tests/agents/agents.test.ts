@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { describeBriefly } from '#agents';
+import { type Agents, describeBriefly } from '#agents';
 import { HubError } from '#core';
 import { answerTo, openHarness } from './harness.ts';
 
@@ -388,4 +388,46 @@ test('an agent without a conversation is listed, also when tasks.json is lost', 
   await soon(async () =>
     expect(await tasksOf(after.folder)).toMatchObject([{ agent_id: 'ada', status: 'stopped' }]),
   );
+});
+
+const outcomesOf = (agents: Agents): readonly string[] => {
+  const outcomes: string[] = [];
+  agents.events(({ event }) => {
+    if (event.type === 'outcome') outcomes.push(`${event.messageId} ${event.status}`);
+  });
+  return outcomes;
+};
+
+test('a waiting message that is cancelled twice at once has one outcome', async () => {
+  const answer = gate();
+  await using harness = await openHarness(() => answer.promise);
+  const { agents, folder } = harness;
+  const outcomes = outcomesOf(agents);
+  await agents.send('ada', 'one', 'cursor');
+  const { messageId } = await agents.send('ada', 'two', 'cursor');
+  const cancel = () => agents.cancel('ada', messageId);
+  expect(await Promise.all([cancel(), cancel()])).toEqual([true, false]);
+  expect(outcomes).toEqual([`${messageId} cancelled`]);
+  const { messages } = await sessionOf(folder, 'ada');
+  expect(messages).toHaveLength(1);
+  answer.resolve('done');
+});
+
+test('an agent does not begin a message that is being cancelled', async () => {
+  const taken: string[] = [];
+  await using harness = await openHarness(({ message }) => {
+    taken.push(message);
+    return 'done';
+  });
+  const { agents } = harness;
+  const outcomes = outcomesOf(agents);
+  const first = await agents.send('ada', 'one', 'cursor');
+  const second = await agents.send('ada', 'two', 'cursor');
+  agents.events(({ event }) => {
+    if (event.type === 'outcome' && event.messageId === first.messageId)
+      void agents.cancel('ada', second.messageId);
+  });
+  await soon(() => expect(agents.get('ada')).toMatchObject({ status: 'idle', queued: 0 }));
+  expect(taken).toEqual(['one']);
+  expect(outcomes).toEqual([`${first.messageId} answered`, `${second.messageId} cancelled`]);
 });
