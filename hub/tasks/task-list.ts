@@ -101,7 +101,9 @@ export function createTaskList({ clock, store, runnerOf }: Needs) {
     add,
     /** Reads the tasks that are stored. */
     async load(): Promise<void> {
-      for (const stored of await store.load()) keep(runnerOf(stored));
+      const stored = await store.load();
+      for (const one of stored.toSorted((a, b) => a.state.createdAt - b.state.createdAt))
+        keep(runnerOf(one));
     },
   };
 }

@@ -82,8 +82,8 @@ export type PipelineOptions = {
   readonly acceptance?: Repositories['runAcceptance'];
   readonly log?: Log;
   readonly hubId?: string;
-  /** Called before and after each record of a task. */
-  readonly onAppend?: (record: object, isWritten: boolean) => void;
+  /** Called before and after each record of a task. A promise holds it up. */
+  readonly onAppend?: (record: object, isWritten: boolean) => void | Promise<void>;
   readonly costOf?: (model: string, tokens: ModelRunResult['tokens']) => number;
   readonly limits?: { readonly maxRunning: number; readonly queue: number };
 };
@@ -99,9 +99,9 @@ export function createPipeline(repositories: Repositories, options: PipelineOpti
     return {
       ...journal,
       async append(record) {
-        onAppend(record, false);
+        await onAppend(record, false);
         const isStored = await journal.append(record);
-        onAppend(record, true);
+        await onAppend(record, true);
         return isStored;
       },
     };

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { existsSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { HubError } from '#core';
 import { caller } from '#helpers/principal';
@@ -8,6 +9,7 @@ import { createRecordingLog } from '#helpers/recording-log';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { ModelRun } from '../../hub/tasks/model-calls/model-calls-types.ts';
 import { type Scene, createScene, git, writeFiles } from '../repositories/harness.ts';
+import { written } from './contracts.ts';
 import {
   type PipelineOptions,
   type ScriptedCall,
@@ -639,4 +641,20 @@ test('the implementer is shown files as they are, so that it can copy lines arou
   assert.ok(first?.includes(source), first);
   assert.ok(repaired?.includes(source), repaired);
   assert.equal(status, 'pending_local_review');
+});
+
+test('tasks are listed by their age, also by the next run of the hub', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tasks-'));
+  const before = createPipeline(scene.repositories, { script: [], folder });
+  await before.start();
+  for (const id of ['zeta', 'alpha', 'mu'])
+    await before.tasks.create(scene.create(files), { ...written, task_id: id }, owner);
+  const ids = ({ tasks }: typeof before) => tasks.list().map(({ id }) => id);
+  assert.deepEqual(ids(before), ['mu', 'alpha', 'zeta']);
+  await before.stop();
+  const after = createPipeline(scene.repositories, { script: [], folder });
+  await after.start();
+  assert.deepEqual(ids(after), ['mu', 'alpha', 'zeta']);
+  await after.stop();
+  await rm(folder, { recursive: true });
 });
