@@ -21,6 +21,7 @@ export const hasEnded = ({ state }: TaskRunner) =>
 export function createTaskList({ clock, store, runnerOf }: Needs) {
   /** By id in lower case, oldest first. */
   const tasks = new Map<string, TaskRunner>();
+  let last: Promise<unknown> = Promise.resolve();
 
   function keep(runner: TaskRunner): TaskRunner {
     tasks.set(runner.state.contract.task_id.toLowerCase(), runner);
@@ -72,8 +73,7 @@ export function createTaskList({ clock, store, runnerOf }: Needs) {
       );
   }
 
-  /** The task of a contract in a repository: a new one, unless there is one that has not ended. */
-  async function add(root: string, contract: TaskContract, principal: Principal) {
+  async function addNow(root: string, contract: TaskContract, principal: Principal) {
     requireFree(root, contract.task_id);
     const known = find(contract.task_id);
     if (known) return known;
@@ -88,6 +88,16 @@ export function createTaskList({ clock, store, runnerOf }: Needs) {
     if (!(await stored.save('created')))
       throw new HubError('HUB_TASK_STORE_FAILED', 'the task could not be stored: see the log');
     return keep(runnerOf(stored));
+  }
+
+  /**
+   * The task of a contract in a repository: a new one, unless there is one that has not ended. One after the other: of two at
+   * once, neither would find the other.
+   */
+  function add(...of: Parameters<typeof addNow>): ReturnType<typeof addNow> {
+    const added = last.then(() => addNow(...of));
+    last = added.catch(() => undefined); // Its caller gets the error.
+    return added;
   }
 
   return {

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { HubError } from '#core';
 import { caller } from '#helpers/principal';
 import { createRecordingLog } from '#helpers/recording-log';
@@ -657,4 +658,32 @@ test('tasks are listed by their age, also by the next run of the hub', async () 
   assert.deepEqual(ids(after), ['mu', 'alpha', 'zeta']);
   await after.stop();
   await rm(folder, { recursive: true });
+});
+
+test('of two tasks that are made at once, a repository gets one, and an id belongs to one', async () => {
+  const slow = Promise.withResolvers<void>();
+  const pipeline = createPipeline(scene.repositories, { script: [], onAppend: () => slow.promise });
+  await pipeline.start();
+  const [one, two] = [scene.create(files), scene.create(files)];
+  const create = (path: string, id: string) =>
+    pipeline.tasks.create(path, { ...written, task_id: id }, owner).then(({ id }) => id, codeOf);
+  const made = [create(one, 'a'), create(one, 'b'), create(two, 'c'), create(two, 'A')];
+  // Nothing is stored before all of them have looked for others.
+  await setTimeout(500);
+  slow.resolve();
+  const outcomes = await Promise.all(made);
+  assert.deepEqual(
+    pipeline.tasks
+      .list()
+      .map(({ repository }) => repository)
+      .toSorted(),
+    [one, two].toSorted(),
+  );
+  assert.equal(
+    outcomes.filter(outcome => outcome === 'HUB_TASK_EXISTS').length,
+    2,
+    outcomes.join(),
+  );
+  await pipeline.stop();
+  await rm(pipeline.folder, { recursive: true });
 });
