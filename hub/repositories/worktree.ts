@@ -143,7 +143,8 @@ export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs):
         const wanted = paths.map(path => {
           const entry = found.get(path);
           const bytes = entry && sizes.get(entry.hash);
-          return entry && bytes !== undefined && modeOf(entry.mode) !== 'link'
+          // A submodule has a commit of another repository, and no content here.
+          return entry && bytes !== undefined && isFile(entry)
             ? { path, hash: entry.hash, bytes }
             : { path, isLink: entry !== undefined };
         });
@@ -194,6 +195,8 @@ export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs):
       }),
   };
 }
+
+const isFile = ({ mode }: IndexEntry) => ['file', 'executable'].includes(modeOf(mode));
 
 const nameOf = {
   file: 'a file',

@@ -200,6 +200,19 @@ describe.each(runners)('repositories in a %s', runner => {
     expect(filesOf(worktree.path)).not.toContain('more.txt');
   });
 
+  test('read the files beside a submodule, which has no content', async () => {
+    const other = scene.create({ 'one.txt': '1\n', 'two.txt': '2\n' });
+    // The commit is one of another repository.
+    const module = `160000,${'1'.repeat(40)},module`;
+    git(other, 'update-index', '--add', '--cacheinfo', module);
+    git(other, 'commit', '--quiet', '--message=module');
+    scene.giveAway(other);
+    await using opened = await scene.open(other);
+    const worktree = await workOn(opened, 't-module', {});
+    const read = await worktree.readFiles(['one.txt', 'module', 'two.txt'], {}, signal);
+    expect(read.map(textOf)).toEqual(['1\n', '(omitted)', '2\n']);
+  });
+
   test('return the worktree of a task that has one, and list them all', async () => {
     const first = await workOn(repository, 't-7', { 'seven.txt': '7\n' });
     const again = await repository.worktrees.add('t-7', await headOf(), signal);
