@@ -14,5 +14,9 @@ export function pinningOf({ pinning, launch }: ServerConfig): PinningMode {
   return launch.package && !isExact(launch.package.spec) ? 'hide' : 'warn';
 }
 
-/** True for `name@1.2.3` and `name==1.2.3`, false for a name alone and for a tag such as `name@latest`. */
-const isExact = (spec: string) => /(?:.@|==)\d+(?:\.\d+)+[\w.+-]*$/.test(spec);
+/**
+ * True for `name@1.2.3` and `name==1.2`, false for a name alone, for a tag such as `name@latest`, and for `name@1.2` and
+ * `name@1.2.x`, by which npm installs the newest version that begins so.
+ */
+const isExact = (spec: string) =>
+  /.@\d+\.\d+\.\d+(?:[-+][\w.+-]*)?$|==\d+(?:\.\d+)+[\w.+-]*$/.test(spec);

@@ -24,6 +24,10 @@ test.each([
   [{ package: '@org/server' }, 'hide'],
   [{ package: '@org/server@latest' }, 'hide'],
   [{ package: '@org/server@1.2.3' }, 'warn'],
+  [{ package: 'server@1.2.3-beta.1+build' }, 'warn'],
+  // For npm, these are ranges.
+  [{ package: '@org/server@1.2' }, 'hide'],
+  [{ package: '@org/server@1.2.x' }, 'hide'],
   [{ package: 'uvx:server' }, 'hide'],
   [{ package: 'uvx:server==1.0' }, 'warn'],
   [{ image: 'name:tag' }, 'warn'],
