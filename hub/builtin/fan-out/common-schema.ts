@@ -35,7 +35,7 @@ export function commonSchema(tools: readonly ToolSchema[]): CommonSchema {
       type: 'object',
       properties: Object.fromEntries(common),
       ...(required.length > 0 && { required }),
-      ...(definitions && refersTo(common) && { $defs: definitions }),
+      ...(refersTo(common) && definitions),
     },
     unusable,
   };
@@ -44,19 +44,29 @@ export function commonSchema(tools: readonly ToolSchema[]): CommonSchema {
 type Parts = {
   readonly properties: ReadonlyMap<string, unknown>;
   readonly required: readonly string[];
-  readonly definitions: JsonObject | undefined;
+  /** The members with schemas that references lead to. */
+  readonly definitions: JsonObject;
 };
 
+/** The second one is that of drafts before 2019-09. */
+const definitionKeys = ['$defs', 'definitions'] as const;
+
 function partsOf(schema: unknown): Parts {
-  const { properties, required, $defs } = isObject(schema) ? schema : {};
+  const members = isObject(schema) ? schema : {};
+  const { properties, required } = members;
   return {
     properties: new Map(isObject(properties) ? Object.entries(properties) : []),
     required: Array.isArray(required) ? required.filter(key => typeof key === 'string') : [],
-    definitions: isJsonObject($defs) ? $defs : undefined,
+    definitions: Object.fromEntries(
+      definitionKeys.flatMap(key => {
+        const found = members[key];
+        return isJsonObject(found) ? [[key, found]] : [];
+      }),
+    ),
   };
 }
 
-/** The properties of the first tool that all others have too. */
+/** The properties of the first tool that all others have too, and whose references lead to something. */
 function commonOf([first, ...others]: readonly Parts[]): ReadonlyMap<string, JsonObject> {
   const found = new Map<string, JsonObject>();
   for (const [key, schema] of first?.properties ?? []) {
@@ -66,6 +76,16 @@ function commonOf([first, ...others]: readonly Parts[]): ReadonlyMap<string, Jso
         (!hasReference(schema) || isDeepStrictEqual(definitions, first?.definitions)),
     );
     if (isCommon && isJsonObject(schema)) found.set(key, schema);
+  }
+  const isDangling = (reference: string) => {
+    const property = /^#\/properties\/([^/]+)/.exec(reference)?.[1];
+    if (property !== undefined) return !found.has(property);
+    return reference.startsWith('#') && !/^#\/(?:\$defs|definitions)\//.test(reference);
+  };
+  // A property that is left out may be one that another refers to.
+  for (let before = Infinity; found.size < before;) {
+    before = found.size;
+    for (const [key, schema] of found) if (referencesIn(schema).some(isDangling)) found.delete(key);
   }
   return found;
 }
@@ -79,6 +99,16 @@ const withoutWords = (schema: unknown): unknown =>
     : schema;
 
 const hasReference = (schema: unknown): boolean => JSON.stringify(schema)?.includes('"$ref"');
+
+const referencesIn = (schema: unknown): readonly string[] =>
+  Array.isArray(schema)
+    ? schema.flatMap(referencesIn)
+    : isObject(schema)
+      ? Object.entries(schema).flatMap(([key, value]) =>
+          key === '$ref' && typeof value === 'string' ? [value] : referencesIn(value),
+        )
+      : [];
+
 const refersTo = (common: ReadonlyMap<string, JsonObject>) =>
   [...common.values()].some(hasReference);
 

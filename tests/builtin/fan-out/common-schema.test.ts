@@ -73,6 +73,50 @@ test.for([
     schemaOf({}),
     {},
   ],
+  [
+    'the definitions of older drafts, where they are the same',
+    [
+      schemaOf({ a: { $ref: '#/definitions/a' }, b: text }, [], { definitions: { a: text } }),
+      schemaOf({ a: { $ref: '#/definitions/a' }, b: text }, [], { definitions: { a: text } }),
+    ],
+    {
+      ...schemaOf({ a: { $ref: '#/definitions/a' }, b: text }),
+      definitions: { a: text },
+    },
+    {},
+  ],
+  [
+    'no references to other definitions of older drafts',
+    [
+      schemaOf({ a: { $ref: '#/definitions/a' }, b: text }, [], { definitions: { a: text } }),
+      schemaOf({ a: { $ref: '#/definitions/a' }, b: text }, [], { definitions: { a: number } }),
+    ],
+    schemaOf({ b: text }),
+    {},
+  ],
+  [
+    'references to other properties, where these are common',
+    [
+      schemaOf({ a: text, b: { $ref: '#/properties/a' }, c: { $ref: '#/properties/b' } }),
+      schemaOf({ a: text, b: { $ref: '#/properties/a' }, c: { $ref: '#/properties/b' } }),
+    ],
+    schemaOf({ a: text, b: { $ref: '#/properties/a' }, c: { $ref: '#/properties/b' } }),
+    {},
+  ],
+  [
+    'no references to properties that are not common',
+    [
+      schemaOf({ a: text, b: { $ref: '#/properties/a' }, c: { $ref: '#/properties/b' }, d: text }),
+      schemaOf({
+        a: number,
+        b: { $ref: '#/properties/a' },
+        c: { $ref: '#/properties/b' },
+        d: text,
+      }),
+    ],
+    schemaOf({ d: text }),
+    {},
+  ],
   ['nothing of schemas that are none', [true, schemaOf({ q: text }), undefined], schemaOf({}), {}],
 ] as const)('the schema has %s', ([, schemas, inputSchema, unusable]) => {
   assert.deepEqual(common(...schemas), { inputSchema, unusable });
