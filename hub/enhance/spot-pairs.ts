@@ -14,6 +14,9 @@ export type Side = {
 
 const keyOf = ({ stem, isNegated }: Spot) => (isNegated ? `not ${stem}` : stem);
 
+/** Above this many choices for one word, its places are paired in order: a repeated text must not stop the hub. */
+const maxChoices = 10_000;
+
 /** Gives each spot its counterpart: the one with the most similar neighbours. */
 export function pairsOf(spots: readonly Spot[], others: readonly Spot[]): Pairs {
   const pairs = new Map<number, number>();
@@ -26,14 +29,20 @@ export function pairsOf(spots: readonly Spot[], others: readonly Spot[]): Pairs 
       at => keyOf(list[at] ?? missing),
     );
   const places = placesOf(others);
+  const left = { spots, verbs: verbsBefore(spots) };
+  const right = { spots: others, verbs: verbsBefore(others) };
+  /** Each place of a word with each place in the other prompt, the most similar first. */
+  const choicesOf = (mine: readonly number[], theirs: readonly number[]) =>
+    mine.length * theirs.length > maxChoices
+      ? mine.flatMap((one, at) => theirs.slice(at, at + 1).map(other => ({ one, other })))
+      : mine
+          .flatMap(one =>
+            theirs.map(other => ({ one, other, score: similarity(left, one, right, other) })),
+          )
+          .toSorted((x, y) => y.score - x.score);
   for (const [key, mine] of placesOf(spots)) {
     const theirs = places.get(key) ?? [];
-    const choices = mine
-      .flatMap(one =>
-        theirs.map(other => ({ one, other, score: similarity(spots, one, others, other) })),
-      )
-      .toSorted((x, y) => y.score - x.score);
-    for (const { one, other } of choices) {
+    for (const { one, other } of choicesOf(mine, theirs)) {
       if (pairs.has(one) || taken.has(other)) continue;
       pairs.set(one, other);
       taken.add(other);
@@ -68,19 +77,30 @@ const missing: Spot = {
   part: -1,
 };
 
-const verbBefore = (spots: readonly Spot[], at: number): Spot | undefined =>
-  spots.findLast(({ isVerb, part }, place) => place < at && isVerb && part === spots[at]?.part);
+/** For each spot the last verb before it in its part. */
+function verbsBefore(spots: readonly Spot[]): readonly (Spot | undefined)[] {
+  const last = new Map<number, Spot>();
+  return spots.map(spot => {
+    const before = last.get(spot.part);
+    if (spot.isVerb) last.set(spot.part, spot);
+    return before;
+  });
+}
+
+type Surrounded = {
+  readonly spots: readonly Spot[];
+  readonly verbs: readonly (Spot | undefined)[];
+};
 
 /** How much the surroundings of two equal words have in common. */
-function similarity(spots: readonly Spot[], one: number, others: readonly Spot[], other: number) {
+function similarity(a: Surrounded, one: number, b: Surrounded, other: number) {
   const isSame = (x: Spot | undefined, y: Spot | undefined) =>
     x !== undefined && x.stem === y?.stem;
-  const [mine, theirs] = [spots[one], others[other]];
   return (
-    Number(isSame(spots[one - 1], others[other - 1])) * 2 +
-    Number(isSame(spots[one + 1], others[other + 1])) * 2 +
-    Number(isSame(verbBefore(spots, one), verbBefore(others, other))) +
-    Number(mine?.preposition === theirs?.preposition)
+    Number(isSame(a.spots[one - 1], b.spots[other - 1])) * 2 +
+    Number(isSame(a.spots[one + 1], b.spots[other + 1])) * 2 +
+    Number(isSame(a.verbs[one], b.verbs[other])) +
+    Number(a.spots[one]?.preposition === b.spots[other]?.preposition)
   );
 }
 

@@ -145,11 +145,15 @@ function endOfSlot(lexemes: readonly Lexeme[], start: number, stem: string): num
   return -1;
 }
 
+/** Maximum number of articles within a phrase: they are skipped again for each word before them. */
+const maxArticles = 8;
+
 function endOfArticles(lexemes: readonly Lexeme[], start: number, stem: string): number {
   let at = start;
   const isPart = (place: number) =>
     lexemes[place]?.text === 'some' && lexemes[place + 1]?.text === 'of';
-  while (lexemes[at]?.stem !== stem && articles.has(lexemes[at]?.text ?? '') && !isPart(at)) at++;
+  const isSkipped = (place: number) => articles.has(lexemes[place]?.text ?? '') && !isPart(place);
+  while (at - start < maxArticles && lexemes[at]?.stem !== stem && isSkipped(at)) at++;
   return lexemes[at]?.stem === stem ? at : -1;
 }
 

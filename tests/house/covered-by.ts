@@ -231,7 +231,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'enhance/moves',
     'enhance/placement',
     'enhance/request-parts',
-    'enhance/spot-pairs',
     'enhance/spots',
   ],
   'system/fleet': ['app/wire-servers'],
