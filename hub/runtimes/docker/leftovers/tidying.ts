@@ -62,17 +62,22 @@ export function createTidying(label: string, needs: Needs) {
     const found = await engine.listContainers(label);
     const servers = found.filter(({ id, name }) => isHeld(name) || isAwaited(id));
     // A server that is adopted now or later may have open connections through the forwarder.
-    const needsForwarder =
+    const needsForwarder = () =>
       egress.isNeeded() || egress.isAdopting() || servers.some(({ name }) => !isHeld(name));
-    const forwarder = needsForwarder ? found.filter(({ name }) => egress.isForwarder(name)) : [];
+    const forwarder = needsForwarder() ? found.filter(({ name }) => egress.isForwarder(name)) : [];
     const kept = [...servers, ...forwarder];
     const containers = found.filter(one => !kept.includes(one));
     const areContainersGone = await removeAll('container', containers, engine.removeContainer);
+    const listed = await engine.listNetworks(label);
     // The network of the forwarder has its name, that of a server its labels.
-    const names = new Set(forwarder.map(({ name }) => name));
     const owners = new Set(servers.map(({ labels }) => ownerOf(labels)));
-    const networks = (await engine.listNetworks(label)).filter(
-      ({ name, labels }) => !names.has(name) && !owners.has(ownerOf(labels)) && !isHeld(name),
+    // Asked again: a server that has started meanwhile may have made a forwarder.
+    const isForwarderKept = forwarder.length > 0 || needsForwarder();
+    const networks = listed.filter(
+      ({ name, labels }) =>
+        !(isForwarderKept && egress.isForwarder(name)) &&
+        !owners.has(ownerOf(labels)) &&
+        !isHeld(name),
     );
     const areNetworksGone = await removeAll('network', networks, egress.removeNetwork);
     const areHeld = kept.map(({ name }) => isHeld(name) || egress.isNeeded());

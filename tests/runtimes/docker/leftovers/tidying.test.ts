@@ -123,3 +123,30 @@ test('the forwarder is kept while a server that may need it is being adopted', a
   assert.deepEqual(names(), ['hub-notes']);
   await tidying.stop();
 });
+
+test('the network of a forwarder that is made during the look is kept', async () => {
+  let isNeeded = false;
+  const removed: string[] = [];
+  const tidying = createTidying('label', {
+    engine: {
+      listContainers: async () => [],
+      async listNetworks() {
+        isNeeded = true;
+        return ['hub-.egress', 'hub-old'].map(name => ({ name, id: `id of ${name}`, labels: {} }));
+      },
+      removeContainer: async () => {},
+    },
+    egress: {
+      isForwarder: name => name === 'hub-.egress',
+      isNeeded: () => isNeeded,
+      isAdopting: () => false,
+      removeNetwork: async id => void removed.push(id),
+    },
+    clock: createManualClock(),
+    log: silent,
+    isHeld: () => false,
+    isAwaited: () => false,
+  });
+  assert.equal(await tidying.now(), 'clear');
+  assert.deepEqual(removed, ['id of hub-old']);
+});
