@@ -131,7 +131,12 @@ export function createEgress(options: Options, needs: Needs) {
         log.debug({ problem: messageOf(error) }, 'the forwarder did not apply that a server left');
       });
     },
-    removeNetwork,
+    /** Removes the network of a server that has ended where the hub could not see it. */
+    async discardNetwork({ id, name }: { readonly id: string; readonly name: string }) {
+      // The forwarder would be connected to it whenever it is started, which the engine refuses.
+      members.delete(name);
+      await removeNetwork(id);
+    },
     /** Changes what the running instances of a server may reach, if that needs no new container. */
     async allow(server: string, network: Network): Promise<void> {
       let isChanged = false;

@@ -5,7 +5,7 @@ import type { Engine } from '../engine/engine.ts';
 
 type Needs = {
   readonly engine: Pick<Engine, 'listContainers' | 'removeContainer' | 'listNetworks'>;
-  readonly egress: Pick<Egress, 'isForwarder' | 'isNeeded' | 'isAdopting' | 'removeNetwork'>;
+  readonly egress: Pick<Egress, 'isForwarder' | 'isNeeded' | 'isAdopting' | 'discardNetwork'>;
   readonly clock: Clock;
   readonly log: Log;
   /** True if this run of the hub is starting or running a container of this name. */
@@ -13,6 +13,8 @@ type Needs = {
   /** True if this run of the hub is going to adopt the container. */
   readonly isAwaited: (id: string) => boolean;
 };
+
+type Leftover = { readonly id: string; readonly name: string };
 
 /** Result of a cleanup. `left`: some leftovers remain. `unheard`: the engine did not answer. */
 export type Tidied = 'clear' | 'left' | 'unheard';
@@ -67,7 +69,9 @@ export function createTidying(label: string, needs: Needs) {
     const forwarder = needsForwarder() ? found.filter(({ name }) => egress.isForwarder(name)) : [];
     const kept = [...servers, ...forwarder];
     const containers = found.filter(one => !kept.includes(one));
-    const areContainersGone = await removeAll('container', containers, engine.removeContainer);
+    const areContainersGone = await removeAll('container', containers, ({ id }) =>
+      engine.removeContainer(id),
+    );
     const listed = await engine.listNetworks(label);
     // The network of the forwarder has its name, that of a server its labels.
     const owners = new Set(servers.map(({ labels }) => ownerOf(labels)));
@@ -79,7 +83,7 @@ export function createTidying(label: string, needs: Needs) {
         !owners.has(ownerOf(labels)) &&
         !isHeld(name),
     );
-    const areNetworksGone = await removeAll('network', networks, egress.removeNetwork);
+    const areNetworksGone = await removeAll('network', networks, egress.discardNetwork);
     const areHeld = kept.map(({ name }) => isHeld(name) || egress.isNeeded());
     return [...areContainersGone, ...areNetworksGone, ...areHeld].every(Boolean);
   }
@@ -87,13 +91,13 @@ export function createTidying(label: string, needs: Needs) {
   /** Resolves with true for each object that was removed. */
   const removeAll = (
     kind: 'container' | 'network',
-    those: readonly { readonly id: string; readonly name: string }[],
-    remove: (id: string) => Promise<void>,
+    those: readonly Leftover[],
+    remove: (leftover: Leftover) => Promise<void>,
   ) =>
     Promise.all(
       those.map(async ({ id, name }) => {
         try {
-          await remove(id);
+          await remove({ id, name });
           log.info({ [kind]: name }, `removed a leftover ${kind}`);
           return true;
         } catch (error) {

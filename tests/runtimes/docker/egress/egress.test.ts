@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { Duplex } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
+import { test } from 'vitest';
+import { silent } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { forwarderImage } from '../../../../hub/runtimes/docker/egress/container.ts';
+import { createEgress } from '../../../../hub/runtimes/docker/egress/egress.ts';
+import { subnetAt } from '../../../../hub/runtimes/docker/egress/subnets.ts';
+import { imagesDir } from '../hub.ts';
+import { type Scripted, containerInfo, scriptEngine } from '../scripted-engine.ts';
+
+const own = 'hub-.egress';
+const removed: Scripted = { status: 404, body: { message: 'network not found' } };
+
+/** The connection to a forwarder that applies each state at once. */
+function connection(): Duplex {
+  return new Duplex({
+    read() {},
+    write(chunk: Buffer, _encoding, done) {
+      const [, number] = /"apply":(\d+)/.exec(chunk.toString()) ?? [];
+      if (number !== undefined) {
+        const text = Buffer.from(`{"applied":${number}}\n`);
+        const header = Buffer.from([1, 0, 0, 0, 0, 0, 0, text.length]);
+        this.push(Buffer.concat([header, text]));
+      }
+      done();
+    },
+  });
+}
+
+/** The egress of a hub whose forwarder runs already. */
+async function open(script: Parameters<typeof scriptEngine>[0] = {}) {
+  const { tag } = await forwarderImage(imagesDir);
+  const info = containerInfo('forwarder', own, { 'io.agenthub.hub': 'id' });
+  const scene = await scriptEngine({
+    [`GET /containers/${own}/json`]: { body: { ...info, Config: { ...info.Config, Image: tag } } },
+    ...script,
+  });
+  const connections: Duplex[] = [];
+  const clock = createManualClock();
+  const egress = createEgress(
+    {
+      owner: { hubId: 'id', hubName: 'hub' },
+      imagesDir,
+      buildLimits: { memoryBytes: 2 ** 30, cpus: 1 },
+    },
+    {
+      engine: {
+        ...scene.engine,
+        async attach() {
+          const opened = connection();
+          connections.push(opened);
+          return opened;
+        },
+      },
+      clock,
+      log: silent,
+      hubPlaces: async () => ({ addresses: [], ports: [], backends: [] }),
+    },
+  );
+  return {
+    egress,
+    clock,
+    connections,
+    lines: scene.lines,
+    join: (server: string, index: number) =>
+      egress.join(`hub-${server}`, { server, subnet: subnetAt(index), network: 'bridge' }),
+    [Symbol.asyncDispose]: () => scene[Symbol.asyncDispose](),
+  };
+}
+
+test('the forwarder starts again after the network of a lost server was removed as a leftover', async () => {
+  let isRemoved = false;
+  await using scene = await open({
+    'POST /networks/hub-lost/connect': () => (isRemoved ? removed : { body: {} }),
+    'POST /networks/hub-other/connect': { body: {} },
+    'DELETE /networks/net-lost'() {
+      isRemoved = true;
+      return { status: 204 };
+    },
+  });
+  const { egress, connections } = scene;
+  await scene.join('lost', 0);
+  await egress.discardNetwork({ id: 'net-lost', name: 'hub-lost' });
+  assert.equal(egress.isNeeded(), false);
+  connections[0]?.destroy();
+  await turn();
+  await scene.join('other', 1);
+  assert.equal(connections.length, 2);
+});
