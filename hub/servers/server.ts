@@ -39,6 +39,8 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
       started.rereads.begin();
       persisted.onStarted(started);
       persisted.keep(cache.listing, started.running.instance.identity);
+      // What it may reach is that of the entry at its launch, which may have changed since.
+      void needs.launches?.egress?.apply(record.config);
     },
     useConfig(config) {
       record.config = config;

@@ -14,6 +14,7 @@ import {
 import { readMessage } from '#jsonrpc';
 import { createProcessRuntime } from '#runtimes/process';
 import { type Server, createServer, describeServer } from '#servers';
+import { configFor, supervise as superviseScripted } from './scripted.ts';
 
 /** One supervised fixture server. */
 function supervise(fixture: Fixture) {
@@ -438,6 +439,31 @@ describe('a list that changes while the first lists are read', () => {
       await server.stop(false);
     }
   });
+});
+
+test('what a server may reach is that of the newest entry, also if that changed while it started', async () => {
+  const gate = Promise.withResolvers<void>();
+  let reached: string | undefined;
+  await using scene = superviseScripted(
+    {},
+    {
+      gate: () => gate.promise,
+      egress: {
+        report: () => undefined,
+        // Applies to running instances only.
+        async apply({ description }) {
+          if (scene.launched.length > 0) reached = description;
+        },
+      },
+    },
+  );
+  const { server } = scene;
+  server.start();
+  await server.reconfigure(configFor({ description: 'second' }), false);
+  gate.resolve();
+  await server.ready();
+  assert.equal(scene.newest.config.description, 'first');
+  assert.equal(reached, 'second');
 });
 
 describe('what is logged', () => {
