@@ -100,11 +100,18 @@ export function createLogs(folder: string, needs: Needs, bounds: LogBounds = usu
     stored.set(server, runs.at(-1) ?? 0);
   }
 
-  async function removeGone(wanted: readonly string[]): Promise<void> {
-    const names = await readdir(serversFolder).catch(() => []); // Nothing is stored yet.
-    for (const name of names.filter(one => !wanted.includes(one))) {
+  /** The servers whose logs are stored. */
+  async function storedServers(): Promise<readonly string[]> {
+    const found = await readdir(serversFolder, { withFileTypes: true }).catch(() => []); // Nothing is stored yet.
+    return found.filter(one => one.isDirectory()).map(({ name }) => name);
+  }
+
+  async function removeGone(gone: readonly string[]): Promise<void> {
+    for (const name of gone) {
       const { mtimeMs } = await stat(folderOf(name));
-      if (clock.now() - mtimeMs > goneMs) await rm(folderOf(name), { recursive: true });
+      if (clock.now() - mtimeMs <= goneMs) continue;
+      await rm(folderOf(name), { recursive: true });
+      stored.delete(name);
     }
   }
 
@@ -112,8 +119,10 @@ export function createLogs(folder: string, needs: Needs, bounds: LogBounds = usu
     name: 'logs',
     async open(servers) {
       try {
-        await Promise.all([undefined, ...servers].map(find));
-        await removeGone(servers);
+        const names = await storedServers();
+        // Also of servers that are gone: they may come back while the hub runs.
+        await Promise.all([undefined, ...names].map(find));
+        await removeGone(names.filter(name => !servers.includes(name)));
       } catch (error) {
         needs.warn(error);
       }

@@ -207,6 +207,18 @@ test('logs of servers that have been gone for a week are removed, newer ones sta
   assert.deepEqual((await readdir(join(folder, 'servers'))).toSorted(), ['memory', 'recent']);
 });
 
+test('a server that was gone and comes back while the hub runs gets a run of its own', async () => {
+  const first = await openLogs();
+  first.logs.server('memory').begin();
+  first.logs.server('memory').add({ text: 'before it was gone' });
+  await first.logs.stop();
+
+  const { logs, read } = await openLogs([]);
+  logs.server('memory').add({ text: 'since it is back' });
+  assert.deepEqual(textsOf(await read()), ['began', 'since it is back']);
+  assert.deepEqual(textsOf(await read('memory', 1)), ['began', 'before it was gone']);
+});
+
 test('only the user of the hub may read them', async () => {
   const { logs, read } = await openLogs();
   logs.server('memory').add({ text: 'private' });
