@@ -60,19 +60,34 @@ export function createRemoteRuntime(options: RemoteRuntimeOptions, needs: Needs)
       // An entry that says who the hub is needs no login.
       const tokens = 'authorization' in endpoint.headers ? undefined : needs.tokensOf?.(server);
       const http = tokens ? authorizedClient(plain, tokens) : plain;
+      using opening = createAbortScope([signal], deadlineOf(spec, needs));
       try {
         const transport =
           target.transport === 'http'
             ? createStreamable(endpoint, { ...needs, http })
-            : await openSse(endpoint, { ...needs, http }, signal);
+            : await openSse(endpoint, { ...needs, http }, opening.signal);
         return createInstance(endpoint, transport, needs);
       } catch (error) {
-        throwIfCancelled(spec, signal);
+        throwIfCancelled(spec, opening.signal);
         throw error;
       }
     },
   };
 }
+
+/** A server may accept the connection, and say nothing. */
+const deadlineOf = ({ server, timeoutMs }: LaunchSpec, { clock }: Pick<Needs, 'clock'>) =>
+  timeoutMs === undefined
+    ? undefined
+    : {
+        clock,
+        limitMs: timeoutMs,
+        reason: () =>
+          new HubError(
+            'HUB_SERVER_START_FAILED',
+            `${server} did not open its event stream within ${timeoutMs / 1000} s. Raise "start_timeout" if it needs longer`,
+          ),
+      };
 
 function createInstance(
   endpoint: RemoteEndpoint,

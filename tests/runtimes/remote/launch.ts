@@ -10,6 +10,7 @@ export type LaunchOptions = {
   readonly maxLineBytes?: number;
   readonly maxWaitingBytes?: number;
   readonly connectTimeoutMs?: number;
+  readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
   /** One that launched something else before; else one of its own. */
   readonly runtime?: Runtime;
@@ -38,6 +39,7 @@ export function launchRemote(url: string, options: LaunchOptions = {}): Promise<
       env: {},
       maxLineBytes: options.maxLineBytes ?? 2 ** 20,
       maxWaitingBytes: options.maxWaitingBytes ?? 2 ** 20,
+      ...(options.timeoutMs !== undefined && { timeoutMs: options.timeoutMs }),
     },
     { stderr() {}, progress() {} },
     options.signal ?? new AbortController().signal,

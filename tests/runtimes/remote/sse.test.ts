@@ -82,6 +82,26 @@ describe('the opening of HTTP with SSE', () => {
     await server.stop();
   });
 
+  test('takes no longer than the start may, whatever the server does not say', async () => {
+    for (const answer of [
+      () => {},
+      (response: http.ServerResponse) => stream(response, ': \n\n'),
+    ]) {
+      const closed = Promise.withResolvers<void>();
+      const server = await serve((_, response) => {
+        response.on('close', closed.resolve);
+        answer(response);
+      });
+      await assert.rejects(launchRemote(server.url, { transport: 'sse', timeoutMs: 50 }), {
+        code: 'HUB_SERVER_START_FAILED',
+        message:
+          'tested did not open its event stream within 0.05 s. Raise "start_timeout" if it needs longer',
+      });
+      await closed.promise;
+      await server.stop();
+    }
+  });
+
   test('ends with its signal, and so does the stream', async () => {
     const opened = Promise.withResolvers<http.ServerResponse>();
     const server = await serve((_, response) => {
