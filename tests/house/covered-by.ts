@@ -186,7 +186,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'http/routes/agents',
   ],
   'system/audit': ['app/wire-audit', 'http/routes/audit'],
-  'system/egress-forwarder': ['runtimes/docker/egress/forwarder'],
   'dashboard/overview': ['dashboard/problems', 'dashboard/server-state', 'dashboard/server-table'],
   'dashboard/server': ['dashboard/server-log', 'dashboard/server-offers'],
   'dashboard/tool': ['dashboard/tool-arguments', 'dashboard/tool-fields', 'dashboard/tool-form'],

@@ -129,14 +129,16 @@ export function createForwarder(needs: Needs) {
     /** Connects a member, which is in `members` already. Starts the forwarder if it does not run. */
     async join(network: string, member: Member): Promise<void> {
       for (let attempt = 1; ; attempt++) {
+        const opened = open();
         try {
-          const running = await open();
+          const running = await opened;
           await connect(network, member);
           return await apply(running);
         } catch (error) {
           // A container of an earlier run may be removed while it is taken over.
           if (attempt === maxAttempts || !isGone(error)) throw error;
-          opening = undefined;
+          // Another server may be opening the next one already.
+          if (opening === opened) opening = undefined;
           await sleep(firstRetryMs * attempt, { clock, signal: stopping.signal });
         }
       }

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { Duplex } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
+import { test } from 'vitest';
+import { silent } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { createForwarder } from '../../../../hub/runtimes/docker/egress/forwarder.ts';
+import type { Member } from '../../../../hub/runtimes/docker/egress/protocol.ts';
+import { subnetAt } from '../../../../hub/runtimes/docker/egress/subnets.ts';
+import { EngineError } from '../../../../hub/runtimes/docker/engine/errors.ts';
+
+/** The connection to a forwarder that applies each state at once, or ends at the first. */
+function connection(endsAtOnce: boolean): Duplex {
+  return new Duplex({
+    read() {},
+    write(chunk: Buffer, _encoding, done) {
+      const [, number] = /"apply":(\d+)/.exec(chunk.toString()) ?? [];
+      if (number !== undefined && endsAtOnce) this.destroy();
+      else if (number !== undefined) {
+        const text = Buffer.from(`{"applied":${number}}\n`);
+        this.push(Buffer.concat([Buffer.from([1, 0, 0, 0, 0, 0, 0, text.length]), text]));
+      }
+      done();
+    },
+  });
+}
+
+const memberOf = (server: string, index: number): Member => ({
+  server,
+  subnet: subnetAt(index),
+  network: 'bridge',
+});
+
+/** A forwarder on an engine whose calls are scripted. */
+function open(script: {
+  readonly attach?: (times: number) => Duplex;
+  readonly connect?: (network: string) => Promise<void>;
+  readonly provide?: (times: number) => Promise<void>;
+}) {
+  const clock = createManualClock();
+  const members = new Map<string, Member>();
+  let attached = 0;
+  let provided = 0;
+  const forwarder = createForwarder({
+    engine: {
+      attach: async () => script.attach?.(++attached) ?? connection(false),
+      startContainer: async () => {},
+      connectNetwork: async network => await script.connect?.(network),
+    },
+    clock,
+    log: silent,
+    name: 'hub-.egress',
+    members,
+    hubPlaces: async () => ({ addresses: [], ports: [], backends: [] }),
+    heard() {},
+    async provide() {
+      await script.provide?.(++provided);
+      return { id: 'forwarder', isRunning: true };
+    },
+  });
+  return {
+    /** As the egress does it. */
+    join: (server: string, index: number): Promise<void> => {
+      const member = memberOf(server, index);
+      members.set(server, member);
+      return forwarder.join(server, member);
+    },
+    /** Lets so much time pass, and what is due in it happen. */
+    pass: async (milliseconds: number): Promise<void> => {
+      for (let turns = 0; turns < 10; turns++) await turn();
+      clock.advance(milliseconds);
+      for (let turns = 0; turns < 10; turns++) await turn();
+    },
+    provided: () => provided,
+  };
+}
+
+test('a server that finds its forwarder gone waits for the one that another server is opening', async () => {
+  const gone = new EngineError(404, 'No such container: old', 'connect', undefined);
+  const late = Promise.withResolvers<void>();
+  const opened = Promise.withResolvers<void>();
+  let isGone = false;
+  const { join, pass, provided } = open({
+    async connect(network) {
+      if (network === 'b' && !isGone) {
+        await late.promise;
+        throw gone;
+      }
+      if (network === 'a' && !isGone) throw gone;
+    },
+    provide: async times => (times === 1 ? undefined : await opened.promise),
+  });
+  const joined = [join('first', 0)];
+  await pass(0);
+  joined.push(join('a', 1), join('b', 2));
+  await pass(200);
+  assert.equal(provided(), 2, 'the first of them opens another');
+  isGone = true;
+  late.resolve();
+  await pass(200);
+  opened.resolve();
+  await pass(0);
+  await Promise.all(joined);
+  assert.equal(provided(), 2);
+});
