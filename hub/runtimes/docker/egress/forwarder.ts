@@ -83,7 +83,7 @@ export function createForwarder(needs: Needs) {
 
   /** Starts it again, or connects to it again if only the connection has ended. */
   async function ended(running: Running): Promise<void> {
-    for (const { reject } of waiting.values()) reject(gone());
+    for (const { reject } of waiting.values()) reject(new Gone());
     const current = await opening?.catch(() => undefined); // Whoever opens it reports the error.
     if (stopping.signal.aborted || current !== running) return;
     opening = undefined;
@@ -113,7 +113,7 @@ export function createForwarder(needs: Needs) {
   /** Sends the whole state, and resolves when it is applied. */
   async function apply({ socket }: Running): Promise<void> {
     const places = await needs.hubPlaces();
-    if (socket.destroyed) throw gone();
+    if (socket.destroyed) throw new Gone();
     const own = ++number;
     const applied = Promise.withResolvers<void>();
     waiting.set(own, applied);
@@ -135,7 +135,7 @@ export function createForwarder(needs: Needs) {
           await connect(network, member);
           return await apply(running);
         } catch (error) {
-          // A container of an earlier run may be removed while it is taken over.
+          // It may end at any time; one of an earlier run may be removed while it is taken over.
           if (attempt === maxAttempts || !isGone(error)) throw error;
           // Another server may be opening the next one already.
           if (opening === opened) opening = undefined;
@@ -157,11 +157,15 @@ export function createForwarder(needs: Needs) {
   };
 }
 
-const gone = () =>
-  new HubError('HUB_ENGINE_REFUSED', 'the forwarder of the network ended', {
-    data: { retryable: true },
-  });
+/** The connection to the forwarder has ended. */
+class Gone extends HubError {
+  constructor() {
+    const data = { retryable: true };
+    super('HUB_ENGINE_REFUSED', 'the forwarder of the network ended', { data });
+  }
+}
 
 const isGone = (error: unknown): boolean =>
-  error instanceof EngineError &&
-  /marked for removal|no such container|is not running/i.test(error.words);
+  error instanceof Gone ||
+  (error instanceof EngineError &&
+    /marked for removal|no such container|is not running/i.test(error.words));

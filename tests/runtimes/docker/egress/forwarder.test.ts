@@ -103,3 +103,8 @@ test('a server that finds its forwarder gone waits for the one that another serv
   await Promise.all(joined);
   assert.equal(provided(), 2);
 });
+
+test('a server joins the next forwarder where the first ends meanwhile', async () => {
+  const { join, pass } = open({ attach: times => connection(times === 1) });
+  await Promise.all([join('a', 0), pass(200)]);
+});
