@@ -63,8 +63,8 @@ export async function launchServer(needs: StartNeeds): Promise<Started> {
   return second;
 }
 
-/** Undefined if there is no instance to adopt, or it does not respond. */
-async function adopt(needs: StartNeeds): Promise<Started | undefined> {
+/** Undefined if there is no instance to adopt, or it does not respond. `isAgain`: the connection to it was just lost. */
+async function adopt(needs: StartNeeds, isAgain = false): Promise<Started | undefined> {
   const { log, hub, attempt } = needs;
   const { config, signal } = attempt;
   const adoption = hub.launches?.adoption;
@@ -80,6 +80,9 @@ async function adopt(needs: StartNeeds): Promise<Started | undefined> {
     log.info(instance.about, 'adopted the instance of an earlier run');
     return { ...session, variant: handle.variant, isAdopted: true };
   } catch (error) {
+    const { lost } = await instance.exited;
+    // It may still run. Rejects if the engine does not answer, and a later start adopts it.
+    if (lost && !isAgain && !signal.aborted) return await adopt(needs, true);
     await adoption.handles.forget(config.name);
     signal.throwIfAborted();
     const failed = { ...instance.about, error: messageOf(error) };

@@ -160,8 +160,14 @@ describe('the era of a server that was determined', () => {
 });
 
 describe('the instance of an earlier run', () => {
-  /** A start of a server of which this instance is left. */
-  async function open(adopted: Answering, given: { readonly own?: Own } = {}) {
+  /** A start of a server of which this instance is left. `next`: what a second adoption gives. */
+  async function open(
+    adopted: Answering,
+    {
+      next = async () => adopted,
+      ...given
+    }: { readonly own?: Own; readonly next?: () => Promise<Answering> } = {},
+  ) {
     const { running } = await startOf(createAnswering(legacyReplies));
     const handles = createHandles(
       createTable({ file: undefined, maxEntries: 10 }, { log: silent }),
@@ -179,6 +185,7 @@ describe('the instance of an earlier run', () => {
     const launched: Answering[] = [];
     const cancelling = new AbortController();
     let launches = 0;
+    let adoptions = 0;
     const started = startServer(
       startNeedsOf({
         clock,
@@ -187,7 +194,11 @@ describe('the instance of an earlier run', () => {
         ...given,
         launching: () => void launches++,
         launches: {
-          adoption: { handles, digestOf: () => 'digest', adopt: async () => adopted },
+          adoption: {
+            handles,
+            digestOf: () => 'digest',
+            adopt: async () => (++adoptions === 1 ? adopted : await next()),
+          },
         },
         async launch() {
           const one = createAnswering(legacyReplies);
@@ -227,6 +238,44 @@ describe('the instance of an earlier run', () => {
     assert.equal(handles.find('scripted'), undefined);
     assert.deepEqual([launched.length, launches()], [1, 2]);
     assert.ok(logged.some(({ message }) => message.endsWith('does not answer: it is replaced')));
+  });
+
+  describe('to which the connection is lost meanwhile', () => {
+    const exit = { lost: true, detail: 'lost: no engine answers' };
+    const mute = () => createAnswering({ ...legacyReplies, ping: 'silence' });
+
+    test('is adopted again at once', async () => {
+      const [lost, found] = [mute(), createAnswering({ ...legacyReplies, ping: { result: {} } })];
+      const { started, launched } = await open(lost, { next: async () => found });
+      await settle();
+      lost.end(exit);
+      const { isAdopted, running } = await started;
+      assert.deepEqual([isAdopted, running.instance, launched.length], [true, found, 0]);
+      assert.ok(found.sent.every(({ id }) => Number(id) > 2 * 2 ** 32));
+    });
+
+    test('is left for a later start if the engine does not answer', async () => {
+      const lost = mute();
+      const next = () => Promise.reject(new HubError('HUB_ENGINE_UNREACHABLE', 'no engine'));
+      const { started, handles, launched } = await open(lost, { next });
+      const refused = errorOf(started);
+      await settle();
+      lost.end(exit);
+      assert.equal((await refused).code, 'HUB_ENGINE_UNREACHABLE');
+      assert.equal(handles.find('scripted')?.instance, 'container-1');
+      assert.equal(launched.length, 0);
+    });
+
+    test('is replaced if it is lost a second time', async () => {
+      const [first, second] = [mute(), mute()];
+      const { started, launched } = await open(first, { next: async () => second });
+      await settle();
+      first.end(exit);
+      await settle();
+      second.end(exit);
+      assert.equal((await started).isAdopted, false);
+      assert.equal(launched.length, 1);
+    });
   });
 
   test('is not replaced if the start is cancelled meanwhile', async () => {
