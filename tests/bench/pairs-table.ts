@@ -108,6 +108,8 @@ const pairFiles = [
   'prompt-pairs-blind-49',
   'prompt-pairs-blind-50',
   'prompt-pairs-blind-51',
+  'prompt-pairs-blind-52',
+  'prompt-pairs-blind-53',
   'prompt-pairs-notations',
   'prompt-pairs-notations-2',
 ] as const;

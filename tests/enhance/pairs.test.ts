@@ -96,13 +96,13 @@ const sameByChance = [
 ];
 
 describe('the pairs', () => {
-  test('are 8205, half of them traps', () => {
+  test('are 8501, half of them traps', () => {
     const sizes = Object.groupBy(pairs, ({ same, half }) => `${half} ${same}`);
     assert.deepEqual(
       Object.entries(sizes)
         .map(([name, group]) => `${name} ${group?.length}`)
         .toSorted(),
-      ['frozen false 3828', 'frozen true 3819', 'tuning false 279', 'tuning true 279'],
+      ['frozen false 3974', 'frozen true 3969', 'tuning false 279', 'tuning true 279'],
     );
   });
 
@@ -181,6 +181,8 @@ describe('of the pairs', () => {
     ['prompt-pairs-blind-49', 63],
     ['prompt-pairs-blind-50', 43],
     ['prompt-pairs-blind-51', 68],
+    ['prompt-pairs-blind-52', 17],
+    ['prompt-pairs-blind-53', 24],
     ['prompt-pairs-notations', 90],
     ['prompt-pairs-notations-2', 83],
   ] as const)('in %s no trap is alike, and %d of a hundred others are', ([file, atLeast]) => {
@@ -190,10 +192,10 @@ describe('of the pairs', () => {
   });
 });
 
-test('of all pairs no trap is alike, and 68 of a hundred others are', { timeout: 120_000 }, () => {
+test('of all pairs no trap is alike, and 66 of a hundred others are', { timeout: 120_000 }, () => {
   const column = guardsAlone(pairs);
   assert.equal(totalOf(column, 'traps').hits, 0);
-  assert.ok(percent(column, 'same meaning') >= 68);
+  assert.ok(percent(column, 'same meaning') >= 66);
 });
 
 test('of the traps for single rules none is alike', () => {
