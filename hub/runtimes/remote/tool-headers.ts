@@ -14,20 +14,25 @@ import { type ParamHeader, headersFor, readParamHeaders } from '#mcp';
 /** Further tools are omitted. */
 const maxTools = 10_000;
 
-/** Headers that tools require for their calls (MCP 2026-07-28, `x-mcp-header`), from the latest list of tools. */
+/**
+ * Headers that tools require for their calls (MCP 2026-07-28, `x-mcp-header`), from the latest list of tools. Those of the
+ * list before are used until all pages of a new one were read.
+ */
 export function createToolHeaders(
   { server }: { readonly server: string },
   { log }: { readonly log: Pick<Log, 'warn'> },
 ) {
-  const declared = new Map<string, readonly ParamHeader[]>();
+  let declared: ReadonlyMap<string, readonly ParamHeader[]> = new Map();
+  /** The headers of the list that is being read. */
+  let reading = new Map<string, readonly ParamHeader[]>();
 
   /** Returns the reason to omit a tool, if any. */
   function refuse(tool: Buffer, name: string): string | undefined {
     const read = readParamHeaders(tool);
     if (!read.valid) return read.reason;
     if (read.headers.length === 0) return undefined;
-    if (declared.size >= maxTools) return `more than ${maxTools} tools declare headers`;
-    declared.set(name, read.headers);
+    if (reading.size >= maxTools) return `more than ${maxTools} tools declare headers`;
+    reading.set(name, read.headers);
     return undefined;
   }
 
@@ -37,8 +42,10 @@ export function createToolHeaders(
       const { bytes } = answer;
       if (answer.failed) return answer;
       // The first page starts a new list.
-      if (!membersOf(request.bytes, request.params)?.has('cursor')) declared.clear();
-      const list = membersOf(bytes, answer.payload)?.get('tools');
+      if (!membersOf(request.bytes, request.params)?.has('cursor')) reading = new Map();
+      const page = membersOf(bytes, answer.payload);
+      if (!page?.has('nextCursor')) declared = reading;
+      const list = page?.get('tools');
       if (!list || !bytes.includes('x-mcp-header')) return answer;
       const all = elementsOf(bytes, list);
       const kept = all.filter(tool => {
@@ -62,7 +69,8 @@ export function createToolHeaders(
         method === 'tools/call'
           ? stringAt(bytes, membersOf(bytes, params)?.get('name'))
           : undefined;
-      return headersFor(request, (name !== undefined && declared.get(name)) || []);
+      const headers = name === undefined ? undefined : (reading.get(name) ?? declared.get(name));
+      return headersFor(request, headers ?? []);
     },
   };
 }

@@ -75,14 +75,24 @@ describe('a list of tools', () => {
   });
 
   test('goes on in its next page, and begins anew without a cursor', () => {
-    const { list, regionOf } = open();
+    const { list, learn, regionOf } = open();
     list([tool('first', 'Region')]);
     list([tool('second', 'Region')], { cursor: 'next' });
     assert.deepEqual([regionOf('first'), regionOf('second')], ['eu', 'eu']);
-    list([tool('second', 'Region')]);
+    learn({ result: { tools: [tool('second', 'Region')] } });
     assert.deepEqual([regionOf('first'), regionOf('second')], [undefined, 'eu']);
-    list([plain]);
+    learn({ result: { tools: [plain] } });
     assert.equal(regionOf('second'), undefined);
+  });
+
+  test('that is read again leaves the headers of later pages until it is at its end', () => {
+    const { list, learn, regionOf } = open();
+    list([tool('first', 'Region')]);
+    learn({ result: { tools: [tool('last', 'Region')] } }, { cursor: 'next' });
+    list([tool('new', 'Region')]);
+    assert.deepEqual(['first', 'new', 'last'].map(regionOf), ['eu', 'eu', 'eu']);
+    learn({ result: { tools: [plain] } }, { cursor: 'next' });
+    assert.deepEqual(['first', 'new', 'last'].map(regionOf), [undefined, 'eu', undefined]);
   });
 
   test('that failed leaves the headers of the one before', () => {
