@@ -6,6 +6,9 @@ import type { LogBounds, LogLine } from './log-types.ts';
 /** Files of one source: `000007.jsonl` is the end of run 7, and `000007.old.jsonl` what stands before it. */
 export type RunFiles = ReturnType<typeof createRunFiles>;
 
+/** A run that is written to, with the size of its newest file. */
+type RunSize = { readonly run: number; readonly bytes: number };
+
 const suffix = '.jsonl';
 const oldSuffix = '.old.jsonl';
 const digits = 6;
@@ -14,7 +17,7 @@ const digits = 6;
 export function createRunFiles(folder: string, { maxRuns, maxFileBytes }: LogBounds) {
   const fileOf = (run: number, end = suffix) =>
     join(folder, `${String(run).padStart(digits, '0')}${end}`);
-  let written: { readonly run: number; bytes: number } | undefined;
+  let written: RunSize | undefined;
 
   /** Numbers of the stored runs, oldest first. */
   async function runs(): Promise<readonly number[]> {
@@ -37,24 +40,30 @@ export function createRunFiles(folder: string, { maxRuns, maxFileBytes }: LogBou
     return (await stat(fileOf(run)).catch(absent))?.size ?? 0;
   }
 
+  async function openRun(run: number): Promise<RunSize> {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    return { run, bytes: await bytesOf(run) };
+  }
+
+  async function appendText({ run, bytes: before }: RunSize, text: string): Promise<RunSize> {
+    const bytes = Buffer.byteLength(text);
+    const isFull = before > 0 && before + bytes > maxFileBytes;
+    if (isFull) await rename(fileOf(run), fileOf(run, oldSuffix));
+    await appendFile(fileOf(run), text, { mode: 0o600 });
+    if (before === 0) await prune();
+    return { run, bytes: (isFull ? 0 : before) + bytes };
+  }
+
   return {
     runs,
     /** Adds lines of one run. Rejects if they cannot be written. */
     async append(run: number, lines: readonly LogLine[]): Promise<void> {
-      if (written?.run !== run) {
-        await mkdir(folder, { recursive: true, mode: 0o700 });
-        written = { run, bytes: await bytesOf(run) };
-      }
-      const isNew = written.bytes === 0;
       const text = lines.map(line => `${JSON.stringify(recordOf(line))}\n`).join('');
-      const bytes = Buffer.byteLength(text);
-      if (!isNew && written.bytes + bytes > maxFileBytes) {
-        await rename(fileOf(run), fileOf(run, oldSuffix));
-        written.bytes = 0;
-      }
-      await appendFile(fileOf(run), text, { mode: 0o600 });
-      written.bytes += bytes;
-      if (isNew) await prune();
+      const known = written?.run === run ? written : await openRun(run);
+      // The folder may have been removed meanwhile.
+      written =
+        (await appendText(known, text).catch(absent)) ??
+        (await appendText(await openRun(run), text));
     },
     /** The lines of a run, oldest first. Empty if it is not stored. A torn line is left out. */
     async read(run: number): Promise<readonly LogLine[]> {

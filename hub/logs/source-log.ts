@@ -109,8 +109,11 @@ export function createSourceLog(files: RunFiles, last: number, needs: SourceLogN
     async read(back: number, cut: () => void = () => {}): Promise<readonly LogLine[]> {
       const found = writing.then(async () => {
         cut();
+        // Another run may begin while lines are written.
+        const newest = run;
         await writeNow();
-        const wanted = back === 0 ? run : (await files.runs()).filter(one => one < run).at(-back);
+        const before = async () => (await files.runs()).filter(one => one < newest).at(-back);
+        const wanted = back === 0 ? newest : await before();
         // Redacted again, as a secret may have lines in two writes.
         return wanted === undefined ? [] : redacted(await files.read(wanted), needs.redact);
       });

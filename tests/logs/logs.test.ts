@@ -67,6 +67,28 @@ describe('the lines of a server', () => {
     assert.match(await readFile(join(folder, 'servers', 'memory', file), 'utf8'), /"late"/);
   });
 
+  test('are read though a run begins meanwhile', async () => {
+    const { logs, read } = await openLogs();
+    const memory = logs.server('memory');
+    memory.add({ text: 'one' });
+    const reading = read();
+    await Promise.resolve();
+    memory.begin();
+    assert.deepEqual(textsOf(await reading), ['began', 'one']);
+    assert.deepEqual(textsOf(await read()), ['began']);
+  });
+
+  test('are written again where somebody removed the folder', async () => {
+    const { logs, read, warnings } = await openLogs();
+    const memory = logs.server('memory');
+    memory.add({ text: 'one' });
+    await read();
+    await rm(join(folder, 'servers'), { recursive: true });
+    memory.add({ text: 'two' });
+    assert.deepEqual(textsOf(await read()), ['two']);
+    assert.deepEqual(warnings, []);
+  });
+
   test('of a program that outlived the hub continue its run', async () => {
     const first = await openLogs();
     first.logs.server('memory').begin();
