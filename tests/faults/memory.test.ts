@@ -50,7 +50,7 @@ const echo = {
   auto_start: true,
 };
 
-describe.skipIf(process.platform !== 'linux')('the memory of a hub', () => {
+describe.skipIf(process.platform !== 'linux')('the memory of a hub', { timeout: 120_000 }, () => {
   let hub: HubProcess;
 
   beforeAll(async () => {
@@ -93,11 +93,11 @@ describe.skipIf(process.platform !== 'linux')('the memory of a hub', () => {
     const peak = await memoryOf(hub, 'VmHWM');
     for (const socket of sockets) socket.destroy();
     assert.ok(peak <= mostBytes, `at most ${inMebibytes(peak)}`);
-    // Paused connections show that they are closed after some seconds.
+    // Paused connections show that they are closed after some seconds, and a busy machine puts off the garbage collection.
     const after = await until(
       () => memoryOf(hub, 'VmRSS'),
       resident => resident <= mostKept * before,
-      15_000,
+      60_000,
     );
     const said = [before, peak, after].map(inMebibytes);
     process.stdout.write(`memory before, at most and after: ${said.join(', ')}\n`);
