@@ -58,6 +58,8 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
     needs.log.error({ error: messageOf(error) }, 'a change of approvals could not be shown'),
   );
   const settled = createEmitter<string>();
+  /** Approvals that are being written, by id. They count when they are on the disk. */
+  const approving = new Map<string, Promise<boolean>>();
   // Compaction drops the oldest records first, so standing approvals come last.
   const journal = needs.openJournal(() => [
     ...open.all().map(approval => ({ approval })),
@@ -85,17 +87,31 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
     record({ action, principal: by, target: about.id, outcome: 'ok', details });
   }
 
-  /** Applies an event. Resolves with whether the new state is on the disk. */
+  /** Applies an event. Resolves with whether the new state is on the disk. An approval that is not has no effect. */
   async function apply(approval: Approval, event: ApprovalEvent): Promise<boolean> {
+    const { id } = approval;
     const state = next(approval.state, event);
-    if (state === approval.state) return true;
+    if (state === approval.state) return (await approving.get(id)) ?? true;
     const after = { ...approval, state };
     if (isOver(state)) open.drop(approval);
     else open.keep(after);
-    if (state.kind !== 'withdrawn')
-      audit(`approval_${state.kind}`, 'by' in state ? state.by : undefined, after);
-    const written = append(isOver(state) ? { removed: approval.id } : { approval: after });
-    settled.fire(approval.id);
+    const tell = () => {
+      if (state.kind !== 'withdrawn')
+        audit(`approval_${state.kind}`, 'by' in state ? state.by : undefined, after);
+      settled.fire(id);
+    };
+    const written = append(isOver(state) ? { removed: id } : { approval: after });
+    if (state.kind !== 'approved') tell();
+    else {
+      const approved = written.then(isWritten => {
+        approving.delete(id);
+        if (isWritten) tell();
+        else if (open.find(id) === after) open.keep(approval);
+        changed.fire();
+        return isWritten;
+      });
+      approving.set(id, approved);
+    }
     changed.fire();
     return await written;
   }
@@ -123,6 +139,22 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
       'HUB_APPROVAL_UNKNOWN',
       `no approval ${JSON.stringify(id)} waits: it expired, was used, or never existed. "agenthub approvals" lists those that wait`,
     );
+  }
+
+  /** See `admit` below. */
+  async function admit(call: ConfirmedCall): Promise<'approved' | 'denied' | undefined> {
+    expire();
+    if (standing.admits(call)) return 'approved';
+    const same = open.of(call);
+    const approved = same.find(({ state }) => state.kind === 'approved');
+    if (!approved) return same.some(({ state }) => state.kind === 'denied') ? 'denied' : undefined;
+    const written = approving.get(approved.id);
+    if (written) {
+      await written;
+      return await admit(call);
+    }
+    if (await apply(approved, { type: 'use', at: clock.now() })) return 'approved';
+    throw unwritten();
   }
 
   async function addStanding(approval: Approval, by: string): Promise<void> {
@@ -173,17 +205,7 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
      * Decides about a call by what a person decided before, and uses up the approval of exactly this call. Undefined if
      * nobody decided. Rejects with HUB_APPROVAL_STORE_FAILED if the use cannot be written: the call must not go on.
      */
-    async admit(call: ConfirmedCall): Promise<'approved' | 'denied' | undefined> {
-      expire();
-      if (standing.admits(call)) return 'approved';
-      const same = open.of(call);
-      const approved = same.find(({ state }) => state.kind === 'approved');
-      if (approved) {
-        if (await apply(approved, { type: 'use', at: clock.now() })) return 'approved';
-        throw unwritten();
-      }
-      return same.some(({ state }) => state.kind === 'denied') ? 'denied' : undefined;
-    },
+    admit,
     /**
      * Adds a call to those that wait. With `isShared` the call that waits already is returned, if there is one. Throws
      * HUB_APPROVALS_FULL.
@@ -233,9 +255,7 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
         return;
       }
       const event = { type: 'approve', at, by, expiresAt: at + options().lifetimeMs } as const;
-      if (await apply(approval, event)) return;
-      if (open.find(id)?.state.kind === 'approved') open.keep(approval);
-      throw unwritten();
+      if (!(await apply(approval, event))) throw unwritten();
     },
     /** Denies a call that waits, or that was approved and not used. Throws like `approve`. */
     async deny(id: string, by: string): Promise<void> {

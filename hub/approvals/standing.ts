@@ -22,13 +22,18 @@ type Needs = {
 /** Keeps standing approvals, one for each client and tool. */
 export function createStandingApprovals({ append, unwritten, decided }: Needs) {
   const byTool = new Map<string, StandingApproval>();
+  /** Those that are being written. They admit nothing yet. */
+  const writing = new Map<StandingApproval, Promise<boolean>>();
   const find = (id: string) => [...byTool.values()].find(one => one.id === id);
 
   return {
     all: (): readonly StandingApproval[] => [...byTool.values()],
     hasId: (id: string): boolean => find(id) !== undefined,
     /** True if all calls of this client to this tool are approved. */
-    admits: (call: Parameters<typeof toolKey>[0]): boolean => byTool.has(toolKey(call)),
+    admits(call: Parameters<typeof toolKey>[0]): boolean {
+      const one = byTool.get(toolKey(call));
+      return one !== undefined && !writing.has(one);
+    },
     /** Adds what an earlier run wrote. */
     restore: (one: StandingApproval): void => void byTool.set(toolKey(one), one),
     /** Drops what an earlier run removed. */
@@ -39,17 +44,24 @@ export function createStandingApprovals({ append, unwritten, decided }: Needs) {
     /** Adds one, unless the client and tool have one. Throws HUB_APPROVALS_FULL and `unwritten`. */
     async add(one: StandingApproval): Promise<void> {
       const key = toolKey(one);
-      if (byTool.has(key)) return;
+      const known = byTool.get(key);
+      if (known) {
+        if ((await writing.get(known)) === false) throw unwritten();
+        return;
+      }
       if (byTool.size >= maxStanding)
         throw new HubError(
           'HUB_APPROVALS_FULL',
           `there are ${maxStanding} standing approvals already: remove some with "agenthub approvals remove ID", or change the rule`,
         );
       byTool.set(key, one);
-      if (!(await append({ standing: one }))) {
-        byTool.delete(key);
-        throw unwritten();
-      }
+      const written = append({ standing: one }).then(isWritten => {
+        writing.delete(one);
+        if (!isWritten && byTool.get(key) === one) byTool.delete(key);
+        return isWritten;
+      });
+      writing.set(one, written);
+      if (!(await written)) throw unwritten();
       decided('standing_approval_added', one.by, one);
     },
     /** Removes one. Throws HUB_APPROVAL_UNKNOWN and `unwritten`. */

@@ -69,6 +69,24 @@ describe('an approved call', () => {
     );
   });
 
+  test('is not admitted before its approval is on the disk', async () => {
+    const disk = createFaultyDisk();
+    const { approvals, recorded } = await openTestApprovals({ disk });
+    const { id } = await approvals.ask(call(), true);
+    const waits = approvals
+      .wait(id, new AbortController().signal)
+      .then(async () => await approvals.admit(call()));
+    disk.fail(1, 1);
+    const failed = assert.rejects(approvals.approve(id, 'owner'), {
+      code: 'HUB_APPROVAL_STORE_FAILED',
+    });
+    assert.equal(await approvals.admit(call()), undefined);
+    await failed;
+    assert.deepEqual(recorded, []);
+    await approvals.approve(id, 'owner');
+    assert.equal(await waits, 'approved');
+  });
+
   test('can be denied until it is used', async () => {
     const { approvals } = await openTestApprovals();
     const { id } = await approvals.ask(call(), true);

@@ -42,6 +42,21 @@ test('one that cannot be written admits nothing and is not audited', async () =>
   assert.deepEqual(decided, []);
 });
 
+test('one that is being written admits nothing, and a second one waits for it', async () => {
+  const written = Promise.withResolvers<boolean>();
+  const standing = createStandingApprovals({
+    append: async () => await written.promise,
+    unwritten: () => new HubError('HUB_APPROVAL_STORE_FAILED', 'full'),
+    decided: () => undefined,
+  });
+  const failed = { code: 'HUB_APPROVAL_STORE_FAILED' };
+  const adding = ['a', 'b'].map(id => assert.rejects(standing.add(one(id, 'delete')), failed));
+  assert.ok(!standing.admits(one('c', 'delete')));
+  written.resolve(false);
+  await Promise.all(adding);
+  assert.deepEqual(standing.all(), []);
+});
+
 test('there are at most 1000, and an unknown one cannot be removed', async () => {
   const { standing } = open();
   for (let index = 0; index < 1_000; index++) await standing.add(one(`t${index}`));
