@@ -251,7 +251,8 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
       const at = clock.now();
       if (isForGood) {
         await addStanding(approval, by);
-        await apply(approval, { type: 'withdraw', at });
+        // Meanwhile somebody may have denied it.
+        await apply(open.find(id) ?? approval, { type: 'withdraw', at });
         return;
       }
       const event = { type: 'approve', at, by, expiresAt: at + options().lifetimeMs } as const;

@@ -155,6 +155,17 @@ describe('a standing approval', () => {
   });
 });
 
+test('a denial stays that comes while the call is approved for good', async () => {
+  const { approvals } = await openTestApprovals();
+  const { id } = await approvals.ask(call(), true);
+  const approving = approvals.approve(id, 'owner', true);
+  await approvals.deny(id, 'client:cursor');
+  await approving;
+  const [standing] = approvals.standing();
+  await approvals.removeStanding(standing?.id ?? '', 'owner');
+  assert.equal(await approvals.admit(call()), 'denied');
+});
+
 describe('after the hub was killed', () => {
   test.each(['afterKill', 'afterPowerFailure'] as const)(
     'what waits, what was approved and what stands are there, and nothing is used twice (%s)',
