@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { open, readdir, realpath } from 'node:fs/promises';
+import { open, readdir, readlink, realpath } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { HubError, errorCodeOf } from '#core';
 import type { AgentFile, AgentFileContent, AgentFiles } from './agent-types.ts';
@@ -12,15 +12,18 @@ const chunkBytes = 64 * 1024;
 export function createAgentFiles(workspaceOf: (id: string) => string): AgentFiles {
   return {
     async list(id) {
-      const root = workspaceOf(id);
+      const root = await realpath(workspaceOf(id)).catch(noneIfGone);
+      if (root === undefined) return [];
       const files: AgentFile[] = [];
       const folders = [root];
       for (let folder = folders.shift(); folder !== undefined; folder = folders.shift()) {
-        for (const entry of await entriesOf(folder)) {
+        await using opened = await openFolder(folder);
+        if (!opened) continue;
+        for (const entry of await readdir(opened.path, { withFileTypes: true })) {
           const path = join(folder, entry.name);
           if (entry.isDirectory()) folders.push(path);
           if (!entry.isFile() || files.length >= maxFiles) continue;
-          const found = await describe(path);
+          const found = await describe(join(opened.path, entry.name));
           if (found) files.push({ path: relative(root, path).split(sep).join('/'), ...found });
         }
       }
@@ -76,12 +79,28 @@ function contentOf(handle: Awaited<ReturnType<typeof open>>, bytes: number): Age
   return { bytes, chunks: chunks(), [Symbol.asyncDispose]: () => handle.close() };
 }
 
-/** The entries of a folder; none if it is gone or the agent has locked it. */
-const entriesOf = async (folder: string) =>
-  await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
-    if (['ENOENT', 'EACCES', 'ENOTDIR'].includes(errorCodeOf(error) ?? '')) return [];
-    throw error;
-  });
+/**
+ * Opens a folder whose path has no links. Undefined if it is gone, or the agent has locked it or put a link in its place.
+ * `path` leads to the opened folder, whatever the agent does meanwhile.
+ */
+async function openFolder(folder: string) {
+  const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
+  const handle = await open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(noneIfGone);
+  if (!handle) return undefined;
+  const own = `/proc/self/fd/${handle.fd}`;
+  const opened = await readlink(own).catch(() => undefined); // Only Linux has it.
+  if ((opened ?? (await realpath(folder).catch(noneIfGone))) === folder)
+    return {
+      path: opened === undefined ? folder : own,
+      [Symbol.asyncDispose]: () => handle.close(),
+    };
+  await handle.close();
+  return undefined;
+}
+
+function noneIfGone(error: unknown): undefined {
+  if (!['ENOENT', 'EACCES', 'ENOTDIR', 'ELOOP'].includes(errorCodeOf(error) ?? '')) throw error;
+}
 
 async function describe(path: string) {
   try {

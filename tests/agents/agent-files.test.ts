@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { link, mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises';
+import { renameSync, symlinkSync } from 'node:fs';
+import { link, mkdir, mkdtemp, readdir, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -27,6 +28,22 @@ test('regular files are listed with their sizes', async () => {
     { path: 'deep/er/b.txt', bytes: 200_000 },
     { path: 'hard' },
   ]);
+});
+
+test('a folder that becomes a link while the workspace is listed is not followed', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'files-'));
+  const workspace = join(folder, 'workspace');
+  const last = join(workspace, 'z');
+  await mkdir(last, { recursive: true });
+  for (let at = 0; at < 300; at++) await mkdir(join(workspace, `a${at}`));
+  await mkdir(join(folder, 'home', 'keys'), { recursive: true });
+  await writeFile(join(folder, 'home', 'keys', 'secret'), 'key');
+  const listing = createAgentFiles(() => workspace).list('ada');
+  // By then the workspace itself is read, and its last folder is not.
+  for (let turn = 0; turn < 10; turn++) await readdir(workspace);
+  renameSync(last, `${folder}/moved`);
+  symlinkSync('../home', last);
+  expect(await listing).toEqual([]);
 });
 
 test('a file is read whole', async () => {
