@@ -26,6 +26,8 @@ export function createServerLogin(server: string, needs: Needs) {
   const secretName = `.oauth-${server}`;
   let reading: Promise<StoredLogin | undefined> | undefined;
   let refreshing: Promise<StoredLogin> | undefined;
+  /** The write of a new login, or of none, which counts only if it succeeds. Never rejects. */
+  let changing: Promise<unknown> = Promise.resolve();
   let retryAtMs = 0;
   let challenge: Challenge = {};
   let missing: string | undefined;
@@ -56,11 +58,29 @@ export function createServerLogin(server: string, needs: Needs) {
   async function keep(login: StoredLogin | undefined): Promise<void> {
     await reading?.catch(() => undefined); // The read before has told its own caller; its text is replaced.
     reading = Promise.resolve(login);
+    await write(login);
+  }
+
+  async function write(login: StoredLogin | undefined): Promise<void> {
     if (login) {
       store.redact(server, secretsOf(login));
       await store.write(secretName, loginText(login));
     } else await store.remove(secretName);
     changed();
+  }
+
+  /** Like `keep`, but what was known before stays in force if it cannot be written: it may be newer than what is stored. */
+  async function change(login: StoredLogin | undefined): Promise<void> {
+    await reading?.catch(() => undefined); // As above.
+    const before = reading;
+    const after = Promise.resolve(login);
+    reading = after;
+    const written = write(login).catch((error: unknown) => {
+      if (reading === after) reading = before;
+      throw error;
+    });
+    changing = written.catch(() => undefined); // The caller gets the error.
+    await written;
   }
 
   /** Keeps the registration, unless it is refused: the next login uses it again. */
@@ -95,6 +115,7 @@ export function createServerLogin(server: string, needs: Needs) {
       log.warn({ server, error: messageOf(cause) }, 'its access token could not be refreshed');
       throw unanswered(messageOf(cause), cause);
     }
+    await changing;
     // Meanwhile somebody logged out or in again: that stays.
     if ((await current()) !== login) {
       const now = await current();
@@ -183,17 +204,12 @@ export function createServerLogin(server: string, needs: Needs) {
     },
     /** Stores a new login. */
     async enter(login: StoredLogin): Promise<void> {
-      try {
-        await keep(withExpiry(login, clock.now()));
-      } catch (error) {
-        reading = undefined;
-        throw error;
-      }
+      await change(withExpiry(login, clock.now()));
       missing = undefined;
       challenge = {};
       retryAtMs = 0;
     },
-    forget: () => keep(undefined),
+    forget: () => change(undefined),
   };
 }
 

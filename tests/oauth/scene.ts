@@ -17,9 +17,12 @@ export async function openScene(settings: OAuthSettings = {}) {
   const audited: string[] = [];
   const redacted = new Set<string>();
   const place = { url: server.url, isWritable: true };
+  /** Called before each write. */
+  const disk = { write: async (): Promise<void> => {} };
   const store: LoginNeeds['store'] = {
     read: async name => stored.get(name),
     async write(name, value) {
+      await disk.write();
       if (!place.isWritable) throw new HubError('HUB_INTERNAL', 'the disk is full');
       stored.set(name, value);
     },
@@ -45,6 +48,7 @@ export async function openScene(settings: OAuthSettings = {}) {
     audited,
     redacted,
     place,
+    disk,
     logins,
     open,
     tokens: logins.tokensOf('docs'),

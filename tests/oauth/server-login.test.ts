@@ -128,6 +128,16 @@ describe('a refresh token that is replaced', () => {
     assert.equal(scene.refreshes()[1]?.form.get('refresh_token'), 'refresh-3');
   });
 
+  test('is still used from memory after a new login could not be stored either', async () => {
+    await using scene = await openScene();
+    await scene.logIn();
+    const { url } = await scene.logins.begin('docs');
+    scene.place.isWritable = false;
+    await scene.tokens.renew('access-2', {});
+    await assert.rejects(scene.logins.finish(scene.server.grant(url)), /disk is full/);
+    assert.equal(await scene.tokens.current(), 'access-3');
+  });
+
   test('stays the same if the authorization server sends no other', async () => {
     await using scene = await openScene();
     await scene.logIn();
@@ -171,6 +181,35 @@ describe('while a refresh is under way', () => {
     const revoked = scene.server.of('/revoke').map(({ form }) => form.get('token'));
     assert.deepEqual(revoked, ['refresh-2', 'access-2', 'refresh-3', 'access-3']);
   });
+
+  test.for(['while', 'after'])(
+    'a new login that cannot be stored changes nothing, if the refresh ends %s it is written',
+    async order => {
+      await using scene = await openScene();
+      await scene.logIn();
+      const { renewed, release } = await held(scene);
+      const { url } = await scene.logins.begin('docs');
+      const writing = Promise.withResolvers<void>();
+      const full = Promise.withResolvers<void>();
+      scene.disk.write = async () => {
+        writing.resolve();
+        await full.promise;
+      };
+      const finished = assert.rejects(scene.logins.finish(scene.server.grant(url)), /full/);
+      await writing.promise;
+      if (order === 'while') {
+        release.resolve();
+        // Other requests to the same server, so that the answer to the refresh has come.
+        await scene.logins.begin('docs');
+      }
+      full.reject(new Error('full'));
+      await finished;
+      scene.disk.write = async () => {};
+      release.resolve();
+      assert.equal(await renewed, 'access-3');
+      assert.equal(await scene.open().tokensOf('docs').current(), 'access-3');
+    },
+  );
 
   test('a new login stays', async () => {
     await using scene = await openScene();
