@@ -30,6 +30,8 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
   const changed = createEmitter<string>();
   const servers = new Map<string, ServerLogin>();
   const pending = new Map<string, Pending>();
+  /** Those whose browser has returned, until their code is exchanged. */
+  const finishing = new Map<string, Pending>();
 
   function loginOf(server: string): ServerLogin {
     const known = servers.get(server);
@@ -51,7 +53,7 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
   }
 
   function end(one: Pending, error?: HubError): void {
-    if (pending.get(one.server) === one) pending.delete(one.server);
+    for (const all of [pending, finishing]) if (all.get(one.server) === one) all.delete(one.server);
     one.timer[Symbol.dispose]();
     if (error) one.outcome.reject(error);
     else one.outcome.resolve();
@@ -105,7 +107,7 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
       return { url: authorization.url, expiresInMs: waitMs };
     },
     async done(server, signal) {
-      const one = pending.get(server);
+      const one = pending.get(server) ?? finishing.get(server);
       if (one) return await unlessAborted(one.outcome.promise, signal);
       const login = await loginOf(server).current();
       if (!login?.tokens) throw failed(server, 'no login waits');
@@ -121,6 +123,7 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
       const { server, authorization } = one;
       // Each state is used once, whatever comes of it.
       pending.delete(server);
+      finishing.set(server, one);
       try {
         const login = await authorization.finish(codeIn(answer), answer.get('iss') ?? undefined);
         await loginOf(server).enter(login);
@@ -150,7 +153,7 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
     async status(server) {
       const login = loginOf(server);
       const stored = await login.current();
-      const isPending = pending.has(server);
+      const isPending = pending.has(server) || finishing.has(server);
       const { missing } = login;
       if (!stored?.tokens) return { state: 'none', isPending };
       const { tokens, issuer, expiresAt } = stored;

@@ -106,6 +106,26 @@ test('a login that cannot be stored fails, and leaves the one before', async () 
   assert.equal(await scene.tokens.current(), 'access-2');
 });
 
+test('those who wait for a login hear of its end also while its code is exchanged', async () => {
+  await using scene = await openScene();
+  const { signal } = new AbortController();
+  const asked = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  scene.server.answer('/token', async () => {
+    asked.resolve();
+    await release.promise;
+    return { body: scene.server.tokens() };
+  });
+  const { url } = await scene.logins.begin('docs');
+  const finished = scene.logins.finish(scene.server.grant(url));
+  await asked.promise;
+  assert.equal((await scene.logins.status('docs')).isPending, true);
+  const done = scene.logins.done('docs', signal);
+  release.resolve();
+  await Promise.all([finished, done]);
+  assert.equal((await scene.logins.status('docs')).isPending, false);
+});
+
 describe('a server that means harm', () => {
   test.for([
     'http://login.example.com/authorize',
