@@ -146,8 +146,9 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
       if (waiting) end(waiting, failed(server, 'it was logged out'));
       const login = loginOf(server);
       const stored = await login.current();
-      const isRevoked = await revoked(stored, target);
+      // First, so that a login that is finished meanwhile stays.
       await login.forget();
+      const isRevoked = await revoked(stored, target);
       return { wasLoggedIn: stored?.tokens !== undefined, isRevoked };
     },
     async status(server) {

@@ -126,6 +126,25 @@ test('those who wait for a login hear of its end also while its code is exchange
   assert.equal((await scene.logins.status('docs')).isPending, false);
 });
 
+test('a login that is finished while another one is revoked stays', async () => {
+  await using scene = await openScene();
+  await scene.logIn();
+  const asked = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  scene.server.answer('/revoke', async () => {
+    asked.resolve();
+    await release.promise;
+    return {};
+  });
+  const ended = scene.logins.logout('docs');
+  await asked.promise;
+  await scene.logIn();
+  release.resolve();
+  assert.deepEqual(await ended, { wasLoggedIn: true, isRevoked: true });
+  assert.equal((await scene.logins.status('docs')).state, 'logged_in');
+  assert.equal(scene.stored.size, 1);
+});
+
 describe('a server that means harm', () => {
   test.for([
     'http://login.example.com/authorize',
