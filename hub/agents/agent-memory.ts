@@ -83,6 +83,16 @@ const spentSchema = z.object({
   spent: z.array(z.object({ at: z.number(), tokens: z.number() })),
 });
 
+/** Another version of the hub, or a person, may have written members that this one does not know. */
+const settingsSchema = z.unknown().transform((written, context): AgentSettings => {
+  try {
+    return patchSettings(defaultSettings, written);
+  } catch (error) {
+    context.addIssue(messageOf(error));
+    return z.NEVER;
+  }
+});
+
 /** A line of `tasks.json`. */
 export type AgentTask = {
   readonly id: string;
@@ -170,11 +180,8 @@ export function createAgentMemory(
     async create(id: string): Promise<void> {
       await mkdir(folderOf(id), { recursive: true, mode: 0o700 });
     },
-    async readSettings(id: string): Promise<AgentSettings> {
-      const file = join(folderOf(id), 'settings.json');
-      const found = await read(file, z.record(z.string(), z.unknown()));
-      return found ? patchSettings(defaultSettings, found) : defaultSettings;
-    },
+    readSettings: async (id: string): Promise<AgentSettings> =>
+      (await read(join(folderOf(id), 'settings.json'), settingsSchema)) ?? defaultSettings,
     writeSettings: (id: string, settings: AgentSettings) =>
       write(join(folderOf(id), 'settings.json'), writtenSettings(settings)),
     /** Tokens that the agent has spent on models. */

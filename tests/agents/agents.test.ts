@@ -302,6 +302,21 @@ test('settings are checked, kept, and given to the container', async () => {
   expect(next.agents.get('ada').settings).toEqual(settings);
 });
 
+test.each(['{"color": "red"}', '[]', '{'])(
+  'settings that cannot be used (%s) are set aside, and their agent may use nothing',
+  async text => {
+    await using harness = await openHarness(() => 'ok');
+    const { agents, folder } = harness;
+    await agents.configure('ada', { grants: { tools: ['memory_*'] } });
+    const own = join(folder, 'agents', 'ada');
+    await writeFile(join(own, 'settings.json'), text);
+    await using next = await harness.restarted('end');
+    expect(next.agents.get('ada').settings.grants.tools).toEqual([]);
+    const aside = (await readdir(own)).find(name => name.endsWith('.aside'));
+    expect(await readFile(join(own, aside ?? ''), 'utf8')).toBe(text);
+  },
+);
+
 test('a message that has not begun waits for an engine that is restarted', async () => {
   await using harness = await openHarness(({ message }) => `re: ${message}`);
   const { agents, bodies, clock } = harness;
