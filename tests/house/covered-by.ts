@@ -183,7 +183,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'app/wire-agents',
     'cli/commands/agent',
     'cli/commands/agent-messages',
-    'http/routes/agents',
   ],
   'system/audit': ['app/wire-audit', 'http/routes/audit'],
   'dashboard/overview': ['dashboard/problems', 'dashboard/server-state', 'dashboard/server-table'],

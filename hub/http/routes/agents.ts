@@ -118,13 +118,15 @@ export function agentRoutes(app: FastifyInstance, { agents, admission, follow }:
 
   app.get<OfFile>('/agents/:id/files/*', administered, async ({ params }, reply) => {
     const file = await agents.files.open(params.id, params['*']);
-    reply.raw.once('close', () => void file[Symbol.asyncDispose]());
+    const body = Readable.from(file.chunks);
+    // Also when the client left while the file was opened.
+    body.once('close', () => void file[Symbol.asyncDispose]());
     return await reply
       .header('content-type', 'application/octet-stream')
       .header('content-length', file.bytes)
       .header('content-disposition', 'attachment')
       .header('x-content-type-options', 'nosniff')
-      .send(Readable.from(file.chunks));
+      .send(body);
   });
 
   app.get<Identified>('/agents/:id/events', administered, async ({ params }, reply) => {

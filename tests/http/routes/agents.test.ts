@@ -1,0 +1,70 @@
+import { request } from 'node:http';
+import fastify from 'fastify';
+import { expect, test } from 'vitest';
+import type { Agents } from '#agents';
+import { agentRoutes } from '../../../hub/http/routes/agents.ts';
+
+/** The routes with one file, which opens when `opened` resolves. */
+async function serve(opened: Promise<void>, asked: () => void) {
+  const closed = Promise.withResolvers<void>();
+  const open: Agents['files']['open'] = async () => {
+    asked();
+    await opened;
+    async function* chunks() {
+      yield Buffer.from('hello');
+    }
+    return {
+      bytes: 5,
+      chunks: chunks(),
+      [Symbol.asyncDispose]: async () => closed.resolve(),
+    };
+  };
+  const app = fastify();
+  const left = Promise.withResolvers<void>();
+  app.addHook('onRequest', async (_request, { raw }) => void raw.once('close', left.resolve));
+  const absent = (): never => {
+    throw new Error('only files are asked for');
+  };
+  const agents: Agents = {
+    service: { name: 'agents', start: absent, stop: absent },
+    refusal: undefined,
+    list: absent,
+    get: absent,
+    send: absent,
+    messages: absent,
+    cancel: absent,
+    configure: absent,
+    stop: absent,
+    remove: absent,
+    events: absent,
+    files: { list: absent, open },
+  };
+  agentRoutes(app, { agents, admission: { principalOf: absent }, follow: absent });
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  return {
+    url,
+    closed: closed.promise,
+    left: left.promise,
+    [Symbol.asyncDispose]: () => app.close(),
+  };
+}
+
+test('a file is sent, and closed', async () => {
+  await using served = await serve(Promise.resolve(), () => {});
+  const answer = await fetch(`${served.url}/agents/ada/files/a.txt`);
+  expect(await answer.text()).toBe('hello');
+  await served.closed;
+});
+
+test('a file is closed whose client has left before it was open', async () => {
+  const asked = Promise.withResolvers<void>();
+  const opened = Promise.withResolvers<void>();
+  await using served = await serve(opened.promise, asked.resolve);
+  const client = request(`${served.url}/agents/ada/files/a.txt`).end();
+  client.on('error', () => {});
+  await asked.promise;
+  client.destroy();
+  await served.left;
+  opened.resolve();
+  await served.closed;
+});
