@@ -61,7 +61,8 @@ export function readDockerRun([verb, ...rest]: readonly string[]) {
       else env[variable] = set;
     } else if (name === '--volume' || name === '--mount') {
       const mount = name === '--volume' ? volumeOf(value) : mountOf(value);
-      if (!mount) return undefined;
+      // The volumes of the hub are writable.
+      if (!mount || (mount.readOnly && !mount.isFolder)) return undefined;
       if (mount.isFolder)
         mounts.push(`${mount.source}:${mount.target}:${mount.readOnly ? 'ro' : 'rw'}`);
       else volumes[mount.source] = mount.target;

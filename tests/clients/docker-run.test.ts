@@ -38,6 +38,8 @@ test.each([
   'run --privileged i',
   'run --network container:x i',
   'run -v nonsense i',
+  'run -v data:/d:ro i',
+  'run --mount source=data,target=/d,readonly i',
   'run --gpus all i',
 ])('%s cannot be expressed', line => {
   assert.equal(read(line), undefined);
