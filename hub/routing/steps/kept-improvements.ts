@@ -15,6 +15,8 @@ type Kept = {
 
 /** Maximum length of all improvements that are kept, in characters. */
 const maxCharacters = 8_000_000;
+/** What each call counts beside its improvements: there may be none. */
+const callCharacters = 1_000;
 
 export type KeptImprovements = ReturnType<typeof createKeptImprovements>;
 
@@ -46,7 +48,7 @@ export function createKeptImprovements(
       drop(key);
       const length = [...improvements].reduce(
         (sum, [one, other]) => sum + one.length + other.length,
-        0,
+        callCharacters,
       );
       all.set(key, {
         improvements,

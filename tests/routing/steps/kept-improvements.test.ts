@@ -32,3 +32,12 @@ test('the oldest improvements make room when all together are too long', () => {
     [false, true, true],
   );
 });
+
+test('calls without improvements are not kept without end either', () => {
+  const { kept } = open();
+  for (let at = 0; at <= 8_000; at++) kept.keep(called(String(at)), new Map());
+  assert.deepEqual(
+    ['0', '1', '8000'].map(name => kept.find(called(name)) !== undefined),
+    [false, true, true],
+  );
+});
