@@ -42,5 +42,5 @@ const commands: ReadonlySet<string> = new Set<TaskCommand['type']>([
   'cancel',
   'rollback',
 ]);
-const isCommand = (event: TaskTransition): event is TaskCommand & { readonly at: number } =>
+export const isCommand = (event: TaskTransition): event is TaskCommand & { readonly at: number } =>
   commands.has(event.type);

@@ -13,7 +13,7 @@ import type { Repositories, Repository } from '#repositories';
 import { describeEvent } from './describe-event.ts';
 import { writeHandoff } from './handoff.ts';
 import { type LeaseNeeds, type RepositoryLease, dropOldLease, takeLease } from './lease.ts';
-import { effectsOf, next } from './next.ts';
+import { effectsOf, isCommand, next } from './next.ts';
 import { type PerformNeeds, performStep } from './perform.ts';
 import { phaseIn } from './phases.ts';
 import type { TaskSlots } from './slots.ts';
@@ -70,13 +70,18 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
 
   async function apply(event: TaskCommand | TaskResult): Promise<void> {
     const transition = { ...event, at: needs.lease.clock.now() };
-    const { task } = next(stored.state, transition);
-    if (task === stored.state) return;
+    const { state: before, isWritten } = stored;
+    const { task } = next(before, transition);
+    if (task === before) return;
     stored.state = task;
     stored.isWritten = false;
     log.info({ ...fields, status: task.status, step: task.step.kind }, describeEvent(transition));
     const isStored = await stored.save(event.type);
-    fire(transition);
+    if (!isStored && isCommand(transition) && stored.state === task) {
+      // No work follows a command that is not stored, so its step would never end.
+      stored.state = before;
+      stored.isWritten = isWritten;
+    } else fire(transition);
     if (!isStored)
       throw new HubError(
         'HUB_TASK_STORE_FAILED',

@@ -82,8 +82,8 @@ export type PipelineOptions = {
   readonly acceptance?: Repositories['runAcceptance'];
   readonly log?: Log;
   readonly hubId?: string;
-  /** Called before and after each record of a task. A promise holds it up. */
-  readonly onAppend?: (record: object, isWritten: boolean) => void | Promise<void>;
+  /** Called before and after each record of a task. A promise holds it up, and `false` keeps the record from being stored. */
+  readonly onAppend?: (record: object, isWritten: boolean) => void | false | Promise<void>;
   readonly costOf?: (model: string, tokens: ModelRunResult['tokens']) => number;
   readonly limits?: { readonly maxRunning: number; readonly queue: number };
 };
@@ -99,7 +99,7 @@ export function createPipeline(repositories: Repositories, options: PipelineOpti
     return {
       ...journal,
       async append(record) {
-        await onAppend(record, false);
+        if ((await onAppend(record, false)) === false) return false;
         const isStored = await journal.append(record);
         await onAppend(record, true);
         return isStored;

@@ -480,6 +480,20 @@ test('a cancelled job ends the phase and keeps the task where it was', async () 
   assert.equal((await work('add-sum', 'implementer')).status, 'pending_local_review');
 });
 
+test('a command that cannot be stored changes nothing, and succeeds once it can', async () => {
+  let isFull = true;
+  const { tasks, work } = await begin({
+    script: [says(goodAnswer), says(goodReview)],
+    onAppend: record =>
+      isFull && 'event' in record && record.event === 'begin' ? false : undefined,
+  });
+  await assert.rejects(tasks.begin('add-sum', 'run', owner), { code: 'HUB_TASK_STORE_FAILED' });
+  const { status, doing, job } = tasks.get('add-sum');
+  assert.deepEqual([status, doing, job], ['pending_implementer', 'idle', undefined]);
+  isFull = false;
+  assert.equal((await work('add-sum', 'run')).status, 'pending_judge_review');
+});
+
 test('rollback moves the branch back to a checkpoint', async () => {
   const { tasks, work, path } = await begin({
     script: [says(goodAnswer), says(goodReview), says(goodReview)],
