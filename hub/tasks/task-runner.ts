@@ -208,10 +208,10 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
     }
   }
 
-  function endJob(): void {
+  /** `state`: that its work has ended in. */
+  function endJob({ status, attempt, step } = stored.state): void {
     const open = job;
     job = undefined;
-    const { status, attempt, step } = stored.state;
     if (stopping.signal.aborted) open?.failed(stopping.signal.reason);
     else if (fault) open?.failed(fault);
     else if (status === 'cancelled')
@@ -234,7 +234,10 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
     },
     changed,
     async dispatch(command, open) {
+      const before = stored.state;
       await apply(command);
+      // Of a task that is idle, files may still be written.
+      if (open) endJob(before);
       if (open) job = open;
       isAsked = true;
       if (command.type === 'cancel')

@@ -480,6 +480,27 @@ test('a cancelled job ends the phase and keeps the task where it was', async () 
   assert.equal((await work('add-sum', 'implementer')).status, 'pending_local_review');
 });
 
+test('a job ends, also if the next phase begins as soon as the task is idle', async () => {
+  const { tasks, jobs } = await begin({ script: [says(goodAnswer), says(goodReview)] });
+  const next = Promise.withResolvers<{ readonly job: string }>();
+  using _heard = tasks.events(({ task }) => {
+    if (task.status === 'pending_local_review' && task.doing === 'idle')
+      next.resolve(tasks.begin('add-sum', 'local_review', owner));
+  });
+  const first = await tasks.begin('add-sum', 'implementer', owner);
+  const second = await next.promise;
+  await jobEnded(jobs, second.job);
+  await tasks.settled('add-sum');
+  const job = jobs.get(first.job);
+  assert.equal(job.state, 'done');
+  assert.deepEqual(job.state === 'done' && job.result, {
+    task_id: 'add-sum',
+    status: 'pending_local_review',
+    attempt: 1,
+    step: 'idle',
+  });
+});
+
 test('a command that cannot be stored changes nothing, and succeeds once it can', async () => {
   let isFull = true;
   const { tasks, work } = await begin({
