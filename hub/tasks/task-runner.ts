@@ -40,8 +40,8 @@ export interface TaskRunner {
   dispatch(command: TaskCommand, job?: OpenJob): Promise<void>;
   /** Resolves when no step is under way. Rejects with the fault that ended the last one. */
   settled(): Promise<void>;
-  /** Ends the phase under way and keeps the state, as a cancelled job does. */
-  interrupt(reason: HubError): void;
+  /** Ends the phase of a job and keeps the state, as a cancelled job does. The phase may be about to begin. */
+  interrupt(job: string, reason: HubError): void;
   /** Goes on where a kill cut the work off, and writes what is missing in the repository. */
   recover(job: OpenJob | undefined): void;
   /** Ends the work without a trace: the next run of the hub goes on with it. */
@@ -64,6 +64,7 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
   /** A command came while work was under way. */
   let isAsked = false;
   let job: OpenJob | undefined;
+  let interrupted: { readonly job: string; readonly reason: HubError } | undefined;
   let fault: HubError | undefined;
   /** Status and attempts that the files in the repository have. */
   let written: string | undefined;
@@ -181,6 +182,9 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
       fault = undefined;
       current = new AbortController();
       using scope = createAbortScope([current.signal, stopping.signal]);
+      // A cancelled task still removes its worktree.
+      if (interrupted && interrupted.job === job?.id && stored.state.status !== 'cancelled')
+        current.abort(interrupted.reason);
       try {
         await perform(scope.signal);
       } catch (error) {
@@ -248,7 +252,10 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
       await work;
       if (fault) throw fault;
     },
-    interrupt: reason => current?.abort(reason),
+    interrupt(ofJob, reason) {
+      interrupted = { job: ofJob, reason };
+      if (job?.id === ofJob) current?.abort(reason);
+    },
     recover(open) {
       job = open;
       const { step, isUnattended } = stored.state;

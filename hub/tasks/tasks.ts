@@ -51,7 +51,7 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
   jobs.onResume(jobKind, (job: Job, open) => {
     resumed.set(job.id, open);
     return reason => {
-      for (const task of tasks.all()) if (task.state.job === job.id) task.interrupt(reason);
+      for (const task of tasks.all()) if (task.state.job === job.id) task.interrupt(job.id, reason);
     };
   });
 
@@ -179,7 +179,7 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
         kind: jobKind,
         title: `Task ${task.state.contract.task_id}: ${kind.replace('_', ' ')}`,
         principal: policyNameOf(principal),
-        cancel: reason => task.interrupt(reason),
+        cancel: reason => task.interrupt(open.id, reason),
       });
       try {
         await task.dispatch({ type: 'begin', kind, job: open.id }, open);

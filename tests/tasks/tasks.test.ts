@@ -480,6 +480,30 @@ test('a cancelled job ends the phase and keeps the task where it was', async () 
   assert.equal((await work('add-sum', 'implementer')).status, 'pending_local_review');
 });
 
+test('a job that is cancelled while its begin is stored ends, and no model is asked', async () => {
+  const storing = Promise.withResolvers<void>();
+  const stored = Promise.withResolvers<void>();
+  const { tasks, jobs, runs } = await begin({
+    script: [says(goodAnswer), says(goodReview)],
+    async onAppend(record, isWritten) {
+      if (isWritten || !('event' in record) || record.event !== 'begin') return;
+      storing.resolve();
+      await stored.promise;
+    },
+  });
+  const begun = tasks.begin('add-sum', 'run', owner);
+  await storing.promise;
+  const cancelled = jobs.cancel(jobs.list()[0]?.id ?? '');
+  stored.resolve();
+  const { job } = await begun;
+  await jobEnded(jobs, job);
+  await cancelled;
+  assert.equal(jobs.get(job).state, 'cancelled');
+  const { status, doing, halted } = tasks.get('add-sum');
+  assert.deepEqual([status, doing, halted?.code], ['pending_implementer', 'idle', 'cancelled']);
+  assert.equal(runs.length, 0);
+});
+
 test('a job ends, also if the next phase begins as soon as the task is idle', async () => {
   const { tasks, jobs } = await begin({ script: [says(goodAnswer), says(goodReview)] });
   const next = Promise.withResolvers<{ readonly job: string }>();
