@@ -1,7 +1,7 @@
 import type { AuditedChange } from '#audit';
 import { type Event, createEmitter } from '#core';
 import type { Jobs } from '#jobs';
-import { type Principal, openCaller } from '#policy';
+import { openCaller } from '#policy';
 import type { ListKind } from '#servers';
 import { type TaskPipeline, type TaskView, taskReports } from '#tasks';
 import { z } from 'zod';
@@ -168,9 +168,10 @@ function callerTools({ tasks, jobs }: TasksServerNeeds): readonly BuiltinTool[] 
       args: z.strictObject({ task_id: id.optional() }),
       annotations: readOnly,
       async handler({ task_id: name }, { principal = openCaller }) {
-        const visible = await tasks.visibleTo(principal);
-        const wanted = visible.filter(task => name === undefined || task.id === name);
-        if (name !== undefined && wanted.length === 0) tasks.get(`${name} `);
+        const wanted =
+          name === undefined
+            ? await tasks.visibleTo(principal)
+            : [await tasks.requireVisible(name, principal)];
         return structuredResult({ tasks: wanted.map(briefly) });
       },
     }),
@@ -183,7 +184,7 @@ function callerTools({ tasks, jobs }: TasksServerNeeds): readonly BuiltinTool[] 
       args: z.strictObject({ task_id: id, name: z.enum(taskReports) }),
       annotations: readOnly,
       async handler({ task_id: name, name: report }, { principal = openCaller, signal }) {
-        await requireVisible(tasks, name, principal);
+        await tasks.requireVisible(name, principal);
         const text = await tasks.report(name, report, signal);
         return text === undefined
           ? { text: `${name} has no ${report} now`, structured: { found: false }, isError: true }
@@ -257,14 +258,4 @@ function ownerTools({ tasks, record = () => {} }: TasksServerNeeds): readonly Bu
         ),
     }),
   ];
-}
-
-/** Throws HUB_TASK_UNKNOWN for a task whose repository the principal may not name. */
-async function requireVisible(
-  tasks: TaskPipeline,
-  id: string,
-  principal: Principal,
-): Promise<void> {
-  const visible = await tasks.visibleTo(principal);
-  if (!visible.some(task => task.id === id)) tasks.get(`${id} `);
 }

@@ -17,6 +17,18 @@ const maxTasks = 200;
 export const hasEnded = ({ state }: TaskRunner) =>
   state.status === 'done' || state.status === 'cancelled';
 
+/** `known`: ids of tasks that the caller may use, oldest first. */
+export function unknownTask(id: string, known: readonly string[]): HubError {
+  const shown = JSON.stringify(id.slice(0, 70));
+  const others = known.slice(-10).join(', ');
+  return new HubError(
+    'HUB_TASK_UNKNOWN',
+    others === ''
+      ? `there is no task ${shown}: make one with "agenthub task new"`
+      : `there is no task ${shown}. There are ${others}`,
+  );
+}
+
 /** The tasks of a hub. A repository has at most one that has not ended. */
 export function createTaskList({ clock, store, runnerOf }: Needs) {
   /** By id in lower case, oldest first. */
@@ -33,10 +45,9 @@ export function createTaskList({ clock, store, runnerOf }: Needs) {
   function get(id: string): TaskRunner {
     const task = find(id);
     if (task) return task;
-    const known = [...tasks.values()].map(({ state }) => state.contract.task_id).slice(-10);
-    throw new HubError(
-      'HUB_TASK_UNKNOWN',
-      `there is no task ${JSON.stringify(id.slice(0, 70))}${known.length > 0 ? `. There are ${known.join(', ')}` : ': make one with "agenthub task new"'}`,
+    throw unknownTask(
+      id,
+      [...tasks.values()].map(({ state }) => state.contract.task_id),
     );
   }
 
@@ -55,7 +66,8 @@ export function createTaskList({ clock, store, runnerOf }: Needs) {
     if (other && (other.state.repository !== root || hasEnded(other)))
       throw new HubError(
         'HUB_TASK_EXISTS',
-        `task_id: ${JSON.stringify(id)} is the id of a task in ${other.state.repository} that is ${other.state.status}. Choose another`,
+        // The caller may use this repository, and perhaps not the other.
+        `task_id: ${JSON.stringify(id)} is the id of a task in ${other.state.repository === root ? root : 'another repository'} that is ${other.state.status}. Choose another`,
       );
   }
 

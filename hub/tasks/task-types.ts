@@ -48,6 +48,8 @@ export interface TaskPipeline {
   get(id: string): TaskView;
   /** Those whose repository a principal may name. */
   visibleTo(principal: Principal): Promise<readonly TaskView[]>;
+  /** A task whose repository a principal may name. To others it is unknown, as one that does not exist. */
+  requireVisible(id: string, principal: Principal): Promise<TaskView>;
   /** The newest task of a repository, by its top folder or a path in it. */
   findByRepository(path: string): TaskView | undefined;
   /** Writes a contract into a repository, and its exclusion from git. Rejects with HUB_CONTRACT_INVALID and HUB_TASK_EXISTS. */

@@ -8,7 +8,7 @@ import { describeEvent } from './describe-event.ts';
 import { requireFitting } from './fitting.ts';
 import { hasContract, readContract, readJudgement, readReport, writeHandoff } from './handoff.ts';
 import { type SlotLimits, createSlots } from './slots.ts';
-import { createTaskList, hasEnded } from './task-list.ts';
+import { createTaskList, hasEnded, unknownTask } from './task-list.ts';
 import { type RunnerNeeds, type TaskRunner, createTaskRunner } from './task-runner.ts';
 import { type TaskStoreNeeds, createTaskStore } from './task-store.ts';
 import type { TaskEvent, TaskPipeline, TaskView } from './task-types.ts';
@@ -93,9 +93,31 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
     return await work(repository);
   }
 
-  /** The task of an id, for a caller that may use its repository. */
+  const mayUse = async ({ state }: TaskRunner, principal: Principal): Promise<boolean> =>
+    await repositories.requireAllowed(state.repository, principal).then(
+      () => true,
+      () => principal.grants.administer,
+    );
+
+  async function visibleTo(principal: Principal): Promise<readonly TaskRunner[]> {
+    const visible: TaskRunner[] = [];
+    for (const task of tasks.all()) if (await mayUse(task, principal)) visible.push(task);
+    return visible;
+  }
+
+  /** The task of an id. For a caller that may not use its repository, it does not exist. */
+  async function requireVisible(id: string, principal: Principal): Promise<TaskRunner> {
+    const task = tasks.find(id);
+    if (task && (await mayUse(task, principal))) return task;
+    throw unknownTask(
+      id,
+      (await visibleTo(principal)).map(({ state }) => state.contract.task_id),
+    );
+  }
+
+  /** The task of an id, whose repository is there. */
   async function requireTask(id: string, principal: Principal): Promise<TaskRunner> {
-    const task = tasks.get(id);
+    const task = await requireVisible(id, principal);
     await repositories.requireAllowed(task.state.repository, principal);
     return task;
   }
@@ -125,17 +147,8 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
     },
     list: () => tasks.all().map(view).toReversed(),
     get: id => view(tasks.get(id)),
-    async visibleTo(principal) {
-      const visible: TaskView[] = [];
-      for (const task of tasks.all()) {
-        const isAllowed = await repositories.requireAllowed(task.state.repository, principal).then(
-          () => true,
-          () => principal.grants.administer,
-        );
-        if (isAllowed) visible.push(view(task));
-      }
-      return visible.reverse();
-    },
+    visibleTo: async principal => (await visibleTo(principal)).map(view).reverse(),
+    requireVisible: async (id, principal) => view(await requireVisible(id, principal)),
     findByRepository(path) {
       const inside = (root: string) => path === root || path.startsWith(`${root}/`);
       const found = tasks.all().filter(({ state }) => inside(state.repository));

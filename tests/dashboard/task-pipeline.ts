@@ -47,6 +47,7 @@ export function createTestPipeline() {
     get,
     findByRepository: () => undefined,
     visibleTo: none,
+    requireVisible: none,
     settled: none,
     create: none,
     setup: none,

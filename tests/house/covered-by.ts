@@ -162,7 +162,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   ],
   'system/tasks': [
     'app/wire-tasks',
-    'builtin/task-pipeline',
     'cli/commands/task',
     'cli/commands/task-contract',
     'http/routes/tasks',

@@ -621,7 +621,12 @@ test('wrong commands name the state and what fits; tasks are refused where they 
   );
   scene.allow([]);
   try {
-    assert.match(await refusal(tasks.begin('add-sum', 'run', caller)), /^HUB_PATH_REFUSED: /);
+    // Neither the id nor the repository of a task that the caller may not use.
+    for (const id of ['add-sum', 'nope'])
+      assert.equal(
+        await refusal(tasks.begin(id, 'run', caller)),
+        `HUB_TASK_UNKNOWN: there is no task "${id}": make one with "agenthub task new"`,
+      );
     assert.deepEqual(await tasks.visibleTo(caller), []);
     assert.equal((await tasks.visibleTo(owner)).length, 1);
   } finally {
