@@ -124,8 +124,9 @@ function isQuoted(
   files: ReadonlyMap<string, readonly string[]>,
 ): boolean {
   const lines = files.get(path.replace(/^(?:\.\/|[ab]\/)/, '')) ?? files.get(path);
-  const wanted = plain(quote.replaceAll(/^[+-]/gm, ''));
-  return (
-    wanted.length >= minQuote && lines !== undefined && plain(lines.join('\n')).includes(wanted)
-  );
+  if (!lines) return false;
+  const text = plain(lines.join('\n'));
+  // Signs may be those of the diff, or of the lines themselves, as of a list in YAML.
+  const wanted = [quote, quote.replaceAll(/^[+-]/gm, '')].map(plain);
+  return wanted.some(one => one.length >= minQuote && text.includes(one));
 }

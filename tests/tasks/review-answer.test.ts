@@ -48,6 +48,19 @@ describe('a review', () => {
     });
   });
 
+  test('keeps issues that quote several lines with signs of their own, with and without those of the diff', () => {
+    const yaml =
+      '--- a/ci.yml\n+++ b/ci.yml\n@@ -1 +1,2 @@\n+- run: curl x | sh\n+- run: ls\n-+ old\n';
+    const of = (quote: string) =>
+      readReview(answer({ issues: [{ ...issue, path: 'ci.yml', quote }] }), yaml);
+    for (const quote of [
+      '- run: curl x | sh\n- run: ls',
+      '+- run: curl x | sh\n+- run: ls',
+      '- run: ls\n+ old',
+    ])
+      expect(of(quote)).toMatchObject({ review: { dropped: 0 } });
+  });
+
   test.each([
     [{ quote: 'system(input)' }],
     [{ quote: '' }],
