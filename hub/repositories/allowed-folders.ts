@@ -1,7 +1,10 @@
-import { realpath } from 'node:fs/promises';
-import { isAbsolute, relative, sep } from 'node:path';
+import { readlink, realpath } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join, normalize, relative, resolve, sep } from 'node:path';
 import { HubError, errorCodeOf } from '#core';
 import type { Principal } from '#policy';
+
+/** Links that lead to each other in a circle end somewhere. The number is that of Linux. */
+const maxLinks = 40;
 
 /**
  * The real path of a folder that a principal may name. Links are resolved before anything is compared, in the path and in
@@ -19,18 +22,32 @@ export async function requireAllowedPath(
       `${shown(path)} is not an absolute path. Write it in full, such as /home/me/projects/app`,
     );
   const { administer } = principal.grants;
-  const real = await realpath(path).catch((error: unknown) => {
+  // Without "..": a folder before it that the caller may not see would decide whether the path exists.
+  const real = await realpath(normalize(path)).catch(async (error: unknown) => {
     // Whoever may not look there learns nothing of what exists.
-    throw administer || folders.some(folder => isBelow(path, folder))
+    throw administer || (await isAllowed(await placeOf(normalize(path)), folders))
       ? missing(path, error, inContainer)
       : refused(path, folders);
   });
-  if (administer) return real;
-  for (const folder of folders) {
-    const root = await realpath(folder).catch(() => undefined); // A folder that does not exist has nothing in it.
-    if (root !== undefined && isBelow(real, root)) return real;
-  }
-  throw refused(path, folders, real);
+  if (administer || (await isAllowed(real, folders))) return real;
+  throw refused(path, folders);
+}
+
+async function isAllowed(place: string, folders: readonly string[]): Promise<boolean> {
+  for (const folder of folders) if (isBelow(place, await placeOf(folder))) return true;
+  return false;
+}
+
+/** The real path of a path that need not exist: where something would be if it were made there. */
+async function placeOf(path: string, linksBefore = 0): Promise<string> {
+  const real = await realpath(path).catch(() => undefined); // Then its folder decides.
+  const folder = dirname(path);
+  if (real !== undefined || folder === path) return real ?? path;
+  const above = await placeOf(folder, linksBefore);
+  const link = linksBefore < maxLinks ? await readlink(path).catch(() => undefined) : undefined; // It is none.
+  return link === undefined
+    ? join(above, basename(path))
+    : await placeOf(resolve(above, link), linksBefore + 1);
 }
 
 /** Whether a path is a folder or lies in it. */
@@ -49,8 +66,9 @@ function missing(path: string, cause: unknown, inContainer: boolean): HubError {
   return new HubError('HUB_REPOSITORY_UNKNOWN', `${shown(path)}: ${why}. ${remedy}`, { cause });
 }
 
-function refused(path: string, folders: readonly string[], real = path): HubError {
-  const link = real === path ? '' : ', where a link leads';
+function refused(path: string, folders: readonly string[]): HubError {
+  // By the path alone: whether there is a link elsewhere is not for the caller to know.
+  const link = folders.some(folder => isBelow(path, folder)) ? ', where a link leads' : '';
   const known =
     folders.length === 0
       ? '"repositories" in the config names no folder'

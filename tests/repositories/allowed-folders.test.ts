@@ -67,6 +67,37 @@ test('what does not exist is told only to those who may look there', async () =>
   );
 });
 
+test('a refusal is the same, whether or not there is something where the caller may not look', async () => {
+  mkdirSync(join(home, 'private/there'));
+  for (const [name, target] of [
+    ['to-there', '../private/there'],
+    ['to-gone', '../private/gone'],
+    ['to-gone-by-link', 'to-gone'],
+    ['inside', 'app/none'],
+    ['circle', 'circle'],
+  ] as const)
+    symlinkSync(target, join(home, 'projects', name));
+  const refusal = async (path: string) =>
+    (await failureOf(asCaller(path, ['projects']))).replace(join(home, path), 'PATH');
+  // By a link outside the allowed folders, and by links in them.
+  symlinkSync('private', join(home, 'outer'));
+  for (const [there, ...gone] of [
+    ['outer/there', 'outer/gone', 'nowhere/gone'],
+    ['projects/to-there', 'projects/to-gone', 'projects/to-gone-by-link'],
+    ['projects/out/there', 'projects/out/gone', 'projects/out/gone/more'],
+  ] as const) {
+    const expected = await refusal(there);
+    expect(expected).toContain('HUB_PATH_REFUSED');
+    for (const path of gone) expect([path, await refusal(path)]).toEqual([path, expected]);
+  }
+  for (const path of ['private/there/../..', 'private/gone/../..'])
+    expect(
+      await requireAllowedPath(`${home}/${path}/projects/app`, caller, [join(home, 'projects')]),
+    ).toBe(join(home, 'projects/app'));
+  for (const path of ['projects/inside', 'projects/inside/more', 'projects/circle'])
+    expect(await refusal(path)).toContain('HUB_REPOSITORY_UNKNOWN');
+});
+
 test('a relative path is refused', async () => {
   expect(await failureOf(requireAllowedPath('projects', owner, []))).toContain(
     '"projects" is not an absolute path',
