@@ -6,10 +6,16 @@ import { type RepositoryPlace, ownerOf, userOf } from './launch.ts';
 import type { AcceptanceReport, AcceptanceRun } from './repository-types.ts';
 
 const mib = 2 ** 20;
-const maxCommands = 50;
-const maxCommandLength = 10_000;
 const maxRuns = 8;
-const maxTimeoutMs = 6 * 60 * 60_000;
+/** Limits of one run. */
+export const acceptanceLimits = {
+  commands: 50,
+  /** Characters of each command. */
+  commandLength: 10_000,
+  timeoutMs: 6 * 60 * 60_000,
+  /** Names of images. */
+  image: /^[a-zA-Z0-9][a-zA-Z0-9_.:@/-]{0,255}$/,
+} as const;
 /** Where the copy of the worktree is, and the temporary files of commands. */
 const workFolder = '/acceptance';
 /** A user that no repository belongs to. */
@@ -160,15 +166,16 @@ function reportOf(
 function requireBounded({ commands, image, timeoutMs }: AcceptanceRun): void {
   const refuse = (field: string, why: string) =>
     new HubError('HUB_REQUEST_INVALID', `acceptance.${field} ${why}`);
+  const { commands: maxCommands, commandLength, timeoutMs: maxTimeoutMs } = acceptanceLimits;
   if (commands.length > maxCommands)
     throw refuse('commands', `has ${commands.length} commands: name at most ${maxCommands}`);
   const bad = commands.findIndex(
-    each => each.trim() === '' || each.includes('\0') || each.length > maxCommandLength,
+    each => each.trim() === '' || each.includes('\0') || each.length > commandLength,
   );
   if (bad >= 0)
-    throw refuse(`commands[${bad}]`, `must be a command of 1 to ${maxCommandLength} characters`);
+    throw refuse(`commands[${bad}]`, `must be a command of 1 to ${commandLength} characters`);
   if (!(timeoutMs > 0 && timeoutMs <= maxTimeoutMs))
     throw refuse('timeout', `must be more than 0 and at most ${maxTimeoutMs / 60_000} minutes`);
-  if (image !== undefined && !/^[a-zA-Z0-9][a-zA-Z0-9_.:@/-]{0,255}$/.test(image))
+  if (image !== undefined && !acceptanceLimits.image.test(image))
     throw refuse('image', `${JSON.stringify(image.slice(0, 300))} is not the name of an image`);
 }

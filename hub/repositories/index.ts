@@ -1,3 +1,4 @@
+export { acceptanceLimits } from './acceptance.ts';
 export type { ReadFile } from './file-types.ts';
 export { checkChanges, checkPaths, pathFault } from './path-guard.ts';
 export { createRepositories } from './repositories.ts';

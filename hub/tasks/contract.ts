@@ -1,5 +1,5 @@
 import { HubError } from '#core';
-import { pathFault } from '#repositories';
+import { acceptanceLimits, pathFault } from '#repositories';
 import { z } from 'zod';
 
 /** States of a task, in their usual order. The last three are off the usual way, or its end. */
@@ -75,10 +75,28 @@ const specification = z.strictObject({
   forbidden_paths: list(path).default([]).describe('Patterns of files that must not be changed.'),
 });
 
+/** What the gate would refuse is refused here, before a model has worked. */
 const acceptance = z.strictObject({
-  commands: list(text).min(1).describe('Shell commands that must all succeed.'),
-  timeout: whole(1, 86_400).default(600).describe('Of all commands together, in seconds.'),
-  image: z.string().min(1).max(300).optional().describe('Image with the tools of the commands.'),
+  commands: z
+    .array(
+      z
+        .string()
+        .trim()
+        .min(1)
+        .max(acceptanceLimits.commandLength)
+        .refine(command => !command.includes('\0'), 'it has a NUL character: remove it'),
+    )
+    .min(1)
+    .max(acceptanceLimits.commands)
+    .describe('Shell commands that must all succeed.'),
+  timeout: whole(1, acceptanceLimits.timeoutMs / 1_000)
+    .default(600)
+    .describe('Of all commands together, in seconds.'),
+  image: z
+    .string()
+    .regex(acceptanceLimits.image, 'it is not the name of an image, such as node:24-slim')
+    .optional()
+    .describe('Image with the tools of the commands.'),
 });
 
 /** The schema of TASK_CONTRACT.json, from which configs/task-contract.schema.json is generated. */

@@ -97,6 +97,31 @@ test.each<readonly [string, object, string]>([
     { roles: { ...roles, local_reviewer: 'coder' } },
     'roles.local_reviewer: "coder" is the implementer too: name another model',
   ],
+  [
+    'more commands than the gate runs',
+    { acceptance: { commands: Array.from({ length: 51 }, () => 'a') } },
+    `acceptance.commands: ${JSON.stringify(Array.from({ length: 51 }, () => 'a')).slice(0, 60)}... is too large: write at most 50 entries`,
+  ],
+  [
+    'a command that the gate refuses for its length',
+    { acceptance: { commands: ['x'.repeat(10_001)] } },
+    `acceptance.commands.0: "${'x'.repeat(59)}... is too large: write at most 10000 characters`,
+  ],
+  [
+    'a command that no shell gets',
+    { acceptance: { commands: ['a\0b'] } },
+    String.raw`acceptance.commands.0: "a\u0000b": it has a NUL character: remove it`,
+  ],
+  [
+    'more time than the gate gives',
+    { acceptance: { commands: ['a'], timeout: 21_601 } },
+    'acceptance.timeout: 21601 is too large: write at most 21600',
+  ],
+  [
+    'an image that the gate refuses',
+    { acceptance: { commands: ['a'], image: '-v /:/x' } },
+    'acceptance.image: "-v /:/x": it is not the name of an image, such as node:24-slim',
+  ],
 ])('%s is refused with field, value and remedy', (_, changes, problem) => {
   assert.throws(() => contractOf(changes), {
     code: 'HUB_CONTRACT_INVALID',
