@@ -11,6 +11,7 @@ export type SlotLimits = {
 export function createSlots(limits: () => SlotLimits) {
   const waiting = createFairQueue<() => void>();
   let running = 0;
+  let reserved = 0;
 
   function release(): void {
     running--;
@@ -22,15 +23,27 @@ export function createSlots(limits: () => SlotLimits) {
   }
 
   return {
-    /** Throws HUB_TASKS_FULL if no place is free and too many wait. */
-    requireRoom(): void {
+    /**
+     * Promises a place, or one in the queue, until the result is disposed: after `take`. Throws HUB_TASKS_FULL if too many
+     * wait.
+     */
+    reserve(): Disposable {
       const { maxRunning, queue } = limits();
-      if (running < maxRunning || waiting.length < queue) return;
-      throw new HubError(
-        'HUB_TASKS_FULL',
-        `${running} tasks are worked on and ${waiting.length} wait. Try again when one of them is done`,
-        { data: { retryable: true } },
-      );
+      const room = Math.max(0, maxRunning - running) + Math.max(0, queue - waiting.length);
+      if (reserved >= room)
+        throw new HubError(
+          'HUB_TASKS_FULL',
+          `${running} tasks are worked on and ${waiting.length + reserved} wait. Try again when one of them is done`,
+          { data: { retryable: true } },
+        );
+      reserved++;
+      let isGiven = false;
+      return {
+        [Symbol.dispose]() {
+          if (!isGiven) reserved--;
+          isGiven = true;
+        },
+      };
     },
     /** Waits for a place. Rejects with the reason of the signal. The caller disposes the result. */
     async take(owner: string, signal: AbortSignal): Promise<Disposable> {

@@ -187,7 +187,8 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
     async begin(id, kind, principal) {
       const task = await requireTask(id, principal);
       requireFitting(task.state, { type: 'begin', kind, job: '' });
-      slots.requireRoom();
+      // Until the state is stored, and the work has its slot.
+      using _promised = slots.reserve();
       const open = jobs.begin({
         kind: jobKind,
         title: `Task ${task.state.contract.task_id}: ${kind.replace('_', ' ')}`,

@@ -14,12 +14,12 @@ test('owners take turns, and waiting is bounded', async () => {
       slot[Symbol.dispose]();
     });
   const all = [wait('a', 'a1'), wait('a', 'a2'), wait('b', 'b1')];
-  assert.throws(() => slots.requireRoom(), { code: 'HUB_TASKS_FULL' });
+  assert.throws(() => slots.reserve(), { code: 'HUB_TASKS_FULL' });
   first[Symbol.dispose]();
   first[Symbol.dispose]();
   await Promise.all(all);
   assert.deepEqual(order, ['a1', 'b1', 'a2']);
-  slots.requireRoom();
+  using _room = slots.reserve();
 });
 
 test('who gives up leaves the queue', async () => {
@@ -29,6 +29,19 @@ test('who gives up leaves the queue', async () => {
   const waiting = slots.take('b', gone.signal);
   gone.abort(new Error('gone'));
   await assert.rejects(waiting, /gone/);
-  slots.requireRoom();
+  using _room = slots.reserve();
   await assert.rejects(slots.take('b', gone.signal), /gone/);
+});
+
+test('places that are promised count as taken until they are given up', async () => {
+  const slots = createSlots(() => ({ maxRunning: 1, queue: 1 }));
+  const first = slots.reserve();
+  const second = slots.reserve();
+  assert.throws(() => slots.reserve(), { code: 'HUB_TASKS_FULL' });
+  using _first = await slots.take('a', signal);
+  first[Symbol.dispose]();
+  first[Symbol.dispose]();
+  assert.throws(() => slots.reserve(), { code: 'HUB_TASKS_FULL' });
+  second[Symbol.dispose]();
+  using _third = slots.reserve();
 });

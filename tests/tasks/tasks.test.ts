@@ -689,6 +689,25 @@ test('tasks of several repositories are worked on at once, within the limits', a
   await rm(pipeline.folder, { recursive: true, force: true });
 });
 
+test('of tasks that begin at once, no more are taken than may run and wait', async () => {
+  const pipeline = createPipeline(scene.repositories, {
+    script: Array.from({ length: 4 }, () => hanging().call),
+    limits: { maxRunning: 1, queue: 1 },
+  });
+  await pipeline.start();
+  const ids = ['one', 'two', 'three', 'four'];
+  for (const id of ids) await pipeline.setUp(scene.create(files), { task_id: id });
+  const begun = ids.map(id => pipeline.tasks.begin(id, 'run', owner).then(() => 'begun', codeOf));
+  assert.deepEqual(await Promise.all(begun), [
+    'begun',
+    'begun',
+    'HUB_TASKS_FULL',
+    'HUB_TASKS_FULL',
+  ]);
+  await pipeline.stop();
+  await rm(pipeline.folder, { recursive: true, force: true });
+});
+
 test('the implementer is shown files as they are, so that it can copy lines around empty ones', async () => {
   const source = 'def one():\n    return 1\n\n\ndef two():\n    return 3\n';
   const copied =
