@@ -30,6 +30,6 @@ export type FileBytes =
   | UnreadFile;
 
 type UnreadFile =
-  /** It exceeds a limit. */
+  /** It exceeds a limit, or is a link or a submodule: then `bytes` is 0. */
   | { readonly path: string; readonly kind: 'omitted'; readonly bytes: number }
   | { readonly path: string; readonly kind: 'missing' };

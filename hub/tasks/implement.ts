@@ -1,7 +1,7 @@
 import { type Clock, HubError } from '#core';
 import { type PathRules, type Worktree, checkChanges } from '#repositories';
 import { readAnswer } from './answer.ts';
-import { type TaskContract, pathRulesOf } from './contract.ts';
+import { type TaskContract, contractPath, pathRulesOf } from './contract.ts';
 import { applyBlocks } from './edits.ts';
 import type { PromptSourceFile } from './prompts.ts';
 import type { TaskResult } from './task-events.ts';
@@ -30,6 +30,11 @@ export async function readSources(
   const paths = [...new Set([target, ...sources])];
   const files = await worktree.readFiles(paths, { maxBytes: maxSourceBytes }, signal);
   return files.map(file => {
+    if (file.kind === 'omitted' && file.bytes === 0)
+      throw new HubError(
+        'HUB_CONTRACT_INVALID',
+        `${contractPath}: specification.${file.path === target ? 'target_file' : 'source_files'}: ${JSON.stringify(file.path)} is a symbolic link or a submodule, which has no text of its own: name the file that it leads to, or remove it`,
+      );
     if (file.kind === 'omitted')
       throw new HubError(
         'HUB_CONTEXT_FULL',

@@ -708,6 +708,24 @@ test('of tasks that begin at once, no more are taken than may run and wait', asy
   await rm(pipeline.folder, { recursive: true, force: true });
 });
 
+test('a source file that is a link halts a phase with the reason', async () => {
+  const path = scene.create(files);
+  symlinkSync('src/old.mjs', join(path, 'link.mjs'));
+  git(path, 'add', '--all');
+  git(path, 'commit', '--quiet', '--message=link');
+  const pipeline = createPipeline(scene.repositories, { script: [] });
+  await pipeline.start();
+  open.push({ [Symbol.asyncDispose]: () => pipeline.stop() });
+  const specification = { ...written.specification, source_files: ['link.mjs'] };
+  await pipeline.setUp(path, { specification });
+  const { halted } = await pipeline.work('add-sum', 'implementer');
+  assert.deepEqual(halted, {
+    code: 'contract_invalid',
+    message:
+      '_handoff/TASK_CONTRACT.json: specification.source_files: "link.mjs" is a symbolic link or a submodule, which has no text of its own: name the file that it leads to, or remove it',
+  });
+});
+
 test('the implementer is shown files as they are, so that it can copy lines around empty ones', async () => {
   const source = 'def one():\n    return 1\n\n\ndef two():\n    return 3\n';
   const copied =
