@@ -69,7 +69,7 @@ export function afterResult(
     case 'not_merged':
       return step.kind === 'merging' ? askPerson(task, event.why) : undefined;
     case 'rolled_back':
-      return step.kind === 'rolling_back' ? afterRollback(task, event.commit) : undefined;
+      return step.kind === 'rolling_back' ? afterRollback(task, event) : undefined;
     case 'cleaned':
       return step.kind === 'cleaning' ? ended(task) : undefined;
     case 'halted': {
@@ -184,12 +184,16 @@ function afterCommit(
   return { ...ended(done), review, status: 'pending_judge_review' };
 }
 
-function afterRollback(task: TaskState, commit: string): TaskState {
+function afterRollback(
+  task: TaskState,
+  { commit, files }: Extract<TaskResult, { type: 'rolled_back' }>,
+): TaskState {
   const at = task.checkpoints.findIndex(checkpoint => checkpoint.commit === commit);
   const checkpoints = task.checkpoints.slice(0, at + 1);
   return {
     ...newRound(resting(task)),
     checkpoints,
+    changedFiles: [...files],
     judgeFails: 0,
     status: checkpoints.length > 0 ? 'pending_local_review' : 'pending_implementer',
   };

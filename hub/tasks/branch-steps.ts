@@ -1,7 +1,7 @@
 import { HubError } from '#core';
 import type { MergeRequest } from '#repositories';
 import type { TaskResult } from './task-events.ts';
-import { type TaskPlace, worktreeOf } from './task-place.ts';
+import { type TaskPlace, baseOf, worktreeOf } from './task-place.ts';
 import type { TaskState } from './task-state.ts';
 
 /** Makes branch and worktree from what is checked out, or finds those that exist. */
@@ -75,7 +75,8 @@ export async function rollBack(
 ): Promise<TaskResult> {
   const worktree = await worktreeOf(task, place, signal);
   await worktree.reset(commit, signal);
-  return { type: 'rolled_back', commit };
+  const changes = await worktree.changes(baseOf(task), signal);
+  return { type: 'rolled_back', commit, files: changes.map(({ path }) => path) };
 }
 
 /** Removes the worktree. The branch stays until somebody deletes it. */

@@ -50,7 +50,7 @@ export type TaskResult =
   | { readonly type: 'reviewed'; readonly review: LocalReview }
   | { readonly type: 'merged'; readonly commit: string }
   | { readonly type: 'not_merged'; readonly why: string }
-  | { readonly type: 'rolled_back'; readonly commit: string }
+  | { readonly type: 'rolled_back'; readonly commit: string; readonly files: readonly string[] }
   | { readonly type: 'cleaned' }
   /** A fault of the infrastructure, or the end of the job: nothing counts, and the phase can begin again. */
   | { readonly type: 'halted'; readonly code: string; readonly message: string }

@@ -46,7 +46,7 @@ const results: readonly TaskResult[] = [
   { type: 'reviewed', review },
   { type: 'merged', commit: 'm' },
   { type: 'not_merged', why: 'conflict' },
-  { type: 'rolled_back', commit: 'c1' },
+  { type: 'rolled_back', commit: 'c1', files: [] },
   { type: 'cleaned' },
   { type: 'halted', code: 'ollama_unavailable', message: 'down' },
   { type: 'budget_spent', what: 'tokens' },
@@ -349,14 +349,14 @@ test('a rollback drops the checkpoints after its commit', () => {
   const back = after(
     task,
     { type: 'rollback', commit: 'c1' },
-    { type: 'rolled_back', commit: 'c1' },
+    { type: 'rolled_back', commit: 'c1', files: [] },
   );
   assert.equal(`${back.status} ${back.attempt}`, 'pending_local_review 1');
   assert.deepEqual(back.checkpoints, [one]);
   const whole = after(
     task,
     { type: 'rollback', commit: 'b0' },
-    { type: 'rolled_back', commit: 'b0' },
+    { type: 'rolled_back', commit: 'b0', files: [] },
   );
   assert.equal(whole.status, 'pending_implementer');
   assert.deepEqual(whole.checkpoints, []);

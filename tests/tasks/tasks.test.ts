@@ -550,7 +550,8 @@ test('rollback moves the branch back to a checkpoint', async () => {
   assert.equal(back.status, 'pending_local_review');
   assert.deepEqual(remainsIn(path).branch, ['Implement add-sum']);
   assert.equal((await work('add-sum', 'local_review')).status, 'pending_judge_review');
-  assert.equal((await tasks.rollback('add-sum', 'base', owner)).status, 'pending_implementer');
+  const { status, changedFiles } = await tasks.rollback('add-sum', 'base', owner);
+  assert.deepEqual([status, changedFiles], ['pending_implementer', []]);
   assert.deepEqual(remainsIn(path), { ...prepared, status: 'pending_implementer' });
 });
 
