@@ -5,6 +5,7 @@ import {
   isObject,
   messageOf,
   neverAborted,
+  sleep,
   tryParseJson,
 } from '#core';
 import type { SafeFolder } from '#repositories';
@@ -53,11 +54,19 @@ export async function takeLease(
     JSON.stringify({ hub: hubId, run: runId, task, beat: clock.now() } satisfies LeaseRecord);
   const find = async () => readRecord(await folder.read(file, maxBytes, neverAborted));
 
+  async function isAlive({ beat }: LeaseRecord): Promise<boolean> {
+    const ageMs = clock.now() - beat;
+    if (ageMs > -deadAfterMs) return ageMs < deadAfterMs;
+    // The clock has been set back, and the age says nothing. A hub that lives writes it again meanwhile.
+    await sleep(2 * beatMs, { clock, signal });
+    signal.throwIfAborted();
+    const later = await find();
+    return later !== undefined && later.beat !== beat;
+  }
+
   if (!(await folder.create({ path: file, content: content() }, signal))) {
     const found = await find();
-    const isAlive =
-      found !== undefined && found.hub !== hubId && clock.now() - found.beat < deadAfterMs;
-    if (isAlive)
+    if (found && found.hub !== hubId && (await isAlive(found)))
       throw new HubError(
         'HUB_TASK_LEASED',
         `another hub works on task ${found.task} in this repository. Wait for it, or stop it: its lease ends ${deadAfterMs / 1000} s after its death`,

@@ -92,3 +92,23 @@ test('a lease that cannot be read is taken', async () => {
   folder.files.set('task-lease.json', '{');
   await (await take('one', 'a'))[Symbol.asyncDispose]();
 });
+
+test('after a change of the clock, the lease of a dead hub still ends, and that of a live one does not', async () => {
+  const { folder, clock, take } = createScene();
+  const ahead = (beat: number) =>
+    folder.files.set(
+      'task-lease.json',
+      JSON.stringify({ hub: 'one', run: 'a', task: 'add-sum', beat: clock.now() + beat }),
+    );
+  ahead(3_600_000);
+  const refused = assert.rejects(take('two', 'b'), { code: 'HUB_TASK_LEASED' });
+  await turns();
+  ahead(-1_000);
+  clock.advance(10_000);
+  await refused;
+  ahead(3_600_000);
+  const taken = take('two', 'b');
+  await turns();
+  clock.advance(10_000);
+  await (await taken)[Symbol.asyncDispose]();
+});
