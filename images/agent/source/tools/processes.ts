@@ -101,15 +101,23 @@ async function runShell(command: string, seconds: number, signal: AbortSignal) {
   return { text: `${output.text}\n[${status}]`.trimStart(), isError: status !== 'exit code 0' };
 }
 
-/** Reads programs from stdin, one JSON string per line, and runs them in one namespace. */
+/**
+ * Reads programs from stdin, one JSON string per line, and runs them in one namespace. What they start has neither this stdin
+ * nor this stdout: it writes into a file in memory, which is read after the program.
+ */
 const replServer = `
-import ast, contextlib, io, json, sys, traceback
-out = sys.stdout
+import ast, contextlib, io, json, os, sys, traceback
+calls = os.fdopen(os.dup(0))
+out = os.fdopen(os.dup(1), "w")
+os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 space = {"__name__": "__main__"}
-for line in sys.stdin:
+for line in calls:
     code = json.loads(line)
     text = io.StringIO()
     failed = False
+    started = os.memfd_create("output")
+    os.dup2(started, 1)
+    os.dup2(started, 2)
     with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
         try:
             tree = ast.parse(code)
@@ -122,6 +130,8 @@ for line in sys.stdin:
         except BaseException:
             failed = True
             traceback.print_exc()
+    text.write(os.pread(started, ${maxOutputBytes}, 0).decode(errors="replace"))
+    os.close(started)
     out.write(json.dumps({"text": text.getvalue()[:${maxOutputBytes}], "failed": failed}) + "\\n")
     out.flush()
 `;
