@@ -68,9 +68,16 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
     fault = error;
   }
 
+  /** Runs reads and writes of the file one after another: a read beside a write could put back what was there before. */
+  function inTurn(work: () => Promise<void>): Promise<void> {
+    const done = writing.then(work);
+    writing = done.catch(() => undefined); // Its caller gets the error.
+    return done;
+  }
+
   /** Writes what is pending. Rejects with the errors of `changeLock`; the changes stay pending then. */
-  function write(): Promise<void> {
-    const writes = writing.then(async () => {
+  const write = (): Promise<void> =>
+    inTurn(async () => {
       const changes = pending;
       if (changes.length === 0) return;
       const written = await changeLock(file, now =>
@@ -81,9 +88,16 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
       isKnown = true;
       use(pending.reduce((one, change) => change(one), written));
     });
-    writing = writes.catch(() => undefined); // Its caller gets the error.
-    return writes;
-  }
+
+  /** Uses what the file says now. Rejects with HUB_LOCK_INVALID. */
+  const read = (): Promise<void> =>
+    inTurn(async () => {
+      const now = await readLock(file);
+      if (fault) log.info({ file }, 'the lock file is valid again');
+      fault = undefined;
+      isKnown = true;
+      use(pending.reduce((one, change) => change(one), now));
+    });
 
   function apply(change: LockChange): Promise<void> {
     pending = [...pending, change];
@@ -184,11 +198,7 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
     /** Reads the file again. Never rejects: what was known before stays in force if the file is invalid. */
     async load(): Promise<void> {
       try {
-        const read = await readLock(file);
-        if (fault) log.info({ file }, 'the lock file is valid again');
-        fault = undefined;
-        isKnown = true;
-        use(pending.reduce((one, change) => change(one), read));
+        await read();
       } catch (error) {
         if (!(error instanceof HubError)) throw error;
         failed(error);
@@ -274,9 +284,7 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
       return chosen;
     },
     /** Resolves when everything is written, or cannot be. */
-    async written(): Promise<void> {
-      await writing;
-    },
+    written: (): Promise<void> => writing.then(() => undefined),
   };
 
   /** Like `apply`, but the change is dropped if it cannot be written: the person is told, and may repeat it. */
@@ -285,10 +293,7 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
       await apply(change);
     } catch (error) {
       pending = pending.filter(one => one !== change);
-      await readLock(file).then(
-        now => use(pending.reduce((one, each) => each(one), now)),
-        () => undefined, // The error of the write is thrown here.
-      );
+      await read().catch(() => undefined); // The error of the write is thrown here.
       throw error;
     }
   }

@@ -169,3 +169,25 @@ test('with a lock file that is torn at the start everything of a server that hid
   await definitions.load();
   assert.deepEqual(definitions.heldIn(config, now), []);
 });
+
+test('a file that is read while it is written does not put back what it said before', async () => {
+  const { definitions } = await open();
+  // It takes a while to read.
+  definitions.seen(config, tools({ long: 'x'.repeat(3_000_000) }));
+  await definitions.written();
+  const pins = definitions.pinsFor(config);
+  assert.ok(pins);
+  let isWritten = false;
+  let lost = 0;
+  definitions.changed(() => {
+    if (!definitions.names().includes('other')) lost++;
+  });
+  const written = definitions.set('other', pins).finally(() => (isWritten = true));
+  const loads: Promise<void>[] = [];
+  while (!isWritten) {
+    loads.push(definitions.load());
+    await readFile(definitions.file);
+  }
+  await Promise.all([written, ...loads]);
+  assert.equal(lost, 0);
+});
