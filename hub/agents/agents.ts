@@ -159,19 +159,32 @@ export function createAgents(
       lastActivity: clock.now(),
       session: undefined,
     });
-    await memory.create(id);
+    const creating = memory.create(id);
+    busy.set(id, creating);
+    try {
+      await creating;
+    } finally {
+      busy.delete(id);
+    }
     return agent;
   }
 
   async function send(id: string, message: string, from: string) {
-    const agent = await provide(id);
+    await provide(id);
     const { message: accepted, position } = await queue.accept(id, message, from);
+    const agent = all.get(id);
+    if (!agent) {
+      // It was removed meanwhile, perhaps before the queue had the message.
+      await queue.end(accepted.id, 'failed');
+      throw stoppedBy(id);
+    }
     agent.work();
     events.fire({ agent: id, event: { type: 'view' } });
     return { status: 'accepted', messageId: accepted.id, position } as const;
   }
 
   async function remove(id: string): Promise<void> {
+    await busy.get(id)?.catch(() => undefined); // Whoever creates it is told.
     const agent = get(id);
     all.delete(id);
     spending.forget(id);

@@ -289,6 +289,20 @@ test('a removed agent leaves no file and no message', async () => {
   expect(next.agents.list()).toEqual([]);
 });
 
+test('an agent that is removed while its first message comes does not work on it', async () => {
+  await using harness = await openHarness(() => 'ok');
+  const { agents, folder, bodies } = harness;
+  const refused = expect(agents.send('ada', 'hello', 'a')).rejects.toMatchObject({
+    code: 'HUB_AGENT_STOPPED',
+  });
+  while (agents.list().length === 0) await Promise.resolve();
+  await Promise.all([agents.remove('ada'), refused]);
+  expect(bodies.get('ada')?.calls).toEqual([]);
+  expect(await readdir(join(folder, 'agents'))).toEqual([]);
+  await using next = await harness.restarted('end');
+  expect(next.agents.list()).toEqual([]);
+});
+
 test('settings are checked, kept, and given to the container', async () => {
   await using harness = await openHarness(() => 'ok');
   const { agents } = harness;
