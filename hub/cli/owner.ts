@@ -142,7 +142,8 @@ async function docker(
 
 const portOf = ({ port, protocol }: URL) => port || (protocol === 'https:' ? '443' : '80');
 
-const wildcards = ['0.0.0.0', '[::]'];
+/** `0.0.0.0` listens at no IPv6 address, where another program can listen. `[::]` listens at those of IPv4 too. */
+const wildcardsFor = (host: string) => (host === '[::1]' ? ['[::]'] : ['0.0.0.0', '[::]']);
 
 /**
  * Finds the socket that a URL refers to among those that the hub listens on (`127.0.0.1:9090`). Undefined if it is
@@ -157,7 +158,8 @@ export function socketOf(
   const found = names.find(
     name =>
       sockets.includes(`${name}:${port}`) ||
-      (isLoopback(name) && wildcards.some(wildcard => sockets.includes(`${wildcard}:${port}`))),
+      (isLoopback(name) &&
+        wildcardsFor(name).some(wildcard => sockets.includes(`${wildcard}:${port}`))),
   );
   return found === undefined
     ? undefined
