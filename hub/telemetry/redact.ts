@@ -92,9 +92,11 @@ const escapeForm = (form: string) =>
 /** Redacts the beginning of a known value at the end of a text that was cut off there. */
 function redactCutEnd(text: string, forms: readonly string[]): string {
   for (const form of forms) {
-    const tail = Math.max(0, text.length - form.length + 1);
-    const at = text.indexOf(form.slice(0, minKnownLength), tail);
-    if (at >= 0 && form.startsWith(text.slice(at))) return text.slice(0, at) + redacted;
+    const beginning = form.slice(0, minKnownLength);
+    let at = text.indexOf(beginning, Math.max(0, text.length - form.length + 1));
+    // The text may hold the beginning alone before it, and the value may repeat it.
+    while (at >= 0 && !form.startsWith(text.slice(at))) at = text.indexOf(beginning, at + 1);
+    if (at >= 0) return text.slice(0, at) + redacted;
   }
   return text;
 }

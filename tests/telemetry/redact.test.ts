@@ -198,6 +198,22 @@ describe('values that are known to be secret', () => {
     assert.equal(alone('plain'), 'plain');
   });
 
+  test.for([
+    ['of sk_live_: sk_live_4f9', `of sk_live_: ${gone}`],
+    ['0000000000000000-4f', `0000${gone}`],
+    ['sk_live_ sk_live_', `sk_live_ ${gone}`],
+    ['sk_live_ and no more', 'sk_live_ and no more'],
+  ] as const)(
+    'are taken out of an end where their beginning stands twice: %s',
+    ([given, shown]) => {
+      const known = createRedaction(() => [
+        'sk_live_4f9c1e7a62d8b350',
+        '000000000000-4f9c1e7a62d8',
+      ]);
+      assert.equal(known.text(given), shown);
+    },
+  );
+
   test('are taken out of strings in values', () => {
     assert.deepEqual(json({ a: ['hunter2-hunter2'] }), { a: [gone] });
   });
