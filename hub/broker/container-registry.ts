@@ -3,7 +3,7 @@ import { HubError } from '#core';
 import type { EngineSocket } from './engine-socket.ts';
 import { isIn } from './mounts.ts';
 import { refusal, show } from './refusal.ts';
-import { hubLabel, managedLabel } from './schema.ts';
+import { type HubIdentity, hubLabel, managedLabel } from './schema.ts';
 
 /** A folder or file of the engine's machine that is mounted in a container. */
 export type Bind = { readonly source: string; readonly readOnly: boolean };
@@ -17,7 +17,10 @@ export const maxContainers = 256;
 type Engine = Pick<EngineSocket, 'getJson'>;
 
 /** The containers of the engine and the folders they mount, listed on each call: containers outlive the broker. */
-export function createContainerRegistry(engine: Engine, hubId: string) {
+export function createContainerRegistry(
+  engine: Engine,
+  { hubId, hubName }: Pick<HubIdentity, 'hubId' | 'hubName'>,
+) {
   const starting = new Set<BoundContainer>();
   let lastAdmission: Promise<unknown> = Promise.resolve();
 
@@ -33,8 +36,8 @@ export function createContainerRegistry(engine: Engine, hubId: string) {
       throw refusal(`more than ${maxContainers} containers of one hub. ${advice}`);
     const created: BoundContainer = { name, binds };
     for (const other of [...others, created]) {
-      if (!isGateOf(created, other)) refuseNested(created, other);
-      if (!isGateOf(other, created)) refuseNested(other, created);
+      if (!isGateOf(created, other, hubName)) refuseNested(created, other);
+      if (!isGateOf(other, created, hubName)) refuseNested(other, created);
     }
     starting.add(created);
     return () => void starting.delete(created);
@@ -60,13 +63,13 @@ const worktrees = '.git/agenthub/worktrees';
 
 /**
  * Whether a container for acceptance commands gets a worktree of the repository that the other one holds for git, which
- * makes these worktrees. `checkRepositoryContainer` knows both by their names.
+ * makes these worktrees. The names must begin as `checkRepositoryContainer` checks them: a server can be called anything else.
  */
-function isGateOf(gate: BoundContainer, git: BoundContainer): boolean {
+function isGateOf(gate: BoundContainer, git: BoundContainer, hubName: string): boolean {
   const [outer] = git.binds;
   return (
-    gate.name?.includes('-.gate-') === true &&
-    git.name?.includes('-.git-') === true &&
+    gate.name?.startsWith(`${hubName}-.gate-`) === true &&
+    git.name?.startsWith(`${hubName}-.git-`) === true &&
     outer !== undefined &&
     gate.binds.every(({ source }) => isBelow(source, `${outer.source}/${worktrees}`))
   );

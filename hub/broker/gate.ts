@@ -67,7 +67,7 @@ export function createGate(
   { engine, readBuildContext, readLock }: GateNeeds,
 ): (asked: BrokerRequest) => Promise<AdmittedCall> {
   const { hubId, mountRoots } = options;
-  const containers = createContainerRegistry(engine, hubId);
+  const containers = createContainerRegistry(engine, options);
 
   async function admit({ method, target, readBody }: BrokerRequest): Promise<AdmittedCall> {
     const parsed = parseTarget(target);

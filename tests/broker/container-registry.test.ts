@@ -35,13 +35,13 @@ function engineOf(containers: readonly Made[]) {
 const writable = (source: string): Bind => ({ source, readOnly: false });
 const readOnly = (source: string): Bind => ({ source, readOnly: true });
 const registryOf = (...containers: readonly Made[]) =>
-  createContainerRegistry(engineOf(containers), owner.hubId);
+  createContainerRegistry(engineOf(containers), owner);
 const refused = (message: RegExp) => ({ code: 'HUB_BROKER_REFUSED', message });
 
 describe('a worktree in the folder of git', () => {
-  const git = { name: 'hub-.git-0123456789ab', binds: [writable('/srv/app')] };
+  const git = { name: `${owner.hubName}-.git-0123456789ab`, binds: [writable('/srv/app')] };
   const worktree = readOnly('/srv/app/.git/agenthub/worktrees/agenthub-t');
-  const gate = { name: 'hub-.gate-0123456789ab', binds: [worktree] };
+  const gate = { name: `${owner.hubName}-.gate-0123456789ab`, binds: [worktree] };
 
   test('is mounted for acceptance commands, whichever of the two comes first', async () => {
     (await registryOf(git).reserve(gate.name, [worktree]))();
@@ -55,6 +55,19 @@ describe('a worktree in the folder of git', () => {
   ])('is not mounted %s', async (_, name, bind) => {
     await assert.rejects(registryOf(git).reserve(name, [bind]), refused(/beside a writable mount/));
   });
+
+  test.each([
+    ['of a server', `${owner.hubName}-x-.git-0123456789ab`, gate.name],
+    ['for a server', git.name, `${owner.hubName}-x-.gate-0123456789ab`],
+  ])(
+    'is not mounted %s whose name only contains that of one of the two',
+    async (_, outer, inner) => {
+      await assert.rejects(
+        registryOf({ name: outer, binds: git.binds }).reserve(inner, [worktree]),
+        refused(/beside a writable mount/),
+      );
+    },
+  );
 
   test('is not mounted beside a writable mount of a server', async () => {
     const server = { name: 'hub-files', binds: [writable('/srv')] };
@@ -132,7 +145,7 @@ test('a hub has no more containers than the bound, others not counted', async ()
 test('nothing is admitted while the engine does not say what there is', async () => {
   const silent = createContainerRegistry(
     { getJson: async () => ({ status: 500, body: {} }) },
-    owner.hubId,
+    owner,
   );
   await assert.rejects(silent.reserve('new', []), { code: 'HUB_ENGINE_REFUSED' });
 });
