@@ -81,6 +81,17 @@ export function createEmbeddedVectors(
     }
   }
 
+  /**
+   * Goes on with a look-up that began on these points. Rejects once their file was set aside: in the new file the same
+   * numbers are other points.
+   */
+  function withSamePoints<T>(own: Points, work: (points: Points) => T): T {
+    return withPoints('look-up', points => {
+      if (points === own) return work(points);
+      throw new VectorsFailure('corrupt', `${file} was damaged, and was replaced meanwhile`);
+    });
+  }
+
   function replaceDamagedFile(damage: unknown): void {
     close();
     try {
@@ -114,6 +125,7 @@ export function createEmbeddedVectors(
 
   /** Adds all vectors of a scope to `nearest`: those in memory, then the others from the file. */
   async function compareAll(
+    own: Points,
     collection: Collection,
     scope: string,
     nearest: Nearest,
@@ -135,7 +147,7 @@ export function createEmbeddedVectors(
     }
     let after = inMemory.upTo;
     for (let isEnd = inMemory.isComplete; !isEnd;) {
-      const chunk = withPoints('look-up', points => points.read(collection, scope, after));
+      const chunk = withSamePoints(own, points => points.read(collection, scope, after));
       memory.append(key, after, chunk);
       isEnd = !chunk;
       if (!chunk) continue;
@@ -177,14 +189,17 @@ export function createEmbeddedVectors(
     },
     async near(collection, vector, { scope, limit, minScore }, signal) {
       const query = unitOf(vector);
-      const found = withPoints('look-up', points => points.collection(collection));
+      const [own, found] = withPoints(
+        'look-up',
+        points => [points, points.collection(collection)] as const,
+      );
       if (!found) return [];
       checkDimensions(collection, found, query);
       const nearest = createNearest(query, { limit, minScore });
-      await compareAll(found, scope, nearest, signal);
+      await compareAll(own, found, scope, nearest, signal);
       return nearest.found.flatMap(({ number, score }) => {
         // Another call may have removed the point in the meantime.
-        const point = withPoints('look-up', points => points.find(number));
+        const point = withSamePoints(own, points => points.find(number));
         return point ? [{ ...point, score }] : [];
       });
     },

@@ -17,6 +17,8 @@ import { createDice, vectorOf } from './random.ts';
 const folder = await mkdtemp(join(tmpdir(), 'agenthub-vectors-'));
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
+const inTwo = { ...roomy, scope: 'two' };
+
 let places = 0;
 async function newFile(): Promise<string> {
   const place = join(folder, String(++places));
@@ -111,6 +113,36 @@ describe('a file that is damaged is set aside and begun anew', () => {
       assert.ok((await namesIn(opened.vectors, 'docs', {}, asked)).includes('new'));
     }
     assert.ok(refused > 3, `${refused} were refused`);
+  });
+
+  test('while another look-up goes on, which finds no point of the new file', async () => {
+    const file = await newFile();
+    {
+      await using earlier = await openOn(file);
+      const dice = createDice(7);
+      for (let name = 0; name < 300; name++)
+        await earlier.vectors.put(
+          'docs',
+          pointOf(vectorOf(dice, 768), { name, scope: 'two' }),
+          inTwo,
+        );
+    }
+    await fill(file, 600, 768);
+    await using opened = await openOn(file);
+    const asked = vectorOf(createDice(1), 768);
+    // From now on the scope is in memory.
+    await namesIn(opened.vectors, 'docs', inTwo, asked);
+    const bytes = await readFile(file);
+    await writeFile(file, randomBytes(bytes.length), { flag: 'r+' });
+    const lookUp = namesIn(opened.vectors, 'docs', inTwo, asked).catch((error: unknown) => error);
+    await assert.rejects(namesIn(opened.vectors, 'docs', {}, asked), isFailure('corrupt'));
+    const puts = Array.from({ length: 300 }, () =>
+      opened.vectors.put('docs', pointOf(asked, { name: 'of another client' }), roomy),
+    );
+    const found = await lookUp;
+    assert.ok(isFailure('corrupt')(found), String(found));
+    await Promise.all(puts);
+    assert.equal((await asideIn(file)).length, 1);
   });
 
   test('where another version of the hub has written it', async () => {
