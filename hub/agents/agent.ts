@@ -71,7 +71,7 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
   /** The container of the last run may still run. */
   let isAdopting = record.containerId !== undefined;
   const ended = createEmitter<{ readonly id: string; readonly outcome: MessageOutcome }>();
-  /** Messages whose outcome is being recorded: they are in the queue until it is. */
+  /** Ids of messages whose outcome is being written. They stay in the queue until it is on the disk. */
   const ending = new Set<string>();
   const open = () => queue.of(id).filter(message => !ending.has(message.id));
 
@@ -145,7 +145,10 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
     await settle(message, outcome, result);
   }
 
-  /** In the conversation first, so that the outcome survives a crash in between. Resolves with the new messages. */
+  /**
+   * Writes an outcome into the conversation, then removes the message from the queue: the outcome survives a crash in
+   * between. Resolves with the messages that were added to the conversation.
+   */
   async function writeOutcome(
     message: PendingMessage,
     outcome: MessageOutcome,
@@ -161,7 +164,7 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
     }
   }
 
-  /** Records the only outcome of a message, and tells it. */
+  /** Writes the outcome of a message and fires its events. A message has one outcome. */
   async function settle(message: PendingMessage, outcome: MessageOutcome, result?: TurnResult) {
     lastActivity = clock.now();
     const added = await writeOutcome(message, outcome, result);

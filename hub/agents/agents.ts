@@ -174,7 +174,7 @@ export function createAgents(
     const { message: accepted, position } = await queue.accept(id, message, from);
     const agent = all.get(id);
     if (!agent) {
-      // It was removed meanwhile, perhaps before the queue had the message.
+      // The agent was removed meanwhile, perhaps before the queue had the message.
       await queue.end(accepted.id, 'failed');
       throw stoppedBy(id);
     }

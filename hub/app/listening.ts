@@ -23,7 +23,7 @@ export function listeningServices(
     try {
       await announceRunning(dataFolder, { url: http.url, sockets: http.sockets });
     } catch (error) {
-      // On a full disk the servers run all the same.
+      // The servers can run on a full disk.
       log.warn(
         { folder: dataFolder, problem: messageOf(error) },
         `the address of the hub cannot be written: commands find it only with --url ${http.url}`,

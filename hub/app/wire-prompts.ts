@@ -14,8 +14,8 @@ import type { ModelAccess } from './wire-models.ts';
 import type { EnhancementNeeds, EnhancementOptions, startEnhancement } from './wire-enhancement.ts';
 
 /**
- * Reads the rules of the prompt improvement. The enhancer is loaded with the first prompt; with an Ollama it is loaded at
- * the start of the hub, so that Ollama loads its model. Rejects like `openRules`.
+ * Reads the rules for improving prompts. With an Ollama the enhancer is loaded when the hub starts, because it also makes
+ * Ollama load the model. Without one it is loaded by the first prompt. Rejects like `openRules`.
  */
 export async function createPrompts(
   options: EnhancementOptions & {

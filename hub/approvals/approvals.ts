@@ -58,7 +58,7 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
     needs.log.error({ error: messageOf(error) }, 'a change of approvals could not be shown'),
   );
   const settled = createEmitter<string>();
-  /** Approvals that are being written, by id. They count when they are on the disk. */
+  /** Writes of approvals that are not finished, by approval id. An approval takes effect when it is on the disk. */
   const approving = new Map<string, Promise<boolean>>();
   // Compaction drops the oldest records first, so standing approvals come last.
   const journal = needs.openJournal(() => [
@@ -87,7 +87,7 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
     record({ action, principal: by, target: about.id, outcome: 'ok', details });
   }
 
-  /** Applies an event. Resolves with whether the new state is on the disk. An approval that is not has no effect. */
+  /** Applies an event. Resolves with true if the new state is on the disk. An approval that could not be written is undone. */
   async function apply(approval: Approval, event: ApprovalEvent): Promise<boolean> {
     const { id } = approval;
     const state = next(approval.state, event);
@@ -141,7 +141,7 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
     );
   }
 
-  /** See `admit` below. */
+  /** Implements `admit`, which is documented where it is returned. */
   async function admit(call: ConfirmedCall): Promise<'approved' | 'denied' | undefined> {
     expire();
     if (standing.admits(call)) return 'approved';
@@ -251,7 +251,7 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
       const at = clock.now();
       if (isForGood) {
         await addStanding(approval, by);
-        // Meanwhile somebody may have denied it.
+        // Somebody may have denied the call while the standing approval was written.
         await apply(open.find(id) ?? approval, { type: 'withdraw', at });
         return;
       }

@@ -22,7 +22,7 @@ type Needs = {
 /** Keeps standing approvals, one for each client and tool. */
 export function createStandingApprovals({ append, unwritten, decided }: Needs) {
   const byTool = new Map<string, StandingApproval>();
-  /** Those that are being written. They admit nothing yet. */
+  /** Writes of standing approvals that are not finished. Such an approval admits no call yet. */
   const writing = new Map<StandingApproval, Promise<boolean>>();
   const find = (id: string) => [...byTool.values()].find(one => one.id === id);
 

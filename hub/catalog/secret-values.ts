@@ -5,7 +5,7 @@ import type { FormField, InstallOption } from '#installs';
 export type SecretStores = {
   /** Stores the value of a secret of this name. */
   readonly set: (name: string, value: string) => Promise<unknown>;
-  /** The places in the config that refer to secrets. Undefined: there are none. */
+  /** References to secrets in the config. Undefined if there are none. */
   readonly uses: () => readonly { readonly secret: string }[] | undefined;
 };
 
@@ -62,7 +62,7 @@ function secretNameFor(server: string, { path }: Pick<FormField, 'path'>): strin
   return (name || 'SECRET').slice(0, maxName);
 }
 
-/** The name, or the first with a number that is not taken. */
+/** The name if it is free, else the name with the first free number, such as `TOKEN_2`. */
 function freeName(name: string, isTaken: (name: string) => boolean): string {
   let free = name;
   for (let number = 2; isTaken(free); number++) {

@@ -15,7 +15,7 @@ export function tryParseExactly(text: string): unknown {
   }
 }
 
-// The third parameter has the source of the value, and `rawJSON` keeps it (ES2026). The types of TypeScript know neither.
+// ES2026: the third parameter holds the source text of the value, and `JSON.rawJSON` writes it unchanged. TypeScript has no types for either.
 function keepDigits(_: string, value: unknown, ...[context]: readonly unknown[]): unknown {
   if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
   const source = isObject(context) ? context['source'] : undefined;

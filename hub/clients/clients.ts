@@ -248,7 +248,7 @@ export function createClients({
       const added = plan.items.flatMap(item => (item.action === 'add' ? [item.name] : []));
       const secrets = plan.secrets ?? [];
       const names = secrets.map(({ name }) => name);
-      // Before the record: a store that cannot be opened must not leave one of an import that never was.
+      // Opened first: if it cannot be opened, no record of an import may remain.
       const store = secrets.length > 0 ? await openSecrets() : undefined;
       const record = await records.begin(added, changes, names);
       try {

@@ -113,7 +113,7 @@ function targetOf(path: string): string {
 
 /** Leaves out mounts that another one contains under the same path. */
 function withoutInner(mounts: readonly FolderMount[]): readonly FolderMount[] {
-  // A folder that is named for two places is at both: the arguments have its path in the first.
+  // A folder with two targets is mounted at both: the arguments name the first one.
   const unique = [...new Map(mounts.map(one => [`${one.source}\0${one.target}`, one])).values()];
   return unique.filter(
     one =>

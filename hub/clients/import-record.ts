@@ -92,8 +92,8 @@ export function createImportRecords({ folder, writeWhole, now }: Needs) {
 
     /**
      * Restores every file of the newest import, then removes its secrets. Rejects with HUB_CONFIG_CONFLICT, changing
-     * nothing, if one of the files changed after the import. The record stays until all is done: the next undo goes on with
-     * it, and does not undo an earlier import.
+     * nothing, if one of the files changed after the import. The record is removed last: if an undo fails, the next one
+     * continues it instead of undoing an earlier import.
      */
     undo: async (removeSecrets: (names: readonly string[]) => Promise<void> = async () => {}) => {
       const path = await newestPath();

@@ -58,7 +58,7 @@ export function createBuildWatch(needs: Needs, timing: Partial<typeof defaultTim
   const differsFrom = (before: ReadonlyMap<string, string>) =>
     [...digests].some(([folder, digest]) => before.get(folder) !== digest);
 
-  /** Watches folders that the config has read before, and may have changed since. */
+  /** Watches folders that the config read a while ago. They may have changed since. */
   async function followNow(builds: ReadonlyMap<string, string>): Promise<void> {
     await look([...builds.keys()]);
     const isChanged = differsFrom(builds);
@@ -113,7 +113,7 @@ export function createBuildWatch(needs: Needs, timing: Partial<typeof defaultTim
   };
 }
 
-/** A folder as the config has read it, as `stateOf` tells its digest. */
+/** A build folder with its digest, or its fault, as of the last read of the config. */
 const stateIn = (build: FolderBuild) =>
   [build.folder, 'fault' in build ? build.fault : build.digest] as const;
 

@@ -68,7 +68,7 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
     fault = error;
   }
 
-  /** Runs reads and writes of the file one after another: a read beside a write could put back what was there before. */
+  /** Runs reads and writes of the file one at a time: a read during a write could restore the previous pins. */
   function inTurn(work: () => Promise<void>): Promise<void> {
     const done = writing.then(work);
     writing = done.catch(() => undefined); // Its caller gets the error.
@@ -89,7 +89,7 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
       use(pending.reduce((one, change) => change(one), written));
     });
 
-  /** Uses what the file says now. Rejects with HUB_LOCK_INVALID. */
+  /** Reads the file and applies it. Rejects with HUB_LOCK_INVALID. */
   const read = (): Promise<void> =>
     inTurn(async () => {
       const now = await readLock(file);

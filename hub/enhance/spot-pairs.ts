@@ -14,7 +14,7 @@ export type Side = {
 
 const keyOf = ({ stem, isNegated }: Spot) => (isNegated ? `not ${stem}` : stem);
 
-/** Above this many choices for one word, its places are paired in order: a repeated text must not stop the hub. */
+/** Maximum number of choices for one word. Above it, equal words are paired in order: a repeated text must not block the event loop. */
 const maxChoices = 10_000;
 
 /** Gives each spot its counterpart: the one with the most similar neighbours. */
@@ -31,7 +31,7 @@ export function pairsOf(spots: readonly Spot[], others: readonly Spot[]): Pairs 
   const places = placesOf(others);
   const left = { spots, verbs: verbsBefore(spots) };
   const right = { spots: others, verbs: verbsBefore(others) };
-  /** Each place of a word with each place in the other prompt, the most similar first. */
+  /** All pairs of places of a word in the two prompts, the most similar first. */
   const choicesOf = (mine: readonly number[], theirs: readonly number[]) =>
     mine.length * theirs.length > maxChoices
       ? mine.flatMap((one, at) => theirs.slice(at, at + 1).map(other => ({ one, other })))

@@ -145,7 +145,7 @@ function endOfSlot(lexemes: readonly Lexeme[], start: number, stem: string): num
   return -1;
 }
 
-/** Maximum number of articles within a phrase: they are skipped again for each word before them. */
+/** Maximum number of articles in a row within a phrase. It bounds the work for a text of nothing but articles. */
 const maxArticles = 8;
 
 function endOfArticles(lexemes: readonly Lexeme[], start: number, stem: string): number {

@@ -176,8 +176,8 @@ function admitSecureConnections(
 }
 
 /**
- * The connections with TLS that Node's HTTP does not read, by their other end: those in their handshake, and refused ones.
- * They are closed with all connections, because the server would wait a minute or two for them.
+ * Tracks TLS connections that Node's HTTP server does not have: those in their handshake, and refused ones. Makes
+ * `closeAllConnections` close them too. Otherwise a stop would wait one or two minutes for them.
  */
 function createWaitingConnections(server: Server): Map<string, Socket> {
   const waiting = new Map<string, Socket>();
@@ -185,7 +185,7 @@ function createWaitingConnections(server: Server): Map<string, Socket> {
     const end = endOf(socket);
     waiting.set(end, socket);
     socket.once('close', () => {
-      // Another connection may have come from there meanwhile.
+      // A newer connection may have the same address and port.
       if (waiting.get(end) === socket) waiting.delete(end);
     });
   });
@@ -197,7 +197,7 @@ function createWaitingConnections(server: Server): Map<string, Socket> {
   return waiting;
 }
 
-/** Node tells of no other relation between a connection and the one that TLS makes of it. */
+/** Address and port of the client. Node has no other link between a TCP connection and its TLS connection. */
 const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
 /** Removes the listeners that accept connections, and returns a function that calls them. */

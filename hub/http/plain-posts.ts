@@ -65,7 +65,7 @@ export function createPlainPosts(options: Options, needs: PlainPostsNeeds) {
     let begun: Buffer | undefined;
     let stalled: (() => void) | undefined;
     let isFirst = true;
-    /** The principal that the connection counts for. */
+    /** The principal whose number of connections includes this one. */
     let holder: Principal | undefined;
 
     const link: PlainLink = {

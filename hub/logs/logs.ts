@@ -120,7 +120,7 @@ export function createLogs(folder: string, needs: Needs, bounds: LogBounds = usu
     async open(servers) {
       try {
         const names = await storedServers();
-        // Also of servers that are gone: they may come back while the hub runs.
+        // Including servers that are no longer in the config: they may return while the hub runs.
         await Promise.all([undefined, ...names].map(find));
         await removeGone(names.filter(name => !servers.includes(name)));
       } catch (error) {
@@ -154,7 +154,7 @@ export function createLogs(folder: string, needs: Needs, bounds: LogBounds = usu
     async stop() {
       due[Symbol.dispose]();
       sources.get(undefined)?.end('the hub was stopped');
-      // All of them: what the ticker began to write is no longer among the unwritten.
+      // All sources: one whose write has begun is no longer in `unwritten`.
       await Promise.all(Array.from(sources.values(), source => source.write()));
     },
   };

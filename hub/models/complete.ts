@@ -14,8 +14,8 @@ export type CompletionRequest = {
   /** Ollama's model options (temperature, num_ctx ...), and `think`, which is off by default. */
   readonly options: Readonly<Record<string, number | string | boolean>>;
   /**
-   * Idle timeout in ms between tokens, and before the first one from the call's turn in the queue. Before the first
-   * token it is longer for a long prompt, and while Ollama may work on prompts that were given up.
+   * Maximum time in ms without a token. For the first token it counts from the call's turn in the queue, and is longer
+   * for a long prompt, or while Ollama may still be working on prompts that were given up.
    */
   readonly firstTokenMs: number;
   /** Timeout of the whole call in ms, including the time in the queue. */

@@ -49,7 +49,7 @@ export function createModelList({
   const reading = createSingleFlight<Snapshot>();
   const capabilitiesOf = createCapabilities({ callOllama, clock });
   let snapshot: Snapshot | undefined;
-  /** Grows with each `invalidate`. A list that was asked for in an earlier epoch is not kept. */
+  /** Incremented by `invalidate`. A list that was requested in an earlier epoch is not kept. */
   let epoch = 0;
 
   const isYounger = (list: Snapshot | undefined, ms: number): list is Snapshot =>

@@ -62,7 +62,7 @@ async function* linesOf(response: Response, context: CallContext): AsyncGenerato
         throw malformed('contains a line that is not a JSON object', context);
       }
       if (Object.hasOwn(parsed, 'error'))
-        throw failureOfError(errorText(parsed['error']), undefined, context.model);
+        throw failureOfError(ollamaErrorText(parsed['error']), undefined, context.model);
       hasLines = true;
       yield encoder.encode(`${line}\n`);
     }
@@ -88,7 +88,7 @@ async function* linesOf(response: Response, context: CallContext): AsyncGenerato
 }
 
 /** Ollama's errors are texts. Those of proxies and of other servers with its API may be objects with a message. */
-function errorText(error: unknown): string {
+function ollamaErrorText(error: unknown): string {
   if (typeof error === 'string') return error;
   return isObject(error) && typeof error['message'] === 'string'
     ? error['message']

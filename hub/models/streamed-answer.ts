@@ -12,8 +12,8 @@ type StreamedCall = {
   /** Length of all that the model reads, in characters. */
   readonly length: number;
   /**
-   * Idle timeout in ms between tokens, and before the first one from the call's turn in the queue. Before the first
-   * token it is longer for a long prompt, and while Ollama may work on prompts that were given up.
+   * Maximum time in ms without a token. For the first token it counts from the call's turn in the queue, and is longer
+   * for a long prompt, or while Ollama may still be working on prompts that were given up.
    */
   readonly silentMs: number;
   readonly caller: ModelCaller | undefined;

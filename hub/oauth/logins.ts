@@ -30,7 +30,7 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
   const changed = createEmitter<string>();
   const servers = new Map<string, ServerLogin>();
   const pending = new Map<string, Pending>();
-  /** Those whose browser has returned, until their code is exchanged. */
+  /** Logins whose code is being exchanged, by server. */
   const finishing = new Map<string, Pending>();
 
   function loginOf(server: string): ServerLogin {
@@ -146,7 +146,7 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
       if (waiting) end(waiting, failed(server, 'it was logged out'));
       const login = loginOf(server);
       const stored = await login.current();
-      // First, so that a login that is finished meanwhile stays.
+      // Forgotten before it is revoked: a login that is finished meanwhile must stay.
       await login.forget();
       const isRevoked = await revoked(stored, target);
       return { wasLoggedIn: stored?.tokens !== undefined, isRevoked };

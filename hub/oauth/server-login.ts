@@ -26,7 +26,7 @@ export function createServerLogin(server: string, needs: Needs) {
   const secretName = `.oauth-${server}`;
   let reading: Promise<StoredLogin | undefined> | undefined;
   let refreshing: Promise<StoredLogin> | undefined;
-  /** The write of a new login, or of none, which counts only if it succeeds. Never rejects. */
+  /** The write of a login or logout in progress. Never rejects. */
   let changing: Promise<unknown> = Promise.resolve();
   let retryAtMs = 0;
   let challenge: Challenge = {};
@@ -69,7 +69,7 @@ export function createServerLogin(server: string, needs: Needs) {
     changed();
   }
 
-  /** Like `keep`, but what was known before stays in force if it cannot be written: it may be newer than what is stored. */
+  /** Like `keep`, but restores the previous login if the write fails. That one may be newer than the stored one. */
   async function change(login: StoredLogin | undefined): Promise<void> {
     await reading?.catch(() => undefined); // As above.
     const before = reading;

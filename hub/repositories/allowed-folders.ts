@@ -3,7 +3,7 @@ import { basename, dirname, isAbsolute, join, normalize, relative, resolve, sep 
 import { HubError, errorCodeOf } from '#core';
 import type { Principal } from '#policy';
 
-/** Links that lead to each other in a circle end somewhere. The number is that of Linux. */
+/** Maximum number of symbolic links in a path, as in Linux. It ends circles of links. */
 const maxLinks = 40;
 
 /**
@@ -22,7 +22,7 @@ export async function requireAllowedPath(
       `${shown(path)} is not an absolute path. Write it in full, such as /home/me/projects/app`,
     );
   const { administer } = principal.grants;
-  // Without "..": a folder before it that the caller may not see would decide whether the path exists.
+  // Normalized first: with "..", the result would reveal whether a folder that the caller may not see exists.
   const real = await realpath(normalize(path)).catch(async (error: unknown) => {
     // Whoever may not look there learns nothing of what exists.
     throw administer || (await isAllowed(await placeOf(normalize(path)), folders))
@@ -38,7 +38,7 @@ async function isAllowed(place: string, folders: readonly string[]): Promise<boo
   return false;
 }
 
-/** The real path of a path that need not exist: where something would be if it were made there. */
+/** The real path of a path that may not exist: its existing part is resolved, and the rest is appended. */
 async function placeOf(path: string, linksBefore = 0): Promise<string> {
   const real = await realpath(path).catch(() => undefined); // Then its folder decides.
   const folder = dirname(path);
@@ -67,7 +67,7 @@ function missing(path: string, cause: unknown, inContainer: boolean): HubError {
 }
 
 function refused(path: string, folders: readonly string[]): HubError {
-  // By the path alone: whether there is a link elsewhere is not for the caller to know.
+  // Decided by the path alone, so that the message does not reveal links in other folders.
   const link = folders.some(folder => isBelow(path, folder)) ? ', where a link leads' : '';
   const known =
     folders.length === 0

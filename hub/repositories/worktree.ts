@@ -143,7 +143,7 @@ export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs):
         const wanted = paths.map(path => {
           const entry = found.get(path);
           const bytes = entry && sizes.get(entry.hash);
-          // A submodule has a commit of another repository, and no content here.
+          // The entry of a submodule is a commit of another repository: it has no content here.
           return entry && bytes !== undefined && isFile(entry)
             ? { path, hash: entry.hash, bytes }
             : { path, isLink: entry !== undefined };

@@ -204,7 +204,7 @@ export function createBreaker(options: BreakerOptions, clock: Clock) {
     postpone(milliseconds: number): void {
       if (phase.state === 'half_open') phase.postponedUntil = clock.monotonic() + milliseconds;
     },
-    /** Closes it, for a new instance of the server. */
+    /** Closes the breaker. Call it when the server has a new instance. */
     reset: () => enter(closedPhase(), 'operator'),
     /** Takes over a later decision of another hub. */
     adopt({ state, remainingMs, why, failures }: Standing): void {

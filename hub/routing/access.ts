@@ -112,7 +112,7 @@ export function createAccess(needs: AccessNeeds) {
     if (!found || found.decision === unmatched) return resolved;
     const { decision, item } = found;
     policy.count(decision);
-    // Other methods about the tool, such as those of its tasks, follow a call that was confirmed.
+    // Only the call itself needs a confirmation. Other methods, such as `tasks/get`, refer to a call that had one.
     if (decision.action === 'confirm' && item && resolved.call.request.method === 'tools/call')
       return { ...resolved, decision, confirmed: { decision, item } };
     if (decision.action !== 'deny') return { ...resolved, decision };

@@ -39,7 +39,7 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
       started.rereads.begin();
       persisted.onStarted(started);
       persisted.keep(cache.listing, started.running.instance.identity);
-      // What it may reach is that of the entry at its launch, which may have changed since.
+      // The config may have changed since the launch: apply its current list of targets.
       void needs.launches?.egress?.apply(record.config);
     },
     useConfig(config) {
@@ -82,7 +82,7 @@ function createParts(
     shared ??
     createAdmission(first, {
       clock: needs.clock,
-      // The failures of one session's instance must not refuse the calls of others.
+      // Failures of an instance of one session must not open the breaker for other sessions.
       breaker: own ? undefined : needs.breakerOf?.(first),
       revive() {
         if (record.status.state === 'failed') runner().dispatch({ type: 'start' });

@@ -75,7 +75,7 @@ const specification = z.strictObject({
   forbidden_paths: list(path).default([]).describe('Patterns of files that must not be changed.'),
 });
 
-/** What the gate would refuse is refused here, before a model has worked. */
+/** Has the limits of the gate, so that a contract is refused before a model works on it. */
 const acceptance = z.strictObject({
   commands: z
     .array(

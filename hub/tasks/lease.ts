@@ -57,7 +57,7 @@ export async function takeLease(
   async function isAlive({ beat }: LeaseRecord): Promise<boolean> {
     const ageMs = clock.now() - beat;
     if (ageMs > -deadAfterMs) return ageMs < deadAfterMs;
-    // The clock has been set back, and the age says nothing. A hub that lives writes it again meanwhile.
+    // The clock was set back, so the age means nothing. A living hub writes its lease again within two beats.
     await sleep(2 * beatMs, { clock, signal });
     signal.throwIfAborted();
     const later = await find();

@@ -126,7 +126,7 @@ function isQuoted(
   const lines = files.get(path.replace(/^(?:\.\/|[ab]\/)/, '')) ?? files.get(path);
   if (!lines) return false;
   const text = plain(lines.join('\n'));
-  // Signs may be those of the diff, or of the lines themselves, as of a list in YAML.
+  // A leading + or - may belong to the diff or to the line itself, such as an item of a YAML list.
   const wanted = [quote, quote.replaceAll(/^[+-]/gm, '')].map(plain);
   return wanted.some(one => one.length >= minQuote && text.includes(one));
 }

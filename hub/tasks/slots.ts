@@ -24,8 +24,8 @@ export function createSlots(limits: () => SlotLimits) {
 
   return {
     /**
-     * Promises a place, or one in the queue, until the result is disposed: after `take`. Throws HUB_TASKS_FULL if too many
-     * wait.
+     * Reserves a place, running or in the queue, until disposed. Dispose it after `take`. Throws HUB_TASKS_FULL if too many
+     * tasks wait.
      */
     reserve(): Disposable {
       const { maxRunning, queue } = limits();

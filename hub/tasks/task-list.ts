@@ -66,7 +66,7 @@ export function createTaskList({ clock, store, runnerOf }: Needs) {
     if (other && (other.state.repository !== root || hasEnded(other)))
       throw new HubError(
         'HUB_TASK_EXISTS',
-        // The caller may use this repository, and perhaps not the other.
+        // The caller may not be allowed to see the other repository.
         `task_id: ${JSON.stringify(id)} is the id of a task in ${other.state.repository === root ? root : 'another repository'} that is ${other.state.status}. Choose another`,
       );
   }
@@ -103,8 +103,8 @@ export function createTaskList({ clock, store, runnerOf }: Needs) {
   }
 
   /**
-   * The task of a contract in a repository: a new one, unless there is one that has not ended. One after the other: of two at
-   * once, neither would find the other.
+   * The task of a contract in a repository: a new one, unless there is one that has not ended. Calls run one at a time:
+   * two at once would not find each other's task.
    */
   function add(...of: Parameters<typeof addNow>): ReturnType<typeof addNow> {
     const added = last.then(() => addNow(...of));

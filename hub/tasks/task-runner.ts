@@ -212,7 +212,7 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
     }
   }
 
-  /** `state`: that its work has ended in. */
+  /** Ends the job of the phase. `state`: the state in which its work ended. */
   function endJob({ status, attempt, step } = stored.state): void {
     const open = job;
     job = undefined;
@@ -240,7 +240,7 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
     async dispatch(command, open) {
       const before = stored.state;
       await apply(command);
-      // Of a task that is idle, files may still be written.
+      // An idle task may still be writing its files, with the job of the phase before.
       if (open) endJob(before);
       if (open) job = open;
       isAsked = true;

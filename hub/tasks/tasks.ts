@@ -115,7 +115,7 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
     );
   }
 
-  /** The task of an id, whose repository is there. */
+  /** As `requireVisible`. Rejects also if the repository cannot be used now. */
   async function requireTask(id: string, principal: Principal): Promise<TaskRunner> {
     const task = await requireVisible(id, principal);
     await repositories.requireAllowed(task.state.repository, principal);
@@ -187,7 +187,7 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
     async begin(id, kind, principal) {
       const task = await requireTask(id, principal);
       requireFitting(task.state, { type: 'begin', kind, job: '' });
-      // Until the state is stored, and the work has its slot.
+      // Held until the state is stored and the work has its slot.
       using _promised = slots.reserve();
       const open = jobs.begin({
         kind: jobKind,

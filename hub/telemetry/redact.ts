@@ -94,7 +94,7 @@ function redactCutEnd(text: string, forms: readonly string[]): string {
   for (const form of forms) {
     const beginning = form.slice(0, minKnownLength);
     let at = text.indexOf(beginning, Math.max(0, text.length - form.length + 1));
-    // The text may hold the beginning alone before it, and the value may repeat it.
+    // The beginning may occur before the value without the rest, and again inside the value.
     while (at >= 0 && !form.startsWith(text.slice(at))) at = text.indexOf(beginning, at + 1);
     if (at >= 0) return text.slice(0, at) + redacted;
   }

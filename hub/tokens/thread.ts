@@ -17,7 +17,7 @@ const maxYoungSpaceMb = 8;
 const limitMs = 30_000;
 /** Maximum length of a text that is counted whole: the time for a single long word grows with its square. */
 const maxCounted = 50_000;
-/** Below the priority of the hub, so that calls of clients go first; not the lowest, which gets no time on a busy machine. */
+/** Lower priority than the hub, so that calls of clients go first. The lowest, 19, gets no time on a busy machine. */
 const niceness = 10;
 
 /**

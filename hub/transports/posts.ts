@@ -16,7 +16,7 @@ type Post = ResponseStream & {
   readonly batch: boolean;
   /** Whether it is the `initialize` that opens the session. */
   readonly opening: boolean;
-  /** False if none of its messages has an answer: MCP wants the status 202 then, and no stream. */
+  /** False if none of its messages expects an answer. MCP requires status 202 then, without a stream. */
   readonly isAnswered: boolean;
   /** Set after a notification, or after a long wait. */
   events: EventStream | undefined;

@@ -29,7 +29,7 @@ const configOf = (cursor: object) => ({
 const limited = (calls: number) => configOf({ token, rate: { calls, per: 3_600 } });
 
 /** How many calls are made at once: of more, a busy machine delays some for longer than a hub waits for Redis. */
-const atOnce = 2;
+const atOnce = 8;
 
 /** The statuses of so many calls. */
 async function callOften({ url }: HubProcess, count: number): Promise<readonly number[]> {

@@ -10,7 +10,7 @@ type Needs = {
   readonly desk: AgentDesk;
   readonly sampling: ModelSampling;
   readonly budget: ModelBudget;
-  /** The tools of the hub, as granted to the agent. */
+  /** Calls the tools of the hub that the agent is granted. */
   readonly session: PrincipalRequests;
   readonly log: Log;
 };

@@ -44,11 +44,11 @@ export function commonSchema(tools: readonly ToolSchema[]): CommonSchema {
 type Parts = {
   readonly properties: ReadonlyMap<string, unknown>;
   readonly required: readonly string[];
-  /** The members with schemas that references lead to. */
+  /** The members `$defs` and `definitions`, to which references lead. */
   readonly definitions: JsonObject;
 };
 
-/** The second one is that of drafts before 2019-09. */
+/** `definitions` was the name before draft 2019-09 of JSON Schema. */
 const definitionKeys = ['$defs', 'definitions'] as const;
 
 function partsOf(schema: unknown): Parts {
@@ -66,7 +66,7 @@ function partsOf(schema: unknown): Parts {
   };
 }
 
-/** The properties of the first tool that all others have too, and whose references lead to something. */
+/** The properties of the first tool that all other tools have, without those whose references would lead to nothing. */
 function commonOf([first, ...others]: readonly Parts[]): ReadonlyMap<string, JsonObject> {
   const found = new Map<string, JsonObject>();
   for (const [key, schema] of first?.properties ?? []) {
@@ -82,7 +82,7 @@ function commonOf([first, ...others]: readonly Parts[]): ReadonlyMap<string, Jso
     if (property !== undefined) return !found.has(property);
     return reference.startsWith('#') && !/^#\/(?:\$defs|definitions)\//.test(reference);
   };
-  // A property that is left out may be one that another refers to.
+  // Removing a property may leave a reference of another one without a target.
   for (let before = Infinity; found.size < before;) {
     before = found.size;
     for (const [key, schema] of found) if (referencesIn(schema).some(isDangling)) found.delete(key);

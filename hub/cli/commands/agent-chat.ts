@@ -42,8 +42,8 @@ async function followTurn(hub: HubClient, path: string, id: string, run: Run) {
 }
 
 /**
- * Prints tools as they are called, until the signal aborts or the events end. Returns how many. Never rejects because of
- * the hub: the conversation has the tools too, and the answer says whether the hub is gone.
+ * Prints tools as they are called, until the signal aborts or the events end. Resolves with their number. Does not reject
+ * if the connection breaks: the conversation lists the tools too, and the request for the answer reports a hub that is gone.
  */
 async function watchTools(hub: HubClient, path: string, id: string, run: Run): Promise<number> {
   const { signal } = run;

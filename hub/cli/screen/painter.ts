@@ -53,7 +53,7 @@ export function createPainter(terminal: Terminal, frameOf: () => readonly FrameL
       const body = [...lines, ...shown.map(({ text }) => text)].map(text => `${text}\n`).join('');
       await terminal.write(`${begin}\r${up}${clearBelow}${body}${end}`);
     }
-    // At once, not in a `finally` of the promise: what is printed in between would find this paint, which has ended.
+    // Synchronously, not in `finally`, which runs later: a line printed in between would wait for a paint that has ended.
     writing = undefined;
   }
 

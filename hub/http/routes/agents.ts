@@ -119,7 +119,7 @@ export function agentRoutes(app: FastifyInstance, { agents, admission, follow }:
   app.get<OfFile>('/agents/:id/files/*', administered, async ({ params }, reply) => {
     const file = await agents.files.open(params.id, params['*']);
     const body = Readable.from(file.chunks);
-    // Also when the client left while the file was opened.
+    // The stream closes also if the client left while the file was opened.
     body.once('close', () => void file[Symbol.asyncDispose]());
     return await reply
       .header('content-type', 'application/octet-stream')

@@ -76,7 +76,7 @@ export function createFollowing(
   let streams = 0;
   return <Reply extends EventReply>(reply: Reply, { listen, tell, until }: Followed): Reply => {
     if (reply.raw.destroyed) {
-      // No close event follows, which would end the stream: what the source holds for it is given back at once.
+      // The client is gone and no close event follows, so the subscription at the source is released now.
       listen(() => {})[Symbol.dispose]();
       reply.hijack();
       return reply;

@@ -24,7 +24,7 @@ export function mcpRoutes(
   const { streamable, connections, sse } = transports;
   const placeOf = (request: FastifyRequest<OfServer>) =>
     paths.get(request.params.server, admission.principalOf(request));
-  /** The calls without a session that are being answered. The transports end all others. */
+  /** Calls of this route in progress. They have no session, so the transports cannot end them. */
   const calls = new Set<Session>();
   access?.clients?.ended(({ principal, reason }) => {
     for (const call of calls) if (isSamePrincipal(call.principal, principal)) call.close(reason);

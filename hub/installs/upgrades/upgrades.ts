@@ -72,7 +72,7 @@ export function createUpgrades(needs: UpgradesNeeds) {
   const log = needs.log.child({ part: 'upgrades' });
   const rollbacks = createRollbacks(needs.rollbacks.table);
   const turns = createTurns();
-  /** Configs of versions that are tried out now, by server. A request that is refused leaves them. */
+  /** Configs of versions on trial, by server. A request that is refused does not change them. */
   const tried = new Map<string, ServerConfig>();
 
   /** The config and the package of a server. Throws HUB_SERVER_UNKNOWN and HUB_REQUEST_INVALID. */

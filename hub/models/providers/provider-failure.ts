@@ -30,7 +30,7 @@ function whyNoHeader(key: string): string | undefined {
     new Headers({ authorization: `Bearer ${key}` });
     return undefined;
   } catch {
-    // The error quotes the key, and so would that of fetch.
+    // The message of the error quotes the key, so it is not passed on.
     return 'it has a line break, or another character that cannot be sent. Correct it';
   }
 }

@@ -166,7 +166,7 @@ async function askAll(
     },
   };
 
-  /** Async, so that a question that cannot be asked fails like one that was refused: others may be open already. */
+  /** Rejects instead of throwing if the question cannot be sent: other questions may be open and must be cancelled. */
   async function ask(method: string, params: string | undefined): Promise<string> {
     const asked = clientRequests.sendToClient(session, method, params, responseStream);
     asking.push(asked);

@@ -48,7 +48,7 @@ export function createHubSampling(answerer: SamplingAnswerer | undefined, log: L
         signal,
       );
     },
-    /** The result for an input that a stateless server requires, as JSON text. Rejects with HubError. */
+    /** Samples for an `InputRequiredResult` of a stateless server. Resolves with the result as JSON text. Rejects with HubError. */
     async answerInput(
       server: Server,
       params: string | undefined,

@@ -23,7 +23,7 @@ type Topic = {
   readonly subscribers: Map<Subscriber, string>;
 };
 
-/** A subscription that a server has not answered. `isLeft`: the last other subscriber has left meanwhile. */
+/** A request to subscribe that the server has not answered. `isLeft`: the last other subscriber left meanwhile. */
 type Asking = {
   readonly server: Server;
   readonly uri: string;
@@ -46,7 +46,7 @@ export function createSubscriptions(needs: {
   const byServer = new Map<Server, Map<string, Topic>>();
   const bySubscriber = new Map<Subscriber, Set<Topic>>();
   const claims = new Map<Subscriber, number>();
-  /** Servers that are being asked to subscribe a client. */
+  /** Requests to subscribe that are not answered. */
   const asking = new Set<Asking>();
   const none: ReadonlyMap<Subscriber, string> = new Map();
 
@@ -63,13 +63,13 @@ export function createSubscriptions(needs: {
 
   const topicOf = (server: Server, uri: string) => byServer.get(server)?.get(uri);
 
-  /** The subscriptions of others that the server of a resource is being asked for. */
+  /** Unanswered requests of other subscribers for a resource. */
   const askedByOthers = (server: Server, uri: string, subscriber: Subscriber) =>
     [...asking].filter(
       one => one.server === server && one.uri === uri && one.subscriber !== subscriber,
     );
 
-  /** True if nobody else is subscribed, or about to be: to tell the server would end the subscription of that one too. */
+  /** Removes a subscriber. True if the server may be told: nobody else is subscribed, or has asked to be. */
   function leave(topic: Topic, subscriber: Subscriber): boolean {
     const { server, uri, subscribers } = topic;
     if (!subscribers.delete(subscriber)) return false;
@@ -122,7 +122,7 @@ export function createSubscriptions(needs: {
         },
       };
     },
-    /** The server of a resource is being asked to subscribe a client, until disposed. */
+    /** Registers an unanswered request to subscribe. Dispose it when the server has answered. */
     asking(server: Server, uri: string, subscriber: Subscriber): Disposable {
       const one: Asking = { server, uri, subscriber, isLeft: false };
       asking.add(one);
@@ -132,13 +132,13 @@ export function createSubscriptions(needs: {
           const isWanted =
             subscribersOf(server, uri).size > 0 ||
             askedByOthers(server, uri, subscriber).length > 0;
-          // It refused this client, and was not told that the last other one has left.
+          // The server refused this client, and was not told that the last other subscriber left.
           if (one.isLeft && !isWanted && !isModern(server))
             void tell(server, 'resources/unsubscribe', uri);
         },
       };
     },
-    /** True if the server of a resource is being asked to subscribe another client. */
+    /** True if another subscriber has an unanswered request for the resource. */
     isAskedByOthers: (server: Server, uri: string, subscriber: Subscriber): boolean =>
       askedByOthers(server, uri, subscriber).length > 0,
     /**

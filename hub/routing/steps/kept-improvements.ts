@@ -15,7 +15,7 @@ type Kept = {
 
 /** Maximum length of all improvements that are kept, in characters. */
 const maxCharacters = 8_000_000;
-/** What each call counts beside its improvements: there may be none. */
+/** Characters that each call counts in addition to its improvements, of which there may be none. */
 const callCharacters = 1_000;
 
 export type KeptImprovements = ReturnType<typeof createKeptImprovements>;

@@ -75,7 +75,7 @@ export function createRemoteRuntime(options: RemoteRuntimeOptions, needs: Needs)
   };
 }
 
-/** A server may accept the connection, and say nothing. */
+/** Deadline for opening the stream: a server may accept the connection and send nothing. */
 const deadlineOf = ({ server, timeoutMs }: LaunchSpec, { clock }: Pick<Needs, 'clock'>) =>
   timeoutMs === undefined
     ? undefined

@@ -15,8 +15,8 @@ import { type ParamHeader, headersFor, readParamHeaders } from '#mcp';
 const maxTools = 10_000;
 
 /**
- * Headers that tools require for their calls (MCP 2026-07-28, `x-mcp-header`), from the latest list of tools. Those of the
- * list before are used until all pages of a new one were read.
+ * Headers that tools require for their calls (MCP 2026-07-28, `x-mcp-header`), from the latest complete list of
+ * tools. While a new list is read in pages, the headers of the previous one still apply.
  */
 export function createToolHeaders(
   { server }: { readonly server: string },

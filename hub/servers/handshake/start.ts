@@ -81,7 +81,7 @@ async function adopt(needs: StartNeeds, isAgain = false): Promise<Started | unde
     return { ...session, variant: handle.variant, isAdopted: true };
   } catch (error) {
     const { lost } = await instance.exited;
-    // It may still run. Rejects if the engine does not answer, and a later start adopts it.
+    // The instance may still run. If the engine does not answer, this rejects and a later start adopts the instance.
     if (lost && !isAgain && !signal.aborted) return await adopt(needs, true);
     await adoption.handles.forget(config.name);
     signal.throwIfAborted();

@@ -107,7 +107,7 @@ export function createRereads(
       }
       return kinds !== undefined;
     },
-    /** Called after the first reading: lists that changed during it are read again. */
+    /** Reads lists again that changed during the first reading. Call it after that reading. */
     begin(): void {
       const kinds = early ?? [];
       early = undefined;

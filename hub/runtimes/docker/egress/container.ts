@@ -40,7 +40,7 @@ export async function provideForwarder(
   });
   if (found) {
     if (found.labels[hubLabel] !== owner.hubId) throw taken(name);
-    // Not by the id: another hub may have built the image of this tag again.
+    // Compared by tag, not by image id: another hub may have rebuilt the same files.
     if (found.state.isRunning && found.image === tag) return { id: found.id, isRunning: true };
     await engine.removeContainer(found.id);
   }

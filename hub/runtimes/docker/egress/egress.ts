@@ -45,7 +45,7 @@ export function createEgress(options: Options, needs: Needs) {
   const members = new Map<string, Member>();
   const counts = createEgressCounts(needs);
   const own = forwarderName(owner);
-  /** Number of servers that are being adopted, and reach something. */
+  /** Number of servers with a network that are being adopted. */
   let adopting = 0;
   /** True once the forwarder may exist, so that it must be removed. */
   let isUsed = false;
@@ -95,7 +95,7 @@ export function createEgress(options: Options, needs: Needs) {
     isNeeded: (): boolean => members.size > 0,
     /** True while a server is being adopted that may need the forwarder of the earlier run. */
     isAdopting: (): boolean => adopting > 0,
-    /** Begins the adoption of a server that reaches something. Disposing ends it. */
+    /** Marks that a server with a network is being adopted. Dispose it when the adoption is over. */
     beginAdoption(): Disposable {
       adopting++;
       return { [Symbol.dispose]: () => void adopting-- };
@@ -131,9 +131,9 @@ export function createEgress(options: Options, needs: Needs) {
         log.debug({ problem: messageOf(error) }, 'the forwarder did not apply that a server left');
       });
     },
-    /** Removes the network of a server that has ended where the hub could not see it. */
+    /** Removes the network of a server that ended while the engine was out of reach. */
     async discardNetwork({ id, name }: { readonly id: string; readonly name: string }) {
-      // The forwarder would be connected to it whenever it is started, which the engine refuses.
+      // A member without a network would make every later start of the forwarder fail.
       members.delete(name);
       await removeNetwork(id);
     },

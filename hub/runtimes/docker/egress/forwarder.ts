@@ -135,9 +135,9 @@ export function createForwarder(needs: Needs) {
           await connect(network, member);
           return await apply(running);
         } catch (error) {
-          // It may end at any time; one of an earlier run may be removed while it is taken over.
+          // The forwarder may end at any time, and one of an earlier run may be removed while it is adopted.
           if (attempt === maxAttempts || !isGone(error)) throw error;
-          // Another server may be opening the next one already.
+          // Another server may already be opening the next forwarder.
           if (opening === opened) opening = undefined;
           await sleep(firstRetryMs * attempt, { clock, signal: stopping.signal });
         }

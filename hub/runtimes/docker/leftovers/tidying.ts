@@ -63,7 +63,7 @@ export function createTidying(label: string, needs: Needs) {
   async function reap(): Promise<boolean> {
     const found = await engine.listContainers(label);
     const servers = found.filter(({ id, name }) => isHeld(name) || isAwaited(id));
-    // A server that is adopted now or later may have open connections through the forwarder.
+    // Servers that are being adopted, or will be, may have open connections through the forwarder.
     const needsForwarder = () =>
       egress.isNeeded() || egress.isAdopting() || servers.some(({ name }) => !isHeld(name));
     const forwarder = needsForwarder() ? found.filter(({ name }) => egress.isForwarder(name)) : [];
@@ -75,7 +75,7 @@ export function createTidying(label: string, needs: Needs) {
     const listed = await engine.listNetworks(label);
     // The network of the forwarder has its name, that of a server its labels.
     const owners = new Set(servers.map(({ labels }) => ownerOf(labels)));
-    // Asked again: a server that has started meanwhile may have made a forwarder.
+    // Evaluated again: a server that started meanwhile may have created a forwarder.
     const isForwarderKept = forwarder.length > 0 || needsForwarder();
     const networks = listed.filter(
       ({ name, labels }) =>
