@@ -3,9 +3,7 @@
 // not there, makes sure that the Node which runs the hub is new enough, and builds the hub where its
 // sources have changed. With all in place it reads three files, looks at the times of others, and is done.
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { closeSync, existsSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findBuild } from '../bin/build.mjs';
@@ -13,6 +11,8 @@ import { findBuild } from '../bin/build.mjs';
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const ownNodeFolder = path.join(root, 'node_modules', 'node');
 const requiredNodeMajor = 24;
+/** In the folder that it guards: processes may have different folders for temporary files. */
+const lock = path.join(root, '.prepare.lock');
 const waitForOtherMs = 10 * 60_000;
 /** Interval in ms at which a step that goes on says so. */
 const tellMs = 4_000;
@@ -87,12 +87,10 @@ async function runStep(step, command, args, options) {
 
 /** Runs `work` while no other process prepares this folder; one that died holding the lock is not waited for. */
 async function alone(work) {
-  const name = createHash('sha256').update(root).digest('hex').slice(0, 16);
-  const lock = path.join(tmpdir(), `agenthub-prepare-${name}.lock`);
   const deadline = Date.now() + waitForOtherMs;
   let said = false;
   for (;;) {
-    if (take(lock)) break;
+    if (takeLock()) break;
     const holder = Number(read(lock));
     // An empty file was created this instant and gets its number in the next.
     if (holder > 0 && !isAlive(holder)) rmSync(lock, { force: true });
@@ -109,7 +107,8 @@ async function alone(work) {
   await work();
 }
 
-function take(lock) {
+/** True if this process holds the lock now, or needs none as nobody can write to the folder. */
+function takeLock() {
   try {
     const file = openSync(lock, 'wx');
     writeSync(file, String(process.pid));
@@ -117,6 +116,7 @@ function take(lock) {
     return true;
   } catch (error) {
     if (error.code === 'EEXIST') return false;
+    if (error.code === 'EACCES' || error.code === 'EROFS') return true;
     throw error;
   }
 }

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { chmod, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, test } from 'vitest';
+
+const run = promisify(execFile);
+const root = join(import.meta.dirname, '..', '..');
+
+/** Writes when it begins and ends, and what an install leaves. */
+const npm = `#!/bin/sh
+echo begins >>npm.log
+sleep 1
+mkdir -p node_modules
+cp package-lock.json node_modules/.package-lock.json
+echo ends >>npm.log
+`;
+
+describe('preparing a clone', () => {
+  let folder = '';
+
+  /** Prepares the clone in a process with its own folder for temporary files. */
+  async function prepare(temporary: string) {
+    await mkdir(join(folder, temporary));
+    return await run(process.execPath, ['scripts/prepare.mjs'], {
+      cwd: folder,
+      env: {
+        PATH: [join(folder, 'npm'), process.env['PATH']].join(delimiter),
+        TMPDIR: join(folder, temporary),
+      },
+    });
+  }
+  const log = async () => await readFile(join(folder, 'npm.log'), 'utf8');
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'agenthub-prepare-'));
+    await mkdir(join(folder, 'npm'));
+    await mkdir(join(folder, 'bin'));
+    await mkdir(join(folder, 'scripts'));
+    await cp(join(root, 'bin', 'build.mjs'), join(folder, 'bin', 'build.mjs'));
+    await cp(join(root, 'scripts', 'prepare.mjs'), join(folder, 'scripts', 'prepare.mjs'));
+    await writeFile(join(folder, 'package-lock.json'), JSON.stringify({ packages: {} }));
+    await writeFile(join(folder, 'npm', 'npm'), npm);
+    await chmod(join(folder, 'npm', 'npm'), 0o755);
+  });
+  afterEach(async () => await rm(folder, { recursive: true, force: true }));
+
+  test('installs once, whatever folders for temporary files two processes have', async () => {
+    await Promise.all([prepare('first'), prepare('second')]);
+    assert.equal(await log(), 'begins\nends\n');
+  });
+
+  test('does not wait for a process that died while it prepared the clone', async () => {
+    const { pid } = await new Promise<{ readonly pid: number | undefined }>(resolve => {
+      const child = execFile(process.execPath, ['--version'], () => resolve({ pid: child.pid }));
+    });
+    await writeFile(join(folder, '.prepare.lock'), String(pid));
+    await prepare('temporary');
+    assert.equal(await log(), 'begins\nends\n');
+  });
+});
