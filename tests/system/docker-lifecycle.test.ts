@@ -7,7 +7,15 @@ import { test } from 'vitest';
 import { HubError } from '#core';
 import { describeWithEngine } from '#helpers/engine';
 import { engineHost } from '#helpers/engine-probe';
-import { answering, askerOf, createHub, docker, factOf, until } from '../runtimes/docker/hub.ts';
+import {
+  answering,
+  askerOf,
+  createHub,
+  docker,
+  factOf,
+  nodeImage,
+  until,
+} from '../runtimes/docker/hub.ts';
 import { createProxy } from '../runtimes/docker/proxy.ts';
 
 const echo = answering('params => params');
@@ -43,6 +51,23 @@ describeWithEngine('the life of containers', () => {
     assert.ok((await old.exited).detail.length > 0);
     await next.runtime.stop();
     assert.deepEqual(await next.leftovers(), []);
+  });
+
+  test('a container that the engine is still removing is replaced', async () => {
+    await using hub = createHub();
+    // The many files make its removal slow.
+    const old = await docker.createContainer({
+      name: `${hub.hubName}-twin`,
+      Image: nodeImage,
+      Cmd: ['sh', '-c', 'mkdir many && cd many && touch $(seq 10000)'],
+      Labels: { 'io.agenthub.hub': hub.id, 'io.agenthub.managed': 'true' },
+    });
+    await old.start();
+    await old.wait();
+    const removal = old.remove();
+    const instance = await hub.launch(hub.spec('twin', echo));
+    assert.equal(await askerOf(instance).ask('echo', 1), 1);
+    await removal;
   });
 
   test('a start that is aborted leaves nothing, whenever that is', async () => {

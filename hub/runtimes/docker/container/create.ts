@@ -8,7 +8,7 @@ import { nameOf, networkNameOf } from './options.ts';
 type Needs = { readonly engine: Engine; readonly log: Log; readonly owner: ContainerOwner };
 
 /** Timeout in ms for the removal of a stale container that the engine is already removing. */
-const removalMs = 10_000;
+const removalMs = 30_000;
 
 /** Creates an object. If its name is taken, removes the leftover of an earlier run of this hub, and tries again. */
 async function createOver<T>(
@@ -68,7 +68,8 @@ async function removeStale(name: string, spec: LaunchSpec, needs: Needs): Promis
   if (!other) return;
   log.info({ container: name }, 'replacing a container that was left behind');
   await engine.removeContainer(other.id);
-  await engine.waitForContainer(other.id, removalMs).catch(() => undefined); // Creating the new one reports the conflict.
+  // Another removal may have begun before, and hold the name until it ends.
+  await engine.waitForRemoval(other.id, removalMs).catch(() => undefined); // Creating the new one reports the conflict.
 }
 
 /** Finds an object by its name. Rejects with HUB_CONTAINER_NAME_TAKEN if this hub did not create it. */

@@ -52,12 +52,10 @@ export const containerCalls = ({ call, find, list, remove }: EngineCalls) => ({
       },
       bound,
     ),
-  waitForContainer: (id: string, timeoutMs: number) =>
-    call<void>(
-      `wait for the container ${id}`,
-      (docker, signal) => docker.getContainer(id).wait(wire(signal, { condition: 'not-running' })),
-      { timeoutMs },
-    ),
+  /** Resolves when a container has exited, or at once if it does not run. */
+  waitForContainer: (id: string, timeoutMs: number) => wait(call, id, 'not-running', timeoutMs),
+  /** Resolves when a container is removed and its name is free. Rejects if it is removed already. */
+  waitForRemoval: (id: string, timeoutMs: number) => wait(call, id, 'removed', timeoutMs),
   /** Sends SIGTERM, and SIGKILL after the grace period. Resolves when the container has exited. */
   stopContainer: (id: string, graceSeconds: number) =>
     call<void>(
@@ -92,6 +90,18 @@ export const containerCalls = ({ call, find, list, remove }: EngineCalls) => ({
       { timeoutMs: statsMs },
     ),
 });
+
+const wait = (
+  call: EngineCalls['call'],
+  id: string,
+  condition: 'not-running' | 'removed',
+  timeoutMs: number,
+) =>
+  call<void>(
+    `wait for the container ${id}`,
+    (docker, signal) => docker.getContainer(id).wait(wire(signal, { condition })),
+    { timeoutMs },
+  );
 
 /**
  * Opens a raw connection to the standard streams of a container. Replaces `container.attach`, which repeats its options

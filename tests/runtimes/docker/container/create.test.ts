@@ -38,7 +38,7 @@ async function made(
   const { engine } = scene;
   const removeNetwork = (id: string) => engine.removeNetwork(id);
   const result = await create({ engine, log: silent, owner, removeNetwork });
-  return { result, lines: scene.lines() };
+  return { result, lines: scene.lines(), calls: scene.calls };
 }
 
 describe('a container', () => {
@@ -49,7 +49,7 @@ describe('a container', () => {
   });
 
   test('takes the place of one that an earlier run has left, once that is gone', async () => {
-    const { result, lines } = await containerOf({
+    const { result, lines, calls } = await containerOf({
       'POST /containers/create': inTurn(inUse, created),
       [`GET /containers/${name}/json`]: { body: containerInfo('old', name, ours) },
       'DELETE /containers/old': { status: 204 },
@@ -63,6 +63,8 @@ describe('a container', () => {
       'POST /containers/old/wait',
       'POST /containers/create',
     ]);
+    // One that has only exited keeps its name as long as another removal goes on.
+    assert.deepEqual(calls[3]?.query, { condition: 'removed' });
   });
 
   test('is tried again where what had the name is gone by itself', async () => {

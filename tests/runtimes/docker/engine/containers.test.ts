@@ -59,6 +59,7 @@ test('a container is started, waited for, stopped and removed', async () => {
   await engine.waitForContainer('c', 5000);
   await engine.stopContainer('c', 3);
   await engine.removeContainer('c');
+  await engine.waitForRemoval('c', 5000);
   assert.deepEqual(
     scene.calls.map(({ call, query }) => [call, query]),
     [
@@ -66,6 +67,7 @@ test('a container is started, waited for, stopped and removed', async () => {
       ['POST /containers/c/wait', { condition: 'not-running' }],
       ['POST /containers/c/stop', { t: '3' }],
       ['DELETE /containers/c', { force: '1', v: '1' }],
+      ['POST /containers/c/wait', { condition: 'removed' }],
     ],
   );
 });
