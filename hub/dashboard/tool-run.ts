@@ -1,4 +1,4 @@
-import { type JsonObject, isObject } from '#core';
+import { isObject } from '#core';
 import { outcomeBadge } from './activity.ts';
 import { ago, duration, percent } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
@@ -8,8 +8,10 @@ import { type GivenValues, argumentsOf, jsonName } from './tool-arguments.ts';
 import { fieldsOf } from './tool-fields.ts';
 import { formFields } from './tool-form.ts';
 import { resultContent } from './tool-result.ts';
-import type { RunProgress, RunQuestion, ToolRun } from './tool-runs.ts';
+import type { QuestionAnswer, RunProgress, RunQuestion, ToolRun } from './tool-runs.ts';
 
+/** Name of the form field with the number of the question. */
+const questionName = 'question';
 /** In characters. */
 const maxShown = 200_000;
 
@@ -62,18 +64,18 @@ function questionForm(
         ? formFields(fields, new Map(), path)
         : html`<p><label for="${jsonName}">Answer as JSON</label><textarea id="${jsonName}" name="${jsonName}">{}</textarea></p>`;
   // Kept while it is filled in: a reload of the part would empty it.
-  return html`<form class="question" id="question-${number}" hx-preserve="true" method="post" action="${path}" hx-post="${path}" hx-target="#run" hx-swap="outerHTML"><p><strong>${redact(message)}</strong></p>${inside}
+  return html`<form class="question" id="question-${number}-${id}" hx-preserve="true" method="post" action="${path}" hx-post="${path}" hx-target="#run" hx-swap="outerHTML"><input type="hidden" name="${questionName}" value="${number}"><p><strong>${redact(message)}</strong></p>${inside}
 <p class="actions"><button class="primary" name="action" value="accept" id="accept">${url === undefined ? 'Send' : 'Done'}</button><button name="action" value="decline" formnovalidate id="decline">Decline</button></p></form>`;
 }
 
-/** The answer in a form to the question of a call. Throws HUB_REQUEST_INVALID. */
-export function answerForm(
-  { question }: ToolRun,
-  given: GivenValues,
-): { readonly action: 'accept' | 'decline'; readonly content?: JsonObject } {
-  if (given.get('action') !== 'accept') return { action: 'decline' };
-  if (!question || question.url !== undefined) return { action: 'accept' };
-  return { action: 'accept', content: argumentsOf(fieldsOf(question.schema), given) };
+/** The answer in a form; undefined if it is not to the question that the call asks now. Throws HUB_REQUEST_INVALID. */
+export function answerForm({ question }: ToolRun, given: GivenValues): QuestionAnswer | undefined {
+  // A second click, or a page that was not reloaded, must not answer what is asked next.
+  if (!question || given.get(questionName) !== String(question.number)) return undefined;
+  const { number, url, schema } = question;
+  if (given.get('action') !== 'accept') return { number, action: 'decline' };
+  if (url !== undefined) return { number, action: 'accept' };
+  return { number, action: 'accept', content: argumentsOf(fieldsOf(schema), given) };
 }
 
 function finishedCall(run: ToolRun, view: RunView): Html {

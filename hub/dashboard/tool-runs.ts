@@ -21,6 +21,15 @@ export type RunQuestion = {
   readonly url: string | undefined;
 };
 
+/** An answer to the question with this number. */
+export type QuestionAnswer = Pick<RunQuestion, 'number'> & {
+  readonly action: 'accept' | 'decline';
+  readonly content?: JsonObject;
+};
+
+/** A question, and the id of the request that asks it. */
+type Asked = { readonly id: unknown; readonly question: RunQuestion };
+
 /** A call of a tool from its page. */
 export type ToolRun = {
   readonly id: string;
@@ -58,7 +67,9 @@ export function createToolRuns({ router, clock, newId, version }: Needs) {
   type Kept = {
     run: ToolRun;
     readonly end: (reason: string) => void;
-    answer?: (result: object) => void;
+    /** The questions that wait for answers. The page shows the first one. */
+    asked: readonly Asked[];
+    readonly reply: (asked: Asked, result: object) => void;
   };
   const runs = new Map<string, Kept>();
   const { event: changed, fire } = createEmitter<undefined>();
@@ -66,6 +77,11 @@ export function createToolRuns({ router, clock, newId, version }: Needs) {
   function update(kept: Kept, change: Partial<ToolRun>): void {
     kept.run = { ...kept.run, ...change };
     fire(undefined);
+  }
+
+  function setAsked(kept: Kept, asked: readonly Asked[]): void {
+    kept.asked = asked;
+    update(kept, { question: asked[0]?.question });
   }
 
   function makeRoom(): void {
@@ -94,6 +110,8 @@ export function createToolRuns({ router, clock, newId, version }: Needs) {
         answer: undefined,
       },
       end: reason => session.close(reason),
+      asked: [],
+      reply: ({ id }, result) => void send({ jsonrpc: '2.0', id, result }),
     };
     runs.set(kept.run.id, kept);
     let questions = 0;
@@ -110,13 +128,17 @@ export function createToolRuns({ router, clock, newId, version }: Needs) {
       if (!isObject(params)) return;
       const progress = method === 'notifications/progress' ? progressIn(params) : undefined;
       if (progress) update(kept, { progress });
-      if (method !== 'elicitation/create') return;
-      kept.answer = result => {
-        delete kept.answer;
-        update(kept, { question: undefined });
-        void send({ jsonrpc: '2.0', id, result });
-      };
-      update(kept, { question: { number: ++questions, ...questionIn(params) } });
+      const { asked } = kept;
+      if (method === 'elicitation/create')
+        setAsked(kept, [
+          ...asked,
+          { id, question: { number: ++questions, ...questionIn(params) } },
+        ]);
+      if (method === 'notifications/cancelled')
+        setAsked(
+          kept,
+          asked.filter(one => one.id !== params['requestId']),
+        );
     }
 
     async function call(): Promise<ToolRun> {
@@ -127,7 +149,8 @@ export function createToolRuns({ router, clock, newId, version }: Needs) {
       const answer = failed === undefined ? answerIn(await send(request)) : { error: failed };
       session.close('the call is over');
       const tookMs = clock.monotonic() - startedMs;
-      update(kept, { answer: answer ?? null, question: undefined, tookMs });
+      setAsked(kept, []);
+      update(kept, { answer: answer ?? null, tookMs });
       return kept.run;
     }
     return { id: kept.run.id, done: call() };
@@ -148,9 +171,16 @@ export function createToolRuns({ router, clock, newId, version }: Needs) {
     get: (id: string): ToolRun => get(id).run,
     /** Cancels a call that runs. Throws HUB_CALL_UNKNOWN. */
     cancel: (id: string): void => get(id).end('it was cancelled on the dashboard'),
-    /** Answers the question of a call, if it still has one. Throws HUB_CALL_UNKNOWN. */
-    answer(id: string, action: 'accept' | 'decline' | 'cancel', content?: JsonObject): void {
-      get(id).answer?.({ action, ...(content && { content }) });
+    /** Answers a question of a call, if it still waits for its answer. Throws HUB_CALL_UNKNOWN. */
+    answer(id: string, { number, ...result }: QuestionAnswer): void {
+      const kept = get(id);
+      const answered = kept.asked.find(({ question }) => question.number === number);
+      if (!answered) return;
+      setAsked(
+        kept,
+        kept.asked.filter(one => one !== answered),
+      );
+      kept.reply(answered, result);
     },
     /** Fires when a call has made progress, asks or is over. */
     changed,

@@ -126,8 +126,8 @@ export function toolPages({ servers, router, hub, changes, telemetry, system }: 
     async answerRun(request) {
       const id = request.param('id');
       try {
-        const { action, content } = answerForm(runs.get(id), new Map(request.form));
-        runs.answer(id, action, content);
+        const answer = answerForm(runs.get(id), new Map(request.form));
+        if (answer) runs.answer(id, answer);
       } catch (error) {
         if (!(error instanceof HubError) || error.code !== 'HUB_REQUEST_INVALID') throw error;
         const headers = { 'hx-retarget': '#notice', 'hx-reswap': 'innerHTML' };

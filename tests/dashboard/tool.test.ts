@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type TestHub, startHub } from '#helpers/hub';
+import { until } from '#helpers/hub-process';
 import { fieldsOf } from '#dashboard';
 import { owner, visitor } from './scene.ts';
 
@@ -10,12 +11,78 @@ let hub: TestHub;
 let page: ReturnType<typeof visitor>;
 
 beforeAll(async () => {
-  hub = await startHub([{ name: 'calendar' }]);
+  hub = await startHub([{ name: 'calendar' }, { name: 'asker' }]);
   page = owner(hub);
 });
 afterAll(() => hub[Symbol.asyncDispose]());
 
 const lastId = () => hub.activity.lastId;
+
+describe('what a server asks during a call', () => {
+  const question = (message: string, requestedSchema: object = { type: 'object' }) => ({
+    method: 'elicitation/create',
+    params: { mode: 'form', message, requestedSchema },
+  });
+  const path = (tool: string) => `/dashboard/servers/asker/tool?name=${tool}`;
+  const part = (run: string) => `/dashboard/servers/asker/run-partial?run=${run}`;
+  const runIn = (text: string) =>
+    /run-cancel\/([^"]+)/.exec(text)?.[1] ?? assert.fail(`no call runs: ${text}`);
+  const numberIn = (text: string) => /name="question" value="(\d+)"/.exec(text)?.[1] ?? '';
+
+  async function call(tool: string, args: object) {
+    const json = JSON.stringify(args);
+    const { text } = await page.post(path(tool), { json }, { 'hx-request': 'true' });
+    return { run: runIn(text), text };
+  }
+  async function shows(run: string, what: RegExp) {
+    const ask = async () => (await page.get(part(run))).text;
+    return await until(ask, text => what.test(text), 15_000);
+  }
+  const answer = (run: string, form: Readonly<Record<string, string>>) =>
+    page.post(`/dashboard/actions/run-answer/${run}`, form, { 'hx-request': 'true' });
+
+  test('is shown one after the other, if the server asks all at once, and each gets its answer', async () => {
+    const properties = { name: { type: 'string' } };
+    const second = question('second?', { type: 'object', properties });
+    const { run } = await call('ask-all', { requests: [question('first?'), second] });
+    const text = await shows(run, /first\?/);
+    assert.doesNotMatch(text, /second\?/);
+    const form = { question: numberIn(text), action: 'accept' };
+    await answer(run, form);
+    const next = await shows(run, /second\?/);
+    // The same form again, as by a second click.
+    await answer(run, { ...form, action: 'decline' });
+    assert.match((await page.get(part(run))).text, /second\?/);
+    await answer(run, { question: numberIn(next), action: 'accept', 'arg.name': 'Ada' });
+    const result = await shows(run, /badge good">ok/);
+    assert.match(result, /accept[\s\S]*accept[\s\S]*Ada/);
+  });
+
+  test('is not shown any more once the server has withdrawn it', async () => {
+    const { run } = await call('ask-and-wait', {
+      ...question('obsolete?'),
+      next: question('instead?'),
+    });
+    await shows(run, /obsolete\?/);
+    await page.post(path('withdraw'), { json: '{}' }, { 'hx-request': 'true' });
+    const text = await shows(run, /instead\?/);
+    assert.doesNotMatch(text, /obsolete\?/);
+    await answer(run, { question: numberIn(text), action: 'accept' });
+    await shows(run, /badge good">ok/);
+  });
+
+  test('has a form of its own in each call, so that a browser keeps none of another call', async () => {
+    const ids = new Set<string | undefined>();
+    for (const message of ['one?', 'another?']) {
+      const { run, text } = await call('ask', question(message));
+      ids.add(/<form class="question" id="([^"]+)"/.exec(text)?.[1]);
+      await page.post(`/dashboard/actions/run-cancel/${run}`);
+      await shows(run, /cancelled/);
+    }
+    assert.equal(ids.size, 2);
+    assert.ok(!ids.has(undefined));
+  });
+});
 
 describe('the form of a tool', () => {
   const path = '/dashboard/servers/calendar/tool?name=create_event';
