@@ -19,6 +19,7 @@ const subjects = wordSet('i you he she it we they');
 const be = wordSet('am is are was were be been being');
 /** Nouns that mean one thing behind "a" and another behind "the". */
 const nouns = wordSet('cold chill dark right left past future');
+const defining = wordSet('explain define describe');
 const particles = wordSet('up down off out away back apart');
 
 /** What a prompt says in one respect, as its words in lower case show it; undefined if it says nothing of that. */
@@ -41,6 +42,7 @@ const traits: readonly Trait[] = [
   { why: 'something more, joined by “and”', of: joinedPronoun },
   { why: 'another share of “little”', of: littleOf },
   { why: 'another article makes it another thing', of: nounOf },
+  { why: 'a word, and one certain thing', of: definedOf },
   { why: 'something else is the same', of: wordBehindSame },
   { why: 'another thing is compared', of: comparedWith },
   { why: 'what something is, and what it is', of: askedOf },
@@ -164,6 +166,16 @@ function nounOf(texts: readonly string[]): string | undefined {
     return nouns.has(text) && articles.has(texts[place - 1] ?? '') && !isContent(next);
   });
   return at < 0 ? undefined : String(texts[at - 1] === 'the');
+}
+
+/** "what is time" and "what is the time" */
+function definedOf(texts: readonly string[]): string | undefined {
+  const words = texts.filter(isWord);
+  const isQuestion = words[0] === 'what' && words[1] === 'is';
+  if (!isQuestion && !defining.has(words[0] ?? '')) return undefined;
+  const [first, ...others] = words.slice(isQuestion ? 2 : 1);
+  const length = first === 'the' ? 1 : 0;
+  return others.length === length ? String(first === 'the') : undefined;
 }
 
 /** "the same key for both" and "both keys for the same" */

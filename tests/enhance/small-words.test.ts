@@ -21,6 +21,7 @@ test.for([
   ['and its', 'delete the file and its backup', "delete the file's backup"],
   ['little', 'give me a little time', 'give me little time'],
   ['a cold', 'protect me from a cold', 'protect me from the cold'],
+  ['one certain thing', 'What is time?', "What's the time?"],
   ['the same', 'use the same key for both', 'use both keys for the same'],
   ['comparisons', 'compare A with B and C', 'compare A and B with C'],
   ['each', 'write one test for each of the modules', 'write one test for all of the modules'],
