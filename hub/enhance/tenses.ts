@@ -3,19 +3,41 @@ import { wordSet } from './words.ts';
 
 const past = wordSet('was were did had');
 const present = wordSet('is are am do does has have');
+const future = wordSet('will shall');
 
-/** Whether one prompt asks about the past and the other one about the present: "what was" and "what is". */
+const relatives = wordSet('who that which');
+
+/** Whether one prompt is about the past and the other one is not: "what was" and "what is", "has been" and "will be". */
 export function isOtherTense(a: Canonical, b: Canonical): boolean {
-  const [mine, theirs] = [tenseOf(a), tenseOf(b)];
-  return mine !== undefined && theirs !== undefined && mine !== theirs;
+  const [left, right] = [textsOf(a), textsOf(b)];
+  if (isDoneAndIs(left, right) || isDoneAndIs(right, left)) return true;
+  const tenses = new Set([tenseOf(left), tenseOf(right)]);
+  if (tenses.size === 1 || tenses.has(undefined)) return false;
+  // "what does it print" asks for the same as "what will it print", and "is it done" as "has it been done".
+  return tenses.has('past') || !tenses.has('present');
 }
 
-/** The tense of all auxiliary verbs; undefined if there are none, or of both. */
-function tenseOf(canonical: Canonical): 'past' | 'present' | undefined {
-  const texts = textsOf(canonical);
-  const isPast = texts.some(text => past.has(text));
-  if (isPast === texts.some(text => present.has(text))) return undefined;
-  return isPast ? 'past' : 'present';
+/** The tense of all auxiliary verbs; undefined if there are none, or of several. */
+function tenseOf(texts: readonly string[]): 'past' | 'perfect' | 'present' | 'future' | undefined {
+  const [isPast, isPresent, isFuture] = [past, present, future].map(words =>
+    texts.some(text => words.has(text)),
+  );
+  if ([isPast, isPresent, isFuture].filter(Boolean).length !== 1) return undefined;
+  if (isPresent) return texts.includes('been') ? 'perfect' : 'present';
+  return isPast ? 'past' : 'future';
+}
+
+/** "users who logged in", of which the other prompt says "users who are logged in" */
+function isDoneAndIs(done: readonly string[], is: readonly string[]): boolean {
+  const actions = done.filter(
+    (text, at) => relatives.has(done[at - 1] ?? '') && text.endsWith('ed'),
+  );
+  return is.some(
+    (text, at) =>
+      actions.includes(text) &&
+      /^(?:is|are)$/.test(is[at - 1] ?? '') &&
+      relatives.has(is[at - 2] ?? ''),
+  );
 }
 
 const questions = wordSet('what which when where who why how');

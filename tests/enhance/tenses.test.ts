@@ -6,6 +6,11 @@ import { isOtherDuty, isOtherTense } from '../../hub/enhance/tenses.ts';
 test.for([
   ['what is the team working on?', 'what was the team working on?', true],
   ['why does it fail?', 'why did it fail?', true],
+  ['tell them that I was away', 'tell them that I will be away', true],
+  ['files that have been deleted', 'files that will be deleted', true],
+  ['users who logged in', 'users who are logged in', true],
+  ['files that changed', 'files that were changed', false],
+  ['what does it print?', 'what will it print?', false],
   ['why does it fail?', 'what makes it fail?', false],
   ['it was slow, why is it fast?', 'it was slow, why was it fast?', false],
 ] as const)('the tenses of %j and %j differ: %j', ([a, b, expected]) =>
