@@ -110,6 +110,13 @@ const pairFiles = [
   'prompt-pairs-blind-51',
   'prompt-pairs-blind-52',
   'prompt-pairs-blind-53',
+  'prompt-pairs-blind-54',
+  'prompt-pairs-blind-55',
+  'prompt-pairs-blind-56',
+  'prompt-pairs-blind-57',
+  'prompt-pairs-blind-58',
+  'prompt-pairs-blind-59',
+  'prompt-pairs-blind-60',
   'prompt-pairs-notations',
   'prompt-pairs-notations-2',
 ] as const;

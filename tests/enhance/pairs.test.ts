@@ -85,6 +85,8 @@ const sameByChance = [
     'How long does it take to download 40 GB at 100 megabits per second?',
     'How long does it take to download 40 GB at 100 Mb/s?',
   ],
+  ['Merge main into my feature branch.', 'Merge main into my feature branch'],
+  ['Merge my feature branch into main.', 'Merge my feature branch into main'],
   [
     'How many calories are in 2 tablespoons of peanut butter?',
     'How many calories are in two tablespoons of peanut butter?',
@@ -93,16 +95,20 @@ const sameByChance = [
     'Give me a recipe for gluten-free banana bread',
     'Give me a recipe for gluten-free banana bread.',
   ],
+  [
+    'How long does it take to download 2 GB at 50 megabits per second?',
+    'How long does it take to download 2 GB at 50 Mb/s?',
+  ],
 ];
 
 describe('the pairs', () => {
-  test('are 8501, half of them traps', () => {
+  test('are 9232, half of them traps', () => {
     const sizes = Object.groupBy(pairs, ({ same, half }) => `${half} ${same}`);
     assert.deepEqual(
       Object.entries(sizes)
         .map(([name, group]) => `${name} ${group?.length}`)
         .toSorted(),
-      ['frozen false 3974', 'frozen true 3969', 'tuning false 279', 'tuning true 279'],
+      ['frozen false 4334', 'frozen true 4340', 'tuning false 279', 'tuning true 279'],
     );
   });
 
@@ -183,6 +189,13 @@ describe('of the pairs', () => {
     ['prompt-pairs-blind-51', 68],
     ['prompt-pairs-blind-52', 17],
     ['prompt-pairs-blind-53', 24],
+    ['prompt-pairs-blind-54', 22],
+    ['prompt-pairs-blind-55', 82],
+    ['prompt-pairs-blind-56', 58],
+    ['prompt-pairs-blind-57', 75],
+    ['prompt-pairs-blind-58', 82],
+    ['prompt-pairs-blind-59', 76],
+    ['prompt-pairs-blind-60', 77],
     ['prompt-pairs-notations', 90],
     ['prompt-pairs-notations-2', 83],
   ] as const)('in %s no trap is alike, and %d of a hundred others are', ([file, atLeast]) => {
