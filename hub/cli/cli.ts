@@ -106,11 +106,11 @@ async function runCommand(command: Command, run: Run): Promise<ExitCode> {
       // Errors that the user can fix in files, settings or arguments exit with code 2.
       return ['invalid', 'forbidden'].includes(kindOf(error)) ? 2 : 1;
     }
-    // After Ctrl-C, an AbortError is expected and not reported.
-    if (!run.signal.aborted || !(error instanceof Error) || error.name !== 'AbortError')
-      throw error;
+    // After Ctrl-C, and without a reader of the output, an AbortError is expected and not reported.
+    const isEnded = run.signal.aborted || run.unread.aborted;
+    if (!isEnded || !(error instanceof Error) || error.name !== 'AbortError') throw error;
     run.progress('');
-    return 1;
+    return run.signal.aborted ? 1 : 0;
   }
 }
 

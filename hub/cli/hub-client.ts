@@ -176,14 +176,20 @@ export function createHubClient(
     return tryParseJson(text);
   }
 
-  /** Yields events as they arrive. Rejects if an event is an error. */
+  /** Yields events as they arrive. Rejects if an event is an error, and with the reason of its signal. */
   async function* follow(hubRequest: HubRequest): AsyncIterable<HubEvent> {
     const headers = { accept: 'text/event-stream', ...hubRequest.headers };
     const answer = await send({ ...hubRequest, headers });
     if (isRefusal(answer)) throw await refusalOf(answer, await readWhole(answer));
-    for await (const event of readEvents(answer)) {
-      if (event.type === 'error') throw await refusalOf(answer, event.data);
-      yield event;
+    try {
+      for await (const event of readEvents(answer)) {
+        if (event.type === 'error') throw await refusalOf(answer, event.data);
+        yield event;
+      }
+    } catch (error) {
+      // A response that the signal ended looks like one that the hub has closed.
+      (hubRequest.signal ?? ending).throwIfAborted();
+      throw error;
     }
   }
 

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { test } from 'vitest';
+import { run } from '../run.ts';
+
+/** A hub with one task, whose events have no end. */
+async function openHub() {
+  const task = { id: 'sum', status: 'implementing', doing: 'implement' };
+  const server = createServer((request, response) => {
+    if (request.url !== '/tasks/sum/events') {
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify(task));
+      return;
+    }
+    response.setHeader('content-type', 'text/event-stream');
+    response.write(`data: ${JSON.stringify({ task, text: 'asks the model' })}\n\n`);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const bound = server.address();
+  const url = `http://127.0.0.1:${typeof bound === 'object' ? bound?.port : ''}`;
+  return {
+    findHub: async () => ({ url, token: undefined }),
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+test.for(['run', 'status'])(
+  '%s --watch ends quietly when nobody reads it any more',
+  async action => {
+    await using hub = await openHub();
+    const ended = await run(['task', action, 'sum', '--watch'], hub, {
+      onOut: (_text, stdout) => void stdout.emit('error', new Error('EPIPE')),
+    });
+    assert.deepEqual(ended, { code: 0, out: 'implementing: asks the model', err: '' });
+  },
+);
+
+test('run --watch says nothing about a hub that it leaves on Ctrl-C', async () => {
+  await using hub = await openHub();
+  const ending = new AbortController();
+  const ended = await run(['task', 'run', 'sum', '--watch'], hub, {
+    signal: ending.signal,
+    onOut: () => ending.abort(),
+  });
+  assert.deepEqual(ended, { code: 1, out: 'implementing: asks the model', err: '' });
+});
