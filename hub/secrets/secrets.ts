@@ -176,7 +176,7 @@ export function createSecrets(
   };
 
   async function store(name: string, value: string, wanted?: SecretStore): Promise<Stored> {
-    return await vault.change<Stored>(async content => {
+    return await vault.change<Stored>(async (content, save) => {
       const probe = wanted === 'file' ? undefined : await keychain.probe(serviceOf(content));
       const why = probe && probe.state !== 'usable' ? probe.why : undefined;
       if (wanted === 'keychain' && why !== undefined)
@@ -184,8 +184,15 @@ export function createSecrets(
       if (probe?.state === 'usable')
         return { content: await keep(content, name, value), result: { store: 'keychain', why } };
       const sealed = await vault.seal(content, name, value);
-      // The keychain is read first: an older value there would hide this one.
-      await removeFromKeychain(content, name);
+      if (content.keychain.includes(name)) {
+        // The file first: if this process ends before its last write, one of the two still has the secret.
+        await save(sealed);
+        // The keychain is read first: an older value there would hide this one.
+        await removeFromKeychain(content, name).catch(async (error: unknown) => {
+          await save(content).catch(() => undefined); // The value of the keychain hides the other one.
+          throw error;
+        });
+      }
       return {
         content: { ...sealed, keychain: content.keychain.filter(other => other !== name) },
         result: { store: 'file', why },

@@ -35,9 +35,10 @@ export type VaultNeeds = VaultKeyNeeds & {
   readonly file: string;
 };
 
-/** Computes the new content, and a result for the caller. */
+/** Computes the new content, and a result for the caller. `save` writes content that must be in the file before that. */
 type Change<T> = (
   content: VaultContent,
+  save: (content: VaultContent) => Promise<void>,
 ) => Promise<{ readonly content: VaultContent; readonly result: T }>;
 
 const algorithm = 'aes-256-gcm';
@@ -74,8 +75,10 @@ export function createVault(needs: VaultNeeds) {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     using _lock = await lockFile(`${file}.lock`);
     const before = await read();
-    const { content, result } = await change(before);
-    if (content !== before) await writeWhole(file, `${JSON.stringify(content, undefined, 2)}\n`);
+    const save = async (content: VaultContent) =>
+      await writeWhole(file, `${JSON.stringify(content, undefined, 2)}\n`);
+    const { content, result } = await change(before, save);
+    if (content !== before) await save(content);
     return result;
   }
 

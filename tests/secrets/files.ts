@@ -5,10 +5,13 @@ import { systemClock } from '#core';
 import { createSecrets } from '#secrets';
 import { writeWhole } from '#store';
 
+type Needs = Parameters<typeof createSecrets>[1];
+
 type Wanted = {
   readonly env?: Readonly<Record<string, string>>;
   readonly passphrase?: string;
-  readonly load?: Parameters<typeof createSecrets>[1]['load'];
+  readonly load?: Needs['load'];
+  readonly write?: Needs['writeWhole'];
 };
 
 /** A data folder, and the secrets in it. Without `load` the test has no keychain. */
@@ -19,14 +22,14 @@ export async function secretsFolder() {
   const keyFile = join(path, 'data', 'secrets.key');
   const mounted = join(path, 'mounted');
   const noKeychain = () => Promise.reject(new Error('there is no module'));
-  const open = ({ env = {}, passphrase, load = noKeychain }: Wanted = {}) =>
+  const open = ({ env = {}, passphrase, load = noKeychain, write = writeWhole }: Wanted = {}) =>
     createSecrets(
       { mountedFolder: mounted, readEnvironment: async () => env },
       {
         file,
         keyFile,
         readPassphrase: async () => passphrase,
-        writeWhole,
+        writeWhole: write,
         clock: systemClock,
         load,
       },

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
+import { writeWhole } from '#store';
 import { secretsFolder } from './files.ts';
 
 /** A keychain in memory, which can be locked. */
@@ -67,6 +68,33 @@ describe('sources', () => {
     assert.equal(await secrets.remove('KEY'), true);
     assert.equal(await secrets.remove('KEY'), false);
     assert.equal(await read(secrets), undefined);
+  });
+
+  test('a secret that cannot be moved to the file stays in the keychain', async () => {
+    await using folder = await secretsFolder();
+    const { load, state } = memoryKeychain();
+    const secrets = folder.open({ load });
+    await secrets.set('OTHER', 'other', 'file');
+    await secrets.set('KEY', 'old');
+    const before = await readFile(folder.file, 'utf8');
+    const full = folder.open({ load, write: () => Promise.reject(new Error('ENOSPC')) });
+    await assert.rejects(full.set('KEY', 'new', 'file'), /ENOSPC/);
+    assert.deepEqual(await read(secrets), { source: 'keychain', value: 'old' });
+    state.isLocked = true;
+    await assert.rejects(secrets.set('KEY', 'new', 'file'), /the keychain is locked/);
+    assert.equal(await readFile(folder.file, 'utf8'), before);
+    state.isLocked = false;
+    // A hub that ends after it has removed the entry of the keychain.
+    let writes = 0;
+    const ended = folder.open({
+      load,
+      write: async (...args) => {
+        if (writes++ > 0) throw new Error('ended');
+        await writeWhole(...args);
+      },
+    });
+    await assert.rejects(ended.set('KEY', 'new', 'file'), /ended/);
+    assert.deepEqual(await read(secrets), { source: 'file', value: 'new' });
   });
 
   test('without a usable keychain the file is used, and the answer says why', async () => {
