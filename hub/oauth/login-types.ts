@@ -73,7 +73,7 @@ export interface ServerLogins {
   done(server: string, signal: AbortSignal): Promise<void>;
   /** Finishes a login with the query of the redirect. Resolves with the server. Rejects with HUB_LOGIN_FAILED. */
   finish(answer: URLSearchParams): Promise<string>;
-  /** Revokes the tokens and forgets them. `isRevoked`: false if the authorization server could not be told. */
+  /** Revokes the tokens and forgets them, and ends logins under way. `isRevoked`: false if the authorization server could not be told. */
   logout(server: string): Promise<{ readonly wasLoggedIn: boolean; readonly isRevoked: boolean }>;
   status(server: string): Promise<LoginStatus>;
 }

@@ -30,8 +30,9 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
   const changed = createEmitter<string>();
   const servers = new Map<string, ServerLogin>();
   const pending = new Map<string, Pending>();
-  /** Logins whose code is being exchanged, by server. */
-  const finishing = new Map<string, Pending>();
+  /** Logins whose code is being exchanged. */
+  const finishing = new Set<Pending>();
+  const finishingOf = (server: string) => [...finishing].filter(one => one.server === server);
 
   function loginOf(server: string): ServerLogin {
     const known = servers.get(server);
@@ -53,7 +54,8 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
   }
 
   function end(one: Pending, error?: HubError): void {
-    for (const all of [pending, finishing]) if (all.get(one.server) === one) all.delete(one.server);
+    if (pending.get(one.server) === one) pending.delete(one.server);
+    finishing.delete(one);
     one.timer[Symbol.dispose]();
     if (error) one.outcome.reject(error);
     else one.outcome.resolve();
@@ -107,7 +109,7 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
       return { url: authorization.url, expiresInMs: waitMs };
     },
     async done(server, signal) {
-      const one = pending.get(server) ?? finishing.get(server);
+      const one = pending.get(server) ?? finishingOf(server).at(-1);
       if (one) return await unlessAborted(one.outcome.promise, signal);
       const login = await loginOf(server).current();
       if (!login?.tokens) throw failed(server, 'no login waits');
@@ -123,9 +125,14 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
       const { server, authorization } = one;
       // Each state is used once, whatever comes of it.
       pending.delete(server);
-      finishing.set(server, one);
+      one.timer[Symbol.dispose]();
+      finishing.add(one);
       try {
         const login = await authorization.finish(codeIn(answer), answer.get('iss') ?? undefined);
+        if (!finishing.has(one)) {
+          await revoked(login, targetOf(server));
+          throw loggedOut(server);
+        }
         await loginOf(server).enter(login);
       } catch (cause) {
         const error = failed(server, messageOf(cause), cause);
@@ -143,7 +150,8 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
     async logout(server) {
       const target = targetOf(server);
       const waiting = pending.get(server);
-      if (waiting) end(waiting, failed(server, 'it was logged out'));
+      for (const one of [...(waiting ? [waiting] : []), ...finishingOf(server)])
+        end(one, loggedOut(server));
       const login = loginOf(server);
       const stored = await login.current();
       // Forgotten before it is revoked: a login that is finished meanwhile must stay.
@@ -154,7 +162,7 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
     async status(server) {
       const login = loginOf(server);
       const stored = await login.current();
-      const isPending = pending.has(server) || finishing.has(server);
+      const isPending = pending.has(server) || finishingOf(server).length > 0;
       const { missing } = login;
       if (!stored?.tokens) return { state: 'none', isPending };
       const { tokens, issuer, expiresAt } = stored;
@@ -192,6 +200,8 @@ const failed = (server: string, why: string, cause?: unknown) =>
         cause,
         data: { server },
       });
+
+const loggedOut = (server: string) => failed(server, 'it was logged out');
 
 function codeIn(answer: URLSearchParams): string {
   const code = answer.get('code');

@@ -117,10 +117,13 @@ test('those who wait for a login hear of its end also while its code is exchange
     return { body: scene.server.tokens() };
   });
   const { url } = await scene.logins.begin('docs');
+  // The browser returns in time.
+  scene.clock.advance(599_999);
   const finished = scene.logins.finish(scene.server.grant(url));
   await asked.promise;
   assert.equal((await scene.logins.status('docs')).isPending, true);
   const done = scene.logins.done('docs', signal);
+  scene.clock.advance(1);
   release.resolve();
   await Promise.all([finished, done]);
   assert.equal((await scene.logins.status('docs')).isPending, false);
@@ -143,6 +146,32 @@ test('a login that is finished while another one is revoked stays', async () => 
   assert.deepEqual(await ended, { wasLoggedIn: true, isRevoked: true });
   assert.equal((await scene.logins.status('docs')).state, 'logged_in');
   assert.equal(scene.stored.size, 1);
+});
+
+test('a logout ends a login whose code is exchanged, and its tokens are revoked', async () => {
+  await using scene = await openScene();
+  const asked = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  scene.server.answer('/token', async () => {
+    asked.resolve();
+    await release.promise;
+    return { body: scene.server.tokens() };
+  });
+  const loggedIn: string[] = [];
+  scene.logins.loggedIn(name => void loggedIn.push(name));
+  const { url } = await scene.logins.begin('docs');
+  const finished = scene.logins.finish(scene.server.grant(url));
+  await asked.promise;
+  const done = scene.logins.done('docs', new AbortController().signal);
+  done.catch(() => {});
+  await scene.logins.logout('docs');
+  await assert.rejects(done, /it was logged out/);
+  release.resolve();
+  await assert.rejects(finished, /it was logged out/);
+  assert.deepEqual(await scene.logins.status('docs'), { state: 'none', isPending: false });
+  assert.deepEqual([scene.stored.size, loggedIn], [0, []]);
+  assert.deepEqual(scene.audited, ['oauth_login HUB_LOGIN_FAILED']);
+  assert.equal(scene.server.of('/revoke').length, 2);
 });
 
 describe('a server that means harm', () => {
