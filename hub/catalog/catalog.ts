@@ -45,6 +45,8 @@ export type ServerCatalog = ReturnType<typeof createCatalog>;
 export function createCatalog(needs: CatalogNeeds) {
   const answers = createStoredAnswers({ ...needs, maxAnswers });
   const registry = createRegistry({ ...needs, answers });
+  /** Names of the secrets of requests that are not disposed. */
+  const reserved = new Set<string>();
 
   /** Throws HUB_REQUEST_INVALID if the catalog is off. */
   function settings(): CatalogConfig {
@@ -135,7 +137,8 @@ export function createCatalog(needs: CatalogNeeds) {
     get,
     /**
      * Returns the request to install a server, and stores the secrets among its values first: the config file refers to
-     * them. `body`: as of `POST /catalog/install`. Rejects with HUB_REQUEST_INVALID, and with the errors of `get`.
+     * them. `body`: as of `POST /catalog/install`. No other request stores secrets under their names until this one is
+     * disposed: the config has no reference to them before the install is done. Rejects with HUB_REQUEST_INVALID, and with the errors of `get`.
      */
     async requestFor(body: unknown, signal: AbortSignal): Promise<CatalogRequest> {
       const { server, version, option: wanted, ...rest } = isObject(body) ? body : {};
@@ -148,19 +151,31 @@ export function createCatalog(needs: CatalogNeeds) {
         throw new HubError('HUB_REQUEST_INVALID', 'version: write a string, such as "1.2.3"');
       const found = await get(server, version, signal);
       const option = chosenOf(found, wanted);
-      const kept = await keepSecrets(option, rest, needs.secrets);
+      using undo = new DisposableStack();
+      const kept = await keepSecrets(option, rest, needs.secrets, {
+        has: name => reserved.has(name),
+        add(name) {
+          reserved.add(name);
+          undo.defer(() => reserved.delete(name));
+        },
+      });
       const request = await readInstallBody({ ...kept.body, server: option.server });
       // Whoever types a secret for a server agrees that the server reads it.
       const confirm = [
         ...new Set([...request.confirm, ...kept.stored.map(one => `secret:${one}`)]),
       ];
-      return { request: { ...request, confirm, isForeign: true }, ...kept };
+      const names = undo.move();
+      return {
+        request: { ...request, confirm, isForeign: true },
+        ...kept,
+        [Symbol.dispose]: () => names.dispose(),
+      };
     },
   };
 }
 
-/** A request to install a server of the catalog. */
-type CatalogRequest = {
+/** A request to install a server of the catalog. Disposed when the install is over. */
+type CatalogRequest = Disposable & {
   readonly request: InstallRequest;
   /** What was asked, with references in place of the secrets. */
   readonly body: JsonObject;

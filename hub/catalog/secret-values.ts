@@ -9,18 +9,25 @@ export type SecretStores = {
   readonly uses: () => readonly { readonly secret: string }[] | undefined;
 };
 
+/** Names that secrets of unfinished installs have. */
+type ReservedNames = {
+  readonly has: (name: string) => boolean;
+  readonly add: (name: string) => void;
+};
+
 const maxValue = 100_000;
 const maxName = 128;
 
 /**
  * Stores the values of fields that the publisher marks as secret, and returns the body with references in their place.
- * A value that already refers to a secret or to a variable stays. The secrets of other servers are not changed. Rejects with
- * HUB_REQUEST_INVALID.
+ * A value that already refers to a secret or to a variable stays. The secrets of other servers are not changed, nor those
+ * with a reserved name; the names of its own are reserved. Rejects with HUB_REQUEST_INVALID.
  */
 export async function keepSecrets(
   { fields, server }: InstallOption,
   body: JsonObject | { readonly [key: string]: unknown },
   secrets: SecretStores,
+  reserved: ReservedNames,
 ): Promise<{ readonly body: JsonObject; readonly stored: readonly string[] }> {
   const kept = new Map<string, unknown>(Object.entries(body));
   const stored: string[] = [];
@@ -35,8 +42,9 @@ export async function keepSecrets(
       throw new HubError('HUB_REQUEST_INVALID', `${field.path}: its value is too long, or has NUL`);
     const name = freeName(
       secretNameFor(nameIn(body, server.name), field),
-      one => stored.includes(one) || used.has(one),
+      one => reserved.has(one) || used.has(one),
     );
+    reserved.add(name);
     await secrets.set(name, value);
     stored.push(name);
     kept.set(part, { ...(isObject(group) ? group : {}), [key]: `\${secret:${name}}` });

@@ -71,14 +71,19 @@ ${url.includes('?') && (await results(open, words, query('cursor') || undefined,
     installFromCatalog: withCatalog(async (open, request) => {
       if (!installs) return fileOnly;
       let sent: URLSearchParams | undefined = request.form;
+      using held = new DisposableStack();
       try {
-        const found = await open.requestFor(catalogBodyOf(request.form), request.signal);
+        const found = held.use(await open.requestFor(catalogBodyOf(request.form), request.signal));
         sent = withReferences(request.form, found.body);
         const asked = await installs.review(found.request);
         const names = asked.map(one => one.name);
         if (names.every(name => found.request.confirm.includes(name))) {
           const wanted = { ...found.request, confirm: names };
-          return { redirect: paths.job(installs.begin(wanted, request.principal().name)) };
+          const job = installs.begin(wanted, request.principal().name);
+          // The names of its secrets stay reserved until the install is over.
+          const reserved = held.move();
+          void job.over.then(() => reserved.dispose());
+          return { redirect: paths.job(job.id) };
         }
         const shown = asked.map(({ name, message }) => ({
           name,

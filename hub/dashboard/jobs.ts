@@ -149,7 +149,7 @@ ${jobList(jobs.list(), 'owner')}</section>`,
         const names = asked.map(({ name }) => name);
         if (names.every(name => confirmed.includes(name))) {
           const wanted = await installs.read({ ...body, confirm: names });
-          return { redirect: paths.job(installs.begin(wanted, principal().name)) };
+          return { redirect: paths.job(installs.begin(wanted, principal().name).id) };
         }
         const shown = asked.map(({ name, message }) => ({
           name,

@@ -50,8 +50,11 @@ export function createInstallJobs({ installs, jobs }: Needs) {
         throw error;
       }
     },
-    /** Starts an install in the background. Returns the id of its job. Throws HUB_INSTALLS_FULL. */
-    begin(request: InstallRequest, principal: string): string {
+    /** Starts an install in the background, as a job. `over` resolves when it ends. Throws HUB_INSTALLS_FULL. */
+    begin(
+      request: InstallRequest,
+      principal: string,
+    ): { readonly id: string; readonly over: Promise<void> } {
       const isRunning = ({ kind, state }: Job) => kind === installKind && state === 'running';
       if (jobs.list().filter(isRunning).length >= maxRunning)
         throw new HubError(
@@ -61,13 +64,13 @@ export function createInstallJobs({ installs, jobs }: Needs) {
         );
       const cancelling = new AbortController();
       const job = open(request, principal, cancelling);
-      installs
+      const over = installs
         .install(request, progress => job.report(progress), cancelling.signal)
         .then(
           installed => job.done(resultOf(installed)),
           (error: unknown) => job.failed(error),
         );
-      return job.id;
+      return { id: job.id, over };
     },
   };
 }

@@ -253,8 +253,8 @@ describe('the request to install a server', () => {
     await using scene = await open();
     const asked = { server: postgres, option: 0, ...values };
     const wrong = { ...asked, env: { DATABASE_PASSWORD: 'mistyped' } };
-    await scene.catalog.requestFor(wrong, signal);
-    await scene.catalog.requestFor(asked, signal);
+    (await scene.catalog.requestFor(wrong, signal))[Symbol.dispose]();
+    (await scene.catalog.requestFor(asked, signal))[Symbol.dispose]();
     scene.used.add('POSTGRES_DATABASE_PASSWORD');
     const { request, stored } = await scene.catalog.requestFor(
       { ...asked, env: { DATABASE_PASSWORD: 'of the second' } },
@@ -269,6 +269,21 @@ describe('the request to install a server', () => {
         ['POSTGRES_DATABASE_PASSWORD_2', 'of the second'],
       ],
     );
+  });
+
+  test('leaves the secret of an install that is not over, and stores its own beside it', async () => {
+    await using scene = await open();
+    const ask = (password: string) => {
+      const env = { DATABASE_PASSWORD: password };
+      return scene.catalog.requestFor({ server: postgres, option: 0, ...values, env }, signal);
+    };
+    const both = await Promise.all([ask('one'), ask('two')]);
+    const kept = both.map(({ stored: [name = ''] }) => scene.secrets.get(name));
+    assert.deepEqual(kept, ['one', 'two']);
+    assert.equal(scene.secrets.size, 2);
+    for (const request of both) request[Symbol.dispose]();
+    using again = await ask('three');
+    assert.deepEqual(again.stored, ['POSTGRES_DATABASE_PASSWORD']);
   });
 
   test.each([

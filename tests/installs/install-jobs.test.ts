@@ -36,3 +36,31 @@ test.each([
 ] as const)('the title of the job of %j is %s', (source, title) => {
   assert.equal(titleOf(source), title);
 });
+
+test('an install in the background is over when it has ended, also if it failed', async () => {
+  for (const isFailing of [false, true]) {
+    const ended = Promise.withResolvers<{ readonly name: string }>();
+    const states: string[] = [];
+    const installJobs = createInstallJobs({
+      installs: { install: async () => await ended.promise },
+      jobs: {
+        list: () => [],
+        begin: () => ({
+          id: 'a',
+          report() {},
+          done: () => void states.push('done'),
+          failed: () => void states.push('failed'),
+        }),
+      },
+    });
+    const { id, over } = installJobs.begin(requestOf({}), 'owner');
+    assert.equal(id, 'a');
+    void over.then(() => states.push('over'));
+    await new Promise(setImmediate);
+    assert.deepEqual(states, []);
+    if (isFailing) ended.reject(new HubError('HUB_PACKAGE_UNKNOWN', 'no'));
+    else ended.resolve({ name: 'a' });
+    await over;
+    assert.deepEqual(states, [isFailing ? 'failed' : 'done', 'over']);
+  }
+});

@@ -49,7 +49,8 @@ export function catalogRoutes(
     changing('server_install', ['server', 'version', 'name']),
     async (request, reply) => {
       const signal = hangUpOf(reply);
-      const { request: wanted, stored } = await catalog.requestFor(request.body, signal);
+      using found = await catalog.requestFor(request.body, signal);
+      const { request: wanted, stored } = found;
       const { name: principal } = admission.principalOf(request);
       const install = async (tell: (progress: InstallProgress) => void) => ({
         ...(await installJobs.install(wanted, principal, tell, signal)),
