@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { createEmitter } from '#core';
+import { createEmitter, parseExactly } from '#core';
 import { createCallColumns } from './call-columns.ts';
 import type {
   ActivityFilter,
@@ -61,7 +61,7 @@ export function createActivity(
     const text = bytes.toString();
     return bytes.length < length
       ? { text: redaction.text(text), isCut: true }
-      : { text: JSON.stringify(redaction.json(JSON.parse(text))), isCut: false };
+      : { text: JSON.stringify(redaction.json(parseExactly(text))), isCut: false };
   }
 
   /** Redacts the name, because the URI of a resource may contain a password. */

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { HubError, isObject, within } from '#core';
-import { tryParseExactly } from './exact-json.ts';
+import { HubError, isObject, tryParseExactly, within } from '#core';
 import type { HubClient } from './hub-client.ts';
 import { type Described, fieldsOf, readEvents, readWhole } from './responses.ts';
 

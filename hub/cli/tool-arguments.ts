@@ -1,5 +1,4 @@
-import { type HubError, isObject, tryParseJson } from '#core';
-import { parseExactly, tryParseExactly } from './exact-json.ts';
+import { type HubError, isObject, parseExactly, tryParseExactly, tryParseJson } from '#core';
 import type { Tool } from './mcp.ts';
 import { guess, usageError } from './values.ts';
 

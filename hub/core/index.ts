@@ -27,6 +27,7 @@ export {
   retryable,
 } from './errors.ts';
 export { type Event, createEmitter } from './events.ts';
+export { isExactNumber, parseExactly, tryParseExactly } from './exact-json.ts';
 export { type FairQueue, createFairQueue } from './fair-queue.ts';
 export { http, https } from './http.ts';
 export { type Json, type JsonObject, isObject, stringsIn, tryParseJson } from './json.ts';

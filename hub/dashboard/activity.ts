@@ -1,5 +1,5 @@
 import type { CallSummary, Payload } from '#activity';
-import { HubError, tryParseJson } from '#core';
+import { HubError, tryParseExactly } from '#core';
 import type { DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
 import { counted, duration, moment } from './format.ts';
 import { type Html, html } from './html.ts';
@@ -266,7 +266,7 @@ ${facts([
 function pretty(message: Payload | undefined): string {
   if (!message)
     return 'Newer calls have replaced this, or it is older than the last restart: messages of calls are not kept when the hub restarts.';
-  const value = tryParseJson(message.text);
+  const value = tryParseExactly(message.text);
   const text = value === undefined ? message.text : JSON.stringify(value, undefined, 2);
   return message.isCut ? `${text}\n… the rest was not kept` : text;
 }

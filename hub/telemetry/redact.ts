@@ -3,6 +3,7 @@ import {
   basicCredential,
   credential,
   introducedCredentials,
+  isExactNumber,
   isObject,
   isPlaceholder,
   isSecretName,
@@ -105,7 +106,7 @@ function redactValue(value: unknown, text: RedactText, depth: number): unknown {
   if (typeof value === 'string') return text(value);
   if (value instanceof Error) return text(value.stack ?? value.message);
   if (Array.isArray(value)) return depth > 1 ? redactItems(value, text, depth - 1) : tooDeep;
-  if (!isObject(value) || value instanceof Date) return value;
+  if (!isObject(value) || value instanceof Date || isExactNumber(value)) return value;
   return depth > 1 ? redactMembers(value, text, depth - 1) : tooDeep;
 }
 

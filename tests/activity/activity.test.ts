@@ -58,6 +58,13 @@ describe('what is kept', () => {
     assert.deepEqual([found?.requestBytes, found?.replyBytes], [16, 8]);
   });
 
+  test('of messages has whole numbers above 2^53 as they were written', () => {
+    const activity = open();
+    const request = '{"id":9007199254740993,"to":[-90071992547409931]}';
+    activity.record({ ...call, request: Buffer.from(request) });
+    assert.deepEqual(activity.find(1)?.request, { text: request, isCut: false });
+  });
+
   test('of messages gives way to newer ones, while the calls themselves are still listed', () => {
     const activity = open({ maxPayloadBytes: 100, maxKeptBytes: 20 });
     for (let index = 0; index < 50; index++) {

@@ -1,18 +1,24 @@
-import { isObject } from '#core';
+import { type Json, isObject } from './json.ts';
 
 /**
  * Parses JSON. A whole number that JavaScript cannot hold, such as an id above 2^53, becomes an object that is written as the
  * same digits again. Throws SyntaxError.
  */
-export const parseExactly = (text: string): unknown => JSON.parse(text, keepDigits);
+export const parseExactly = (text: string): Json => JSON.parse(text, keepDigits);
 
 /** As `parseExactly`, but undefined for a text that is not JSON. */
-export function tryParseExactly(text: string): unknown {
+export function tryParseExactly(text: string): Json | undefined {
   try {
     return parseExactly(text);
   } catch {
     return undefined; // The caller decides whether this is an error.
   }
+}
+
+/** True for an object that `parseExactly` made of a number. */
+export function isExactNumber(value: object): boolean {
+  const isRawJson: unknown = Reflect.get(JSON, 'isRawJSON');
+  return typeof isRawJson === 'function' && Reflect.apply(isRawJson, JSON, [value]) === true;
 }
 
 // ES2026: the third parameter holds the source text of the value, and `JSON.rawJSON` writes it unchanged. TypeScript has no types for either.

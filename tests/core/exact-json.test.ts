@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { parseExactly, tryParseExactly } from '../../hub/cli/exact-json.ts';
+import { parseExactly, tryParseExactly } from '#core';
 
 test.each([
   '{"id":9007199254740993,"ids":[-90071992547409931]}',
