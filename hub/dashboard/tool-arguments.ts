@@ -1,4 +1,11 @@
-import { HubError, type Json, type JsonObject, isObject } from '#core';
+import {
+  HubError,
+  type Json,
+  type JsonObject,
+  isObject,
+  parseExactly,
+  tryParseExactly,
+} from '#core';
 import type { Field } from './tool-fields.ts';
 
 /** The values of a form, by the names of its fields. */
@@ -77,11 +84,12 @@ function valueOf(field: SingleField, name: string, text: string): Json {
   }
 }
 
-function numberOf(kind: 'number' | 'integer', name: string, text: string): number {
+function numberOf(kind: 'number' | 'integer', name: string, text: string): Json {
   const value = Number(text);
   if (!Number.isFinite(value) || (kind === 'integer' && !Number.isInteger(value)))
     throw invalid(`${name}: ${shownOf(text)} is no ${kind}`);
-  return value;
+  // Above 2^53 the digits are kept.
+  return Number.isSafeInteger(value) ? value : (tryParseExactly(text) ?? value);
 }
 
 /** One item on each line, or a list as JSON. */
@@ -102,7 +110,7 @@ function objectOf(text: string): JsonObject {
 
 function jsonOf(name: string, text: string): Json {
   try {
-    return JSON.parse(text);
+    return parseExactly(text);
   } catch (cause) {
     throw invalid(`${name}: is no JSON: write a value as JSON has it`, cause);
   }
@@ -140,8 +148,9 @@ function fill(
         );
       case 'lines': {
         if (!Array.isArray(value)) return false;
-        const isPlain = value.every(item => !/^\s*(?:\[|$)|\n/.test(String(item)));
-        into.set(at, isPlain ? value.join('\n') : JSON.stringify(value));
+        const lines = value.map(item => (typeof item === 'string' ? item : JSON.stringify(item)));
+        const isPlain = lines.every(line => !/^\s*(?:\[|$)|\n/.test(line));
+        into.set(at, isPlain ? lines.join('\n') : JSON.stringify(value));
         return true;
       }
       default:

@@ -1,4 +1,4 @@
-import { isObject, tryParseJson } from '#core';
+import { isObject, tryParseExactly, tryParseJson } from '#core';
 import { bytes } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
 import { payload } from './pieces.ts';
@@ -36,7 +36,7 @@ const prettyOf = (value: unknown): string => JSON.stringify(value, undefined, 2)
 
 /** Objects and lists as indented JSON, other texts as they are. */
 function readable(text: string): string {
-  const value = /^\s*[[{]/.test(text) ? tryParseJson(text) : undefined;
+  const value = /^\s*[[{]/.test(text) ? tryParseExactly(text) : undefined;
   return value === undefined ? text : prettyOf(value);
 }
 

@@ -1,5 +1,12 @@
 import type { CallSummary } from '#activity';
-import { type Clock, HubError, type JsonObject, isObject, tryParseJson, waitAtMost } from '#core';
+import {
+  type Clock,
+  HubError,
+  type JsonObject,
+  isObject,
+  tryParseExactly,
+  waitAtMost,
+} from '#core';
 import type { Server } from '#servers';
 import { outcomeBadge } from './activity.ts';
 import type { DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
@@ -173,7 +180,7 @@ function toolView(
 
 /** The arguments in a recorded request; none if it is not kept whole. */
 function argumentsIn(request: string | undefined): JsonObject {
-  const message = request === undefined ? undefined : tryParseJson(request);
+  const message = request === undefined ? undefined : tryParseExactly(request);
   const params = isObject(message) ? message['params'] : undefined;
   const args = isObject(params) ? params['arguments'] : undefined;
   return isJson(args) ? args : {};

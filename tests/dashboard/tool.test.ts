@@ -131,6 +131,24 @@ describe('the form of a tool', () => {
     );
   });
 
+  test('sends whole numbers above 2^53 as they are written, also again', async () => {
+    const id = '9007199254740993';
+    const sent = { 'arg.title': 'a', 'arg.room': 'Garden', 'arg.attendees': id };
+    const json = `{"title":"a","room":"Garden","attendees":${id}}`;
+    for (const form of [{ ...sent, 'arg.agenda': `[${id}]` }, { json }]) {
+      const { text } = await page.post(path, form);
+      assert.match(
+        hub.activity.find(lastId())?.request?.text ?? '',
+        new RegExp(`"attendees":${id}\\b`),
+      );
+      assert.match(text, new RegExp(`name="json" value="[^"]*&quot;attendees&quot;:${id}\\b`));
+      const shown = await page.get(`/dashboard/activity/${lastId()}`);
+      assert.match(shown.text, new RegExp(`&quot;attendees&quot;: ${id}\\b`));
+      const again = await page.get(`${path}&from=${lastId()}`);
+      assert.match(again.text, new RegExp(`id="arg\\.attendees"[^>]* value="${id}"`));
+    }
+  });
+
   test('names the field that cannot be read, and calls nothing', async () => {
     const before = lastId();
     const rows: readonly (readonly [Readonly<Record<string, string>>, RegExp])[] = [
