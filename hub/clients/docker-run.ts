@@ -61,8 +61,9 @@ export function readDockerRun([verb, ...rest]: readonly string[]) {
       else env[variable] = set;
     } else if (name === '--volume' || name === '--mount') {
       const mount = name === '--volume' ? volumeOf(value) : mountOf(value);
-      // The volumes of the hub are writable.
-      if (!mount || (mount.readOnly && !mount.isFolder)) return undefined;
+      // The volumes of the hub are writable, and each has one target.
+      if (!mount || (!mount.isFolder && (mount.readOnly || Object.hasOwn(volumes, mount.source))))
+        return undefined;
       if (mount.isFolder)
         mounts.push(`${mount.source}:${mount.target}:${mount.readOnly ? 'ro' : 'rw'}`);
       else volumes[mount.source] = mount.target;

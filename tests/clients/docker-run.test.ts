@@ -40,6 +40,7 @@ test.each([
   'run -v nonsense i',
   'run -v data:/d:ro i',
   'run --mount source=data,target=/d,readonly i',
+  'run -v data:/a -v data:/b i',
   'run --gpus all i',
 ])('%s cannot be expressed', line => {
   assert.equal(read(line), undefined);
