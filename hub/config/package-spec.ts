@@ -19,7 +19,7 @@ export type OwnServer = (typeof ownServers)[number];
 // therefore match neither name nor version.
 const npmSpec =
   /^((?:@[a-z0-9][\w.-]{0,100}\/)?[a-z0-9][\w.-]{0,213})(?:@([a-z0-9][\w.+-]{0,99}))?$/i;
-const pypiSpec = /^([a-z0-9](?:[\w.-]{0,98}[a-z0-9])?)(?:(?:==|@)([a-z0-9][\w.+-]{0,99}))?$/i;
+const pypiSpec = /^([a-z0-9](?:[\w.-]{0,98}[a-z0-9])?)(?:(?:==|@)([a-z0-9][\w.+!-]{0,99}))?$/i;
 /** Additional packages may have ranges and extras: they are resolved together with the main package. */
 const pypiExtra =
   /^[a-z0-9](?:[\w.-]{0,98}[a-z0-9])?(?:\[[\w,.-]{1,100}\])?(?:(?:==|>=|<=|~=|!=|<|>)[a-z0-9][\w.+!*-]{0,99})?$/i;

@@ -19,4 +19,4 @@ export function pinningOf({ pinning, launch }: ServerConfig): PinningMode {
  * `name@1.2.x`, by which npm installs the newest version that begins so.
  */
 const isExact = (spec: string) =>
-  /.@\d+\.\d+\.\d+(?:[-+][\w.+-]*)?$|==\d+(?:\.\d+)+[\w.+-]*$/.test(spec);
+  /.@\d+\.\d+\.\d+(?:[-+][\w.+-]*)?$|==(?:\d+!)?\d+(?:\.\d+)+[\w.+-]*$/.test(spec);

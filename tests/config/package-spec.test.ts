@@ -13,6 +13,7 @@ describe('the package key', () => {
     ['uvx:mcp-server-time', 'pypi', 'mcp-server-time'],
     ['uvx:mcp_server.time==1.2.0', 'pypi', 'mcp_server.time==1.2.0'],
     ['uvx:mcp-server-time@1.2.0', 'pypi', 'mcp-server-time==1.2.0'],
+    ['uvx:mcp-server-time==1!2.0', 'pypi', 'mcp-server-time==1!2.0'],
     ['uvx:mcp-server-time@latest', 'pypi', 'mcp-server-time'],
   ] as const)('%s is of %s: %s', ([written, ecosystem, spec]) => {
     assert.deepEqual(findPackage(written), { kind: 'package', package: { ecosystem, spec } });
@@ -63,6 +64,8 @@ describe('the package key', () => {
     'uvx:x==1;python_version<"3"',
     'uvx:x.whl',
     'uvx:x-',
+    'uvx:x==!1',
+    'x@1!2.0',
     `x${'y'.repeat(300)}`,
   ])('%j is no package', written => {
     assert.equal(findPackage(written), undefined);

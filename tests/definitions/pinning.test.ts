@@ -30,6 +30,7 @@ test.each([
   [{ package: '@org/server@1.2.x' }, 'hide'],
   [{ package: 'uvx:server' }, 'hide'],
   [{ package: 'uvx:server==1.0' }, 'warn'],
+  [{ package: 'uvx:server==1!1.0' }, 'warn'],
   [{ image: 'name:tag' }, 'warn'],
   [{ command: 'node', args: ['server.mjs'] }, 'warn'],
   [{ package: 'agenthub:ollama-mcp', pinning: 'hide' }, 'off'],

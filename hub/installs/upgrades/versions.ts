@@ -9,7 +9,7 @@ export const specForms: Readonly<Record<PackageSpec['ecosystem'], RegExp>> = {
 /** The name of a package, and its exact version; undefined if the entry leaves the version open. */
 export function splitSpec({ ecosystem, spec }: PackageSpec) {
   const [, name = spec, wanted] = specForms[ecosystem].exec(spec) ?? [];
-  const isExact = wanted !== undefined && /^\d+(?:\.\d+)+[\w.!+-]*$/.test(wanted);
+  const isExact = wanted !== undefined && /^(?:\d+!)?\d+(?:\.\d+)+[\w.+-]*$/.test(wanted);
   return { name, version: isExact ? wanted : undefined };
 }
 
@@ -21,10 +21,11 @@ export const withVersion = (source: PackageSpec, version: string): PackageSpec =
 
 /**
  * Compares exact versions of npm (Semantic Versioning) or PyPI (PEP 440): negative if `one` is older. Pre-releases come
- * before their release, and what follows "+" does not count.
+ * before their release, a higher epoch ("1!2.0") after all versions of a lower one, and what follows "+" does not count.
  */
 export function compareVersions(one: string, other: string): number {
   const [a, b] = [partsOf(one), partsOf(other)];
+  if (a.epoch !== b.epoch) return a.epoch - b.epoch;
   for (let index = 0; index < Math.max(a.release.length, b.release.length); index++) {
     const difference = (a.release[index] ?? 0) - (b.release[index] ?? 0);
     if (difference !== 0) return difference;
@@ -33,8 +34,14 @@ export function compareVersions(one: string, other: string): number {
 }
 
 function partsOf(version: string) {
-  const [, release = '', rest = ''] = /^v?(?:\d+!)?(\d+(?:\.\d+)*)([^+]*)/.exec(version) ?? [];
-  return { release: release.split('.').map(Number), rest, stage: stageOf(rest) };
+  const [, epoch = '0', release = '', rest = ''] =
+    /^v?(?:(\d+)!)?(\d+(?:\.\d+)*)([^+]*)/.exec(version) ?? [];
+  return {
+    epoch: Number(epoch),
+    release: release.split('.').map(Number),
+    rest,
+    stage: stageOf(rest),
+  };
 }
 
 /** -1 for a pre-release, 0 for a release, 1 for a post-release of PyPI. */

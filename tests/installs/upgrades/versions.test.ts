@@ -19,7 +19,9 @@ test.each([
   ['1.0a1', '1.0', -1],
   ['1.0.dev3', '1.0', -1],
   ['1.0.post1', '1.0', 1],
-  ['1!2.0', '2.0', 0],
+  ['1!1.0', '2.0', 1],
+  ['1!1.0', '1!2.0', -1],
+  ['0!2.0', '2.0', 0],
 ])('%s compared with %s', (one, other, expected) => {
   assert.equal(Math.sign(compareVersions(one, other)), expected);
   assert.equal(Math.sign(compareVersions(other, one)), expected === 0 ? 0 : -expected);
@@ -31,6 +33,7 @@ test.each([
   ['npm', 'name@latest', 'name', undefined],
   ['npm', 'name@1', 'name', undefined],
   ['pypi', 'name==1.0', 'name', '1.0'],
+  ['pypi', 'name==1!2.0', 'name', '1!2.0'],
   ['pypi', 'name', 'name', undefined],
 ] as const)('%s %s is split', (ecosystem, spec, name, version) => {
   assert.deepEqual(splitSpec({ ecosystem, spec }), { name, version });
