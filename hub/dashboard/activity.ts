@@ -206,14 +206,14 @@ const columns: Parameters<typeof table<CallSummary>>[2] = [
   ['Hub time', ({ tookMs, serverMs }) => duration(Math.max(0, tookMs - serverMs)), 'number'],
 ];
 
-const outcomes: Readonly<Record<string, readonly [tone: Tone, text: string]>> = {
-  ok: ['good', 'ok'],
-  tool_error: ['warn', 'tool error'],
-  error: ['bad', 'error'],
-};
+const outcomes: ReadonlyMap<string, readonly [tone: Tone, text: string]> = new Map([
+  ['ok', ['good', 'ok']],
+  ['tool_error', ['warn', 'tool error']],
+  ['error', ['bad', 'error']],
+]);
 
 export function outcomeBadge(outcome: string): Html {
-  const [tone, text] = outcomes[outcome] ?? ['bad', breakable(outcome)];
+  const [tone, text] = outcomes.get(outcome) ?? ['bad', breakable(outcome)];
   return badge(tone, text);
 }
 

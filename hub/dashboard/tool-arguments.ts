@@ -45,7 +45,7 @@ function membersIn(
   if (values.length === 0 && !isNeeded) return undefined;
   const found = Object.fromEntries(values);
   for (const { name, isRequired } of fields)
-    if (isRequired && !(name in found))
+    if (isRequired && !Object.hasOwn(found, name))
       throw invalid(`${`${path}.${name}`.slice('arg.'.length)}: is missing: fill in the field`);
   return found;
 }

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { textOf } from '#dashboard';
 import { connect } from '#helpers/client';
 import { type TestHub, startHub } from '#helpers/hub';
+import { outcomeBadge } from '../../hub/dashboard/activity.ts';
 import { owner, visitor } from './scene.ts';
 
 let hub: TestHub;
@@ -70,4 +72,9 @@ describe('the activity', () => {
     assert.match(text, /aria-label="Answer">[\s\S]*result/);
     assert.match(text, /hub [\d.]+ ms[\s\S]*server [\d.]+ ms/);
   });
+});
+
+test('a badge has the code of an error, whatever a server calls it', () => {
+  for (const code of ['constructor', 'toString'])
+    assert.match(textOf(outcomeBadge(code)), /badge bad/);
 });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type TestHub, startHub } from '#helpers/hub';
 import { until } from '#helpers/hub-process';
 import { fieldsOf } from '#dashboard';
+import { argumentsOf } from '../../hub/dashboard/tool-arguments.ts';
 import { owner, visitor } from './scene.ts';
 
 const hostile = `<img src=x onerror=alert(1)>"'`;
@@ -265,4 +266,15 @@ describe('the fields of a tool', () => {
     ])
       assert.equal(fieldsOf(schema), undefined, JSON.stringify(schema));
   });
+});
+
+test.for(['constructor', '__proto__'])('a required argument %s is missing if it is empty', name => {
+  const properties = JSON.parse(`{"${name}":{"type":"string"}}`);
+  const fields = fieldsOf({ type: 'object', properties, required: [name] });
+  assert.throws(() => argumentsOf(fields, new Map()), {
+    code: 'HUB_REQUEST_INVALID',
+    message: `${name}: is missing: fill in the field`,
+  });
+  const args = argumentsOf(fields, new Map([[`arg.${name}`, 'given']]));
+  assert.equal(JSON.stringify(args), `{"${name}":"given"}`);
 });
