@@ -26,28 +26,66 @@ function checkNpm(text: string): void {
   if (lock === undefined) throw refusal('a lock of a build that is not JSON');
   if (!isObject(lock) || lock['lockfileVersion'] !== 3 || !isObject(lock['packages']))
     throw refusal('a lock of a build that does not have lockfileVersion 3');
-  for (const [path, entry] of Object.entries(lock['packages'])) {
+  const { packages } = lock;
+  for (const [path, entry] of Object.entries(packages)) {
     const isGood =
-      isObject(entry) && (path === '' ? isRoot(entry) : isNpmPath(path) && isNpmPackage(entry));
+      isObject(entry) &&
+      (path === ''
+        ? isRoot(entry)
+        : isNpmPath(path) && isNpmPackage(path, entry) && needsOnlyNpm(path, entry, packages));
     if (!isGood) throw refusal(`${show(path)} in the lock of a build: ${show(entry)}`);
   }
 }
 
-const isRoot = ({ dependencies = {} }: { readonly [key: string]: unknown }) =>
-  isObject(dependencies) &&
-  Object.values(dependencies).every(range => typeof range === 'string' && !/[:/]/.test(range));
+type Entry = { readonly [key: string]: unknown };
+
+const isRoot = ({ dependencies = {} }: Entry) =>
+  isObject(dependencies) && Object.values(dependencies).every(isRange);
+
+const namePattern = String.raw`(?:@[^@:/\s]+/)?[^@:/\s]+`;
+const npmName = new RegExp(`^${namePattern}$`);
+const npmPath = new RegExp(`^node_modules/${namePattern}(?:/node_modules/${namePattern})*$`);
+const npmVersion = /^\d+\.\d+\.\d+(?:[-+][\w.+-]*)?$/;
+/** A dependency that is another package of the registry under a name of its own. */
+const npmAlias = new RegExp(`^npm:${namePattern}(?:@[^@:/]+)?$`);
 
 const isNpmPath = (path: string) =>
-  path.startsWith('node_modules/') && !path.split('/').some(part => part === '.' || part === '..');
+  npmPath.test(path) && !path.split('/').some(part => part === '.' || part === '..');
 
-/** A bundled package is part of the package around it and covered by that digest. */
-const isNpmPackage = (entry: { readonly [key: string]: unknown }) => {
-  const { link, resolved, integrity, inBundle } = entry;
+/**
+ * npm installs an entry without an address by its name and its version, and either can lead to another host. A bundled
+ * package is part of the package around it and covered by that digest.
+ */
+const isNpmPackage = (path: string, entry: Entry) => {
+  const { link, name, version, resolved, integrity, inBundle } = entry;
   if (link !== undefined) return false;
-  if (inBundle === true) return resolved === undefined;
+  if (name !== undefined && !(typeof name === 'string' && npmName.test(name))) return false;
+  if (typeof version !== 'string' || !npmVersion.test(version)) return false;
+  if (inBundle === true) return resolved === undefined && path.includes('/node_modules/');
   return (
     typeof integrity === 'string' &&
     integrity.split(' ').every(one => integrityHash.test(one)) &&
     (resolved === undefined || (typeof resolved === 'string' && resolved.startsWith(npmRegistry)))
   );
 };
+
+/** Whether all dependencies are of the registry: npm fetches others, and installs them without the digest in the lock. */
+const needsOnlyNpm = (path: string, entry: Entry, packages: Entry) =>
+  ['dependencies', 'optionalDependencies', 'peerDependencies'].every(kind => {
+    const ranges = entry[kind] ?? {};
+    return (
+      isObject(ranges) &&
+      Object.entries(ranges).every(
+        ([name, range]) =>
+          isRange(range) ||
+          (typeof range === 'string' && npmAlias.test(range)) ||
+          bundles(entry, name, packages[`${path}/node_modules/${name}`]),
+      )
+    );
+  });
+
+const isRange = (range: unknown) => typeof range === 'string' && !/[:/]/.test(range);
+
+/** Whether a package brings a dependency along, so that npm does not fetch it. `found`: the entry of the dependency in it. */
+const bundles = ({ bundleDependencies: names }: Entry, name: string, found: unknown) =>
+  Array.isArray(names) && names.includes(name) && isObject(found) && found['inBundle'] === true;
