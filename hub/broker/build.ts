@@ -12,6 +12,8 @@ export type Build = {
   readonly base: 'npm' | 'python' | 'system' | OwnImage;
   /** Name of the network for the build steps. The caller checks that this hub owns it. */
   readonly network: string;
+  /** Image with system packages to build on. The caller checks that a hub built it: the engine pulls one that is missing. */
+  readonly systemImage?: string;
   readonly query: URLSearchParams;
 };
 
@@ -68,7 +70,8 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
     throw refusal(
       `a build with ${show(extras)}: name at most ${maxExtras} packages, each with an optional version, separated by single spaces`,
     );
-  if (image !== undefined && !isSystem(image) && !(base === 'python' && isPython(image)))
+  const systemImage = isSystem(image) ? image : undefined;
+  if (image !== undefined && systemImage === undefined && !(base === 'python' && isPython(image)))
     throw refusal(
       `a build on ${show(image)}: it must be ${base === 'python' ? 'python:3.x-slim or ' : ''}an image with system packages`,
     );
@@ -89,7 +92,8 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
     forcerm: '1',
     ...limits(given),
   });
-  return { base, network: given.get('networkmode') ?? 'none', query };
+  const network = given.get('networkmode') ?? 'none';
+  return { base, network, ...(systemImage !== undefined && { systemImage }), query };
 }
 
 /** Debian packages on a base image of packages, by names that are not options or patterns. */
@@ -190,7 +194,8 @@ const systemPackage = /^[a-z0-9][a-z0-9+.-]{0,98}[a-z0-9+.]$/;
 const areSystemPackages = (text: string) =>
   text.split(' ').length <= maxExtras && text.split(' ').every(name => systemPackage.test(name));
 
-const isSystem = (image: unknown) => typeof image === 'string' && systemTag.test(image);
+const isSystem = (image: unknown): image is string =>
+  typeof image === 'string' && systemTag.test(image);
 
 /** The bases of images/npm and images/python. */
 const isBase = (image: unknown) =>

@@ -152,7 +152,8 @@ export function createGate(
         return finish(route.path.replace('{id}', id), query, json({ ...body, Container }));
       }
       case 'build': {
-        const { base, network, query } = rebuildBuild(parsed.query);
+        const { base, network, systemImage, query } = rebuildBuild(parsed.query);
+        if (systemImage !== undefined) await checkBuilt(engine, systemImage);
         // The id, because names would also match the default network and the host's.
         query.set('networkmode', await buildNetworkId(network));
         const content = await buildContext(base, await readBody(maxContextBytes));

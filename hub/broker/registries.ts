@@ -1,14 +1,25 @@
 import { refusal, show } from './refusal.ts';
 
-/** Throws HUB_BROKER_REFUSED unless the engine would pull this image from one of the registries. */
+/** Names of images that hubs build. On an engine they are the same as those of this namespace on docker.io. */
+const builtByHubs =
+  /^(?:(?:index\.)?docker\.io\/)?agenthub\/(?:(?:npm|python|system|build)-|(?:egress|agent|git|ollama-mcp)(?::|$))/;
+
+/**
+ * Throws HUB_BROKER_REFUSED unless the engine would pull this image from one of the registries, and under a name that no
+ * hub builds: the broker trusts images by such a name, and hubs of the engine share them.
+ */
 export function checkRegistry(image: string, registries: readonly string[]): void {
   const registry = registryOf(image);
-  if (registries.includes(registry)) return;
-  throw refusal(
-    `a pull from ${show(registry)}, which is none of ${registries.join(', ')}. ` +
-      'Add it to AGENTHUB_REGISTRIES (without the compose files: BROKER_REGISTRIES of the broker), ' +
-      `or pull the image yourself (docker pull ${image})`,
-  );
+  if (!registries.includes(registry))
+    throw refusal(
+      `a pull from ${show(registry)}, which is none of ${registries.join(', ')}. ` +
+        'Add it to AGENTHUB_REGISTRIES (without the compose files: BROKER_REGISTRIES of the broker), ' +
+        `or pull the image yourself (docker pull ${image})`,
+    );
+  if (builtByHubs.test(image))
+    throw refusal(
+      `a pull of ${show(image)}: hubs build images of this name. Give yours another one`,
+    );
 }
 
 /** The registry host of an image by the engine's rule: the part before the first slash, if it can be a host. */

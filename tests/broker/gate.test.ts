@@ -399,6 +399,21 @@ describe('a build', () => {
       await assert.rejects(admit('POST', target(network), { body: '' }), unknown);
   });
 
+  test('is made on system packages only if a hub has built their image: the engine would pull another', async () => {
+    const BASE = 'agenthub/system-node:0123456789ab';
+    const query = new URLSearchParams({
+      t: 'agenthub/npm-x:1',
+      buildargs: JSON.stringify({ PACKAGE: 'x', BASE }),
+      labels: '{"io.agenthub.base":"npm"}',
+    });
+    const build = (more: Readonly<Record<string, unknown>>) =>
+      admit('POST', `/build?${query.toString()}`, { body: '', more });
+    const path = `/images/${BASE}/json`;
+    await build({ [path]: { Config: { Labels: { 'io.agenthub.managed': 'true' } } } });
+    await assert.rejects(build({}), unknown);
+    await assert.rejects(build({ [path]: { Config: { Labels: {} } } }), unknown);
+  });
+
   test('takes nothing from elsewhere by its lock', async () => {
     const call = { body: '', lock: '{"lockfileVersion":1}' };
     await assert.rejects(admit('POST', target(), call), refused(/lock of a build/));

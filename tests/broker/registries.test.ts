@@ -10,6 +10,8 @@ test.each([
   'docker.io/library/node',
   'index.docker.io/library/node',
   'mcp/github',
+  'agenthub/server',
+  'ghcr.io/agenthub/git',
   'ghcr.io/github/github-mcp-server',
   'registry.example:5000/a/b',
 ])('%s is pulled', image => {
@@ -31,5 +33,21 @@ test.each([
     message: new RegExp(
       `a pull from "${registry.replaceAll('.', '\\.')}", which is none of docker\\.io, ghcr\\.io, .* Add it to AGENTHUB_REGISTRIES`,
     ),
+  });
+});
+
+test.each([
+  'agenthub/git',
+  'agenthub/agent:0123456789ab',
+  'docker.io/agenthub/egress',
+  'index.docker.io/agenthub/ollama-mcp:0123456789ab',
+  'agenthub/npm-memory',
+  'agenthub/python-time:1.0-0123456789ab',
+  'agenthub/system-node',
+  'agenthub/build-mine',
+])('%s is not, as hubs build images of that name', image => {
+  assert.throws(() => checkRegistry(image, registries), {
+    code: 'HUB_BROKER_REFUSED',
+    message: `the broker does not admit a pull of "${image}": hubs build images of this name. Give yours another one`,
   });
 });
