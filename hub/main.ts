@@ -212,7 +212,12 @@ const cli = createCli({
       const { createBroker, readBrokerOptions } = await import('#broker');
       const { readBuildContext, readLock } = await import('#runtimes/docker');
       const options = readBrokerOptions(process.env, imagesDir);
-      const broker = createBroker(options, { log, readBuildContext, readLock });
+      const broker = createBroker(options, {
+        log,
+        clock: systemClock,
+        readBuildContext,
+        readLock,
+      });
       await broker.start(signal);
       return broker;
     },

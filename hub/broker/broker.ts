@@ -3,7 +3,7 @@ import { chmod, lstat, unlink } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Server, connect } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type Log, type Service, HubError, http, kindOf, messageOf } from '#core';
+import { type Clock, type Log, type Service, HubError, http, kindOf, messageOf } from '#core';
 import { createEngineSocket, readAll } from './engine-socket.ts';
 import { type AdmittedCall, type BuildContexts, createGate } from './gate.ts';
 import { parseMountRoots } from './mounts.ts';
@@ -11,7 +11,7 @@ import { errorResponseOf, refusal, show } from './refusal.ts';
 import type { BrokerOptions } from './settings.ts';
 import { errorBody, openTunnel, respondAndClose } from './tunnel.ts';
 
-type BrokerNeeds = BuildContexts & { readonly log: Log };
+type BrokerNeeds = BuildContexts & { readonly log: Log; readonly clock: Pick<Clock, 'after'> };
 
 /** Maximum size of a request body in bytes. The largest one is the creation of a container. */
 const maxBodyBytes = 1024 * 1024;
@@ -26,7 +26,7 @@ const maxConnectionCount = 1024;
  */
 export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Service {
   const { log } = needs;
-  const engine = createEngineSocket(options.enginePath);
+  const engine = createEngineSocket(options.enginePath, needs.clock);
   const mountRoots = parseMountRoots(options.mountRoots);
   const gate = createGate({ ...options, mountRoots }, { ...needs, engine });
   const tunnels = new Set<Duplex>();

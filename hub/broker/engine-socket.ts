@@ -1,9 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
-import { HubError, http, messageOf, tryParseJson } from '#core';
+import { type Clock, HubError, http, messageOf, tryParseJson, within } from '#core';
 
 /** Maximum size in bytes of an answer that the broker itself reads. */
 const maxAnswerBytes = 16 * 1024 * 1024;
+/** Timeout in ms for such an answer. The hub gives up most of its calls after half of this time. */
+const answerMs = 60_000;
 
 /** A request to the engine. */
 type EngineRequest = {
@@ -16,7 +18,7 @@ type EngineRequest = {
 export type EngineSocket = ReturnType<typeof createEngineSocket>;
 
 /** Creates the connection to an engine on a unix socket. Nothing is opened before a call. */
-export function createEngineSocket(socketPath: string) {
+export function createEngineSocket(socketPath: string, clock: Pick<Clock, 'after'>) {
   /** Opens a request, which the caller must end. It never times out, because an event stream lasts for ever. */
   const open = (request: EngineRequest) =>
     http.request({
@@ -38,7 +40,7 @@ export function createEngineSocket(socketPath: string) {
   return {
     open,
     unreachable,
-    /** Requests JSON. `body` is undefined if it is not JSON. Rejects with HUB_ENGINE_UNREACHABLE. */
+    /** Requests JSON. `body` is undefined if it is not JSON. Rejects with HUB_ENGINE_UNREACHABLE, after a minute at the latest. */
     async getJson(path: string) {
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
       const request = open({ method: 'GET', path });
@@ -46,10 +48,13 @@ export function createEngineSocket(socketPath: string) {
       request.on('error', reject);
       request.end();
       try {
-        const answer = await promise;
-        const body: unknown = tryParseJson(await readAll(answer, maxAnswerBytes));
-        return { status: answer.statusCode ?? 0, body };
+        return await within(answerMs, { clock }, async () => {
+          const answer = await promise;
+          const body: unknown = tryParseJson(await readAll(answer, maxAnswerBytes));
+          return { status: answer.statusCode ?? 0, body };
+        });
       } catch (error) {
+        request.destroy();
         throw unreachable(error);
       }
     },

@@ -6,6 +6,7 @@ import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { type Log, silent } from '#core';
+import { createManualClock } from '#helpers/clock';
 import { startEngine } from '../doubles/engine.ts';
 import { containerBody, owner } from './bodies.ts';
 import { brokerOf, openBroker } from './scene.ts';
@@ -294,6 +295,32 @@ describe('a client that has gone', () => {
     assert.equal(statusCode, 403);
     assert.equal(answer.closed, false, 'the engine is still waited for');
   });
+});
+
+test('a creation is answered although the engine leaves a question about an earlier one unanswered', async () => {
+  const clock = createManualClock();
+  const unanswered = Promise.withResolvers<void>();
+  let lists = 0;
+  await using scene = await openBroker(
+    (asked, response) => {
+      asked.resume();
+      if (asked.url?.startsWith('/containers/create')) response.end('{"Id":"c0ffee"}');
+      else if (lists++ > 0) response.end('[]');
+      else unanswered.resolve();
+    },
+    { clock },
+  );
+  const create = (name: string) => {
+    const path = `/containers/create?name=${owner.hubName}-${name}`;
+    const options = { socketPath: scene.socketPath, method: 'POST', path };
+    return call(options, JSON.stringify(containerBody()));
+  };
+  const first = create('first');
+  await unanswered.promise;
+  const second = create('second');
+  clock.advance(60_000);
+  assert.equal((await first).status, 502);
+  assert.equal((await second).status, 200);
 });
 
 test('a stop ends raw streams and calls that are under way', async () => {

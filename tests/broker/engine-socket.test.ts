@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
-import type { RequestListener } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import { describe, test } from 'vitest';
+import { systemClock } from '#core';
+import { createManualClock } from '#helpers/clock';
 import { createEngineSocket, readAll } from '../../hub/broker/engine-socket.ts';
 import { startEngine } from '../doubles/engine.ts';
 
 async function ask(answer: RequestListener) {
   await using engine = await startEngine(answer);
-  return await createEngineSocket(engine.socketPath).getJson('/networks/n');
+  return await createEngineSocket(engine.socketPath, systemClock).getJson('/networks/n');
 }
 
 describe('an answer of the engine', () => {
@@ -46,8 +48,30 @@ describe('an answer of the engine', () => {
   });
 });
 
+test.each([
+  ['begin', () => {}],
+  ['end', (_: unknown, response: ServerResponse) => response.writeHead(200).flushHeaders()],
+])('an answer that does not %s in a minute is not waited for', async (_, answer) => {
+  const clock = createManualClock();
+  const asked = Promise.withResolvers<void>();
+  const closed = Promise.withResolvers<void>();
+  await using engine = await startEngine((request, response) => {
+    response.on('close', closed.resolve);
+    answer(request, response);
+    asked.resolve();
+  });
+  const read = createEngineSocket(engine.socketPath, clock).getJson('/networks/n');
+  await asked.promise;
+  clock.advance(60_000);
+  await assert.rejects(read, {
+    code: 'HUB_ENGINE_UNREACHABLE',
+    message: /no answer within 60000 ms$/,
+  });
+  await closed.promise;
+});
+
 test('an engine that does not listen is named by its socket', async () => {
-  const engine = createEngineSocket('/no/such/engine.sock');
+  const engine = createEngineSocket('/no/such/engine.sock', systemClock);
   await assert.rejects(engine.getJson('/version'), {
     code: 'HUB_ENGINE_UNREACHABLE',
     message: /^the broker cannot reach the Docker engine at \/no\/such\/engine\.sock: .*ENOENT/,
@@ -60,7 +84,10 @@ test('a message above the limit is refused, but read to its end, so that it can 
     readAll(request, 10).catch(refused.resolve);
     request.on('end', () => response.end('"all was read"'));
   });
-  const request = createEngineSocket(engine.socketPath).open({ method: 'POST', path: '/build' });
+  const request = createEngineSocket(engine.socketPath, systemClock).open({
+    method: 'POST',
+    path: '/build',
+  });
   const answered = new Promise<number | undefined>(resolve =>
     request.on('response', ({ statusCode }) => resolve(statusCode)),
   );
@@ -75,6 +102,8 @@ test('a message of exactly the limit is read', async () => {
     readAll(request, 3).then(resolve, reject);
     response.end();
   });
-  createEngineSocket(engine.socketPath).open({ method: 'POST', path: '/build' }).end('abc');
+  createEngineSocket(engine.socketPath, systemClock)
+    .open({ method: 'POST', path: '/build' })
+    .end('abc');
   assert.equal(await read, 'abc');
 });

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { createBroker } from '#broker';
-import { type Log, silent } from '#core';
+import { type Clock, type Log, silent, systemClock } from '#core';
 import { type EngineDouble, startEngine } from '../doubles/engine.ts';
 import { owner } from './bodies.ts';
 
@@ -9,6 +9,7 @@ type Options = {
   readonly upgrade?: Parameters<typeof startEngine>[1];
   readonly roots?: readonly string[];
   readonly log?: Log;
+  readonly clock?: Clock;
   readonly readBuildContext?: () => Promise<Buffer>;
 };
 
@@ -29,6 +30,7 @@ export function brokerOf(
     },
     {
       log: options.log ?? silent,
+      clock: options.clock ?? systemClock,
       readBuildContext: options.readBuildContext ?? (async () => Buffer.alloc(0)),
       readLock: () => undefined,
     },

@@ -188,7 +188,7 @@ describeWithEngine('the broker', () => {
         registries,
         imagesDir: join(folder, 'images'),
       },
-      { log: silent, readBuildContext, readLock },
+      { log: silent, clock: systemClock, readBuildContext, readLock },
     );
     await broker.start(AbortSignal.timeout(10_000));
 

@@ -22,7 +22,7 @@ async function upkeepBy(way: 'socket' | 'broker') {
   const enginePath = engineHost.replace('unix://', '');
   const broker = createBroker(
     { socketPath, enginePath, hubId, hubName, mountRoots: [], registries: [], imagesDir },
-    { log: silent, readBuildContext, readLock },
+    { log: silent, clock: systemClock, readBuildContext, readLock },
   );
   if (way === 'broker') await broker.start(new AbortController().signal);
   const runtime = createDockerRuntime(
