@@ -14,6 +14,7 @@ import {
 import {
   checkBuilt,
   checkVolume,
+  createDataFolder,
   findIsolated,
   findOwned,
   ownVolumes,
@@ -68,6 +69,7 @@ export function createGate(
 ): (asked: BrokerRequest) => Promise<AdmittedCall> {
   const { hubId, mountRoots } = options;
   const containers = createContainerRegistry(engine, options);
+  const findEngineData = createDataFolder(engine);
 
   async function admit({ method, target, readBody }: BrokerRequest): Promise<AdmittedCall> {
     const parsed = parseTarget(target);
@@ -112,7 +114,8 @@ export function createGate(
         const query = queryOf();
         const id = await findOwned(engine, 'container', name, hubId);
         // Since the creation a folder may have been replaced by a symbolic link, which the engine would follow.
-        for (const { source } of await bindsOf(engine, id)) await checkSource(source, mountRoots);
+        for (const { source } of await bindsOf(engine, id))
+          await checkSource(source, mountRoots, await findEngineData());
         return finish(route.path.replace('{id}', id), query);
       }
       case 'filter': {
@@ -209,7 +212,10 @@ export function createGate(
         if ('Subpath' in mount.VolumeOptions) await requireSubpaths(engine);
         else await checkVolume(engine, mount.Source, options);
         Mounts.push(mount);
-      } else Mounts.push({ ...mount, Source: await resolveSource(mount.Source, mountRoots) });
+      } else {
+        const Source = await resolveSource(mount.Source, mountRoots, await findEngineData());
+        Mounts.push({ ...mount, Source });
+      }
     }
     const NetworkMode =
       host.NetworkMode === 'none' ? 'none' : await findIsolated(engine, network, hubId);

@@ -7,7 +7,10 @@ import { isPlainPath } from './schema.ts';
 const forbidden = '/proc /sys /dev /run /var/run /var/lib/docker /var/lib/containerd'.split(' ');
 
 /** True if a path is, lies in or contains a forbidden folder. */
-const isForbidden = (path: string) => forbidden.some(each => isIn(each, path) || isIn(path, each));
+const isForbidden = (path: string) => forbidden.some(each => touches(path, each));
+
+/** True if one path is or lies in the other. */
+const touches = (one: string, other: string) => isIn(one, other) || isIn(other, one);
 
 /** The setting of the shipped compose files. */
 const remedy =
@@ -30,9 +33,14 @@ export function parseMountRoots(roots: readonly string[]): readonly string[] {
 /**
  * Resolves the path to mount for `source`, following its symbolic links, and requires the result to be below a
  * root too: a server with a writable mount may have created the link, and the engine would follow it. A root
- * that the broker cannot see can only be mounted whole. Rejects with HUB_BROKER_REFUSED.
+ * that the broker cannot see can only be mounted whole. `engineData`: the folder in which the engine keeps
+ * its data, if it has said so. Rejects with HUB_BROKER_REFUSED.
  */
-export async function resolveSource(source: string, roots: readonly string[]): Promise<string> {
+export async function resolveSource(
+  source: string,
+  roots: readonly string[],
+  engineData?: string,
+): Promise<string> {
   const refuse = (problem: string) => refusal(`a mount of ${show(source)}: ${problem}`);
   const root = roots.find(each => isIn(source, each));
   if (root === undefined) {
@@ -40,7 +48,14 @@ export async function resolveSource(source: string, roots: readonly string[]): P
     const advice = isForbidden(source) ? '' : `. ${remedy}`;
     throw refuse(`it is not below a mount root (${known})${advice}`);
   }
+  const refuseData = (path: string) => {
+    if (engineData !== undefined && touches(path, engineData))
+      throw refuse(
+        `the engine keeps its data in ${show(engineData)}, which no server gets. Name folders beside it`,
+      );
+  };
   const rootPath = await realpath(root).catch(() => undefined); // The root may not exist yet.
+  refuseData(source);
   if (source === root && rootPath === undefined) return source;
   const found = rootPath === undefined ? undefined : await realpath(source).catch(() => undefined); // Refused below.
   if (found === undefined)
@@ -51,15 +66,21 @@ export async function resolveSource(source: string, roots: readonly string[]): P
   const realRoots = await resolveRoots(roots);
   if (!realRoots.some(each => isIn(found, each)) || isForbidden(found))
     throw refuse(`a link in it leads to ${show(found)}`);
+  refuseData(found);
   const status = await stat(found);
   if (!status.isDirectory() && !status.isFile()) throw refuse('it is neither a folder nor a file');
   return found;
 }
 
 /** Rejects with HUB_BROKER_REFUSED if a link has replaced a path that `resolveSource` returned earlier. */
-export async function checkSource(source: string, roots: readonly string[]): Promise<void> {
+export async function checkSource(
+  source: string,
+  roots: readonly string[],
+  engineData?: string,
+): Promise<void> {
   // Resolved paths are below the resolved roots, which may differ from their configured names.
-  const found = await resolveSource(source, [...roots, ...(await resolveRoots(roots))]);
+  const allRoots = [...roots, ...(await resolveRoots(roots))];
+  const found = await resolveSource(source, allRoots, engineData);
   if (found !== source)
     throw refusal(`a mount of ${show(source)}: it has become a link to ${show(found)}`);
 }

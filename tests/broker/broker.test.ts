@@ -264,12 +264,12 @@ describe('a client that has gone', () => {
   });
 
   test('from a creation leaves it counted until the engine has answered', async () => {
-    /** The engine lists no containers, and answers a creation late. */
+    /** The engine lists no containers, does not say where its data are, and answers a creation late. */
     const creating = Promise.withResolvers<ServerResponse>();
     await using engine = await startEngine((asked, answer) => {
       asked.resume();
       if (asked.url?.startsWith('/containers/create')) creating.resolve(answer);
-      else answer.end('[]');
+      else answer.end(asked.url === '/info' ? '{}' : '[]');
     });
     const root = join(engine.folder, 'root');
     await mkdir(join(root, 'inner'), { recursive: true });

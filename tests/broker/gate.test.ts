@@ -43,6 +43,7 @@ const objects: Readonly<Record<string, unknown>> = {
   '/images/agenthub/npm-plain:1/json': { Config: { Labels: {} } },
   [`/containers/json?all=1&filters=${encodeURIComponent('{"label":["io.agenthub.managed=true"]}')}`]:
     [],
+  '/info': { DockerRootDir: '/var/lib/docker' },
   '/system/df?type=volume': {
     Volumes: [
       { Name: 'mine', Labels: ours, UsageData: { Size: 1 }, Mountpoint: '/secret' },
@@ -55,10 +56,12 @@ type Call = {
   readonly body?: unknown;
   readonly more?: Readonly<Record<string, unknown>>;
   readonly lock?: string;
+  /** Path that the engine does not answer. */
+  readonly failing?: string;
 };
 
 /** A gate, and what it has asked for besides the engine's objects. */
-function open({ body, more = {}, lock }: Call = {}) {
+function open({ body, more = {}, lock, failing }: Call = {}) {
   const bounds: (number | undefined)[] = [];
   const contexts: (readonly [string, string | undefined])[] = [];
   const asked: string[] = [];
@@ -68,6 +71,7 @@ function open({ body, more = {}, lock }: Call = {}) {
       engine: {
         async getJson(path) {
           asked.push(path);
+          if (path === failing) return { status: 500, body: {} };
           const found = more[path] ?? objects[path];
           return { status: found === undefined ? 404 : 200, body: found };
         },
@@ -250,7 +254,9 @@ describe('a container is created', () => {
     const gate = createGate(
       { ...owner, mountRoots: [root], registries: [], imagesDir: '' },
       {
-        engine: { getJson: async () => ({ status: 200, body: [] }) },
+        engine: {
+          getJson: async path => ({ status: 200, body: path === '/info' ? {} : [] }),
+        },
         readBuildContext: () => assert.fail('nothing is built'),
         readLock: () => assert.fail('nothing is built'),
       },
@@ -266,6 +272,31 @@ describe('a container is created', () => {
     await assert.rejects(make('inner'), refused(/beside a writable mount/));
     done?.();
     await make('inner');
+  });
+
+  test('but not on the data of an engine that keeps it below a root', async () => {
+    const data = join(root, 'engine');
+    await mkdir(join(data, 'volumes'), { recursive: true });
+    const more = { '/info': { DockerRootDir: data } };
+    const on = (Source: string) =>
+      create({ body: containerBody({ Mounts: [{ ...bind, Source }] }), more });
+    const bind = { Type: 'bind', Target: '/x', ReadOnly: true };
+    for (const Source of [root, data, join(data, 'volumes')])
+      await assert.rejects(on(Source), refused(/the engine keeps its data in ".*\/engine"/));
+    await on(join(root, 'notes'));
+  });
+
+  test('and asked only once where the engine keeps its data, unless it does not say', async () => {
+    const mount = { Type: 'bind', Source: join(root, 'notes'), Target: '/x', ReadOnly: true };
+    const body = containerBody({ Mounts: [mount] });
+    const target = `/containers/create?name=${hubName}-new`;
+    const { admit: gate, asked } = open({ body });
+    for (let times = 0; times < 2; times++) (await gate('POST', target)).done?.();
+    assert.equal(asked.filter(path => path === '/info').length, 1);
+    const silent = open({ body, failing: '/info' });
+    for (let times = 0; times < 2; times++)
+      await assert.rejects(silent.admit('POST', target), { code: 'HUB_ENGINE_REFUSED' });
+    assert.equal(silent.asked.filter(path => path === '/info').length, 2);
   });
 
   const build = `${hubName}-.build-0123456789ab`;

@@ -63,6 +63,20 @@ describe('no mount is admitted', () => {
     await assert.rejects(resolveSource(path, [root]), { code: 'HUB_BROKER_REFUSED', message });
   });
 
+  test('of the data of the engine, or of what holds it', async () => {
+    for (const source of [root, join(root, 'inner'), join(root, 'to-inner')])
+      await assert.rejects(resolveSource(source, [root], join(root, 'inner')), {
+        code: 'HUB_BROKER_REFUSED',
+        message: /the engine keeps its data in ".*\/inner"/,
+      });
+    await assert.rejects(resolveSource('/not/here', ['/not/here'], '/not/here/docker'), {
+      code: 'HUB_BROKER_REFUSED',
+    });
+    const file = join(root, 'file');
+    assert.equal(await resolveSource(file, [root], join(root, 'inner')), file);
+    await assert.rejects(checkSource(join(root, 'inner'), [root], root), /keeps its data/);
+  });
+
   test('where no root is configured', async () => {
     await assert.rejects(resolveSource(root, []), /none is configured/);
   });
