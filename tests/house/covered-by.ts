@@ -58,11 +58,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'http/routes/upgrades': ['http/routes/progress'],
   'installs/installs': ['installs/installed', 'installs/steps'],
   'installs/pins': ['core/response-text'],
-  'installs/upgrades/upgrades': [
-    'installs/upgrades/beside',
-    'installs/upgrades/plan',
-    'installs/upgrades/prune',
-  ],
+  'installs/upgrades/upgrades': ['installs/upgrades/beside', 'installs/upgrades/plan'],
   'documentation/documentation': [
     'documentation/notes/draft-notes',
     'documentation/notes/module-note',

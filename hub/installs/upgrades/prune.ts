@@ -29,10 +29,11 @@ export async function pruneImages(
 
 function imageOf(config: ServerConfig, specOf: Needs['specOf']): readonly DockerTarget['image'][] {
   try {
-    const { target } = specOf(config);
+    // A server that lacks a secret needs its image later.
+    const { target } = specOf({ ...config, secretFaults: undefined });
     if ('image' in target) return [target.image];
   } catch {
-    // A server that cannot be launched now, for want of a secret for example, needs its image later.
+    // So does one that cannot be launched now for another reason.
   }
   const source = packageOf(config);
   return source ? [{ package: source }] : [];
