@@ -68,7 +68,8 @@ async function candidatesIfAny(
 ): Promise<readonly Belonging[]> {
   let belongings: Belongings;
   try {
-    belongings = belongingsOf(config, needs);
+    // A server that lacks a secret has its volumes all the same.
+    belongings = belongingsOf({ ...config, secretFaults: undefined }, needs);
   } catch {
     return []; // An entry that cannot be launched owns nothing.
   }

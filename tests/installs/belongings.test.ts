@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { ServerConfig } from '#config';
 import { configOf, createRecordingLog } from '#helpers/hub';
+import { planLaunch } from '#servers';
 import { createTable } from '#store';
 import type { Belonging, LaunchSpec, Upkeep } from '#runtimes';
 import {
@@ -80,6 +81,18 @@ describe('of the belongings of a server', () => {
       own: [{ kind: 'volume', name: 'one' }],
       left: [{ ...image, why: 'the server two has it too' }],
     });
+  });
+
+  test('those of a server whose secret is missing are left', async () => {
+    const { upkeep } = createUpkeep([]);
+    const other = { ...config('two'), secretFaults: ['the secret X is not set'] };
+    const needs: BelongingsNeeds = {
+      specOf: one => planLaunch(one, { auto: 'process', dataDir: '/data' }),
+      upkeeps: { process: upkeep },
+    };
+    const { own, left } = await ownOf([{ kind: 'volume', name: 'two' }], [other], needs);
+    assert.deepEqual(own, []);
+    assert.equal(left[0]?.why, 'the server two has it too');
   });
 
   test('none is its own as long as those of another cannot be determined', async () => {
