@@ -112,11 +112,10 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
       if (!lines.isChained) await openFiles();
       for (let page = lines.seal(onlyFull); page; page = lines.seal(onlyFull)) {
         const isNew = await append(page);
-        if (files.reserve.isHeld === isReserveWanted()) recovered();
         if (isNew) await removeSurplus();
         if (isRunning) syncDue ??= clock.after(syncMs, syncSoon);
       }
-      await keepReserve();
+      await settle();
     } catch (error) {
       failed(error);
     }
@@ -125,11 +124,12 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
   /** Calls that are refused while no line can be written need room for the lines of those before them. */
   const isReserveWanted = () => isOn() && options().onFailure === 'refuse';
 
-  /** A hub that ends needs no room for further lines. Rejects if the disk has too little room. */
-  async function keepReserve(): Promise<void> {
-    const isWanted = isReserveWanted();
-    if (!isRunning || files.reserve.isHeld === isWanted) return;
-    await files.reserve.keep(isWanted);
+  /** Holds the reserve, and repeats a sync that failed. Rejects if the disk has too little room, or fails again. */
+  async function settle(): Promise<void> {
+    // A hub that ends needs no room for further lines.
+    if (isRunning) await files.reserve.keep(isReserveWanted());
+    if (failure === undefined) return;
+    await files.sync();
     recovered();
   }
 

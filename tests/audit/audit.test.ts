@@ -4,6 +4,7 @@ import {
   appendFile,
   cp,
   mkdtemp,
+  open,
   readFile,
   readdir,
   rm,
@@ -13,7 +14,7 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, test } from 'vitest';
+import { afterEach, describe, test, vi } from 'vitest';
 import { type AuditOptions, createAudit, readPage, verifyAudit } from '#audit';
 import { createManualClock } from '#helpers/clock';
 import { createRecordingLog } from '#helpers/recording-log';
@@ -562,4 +563,31 @@ describe('while no line can be written', () => {
       ['the audit log cannot be written', 'the audit log is written again'],
     );
   });
+
+  test('a failed sync is repeated, without a further line', async () => {
+    await using temp = await tempFolder();
+    const { audit, clock, logged } = auditIn(temp.folder, { onFailure: 'refuse' });
+    await audit.start();
+    const probe = await open(join(temp.folder, 'head'));
+    const datasync = vi
+      .spyOn(Object.getPrototypeOf(probe), 'datasync')
+      .mockRejectedValue(new Error('EIO: i/o error, fdatasync'));
+    await probe.close();
+    clock.advance(1_000);
+    await audit.list({}, { limit: 1 });
+    assert.equal(audit.refuses('tools/call'), true);
+    assert.equal((await audit.status()).kind, 'failing');
+    datasync.mockRestore();
+    clock.advance(1_000);
+    await audit.list({}, { limit: 1 });
+    assert.equal(audit.refuses('tools/call'), false);
+    assert.equal((await audit.status()).kind, 'up');
+    assert.deepEqual(
+      logged.map(({ message }) => message),
+      ['the audit log cannot be written', 'the audit log is written again'],
+    );
+    await audit.stop();
+  });
 });
+
+afterEach(() => vi.restoreAllMocks());
