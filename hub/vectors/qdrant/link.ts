@@ -88,7 +88,7 @@ export function createQdrantLink(
   return {
     /**
      * Runs `work` and its calls, with one timeout for all of them. Rejects with a VectorsFailure. For a while after a
-     * timeout, Qdrant is not called, and this rejects at once.
+     * timeout of anything but a count, Qdrant is not called, and this rejects at once.
      */
     async within<T>(
       { operation, withinMs, signal }: Limits,
@@ -105,7 +105,8 @@ export function createQdrantLink(
           return new VectorsFailure('cancelled', 'the call to Qdrant was cancelled');
         if (stopping.signal.aborted)
           return new VectorsFailure('stopped', 'the semantic cache has stopped');
-        restsUntil = clock.monotonic() + restMs;
+        // A count goes over all collections: a look-up in one of them may still be in time.
+        if (operation !== 'count') restsUntil = clock.monotonic() + restMs;
         return new VectorsFailure('timeout', `${host} did not answer within ${withinMs} ms`);
       };
       if (scope.signal.aborted) throw ended();

@@ -129,6 +129,19 @@ describe('a Qdrant that', () => {
     },
   );
 
+  test('counts too slowly is still used by look-ups', async () => {
+    const { qdrant, clock, hub } = await openScene();
+    const vectors = await hub();
+    await vectors.put('docs', pointOf(at(0), { name: 'kept' }), roomy);
+    qdrant.fault = 'hangs';
+    const stats = vectors.stats();
+    await until(() => qdrant.hanging === 1, 'the call to hang');
+    clock.advance(1_000);
+    assert.equal((await stats).status, 'down');
+    qdrant.fault = undefined;
+    assert.deepEqual(await namesIn(vectors), ['kept']);
+  });
+
   test('hangs is given up for a put, with all of its steps, after five seconds', async () => {
     const { qdrant, clock, hub } = await openScene();
     const vectors = await hub();
