@@ -41,7 +41,7 @@ export async function listModels(
     });
     if (!response.ok) {
       const text = await errorText(response, call, limit.signal);
-      throw failureOfStatus(response.status, text, response.headers.get('retry-after'), call);
+      throw failureOfStatus(response, text, clock.now(), call);
     }
     const body = tryParseJson(await wholeText(response, call, limit.signal));
     const data = isObject(body) ? body['data'] : undefined;

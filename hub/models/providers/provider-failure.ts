@@ -35,22 +35,30 @@ function whyNoHeader(key: string): string | undefined {
   }
 }
 
-/** The failure for an answer with an error status. `retryAfter` is the header of that name. */
+/** The failure for an answer with an error status and this body. `nowMs`: in milliseconds since the epoch. */
 export function failureOfStatus(
-  status: number,
+  { status, headers }: Pick<Response, 'status' | 'headers'>,
   body: string,
-  retryAfter: string | null,
+  nowMs: number,
   call: ProviderCall,
 ): ModelFailure {
   const { provider, model } = call;
   const error = errorIn(body);
   const kind = kindOf(status, error);
   const said = error.text === '' ? '' : `: ${shown(error.text, call)}`;
-  const seconds = Number(retryAfter ?? NaN);
+  const retryAfterMs = kind === 'busy' ? retryAfterIn(headers, nowMs) : 0;
   return new ModelFailure(kind, `${provider} answered ${status}${said}. ${remedyOf(kind, call)}`, {
     model,
-    ...(kind === 'busy' && seconds > 0 && { retryAfterMs: seconds * 1000 }),
+    ...(retryAfterMs > 0 && { retryAfterMs }),
   });
+}
+
+/** Retry-After in milliseconds: the header has seconds or a date (RFC 9110, 10.2.3). Not above 0 if it has no time to come. */
+function retryAfterIn(headers: Headers, nowMs: number): number {
+  const written = headers.get('retry-after') ?? '';
+  const seconds = Number(written);
+  const ms = Number.isNaN(seconds) ? Date.parse(written) - nowMs : seconds * 1000;
+  return Number.isFinite(ms) ? ms : 0;
 }
 
 /** The failure for an error in the middle of a stream; undefined if the chunk is none. */

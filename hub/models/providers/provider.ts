@@ -94,8 +94,7 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
       if (response.ok) return response;
       const text = await errorText(response, call, signal);
       const next = response.status === 400 ? quirksAfter(text, quirks) : undefined;
-      if (!next)
-        throw failureOfStatus(response.status, text, response.headers.get('retry-after'), call);
+      if (!next) throw failureOfStatus(response, text, clock.now(), call);
       quirksOf.set(name, next);
     }
   }

@@ -328,6 +328,23 @@ describe('an error of a provider', () => {
     assert.equal(retryAfterMs, 7_000);
   });
 
+  test.for([
+    ['Sun, 15 Jun 2025 15:07:40 GMT', 60_000],
+    ['Sun, 15 Jun 2025 15:00:00 GMT', undefined],
+    ['soon', undefined],
+    ['-5', undefined],
+  ] as const)('says when to come back as %j', async ([written, expected]) => {
+    await using endpoint = await startOpenAi(() => ({
+      status: 429,
+      raw: '',
+      headers: { 'retry-after': written },
+    }));
+    // At 2025-06-15T15:06:40Z.
+    using work = at(endpoint.url, { clock: createManualClock() });
+    const { retryAfterMs } = await failureOf(work.chat());
+    assert.equal(retryAfterMs, expected);
+  });
+
   const text = JSON.stringify({ choices: [{ delta: { content: 'Hel' } }] });
   test.for([
     [
