@@ -18,13 +18,18 @@ afterAll(() => rmSync(workspace.path, { recursive: true, force: true }));
 // As in the image of agents, whose system is Linux.
 const isThere = process.platform === 'linux' && spawnSync('python3', ['--version']).status === 0;
 
+/** `python_repl` of an agent of its own. */
+function pythonOf(signal = new AbortController().signal) {
+  const tools = createProcessTools(() => 20);
+  const repl = tools.find(({ name }) => name === 'python_repl');
+  return async (code: string) => await repl?.call({ code }, signal);
+}
+
 test.runIf(isThere)(
   'programs that Python starts write into the result, and read neither calls nor answers',
   async () => {
     const ending = new AbortController();
-    const tools = createProcessTools(() => 20);
-    const python = async (code: string) =>
-      await tools.find(({ name }) => name === 'python_repl')?.call({ code }, ending.signal);
+    const python = pythonOf(ending.signal);
     expect(await python('import os; os.system("echo one; echo two >&2"); x = 6')).toEqual({
       text: 'one\ntwo\n',
       isError: false,
@@ -39,3 +44,14 @@ test.runIf(isThere)(
     expect(await over).toMatchObject({ isError: true });
   },
 );
+
+test.runIf(isThere)('programs of one step of the model run one after the other', async () => {
+  const ending = new AbortController();
+  const python = pythonOf(ending.signal);
+  const results = await Promise.all(['x = 1; x', 'x += 1; x', 'x + 1'].map(python));
+  expect(results.map(result => result?.text)).toEqual(['1\n', '2\n', '3\n']);
+  const over = [python('import time; time.sleep(60)'), python('x = 0')];
+  ending.abort();
+  for (const result of await Promise.all(over))
+    expect(result).toEqual({ text: 'it was cancelled', isError: true });
+});

@@ -139,6 +139,8 @@ for line in calls:
 /** A Python process that keeps its variables until it fails to answer in time. */
 function createPython() {
   let child: ReturnType<typeof start> | undefined;
+  /** The last call. Calls run one at a time: answers have no id, and the runtime makes the calls of a step at once. */
+  let last: Promise<unknown> = Promise.resolve();
 
   function start() {
     const started = spawn('/bin/sh', [...expendable, 'python3', '-c', replServer], {
@@ -161,7 +163,9 @@ function createPython() {
     child = undefined;
   }
 
-  return async (code: string, seconds: number, signal: AbortSignal) => {
+  /** Never rejects. */
+  async function run(code: string, seconds: number, signal: AbortSignal) {
+    if (signal.aborted) return { text: 'it was cancelled', isError: true };
     const running = (child ??= start());
     const { promise, resolve } = Promise.withResolvers<{ text: string; isError: boolean }>();
     const fail = (text: string) => resolve({ text, isError: true });
@@ -195,6 +199,12 @@ function createPython() {
     running.stdout.off('data', read);
     running.off('exit', ended);
     signal.removeEventListener('abort', abort);
+    return result;
+  }
+
+  return (...call: Parameters<typeof run>): ReturnType<typeof run> => {
+    const result = last.then(() => run(...call));
+    last = result;
     return result;
   };
 }
