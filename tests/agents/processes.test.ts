@@ -55,3 +55,17 @@ test.runIf(isThere)('programs of one step of the model run one after the other',
   for (const result of await Promise.all(over))
     expect(result).toEqual({ text: 'it was cancelled', isError: true });
 });
+
+test.runIf(isThere)('long output of Python is cut, and its variables stay', async () => {
+  const ending = new AbortController();
+  const python = pythonOf(ending.signal);
+  const long = await python('x = 6; print(chr(0x1f600) * 65_536)');
+  expect(long?.isError).toBe(false);
+  expect(long?.text).toBe(`${'\u{1f600}'.repeat(16_384)}\n[196609 more bytes were cut]`);
+  const started = await python('import os; print("is"); os.system("head -c 70000 /dev/zero")');
+  expect(started?.text.slice(-40)).toMatch(/\0\n\[\d+ more bytes were cut\]$/);
+  expect(await python('x')).toEqual({ text: '6\n', isError: false });
+  const over = python('import time; time.sleep(60)');
+  ending.abort();
+  await over;
+});

@@ -130,9 +130,13 @@ for line in calls:
         except BaseException:
             failed = True
             traceback.print_exc()
-    text.write(os.pread(started, ${maxOutputBytes}, 0).decode(errors="replace"))
+    whole = text.getvalue().encode(errors="replace")
+    size = len(whole) + os.fstat(started).st_size
+    shown = (whole + os.pread(started, ${maxOutputBytes}, 0))[:${maxOutputBytes}].decode(errors="replace")
     os.close(started)
-    out.write(json.dumps({"text": text.getvalue()[:${maxOutputBytes}], "failed": failed}) + "\\n")
+    if size > ${maxOutputBytes}:
+        shown += f"\\n[{size - ${maxOutputBytes}} more bytes were cut]"
+    out.write(json.dumps({"text": shown, "failed": failed}) + "\\n")
     out.flush()
 `;
 
