@@ -23,12 +23,13 @@ type Topic = {
   readonly subscribers: Map<Subscriber, string>;
 };
 
-/** A request to subscribe that the server has not answered. `isLeft`: the last other subscriber left meanwhile. */
+/** A request to subscribe that the server has not answered. */
 type Asking = {
   readonly server: Server;
   readonly uri: string;
   readonly subscriber: Subscriber;
-  isLeft: boolean;
+  /** The server may be subscribed also if the request fails: for a subscriber that left, or for one that gave up. */
+  mayBeSubscribed: boolean;
 };
 
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
@@ -82,7 +83,7 @@ export function createSubscriptions(needs: {
     if (uris?.size === 0) byServer.delete(server);
     if (isModern(server)) needs.changed(server);
     const others = askedByOthers(server, uri, subscriber);
-    for (const one of others) one.isLeft = true;
+    for (const one of others) one.mayBeSubscribed = true;
     return others.length === 0;
   }
 
@@ -122,18 +123,21 @@ export function createSubscriptions(needs: {
         },
       };
     },
-    /** Registers an unanswered request to subscribe. Dispose it when the server has answered. */
-    asking(server: Server, uri: string, subscriber: Subscriber): Disposable {
-      const one: Asking = { server, uri, subscriber, isLeft: false };
+    /**
+     * Registers an unanswered request to subscribe. Dispose it when the server has answered, after `gaveUp` if it was
+     * sent and will not be answered.
+     */
+    asking(server: Server, uri: string, subscriber: Subscriber): Disposable & { gaveUp(): void } {
+      const one: Asking = { server, uri, subscriber, mayBeSubscribed: false };
       asking.add(one);
       return {
+        gaveUp: () => void (one.mayBeSubscribed = true),
         [Symbol.dispose]() {
           asking.delete(one);
-          const isWanted =
-            subscribersOf(server, uri).size > 0 ||
-            askedByOthers(server, uri, subscriber).length > 0;
-          // The server refused this client, and was not told that the last other subscriber left.
-          if (one.isLeft && !isWanted && !isModern(server))
+          if (!one.mayBeSubscribed || subscribersOf(server, uri).size > 0) return;
+          const others = [...asking].filter(other => other.server === server && other.uri === uri);
+          for (const other of others) other.mayBeSubscribed = true;
+          if (others.length === 0 && !isModern(server))
             void tell(server, 'resources/unsubscribe', uri);
         },
       };

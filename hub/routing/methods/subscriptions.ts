@@ -6,6 +6,7 @@ import { whenReady, workerFor } from '../bridge/bridge.ts';
 import {
   type Call,
   type ResolvedCall,
+  FailedCall,
   callTo,
   hubReply,
   methodNotFound,
@@ -44,9 +45,14 @@ export function subscribeAt(
       const { worker, running } = await workerFor(server, call, clients);
       const { serverInfo } = running;
       if (keepsSessions(serverInfo)) {
-        using __ = subscriptions.asking(worker, uri, session);
+        using asking = subscriptions.asking(worker, uri, session);
         const remembered = { kind: 'subscription', uri, publicUri } as const;
-        return await relay(callTo(server, call, { edits, remembered }));
+        try {
+          return await relay(callTo(server, call, { edits, remembered }));
+        } catch (error) {
+          if (error instanceof FailedCall) asking.gaveUp();
+          throw error;
+        }
       }
       if (!canSubscribe(serverInfo.capabilities))
         throw methodNotFound(`${server.config.name} has no subscriptions to resources`);

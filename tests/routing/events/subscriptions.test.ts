@@ -67,6 +67,20 @@ test('an update of a part that is denied reaches nobody, although no server list
     );
 });
 
+test('a server stays subscribed to nothing that its only subscriber gave up', async () => {
+  await using hub = await startHub([{ name: 'echo', file: 'echo.mjs' }]);
+  const client = openClient(hub, hub.server('echo'));
+  await client.initialize();
+  const uri = 'test://watched';
+  assert.equal((await client.call('touch', { uri })).text, 'nobody subscribed');
+  const subscribed = client.ask('resources/subscribe', { uri }, 'given up');
+  // It is sent in this turn.
+  await new Promise<void>(resolve => process.nextTick(resolve));
+  await client.notify('notifications/cancelled', { requestId: 'given up' });
+  assert.equal((await subscribed).error.data['code'], 'HUB_CALL_CANCELLED');
+  assert.equal((await client.call('touch', { uri })).text, 'nobody subscribed');
+});
+
 describe('whom an update concerns', () => {
   /** Subscriptions at a server that lists what is given, by the URIs of the endpoint of all. */
   function scene(listed: Readonly<Record<string, string>> = {}) {

@@ -7,7 +7,13 @@ import {
   subscribeAt,
   unsubscribeAt,
 } from '../../../hub/routing/methods/subscriptions.ts';
-import { type Call, type ResolvedCall, hubReply, noEdits } from '../../../hub/routing/call.ts';
+import {
+  type Call,
+  type ResolvedCall,
+  FailedCall,
+  hubReply,
+  noEdits,
+} from '../../../hub/routing/call.ts';
 import { cancelCall } from '../../../hub/routing/session.ts';
 import { createScriptedNeeds } from '../scripted-needs.ts';
 import { type Script, createScriptedServer } from '../scripted-server.ts';
@@ -166,6 +172,61 @@ describe('a client that subscribes while the last other one leaves', () => {
     await one.end(false);
     assert.deepEqual(one.asked, [{ method: 'resources/unsubscribe', params: { uri: 'x://a' } }]);
   });
+});
+
+describe('a subscription whose answer the server owes when it is given up', () => {
+  const unsubscribed = [{ method: 'resources/unsubscribe', params: { uri: 'x://a' } }];
+
+  /** `giveUp` ends the request of `session`, which was sent to the server. */
+  function start() {
+    const one = scene();
+    const ask = (session = one.session) => {
+      const answered = Promise.withResolvers<ReturnType<typeof hubReply>>();
+      const needs = { ...one.needs, relay: () => answered.promise };
+      const call = callWith('resources/subscribe', { uri: 'x://a' }, { session });
+      const over = resultOf(subscribeAt(call, one.resource, needs)).catch(() => 'failed');
+      return { answered, over };
+    };
+    async function giveUp({ answered, over }: ReturnType<typeof ask>, wasSent = true) {
+      const error = new HubError('HUB_CALL_CANCELLED', 'the client gave it up');
+      answered.reject(wasSent ? new FailedCall(error, 1) : error);
+      assert.equal(await over, 'failed');
+    }
+    return { ...one, ask, giveUp, turn: () => new Promise(setImmediate) };
+  }
+
+  test('is ended at the server, which may have subscribed', async () => {
+    const one = start();
+    const asked = one.ask();
+    await one.turn();
+    await one.giveUp(asked);
+    assert.deepEqual(one.asked, unsubscribed);
+  });
+
+  test('leaves the server alone if it never got the request, or others are subscribed', async () => {
+    const one = start();
+    const unsent = one.ask();
+    await one.turn();
+    await one.giveUp(unsent, false);
+    one.subscriptions.add(one.server, 'x://a', sessionOf(), 'x://a');
+    const sent = one.ask();
+    await one.turn();
+    await one.giveUp(sent);
+    assert.deepEqual(one.asked, []);
+  });
+
+  test.for([true, false])(
+    'waits for another request, also of the same client (%s)',
+    async isSame => {
+      const one = start();
+      const [first, second] = [one.ask(), one.ask(isSame ? one.session : sessionOf())];
+      await one.turn();
+      await one.giveUp(first);
+      assert.deepEqual(one.asked, []);
+      await one.giveUp(second, false);
+      assert.deepEqual(one.asked, unsubscribed);
+    },
+  );
 });
 
 describe('a client that listens', () => {
