@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
+import { memoryInUse } from '#helpers/memory';
 import { never } from '#helpers/never';
 import { ModelFailure } from '#models';
 import { createModelCounts } from '../../hub/models/model-counts.ts';
@@ -207,4 +208,17 @@ describe('calls of several models', () => {
     assert.equal(places.get('b4')?.isSwitch, false);
     assert.equal(places.get('a9')?.waited(), 'it waited 24 s for 8 prompts before it');
   });
+});
+
+test('models that are not called any more take no memory', async () => {
+  const { queue } = openQueue();
+  const call = (model: string) => queue.join(model, { client: 'a', endsMs: 30_000 });
+  for (let index = 0; index < 1_000; index++) call(`early-${index}`)[Symbol.dispose]();
+  const held = call('held');
+  const before = await memoryInUse();
+  for (let index = 0; index < 10_000; index++) call(`later-${index}`)[Symbol.dispose]();
+  const grown = (await memoryInUse()) - before;
+  assert.ok(grown < 1_000_000, `${grown} bytes more`);
+  assert.deepEqual(queue.snapshot(), [{ model: 'held', active: 1, waiting: 0 }]);
+  held[Symbol.dispose]();
 });

@@ -1,4 +1,8 @@
+import { setBounded } from '#core';
 import { fullName } from '../model-name.ts';
+
+/** Bound for names: agents choose them, and may name models that do not exist. */
+const maxChatting = 1_000;
 
 /**
  * Decides the context size (`num_ctx`) of each model of Ollama: one for its prompts and its chats, because Ollama loads
@@ -10,8 +14,8 @@ export function createContextSizes(sizes: {
   /** For chats, by the config. */
   readonly ofChats: () => number;
 }) {
-  /** Models that chat, as far as known. Bounded by the models that Ollama has. */
-  const chatting = new Set<string>();
+  /** Models that chat, the latest last. */
+  const chatting = new Map<string, true>();
   const whole = (model: string) => Math.max(sizes.ofRules(model) ?? 0, sizes.ofChats());
   return {
     /** The size for a prompt; undefined if neither a rule nor a chat uses the model. */
@@ -21,7 +25,7 @@ export function createContextSizes(sizes: {
     ofChat: whole,
     /** The size for a chat. From now on, prompts of the model have it too. */
     forChat(model: string): number {
-      chatting.add(fullName(model));
+      setBounded(chatting, fullName(model), true, maxChatting);
       return whole(model);
     },
   };

@@ -16,3 +16,13 @@ test('a prompt has the size of its rules until its model chats', () => {
 test('a chat has no less than the rules give', () => {
   assert.equal(open().forChat('large'), 16_384);
 });
+
+test('of models that chat, those that chatted last are known, and no more than 1,000', () => {
+  const sizes = open();
+  sizes.forChat('small');
+  sizes.forChat('other');
+  for (let index = 0; index < 998; index++) sizes.forChat(`model-${index}`);
+  sizes.forChat('other');
+  sizes.forChat('one more');
+  assert.deepEqual([sizes.forPrompt('small'), sizes.forPrompt('other')], [4096, 8192]);
+});
