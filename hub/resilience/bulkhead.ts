@@ -1,7 +1,6 @@
 import { type Clock, HubError, createAbortScope, createFairQueue } from '#core';
 
-type BulkheadOptions = {
-  readonly server: string;
+type BulkheadLimits = {
   /** Maximum number of calls at once: `max_concurrent_calls`. */
   readonly maxConcurrent: number;
   /** Maximum number of further calls that wait: `max_queued_calls`. */
@@ -10,19 +9,18 @@ type BulkheadOptions = {
 
 type BulkheadSnapshot = { readonly active: number; readonly queued: number };
 
-/** Limits the calls to one server, with a bounded and fair queue. */
-export type Bulkhead = ReturnType<typeof createBulkhead>;
-
 /** A hint: the duration of the current calls is not known. */
 const retryAfterMs = 1_000;
 const raiseEither = 'raise its max_concurrent_calls or max_queued_calls';
 
 type Waiting = { readonly admit: () => void; readonly refuse: (error: HubError) => void };
 
+/** Limits the calls to one server, with a bounded and fair queue. */
 export function createBulkhead(
-  { server, maxConcurrent, maxQueued }: BulkheadOptions,
+  { server, ...first }: BulkheadLimits & { readonly server: string },
   clock: Clock,
 ) {
+  let { maxConcurrent, maxQueued } = first;
   const waiting = createFairQueue<Waiting>();
   let active = 0;
 
@@ -72,10 +70,12 @@ export function createBulkhead(
     };
     const refuse = (error: HubError) => settle(() => reject(error));
     const leaveQueue = waiting.append(key, { admit: () => settle(resolve), refuse });
-    const late = `had none of its ${maxConcurrent} places free for ${deadlineMs} ms`;
-    scope.signal.addEventListener('abort', () =>
-      refuse(signal?.aborted ? cancelled() : busy(late, 'raise its max_concurrent_calls')),
-    );
+    const late = () =>
+      busy(
+        `had none of its ${maxConcurrent} places free for ${deadlineMs} ms`,
+        'raise its max_concurrent_calls',
+      );
+    scope.signal.addEventListener('abort', () => refuse(signal?.aborted ? cancelled() : late()));
     return promise;
   }
 
@@ -83,9 +83,15 @@ export function createBulkhead(
     snapshot: (): BulkheadSnapshot => ({ active, queued: waiting.length }),
     enter,
     wait,
+    /** Applies other limits. Calls that wait keep their place, and those for which there is room now are admitted. */
+    configure(limits: BulkheadLimits): void {
+      ({ maxConcurrent, maxQueued } = limits);
+      while (waiting.length > 0 && enter()) waiting.take()?.admit();
+    },
     /** Returns a slot, or passes it to the next call in turn. */
     leave(): void {
-      const next = waiting.take();
+      // After a lower limit there may be more calls than slots.
+      const next = active > maxConcurrent ? undefined : waiting.take();
       // The slot is never free in between, so no new call can take it.
       if (next) next.admit();
       else active -= 1;

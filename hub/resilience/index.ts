@@ -5,7 +5,7 @@ export {
   type BreakerRefusal,
   createBreaker,
 } from './breaker.ts';
-export { type Bulkhead, createBulkhead } from './bulkhead.ts';
+export { createBulkhead } from './bulkhead.ts';
 export {
   type CallAdmission,
   type CallLimiter,

@@ -1,12 +1,6 @@
 import type { ServerConfig } from '#config';
 import { type Clock, type JsonObject, HubError } from '#core';
-import {
-  type Bulkhead,
-  type Permit,
-  type BreakerRefusal,
-  type SharedBreaker,
-  createBulkhead,
-} from '#resilience';
+import { type Permit, type BreakerRefusal, type SharedBreaker, createBulkhead } from '#resilience';
 import { isHalted } from './failures.ts';
 
 /** Permission for a call, given back when the call is over. Several calls may have the same one. */
@@ -42,17 +36,12 @@ type AdmissionNeeds = {
 
 export function createAdmission(config: Bounds, { clock, breaker, revive }: AdmissionNeeds) {
   let bounds = config;
-  let bulkhead = bulkheadOf(bounds);
+  const bulkhead = createBulkhead({ server: config.name, ...limitsOf(config) }, clock);
   /** The last counted error: one failure of a server fails all its calls, but counts once. */
   let counted: unknown;
   /** The last permit: all calls share it while the breaker is closed. */
   let usual: ReturnType<typeof createPermit> | undefined;
   let isClosed = false;
-
-  function bulkheadOf({ name, maxConcurrentCalls, maxQueuedCalls }: Bounds): Bulkhead {
-    const limits = { maxConcurrent: maxConcurrentCalls, maxQueued: maxQueuedCalls };
-    return createBulkhead({ server: name, ...limits }, clock);
-  }
 
   function count(breakerPermit: Permit, error: unknown, wasSent: boolean): void {
     if (error === undefined) breakerPermit.succeeded();
@@ -63,22 +52,20 @@ export function createAdmission(config: Bounds, { clock, breaker, revive }: Admi
     }
   }
 
-  function createPermit(from: Bulkhead, breakerPermit: Permit | undefined, waitedMs = 0) {
+  function createPermit(breakerPermit: Permit | undefined, waitedMs = 0) {
     return {
-      from,
       breakerPermit,
       waitedMs,
       over(error: unknown, wasSent: boolean): void {
         // Counted before the place is given on: the error may open the breaker.
         if (breakerPermit && !isClosed) count(breakerPermit, error, wasSent);
-        from.leave();
+        bulkhead.leave();
       },
     };
   }
 
-  function permitOf(from: Bulkhead, breakerPermit: Permit | undefined): CallPermit {
-    if (usual?.from !== from || usual.breakerPermit !== breakerPermit)
-      usual = createPermit(from, breakerPermit);
+  function permitOf(breakerPermit: Permit | undefined): CallPermit {
+    if (!usual || usual.breakerPermit !== breakerPermit) usual = createPermit(breakerPermit);
     return usual;
   }
 
@@ -92,15 +79,14 @@ export function createAdmission(config: Bounds, { clock, breaker, revive }: Admi
   }
 
   async function queue(
-    from: Bulkhead,
     owner: string,
     breakerPermit: Permit | undefined,
     signal: AbortSignal,
   ): Promise<CallPermit> {
     const since = clock.monotonic();
     try {
-      await from.wait(owner, bounds.callTimeoutMs, signal);
-      return createPermit(from, breakerPermit, clock.monotonic() - since);
+      await bulkhead.wait(owner, bounds.callTimeoutMs, signal);
+      return createPermit(breakerPermit, clock.monotonic() - since);
     } catch (error) {
       breakerPermit?.cancelled();
       throw error;
@@ -115,9 +101,7 @@ export function createAdmission(config: Bounds, { clock, breaker, revive }: Admi
     const breakerPermit = await open.trial();
     if (breakerPermit.kind === 'refused') throw refuse(breakerPermit);
     revive();
-    return bulkhead.enter()
-      ? permitOf(bulkhead, breakerPermit)
-      : await queue(bulkhead, owner, breakerPermit, signal);
+    return bulkhead.enter() ? permitOf(breakerPermit) : await queue(owner, breakerPermit, signal);
   }
 
   function waitFor(begin: (signal: AbortSignal) => Promise<CallPermit>): Waiting {
@@ -144,18 +128,14 @@ export function createAdmission(config: Bounds, { clock, breaker, revive }: Admi
       if (admitted?.kind === 'refused') throw refuse(admitted);
       const breakerPermit = admitted?.kind === 'permit' ? admitted : undefined;
       return bulkhead.enter()
-        ? permitOf(bulkhead, breakerPermit)
-        : waitFor(signal => queue(bulkhead, owner, breakerPermit, signal));
+        ? permitOf(breakerPermit)
+        : waitFor(signal => queue(owner, breakerPermit, signal));
     },
-    /** Applies the limits of another config to new calls. A config with another launch has another breaker. */
+    /** Applies the limits of another config, also to calls under way. A config with another launch has another breaker. */
     configure(next: Bounds & BreakerOf): void {
-      const isSame =
-        next.maxConcurrentCalls === bounds.maxConcurrentCalls &&
-        next.maxQueuedCalls === bounds.maxQueuedCalls;
       bounds = next;
       breaker?.rekey(breakerKeyOf(next));
-      // Calls in the old bulkhead leave it as they end.
-      if (!isSame) bulkhead = bulkheadOf(next);
+      bulkhead.configure(limitsOf(next));
     },
     /** Closes the breaker because the operator has restarted the server. */
     reset: (): void => breaker?.reset(),
@@ -167,6 +147,11 @@ export function createAdmission(config: Bounds, { clock, breaker, revive }: Admi
     },
   };
 }
+
+const limitsOf = ({ maxConcurrentCalls, maxQueuedCalls }: Bounds) => ({
+  maxConcurrent: maxConcurrentCalls,
+  maxQueued: maxQueuedCalls,
+});
 
 /**
  * The key of a server's breaker, which hubs share if their servers have the same name and the same launch, as

@@ -241,17 +241,34 @@ describe('calls that wait for a place', () => {
     assert.deepEqual(order, ['HUB_CALL_CANCELLED', 'grace']);
   });
 
-  test('have the bounds of a changed config, and those that wait keep their place', async () => {
+  test('have the bounds of a changed config, which holds for those before it as well', async () => {
     const scene = openGate({ maxConcurrentCalls: 1 });
-    const leave = scene.enter();
+    const [order, leaves]: [string[], CallPermit[]] = [[], [scene.enter()]];
+    const wait = (owner: string) => scene.wait(owner, order, leave => leaves.push(leave)).over;
+    const [ada, , grace] = [wait('ada'), wait('ada'), wait('grace')];
+    scene.gate.configure(configFor({ maxConcurrentCalls: 3 }));
+    await Promise.all([ada, grace]);
+    assert.deepEqual(order, ['ada', 'grace']);
+    assert.deepEqual([scene.gate.snapshot().active, scene.gate.snapshot().queued], [3, 1]);
+    scene.gate.configure(configFor({ maxConcurrentCalls: 2 }));
+    for (const leave of leaves.slice(0, 1)) leave.over(undefined, true);
+    assert.deepEqual([scene.gate.snapshot().active, scene.gate.snapshot().queued], [2, 1]);
+    for (const leave of leaves.slice(1, 2)) leave.over(undefined, true);
+    await new Promise(setImmediate);
+    assert.deepEqual(order, ['ada', 'grace', 'ada']);
+    assert.deepEqual([scene.gate.snapshot().active, scene.gate.snapshot().queued], [2, 0]);
+  });
+
+  test('are refused by an open breaker, also those that waited before a changed config', async () => {
+    const scene = openGate({ maxConcurrentCalls: 1 });
+    for (let call = 1; call <= 2; call++) scene.enter().over(errorOf('HUB_CALL_TIMEOUT'), true);
+    const last = scene.enter();
     const order: string[] = [];
     const { over } = scene.wait('ada', order);
-    scene.gate.configure(configFor({ maxConcurrentCalls: 2 }));
-    scene.enter('grace');
-    scene.enter('grace');
-    leave.over(undefined, true);
+    scene.gate.configure(configFor({ maxConcurrentCalls: 1, maxQueuedCalls: 5 }));
+    last.over(errorOf('HUB_CALL_TIMEOUT'), true);
     await over;
-    assert.deepEqual(order, ['ada']);
+    assert.deepEqual(order, ['HUB_BREAKER_OPEN']);
   });
 });
 
