@@ -73,7 +73,7 @@ export function createJudgements(
     if (waiting.size > 0) timer ??= clock.after(pauseMs, () => void atTurn());
   }
 
-  /** Judges a pair, unless models are busy with prompts, and then plans the next one. */
+  /** Judges a pair if one waits, unless models are busy with prompts, and then plans the next one. */
   async function atTurn(): Promise<void> {
     if (!isBusy()) await judgeNext();
     timer = undefined;
@@ -81,7 +81,10 @@ export function createJudgements(
   }
 
   async function judgeNext(): Promise<void> {
-    const [[key, [a, b]] = ['', ['', '']] as const] = waiting;
+    const [next] = waiting;
+    if (!next) return;
+    const [key, pair] = next;
+    const [a, b] = pair;
     const epochBefore = epoch;
     try {
       const answer = (await judge?.ask(a, b, ended.signal)) ?? 'unknown';
@@ -91,7 +94,8 @@ export function createJudgements(
       if (!ended.signal.aborted)
         log.warn({ error: messageOf(error) }, 'the judge could not be asked');
     }
-    waiting.delete(key);
+    // After `forget` the same pair may wait again.
+    if (waiting.get(key) === pair) waiting.delete(key);
   }
 
   return {
@@ -115,9 +119,10 @@ export function createJudgements(
       else waiting.set(pair, [a, b]);
       schedule();
     },
-    /** Drops all answers, including pending ones. */
+    /** Drops all answers, including pending ones, and the pairs that wait. */
     async forget(): Promise<void> {
       epoch++;
+      waiting.clear();
       await Promise.all((await table.entries()).map(([key]) => table.remove(key)));
     },
     /** Cancels the current judgement and drops the pairs that wait. */

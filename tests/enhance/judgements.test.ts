@@ -132,6 +132,20 @@ describe('an answer of the judge', () => {
   });
 });
 
+test('a pair that waited when all were forgotten is not judged, unless it is asked for again', async () => {
+  const judge = scriptedJudge('same');
+  const opened = openJudgements(judge);
+  const { judgements, clock, table } = opened;
+  for (const subject of ['Redis', 'Kafka']) await judgements.judgeLater(...pairOf(subject));
+  await judgements.forget();
+  assert.equal(judgements.stats.waiting, 0);
+  clock.advance(10_000);
+  await settle();
+  assert.deepEqual([judge.asked, await table.entries()], [[], []]);
+  await judgeNow(opened, 'Kafka');
+  assert.deepEqual(judge.asked, [pairOf('Kafka')]);
+});
+
 test('pairs are judged one at a time, five seconds apart, and no more wait than may', async () => {
   const judge = scriptedJudge();
   const { judgements, clock } = openJudgements(judge, { maxWaiting: 2 });
