@@ -31,6 +31,7 @@ export function createCallStore(folder: string, options: () => CallStoreOptions,
   const { clock, warn } = needs;
   const files = createCallFiles(folder);
   let followed: { readonly activity: Activity; writtenId: number } | undefined;
+  let isStored = options().store;
   let busy: Promise<void> = Promise.resolve();
   let isFailing = false;
 
@@ -99,9 +100,12 @@ export function createCallStore(folder: string, options: () => CallStoreOptions,
       followed = { activity, writtenId: activity.lastId };
       activity.changed(() => due.start());
     },
-    /** Applies changed options. */
+    /** Applies changed options. Calls that were made while they were not stored are never written. */
     async apply(): Promise<void> {
-      if (!options().store) await queue(() => files.remove());
+      const wasStored = isStored;
+      isStored = options().store;
+      if (followed && isStored && !wasStored) followed.writtenId = followed.activity.lastId;
+      if (!isStored) await queue(() => files.remove());
     },
     async stop(): Promise<void> {
       due[Symbol.dispose]();

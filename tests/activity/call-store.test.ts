@@ -182,7 +182,7 @@ describe('calls', () => {
     assert.deepEqual(await readdir(folder), []);
   });
 
-  test('are removed, and no longer written, once the config says so', async () => {
+  test('are removed, and those made meanwhile never written, once the config says so', async () => {
     const { activity, store, change } = await run();
     activity.record(call);
     await store.stop();
@@ -193,8 +193,10 @@ describe('calls', () => {
     assert.deepEqual(await readdir(home), []);
     activity.record(call);
     change({ store: true });
+    await store.apply();
+    activity.record(call);
     await store.stop();
-    assert.match(await stored(), /^\[2,.*\n\[3,.*\n$/);
+    assert.match(await stored(), /^\[4,.*\n$/);
     assert.equal((await run({ store: false })).activity.lastId, 0);
     assert.deepEqual(await readdir(home), []);
   });
