@@ -12,6 +12,7 @@ import { sentencesOf } from './terms.ts';
 import { otherPerson } from './persons.ts';
 import { isOtherDuty, isOtherTense } from './tenses.ts';
 import { isOtherVoice } from './passives.ts';
+import { withFirstWordOf } from './first-word.ts';
 import { isOtherPronounOrder } from './pronoun-order.ts';
 import { isOtherShare } from './quantities.ts';
 import { otherSmallWord } from './small-words.ts';
@@ -26,7 +27,8 @@ type Wish = { readonly intent: string; readonly structure: Structure };
 
 /** Looks for an explanation of every difference between two requests. Understands only English. */
 export function explainDifferences(one: Canonical, other: Canonical): Explanation {
-  const [a, b] = [withCompoundsOf(one, other), withCompoundsOf(other, one)];
+  const [left, right] = [withFirstWordOf(one, other), withFirstWordOf(other, one)];
+  const [a, b] = [withCompoundsOf(left, right), withCompoundsOf(right, left)];
   if (Math.max(a.tokens.length, b.tokens.length) > maxWords)
     return { kind: 'unexplained', why: `longer than ${maxWords} words` };
   if (![a, b].every(({ language }) => language === 'en' || language === undefined))
