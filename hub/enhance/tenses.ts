@@ -7,24 +7,26 @@ const future = wordSet('will shall');
 
 const relatives = wordSet('who that which');
 
-/** Whether one prompt is about the past and the other one is not: "what was" and "what is", "has been" and "will be". */
+/** Whether two prompts have different tenses. Present and future, and present and perfect, count as one. */
 export function isOtherTense(a: Canonical, b: Canonical): boolean {
   const [left, right] = [textsOf(a), textsOf(b)];
   if (isDoneAndIs(left, right) || isDoneAndIs(right, left)) return true;
   const tenses = new Set([tenseOf(left), tenseOf(right)]);
   if (tenses.size === 1 || tenses.has(undefined)) return false;
-  // "what does it print" asks for the same as "what will it print", and "is it done" as "has it been done".
+  // "what will it print" asks for the same as "what does it print", and "has it been done" as "is it done".
   return tenses.has('past') || !tenses.has('present');
 }
 
-/** The tense of all auxiliary verbs; undefined if there are none, or of several. */
+/** The tense of the auxiliary verbs; undefined if there are none, or of both the past and the present. */
 function tenseOf(texts: readonly string[]): 'past' | 'perfect' | 'present' | 'future' | undefined {
   const [isPast, isPresent, isFuture] = [past, present, future].map(words =>
     texts.some(text => words.has(text)),
   );
-  if ([isPast, isPresent, isFuture].filter(Boolean).length !== 1) return undefined;
+  if (isPast && isPresent) return undefined;
+  // "what was it, and what will it be" is about the past as well.
+  if (isPast) return 'past';
   if (isPresent) return texts.includes('been') ? 'perfect' : 'present';
-  return isPast ? 'past' : 'future';
+  return isFuture ? 'future' : undefined;
 }
 
 /** "users who logged in", of which the other prompt says "users who are logged in" */

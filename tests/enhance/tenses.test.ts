@@ -7,6 +7,7 @@ test.for([
   ['what is the team working on?', 'what was the team working on?', true],
   ['why does it fail?', 'why did it fail?', true],
   ['tell them that I was away', 'tell them that I will be away', true],
+  ['what was it and what will it be?', 'what is it and what will it be?', true],
   ['files that have been deleted', 'files that will be deleted', true],
   ['users who logged in', 'users who are logged in', true],
   ['files that changed', 'files that were changed', false],
