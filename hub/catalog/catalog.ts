@@ -45,8 +45,19 @@ export type ServerCatalog = ReturnType<typeof createCatalog>;
 export function createCatalog(needs: CatalogNeeds) {
   const answers = createStoredAnswers({ ...needs, maxAnswers });
   const registry = createRegistry({ ...needs, answers });
-  /** Names of the secrets of requests that are not disposed. */
-  const reserved = new Set<string>();
+  /** Names of the secrets of requests that are not disposed, with the number of these requests. */
+  const reserved = new Map<string, number>();
+
+  function reserve(name: string): Disposable {
+    reserved.set(name, (reserved.get(name) ?? 0) + 1);
+    return {
+      [Symbol.dispose]() {
+        const others = (reserved.get(name) ?? 1) - 1;
+        if (others === 0) reserved.delete(name);
+        else reserved.set(name, others);
+      },
+    };
+  }
 
   /** Throws HUB_REQUEST_INVALID if the catalog is off. */
   function settings(): CatalogConfig {
@@ -137,8 +148,8 @@ export function createCatalog(needs: CatalogNeeds) {
     get,
     /**
      * Returns the request to install a server, and stores the secrets among its values first: the config file refers to
-     * them. `body`: as of `POST /catalog/install`. No other request stores secrets under their names until this one is
-     * disposed: the config has no reference to them before the install is done. Rejects with HUB_REQUEST_INVALID, and with the errors of `get`.
+     * them. `body`: as of `POST /catalog/install`. Reserves the names of these secrets until the request is disposed. Dispose it
+     * after the install: until then the config does not refer to them. Rejects with HUB_REQUEST_INVALID, and with the errors of `get`.
      */
     async requestFor(body: unknown, signal: AbortSignal): Promise<CatalogRequest> {
       const { server, version, option: wanted, ...rest } = isObject(body) ? body : {};
@@ -154,10 +165,7 @@ export function createCatalog(needs: CatalogNeeds) {
       using undo = new DisposableStack();
       const kept = await keepSecrets(option, rest, needs.secrets, {
         has: name => reserved.has(name),
-        add(name) {
-          reserved.add(name);
-          undo.defer(() => reserved.delete(name));
-        },
+        add: name => void undo.use(reserve(name)),
       });
       const request = await readInstallBody({ ...kept.body, server: option.server });
       // Whoever types a secret for a server agrees that the server reads it.

@@ -9,7 +9,7 @@ export type SecretStores = {
   readonly uses: () => readonly { readonly secret: string }[] | undefined;
 };
 
-/** Names that secrets of unfinished installs have. */
+/** Names of the secrets of unfinished installs. */
 type ReservedNames = {
   readonly has: (name: string) => boolean;
   readonly add: (name: string) => void;
@@ -20,8 +20,8 @@ const maxName = 128;
 
 /**
  * Stores the values of fields that the publisher marks as secret, and returns the body with references in their place.
- * A value that already refers to a secret or to a variable stays. The secrets of other servers are not changed, nor those
- * with a reserved name; the names of its own are reserved. Rejects with HUB_REQUEST_INVALID.
+ * A value that already refers to a secret or to a variable stays. Stores secrets under names that no server uses and no
+ * other install has reserved, and reserves them, as well as those that are referred to. Rejects with HUB_REQUEST_INVALID.
  */
 export async function keepSecrets(
   { fields, server }: InstallOption,
@@ -31,19 +31,20 @@ export async function keepSecrets(
 ): Promise<{ readonly body: JsonObject; readonly stored: readonly string[] }> {
   const kept = new Map<string, unknown>(Object.entries(body));
   const stored: string[] = [];
-  const used = new Set(secrets.uses()?.map(({ secret }) => secret));
+  // Asked for each name: another install may end meanwhile, and its server uses its secrets from then on.
+  const isTaken = (name: string) =>
+    reserved.has(name) || (secrets.uses()?.some(({ secret }) => secret === name) ?? false);
   for (const field of fields.filter(({ isSecret }) => isSecret)) {
     const [part = '', ...keys] = field.path.split('.');
     const key = keys.join('.');
     const group = kept.get(part);
     const value = isObject(group) ? group[key] : undefined;
-    if (typeof value !== 'string' || value === '' || /\$\{[^{}]+\}/.test(value)) continue;
+    if (typeof value !== 'string' || value === '') continue;
+    for (const [, name = ''] of value.matchAll(/\$\{secret:([^{}]+)\}/g)) reserved.add(name);
+    if (/\$\{[^{}]+\}/.test(value)) continue;
     if (value.length > maxValue || value.includes('\0'))
       throw new HubError('HUB_REQUEST_INVALID', `${field.path}: its value is too long, or has NUL`);
-    const name = freeName(
-      secretNameFor(nameIn(body, server.name), field),
-      one => reserved.has(one) || used.has(one),
-    );
+    const name = freeName(secretNameFor(nameIn(body, server.name), field), isTaken);
     reserved.add(name);
     await secrets.set(name, value);
     stored.push(name);

@@ -286,6 +286,24 @@ describe('the request to install a server', () => {
     assert.deepEqual(again.stored, ['POSTGRES_DATABASE_PASSWORD']);
   });
 
+  test('leaves the secret that an install refers to as it is until that is over', async () => {
+    await using scene = await open();
+    const ask = (env: object) =>
+      scene.catalog.requestFor({ server: postgres, option: 0, ...values, env }, signal);
+    const first = await ask({ DATABASE_PASSWORD: 'of the first' });
+    first[Symbol.dispose]();
+    // Sent again with what the person agrees to, as by the dashboard.
+    const { DATABASE_PASSWORD } = first.request.env;
+    const [agreed, twice] = [await ask({ DATABASE_PASSWORD }), await ask({ DATABASE_PASSWORD })];
+    twice[Symbol.dispose]();
+    using other = await ask({ DATABASE_PASSWORD: 'of the other' });
+    assert.deepEqual(other.stored, ['POSTGRES_DATABASE_PASSWORD_2']);
+    assert.equal(scene.secrets.get('POSTGRES_DATABASE_PASSWORD'), 'of the first');
+    agreed[Symbol.dispose]();
+    using last = await ask({ DATABASE_PASSWORD: 'of the last' });
+    assert.deepEqual(last.stored, ['POSTGRES_DATABASE_PASSWORD']);
+  });
+
   test.each([
     [{}, /write the name of a server/],
     [{ server: postgres, version: 2 }, /version: write a string/],
