@@ -1,11 +1,4 @@
-import {
-  HubError,
-  type Json,
-  type JsonObject,
-  isObject,
-  parseExactly,
-  tryParseExactly,
-} from '#core';
+import { HubError, type Json, type JsonObject, isExactNumber, isObject, parseExactly } from '#core';
 import type { Field } from './tool-fields.ts';
 
 /** The values of a form, by the names of its fields. */
@@ -88,8 +81,10 @@ function numberOf(kind: 'number' | 'integer', name: string, text: string): Json 
   const value = Number(text);
   if (!Number.isFinite(value) || (kind === 'integer' && !Number.isInteger(value)))
     throw invalid(`${name}: ${shownOf(text)} is no ${kind}`);
-  // Above 2^53 the digits are kept.
-  return Number.isSafeInteger(value) ? value : (tryParseExactly(text) ?? value);
+  // Above 2^53 the digits are kept. JSON has no "+" and no leading zeros.
+  const [, sign = '', digits] = /^\s*([+-]?)0*(\d+)\s*$/.exec(text) ?? [];
+  if (Number.isSafeInteger(value) || digits === undefined) return value;
+  return parseExactly(sign === '-' ? `-${digits}` : digits);
 }
 
 /** One item on each line, or a list as JSON. */
@@ -103,7 +98,7 @@ const shownOf = (text: string) => JSON.stringify(text.slice(0, 60));
 
 function objectOf(text: string): JsonObject {
   const value = jsonOf('the arguments', text === '' ? '{}' : text);
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+  if (typeof value === 'object' && value !== null && !Array.isArray(value) && !isExactNumber(value))
     return Object.fromEntries(Object.entries(value));
   throw invalid('the arguments: write an object: {"name": "value"}');
 }

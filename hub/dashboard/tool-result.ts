@@ -1,4 +1,4 @@
-import { isObject, tryParseExactly, tryParseJson } from '#core';
+import { isObject, tryParseExactly } from '#core';
 import { bytes } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
 import { payload } from './pieces.ts';
@@ -30,7 +30,7 @@ export function resultContent(result: unknown, show: ShowText): Content {
 
 const isSame = (text: unknown, structured: unknown): boolean =>
   typeof text === 'string' &&
-  JSON.stringify(tryParseJson(text)) === JSON.stringify(structured ?? null);
+  JSON.stringify(tryParseExactly(text)) === JSON.stringify(structured ?? null);
 
 const prettyOf = (value: unknown): string => JSON.stringify(value, undefined, 2) ?? '';
 

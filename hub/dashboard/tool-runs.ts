@@ -4,6 +4,7 @@ import {
   type JsonObject,
   createEmitter,
   isObject,
+  tryParseExactly,
   tryParseJson,
 } from '#core';
 import { type ReplyBytes, readMessage, whole } from '#jsonrpc';
@@ -149,8 +150,8 @@ export function createToolRuns({ router, clock, newId, version }: Needs) {
       const answer = failed === undefined ? answerIn(await send(request)) : { error: failed };
       session.close('the call is over');
       const tookMs = clock.monotonic() - startedMs;
-      setAsked(kept, []);
-      update(kept, { answer: answer ?? null, tookMs });
+      kept.asked = [];
+      update(kept, { answer: answer ?? null, question: undefined, tookMs });
       return kept.run;
     }
     return { id: kept.run.id, done: call() };
@@ -199,7 +200,7 @@ function initializeBy(version: string): object {
 }
 
 function answerIn(reply: ReplyBytes | undefined): Readonly<Record<string, unknown>> | undefined {
-  const answer = reply && tryParseJson(whole(reply).toString());
+  const answer = reply && tryParseExactly(whole(reply).toString());
   return isObject(answer) ? answer : undefined;
 }
 

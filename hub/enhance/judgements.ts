@@ -112,7 +112,9 @@ export function createJudgements(
     async judgeLater(a: string, b: string): Promise<void> {
       if (!judge || ended.signal.aborted) return;
       const pair = pairOf(a, b);
+      const epochBefore = epoch;
       const known = await find(keyOf(a, b));
+      if (epoch !== epochBefore || ended.signal.aborted) return;
       if (known?.label === 'mixed' || known?.pairs.includes(pair)) return;
       if ((known?.pairs.length ?? 0) >= maxJudged || waiting.has(pair)) return;
       if (waiting.size >= maxWaiting) refused++;

@@ -106,7 +106,11 @@ function redactValue(value: unknown, text: RedactText, depth: number): unknown {
   if (typeof value === 'string') return text(value);
   if (value instanceof Error) return text(value.stack ?? value.message);
   if (Array.isArray(value)) return depth > 1 ? redactItems(value, text, depth - 1) : tooDeep;
-  if (!isObject(value) || value instanceof Date || isExactNumber(value)) return value;
+  if (!isObject(value) || value instanceof Date) return value;
+  if (isExactNumber(value)) {
+    const digits = JSON.stringify(value);
+    return text(digits) === digits ? value : redacted;
+  }
   return depth > 1 ? redactMembers(value, text, depth - 1) : tooDeep;
 }
 

@@ -136,7 +136,8 @@ describe('the form of a tool', () => {
     const id = '9007199254740993';
     const sent = { 'arg.title': 'a', 'arg.room': 'Garden', 'arg.attendees': id };
     const json = `{"title":"a","room":"Garden","attendees":${id}}`;
-    for (const form of [{ ...sent, 'arg.agenda': `[${id}]` }, { json }]) {
+    const written = { ...sent, 'arg.attendees': `+0${id}` };
+    for (const form of [{ ...sent, 'arg.agenda': `[${id}]` }, written, { json }]) {
       const { text } = await page.post(path, form);
       assert.match(
         hub.activity.find(lastId())?.request?.text ?? '',
@@ -164,6 +165,7 @@ describe('the form of a tool', () => {
       ],
       [{ 'arg.title': 'a', 'arg.room': 'Garden', 'arg.agenda': '[' }, /agenda: is no JSON/],
       [{ json: '[1]' }, /the arguments: write an object/],
+      [{ json: '9007199254740993' }, /the arguments: write an object/],
       [{ json: '{' }, /the arguments: is no JSON/],
     ];
     for (const [form, problem] of rows) {

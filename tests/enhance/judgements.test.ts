@@ -146,6 +146,14 @@ test('a pair that waited when all were forgotten is not judged, unless it is ask
   assert.deepEqual(judge.asked, [pairOf('Kafka')]);
 });
 
+test('a pair whose class is looked up when all are forgotten does not wait', async () => {
+  const { judgements } = openJudgements(scriptedJudge('same'));
+  const later = judgements.judgeLater(...pairOf('Redis'));
+  await judgements.forget();
+  await later;
+  assert.equal(judgements.stats.waiting, 0);
+});
+
 test('pairs are judged one at a time, five seconds apart, and no more wait than may', async () => {
   const judge = scriptedJudge();
   const { judgements, clock } = openJudgements(judge, { maxWaiting: 2 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, test } from 'vitest';
+import { parseExactly } from '#core';
 import { createKnownSecrets, createLog, createRedaction, redactJson, redactText } from '#telemetry';
 
 const gone = '[redacted]';
@@ -216,6 +217,12 @@ describe('values that are known to be secret', () => {
 
   test('are taken out of strings in values', () => {
     assert.deepEqual(json({ a: ['hunter2-hunter2'] }), { a: [gone] });
+  });
+
+  test('are taken out where they are long numbers, of which others keep their digits', () => {
+    const known = createRedaction(() => ['12345678901234567890']);
+    const value = known.json(parseExactly('{"n":12345678901234567890,"id":9007199254740993}'));
+    assert.equal(JSON.stringify(value), `{"n":"${gone}","id":9007199254740993}`);
   });
 
   test('are those that a config has now and those that it had', () => {
