@@ -1,6 +1,7 @@
 import type { ServerConfig } from '#config';
 import { type Log, messageOf } from '#core';
 import type { Belonging, LaunchEvents, LaunchSpec, Target, Upkeep } from '#runtimes';
+import { withoutSecretFaults } from '#servers';
 import type { Table } from '#store';
 
 /** A belonging that a removal did not remove, and the reason. */
@@ -68,10 +69,11 @@ async function candidatesIfAny(
 ): Promise<readonly Belonging[]> {
   let belongings: Belongings;
   try {
-    // A server that lacks a secret has its volumes all the same.
-    belongings = belongingsOf({ ...config, secretFaults: undefined }, needs);
-  } catch {
-    return []; // An entry that cannot be launched owns nothing.
+    belongings = belongingsOf(withoutSecretFaults(config), needs);
+  } catch (error) {
+    // Whether its volumes are the same is not known. Images can be built again.
+    if (config.launch.kind === 'local' && config.launch.sandbox.volumes.length > 0) throw error;
+    return [];
   }
   return await belongings.candidates();
 }

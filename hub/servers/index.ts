@@ -38,6 +38,7 @@ export {
   type Placement,
   isExclusive,
   planLaunch,
+  withoutSecretFaults,
   runtimeOf,
   serverFolder,
   volumesOf,

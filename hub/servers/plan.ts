@@ -64,11 +64,16 @@ export function planLaunch(config: ServerConfig, place: Placement, instance?: st
   };
 }
 
+/** The config as if all its secrets were there: volumes and images do not depend on their values. */
+export const withoutSecretFaults = (config: ServerConfig): ServerConfig => ({
+  ...config,
+  secretFaults: undefined,
+});
+
 /** The volumes that a config would have in a container. Pure. */
 export function volumesOf(config: ServerConfig): DockerTarget['volumes'] {
   try {
-    const readable = { ...config, secretFaults: undefined };
-    const { target } = planLaunch(readable, { auto: 'docker', dataDir: '/' });
+    const { target } = planLaunch(withoutSecretFaults(config), { auto: 'docker', dataDir: '/' });
     return target.kind === 'docker' ? target.volumes : [];
   } catch {
     return []; // It cannot be launched in a container.

@@ -83,6 +83,18 @@ describe('of the belongings of a server', () => {
     });
   });
 
+  test('none is known where another server with volumes cannot be launched', async () => {
+    const { upkeep } = createUpkeep([]);
+    const broken = config('broken');
+    assert.ok(broken.launch.kind === 'local');
+    const volumes = [{ name: 'shared', target: '/data' }];
+    const launch = { ...broken.launch, sandbox: { ...broken.launch.sandbox, volumes } };
+    await assert.rejects(
+      ownOf([{ kind: 'volume', name: 'shared' }], [{ ...broken, launch }], needsOf(upkeep)),
+      /cannot be launched/,
+    );
+  });
+
   test('those of a server whose secret is missing are left', async () => {
     const { upkeep } = createUpkeep([]);
     const other = { ...config('two'), secretFaults: ['the secret X is not set'] };

@@ -1,5 +1,6 @@
 import type { ServerConfig } from '#config';
 import type { DockerTarget, ImagePruning } from '#runtimes';
+import { withoutSecretFaults } from '#servers';
 import { packageOf } from './outdated.ts';
 
 /** The images that the hub builds of its own folders. They are always needed. */
@@ -30,7 +31,7 @@ export async function pruneImages(
 function imageOf(config: ServerConfig, specOf: Needs['specOf']): readonly DockerTarget['image'][] {
   try {
     // A server that lacks a secret needs its image later.
-    const { target } = specOf({ ...config, secretFaults: undefined });
+    const { target } = specOf(withoutSecretFaults(config));
     if ('image' in target) return [target.image];
   } catch {
     // So does one that cannot be launched now for another reason.
