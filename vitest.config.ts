@@ -23,7 +23,7 @@ const alone = [
 const timeouts = { testTimeout: 30_000, hookTimeout: 300_000 };
 /** A hub that a fault makes late is late again; what the machine did is not. Both times count for the timeout. */
 const late = {
-  retry: { count: 1, condition: /the neighbour's p99 was/ },
+  retry: { count: 1, condition: /the neighbour's p99 was|a refused call took/ },
   testTimeout: 2 * timeouts.testTimeout,
 };
 

@@ -12,6 +12,8 @@ import type { RoundMessage, RoundOptions, RoundOutcome } from './round.ts';
 
 type ChurnOptions = {
   readonly seconds: number;
+  /** See `RoundOptions`. */
+  readonly leastCalls: number;
   readonly seed: number;
   readonly servers: number;
   readonly clients: number;
@@ -40,7 +42,7 @@ const leastFirstSeconds = 20;
  * go, and compares what the hub holds before and after. The same seed chooses the same things.
  */
 export async function churn(options: ChurnOptions): Promise<Churned> {
-  const { seconds, seed, servers, clients, report } = options;
+  const { seconds, leastCalls, seed, servers, clients, report } = options;
   const names = Array.from({ length: servers }, (_, at) => `server-${at + 1}`);
   const probeFile = join(tmpdir(), `agenthub-soak-${process.pid}.json`);
   await using scene = await createScene({
@@ -63,10 +65,13 @@ export async function churn(options: ChurnOptions): Promise<Churned> {
   try {
     // What is only made once, such as code that is compiled, is no leak: a first round of everything.
     const firstSeconds = Math.max(leastFirstSeconds, seconds / 3);
-    const first = await run({ ...common, seconds: firstSeconds, seed: seed + 1 }, report);
+    const first = await run(
+      { ...common, seconds: firstSeconds, leastCalls: 0, seed: seed + 1 },
+      report,
+    );
     await areReplaced();
     const before = await measure(hub, probeFile);
-    const { calls, unexpected, done } = await run({ ...common, seconds, seed }, report);
+    const { calls, unexpected, done } = await run({ ...common, seconds, leastCalls, seed }, report);
     await areReplaced();
     const after = await measure(hub, probeFile);
     // Only now: this process has no connection to the hub while that is measured.

@@ -17,6 +17,7 @@ const say = (line: string) => void process.stdout.write(`${line}\n`);
 say(`churn for ${seconds} s, --seed ${seed}`);
 const churned = await churn({
   seconds,
+  leastCalls: 0,
   seed,
   servers: 20,
   clients: 30,
