@@ -3,7 +3,7 @@
 // not there, makes sure that the Node which runs the hub is new enough, and builds the hub where its
 // sources have changed. With all in place it reads three files, looks at the times of others, and is done.
 import { spawn } from 'node:child_process';
-import { closeSync, existsSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findBuild } from '../bin/build.mjs';
@@ -13,6 +13,10 @@ const ownNodeFolder = path.join(root, 'node_modules', 'node');
 const requiredNodeMajor = 24;
 /** In the folder that it guards: processes may have different folders for temporary files. */
 const lock = path.join(root, '.prepare.lock');
+/** Interval in ms at which the holder of the lock renews it. */
+const renewMs = 5_000;
+/** Age in ms above which the process that made a lock has died. */
+const staleMs = 30_000;
 const waitForOtherMs = 10 * 60_000;
 /** Interval in ms at which a step that goes on says so. */
 const tellMs = 4_000;
@@ -85,34 +89,30 @@ async function runStep(step, command, args, options) {
   }
 }
 
-/** Runs `work` while no other process prepares this folder; one that died holding the lock is not waited for. */
+/** Runs `work` while no other process prepares this folder. One that has died does not renew its lock. */
 async function alone(work) {
   const deadline = Date.now() + waitForOtherMs;
   let said = false;
-  for (;;) {
-    if (takeLock()) break;
-    const holder = Number(read(lock));
-    // An empty file was created this instant and gets its number in the next.
-    if (holder > 0 && !isAlive(holder)) rmSync(lock, { force: true });
+  while (!takeLock()) {
+    if (lockAgeMs() > staleMs) rmSync(lock, { force: true });
     else if (Date.now() > deadline) {
       fail(`Another process prepares this folder and has not ended. If none runs, delete ${lock}.`);
     } else {
-      if (!said)
-        console.error(`Waiting for another process that prepares this folder (${holder}).`);
+      if (!said) console.error('Waiting for another process that prepares this folder.');
       said = true;
       await new Promise(resolve => setTimeout(resolve, 250));
     }
   }
+  const renewal = setInterval(renewLock, renewMs);
   process.once('exit', () => rmSync(lock, { force: true }));
   await work();
+  clearInterval(renewal);
 }
 
-/** True if this process holds the lock now, or needs none as nobody can write to the folder. */
+/** True if this process holds the lock now, or cannot write to the folder, and so cannot prepare it. */
 function takeLock() {
   try {
-    const file = openSync(lock, 'wx');
-    writeSync(file, String(process.pid));
-    closeSync(file);
+    writeFileSync(lock, '', { flag: 'wx' });
     return true;
   } catch (error) {
     if (error.code === 'EEXIST') return false;
@@ -121,12 +121,20 @@ function takeLock() {
   }
 }
 
-function isAlive(pid) {
+/** 0 if there is no lock any more. Not judged by the id of a process: containers and earlier boots have the same ones. */
+function lockAgeMs() {
   try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error.code === 'EPERM';
+    return Date.now() - statSync(lock).mtimeMs;
+  } catch {
+    return 0;
+  }
+}
+
+function renewLock() {
+  try {
+    utimesSync(lock, new Date(), new Date());
+  } catch {
+    // A folder that cannot be written has no lock.
   }
 }
 
