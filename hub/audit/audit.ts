@@ -129,6 +129,7 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
     // A hub that ends needs no room for further lines.
     if (isRunning) await files.reserve.keep(isReserveWanted());
     if (failure === undefined) return;
+    // This does not show that earlier lines are on the disk: Linux reports pages that it lost once (fsync(2)).
     await files.sync();
     recovered();
   }

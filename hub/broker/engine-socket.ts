@@ -4,7 +4,7 @@ import { type Clock, HubError, http, messageOf, tryParseJson, within } from '#co
 
 /** Maximum size in bytes of an answer that the broker itself reads. */
 const maxAnswerBytes = 16 * 1024 * 1024;
-/** Timeout in ms for such an answer. The hub gives up most of its calls after half of this time. */
+/** Timeout of such an answer, in ms. Longer than that of most calls of the hub (30 s), so that the hub reports its own first. */
 const answerMs = 60_000;
 
 /** A request to the engine. */

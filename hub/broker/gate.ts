@@ -14,7 +14,7 @@ import {
 import {
   checkBuilt,
   checkVolume,
-  createDataFolder,
+  findEngineData,
   findIsolated,
   findOwned,
   ownVolumes,
@@ -69,7 +69,6 @@ export function createGate(
 ): (asked: BrokerRequest) => Promise<AdmittedCall> {
   const { hubId, mountRoots } = options;
   const containers = createContainerRegistry(engine, options);
-  const findEngineData = createDataFolder(engine);
 
   async function admit({ method, target, readBody }: BrokerRequest): Promise<AdmittedCall> {
     const parsed = parseTarget(target);
@@ -114,8 +113,9 @@ export function createGate(
         const query = queryOf();
         const id = await findOwned(engine, 'container', name, hubId);
         // Since the creation a folder may have been replaced by a symbolic link, which the engine would follow.
-        for (const { source } of await bindsOf(engine, id))
-          await checkSource(source, mountRoots, await findEngineData());
+        const binds = await bindsOf(engine, id);
+        const engineData = binds.length > 0 ? await findEngineData(engine) : undefined;
+        for (const { source } of binds) await checkSource(source, mountRoots, engineData);
         return finish(route.path.replace('{id}', id), query);
       }
       case 'filter': {
@@ -207,13 +207,15 @@ export function createGate(
         `the container ${show(name)} in the network ${show(host.NetworkMode)}: it must be its own, ${show(network)}, or "none"`,
       );
     const Mounts = [];
+    const hasBinds = host.Mounts?.some(mount => mount.Type === 'bind') ?? false;
+    const engineData = hasBinds ? await findEngineData(engine) : undefined;
     for (const mount of host.Mounts ?? []) {
       if (mount.Type === 'volume') {
         if ('Subpath' in mount.VolumeOptions) await requireSubpaths(engine);
         else await checkVolume(engine, mount.Source, options);
         Mounts.push(mount);
       } else {
-        const Source = await resolveSource(mount.Source, mountRoots, await findEngineData());
+        const Source = await resolveSource(mount.Source, mountRoots, engineData);
         Mounts.push({ ...mount, Source });
       }
     }

@@ -33,8 +33,8 @@ export function parseMountRoots(roots: readonly string[]): readonly string[] {
 /**
  * Resolves the path to mount for `source`, following its symbolic links, and requires the result to be below a
  * root too: a server with a writable mount may have created the link, and the engine would follow it. A root
- * that the broker cannot see can only be mounted whole. `engineData`: the folder in which the engine keeps
- * its data, if it has said so. Rejects with HUB_BROKER_REFUSED.
+ * that the broker cannot see can only be mounted whole. `engineData`: the engine's data folder (`data-root`), if
+ * known. Rejects with HUB_BROKER_REFUSED.
  */
 export async function resolveSource(
   source: string,

@@ -97,28 +97,15 @@ export async function requireSubpaths(engine: Engine): Promise<void> {
 }
 
 /**
- * Creates a function that finds the folder in which the engine keeps its data: images, volumes and the files of containers.
- * It asks once: a change restarts the engine, and the broker with it. It rejects with HUB_ENGINE_REFUSED.
+ * Finds the folder in which the engine keeps images, volumes and containers (`data-root`); undefined if it does not say.
+ * Rejects with HUB_ENGINE_REFUSED.
  */
-export function createDataFolder(engine: Engine): () => Promise<string | undefined> {
-  let asked: Promise<string | undefined> | undefined;
-
-  async function ask(): Promise<string | undefined> {
-    const { status, body } = await engine.getJson('/info');
-    const problem = `the engine did not tell the broker where it keeps its data (status ${status})`;
-    if (status !== 200 || !isObject(body)) throw new HubError('HUB_ENGINE_REFUSED', problem);
-    const folder = body['DockerRootDir'];
-    return typeof folder === 'string' && folder !== '' ? folder : undefined;
-  }
-
-  return async () => {
-    try {
-      return await (asked ??= ask());
-    } catch (error) {
-      asked = undefined;
-      throw error;
-    }
-  };
+export async function findEngineData(engine: Engine): Promise<string | undefined> {
+  const { status, body } = await engine.getJson('/info');
+  const problem = `the engine did not tell the broker where it keeps its data (status ${status})`;
+  if (status !== 200 || !isObject(body)) throw new HubError('HUB_ENGINE_REFUSED', problem);
+  const folder = body['DockerRootDir'];
+  return typeof folder === 'string' && folder !== '' ? folder : undefined;
 }
 
 /** Name and size of each volume that carries this hub's id or name on its labels. */

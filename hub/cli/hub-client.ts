@@ -176,7 +176,7 @@ export function createHubClient(
     return tryParseJson(text);
   }
 
-  /** Yields events as they arrive. Rejects if an event is an error, and with the reason of its signal. */
+  /** Yields events as they arrive. Rejects with the error of an error event, and with the reason of the signal once it aborts. */
   async function* follow(hubRequest: HubRequest): AsyncIterable<HubEvent> {
     const headers = { accept: 'text/event-stream', ...hubRequest.headers };
     const answer = await send({ ...hubRequest, headers });

@@ -84,8 +84,8 @@ type QueueNeeds = {
 const parallelEmbeddings = 4;
 /** Successes in a row after which the limit is raised again by one. */
 const raiseAfter = 20;
-/** Models without calls are forgotten when there are more: agents may name any model of a provider. */
-const maxIdle = 100;
+/** Number of models above which those without calls are forgotten, unless their limit was lowered. Agents may name any model. */
+const forgetAbove = 100;
 /** Time in ms after which another model gets its turn, where Ollama holds only one model in memory. */
 const maxRunMs = 10_000;
 
@@ -112,7 +112,7 @@ export function createModelQueue(
     const most = isEmbedding ? Math.max(parallel, parallelEmbeddings) : parallel;
     const counters = { limit: most, active: 0, loading: 0, turns: 0, successes: 0, sinceMs: 0 };
     const lane: Lane = { model, most, ...counters, waiting: createFairQueue() };
-    if (lanes.size >= maxIdle) forgetIdle();
+    if (lanes.size >= forgetAbove) forgetIdle();
     lanes.set(model, lane);
     return lane;
   }

@@ -17,10 +17,10 @@ type Waiting = { readonly admit: () => void; readonly refuse: (error: HubError) 
 
 /** Limits the calls to one server, with a bounded and fair queue. */
 export function createBulkhead(
-  { server, ...first }: BulkheadLimits & { readonly server: string },
+  { server, ...limits }: BulkheadLimits & { readonly server: string },
   clock: Clock,
 ) {
-  let { maxConcurrent, maxQueued } = first;
+  let { maxConcurrent, maxQueued } = limits;
   const waiting = createFairQueue<Waiting>();
   let active = 0;
 
@@ -84,8 +84,8 @@ export function createBulkhead(
     enter,
     wait,
     /** Applies other limits. Calls that wait keep their place, and those for which there is room now are admitted. */
-    configure(limits: BulkheadLimits): void {
-      ({ maxConcurrent, maxQueued } = limits);
+    configure(next: BulkheadLimits): void {
+      ({ maxConcurrent, maxQueued } = next);
       while (waiting.length > 0 && enter()) waiting.take()?.admit();
     },
     /** Returns a slot, or passes it to the next call in turn. */

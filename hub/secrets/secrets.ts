@@ -185,11 +185,11 @@ export function createSecrets(
         return { content: await keep(content, name, value), result: { store: 'keychain', why } };
       const sealed = await vault.seal(content, name, value);
       if (content.keychain.includes(name)) {
-        // The file first: if this process ends before its last write, one of the two still has the secret.
+        // The file first: if the process ends in between, the keychain or the file still has the secret.
         await save(sealed);
         // The keychain is read first: an older value there would hide this one.
         await removeFromKeychain(content, name).catch(async (error: unknown) => {
-          await save(content).catch(() => undefined); // The value of the keychain hides the other one.
+          await save(content).catch(() => undefined); // If this fails too, the value of the keychain is read.
           throw error;
         });
       }

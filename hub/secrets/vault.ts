@@ -35,7 +35,10 @@ export type VaultNeeds = VaultKeyNeeds & {
   readonly file: string;
 };
 
-/** Computes the new content, and a result for the caller. `save` writes content that must be in the file before that. */
+/**
+ * Computes the new content, and a result for the caller. `save` writes content at once, for a step that must survive if
+ * the process ends before the change is complete.
+ */
 type Change<T> = (
   content: VaultContent,
   save: (content: VaultContent) => Promise<void>,

@@ -131,7 +131,7 @@ export function createAdmission(config: Bounds, { clock, breaker, revive }: Admi
         ? permitOf(breakerPermit)
         : waitFor(signal => queue(owner, breakerPermit, signal));
     },
-    /** Applies the limits of another config, also to calls under way. A config with another launch has another breaker. */
+    /** Applies the limits of another config. Running calls count towards them; waiting calls keep their place. A config with another launch has another breaker. */
     configure(next: Bounds & BreakerOf): void {
       bounds = next;
       breaker?.rekey(breakerKeyOf(next));

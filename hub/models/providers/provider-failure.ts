@@ -53,7 +53,7 @@ export function failureOfStatus(
   });
 }
 
-/** Retry-After in milliseconds: the header has seconds or a date (RFC 9110, 10.2.3). Not above 0 if it has no time to come. */
+/** The wait in `Retry-After` in ms: seconds or a date (RFC 9110, 10.2.3). Zero or negative if it is absent, unreadable or in the past. */
 function retryAfterIn(headers: Headers, nowMs: number): number {
   const written = headers.get('retry-after') ?? '';
   const seconds = Number(written);
