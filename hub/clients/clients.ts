@@ -242,7 +242,10 @@ export function createClients({
     /** The plan without keys that no added entry uses, and without duplicates of servers that are not added. */
     withoutUnusedKeys: settle,
 
-    /** Writes an undo record, then the secrets, then the servers. If it rejects, all files are as before. */
+    /**
+     * Writes an undo record, then the secrets, then the servers. If it rejects, all files are as before, or as another
+     * program has just changed them.
+     */
     async carryOutImport(plan: ImportPlan, files: HubFiles) {
       const changes = await changesOf(plan, files);
       const added = plan.items.flatMap(item => (item.action === 'add' ? [item.name] : []));
@@ -251,13 +254,18 @@ export function createClients({
       // Opened first: if it cannot be opened, no record of an import may remain.
       const store = secrets.length > 0 ? await openSecrets() : undefined;
       const record = await records.begin(added, changes, names);
+      const unwritten = new Set(changes.map(({ file }) => file));
       try {
         for (const { name, value } of secrets) await store?.set(name, value);
         // No backups: a copy of `.env` would hold keys under a name that no ignore rule keeps out of version
         // control.
-        for (const change of changes) await writeBack(change, writeWhole);
+        for (const change of changes) {
+          await writeBack(change, writeWhole);
+          unwritten.delete(change.file);
+        }
       } catch (error) {
-        await records.undo().catch(() => undefined); // The first error is the cause.
+        await record.forget(unwritten).catch(() => undefined); // The first error is the cause.
+        await records.undo().catch(() => undefined); // As above.
         for (const name of names) await store?.remove(name).catch(() => undefined); // As above.
         throw error;
       }

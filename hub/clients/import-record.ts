@@ -75,6 +75,12 @@ export function createImportRecords({ folder, writeWhole, now }: Needs) {
           stored = { ...stored, files: [...stored.files, ...more.map(recordOf)] };
           await save(path, stored);
         },
+        /** Removes files that were not changed: what other programs make of them must not block an undo. */
+        async forget(unchanged: ReadonlySet<string>) {
+          const files = stored.files.filter(({ file }) => !unchanged.has(file));
+          stored = { ...stored, files };
+          await save(path, stored);
+        },
         /** Adds the backup of a file, which an undo removes. */
         async addBackup(file: string, copy: string) {
           const files = stored.files.map(one => (one.file === file ? { ...one, copy } : one));

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, rm } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { test } from 'vitest';
@@ -102,5 +102,33 @@ test('imports are undone one after another, the newest first', async () => {
   assert.deepEqual(await scratch.files(), second);
   assert.deepEqual((await clients.undoImport())?.added, ['one']);
   assert.deepEqual(await scratch.files(), first);
+  assert.equal(await clients.undoImport(), undefined);
+});
+
+/** Clients for which another program changes a file just before their write of it. */
+function disturbedAt(scratch: Scratch, file: string, text: string) {
+  return createClients({
+    machine: scratch.machine,
+    writeWhole: async (path, written, check) =>
+      await writeWhole(path, written, async () => {
+        if (path === file) await writeFile(file, text);
+        await check();
+      }),
+    readOptions: async () => ({ env: {}, home: scratch.home }),
+    recordsFolder: async () => scratch.records,
+    now: () => 0,
+    openSecrets: async () => assert.fail('no secret is stored'),
+  });
+}
+
+test('an import that fails because another program changes the config leaves neither keys nor a record', async () => {
+  await using scratch = await openScratch();
+  const files = await prepare(scratch);
+  const before = await scratch.files();
+  const changed = '{"servers": {"theirs": {"package": "@b/theirs@1.0.0"}}}\n';
+  const clients = disturbedAt(scratch, files.config, changed);
+  const plan = await clients.planImport(await clients.find(wanted), files, hub);
+  await assert.rejects(clients.carryOutImport(plan, files), { code: 'HUB_CONFIG_CONFLICT' });
+  assert.deepEqual(await scratch.files(), { ...before, 'hub.json': changed });
   assert.equal(await clients.undoImport(), undefined);
 });
