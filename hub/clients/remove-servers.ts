@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type ClientName, clients } from './client/client.ts';
-import { type WriteWhole, readExactly, writeWithBackup } from './client/file.ts';
+import { type FileChange, type WriteWhole, readExactly, writeWithBackup } from './client/file.ts';
 import { withValue } from './client/text.ts';
 import { serversIn } from './connect-plan.ts';
 import type { FoundServer } from './find-servers.ts';
@@ -40,13 +40,27 @@ export async function removeServers(
     if (text === before) continue;
     const change = { file, before, after: text };
     await record.add([change]);
-    await ready();
-    const backup = await writeWithBackup(change, writeWhole);
+    const backup = await writeRecorded(change, record, { ready, writeWhole });
     if (backup === undefined) continue;
     await record.addBackup(file, backup);
     backups.push(backup);
   }
   return backups;
+}
+
+/** Writes a file that is in the record. If it rejects, the file is unchanged and no longer in the record. */
+async function writeRecorded(
+  change: FileChange,
+  record: ImportRecord,
+  { ready, writeWhole }: Pick<Replacement, 'ready'> & { readonly writeWhole: WriteWhole },
+): Promise<string | undefined> {
+  try {
+    await ready();
+    return await writeWithBackup(change, writeWhole);
+  } catch (error) {
+    await record.forget(new Set([change.file])).catch(() => undefined); // The first error is the cause.
+    throw error;
+  }
 }
 
 async function withoutServer(

@@ -132,3 +132,16 @@ test('an import that fails because another program changes the config leaves nei
   assert.deepEqual(await scratch.files(), { ...before, 'hub.json': changed });
   assert.equal(await clients.undoImport(), undefined);
 });
+
+test('an import is undone although the file of a client, which another program changed, was not written', async () => {
+  await using scratch = await openScratch();
+  const files = await prepare(scratch);
+  const before = await scratch.files();
+  const changed = client.replace('{', '{"theirs": 1, ');
+  const clients = disturbedAt(scratch, join(scratch.home, '.cursor/mcp.json'), changed);
+  const plan = await clients.planImport(await clients.find(wanted), files, hub);
+  const done = await clients.carryOutImport(plan, files);
+  await assert.rejects(done.removeFromClients(plan.items), { code: 'HUB_CONFIG_CONFLICT' });
+  assert.deepEqual((await clients.undoImport())?.added, ['one']);
+  assert.deepEqual(await scratch.files(), { ...before, '.cursor/mcp.json': changed });
+});
