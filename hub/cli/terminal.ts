@@ -1,5 +1,5 @@
+import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
-import type { ReadStream } from 'node:tty';
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { type Clock, HubError } from '#core';
 import type { TerminalStream } from './screen/terminal-output.ts';
@@ -143,8 +143,10 @@ export type Ask = (
   mode?: 'shown' | 'hidden',
 ) => Promise<string>;
 
+type TerminalInput = Readable & { setRawMode(isRaw: boolean): unknown };
+
 /** Creates a function that asks questions on a terminal. */
-export function createAsk(input: ReadStream, output: NodeJS.WritableStream): Ask {
+export function createAsk(input: TerminalInput, output: NodeJS.WritableStream): Ask {
   return async (question, signal, mode = 'shown') => {
     if (mode === 'hidden') return await askHidden(question, signal, input, output);
     const { createInterface } = await import('node:readline/promises');
@@ -163,7 +165,7 @@ export function createAsk(input: ReadStream, output: NodeJS.WritableStream): Ask
 async function askHidden(
   question: string,
   signal: AbortSignal,
-  input: ReadStream,
+  input: TerminalInput,
   output: NodeJS.WritableStream,
 ): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
@@ -181,6 +183,8 @@ async function askHidden(
   input.setRawMode(true);
   output.write(question);
   input.on('data', take).once('end', resolve);
+  // The question before has paused the input, which a listener does not undo.
+  input.resume();
   signal.addEventListener('abort', cancel, { once: true });
   try {
     signal.throwIfAborted();

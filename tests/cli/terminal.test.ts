@@ -4,8 +4,10 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { createAsk } from '#cli';
 import { isObject } from '#core';
 import { type HubProcess, settled, startHub } from '#helpers/hub-process';
 
@@ -267,5 +269,19 @@ describe('completion', () => {
       complete -C 'agenthub logs c'`;
     const { out } = await end('fish', ['--no-config', '-c', script], {});
     assert.match(out, /^calendar\trunning$/m);
+  });
+});
+
+describe('a question', () => {
+  const { signal } = new AbortController();
+  const terminal = () => Object.assign(new PassThrough(), { setRawMode() {} });
+
+  test('is answered by the next line, hidden or not, whatever was asked before', async () => {
+    const input = terminal();
+    const ask = createAsk(input, new PassThrough());
+    for (const mode of ['hidden', 'hidden', 'shown', 'hidden', 'shown'] as const) {
+      input.write(`${mode}\n`);
+      assert.equal(await ask('? ', signal, mode), mode);
+    }
   });
 });
