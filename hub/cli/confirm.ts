@@ -2,6 +2,7 @@ import { HubError } from '#core';
 import { type Options, type Run, jsonOption } from './command.ts';
 import type { CliNeeds, LoadedConfig } from './needs.ts';
 import { objectsIn } from './responses.ts';
+import { emptyAtEnd } from './terminal.ts';
 import { textsOf, usageError } from './values.ts';
 
 /** A setting beyond the default sandbox that the user has to confirm. */
@@ -58,7 +59,7 @@ export async function isAgreed(
     throw usageError(
       'nothing was written: there is no terminal to ask on. Add --yes to write, or --dry-run to see what would be written',
     );
-  return isYes(await needs.ask(`${question} [y/N] `, signal));
+  return isYes(await needs.ask(`${question} [y/N] `, signal).catch(emptyAtEnd));
 }
 
 const isYes = (answer: string) => /^y(?:es)?$/i.test(answer.trim());
@@ -72,7 +73,7 @@ export async function isAllowedByUser(
 ): Promise<boolean> {
   const shown = (text: string) => errorScreen.foreign(text).replaceAll('\n', ' ');
   err(shown(`${server}: ${message}`));
-  return isYes((await needs.ask?.(shown(`${question} [y/N] `), signal)) ?? '');
+  return isYes((await needs.ask?.(shown(`${question} [y/N] `), signal).catch(emptyAtEnd)) ?? '');
 }
 
 /**

@@ -134,8 +134,9 @@ export function cut(text: string, length: number): string {
 }
 
 /**
- * Asks a question and resolves with the next line of input; with an empty string if the input ends. A hidden answer is
- * not shown on the terminal.
+ * Asks a question and resolves with the next line of input. Rejects with HUB_CALL_CANCELLED if the input ends, as by
+ * Ctrl-D: an empty line agrees to some questions, the end of the input to none. A hidden answer is not shown on the
+ * terminal.
  */
 export type Ask = (
   question: string,
@@ -145,15 +146,26 @@ export type Ask = (
 
 type TerminalInput = Readable & { setRawMode(isRaw: boolean): unknown };
 
+const inputEnded = () =>
+  new HubError('HUB_CALL_CANCELLED', 'cancelled, because the input ended before an answer');
+
+/** An empty answer at the end of the input, for questions that an empty line does not agree to. Throws other errors. */
+export function emptyAtEnd(error: unknown): string {
+  if (error instanceof HubError && error.code === 'HUB_CALL_CANCELLED') return '';
+  throw error;
+}
+
 /** Creates a function that asks questions on a terminal. */
 export function createAsk(input: TerminalInput, output: NodeJS.WritableStream): Ask {
   return async (question, signal, mode = 'shown') => {
+    // A stream that has ended does not say so again.
+    if (input.readableEnded) throw inputEnded();
     if (mode === 'hidden') return await askHidden(question, signal, input, output);
     const { createInterface } = await import('node:readline/promises');
     // `terminal: false` keeps the terminal in its normal mode, so that Ctrl-C ends the command.
     const lines = createInterface({ input, output, terminal: false });
-    const { promise: ended, resolve } = Promise.withResolvers<string>();
-    lines.once('close', () => resolve(''));
+    const { promise: ended, reject } = Promise.withResolvers<string>();
+    lines.once('close', () => reject(inputEnded()));
     try {
       return await Promise.race([lines.question(question, { signal }), ended]);
     } finally {
@@ -179,10 +191,11 @@ async function askHidden(
     }
   };
   const cancel = () => reject(signal.reason);
+  const end = () => reject(inputEnded());
   // Before the question: answers can arrive right after it.
   input.setRawMode(true);
   output.write(question);
-  input.on('data', take).once('end', resolve);
+  input.on('data', take).once('end', end);
   // The question before has paused the input, which a listener does not undo.
   input.resume();
   signal.addEventListener('abort', cancel, { once: true });
@@ -191,7 +204,7 @@ async function askHidden(
     return await promise;
   } finally {
     signal.removeEventListener('abort', cancel);
-    input.off('data', take).off('end', resolve);
+    input.off('data', take).off('end', end);
     input.setRawMode(false);
     input.pause();
     output.write('\n');

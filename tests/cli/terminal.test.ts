@@ -284,4 +284,17 @@ describe('a question', () => {
       assert.equal(await ask('? ', signal, mode), mode);
     }
   });
+
+  test.for(['shown', 'hidden'] as const)(
+    'that the end of the input answers (%s) is cancelled, and so is each one after it',
+    async mode => {
+      const input = terminal();
+      const ask = createAsk(input, new PassThrough());
+      const first = ask('? ', signal, mode);
+      input.end();
+      await assert.rejects(first, { code: 'HUB_CALL_CANCELLED' });
+      for (const next of ['shown', 'hidden'] as const)
+        await assert.rejects(ask('? ', signal, next), { code: 'HUB_CALL_CANCELLED' });
+    },
+  );
 });

@@ -2,6 +2,7 @@ import { HubError, isObject, tryParseJson } from '#core';
 import type { ExitCode, Run } from '../command.ts';
 import type { HubClient } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
+import { emptyAtEnd } from '../terminal.ts';
 import { usageError } from '../values.ts';
 import { answerTo, post, textIn } from './agent-messages.ts';
 
@@ -14,7 +15,7 @@ export async function chat(hub: HubClient, path: string, run: Run): Promise<Exit
   const { ask } = needs;
   if (!ask) throw usageError('agent chat: needs a terminal. Use "agenthub agent send" in scripts');
   for (;;) {
-    const message = (await ask('you> ', signal)).trim();
+    const message = (await ask('you> ', signal).catch(emptyAtEnd)).trim();
     if (message === '') return 0;
     const sent = fieldsOf(await post(hub, `${path}/messages`, { message }));
     const id = String(sent['message_id']);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type ServerResponse, createServer } from 'node:http';
 import { test } from 'vitest';
+import { HubError } from '#core';
 import { run } from '../run.ts';
 
 const usesOf = (names: readonly string[]) =>
@@ -98,4 +99,16 @@ test.each([
     out.trim(),
     ['first {"q":"first"}', '  second {"q":"second"}', 'the answer'].join('\n'),
   );
+});
+
+test('a conversation ends with the input', async () => {
+  await using hub = await openHub([], 0);
+  const ask = async () => {
+    throw new HubError('HUB_CALL_CANCELLED', 'the input ended');
+  };
+  const { code, err } = await run(['agent', 'chat', 'researcher'], {
+    findHub: async () => hub.place,
+    ask,
+  });
+  assert.deepEqual([code, err], [0, '']);
 });
