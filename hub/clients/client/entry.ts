@@ -103,7 +103,8 @@ export function hubText(
   const parts: string[] = [];
   for (const { 0: whole, 1: inside = '', index } of text.matchAll(variablePattern)) {
     const converted = convertVariable(inside, syntax, folders);
-    parts.push(escapeDollars(text.slice(done, index)));
+    // With the dollar sign of the variable, before which another one has to be escaped.
+    parts.push(escapeDollars(text.slice(done, index + 1)).slice(0, -1));
     if (converted === undefined && syntax === 'named') unknown ??= whole;
     if (converted?.startsWith('${')) isLiteral = false;
     parts.push(converted ?? escapeDollars(whole));

@@ -39,3 +39,14 @@ test('a client without variables means its text literally', () => {
     isLiteral: true,
   });
 });
+
+test.for([
+  ['claude-code', 'cost$${PRICE}', 'cost$$${PRICE}', false],
+  ['claude-code', 'x$${not one}', 'x$$$${not one}', true],
+  ['vscode', '$${env:PRICE}$', '$$${PRICE}$', false],
+] as const)(
+  'in %s a dollar sign before a variable stays one: %s',
+  ([client, text, expected, isLiteral]) => {
+    assert.deepEqual(hubText(text, client, folders), { text: expected, isLiteral });
+  },
+);
