@@ -5,7 +5,7 @@ import type { ExitCode, Run } from './command.ts';
 import { isAgreed } from './confirm.ts';
 import { reportChange, showChange } from './connect-change.ts';
 import { notesFor } from './connect-notes.ts';
-import type { OwnToken } from './own-token.ts';
+import { type OwnToken, warnOfReplaced } from './own-token.ts';
 import { usageError } from './values.ts';
 
 type Reach = { readonly hub: HubAddress; readonly own: OwnToken | undefined };
@@ -60,6 +60,7 @@ export async function connectAll(
       const { file } = plan;
       if (plan.after !== plan.before) changes.push({ client, plan, ...reach });
       else done.push({ client, file, state: 'unchanged' });
+      if (plan.after !== plan.before) warnOfReplaced(reach.own, run);
       if (isJson) return;
       if (plan.after === plan.before)
         run.out(`${clients[client].title} already has the hub, as "${plan.name}" in ${file}`);

@@ -17,6 +17,15 @@ export type OwnToken = {
   readonly register: () => Promise<void>;
 };
 
+/** Warns before a token is replaced, because other files of the client may have it. */
+export function warnOfReplaced(own: OwnToken | undefined, { remark }: Pick<Run, 'remark'>): void {
+  if (own?.replaces)
+    remark(
+      'warning',
+      `the hub knows a client ${own.name} already. This replaces its token: other files with that token stop working.`,
+    );
+}
+
 const hexOf = (token: string) => digestOf(token).toString('hex');
 
 /**

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { digestOf } from '#access';
@@ -35,6 +35,7 @@ async function open(
   return {
     clients,
     needs,
+    home: machine.home,
     textOf: async (file: string) => await readFile(join(machine.home, file), 'utf8'),
     run: async (...args: readonly string[]) => await run([...args, '--yes'], needs),
     /** Whose tokens are in a text: name, or `revoked`. */
@@ -103,6 +104,14 @@ describe('where tokens are required, connect', () => {
     const before = opened.clients.digestOf('cursor');
     assert.equal((await opened.run('connect', 'cursor')).code, 0);
     assert.notEqual(opened.clients.digestOf('cursor'), before);
+  });
+
+  test('of all clients says that the token of one is replaced, too', async () => {
+    await using opened = await open();
+    await opened.run('connect', 'cursor', '--file', join(opened.home, 'profile.json'));
+    await mkdir(join(opened.home, '.cursor'));
+    const { err } = await run(['connect', '--all', '--dry-run'], opened.needs);
+    assert.match(err, /warning: the hub knows a client cursor already\. This replaces its token/);
   });
 
   test('makes no token for a client whose token is in the config', async () => {

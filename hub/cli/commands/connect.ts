@@ -20,7 +20,7 @@ import { connectAll } from '../connect-all.ts';
 import { reportChange, showChange, writeChange } from '../connect-change.ts';
 import { notesFor, refuseLogin } from '../connect-notes.ts';
 import { createHubClient } from '../hub-client.ts';
-import { type OwnToken, findOwnToken, revokeRemoved } from '../own-token.ts';
+import { type OwnToken, findOwnToken, revokeRemoved, warnOfReplaced } from '../own-token.ts';
 import { showObsidian } from '../obsidian.ts';
 import type { HubPlace } from '../needs.ts';
 import { fieldsOf } from '../responses.ts';
@@ -123,11 +123,7 @@ async function connectClient(
   }
   const change = plan.before === undefined ? ' (new)' : '';
   if (!isJson) showChange(plan, change, client, hub, run);
-  if (own?.replaces)
-    remark(
-      'warning',
-      `the hub knows a client ${own.name} already. This replaces its token: other files with that token stop working.`,
-    );
+  warnOfReplaced(own, run);
   const { isWritten, backup } = await writeChange(plan, all, run, own);
   const notes = notesFor(client, hub, { own, logsIn: run.values['login'] === true });
   if (isJson) {
