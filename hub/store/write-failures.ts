@@ -21,7 +21,8 @@ export function createBacklog() {
     remove: (file: string) => void failed.delete(file),
     /** Retries all failed writes. Resolves to those that still fail. */
     async retry(): Promise<readonly WriteFailure[]> {
-      for (const { retryWrite } of Array.from(failed.values())) await retryWrite();
+      // During one retry another file may have got newer content, which its earlier retry must not replace.
+      for (const file of Array.from(failed.keys())) await failed.get(file)?.retryWrite();
       return Array.from(failed.values(), ({ file, reason }) => ({ file, reason }));
     },
   };

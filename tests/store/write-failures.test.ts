@@ -75,3 +75,21 @@ test('what could not be written is named with its reason, and written by the nex
   assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), { a: '1' });
   assert.equal(await kept.read('b'), 'new');
 });
+
+test('a text that was written meanwhile is not replaced by one whose write had failed', async () => {
+  await using folder = await folderOf();
+  const { log } = createRecordingLog();
+  const backlog = createBacklog();
+  const path = join(folder.path, 'texts');
+  const slow = Promise.withResolvers<void>();
+  backlog.add({ file: 'slow', reason: 'full' }, () => slow.promise);
+  await writeFile(path, 'in the way');
+  const texts = createFolder(path, { log, backlog });
+  await texts.write('a', 'old');
+  await rm(path);
+  const retrying = backlog.retry();
+  await texts.write('a', 'new');
+  slow.resolve();
+  await retrying;
+  assert.equal(await texts.read('a'), 'new');
+});
