@@ -7,13 +7,13 @@ import { type ReadText, readText } from '../files.ts';
 /** The new text of a file, and the config that results from it. */
 export type Edited = { readonly text: string; readonly config: Config };
 
-/** True if an edit affects only this server, and none that refers to its YAML anchor. */
+/** True if an edit affects only this server: no other server or key of the hub, which may refer to its YAML anchors. */
 export function affectsOnly(
-  { added, removed, changed, naming }: Difference,
+  { added, removed, changed, naming, hub }: Difference,
   name: string,
 ): boolean {
   const names = [...added, ...removed, ...changed.map(({ after }) => after)];
-  return !naming && names.every(server => server.name === name);
+  return !naming && hub.length === 0 && names.every(server => server.name === name);
 }
 
 export const withText =
@@ -29,5 +29,5 @@ export function serverUnknown(file: string, name: string): HubError {
 export const uneditable = (file: string) =>
   new HubError(
     'HUB_CONFIG_CONFLICT',
-    `${file}: its syntax (anchors, aliases or unusual YAML) does not allow changing one server without others. Edit it by hand`,
+    `${file}: its syntax (anchors, aliases or unusual YAML) does not allow changing one server without other parts. Edit it by hand`,
   );

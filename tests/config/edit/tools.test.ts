@@ -53,3 +53,20 @@ test('a server that another one is an alias of is not changed', async () => {
   await assert.rejects(outcome, /Edit it by hand/);
   assert.equal(await readFile(path, 'utf8'), text);
 });
+
+test('a list that a rule of the policy is an alias of is not changed', async () => {
+  await using folder = await temporary();
+  const path = join(folder.path, 'hub.yaml');
+  const text = `servers:
+  a:
+    image: "a:1"
+    tools:
+      deny: &risky [x, y]
+policy:
+  - { tools: *risky, action: deny }
+`;
+  await writeFile(path, text);
+  const outcome = createEditor(folder.path).changeTools(path, 'a', () => ({ deny: ['y'] }));
+  await assert.rejects(outcome, /Edit it by hand/);
+  assert.equal(await readFile(path, 'utf8'), text);
+});
