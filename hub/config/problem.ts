@@ -52,10 +52,17 @@ export function pathText(path: Path): string {
 const deviation = (value: unknown, path: Path): string =>
   value === undefined ? 'is missing: ' : `${shownValue(value, path)} is not allowed: `;
 
+/** Keys whose values are secret, wherever they are. */
+const secretKeys: ReadonlySet<string | number | undefined> = new Set([
+  'token',
+  'client_secret',
+  'key',
+]);
+
 /** Formats a value for a message: shortened, and only its type if it may be a secret. */
 function shownValue(value: unknown, path: Path): string {
   const type = typeName(value);
-  if (path[2] === 'env' || path[2] === 'headers' || path.at(-1) === 'token')
+  if (path[2] === 'env' || path[2] === 'headers' || secretKeys.has(path.at(-1)))
     return `${type} (not shown)`;
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   if (typeof value !== 'string') return type;

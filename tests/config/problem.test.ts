@@ -82,6 +82,16 @@ describe('an invalid value in the message', () => {
   });
 
   test.for([
+    [['token']],
+    [['clients', 'editor', 'token']],
+    [['servers', 'one', 'oauth', 'client_secret']],
+    [['models', 'providers', 'one', 'key']],
+    [['documentation', 'obsidian', 'key']],
+  ] as const)('is only its type at %j', ([path]) => {
+    assert.equal(shown(8_437_583_475, ...path), 'a number (not shown)');
+  });
+
+  test.for([
     ['ftp://user:s3cret@host/x', '"ftp://…@host/x"'],
     ['ftp://user:s3cret@half@host/x', '"ftp://…@host/x"'],
     ['ftp://user:s3cret/half@host/x', '"ftp://…@host/x"'],
