@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { readContext } from '#contexts';
 import { type Clock, type Log, messageOf } from '#core';
 import type { Config } from './config.ts';
+import { identityOf } from './file-watch.ts';
 import type { FolderBuild } from './folder-build.ts';
 
 const defaultTiming = {
@@ -30,7 +31,11 @@ const maxFolders = 1_000;
 export function createBuildWatch(needs: Needs, timing: Partial<typeof defaultTiming> = {}) {
   const { quietMs, maxQuietWaitMs } = { ...defaultTiming, ...timing };
   const { clock, log, onChange, watchFolder = watchByEvents } = needs;
-  const watched = new Map<string, Disposable>();
+  /** By path. A folder that was replaced by another of the same name sends no more events, and has another identity. */
+  const watched = new Map<
+    string,
+    { readonly identity: string | undefined; readonly end: Disposable }
+  >();
   /** Digests of the files, by build folder. */
   let digests: ReadonlyMap<string, string> = new Map();
   let scheduled: { readonly since: number; readonly timer: Disposable } | undefined;
@@ -75,17 +80,22 @@ export function createBuildWatch(needs: Needs, timing: Partial<typeof defaultTim
     if (wanted.length > maxFolders)
       log.warn({ folders: wanted.length }, `only ${maxFolders} folders of builds are watched`);
     const kept = new Set(wanted.slice(0, maxFolders));
-    for (const [folder, watcher] of watched)
-      if (!kept.has(folder)) {
-        watcher[Symbol.dispose]();
-        watched.delete(folder);
-      }
-    for (const folder of kept) if (!watched.has(folder)) arm(folder);
+    for (const folder of watched.keys()) if (!kept.has(folder)) unwatch(folder);
+    for (const folder of kept) arm(folder);
+  }
+
+  function unwatch(folder: string): void {
+    watched.get(folder)?.end[Symbol.dispose]();
+    watched.delete(folder);
   }
 
   function arm(folder: string): void {
+    const identity = identityOf(folder);
+    const known = watched.get(folder);
+    if (known && known.identity === identity) return;
+    unwatch(folder);
     try {
-      watched.set(folder, watchFolder(folder, scheduleCheck));
+      watched.set(folder, { identity, end: watchFolder(folder, scheduleCheck) });
     } catch (error) {
       const why = messageOf(error);
       log.debug({ folder, why }, 'cannot watch a folder of a build');
@@ -106,8 +116,7 @@ export function createBuildWatch(needs: Needs, timing: Partial<typeof defaultTim
     async [Symbol.asyncDispose](): Promise<void> {
       isClosed = true;
       scheduled?.timer[Symbol.dispose]();
-      for (const watcher of watched.values()) watcher[Symbol.dispose]();
-      watched.clear();
+      for (const folder of watched.keys()) unwatch(folder);
       await working;
     },
   };

@@ -166,7 +166,7 @@ export function createFolderWatch(
   onEvent: () => void,
   onError: (folder: string, why: string) => void,
 ) {
-  const watched = new Map<string, { readonly inode: string; readonly watcher: FSWatcher }>();
+  const watched = new Map<string, { readonly identity: string; readonly watcher: FSWatcher }>();
   let names: ReadonlySet<string> = new Set();
   let isClosed = false;
 
@@ -176,11 +176,11 @@ export function createFolderWatch(
   }
 
   function arm(folder: string): void {
-    const inode = inodeOf(folder);
+    const identity = identityOf(folder);
     const known = watched.get(folder);
-    if (known && known.inode === inode) return;
+    if (known && known.identity === identity) return;
     unwatch(folder);
-    if (inode === undefined) return;
+    if (identity === undefined) return;
     try {
       const watcher = watch(folder, { persistent: false });
       watcher.on('change', (_, changed) => {
@@ -191,7 +191,7 @@ export function createFolderWatch(
         unwatch(folder);
         onError(folder, messageOf(error));
       });
-      watched.set(folder, { inode, watcher });
+      watched.set(folder, { identity, watcher });
       if (known) onEvent();
     } catch (error) {
       onError(folder, messageOf(error));
@@ -220,13 +220,16 @@ export function createFolderWatch(
   };
 }
 
-/** Device and inode of a folder, which differ if the folder was replaced; undefined if there is none. */
-function inodeOf(folder: string): string | undefined {
+/**
+ * Device, inode and time of creation of a folder, which differ if the folder was replaced: ext4 gives a new folder the inode
+ * of one that was just removed. Undefined if there is none.
+ */
+export function identityOf(folder: string): string | undefined {
   try {
     const found = statSync(folder, { bigint: true });
-    return `${found.dev}:${found.ino}`;
+    return `${found.dev}:${found.ino}:${found.birthtimeNs}`;
   } catch {
-    // A missing folder has no inode.
+    // A missing folder has no identity.
     return undefined;
   }
 }

@@ -47,6 +47,8 @@ async function watching() {
   return {
     watch,
     events,
+    /** The folders that were watched, one for each watch. */
+    folders,
     changed: () => next.promise,
     [Symbol.asyncDispose]: () => watch[Symbol.asyncDispose](),
   };
@@ -116,6 +118,20 @@ test('a change after the config was read, and before its folders are watched, is
   await new Promise<void>(resolve => void systemClock.after(50, resolve));
   await watch[Symbol.asyncDispose]();
   assert.equal(reports, 1, 'the config has what the folder has now');
+});
+
+test('a folder that is replaced by another of the same name is watched again', async () => {
+  await using opened = await watching();
+  const changed = opened.changed();
+  const src = join(folder, 'mine/src');
+  rmSync(src, { recursive: true });
+  mkdirSync(src);
+  writeFileSync(join(src, 'a.js'), 'one');
+  opened.events.get(join(folder, 'mine'))?.();
+  await changed;
+  const watches = opened.folders.filter(one => one === src);
+  assert.equal(watches.length, 2, 'events of the old folder are not those of the new');
+  assert.ok(opened.events.has(src));
 });
 
 test('nothing is watched any more once the config builds nothing', async () => {
