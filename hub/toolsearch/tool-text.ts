@@ -19,7 +19,7 @@ export type ToolText = {
   readonly embedded: readonly [described: string, named: string];
 };
 
-/** Maximum length of a field in characters. Descriptions may have megabytes. */
+/** Maximum length of a field in characters. Names and descriptions may have megabytes. */
 const maxFieldLength = 8_000;
 /** Characters of a description that are embedded. They fit into the context of every embedding model in use. */
 const maxEmbeddedLength = 500;
@@ -27,10 +27,11 @@ const maxEmbeddedLength = 500;
 const maxDepth = 3;
 
 /** Reads what is searched of a tool. A definition that is not JSON counts as one without description and parameters. */
-export function readToolText({ server, name, definition }: SearchedTool): ToolText {
+export function readToolText({ server, name: whole, definition }: SearchedTool): ToolText {
   const parsed = parse(definition);
   const said = parsed['description'];
   const description = typeof said === 'string' ? said.slice(0, maxFieldLength) : '';
+  const name = whole.slice(0, maxFieldLength);
   const named = `${splitName(server)} ${splitName(name)}`;
   const described = `${splitName(name)}: ${description.trim().replaceAll(/\s+/g, ' ')}`;
   return {

@@ -54,6 +54,14 @@ test('a tool counts what is said of it now', async () => {
   assert.deepEqual(await search.find(changed, wanted, signal), [0]);
 });
 
+test('a tool whose name is as long as a message is searched by the beginning of the name', async () => {
+  const search = createToolSearch({ clock: systemClock });
+  const long = [toolOf(`天气${'字'.repeat(200_000)}`, {}), ...tools];
+  search.prepare(long);
+  const wanted = { query: '天气', limit: 1, isFindable: () => true };
+  assert.deepEqual(await search.find(long, wanted, signal), [0]);
+});
+
 test('a cancelled search rejects with the reason', async () => {
   const search = createToolSearch({ clock: systemClock });
   const wanted = { query: 'file', limit: 1, isFindable: () => true };
