@@ -5,37 +5,61 @@ import { visible } from './visible.ts';
 /** A line of the difference between two definitions. Unseen characters are shown as their codes. */
 export type DefinitionLine = { readonly sign: '-' | '+' | ' '; readonly text: string };
 
-/** Maximum number of lines of a definition that are compared. */
+/** Maximum number of lines of a definition that are compared, from the first that differs on. */
 const maxLines = 2_000;
-const maxCharacters = 2_000;
 /** Unchanged lines around a change. */
 const contextLines = 3;
+/** Pieces of at most 2,000 characters: longer lines are continued on the next ones. */
+const pieces = /.{1,2000}/gsu;
 
-/** The difference between two definitions; an absent one has no lines. */
+/** The difference between two definitions; an absent one has no lines. A last line says how many lines are not shown. */
 export function diffDefinitions(
   before: DefinitionMembers | undefined,
   after: DefinitionMembers | undefined,
 ): readonly DefinitionLine[] {
-  const lines = diff(linesOf(before), linesOf(after)).map(([operation, text]): DefinitionLine => ({
+  const [old, now] = withoutEnds(linesOf(before), linesOf(after));
+  const compared = diff(old.slice(0, maxLines), now.slice(0, maxLines));
+  const lines = compared.map(([operation, text]): DefinitionLine => ({
     // In the result of Node, 1 stands for a line of the first value only.
     sign: operation === 0 ? ' ' : operation === 1 ? '-' : '+',
-    text,
+    text: visible(text),
   }));
   const isNear = (index: number) =>
     lines
       .slice(Math.max(0, index - contextLines), index + contextLines + 1)
       .some(({ sign }) => sign !== ' ');
-  return lines.filter((_, index) => isNear(index));
+  return [
+    ...lines.filter((_, index) => isNear(index)),
+    ...restOf('-', old.length),
+    ...restOf('+', now.length),
+  ];
 }
 
-function linesOf(value: DefinitionMembers | undefined): string[] {
-  const lines = Object.entries(value ?? {}).flatMap(([member, inner]) =>
-    typeof inner === 'string'
-      ? [`${member}:`, ...inner.split('\n').map(line => `  ${line}`)]
-      : JSON.stringify({ [member]: inner }, undefined, 2)
-          .split('\n')
-          .slice(1, -1)
-          .map(line => line.slice(2)),
-  );
-  return lines.slice(0, maxLines).map(line => visible(line.slice(0, maxCharacters)));
+/** Leaves out equal lines at both ends, but for the context of the first and the last change. */
+function withoutEnds(before: readonly string[], after: readonly string[]) {
+  const start = Math.max(0, countEqual(before, after) - contextLines);
+  const [old, now] = [before.slice(start), after.slice(start)];
+  const end = Math.max(0, countEqual(old.toReversed(), now.toReversed()) - contextLines);
+  return [old.slice(0, old.length - end), now.slice(0, now.length - end)] as const;
 }
+
+/** The number of equal lines at the start. */
+function countEqual(some: readonly string[], others: readonly string[]): number {
+  const first = some.findIndex((line, index) => line !== others[index]);
+  return first < 0 ? some.length : first;
+}
+
+const restOf = (sign: DefinitionLine['sign'], count: number): readonly DefinitionLine[] =>
+  count > maxLines ? [{ sign, text: `… and ${count - maxLines} more lines` }] : [];
+
+const linesOf = (value: DefinitionMembers | undefined): readonly string[] =>
+  Object.entries(value ?? {})
+    .flatMap(([member, inner]) =>
+      typeof inner === 'string'
+        ? [`${member}:`, ...inner.split('\n').map(line => `  ${line}`)]
+        : JSON.stringify({ [member]: inner }, undefined, 2)
+            .split('\n')
+            .slice(1, -1)
+            .map(line => line.slice(2)),
+    )
+    .flatMap(line => line.match(pieces) ?? ['']);
