@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { HubError, isObject, tryParseJson, withoutSecrets } from '#core';
+import { HubError, isObject, messageOf, tryParseJson, withoutSecrets } from '#core';
 import type { RemoteEndpoint, HttpClient } from './http-client.ts';
 
 /** Maximum length of an error body. The rest is not read. */
@@ -15,18 +15,30 @@ export function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
   return statusCode >= 200 && statusCode < 300;
 }
 
-/** Reads a body. `body` is undefined if it exceeds `maxBytes`; `bytes` is the number of bytes that were read. */
+/**
+ * Reads a body. `body` is undefined if it exceeds `maxBytes`; `bytes` is the number of bytes that were read. Rejects with
+ * HUB_REMOTE_UNREACHABLE if the connection breaks: another error would count as an answer of the server.
+ */
 export async function readBody(
+  { server }: Pick<RemoteEndpoint, 'server'>,
   response: IncomingMessage,
   maxBytes: number,
 ): Promise<{ readonly body: Buffer | undefined; readonly bytes: number }> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const piece of response) {
-    const chunk: Buffer = piece;
-    bytes += chunk.length;
-    if (bytes > maxBytes) return { body: undefined, bytes };
-    chunks.push(chunk);
+  try {
+    for await (const piece of response) {
+      const chunk: Buffer = piece;
+      bytes += chunk.length;
+      if (bytes > maxBytes) return { body: undefined, bytes };
+      chunks.push(chunk);
+    }
+  } catch (cause) {
+    throw new HubError(
+      'HUB_REMOTE_UNREACHABLE',
+      `${server} broke its answer off: ${messageOf(cause)}`,
+      { cause, data: { server, retryable: true } },
+    );
   }
   return { body: Buffer.concat(chunks, bytes), bytes };
 }
@@ -41,7 +53,7 @@ export async function requestEvents(
   const { url } = endpoint;
   const response = await http.request({ method: 'GET', url, headers, signal });
   if (isSuccess(response) && bodyKind(response) === 'events') return response;
-  const { body } = await readBody(response, maxErrorBytes);
+  const { body } = await readBody(endpoint, response, maxErrorBytes);
   throw refusalOf(endpoint, url, response, body);
 }
 

@@ -46,7 +46,7 @@ export async function openSse(
         if (error instanceof HubError && endsConnection(error)) link.fail(error);
         throw error;
       });
-    const { body } = await readBody(response, maxErrorBytes);
+    const { body } = await readBody(endpoint, response, maxErrorBytes);
     if (isSuccess(response)) return;
     const error = refusalOf(endpoint, address, response, body);
     // The URL belongs to this session, so the session has ended.

@@ -123,14 +123,14 @@ export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds
   }
 
   async function takeJson(message: Outgoing, response: IncomingMessage): Promise<void> {
-    const { body, bytes } = await readBody(response, endpoint.maxLineBytes);
+    const { body, bytes } = await readBody(endpoint, response, endpoint.maxLineBytes);
     if (!body) link.oversizedAnswer(message.id, bytes);
     else if (body.length > 0) link.receive(body, message.id);
     if (awaits(message)) throw unanswered('answered with JSON that is no answer to the request');
   }
 
   async function noAnswer(message: Outgoing, response: IncomingMessage): Promise<void> {
-    const { body } = await readBody(response, maxErrorBytes);
+    const { body } = await readBody(endpoint, response, maxErrorBytes);
     if (!awaits(message)) return;
     if (response.headers['content-type'] === undefined)
       throw unanswered(`took the request (${response.statusCode}) and sent no answer`);
@@ -141,7 +141,7 @@ export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds
     new HubError('HUB_SERVER_PROTOCOL', `${server} ${what}`, { data: { server } });
 
   async function refused(message: Outgoing, response: IncomingMessage): Promise<void> {
-    const { body } = await readBody(response, maxErrorBytes);
+    const { body } = await readBody(endpoint, response, maxErrorBytes);
     // A response to the request may have an error status, such as 404 for an unknown method.
     const answer = body && answerIn(body, message);
     if (answer) return link.receive(answer);
@@ -214,7 +214,7 @@ export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds
       try {
         const own = headers({});
         const response = await http.request({ method: 'DELETE', url, headers: own, signal });
-        await readBody(response, maxErrorBytes);
+        await readBody(endpoint, response, maxErrorBytes);
       } catch (error) {
         log.debug({ server, error: messageOf(error) }, 'the session could not be ended');
       }

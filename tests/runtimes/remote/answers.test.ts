@@ -69,7 +69,7 @@ describe('an answer that is of no use becomes an error answer', () => {
         response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' });
         response.write('{"jsonrpc"', () => response.destroy());
       },
-      /aborted/,
+      /^tested broke its answer off: aborted$/,
     ],
     ['a connection that breaks before', (_, response) => response.destroy(), /cannot be reached/],
   ];
@@ -78,6 +78,23 @@ describe('an answer that is of no use becomes an error answer', () => {
       channel.send(call(1, 'tools/list'));
       assert.match((await errorOf(heard, 1)).message, message);
     }),
+  );
+
+  test.for([200, 500])('a broken answer with status %i tells that the server is away', status =>
+    against(
+      (_, response) => {
+        response.writeHead(status, { 'content-type': 'application/json', 'content-length': '100' });
+        response.write('{"jsonrpc"', () => response.destroy());
+      },
+      async ({ channel, heard }) => {
+        channel.send(call(1, 'tools/list'));
+        assert.deepEqual((await errorOf(heard, 1)).data, {
+          code: 'HUB_REMOTE_UNREACHABLE',
+          server: 'tested',
+          retryable: true,
+        });
+      },
+    ),
   );
 
   test('an answer of the server with an error status is passed on as it is', () =>
