@@ -48,6 +48,7 @@ export function createBuiltinUpstream(
             `${server.name} did not answer ${method} within ${timeoutMs / 1000} s`,
           ),
       });
+      let isOver = false;
       const context = {
         principal: caller.principal,
         client:
@@ -58,7 +59,7 @@ export function createBuiltinUpstream(
               : caller.owner.client && JSON.parse(caller.owner.client.clientInfo),
           ),
         signal: scope.signal,
-        progress: createProgress(caller),
+        progress: createProgress(caller, () => isOver || scope.signal.aborted),
         elicit: (question: ElicitationQuestion) =>
           elicitation.ask({ caller, method, params, isModern, signal: scope.signal }, question),
       };
@@ -86,6 +87,7 @@ export function createBuiltinUpstream(
         )
         .finally(() => {
           inFlight--;
+          isOver = true;
           scope[Symbol.dispose]();
         });
       return {
@@ -139,15 +141,23 @@ function clientNameIn(clientInfo: unknown): string | undefined {
   return typeof name === 'string' ? name : undefined;
 }
 
-/** Numbers the notifications: MCP requires that progress increases. */
-function createProgress({ responseStream, progressToken }: Caller): BuiltinContext['progress'] {
+/**
+ * Numbers the notifications: MCP requires that progress increases, and that it ends with the request, which handlers may
+ * outlive.
+ */
+function createProgress(
+  { responseStream, progressToken }: Caller,
+  isOver: () => boolean,
+): BuiltinContext['progress'] {
   let progress = 0;
   if (progressToken === undefined) return () => {};
-  return message =>
+  return message => {
+    if (isOver()) return;
     responseStream.send(
       Buffer.from(
         // The token's own text: a number beyond 2^53 must come back as it was.
         `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${progressToken},"progress":${++progress},"message":${JSON.stringify(message)}}}`,
       ),
     );
+  };
 }

@@ -49,6 +49,21 @@ describe("a server of the hub's own", () => {
     ]);
   });
 
+  test('reports no progress once a call is answered or cancelled', async () => {
+    const reports: ((message: string) => void)[] = [];
+    const { relay, streamed } = openBuiltin(async (signal, progress) => {
+      reports.push(progress);
+      return reports.length === 1 ? 'done' : await held(signal);
+    });
+    await relay('tools/call', work, 1_000, '1').answer;
+    const cancelled = relay('tools/call', work, 1_000, '2');
+    cancelled.cancel(undefined);
+    await assert.rejects(cancelled.answer, { code: 'HUB_CALL_CANCELLED' });
+    for (const report of reports) report('late');
+    assert.equal(reports.length, 2);
+    assert.deepEqual(streamed, []);
+  });
+
   test.each([
     ['tools/call', { name: 'play' }, 'HUB_NAME_UNKNOWN'],
     ['prompts/get', { name: 'play' }, 'HUB_NAME_UNKNOWN'],
