@@ -126,9 +126,16 @@ export async function readList(kind: ListKind, reader: ListReader): Promise<Read
   }
 }
 
-const isRefusal = (error: unknown): boolean =>
-  error instanceof HubError &&
-  (error.code === 'HUB_SERVER_PROTOCOL' || error.data['status'] !== undefined);
+/** HTTP statuses of a host that is overloaded or being restarted: they say nothing about the list. */
+const awayStatuses: readonly unknown[] = [408, 429, 502, 503, 504];
+
+function isRefusal(error: unknown): boolean {
+  if (!(error instanceof HubError)) return false;
+  const { status } = error.data;
+  return (
+    error.code === 'HUB_SERVER_PROTOCOL' || (status !== undefined && !awayStatuses.includes(status))
+  );
+}
 
 /** Reads every list that the capabilities announce. A list that the server refuses is empty. */
 export async function readListing(
@@ -141,7 +148,7 @@ export async function readListing(
     try {
       return await readList(kind, reader);
     } catch (error) {
-      // Some servers announce resources but do not know templates. Only a timeout fails the start.
+      // Some servers announce resources but do not know templates. A timeout or an outage fails the start.
       if (!isRefusal(error)) throw error;
       reader.log.debug({ method, error: messageOf(error) }, 'the server has no such list');
       return emptyReading;

@@ -129,6 +129,24 @@ describe('the lists of a server', () => {
     assert.deepEqual(none.asked, []);
   });
 
+  test.each([
+    [404, 'is empty'],
+    [500, 'is empty'],
+    [501, 'is empty'],
+    [408, 'fails'],
+    [429, 'fails'],
+    [502, 'fails'],
+    [503, 'fails'],
+    [504, 'fails'],
+  ])('one that a remote host answers with %i %s', async (status, what) => {
+    const error = new HubError('HUB_REMOTE_UNREACHABLE', `answered ${status}`, {
+      data: { status },
+    });
+    const reading = readListing({ tools: {} }, readerOf(answering([error])));
+    if (what === 'fails') return await assert.rejects(reading, error);
+    assert.deepEqual((await reading).tool.items, []);
+  });
+
   test('one that is refused is empty; silence is passed on', async () => {
     const refused = new HubError('HUB_SERVER_PROTOCOL', 'no such method');
     const asking = answering([{ resources: [{ uri: 'x://y' }] }, refused]);
