@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { HubError } from '#core';
+import { type Clock, HubError, within } from '#core';
 import { hardening } from '../container/hardening.ts';
 import {
   type ContainerOwner,
@@ -14,6 +14,7 @@ import type { Engine } from '../engine/engine.ts';
 import { isRefusal } from '../engine/errors.ts';
 import type { BuildLimits } from '../engine/images.ts';
 import { readBuildContext } from '../image/build-context.ts';
+import { buildTimeoutMs } from '../image/images.ts';
 import { build } from '../image/make.ts';
 
 type Options = {
@@ -28,10 +29,14 @@ export const forwarderName = ({ hubName }: Pick<ContainerOwner, 'hubName'>) => `
 const memoryBytes = 256 * 2 ** 20;
 const pids = 64;
 
-/** The container of the forwarder: a new one that is not started, or that of an earlier run of this hub. */
+/**
+ * The container of the forwarder: a new one that is not started, or that of an earlier run of this hub. The signal ends
+ * the build of its image, for which the engine may have to pull the base image.
+ */
 export async function provideForwarder(
   { owner, imagesDir, buildLimits }: Options,
-  engine: Engine,
+  { engine, clock }: { readonly engine: Engine; readonly clock: Clock },
+  signal: AbortSignal,
 ): Promise<{ readonly id: string; readonly isRunning: boolean }> {
   const name = forwarderName(owner);
   const { tag, context } = await forwarderImage(imagesDir);
@@ -44,7 +49,9 @@ export async function provideForwarder(
     if (found.state.isRunning && found.image === tag) return { id: found.id, isRunning: true };
     await engine.removeContainer(found.id);
   }
-  await provideImage(tag, { context, limits: buildLimits, engine });
+  await within(buildTimeoutMs, { clock, signal }, ending =>
+    provideImage(tag, { context, limits: buildLimits, engine }, ending),
+  );
   if (!(await engine.findNetwork(name))) await engine.createNetwork(name, ownLabels(owner));
   return { id: await engine.createContainer(name, bodyOf(owner, tag)), isRunning: false };
 }
@@ -62,11 +69,14 @@ type ImageBuild = {
   readonly engine: Engine;
 };
 
-async function provideImage(tag: string, { context, limits, engine }: ImageBuild): Promise<void> {
+async function provideImage(
+  tag: string,
+  { context, limits, engine }: ImageBuild,
+  signal: AbortSignal,
+): Promise<void> {
   if (await engine.findImage(tag)) return;
   const image = { tag, labels: { [managedLabel]: 'true', [baseLabel]: 'egress' } };
   const bounds = { ...limits, network: 'none' };
-  const { signal } = new AbortController();
   await build({ engine, context, image, limits: bounds }, () => {}, signal);
   if (await engine.findImage(tag)) return;
   throw new HubError('HUB_IMAGE_BUILD_FAILED', `the image ${tag} was built, but is gone again`);

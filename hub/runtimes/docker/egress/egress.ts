@@ -53,7 +53,7 @@ export function createEgress(options: Options, needs: Needs) {
     ...needs,
     name: own,
     members,
-    provide: () => provideForwarder(options, engine),
+    provide: signal => provideForwarder(options, needs, signal),
     heard: traffic => counts.add(traffic),
   });
 

@@ -18,7 +18,9 @@ type Needs = {
   /** Name of the container. */
   readonly name: string;
   /** The container, which may run already. */
-  readonly provide: () => Promise<{ readonly id: string; readonly isRunning: boolean }>;
+  readonly provide: (
+    signal: AbortSignal,
+  ) => Promise<{ readonly id: string; readonly isRunning: boolean }>;
   /** The servers, by the names of their networks. */
   readonly members: ReadonlyMap<string, Member>;
   readonly hubPlaces: () => Promise<HubPlaces>;
@@ -51,7 +53,7 @@ export function createForwarder(needs: Needs) {
   }
 
   async function openNow(): Promise<Running> {
-    const { id, isRunning } = await needs.provide();
+    const { id, isRunning } = await needs.provide(stopping.signal);
     const socket = await engine.attach(id);
     const running = { id, socket };
     const reader = createReportReader(report => {

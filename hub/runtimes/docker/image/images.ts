@@ -27,7 +27,7 @@ export type ImageNeeds = {
 };
 
 /** Timeout in ms for building or pulling an image. */
-const buildTimeoutMs = 15 * 60_000;
+export const buildTimeoutMs = 15 * 60_000;
 const maxBuilds = 2;
 const maxPulls = 4;
 /** Maximum number of pulls and builds for one image. */

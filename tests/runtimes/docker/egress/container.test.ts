@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
+import { createManualClock } from '#helpers/clock';
 import {
   forwarderImage,
   provideForwarder,
@@ -27,7 +28,11 @@ async function provided(image: string, state: object = {}, hubId = 'id') {
     'DELETE /containers/old': { status: 204 },
     'POST /containers/create': { status: 201, body: { Id: 'new' } },
   });
-  const forwarder = await provideForwarder(options, scene.engine);
+  const forwarder = await provideForwarder(
+    options,
+    { engine: scene.engine, clock: createManualClock() },
+    new AbortController().signal,
+  );
   return { forwarder, changes: scene.lines().filter(line => !line.startsWith('GET')) };
 }
 

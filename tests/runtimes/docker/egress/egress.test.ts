@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Duplex } from 'node:stream';
+import { Duplex, PassThrough } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { test } from 'vitest';
 import { silent } from '#core';
@@ -38,6 +38,8 @@ async function open(script: Parameters<typeof scriptEngine>[0] = {}) {
     ...script,
   });
   const connections: Duplex[] = [];
+  let builds = 0;
+  const building = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const clock = createManualClock();
   const egress = createEgress(
     {
@@ -53,6 +55,13 @@ async function open(script: Parameters<typeof scriptEngine>[0] = {}) {
           connections.push(opened);
           return opened;
         },
+        /** As while the engine pulls the base image. */
+        async buildImage(_context, _image, _limits, ending) {
+          const output = new PassThrough();
+          ending.addEventListener('abort', () => output.destroy(new Error('aborted')));
+          building[builds++]?.resolve();
+          return output;
+        },
       },
       clock,
       log: silent,
@@ -63,6 +72,7 @@ async function open(script: Parameters<typeof scriptEngine>[0] = {}) {
     egress,
     clock,
     connections,
+    building: async (times: number) => await building[times - 1]?.promise,
     lines: scene.lines,
     join: (server: string, index: number) =>
       egress.join(`hub-${server}`, { server, subnet: subnetAt(index), network: 'bridge' }),
@@ -88,4 +98,23 @@ test('the forwarder starts again after the network of a lost server was removed 
   await turn();
   await scene.join('other', 1);
   assert.equal(connections.length, 2);
+});
+
+test('a build of the forwarder ends with the hub', async () => {
+  await using scene = await open({ [`GET /containers/${own}/json`]: removed });
+  const refused = assert.rejects(scene.join('one', 0), /aborted/);
+  await scene.building(1);
+  await scene.egress.stop();
+  await refused;
+  assert.equal(scene.egress.isNeeded(), false);
+});
+
+test('a build of the forwarder that does not end fails, and the next start of a server begins another', async () => {
+  await using scene = await open({ [`GET /containers/${own}/json`]: removed });
+  for (const times of [1, 2]) {
+    const late = assert.rejects(scene.join('one', 0), /within 900000 ms/);
+    await scene.building(times);
+    scene.clock.advance(15 * 60_000);
+    await late;
+  }
 });
