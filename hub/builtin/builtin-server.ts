@@ -214,5 +214,5 @@ const maxShown = 60;
 
 function shortened(value: unknown): string {
   const text = JSON.stringify(value);
-  return text.length > maxShown ? `${text.slice(0, maxShown)}...` : text;
+  return text.length > maxShown ? `${text.slice(0, maxShown).toWellFormed()}...` : text;
 }

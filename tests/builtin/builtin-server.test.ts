@@ -26,6 +26,15 @@ test.each([
   assert.throws(() => parseArguments(schema, given), { code: 'HUB_REQUEST_INVALID', message });
 });
 
+test('a refused value that is cut within a character is shown as valid Unicode', () => {
+  assert.throws(() => parseArguments(schema, { server: ['😀'.repeat(50)] }), {
+    message: /^server: write a string, not \["(?:😀){29}😀?\.\.\.$/u,
+  });
+  assert.throws(() => parseArguments(schema, { server: [`x${'😀'.repeat(50)}`] }), {
+    message: /^server: write a string, not \["x(?:😀){28}\uFFFD\.\.\.$/u,
+  });
+});
+
 test('a tool without arguments says that it has none', () => {
   assert.throws(() => parseArguments(z.strictObject({}), { all: true }), {
     message: 'all: is no argument; leave it out, as there are none',

@@ -137,7 +137,7 @@ const textIn = ({ content }: JsonObject): string =>
 const textBlock = (text: string): JsonObject => ({ type: 'text', text });
 
 const shortened = (text: string) =>
-  text.length > maxError ? `${text.slice(0, maxError)}...` : text;
+  text.length > maxError ? `${text.slice(0, maxError).toWellFormed()}...` : text;
 
 /** It comes from parsed JSON. */
 const isJsonObject = (value: unknown): value is JsonObject => isObject(value);

@@ -107,5 +107,7 @@ function quote(response: IncomingMessage, body: Buffer | undefined): string {
 
 function shortened(text: string): string {
   const line = text.trim().replace(/\s+/g, ' ');
-  return line.length > maxQuotedLength ? `${line.slice(0, maxQuotedLength)}...` : line;
+  return line.length > maxQuotedLength
+    ? `${line.slice(0, maxQuotedLength).toWellFormed()}...`
+    : line;
 }

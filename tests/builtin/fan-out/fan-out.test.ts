@@ -6,6 +6,7 @@ import { createManualClock } from '#helpers/clock';
 import { type TestHub, startHub, until } from '#helpers/hub';
 import type { Principal } from '#policy';
 import { type Observed, createPrincipalRequests } from '#routing';
+import { callTools } from '../../../hub/builtin/fan-out/call-tools.ts';
 import { createTestAccess } from '../../routing/test-access.ts';
 
 const file = 'counter.mjs';
@@ -110,6 +111,17 @@ describe('a fan-out tool', () => {
       texts.join('|'),
       /^Failed:\n(?:one|two)_fail: fail \d+\n(?:one|two)_fail: fail \d+$/,
     );
+  });
+
+  test('shows a long error that is cut within a character as valid Unicode', async () => {
+    const failed = { isError: true, content: [{ type: 'text', text: `x${'😀'.repeat(300)}` }] };
+    const { content } = await callTools(
+      { name: 'all', merge: 'concat', timeoutMs: 1_000, tools: ['one'], notCalled: [], args: {} },
+      { requests: { request: async () => failed }, clock, signal: signal(), progress() {} },
+    );
+    assert.deepEqual(content, [
+      { type: 'text', text: `Failed:\none: x${'😀'.repeat(249)}\uFFFD...` },
+    ]);
   });
 
   test('names a tool that takes too long, and cancels it', async () => {

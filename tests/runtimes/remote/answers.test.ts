@@ -97,6 +97,17 @@ describe('an answer that is of no use becomes an error answer', () => {
     ),
   );
 
+  test('long words that are cut within a character are quoted as valid Unicode', () =>
+    against(
+      (_, response) =>
+        response.writeHead(500, { 'content-type': 'text/plain' }).end(`x${'😀'.repeat(200)}`),
+      async ({ channel, heard }) => {
+        channel.send(call(1, 'tools/call'));
+        const { message } = await errorOf(heard, 1);
+        assert.match(message, /It says: x(?:😀){149}\uFFFD\.\.\.$/u);
+      },
+    ));
+
   test('an answer of the server with an error status is passed on as it is', () =>
     against(
       (_, response, { id }) =>

@@ -63,7 +63,7 @@ function failed(
 ): HubError {
   // If a command failed, the cause is in its output; the builder only repeats the command.
   const isStep = words.includes('returned a non-zero code') && output.length > 0;
-  const why = isStep ? output.join('\n').slice(-shownCharacters) : words;
+  const why = isStep ? output.join('\n').slice(-shownCharacters).toWellFormed() : words;
   const problem = `the image for ${name} could not be built`;
   return (isStep ? isInstallerCutOff(why) : isEngineCutOff(words))
     ? new HubError(

@@ -195,6 +195,14 @@ describe('a build', () => {
     });
   });
 
+  test('whose output is cut within a character shows valid Unicode', async () => {
+    const output = { stream: `${'😀'.repeat(2000)}x\n` };
+    await assert.rejects(run([output, { error: step }]), (error: Error) => {
+      assert.ok(error.message.isWellFormed());
+      return true;
+    });
+  });
+
   test('whose command printed nothing shows the words of the builder', async () => {
     await assert.rejects(run([{ error: step }]), { message: /:\nThe command '/ });
   });
