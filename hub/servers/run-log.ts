@@ -12,7 +12,8 @@ export function createRunLog(log: SourceLog | undefined, own: string | undefined
   /** The last reason, which is not repeated at every retry. */
   let said: string | undefined;
   let isLaunched = false;
-  let current: object | undefined;
+  /** Instances of the current launch and their successors that have not exited, oldest first. */
+  let open: object[] = [];
 
   function say(text: string): void {
     if (text === said) return;
@@ -27,6 +28,7 @@ export function createRunLog(log: SourceLog | undefined, own: string | undefined
       if (own !== undefined) return;
       said = undefined;
       isLaunched = true;
+      open = [];
       if (how === 'new') log?.begin();
       else log?.resume();
     },
@@ -35,9 +37,14 @@ export function createRunLog(log: SourceLog | undefined, own: string | undefined
       // A successor is launched beside the instance that it replaces.
       if (!isLaunched) log?.begin();
       isLaunched = false;
-      current = instance;
+      open.push(instance);
       void instance.exited.then(({ lost, detail }) => {
-        if (lost !== true && current === instance) log?.end(detail);
+        const isNewest = open.at(-1) === instance;
+        open = open.filter(other => other !== instance);
+        if (lost === true || !isNewest) return;
+        log?.end(detail);
+        // The successor did not start: the instance that it was to replace writes on.
+        if (open.length > 0) log?.begin();
       });
     },
     changed(status: ServerStatus): void {

@@ -63,6 +63,43 @@ test('a successor begins a run, and the end of the instance that it replaced doe
   assert.deepEqual(done, ['begin', 'begin']);
 });
 
+test('the instance goes on in a run of its own after a successor that did not start', async () => {
+  const { done, runLog } = createScene();
+  const before = instance();
+  const after = instance();
+  runLog.launching('new');
+  runLog.opened(before);
+  runLog.opened(after);
+  after.exit({ detail: 'exit code 1' });
+  await after.exited;
+  runLog.wrote('still here');
+  before.exit({ detail: 'stopped' });
+  await before.exited;
+  assert.deepEqual(done, [
+    'begin',
+    'begin',
+    'end: exit code 1',
+    'begin',
+    'still here',
+    'end: stopped',
+  ]);
+});
+
+test('a replaced instance that ends while the next is launched does not end the run of that', async () => {
+  const { done, runLog } = createScene();
+  const before = instance();
+  const after = instance();
+  runLog.launching('new');
+  runLog.opened(before);
+  runLog.opened(after);
+  after.exit({ detail: 'exit code 1' });
+  await after.exited;
+  runLog.launching('new');
+  before.exit({ detail: 'stopped' });
+  await before.exited;
+  assert.deepEqual(done, ['begin', 'begin', 'end: exit code 1', 'begin', 'begin']);
+});
+
 test('an outage that goes on is told once', () => {
   const { done, runLog } = createScene();
   const away = { state: 'unreachable', since: 0, until: 0, due: 0, why: 'no engine' } as const;
