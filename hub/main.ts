@@ -194,10 +194,17 @@ const cli = createCli({
       const { bridgeStdio, dialHub, readOwnCertificate } = await import('#connector');
       const { maxMessageBytes } = await import('#transports');
       const { callTokenFile, readKey } = await import('#store');
+      const { isLoopback } = await import('#access');
+      const url =
+        options.url ?? (await findAddress(settings, process.env, await trusted.dataFolders()));
+      // That of the hub of this machine, which no other host may learn.
+      const callToken = isLoopback(URL.parse(url)?.hostname ?? '')
+        ? await readKey(join(settings.dataDir, callTokenFile))
+        : undefined;
       const hub = {
-        url: options.url ?? (await findAddress(settings, process.env, await trusted.dataFolders())),
+        url,
         server: options.server,
-        token: settings.token ?? (await readKey(join(settings.dataDir, callTokenFile))),
+        token: settings.token ?? callToken,
         certificate: await readOwnCertificate(process.env),
       };
       await bridgeStdio(

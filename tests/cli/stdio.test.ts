@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client as ClientOfV2 } from '@modelcontextprotocol/client';
 import { StdioClientTransport as StdioOfV2 } from '@modelcontextprotocol/client/stdio';
@@ -13,6 +14,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { startHub, until } from '#helpers/hub';
 import { type HubProcess, getJson, startHub as startProcess } from '#helpers/hub-process';
 import { freePort } from '#helpers/port';
+import { callTokenFile, readOrMakeKey } from '#store';
 
 const root = join(import.meta.dirname, '..', '..');
 const bin = join(root, 'bin', 'agenthub.mjs');
@@ -215,7 +217,37 @@ describe('serve --stdio', () => {
 /** The lines that are whole. */
 const whole = (text: string) => text.slice(0, text.lastIndexOf('\n') + 1);
 
+/** An address of this machine that other machines know too. */
+const ownAddress = Object.values(networkInterfaces())
+  .flatMap(found => found ?? [])
+  .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
+
 describe('connect-stdio', () => {
+  test.skipIf(ownAddress === undefined)(
+    'sends the token of the hub of this machine to loopback addresses only',
+    async () => {
+      const env = environment();
+      mkdirSync(env.DATA_DIR);
+      const token = await readOrMakeKey(join(env.DATA_DIR, callTokenFile));
+      const sent: (string | undefined)[] = [];
+      const server = createServer((request, response) => {
+        sent.push(request.headers.authorization);
+        response.writeHead(401).end();
+      });
+      server.listen(0);
+      await once(server, 'listening');
+      const bound = server.address();
+      assert.ok(typeof bound === 'object' && bound);
+      for (const host of ['127.0.0.1', ownAddress]) {
+        const url = `http://${host}:${bound.port}`;
+        await using refused = start(['connect-stdio', '--url', url], env);
+        assert.equal(await refused.ended, 1, refused.err());
+      }
+      server.close();
+      assert.deepEqual([...new Set(sent)], [`Bearer ${token}`, undefined]);
+    },
+  );
+
   test('ends with 1 and says how to start a hub where none answers', async () => {
     await using ended = start(['connect-stdio', '--url', 'http://127.0.0.1:1']);
     assert.equal(await ended.ended, 1);
