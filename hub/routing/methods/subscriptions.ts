@@ -1,4 +1,4 @@
-import { isObject, messageOf } from '#core';
+import { HubError, isObject, messageOf } from '#core';
 import { type Edit, encodeResult } from '#jsonrpc';
 import { isStateless, keepsSessions } from '#mcp';
 import type { Server } from '#servers';
@@ -117,8 +117,8 @@ const listen = (
       for (const { server: base, uri, publicUri } of wanted) {
         const server = clients.instanceFor(base, call);
         using _ = subscriptions.claim(opened.listen);
-        using __ = subscriptions.asking(server, uri, opened.listen);
-        if (await isSubscribed(server, uri, needs)) {
+        using asking = subscriptions.asking(server, uri, opened.listen);
+        if (await isSubscribed(server, uri, needs, asking)) {
           uris.push(publicUri);
           subscriptions.add(server, uri, opened.listen, publicUri);
         }
@@ -149,8 +149,13 @@ async function sourceOf(call: Call, { clients }: MethodNeeds): Promise<Endpoint>
   return instance;
 }
 
-/** Subscribes to the resource at the server, if necessary. False if the server does not support that. */
-async function isSubscribed(server: Server, uri: string, needs: MethodNeeds): Promise<boolean> {
+/** Subscribes to the resource at the server, if necessary. False if the server does not support that, or is late. */
+async function isSubscribed(
+  server: Server,
+  uri: string,
+  needs: MethodNeeds,
+  asking: { gaveUp(): void },
+): Promise<boolean> {
   try {
     const { serverInfo, upstream } = server.running ?? (await server.ready());
     if (!canSubscribe(serverInfo.capabilities)) return false;
@@ -158,6 +163,7 @@ async function isSubscribed(server: Server, uri: string, needs: MethodNeeds): Pr
       await upstream.request('resources/subscribe', { uri }, server.config.callTimeoutMs);
     return true;
   } catch (error) {
+    if (error instanceof HubError && error.code === 'HUB_CALL_TIMEOUT') asking.gaveUp();
     needs.log.debug({ server: server.config.name, uri, error: messageOf(error) }, 'not subscribed');
     return false;
   }

@@ -283,6 +283,26 @@ describe('a client that listens', () => {
     await listening.over;
   });
 
+  test('has the hub end a subscription that the server may have made after the time for its answer', async () => {
+    const one = scene({
+      era: 'legacy',
+      capabilities: canSubscribe,
+      replies(method) {
+        if (method === 'resources/unsubscribe') return {};
+        throw new HubError('HUB_CALL_TIMEOUT', 'own did not answer resources/subscribe');
+      },
+    });
+    const listening = listen(one);
+    await turn();
+    assert.deepEqual(honouredOf(listening), { resourceSubscriptions: [] });
+    assert.deepEqual(
+      one.asked.map(({ method }) => method),
+      ['resources/subscribe', 'resources/unsubscribe'],
+    );
+    one.streams.endAll();
+    await listening.over;
+  });
+
   test('and cancels while a server is asked is subscribed to nothing', async () => {
     let cancel = () => {};
     const one = scene({
