@@ -117,6 +117,8 @@ const pairFiles = [
   'prompt-pairs-blind-58',
   'prompt-pairs-blind-59',
   'prompt-pairs-blind-60',
+  'prompt-pairs-blind-61',
+  'prompt-pairs-blind-62',
   'prompt-pairs-notations',
   'prompt-pairs-notations-2',
 ] as const;
