@@ -11,7 +11,7 @@ type LinePage = {
   /** Where its last block begins. */
   blockAt: number;
   blockLines: number;
-  /** Its last line, once no more lines are added. */
+  /** Position of the last line of the page; undefined while lines are added. */
   last: Position | undefined;
 };
 

@@ -76,7 +76,7 @@ export async function mountFolders(
   };
 }
 
-/** A mount that the user names. Nothing if there is no such file or folder. */
+/** The mount that the user asks for with `source:target:mode`. Empty if the source does not exist. */
 async function namedMount(text: string, needs: Needs): Promise<readonly FolderMount[]> {
   const [, path = text, target, mode] =
     /^((?:[A-Za-z]:)?[^:]+)(?::(\/[^:]*))?(?::(ro|rw))?$/.exec(text) ?? [];

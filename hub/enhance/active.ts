@@ -135,7 +135,7 @@ const beginOf = (lexemes: readonly Lexeme[], end: number): number =>
     (lexeme, at) => at < end && (isBoundary(lexeme) || isPlace(lexeme) || be.has(lexeme.text)),
   ) + 1;
 
-/** "threads are scheduled by the kernel", "is the object freed by the collector". */
+/** Finds a passive with "by": "threads are scheduled by the kernel", "is the object freed by the collector". */
 function plainPassiveAt(lexemes: readonly Lexeme[], at: number): Passive | undefined {
   const isPast = past.has(lexemes[at]?.text ?? '');
   const isFirst = beginOf(lexemes, at) === at;

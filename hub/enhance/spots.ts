@@ -50,7 +50,7 @@ const sequenceWords = wordSet(
 /** Words before "order" and "sequence" that say which one is meant. */
 const given = wordSet('in this that the following same exact given');
 const freeHeads = wordSet('main rel so');
-/** Conjunctions with the same meaning. "unless" is "if not". */
+/** Conjunctions, and those by which they are compared. "unless" is compared as "if", with a negation. */
 const conjunctions: ReadonlyMap<string, string> = new Map([
   ['unless', 'if'],
   ['when', 'if'],

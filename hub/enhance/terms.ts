@@ -60,7 +60,7 @@ function withEarlyModal(lexemes: readonly Lexeme[]): readonly Lexeme[] | undefin
 const maxSubject = 5;
 const closedClause = wordSet('that which who and or');
 
-/** What one sentence asks for. `mark`: the punctuation behind it. */
+/** Reads what one sentence asks for. `mark`: the punctuation at its end. */
 export function sentenceOf(tokens: readonly Token[], mark: string): Sentence {
   const lexemes = activeVoice(
     withRelative(

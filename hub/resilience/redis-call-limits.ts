@@ -15,9 +15,9 @@ export type RedisCallLimiterOptions = RedisOptions & {
   readonly deployment?: string | undefined;
   /** Time after which the calls of a dead hub no longer count; default 15 s. */
   readonly leaseMs?: number;
-  /** This hub decides about a call alone if Redis does not answer in this time; default 150 ms. */
+  /** Timeout for Redis. After it, this hub decides about the call without the other hubs. Default: 150 ms. */
   readonly decideMs?: number;
-  /** The longest time that `start` takes; default 1 s. */
+  /** Maximum duration of `start`. Default: 1 s. */
   readonly startMs?: number;
 };
 

@@ -146,7 +146,7 @@ export type Usage = {
   readonly cpuMs: number;
 };
 
-/** What a server has reached, and what it was refused. */
+/** Connections of a server to the network that were allowed and refused. */
 export type EgressReport = {
   readonly allowed: number;
   /** All refusals. */

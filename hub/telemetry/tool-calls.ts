@@ -11,7 +11,7 @@ type LabelledCall = {
 /** Bound for the series of tools. Calls beyond it count under `other`: clients choose names of tools. */
 export const maxToolSeries = 1_000;
 
-/** Label of everything without a series of its own. */
+/** Label of the series that counts the tools without a series of their own. */
 const other = 'other';
 
 /** Names of tools (MCP 2025-11-25, server/tools). Others get no label of their own. */

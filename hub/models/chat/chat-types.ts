@@ -46,7 +46,7 @@ export type ChatRequest = {
   readonly caller: ModelCaller;
   /** Called with each new piece of text, without thoughts. */
   readonly progress?: ((text: string) => void) | undefined;
-  /** The form of the answer: any JSON, or that of a JSON schema. Not together with tools. */
+  /** Makes the model answer in JSON: `'json'` for any JSON, or a JSON schema. Cannot be combined with tools. */
   readonly format?: JsonObject | 'json' | undefined;
   /** Further options of the model by their names at Ollama, such as `top_p` and `seed`. */
   readonly tuning?: Readonly<Record<string, number>> | undefined;
