@@ -22,23 +22,41 @@ type Options = {
   readonly certificate?: Certificate;
 };
 
+/** A subnet by chance. The public ones are of the three blocks for documentation (RFC 5737). */
+const randomSubnets = {
+  public: () => `${documentationBlocks[randomInt(3)]}.${randomInt(16) * 16}/28`,
+  private: () => `10.214.${randomInt(256)}.0/28`,
+  linkLocal: () => `169.254.${randomInt(1, 255)}.0/28`,
+};
+const documentationBlocks = ['192.0.2', '198.51.100', '203.0.113'];
+
+type Kind = keyof typeof randomSubnets;
+
+/** Makes an internal network on a subnet that no other one overlaps: other test files make theirs meanwhile. */
+async function createFreeNetwork(
+  kind: Kind,
+  options: Readonly<{ Name: string; Labels: Record<string, string> }>,
+) {
+  for (let attempt = 1; ; attempt++) {
+    const IPAM = { Config: [{ Subnet: randomSubnets[kind]() }] };
+    try {
+      return await docker.createNetwork({ ...options, Internal: true, IPAM });
+    } catch (error) {
+      if (attempt === 20 || !/Pool overlaps/.test(String(error))) throw error;
+    }
+  }
+}
+
 /** A machine outside, on networks that lead nowhere else. Its public address is of a block for documentation. */
 export async function createWorld({ files, certificate }: Options = {}) {
   const id = randomUUID().slice(0, 8);
-  const subnets = {
-    public: `203.0.113.${randomInt(16) * 16}/28`,
-    private: `172.31.${randomInt(256)}.0/28`,
-    linkLocal: `169.254.${randomInt(1, 255)}.0/28`,
-  };
   const kinds = ['public', 'private', 'linkLocal'] as const;
-  const nameOf = (kind: keyof typeof subnets) => `world-${id}-${kind.toLowerCase()}`;
+  const nameOf = (kind: Kind) => `world-${id}-${kind.toLowerCase()}`;
   const Labels = { 'io.agenthub.test': id };
   await using made = new AsyncDisposableStack();
   await Promise.all(
     kinds.map(async kind => {
-      const IPAM = { Config: [{ Subnet: subnets[kind] }] };
-      const Name = nameOf(kind);
-      const network = await docker.createNetwork({ Name, Internal: true, IPAM, Labels });
+      const network = await createFreeNetwork(kind, { Name: nameOf(kind), Labels });
       made.defer(async () => void (await network.remove()));
     }),
   );
@@ -72,8 +90,7 @@ export async function createWorld({ files, certificate }: Options = {}) {
   const logged = async () => (await container.logs({ stdout: true, stderr: true })).toString();
   await until('the world answers', async () => (await logged()).includes('ready'));
   const { NetworkSettings } = await container.inspect();
-  const addressOf = (kind: keyof typeof subnets) =>
-    NetworkSettings.Networks[nameOf(kind)]?.IPAddress ?? '';
+  const addressOf = (kind: Kind) => NetworkSettings.Networks[nameOf(kind)]?.IPAddress ?? '';
   /** Removes a forwarder from these networks, which it may have been removed from itself. */
   const detach = (forwarder: string) =>
     Promise.all(
