@@ -20,6 +20,11 @@ const alone = [
   'tests/system/idle-memory.test.ts',
   'tests/system/package-upgrade.test.ts',
 ];
+/**
+ * A real Ollama, where one is given, serves one test file at a time. One whose model two files use with different
+ * contexts at once can stop answering until the model has been idle for its keep_alive (seen with 0.24).
+ */
+const hasRealOllama = process.env['OLLAMA_URL'] !== undefined;
 const timeouts = { testTimeout: 30_000, hookTimeout: 300_000 };
 /** A hub that a fault makes late is late again; what the machine did is not. Both times count for the timeout. */
 const late = {
@@ -133,7 +138,7 @@ export default defineConfig({
           // One process for many files: loading the modules again for each took a third of the time.
           isolate: false,
           // More than a small machine has cores, as these tests wait for half of their time.
-          maxWorkers: 3,
+          maxWorkers: hasRealOllama ? 1 : 3,
           sequence: { groupOrder: 0 },
           ...timeouts,
         },
