@@ -1,4 +1,4 @@
-import { type Event, type JsonObject, HubError } from '#core';
+import { type Event, type JsonObject, HubError, shown } from '#core';
 import type { Principal } from '#policy';
 import type { ListKind } from '#servers';
 import type { ElicitationAnswer, ElicitationQuestion } from '#upstream';
@@ -195,12 +195,12 @@ function describeIssue(issue: z.core.$ZodIssue, known: readonly string[]): strin
     const remedy = `write ${remedies.get(issue.expected) ?? `a value of type ${issue.expected}`}`;
     return issue.input === undefined
       ? `${field}: is missing: ${remedy}`
-      : `${field}: ${remedy}, not ${shortened(issue.input)}`;
+      : `${field}: ${remedy}, not ${shown(issue.input)}`;
   }
   if (issue.code === 'too_small')
-    return `${field}: ${shortened(issue.input)} is too small: write ${issue.minimum} or more`;
+    return `${field}: ${shown(issue.input)} is too small: write ${issue.minimum} or more`;
   if (issue.code === 'too_big')
-    return `${field}: ${shortened(issue.input)} is too large: write ${issue.maximum} or less`;
+    return `${field}: ${shown(issue.input)} is too large: write ${issue.maximum} or less`;
   return `${field}: ${issue.message}`;
 }
 
@@ -209,10 +209,3 @@ const remedies: ReadonlyMap<string, string> = new Map([
   ['int', 'a whole number'],
   ['object', 'an object'],
 ]);
-
-const maxShown = 60;
-
-function shortened(value: unknown): string {
-  const text = JSON.stringify(value);
-  return text.length > maxShown ? `${text.slice(0, maxShown).toWellFormed()}...` : text;
-}

@@ -1,5 +1,5 @@
 import { type CatalogConfig, readCatalog } from '#config';
-import { type Clock, HubError, type JsonObject, isObject } from '#core';
+import { type Clock, HubError, type JsonObject, isObject, shown } from '#core';
 import {
   type InstallOption,
   type InstallRequest,
@@ -159,7 +159,10 @@ export function createCatalog(needs: CatalogNeeds) {
           'server: write the name of a server in the catalog',
         );
       if (version !== undefined && typeof version !== 'string')
-        throw new HubError('HUB_REQUEST_INVALID', 'version: write a string, such as "1.2.3"');
+        throw new HubError(
+          'HUB_REQUEST_INVALID',
+          `version: ${shown(version)} is not allowed: write a string, such as "1.2.3"`,
+        );
       const found = await get(server, version, signal);
       const option = chosenOf(found, wanted);
       using undo = new DisposableStack();

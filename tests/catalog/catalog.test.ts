@@ -306,7 +306,7 @@ describe('the request to install a server', () => {
 
   test.each([
     [{}, /write the name of a server/],
-    [{ server: postgres, version: 2 }, /version: write a string/],
+    [{ server: postgres, version: 2 }, /version: 2 is not allowed: write a string/],
     [{ server: postgres, option: 7 }, /has 3 options/],
     [{ server: 'com.example/none' }, /has no server/],
     [{ server: postgres, version: '9.9.9' }, /in version "9\.9\.9"/],

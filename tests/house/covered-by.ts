@@ -89,7 +89,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'system/install': ['app/wire-installs'],
   'system/pins': ['http/routes/pins'],
   'logs/logs': ['logs/run-files', 'logs/source-log'],
-  'models/sampling/read-params': ['models/sampling/invalid', 'models/sampling/read-messages'],
+  'models/sampling/read-params': ['models/sampling/read-messages'],
   'models/runs/model-runs': ['models/runs/read-run'],
   'models/sampling/sampling': ['models/chat/chats', 'models/sampling/hub-error'],
   'models/ollama-call': ['models/idle-timeout'],

@@ -7,7 +7,7 @@ import {
   type Agents,
   describeBriefly,
 } from '#agents';
-import { isObject } from '#core';
+import { isObject, shown } from '#core';
 import { policyNameOf } from '#policy';
 import type { RouteAdmission } from '../admission.ts';
 import { administered } from '../guard.ts';
@@ -20,7 +20,6 @@ import {
   readQuery,
   readWhole,
   refuseBody,
-  shown,
   snakeCased,
 } from './input.ts';
 

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import type { Approval, Approvals, StandingApproval } from '#approvals';
-import { isObject } from '#core';
+import { isObject, shown } from '#core';
 import { policyNameOf } from '#policy';
 import type { RouteAdmission } from '../admission.ts';
 import { administered } from '../guard.ts';
-import { type Identified, invalid, refuseBody, shown } from './input.ts';
+import { type Identified, invalid, refuseBody } from './input.ts';
 
 type Needs = {
   readonly approvals: Approvals;

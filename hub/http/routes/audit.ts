@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type Audit, type AuditFilter, type AuditLine, createMatcher, parseLine } from '#audit';
-import { errorCodeOf, isObject } from '#core';
+import { errorCodeOf, isObject, shown } from '#core';
 import { policyNameOf } from '#policy';
 import type { RouteAdmission } from '../admission.ts';
 import { administered } from '../guard.ts';
 import type { Follow } from './events.ts';
-import { invalid, readFlag, readQuery, readWhole, shown } from './input.ts';
+import { invalid, readFlag, readQuery, readWhole } from './input.ts';
 
 /** How the audit log records the requests to a route that changes something. */
 export type RouteChange = {

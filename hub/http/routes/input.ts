@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { HubError, isObject } from '#core';
+import { HubError, isObject, shown } from '#core';
 
 export type Named = { readonly Params: { readonly name: string } };
 export type Identified = { readonly Params: { readonly id: string } };
@@ -72,9 +72,3 @@ export function takeBytes(scope: FastifyInstance): void {
 }
 
 export const invalid = (message: string): HubError => new HubError('HUB_REQUEST_INVALID', message);
-
-const maxShown = 60;
-
-/** A value of a request in an error message. */
-export const shown = (value: unknown): string =>
-  JSON.stringify(typeof value === 'string' ? value.slice(0, maxShown) : value);

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isClientName } from '#config';
-import { HubError, isObject } from '#core';
+import { HubError, isObject, shown } from '#core';
 import type { Enhancement } from '#enhance';
 import { type HttpSystem, reportOf } from '../errors.ts';
 import { administered } from '../guard.ts';
 import type { HttpNeeds } from '../http-needs.ts';
 import { changing } from './audit.ts';
 import { hangUpOf, openEvents, wantsEvents } from './events.ts';
-import { type Named, invalid, readQuery, refuseBody, shown, snakeCased } from './input.ts';
+import { type Named, invalid, readQuery, refuseBody, snakeCased } from './input.ts';
 
 type Needs = {
   readonly prompts: Pick<NonNullable<HttpNeeds['prompts']>, 'open'>;
@@ -94,7 +94,8 @@ function readPrompt(body: unknown): string {
     throw invalid(`${other}: is no field of POST /ollama/enhance; "prompt" is the only one`);
   const { prompt } = body;
   if (prompt === undefined) throw invalid('prompt: is missing: write a string');
-  if (typeof prompt !== 'string') throw invalid('prompt: write a string');
+  if (typeof prompt !== 'string')
+    throw invalid(`prompt: ${shown(prompt)} is not allowed: write a string`);
   if (prompt.trim() === '') throw invalid('prompt: must not be empty');
   return prompt;
 }

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
-import { isObject } from '#core';
+import { isObject, shown } from '#core';
 import type { PinReport, DefinitionPins } from '#definitions';
 import { administered } from '../guard.ts';
 import { changing } from './audit.ts';
-import { type Named, invalid, shown } from './input.ts';
+import { type Named, invalid } from './input.ts';
 
 /** `/pins`: the pinned definitions of servers, what deviates from them, and the decisions about that. */
 export function pinRoutes(app: FastifyInstance, pins: DefinitionPins): void {

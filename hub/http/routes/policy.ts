@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import { isObject } from '#core';
+import { isObject, shown } from '#core';
 import type { HttpNeeds } from '../http-needs.ts';
 import { administered } from '../guard.ts';
-import { invalid, shown } from './input.ts';
+import { invalid } from './input.ts';
 
 const members = ['client', 'method', 'server', 'tool', 'resource', 'prompt'] as const;
 const kinds = ['tool', 'resource', 'prompt'] as const;

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { HubError, isObject } from '#core';
+import { HubError, isObject, shown } from '#core';
 import type { Principal } from '#policy';
 import {
   type TaskJudgement,
@@ -11,7 +11,7 @@ import {
 import type { RouteAdmission } from '../admission.ts';
 import { changing } from './audit.ts';
 import { type Follow, hangUpOf } from './events.ts';
-import { type Identified, invalid, readQuery, refuseBody, shown, snakeCased } from './input.ts';
+import { type Identified, invalid, readQuery, refuseBody, snakeCased } from './input.ts';
 
 type OfReport = { readonly Params: { readonly id: string; readonly name: string } };
 

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import { isObject } from '#core';
+import { isObject, shown } from '#core';
 import type { ToolStates, ToolSwitches } from '#tools';
 import { changing } from './audit.ts';
-import { type Named, invalid, shown } from './input.ts';
+import { type Named, invalid } from './input.ts';
 
 /** `/tools` and `/servers/{name}/tools`: the tools of servers, whether they are on, and their token cost. */
 export function toolRoutes(app: FastifyInstance, tools: ToolSwitches): void {

@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { isObject } from '#core';
+import { isObject, shown } from '#core';
 import type { InstallProgress } from '#installs';
 import type { HttpSystem } from '../errors.ts';
 import { administered } from '../guard.ts';
 import type { HttpNeeds } from '../http-needs.ts';
 import { changing } from './audit.ts';
 import { hangUpOf, wantsEvents } from './events.ts';
-import { type Named, invalid, refuseBody, shown } from './input.ts';
+import { type Named, invalid, refuseBody } from './input.ts';
 import { streamProgress } from './progress.ts';
 
 type Needs = {

@@ -3,11 +3,3 @@ import { HubError } from '#core';
 /** An error that names the field, what is wrong with it, and what to send instead. */
 export const invalid = (field: string, problem: string, remedy: string): HubError =>
   new HubError('HUB_REQUEST_INVALID', `sampling/createMessage: ${field} ${problem}: ${remedy}`);
-
-const maxShown = 60;
-
-/** A value as an error shows it. */
-export function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
-  return text.length > maxShown ? `${text.slice(0, maxShown)}...` : text;
-}

@@ -1,6 +1,6 @@
-import { type JsonObject, isObject } from '#core';
+import { type JsonObject, isObject, shown } from '#core';
 import type { ChatRequest, ChatTool } from '../chat/chat-types.ts';
-import { invalid, shown } from './invalid.ts';
+import { invalid } from './invalid.ts';
 import { readMessages } from './read-messages.ts';
 
 export type SamplingParams = Pick<

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
+import { shown } from '#core';
 import { readWhole } from '../../../hub/http/routes/input.ts';
 
 test.each([
@@ -13,6 +14,6 @@ test.each([
 test.each(['', '0', '101', '-1', '1.5', 'x'.repeat(100)])('%j is none', text => {
   assert.throws(() => readWhole('limit', text, { least: 1, most: 100 }), {
     code: 'HUB_REQUEST_INVALID',
-    message: `limit: ${JSON.stringify(text.slice(0, 60))} is not allowed: write a whole number from 1 to 100`,
+    message: `limit: ${shown(text)} is not allowed: write a whole number from 1 to 100`,
   });
 });

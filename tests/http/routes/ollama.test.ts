@@ -164,7 +164,7 @@ describe('POST /ollama/enhance', () => {
     ['{"prompt":', /Body is not valid JSON|JSON/],
     ['[]', /the body: write an object/],
     [{}, /prompt: is missing: write a string/],
-    [{ prompt: 3 }, /prompt: write a string/],
+    [{ prompt: 3 }, /prompt: 3 is not allowed: write a string/],
     [{ prompt: ' ' }, /prompt: must not be empty/],
     [{ prompt: 'p', promt: 'q' }, /promt: is no field of POST \/ollama\/enhance/],
   ] as const)('refuses %j with 400, whatever it accepts', async (body, message) => {

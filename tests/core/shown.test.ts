@@ -1,0 +1,16 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { shown } from '#core';
+
+test.each([
+  ['text', '"text"'],
+  [3, '3'],
+  [{ a: [true, null] }, '{"a":[true,null]}'],
+  [undefined, 'undefined'],
+  ['x'.repeat(58), `"${'x'.repeat(58)}"`],
+  ['x'.repeat(1_000), `"${'x'.repeat(59)}...`],
+  [`${'x'.repeat(58)}\u{1f600}`, `"${'x'.repeat(58)}\ufffd...`],
+  [Array.from({ length: 100 }, () => 1), `[${'1,'.repeat(29)}1...`],
+])('%j is shown as %s', (value, text) => {
+  assert.equal(shown(value), text);
+});
