@@ -40,6 +40,7 @@ export type CheckedContainer = z.infer<ReturnType<typeof containerSchema>>;
 function containerSchema(owner: HubIdentity) {
   return z.strictObject({
     Image: matching(/^[a-zA-Z0-9][a-zA-Z0-9_.:@/-]{0,511}$/),
+    Hostname: matching(/^mcp-[a-zA-Z0-9_.-]{1,59}$/).optional(),
     // Numbers only: the engine looks up names in the image's own files, which may map any name to root. Without a
     // group it uses the one in these files, or root's group if they do not list the user.
     User: matching(

@@ -10,6 +10,7 @@ export const owner = {
 export function containerBody(host: object = {}, rest: object = {}) {
   return {
     Image: 'node:24-bookworm-slim',
+    Hostname: 'mcp-memory',
     User: '65534:65534',
     Env: ['TOKEN=secret'],
     Cmd: ['cat'],

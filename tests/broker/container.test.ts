@@ -159,6 +159,7 @@ describe('a container is refused, by name, that has', () => {
     ['a terminal', { Tty: true }, /"Tty"/],
     ['a health check', { Healthcheck: { Test: ['CMD', 'id'] } }, /"Healthcheck/],
     ["another hub's label", { Labels: { 'io.agenthub.hub': 'other' } }, /Labels.*"other"/],
+    ['the host name of another program', { Hostname: 'redis' }, /Hostname/],
     ['a label for other tools', { Labels: { 'traefik.enable': 'true' } }, /Labels\.traefik/],
     [
       'the name of a compose service',

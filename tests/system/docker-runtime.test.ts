@@ -53,6 +53,16 @@ describeWithEngine('a server in a container', () => {
     assert.deepEqual(await hub.leftovers(), []);
   });
 
+  test('has the same host name in each container', async () => {
+    await using hub = createHub();
+    const names = answering("() => require('node:os').hostname()");
+    for (const attempt of [1, 2]) {
+      const instance = await hub.launch(hub.spec('names', names));
+      assert.equal(await askerOf(instance).ask('x'), 'mcp-names', `container ${attempt}`);
+      await instance.stop({ graceMs: 3000 });
+    }
+  });
+
   test('passes lines of many frames, both ways, byte by byte as they were', async () => {
     await using hub = createHub();
     const instance = await hub.launch(hub.spec('big', echo));

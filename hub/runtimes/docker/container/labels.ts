@@ -38,14 +38,25 @@ export const labelsOf = (owner: ContainerOwner, { server, instance, digest }: La
   ...(digest !== undefined && { [digestLabel]: digest }),
 });
 
+/** The prefix avoids collisions: compose would replace a server named like one of its own services. */
+const serviceNameOf = (server: string): string => `mcp-${server}`;
+
+/** Linux takes at most 64 bytes. */
+const maxHostname = 63;
+
+/**
+ * Host name of the containers of a server. The default is the id of a container, and servers that write their host
+ * name into descriptions of tools would have other definitions in each container.
+ */
+export const hostnameOf = (server: string): string => serviceNameOf(server).slice(0, maxHostname);
+
 /**
  * Labels that make a container part of the compose project <hubName>: Docker Desktop groups it, and
  * `docker compose down --remove-orphans` removes it (tested with compose 2.40).
  */
 export const composeLabelsOf = (owner: ContainerOwner, { server, instance }: Launched) => ({
   'com.docker.compose.project': owner.hubName,
-  // The prefix avoids collisions: compose would replace a server named like one of its own services.
-  'com.docker.compose.service': `mcp-${server}`,
+  'com.docker.compose.service': serviceNameOf(server),
   'com.docker.compose.oneoff': 'False',
   // Distinguishes the containers of a service. The temporary container for image volumes has 0.
   'com.docker.compose.container-number': String(instance === undefined ? 1 : numberOf(instance)),

@@ -1,7 +1,14 @@
 import type { DockerTarget, LaunchSpec } from '#runtimes';
 import type { Way } from '../egress/way.ts';
 import { hardening } from './hardening.ts';
-import { type ContainerOwner, composeLabelsOf, labelsOf, nameLabel, ownLabels } from './labels.ts';
+import {
+  type ContainerOwner,
+  composeLabelsOf,
+  hostnameOf,
+  labelsOf,
+  nameLabel,
+  ownLabels,
+} from './labels.ts';
 
 type Launched = Pick<LaunchSpec, 'server' | 'instance'>;
 
@@ -51,6 +58,7 @@ export function createOptions(
   const { command, args, workingDirectory } = target;
   return {
     Image: image.reference,
+    Hostname: hostnameOf(spec.server),
     User: userOf(target, image),
     Env: Object.entries({ HOME: home, ...way?.env, ...spec.env }).map(
       ([key, value]) => `${key}=${value}`,

@@ -53,6 +53,7 @@ describe('the body that a container is created from', () => {
   test('is at its strictest where the spec loosens nothing', () => {
     assert.deepEqual(body(), {
       Image: 'some/image:1',
+      Hostname: 'mcp-files',
       User: '65532:65532',
       Env: ['HOME=/home/mcp'],
       AttachStdin: true,
