@@ -3,7 +3,7 @@ import { type Dirent } from 'node:fs';
 import { open, readFile, readdir, readlink, realpath } from 'node:fs/promises';
 import { constants } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { messageOf } from '#core';
+import { errorCodeOf, messageOf } from '#core';
 import { type ContextKind, kindOfFolder } from './context-kind.ts';
 import { type Ignore, createIgnore } from './ignore.ts';
 import { holdsPrivateKey, isSecretFile } from './secret-files.ts';
@@ -103,16 +103,15 @@ function createWalk(root: string, { ignores, mayExceptBelow }: Ignore, limits: C
 
   async function enter(path: string): Promise<void> {
     const folder = join(root, path);
-    folders.push(folder);
     const entries = await readdir(folder, { withFileTypes: true });
+    folders.push(folder);
     for (const entry of entries) {
       const inside = path === '' ? entry.name : `${path}/${entry.name}`;
       const isIgnored = ignores(inside);
       if (isIgnored && !(entry.isDirectory() && mayExceptBelow(inside))) continue;
       if (isSecretFile(entry.name)) {
         if (!isIgnored) leftOut.push({ path: inside, why: 'secret' });
-      } else if (entry.isDirectory()) await enter(inside);
-      else await visit(entry, inside);
+      } else await unlessGone(entry.isDirectory() ? enter(inside) : visit(entry, inside));
     }
   }
 
@@ -130,6 +129,15 @@ function createWalk(root: string, { ignores, mayExceptBelow }: Ignore, limits: C
   }
 
   return { files, folders, leftOut, enter };
+}
+
+/** Ignores that a file or folder is no longer there: editors and tools remove their temporary files at any time. */
+async function unlessGone(reading: Promise<void>): Promise<void> {
+  try {
+    await reading;
+  } catch (error) {
+    if (errorCodeOf(error) !== 'ENOENT') throw error;
+  }
 }
 
 /** Reads a file, but not through a link that has replaced it, and not much more than `maxBytes`. */

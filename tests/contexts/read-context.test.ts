@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, test } from 'vitest';
 import { readContext } from '../../hub/contexts/read-context.ts';
 
@@ -115,4 +116,26 @@ test('a folder that is absent or holds nothing to build says so', async () => {
   await assert.rejects(readContext(join(folder, 'none')), /cannot be read: ENOENT/);
   rmSync(join(folder, 'package.json'));
   await assert.rejects(readContext(folder), /holds no Dockerfile/);
+});
+
+test('a file, link or folder that vanishes while the folder is read is left out', async () => {
+  const kinds = [
+    (name: string) => write(name),
+    (name: string) => symlinkSync('package.json', join(folder, name)),
+    (name: string) => mkdirSync(join(folder, name)),
+  ];
+  for (const make of kinds) {
+    const names = Array.from({ length: 300 }, (_, at) => `temporary-${at}`);
+    for (const name of names) make(name);
+    let isDone = false;
+    const reading = readContext(folder).finally(() => (isDone = true));
+    // Editors and tools remove such files at any time: here one after the other, while each is read.
+    for (const name of names.toReversed()) {
+      if (!isDone) await nextTurn();
+      rmSync(join(folder, name), { recursive: true });
+    }
+    const { files, leftOut } = await reading;
+    assert.ok(files.some(({ path }) => path === 'package.json'));
+    assert.deepEqual(leftOut, []);
+  }
 });
