@@ -101,8 +101,8 @@ export function createCalibration(options: Options, { models, table, isBusy, clo
       try {
         const similarity = await similarityOf(pair, state);
         if (similarity === undefined) {
-          // The model changed meanwhile. The next call starts again with the model that then has this name.
-          current = undefined;
+          // The model changed meanwhile. The next call starts again with the model that then has this name, if none has yet.
+          if (isCurrent(state)) current = undefined;
           return;
         }
         similarities.push(similarity);

@@ -30,11 +30,19 @@ function openCalibration(
   const { log, logged } = createRecordingLog();
   const texts: string[] = [];
   /** `scale` makes another model of it. */
-  const model = { digest: 'one', scale: 1, fails: false, isBusy: false };
+  const model = {
+    digest: 'one',
+    scale: 1,
+    fails: false,
+    isBusy: false,
+    /** Answers come when it is resolved. */
+    held: Promise.resolve(),
+  };
   const models = {
     async embed(_model: string, text: string) {
       texts.push(text);
       if (model.fails) throw new Error('busy');
+      await model.held;
       const angle = (model.scale * Number.parseFloat(text) * Math.PI) / 180;
       return { vector: Float32Array.of(Math.cos(angle), Math.sin(angle)), digest: model.digest };
     },
@@ -134,6 +142,21 @@ test('a model that is replaced in the middle, and comes back, gets nothing of th
   assert.equal(await calibration.thresholdOf('one'), undefined);
   await compareMore(opened, 4);
   assert.equal(await calibration.thresholdOf('one'), expected);
+});
+
+test('the end of the calibration of a replaced model leaves that of the new one alone', async () => {
+  const opened = openCalibration();
+  const { calibration, model } = opened;
+  await calibration.thresholdOf('one');
+  const answer = Promise.withResolvers<void>();
+  model.held = answer.promise;
+  await compareMore(opened, 1);
+  Object.assign(model, { digest: 'two', scale: 0.5 });
+  await calibration.thresholdOf('two');
+  answer.resolve();
+  await settle();
+  await compareMore(opened, 4);
+  assert.equal(calibration.stats.compared, 4);
 });
 
 test('after a failure it waits, longer each time, says so once, and continues', async () => {
