@@ -1,4 +1,12 @@
-import { type Clock, type Log, type Service, backoffMs, messageOf, sleep } from '#core';
+import {
+  type Clock,
+  type Log,
+  type Service,
+  backoffMs,
+  createAbortScope,
+  messageOf,
+  sleep,
+} from '#core';
 import { ModelFailure } from './failure.ts';
 import type { Models } from './models.ts';
 import { fullName } from './model-name.ts';
@@ -15,7 +23,10 @@ type FetchingStatus = {
 /** Fetches missing models through Ollama, one after the other, in the background. */
 export type Fetching = Service & {
   readonly status: FetchingStatus;
-  /** Checks again at once which models are missing. Call it when the wanted models may have changed. */
+  /**
+   * Checks again which models are missing, after a pull that is under way; a pull of a model that is no longer wanted
+   * ends. Call it when the wanted models may have changed.
+   */
   recheck(): void;
 };
 
@@ -46,6 +57,8 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
   let running: Promise<void> | undefined;
   let isStale = false;
   let wake = () => {};
+  /** The model being pulled, and what ends its pull. */
+  let pulling: { readonly model: string; readonly giveUp: () => void } | undefined;
 
   function plan(next: readonly string[]): void {
     missing = next;
@@ -56,6 +69,9 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
   async function fetchOne(model: string): Promise<void> {
     log.info({ model }, 'fetching a model that the rules name');
     let loggedMs = clock.monotonic();
+    using scope = createAbortScope([signal]);
+    const unwanted = 'the rules no longer name it';
+    pulling = { model, giveUp: () => scope.abort(new ModelFailure('cancelled', unwanted)) };
     try {
       await models.pull(
         model,
@@ -65,10 +81,11 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
           loggedMs = clock.monotonic();
           log.info(now, 'a model is being fetched');
         },
-        signal,
+        scope.signal,
       );
     } finally {
       now = undefined;
+      pulling = undefined;
     }
     log.info({ model }, 'a model was fetched');
   }
@@ -83,7 +100,7 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
         remove(model);
         error = undefined;
       } catch (cause) {
-        if (signal.aborted) break;
+        if (signal.aborted || !missing.includes(model)) break;
         const isUnknownModel = cause instanceof ModelFailure && cause.kind === 'missing';
         const message = isUnknownModel
           ? 'no registry has a model that the rules name: correct its name there'
@@ -102,7 +119,6 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
       if (isStale) {
         isStale = false;
         failures = 0;
-        plan([...new Set(wanted().map(fullName))]);
       }
       if (missing.length > 0 && models.status.kind !== 'up') {
         await pause(unreachablePollMs);
@@ -126,6 +142,9 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
   function recheck(): void {
     if (signal.aborted) return;
     isStale = true;
+    // At once: what is said of a missing model must be true also during a long pull.
+    plan([...new Set(wanted().map(fullName))]);
+    if (pulling && !missing.includes(pulling.model)) pulling.giveUp();
     wake();
     running ??= run().finally(() => {
       running = undefined;

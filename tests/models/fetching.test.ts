@@ -110,6 +110,22 @@ describe('models that are wanted', () => {
     assert.match(scene.models.absence('nowhere:1').remedy, /No registry has it/);
   });
 
+  test('are those of now, also during a pull: one of a model that is no longer wanted ends', async () => {
+    await using ollama = await startOllama({ models: [], pullable: ['huge:1', 'small:1'] });
+    ollama.fails('/api/pull', { kind: 'hang_mid_stream', afterLines: 2 }, 1);
+    await using scene = await openFetching(ollama, ['huge:1']);
+    const { fetching, models } = scene;
+    await scene.settled(() => fetching.status.now !== undefined);
+    scene.want(['huge:1', 'small:1']);
+    assert.equal(models.absence('small:1').remedy, 'The hub will pull it');
+    assert.equal(fetching.status.now?.model, 'huge:1');
+    scene.want(['small:1']);
+    await scene.settled(() => fetching.status.missing.length === 0);
+    assert.deepEqual(pulled(ollama), ['huge:1', 'small:1']);
+    await until(() => ollama.received('/api/pull')[0]?.isAbandoned === true);
+    assert.deepEqual(fetching.status, { missing: [], now: undefined, error: undefined });
+  });
+
   test('are given up when the hub stops', async () => {
     await using ollama = await startOllama({ models: [], pullable: ['one:1'] });
     ollama.fails('/api/pull', { kind: 'hang_mid_stream', afterLines: 2 });
