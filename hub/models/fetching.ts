@@ -16,7 +16,7 @@ type FetchingStatus = {
   /** Models still missing, in the order in which they are fetched. */
   readonly missing: readonly string[];
   readonly now: ({ readonly model: string } & PullProgress) | undefined;
-  /** The error of the last failed model. Cleared once a model is fetched. */
+  /** The error of the last failed model. Cleared once a model is fetched, or that one is no longer wanted. */
   readonly error: string | undefined;
 };
 
@@ -53,7 +53,7 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
   const { signal } = ended;
   let missing: readonly string[] = [];
   let now: FetchingStatus['now'];
-  let error: string | undefined;
+  let failed: { readonly model: string; readonly error: string } | undefined;
   let running: Promise<void> | undefined;
   let isStale = false;
   let wake = () => {};
@@ -98,15 +98,16 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
       try {
         if (!(await models.find(model, signal))) await fetchOne(model);
         remove(model);
-        error = undefined;
+        failed = undefined;
       } catch (cause) {
         if (signal.aborted || !missing.includes(model)) break;
         const isUnknownModel = cause instanceof ModelFailure && cause.kind === 'missing';
         const message = isUnknownModel
           ? 'no registry has a model that the rules name: correct its name there'
           : 'a model could not be fetched and will be retried';
-        if (error !== messageOf(cause)) log.warn({ model, error: messageOf(cause) }, message);
-        error = messageOf(cause);
+        const error = messageOf(cause);
+        if (failed?.error !== error) log.warn({ model, error }, message);
+        failed = { model, error };
         if (isUnknownModel) remove(model);
         else hasRetries = true;
       }
@@ -144,6 +145,7 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
     isStale = true;
     // At once: what is said of a missing model must be true also during a long pull.
     plan([...new Set(wanted().map(fullName))]);
+    if (failed && !missing.includes(failed.model)) failed = undefined;
     if (pulling && !missing.includes(pulling.model)) pulling.giveUp();
     wake();
     running ??= run().finally(() => {
@@ -155,7 +157,7 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
   return {
     name: 'fetching',
     get status() {
-      return { missing, now, error };
+      return { missing, now, error: failed?.error };
     },
     recheck,
     async start() {

@@ -126,6 +126,17 @@ describe('models that are wanted', () => {
     assert.deepEqual(fetching.status, { missing: [], now: undefined, error: undefined });
   });
 
+  test('have no error of a model that is no longer wanted', async () => {
+    await using ollama = await startOllama({ models: [], pullable: ['huge:1'] });
+    ollama.fails('/api/pull', { kind: 'hang_mid_stream', afterLines: 2 });
+    await using scene = await openFetching(ollama, ['nowhere:1']);
+    const { fetching } = scene;
+    await scene.settled(() => fetching.status.error !== undefined);
+    scene.want(['huge:1']);
+    await scene.settled(() => fetching.status.now?.model === 'huge:1');
+    assert.equal(fetching.status.error, undefined);
+  });
+
   test('are given up when the hub stops', async () => {
     await using ollama = await startOllama({ models: [], pullable: ['one:1'] });
     ollama.fails('/api/pull', { kind: 'hang_mid_stream', afterLines: 2 });
