@@ -29,7 +29,7 @@ const maxTextLength = 1_000_000;
 export async function streamAnswer(
   { turn, body, length, silentMs, caller, progress }: StreamedCall,
   signal: AbortSignal,
-  { clock, callOllama, modelList, paces, keepAlive, counts }: ModelNeeds,
+  { clock, callOllama, paces, keepAlive, counts }: ModelNeeds,
 ): Promise<StreamedAnswer> {
   const { name: model, isSwitch } = turn;
   const firstMs = paces.patienceMs(model, length, silentMs, isSwitch);
@@ -57,7 +57,6 @@ export async function streamAnswer(
     return await callOllama({ ...call, run }, signal);
   } catch (error) {
     const kind = error instanceof ModelFailure ? error.kind : undefined;
-    if (kind === 'missing') modelList.invalidate();
     if (isReading && (kind === 'timeout' || kind === 'cancelled'))
       paces.abandoned(model, length, clock.monotonic() - sentMs);
     throw error;

@@ -42,7 +42,9 @@ export async function atTurn<T>(
   await place.turn(limit.signal);
   const result = await run({ ...info, isSwitch: place.isSwitch }, limit.signal).catch(
     (error: unknown) => {
-      if (error instanceof ModelFailure && error.kind === 'busy') queue.lower(model);
+      const kind = error instanceof ModelFailure ? error.kind : undefined;
+      if (kind === 'busy') queue.lower(model);
+      if (kind === 'missing') modelList.invalidate();
       throw error;
     },
   );

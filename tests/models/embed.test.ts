@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { modelNamed, startOllama } from '../doubles/ollama.ts';
-import { kindOf, never, openModels } from './scene.ts';
+import { failureOf, kindOf, never, openModels } from './scene.ts';
 import { embed } from '../../hub/models/embed.ts';
 import { openScripted } from './scripted.ts';
 
@@ -16,6 +16,18 @@ describe('an embedding', () => {
       truncate: false,
       keep_alive: '30m',
     });
+  });
+
+  test('by a model that was removed meanwhile fails with the remedy from the second time on', async () => {
+    await using ollama = await startOllama();
+    await using scene = openModels(ollama.url);
+    const { models } = scene;
+    await models.embed('nomic-embed-text', 'text', never);
+    ollama.remove('nomic-embed-text:latest');
+    assert.equal(await kindOf(models.embed('nomic-embed-text', 'text', never)), 'missing');
+    assert.equal(models.known('nomic-embed-text'), undefined);
+    const { message } = await failureOf(models.embed('nomic-embed-text', 'text', never));
+    assert.match(message, /^Ollama has no model nomic-embed-text\. Get it with "ollama pull/);
   });
 
   test('of a text that an Ollama has cut although told not to is too long', async () => {
