@@ -136,7 +136,9 @@ export function createChain(needs: {
       const written = await firstAnswer(work, signal);
       if (!written) {
         const reason = attempts.map(inWords).join('. ') || 'no time was left for a model';
-        if (attempts.some(({ kind }) => kind !== 'queue')) logSilence(reason, attempts);
+        // `cancelled`: the hub stops.
+        if (attempts.some(({ kind }) => kind !== 'queue' && kind !== 'cancelled'))
+          logSilence(reason, attempts);
         return { kind: 'none', reason, attempts };
       }
       const { text, model, digest } = written;

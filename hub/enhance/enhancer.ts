@@ -5,6 +5,7 @@ import {
   type Log,
   type Service,
   DeadlineExceeded,
+  HubError,
   durationText,
   messageOf,
   within,
@@ -105,12 +106,14 @@ export function createEnhancer(options: Options, needs: Needs) {
     } catch (error) {
       signal.throwIfAborted();
       const isLate = error instanceof DeadlineExceeded;
-      if (!isLate) log.error({ error: messageOf(error) }, 'improving a prompt failed');
+      const isStopping = error instanceof HubError && error.code === 'HUB_SHUTTING_DOWN';
+      if (!isLate && !isStopping)
+        log.error({ error: messageOf(error) }, 'improving a prompt failed');
       const why = isLate
         ? `no result within ${durationText(rule.totalMs)}`
         : `the hub could not improve it: ${messageOf(error)}`;
       const failure = [why, ...attempts.map(inWords)].join('. ');
-      chain.logSilence(failure, attempts);
+      if (!isStopping) chain.logSilence(failure, attempts);
       return unchanged(request, failure, refused === undefined ? 'miss' : 'bypass', attempts);
     }
   }

@@ -128,6 +128,27 @@ describe('a prompt', () => {
   });
 });
 
+test('a prompt comes back with the reason when the hub stops, and that is no failure for the log', async () => {
+  await using scene = await openScene({
+    rule: { firstTokenMs: 60_000, loadMs: 60_000, totalMs: 60_000 },
+  });
+  scene.ollama.fails('/api/chat', { kind: 'hang' });
+  const asked = scene.enhance('one');
+  await until(() => scene.asked().length === 1);
+  const uncached = scene.enhance('two', { bypass: true });
+  await scene.exact.stop();
+  const { prompt, reason } = await asked;
+  await until(() => scene.asked().length === 2);
+  await scene.models.stop();
+  assert.match((await uncached).reason ?? '', /hub stops/);
+  assert.equal(prompt, 'one');
+  assert.match(reason ?? '', /hub shuts down/);
+  assert.deepEqual(
+    scene.logged.filter(({ level }) => level === 'warn' || level === 'error'),
+    [],
+  );
+});
+
 describe('the result of a model', () => {
   test('is found again for the same prompt, with its age, and no model is asked', async () => {
     await using scene = await openScene();
