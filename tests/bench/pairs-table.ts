@@ -282,7 +282,9 @@ export async function printPairs(args: readonly string[]): Promise<void> {
     const pairs = readPairs().filter(({ half }) => values.half === 'both' || values.half === half);
     const known = new Map<string, ReturnType<Models['embed']>>();
     const embed: Models['embed'] = async (model, text, aborted) => {
-      const embedded = known.get(text) ?? models.embed(model, text, aborted);
+      // A pause of the machine may fail one of thousands, which is asked again once.
+      const ask = () => models.embed(model, text, aborted);
+      const embedded = known.get(text) ?? ask().catch(ask);
       known.set(text, embedded);
       return await embedded;
     };

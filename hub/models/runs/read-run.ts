@@ -86,6 +86,8 @@ function readOptions(
     throw invalid('options.num_predict', 'is no number of tokens', 'send a whole number from 1 on');
   if (temperature !== undefined && !isNumber(temperature))
     throw invalid('options.temperature', 'is no number', 'send a number from 0 on');
+  if (temperature !== undefined && temperature < 0)
+    throw invalid('options.temperature', 'is below 0', 'send a number from 0 on');
   const stopSequences = typeof stop === 'string' ? [stop] : stop;
   if (!isTexts(stopSequences) || stopSequences.length > maxStops)
     throw invalid('options.stop', 'is no list of texts', `send at most ${maxStops} texts`);

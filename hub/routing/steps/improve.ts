@@ -64,7 +64,7 @@ export interface NamedByRules {
   improves(prompt: string, client: string | undefined): boolean;
 }
 
-/** Maximum number of texts in one call. If there are more, all are forwarded unchanged. */
+/** Maximum number of texts in one call. Those after it are forwarded unchanged. */
 const maxTexts = 16;
 /** Maximum number of messages of a prompt that are read. */
 const maxMessages = 100;

@@ -95,6 +95,7 @@ test.each<[object | null, RegExp]>([
   [{ options: { num_ctx: 1 } }, /options\.num_ctx is set by the server/],
   [{ options: { tempreature: 1 } }, /options\.tempreature is unknown: send only temperature/],
   [{ options: { temperature: 'hot' } }, /options\.temperature is no number/],
+  [{ options: { temperature: -1 } }, /options\.temperature is below 0: send a number from 0 on/],
   [{ options: { num_predict: 0 } }, /options\.num_predict is no number of tokens/],
   [{ options: { stop: [1] } }, /options\.stop is no list of texts/],
   [{ options: { top_p: NaN } }, /options\.top_p is no number/],
