@@ -40,7 +40,10 @@ export type ConnectPlan = {
   readonly restores: readonly string[];
 };
 
-/** Plans adding the hub to a client's file. Rejects as `withValue` does. */
+/**
+ * Plans adding the hub to a client's file. Rejects as `withValue` does, and with HUB_CONFIG_CONFLICT if the earlier entry
+ * contains an integer that JSON cannot hold.
+ */
 export async function planConnect(
   target: ConnectTarget,
   hub: HubAddress,
@@ -53,8 +56,9 @@ export async function planConnect(
   const twin = Object.keys(servers).find(name => isSameHub(servers[name], hub));
   if (present === undefined && twin !== undefined)
     return { file, before, after: before, name: twin, restores: [] };
-  const entry = keepUserSettings(hubEntry(target.client, hub), present);
   const path = [...clients[target.client].servers, target.name];
+  const earlier = isObject(present) ? toJson(source, path, present) : present;
+  const entry = keepUserSettings(hubEntry(target.client, hub), earlier);
   const after = isDeepStrictEqual(structuredClone(present), entry)
     ? before
     : await withValue(source, path, entry);
@@ -96,7 +100,11 @@ export async function planDisconnect(
     );
     return { file, before, after: text, name, restores: [backup ?? [], ...made].flat(), others };
   }
-  const after = await withValue(source, path, isObject(displaced) ? toJson(displaced) : undefined);
+  const after = await withValue(
+    source,
+    path,
+    isObject(displaced) ? toJson(source, path, displaced) : undefined,
+  );
   return { file, before, after, name, restores: [], others };
 }
 
@@ -108,20 +116,36 @@ async function isResultOf(
 ): Promise<boolean> {
   const entry = await entryIn(made, path);
   if (!isObject(entry)) return false;
-  const result = await unlessInvalid(withValue(original, path, toJson(entry)));
+  const result = await unlessInvalid(
+    async () => await withValue(original, path, toJson(made, path, entry)),
+  );
   return result !== undefined && result === made.text;
 }
 
-const toJson = (entry: object): JsonObject => JSON.parse(JSON.stringify(entry));
+/** The entry as JSON. Throws HUB_CONFIG_CONFLICT if it contains an integer of TOML that JSON cannot hold. */
+function toJson(
+  { file }: Pick<ClientSource, 'file'>,
+  path: readonly string[],
+  entry: object,
+): JsonObject {
+  const text = JSON.stringify(entry, (_key, value: unknown) => {
+    if (typeof value !== 'bigint') return value;
+    throw new HubError(
+      'HUB_CONFIG_CONFLICT',
+      `${file}: ${path.join('.')} contains an integer beyond 2^53, which cannot be kept exactly. Write a smaller one, or remove it`,
+    );
+  });
+  return JSON.parse(text);
+}
 
 /** The entry at the path, 'none' if there is none, undefined if the text cannot be parsed. */
 const entryIn = async (source: ClientSource, path: readonly string[]): Promise<unknown> =>
-  await unlessInvalid(valueOf(source).then(value => valueAt(source, value, path) ?? 'none'));
+  await unlessInvalid(async () => valueAt(source, await valueOf(source), path) ?? 'none');
 
 /** The result of the work; undefined if it rejects with HubError. */
-async function unlessInvalid<T>(work: Promise<T>): Promise<T | undefined> {
+async function unlessInvalid<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await work;
+    return await work();
   } catch (error) {
     if (error instanceof HubError) return undefined;
     throw error;

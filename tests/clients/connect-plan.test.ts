@@ -281,6 +281,24 @@ test.for(tomlForms('http://127.0.0.1:9191/mcp'))(
   },
 );
 
+test('an integer that JSON cannot hold is not changed: connect names the entry, disconnect takes it out', async () => {
+  await using scratch = await openScratch();
+  const large = 'limit = 9007199254740993\n';
+  const text = `[mcp_servers.agenthub]\nurl = "https://other.example/mcp"\n${large}`;
+  const file = await scratch.put('.codex/config.toml', text);
+  await assert.rejects(connect(codex, scratch), {
+    code: 'HUB_CONFIG_CONFLICT',
+    message: `${file}: mcp_servers.agenthub contains an integer beyond 2^53, which cannot be kept exactly. Write a smaller one, or remove it`,
+  });
+  assert.deepEqual(await scratch.files(), { '.codex/config.toml': text });
+
+  await writeFile(file, 'model = "o4"\n');
+  await connect(codex, scratch);
+  await writeFile(file, (await readFile(file, 'utf8')) + large);
+  await disconnect(codex, scratch);
+  assert.equal(await readFile(file, 'utf8'), 'model = "o4"\n');
+});
+
 const foreign: readonly (readonly [path: string, text: string, place: Place])[] = [
   ...tomlForms('https://other.example/mcp').map(
     text => ['.codex/config.toml', text, codex] as const,
