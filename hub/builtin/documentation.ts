@@ -73,6 +73,8 @@ async function follow(
   const cancel = () => void jobs.cancel(id);
   using _heard = jobs.changed(look);
   signal.addEventListener('abort', cancel, { once: true });
+  // The call may have been cancelled while its job was created: then no event follows.
+  if (signal.aborted) cancel();
   try {
     look();
     return await promise;

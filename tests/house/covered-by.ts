@@ -158,7 +158,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   ],
   'system/tasks': ['app/wire-tasks', 'cli/commands/task-contract', 'http/routes/tasks'],
   'builtin/upstream': ['builtin/answer-request'],
-  'system/documentation': ['builtin/documentation', 'cli/commands/docs', 'cli/obsidian'],
+  'system/documentation': ['cli/commands/docs', 'cli/obsidian'],
   'system/agents': [
     'builtin/agent-conversation',
     'builtin/agent-tools',
