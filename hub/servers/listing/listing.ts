@@ -82,6 +82,8 @@ const maxItems = 10_000;
 const maxTemplates = 1_000;
 const maxItemsOf = (kind: ListKind) => (kind === 'template' ? maxTemplates : maxItems);
 const maxPages = 1_000;
+/** No page is requested after these, in bytes of messages. */
+const maxBytes = 64 * 2 ** 20;
 
 /** How lists are read. */
 export type ListReader = {
@@ -101,6 +103,7 @@ export async function readList(kind: ListKind, reader: ListReader): Promise<Read
   const { method } = listMethods[kind];
   const items: Item[] = [];
   let nameless = 0;
+  let bytes = 0;
   // The list expires with its first page.
   const since = clock.monotonic();
   let ttlMs = Infinity;
@@ -111,8 +114,10 @@ export async function readList(kind: ListKind, reader: ListReader): Promise<Read
     const answer = await asking.request(method, cursor === undefined ? {} : { cursor }, timeoutMs);
     const page = readPage(kind, reader, answer, items);
     nameless += page.nameless;
+    bytes += answer.bytes.length;
     const { next } = page;
-    const tooLong = items.length > maxItemsOf(kind) || (next !== undefined && pages >= maxPages);
+    const isFull = pages >= maxPages || bytes >= maxBytes;
+    const tooLong = items.length > maxItemsOf(kind) || (next !== undefined && isFull);
     ({ ttlMs, scope } = stricter({ ttlMs, scope }, answer));
     const reading = { nameless, freshUntil: ttlMs > 0 ? since + ttlMs : 0, scope };
     if (next === undefined && !tooLong) return { items, ...reading };

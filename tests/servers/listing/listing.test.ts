@@ -61,6 +61,16 @@ describe('a list', () => {
     assert.match(logged[0]?.message ?? '', /repeats a cursor/);
   });
 
+  test('of many long pages is cut at 64 MiB, and the operator told', async () => {
+    const { log, logged } = createRecordingLog();
+    const description = 'x'.repeat(20 * 2 ** 20);
+    const page = (name: string) => ({ tools: [{ ...tool(name), description }], nextCursor: name });
+    const upstream = answering(['a', 'b', 'c', 'd', 'e', 'f'].map(page));
+    const { items } = await readList('tool', { ...readerOf(upstream), log });
+    assert.equal(items.length, 4);
+    assert.match(logged[0]?.message ?? '', /too long/);
+  });
+
   for (const [kind, most] of [
     ['tool', 10_000],
     ['template', 1_000],
