@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Dirent } from 'node:fs';
-import { open, readFile, readdir, readlink, realpath } from 'node:fs/promises';
+import { lstat, open, readFile, readdir, readlink, realpath } from 'node:fs/promises';
 import { constants } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { errorCodeOf, messageOf } from '#core';
@@ -148,12 +148,16 @@ async function readFileAt(path: string, maxBytes: number) {
   return { content, isExecutable: (mode & 0o100) !== 0 };
 }
 
-/** The target of a link that stays in the folder, relative to the link; undefined for any other. */
+/**
+ * The target of a link that stays in the folder, relative to the link; undefined for any other. Rejects with ENOENT if
+ * the link is gone.
+ */
 async function linkInside(root: string, path: string): Promise<string | undefined> {
   const at = join(root, path);
   const target = await readlink(at);
   if (isAbsolute(target) || leaves(root, resolve(dirname(at), target))) return undefined;
-  const real = await realpath(at).catch(() => undefined); // It leads to nothing.
+  // A link that leads to nothing is there: without it `lstat` rejects.
+  const real = await realpath(at).catch(async () => void (await lstat(at)));
   return real === undefined || leaves(await realpath(root), real) ? undefined : target;
 }
 
