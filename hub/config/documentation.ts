@@ -27,8 +27,8 @@ export type ObsidianConfig = {
 const megabyte = 1_000_000;
 
 /**
- * Converts the written options, with variables expanded. Absent: the defaults. A secret that cannot be read is no problem
- * of the file: only runs that need it fail.
+ * Converts the written options, with variables expanded. Absent: the defaults. A secret that cannot be read does not make
+ * the config invalid: only runs that need the secret fail.
  */
 export function readDocumentation(
   written: z.output<typeof documentationSchema> | undefined,

@@ -101,7 +101,7 @@ export function createCalibration(options: Options, { models, table, isBusy, clo
       try {
         const similarity = await similarityOf(pair, state);
         if (similarity === undefined) {
-          // The model changed meanwhile. The next call starts again with the model that then has this name, if none has yet.
+          // The model changed meanwhile. The next call begins the calibration of the new one, unless it has begun.
           if (isCurrent(state)) current = undefined;
           return;
         }

@@ -143,7 +143,7 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
   function recheck(): void {
     if (signal.aborted) return;
     isStale = true;
-    // At once: what is said of a missing model must be true also during a long pull.
+    // At once: messages about missing models must be true during a long pull, too.
     plan([...new Set(wanted().map(fullName))]);
     if (failed && !missing.includes(failed.model)) failed = undefined;
     if (pulling && !missing.includes(pulling.model)) pulling.giveUp();

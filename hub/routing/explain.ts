@@ -9,7 +9,7 @@ export type PolicyQuestion = {
   readonly client: string;
   /** Default: the method that uses the item. */
   readonly method?: string | undefined;
-  /** The server of the endpoint, whose names the item has then. Default: the endpoint of all servers. */
+  /** The server of `/mcp/{server}`, where items have the server's own names. Default: `/mcp`. */
   readonly server?: Server | undefined;
   readonly item?: { readonly kind: UsedItem['kind']; readonly name: string } | undefined;
 };

@@ -110,7 +110,7 @@ function createConfigQueue(
     const isRestarted = isReplaced && config.enabled && pool.current !== undefined;
     try {
       const mayNotOverlap = isRestarted && [record.config, config].some(one => isExclusive?.(one));
-      // The running instance ends before its successor starts, so the image of that is made first.
+      // The old instance ends before the new one starts. The new image is made first, so that the pause is short.
       if (mayNotOverlap) await prepare?.(config, closing.signal);
       current = Promise.withResolvers();
       dispatch({ type: 'reconfigure', config, isReplaced, isExclusive: mayNotOverlap });

@@ -82,7 +82,7 @@ const maxItems = 10_000;
 const maxTemplates = 1_000;
 const maxItemsOf = (kind: ListKind) => (kind === 'template' ? maxTemplates : maxItems);
 const maxPages = 1_000;
-/** No page is requested after these, in bytes of messages. */
+/** Bytes of messages after which no further page is requested. */
 const maxBytes = 64 * 2 ** 20;
 
 /** How lists are read. */
