@@ -27,7 +27,7 @@ import { type HubAddress, pointsToHub } from './hub-entry.ts';
 import { type ImportItem, type ImportPlan, planImport } from './import-plan.ts';
 import { createImportRecords } from './import-record.ts';
 import { type Variable, hasKey, valuesOf, withVariables } from './secrets.ts';
-import { type Replacement, removeServers } from './remove-servers.ts';
+import { type Replacement, hasHub, removeServers } from './remove-servers.ts';
 import { settle } from './settle.ts';
 import { type IsAllowed, tighten } from './tighten.ts';
 import { toSecrets } from './to-secrets.ts';
@@ -158,6 +158,9 @@ export function createClients({
     tokens: async (target: ConnectTarget, hub: HubUrl) => await tokensOfHub(target, hub, machine),
     /** The name by which the hub knows the client of a file. */
     tokenName: (target: ConnectTarget) => tokenNameOf(target, machine.folder),
+    /** Whether an import adds no entry of the hub to the file, because it has one. */
+    hasHub: async (target: ConnectTarget, { url }: HubUrl) =>
+      await hasHub(await sourceOf(target, machine), target.client, { url }),
     find: async (selection: ImportSelection) => await findServers(selection, machine),
     newestImport: records.newest,
     /** Restores the files of the newest import, and removes the secrets that it stored. */

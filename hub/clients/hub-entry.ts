@@ -98,7 +98,7 @@ export function keepUserSettings(entry: JsonObject, before: unknown): JsonObject
 }
 
 /** Whether an entry points to the same endpoint of the hub, under any name. */
-export function isSameHub(entry: unknown, hub: HubAddress): boolean {
+export function isSameHub(entry: unknown, hub: Pick<HubAddress, 'url' | 'server'>): boolean {
   const { address, args } = readEntry(entry);
   if (address !== undefined) return isSameEndpoint(address, endpointOf(hub));
   const at = args.indexOf('connect-stdio');

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type ClientName, clients } from './client/client.ts';
 import { type FileChange, type WriteWhole, readExactly, writeWithBackup } from './client/file.ts';
-import { withValue } from './client/text.ts';
+import { type ClientSource, withValue } from './client/text.ts';
 import { serversIn } from './connect-plan.ts';
 import type { FoundServer } from './find-servers.ts';
 import { type HubAddress, defaultEntryName, hubEntry, isSameHub } from './hub-entry.ts';
@@ -80,10 +80,21 @@ async function withHub(
   hub: HubAddress,
 ): Promise<string | undefined> {
   const now = { ...source, text };
-  const servers = await serversIn(now, client);
-  const isThere =
-    servers[defaultEntryName] !== undefined ||
-    Object.values(servers).some(entry => isSameHub(entry, hub));
   const path = [...clients[client].servers, defaultEntryName];
-  return isThere ? text : await withValue(now, path, hubEntry(client, hub));
+  return (await hasHub(now, client, hub))
+    ? text
+    : await withValue(now, path, hubEntry(client, hub));
+}
+
+/** Whether a file has the hub, or another entry of its name: then an import adds no entry. */
+export async function hasHub(
+  source: ClientSource,
+  client: ClientName,
+  hub: Pick<HubAddress, 'url' | 'server'>,
+): Promise<boolean> {
+  const servers = await serversIn(source, client);
+  return (
+    servers[defaultEntryName] !== undefined ||
+    Object.values(servers).some(entry => isSameHub(entry, hub))
+  );
 }

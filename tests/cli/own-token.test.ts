@@ -31,11 +31,14 @@ async function open(
     openClients: async () => machine.clients,
     findBridge: async () => address.bridge,
     findHub: async () => hub.place,
+    findConfigFile: async () => join(machine.home, 'hub.json'),
+    findDotenv: async () => join(machine.home, '.env'),
   };
   return {
     clients,
     needs,
     home: machine.home,
+    put: async (path: string, text: string) => await machine.put(path, text),
     textOf: async (file: string) => await readFile(join(machine.home, file), 'utf8'),
     run: async (...args: readonly string[]) => await run([...args, '--yes'], needs),
     /** Whose tokens are in a text: name, or `revoked`. */
@@ -123,6 +126,30 @@ describe('where tokens are required, connect', () => {
     const { code, err } = await opened.run('connect', 'cursor');
     assert.equal(code, 1);
     assert.match(err, /^clients\.cursor\.token: the config has the token of this client/);
+  });
+});
+
+describe('where tokens are required, import --connect', () => {
+  const echo = { url: 'http://127.0.0.1:9/mcp' };
+
+  /** Cursor has a server that the hub has too, and the hub knows a token of Cursor that is in another file. */
+  async function openImport(entries: Readonly<Record<string, unknown>> = {}) {
+    const opened = await open();
+    await opened.put('hub.json', JSON.stringify({ servers: { echo } }));
+    await opened.put(files.cursor, JSON.stringify({ mcpServers: { echo, ...entries } }));
+    await opened.run('connect', 'cursor', '--file', join(opened.home, 'profile.json'));
+    return opened;
+  }
+
+  test('keeps the token of a client whose file has the hub already', async () => {
+    await using opened = await openImport({ agenthub: { url: 'http://localhost:9090/mcp' } });
+    const before = opened.clients.digestOf('cursor');
+    const { code, out, err } = await opened.run('import', 'cursor', '--connect');
+    assert.equal(code, 0, err);
+    assert.match(out, /Connected to the hub: cursor/);
+    assert.doesNotMatch(err, /warning/);
+    assert.doesNotMatch(await opened.textOf(files.cursor), /echo/);
+    assert.equal(opened.clients.digestOf('cursor'), before);
   });
 });
 

@@ -170,8 +170,7 @@ async function carryOut(
   const connected = new Set<ClientName>();
   const hubOf = async (client: ClientName): Promise<HubAddress | undefined> => {
     if (run.values['connect'] !== true) return undefined;
-    const target = { client, scope: 'user', name: defaultEntryName } as const;
-    const own = await findOwnToken(target, place, all, run);
+    const own = await tokenFor(client, place, all, run);
     if (own) tokens.push(own);
     connected.add(client);
     const bridge = await run.needs.findBridge();
@@ -193,6 +192,18 @@ async function carryOut(
     connected: [...connected],
     plan,
   };
+}
+
+/** The token that the file of a client gets with the hub; undefined if none, or if the file has the hub already. */
+async function tokenFor(
+  client: ClientName,
+  place: HubPlace,
+  all: Clients,
+  run: Run,
+): Promise<OwnToken | undefined> {
+  const target = { client, scope: 'user', name: defaultEntryName } as const;
+  if (await all.hasHub(target, place)) return undefined;
+  return await findOwnToken(target, place, all, run);
 }
 
 /** The plan with the mounts that an answer made writable. */
