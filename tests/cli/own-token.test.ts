@@ -141,6 +141,24 @@ describe('where tokens are required, import --connect', () => {
     return opened;
   }
 
+  test('says that it replaces the token of a client, before it asks', async () => {
+    await using opened = await openImport();
+    const words = ['import', 'cursor', '--connect'];
+    const dry = await run([...words, '--dry-run'], opened.needs);
+    assert.match(
+      dry.err,
+      /warning: the hub knows a client cursor already\. This replaces its token/,
+    );
+    const before = opened.clients.digestOf('cursor');
+    const { code, err } = await opened.run(...words);
+    assert.equal(code, 0, err);
+    assert.equal(err.match(/This replaces its token/g)?.length, 1);
+    assert.notEqual(opened.clients.digestOf('cursor'), before);
+    assert.deepEqual(opened.owners(await opened.textOf(files.cursor)), ['cursor']);
+    const removed = await run(['import', 'cursor', '--remove', '--dry-run'], opened.needs);
+    assert.doesNotMatch(removed.err, /warning/);
+  });
+
   test('keeps the token of a client whose file has the hub already', async () => {
     await using opened = await openImport({ agenthub: { url: 'http://localhost:9090/mcp' } });
     const before = opened.clients.digestOf('cursor');

@@ -25,7 +25,7 @@ import {
 import { startImported } from '../import/running.ts';
 import { tryServers } from '../import/trials.ts';
 import type { HubPlace } from '../needs.ts';
-import { type OwnToken, findOwnToken } from '../own-token.ts';
+import { type OwnToken, findOwnToken, warnOfReplaced } from '../own-token.ts';
 import { type Values, count, textOf, textsOf, usageError } from '../values.ts';
 
 /** `agenthub import`: moves servers from clients' config files to the hub's config. */
@@ -115,6 +115,7 @@ export const importServers: Command = {
       if (!isJson) showDropped(whole, plan, run);
     }
     if (keys === 'secrets' && plan.variables.length > 0) plan = await all.toSecrets(plan);
+    if (hasChange && values['connect'] === true) await warnOfTokens(plan, place, all, run);
     const mayWrite =
       hasChange &&
       hasChanges(plan, isRemoving) &&
@@ -192,6 +193,13 @@ async function carryOut(
     connected: [...connected],
     plan,
   };
+}
+
+/** Warns of tokens that `--connect` replaces. Rejects with HubError if a client cannot get one. */
+async function warnOfTokens(plan: ImportPlan, place: HubPlace, all: Clients, run: Run) {
+  const users = itemsToMove(plan).filter(({ found }) => found.scope === 'user');
+  for (const client of new Set(users.map(({ found }) => found.client)))
+    warnOfReplaced(await tokenFor(client, place, all, run), run);
 }
 
 /** The token that the file of a client gets with the hub; undefined if none, or if the file has the hub already. */
