@@ -33,7 +33,10 @@ export type LogBounds = {
   readonly maxRuns: number;
   /** A run is kept in two files of at most this size each, in bytes; the older one is dropped. */
   readonly maxFileBytes: number;
-  /** Maximum characters of lines that wait for the next write. Above it the oldest are dropped and counted. */
+  /**
+   * Maximum characters of lines that wait for the next write, with an overhead for each line. Above it the oldest are
+   * dropped and counted.
+   */
   readonly maxWaiting: number;
   /** Interval of writes, in ms. */
   readonly writeMs: number;

@@ -31,11 +31,11 @@ export function createSourceLog(files: RunFiles, last: number, needs: SourceLogN
 
   function push(line: LogLine): void {
     waiting.push(line);
-    characters += line.text.length;
+    characters += sizeOf(line);
     while (waiting.length > 1 && characters > bounds.maxWaiting) {
       const first = waiting.findIndex(one => !one.event);
       if (first < 0) break;
-      characters -= waiting.splice(first, 1)[0]?.text.length ?? 0;
+      for (const one of waiting.splice(first, 1)) characters -= sizeOf(one);
       dropped++;
     }
     needs.pending();
@@ -137,6 +137,11 @@ export function createSourceLog(files: RunFiles, last: number, needs: SourceLogN
     },
   };
 }
+
+/** Characters that each line counts beside its text, so that a flood of lines of one character is bounded, too. */
+const lineOverhead = 16;
+
+const sizeOf = ({ text }: LogLine) => text.length + lineOverhead;
 
 const lostText = (lines: number) => `${lines} lines came too fast to be kept`;
 

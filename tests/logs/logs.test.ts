@@ -151,6 +151,19 @@ describe('the lines of a server', () => {
     assert.match(lines.at(-1)?.text ?? '', /^999 /);
   });
 
+  test('of a flood of short lines are dropped as well, and their files keep within the bound', async () => {
+    const { logs, read } = await openLogs();
+    const memory = logs.server('memory');
+    for (let at = 0; at < 20_000; at++) memory.add({ text: at % 2 === 0 ? '' : '.' });
+    memory.add({ text: 'last' });
+    const lines = await read('memory', 0, 100_000);
+    assert.ok(lines.length < 5_000, String(lines.length));
+    assert.match(lines[0]?.text ?? '', /^1\d{4} lines came too fast to be kept$/);
+    assert.equal(lines.at(-1)?.text, 'last');
+    const { size } = await stat(join(folder, 'servers', 'memory', '000001.jsonl'));
+    assert.ok(size <= 128 * 1024, String(size));
+  });
+
   test('are bounded in each run, and in the number of runs', async () => {
     const { logs, read } = await openLogs();
     const memory = logs.server('memory');
