@@ -58,12 +58,13 @@ export function createRunFiles(folder: string, { maxRuns, maxFileBytes }: LogBou
     runs,
     /** Adds lines of one run. Rejects if they cannot be written. */
     async append(run: number, lines: readonly LogLine[]): Promise<void> {
-      const text = lines.map(line => `${JSON.stringify(recordOf(line))}\n`).join('');
-      const known = written?.run === run ? written : await openRun(run);
-      // The folder may have been removed meanwhile.
-      written =
-        (await appendText(known, text).catch(absent)) ??
-        (await appendText(await openRun(run), text));
+      for (const text of textsOf(lines, maxFileBytes)) {
+        const known = written?.run === run ? written : await openRun(run);
+        // The folder may have been removed meanwhile.
+        written =
+          (await appendText(known, text).catch(absent)) ??
+          (await appendText(await openRun(run), text));
+      }
     },
     /** The lines of a run, oldest first. Empty if it is not stored. A torn line is left out. */
     async read(run: number): Promise<readonly LogLine[]> {
@@ -78,6 +79,26 @@ export function createRunFiles(folder: string, { maxRuns, maxFileBytes }: LogBou
 
 function absent(error: unknown): undefined {
   if (errorCodeOf(error) !== 'ENOENT') throw error;
+}
+
+/** The records of lines in texts that each fit into a file. A record that is longer is a text of its own. */
+function textsOf(lines: readonly LogLine[], maxBytes: number): readonly string[] {
+  const texts: string[] = [];
+  let text = '';
+  let bytes = 0;
+  for (const line of lines) {
+    const record = `${JSON.stringify(recordOf(line))}\n`;
+    // Escapes and characters beyond ASCII take up to six bytes each.
+    const more = Buffer.byteLength(record);
+    if (bytes > 0 && bytes + more > maxBytes) {
+      texts.push(text);
+      text = '';
+      bytes = 0;
+    }
+    text += record;
+    bytes += more;
+  }
+  return text === '' ? texts : [...texts, text];
 }
 
 /** Short keys, as they are repeated in each line. */

@@ -164,6 +164,19 @@ describe('the lines of a server', () => {
     assert.ok(size <= 128 * 1024, String(size));
   });
 
+  test('that need many bytes on the disk keep within the bound of their files', async () => {
+    const { logs, read } = await openLogs();
+    const memory = logs.server('memory');
+    for (let at = 0; at < 16; at++) memory.add({ text: '\u0001'.repeat(4_000) });
+    memory.add({ text: 'last' });
+    assert.equal((await read()).at(-1)?.text, 'last');
+    const place = join(folder, 'servers', 'memory');
+    for (const file of await readdir(place)) {
+      const { size } = await stat(join(place, file));
+      assert.ok(size <= 128 * 1024, `${file}: ${size}`);
+    }
+  });
+
   test('are bounded in each run, and in the number of runs', async () => {
     const { logs, read } = await openLogs();
     const memory = logs.server('memory');
