@@ -8,7 +8,7 @@ const mimeType = 'application/json';
 
 /** `hub://servers`: the servers of the hub and their states (spec 5.5). */
 export function createServersResource(
-  servers: Pick<Servers, 'all' | 'changed' | 'instances'>,
+  servers: Pick<Servers, 'all' | 'changed' | 'removed' | 'instances'>,
   snapshot: () => JsonObject,
   clock: Pick<Clock, 'after'>,
 ): BuiltinResource {
@@ -33,6 +33,10 @@ export function createServersResource(
       const hear = (server: Server) => {
         if (!heard.has(server)) heard.set(server, server.changed(due.start));
       };
+      const unhear = (server: Server) => {
+        heard.get(server)?.[Symbol.dispose]();
+        heard.delete(server);
+      };
       const hearAll = () => {
         for (const server of servers.all)
           for (const one of [server, ...servers.instances.list(server)]) hear(one);
@@ -41,7 +45,9 @@ export function createServersResource(
       hearAll();
       const watched = [
         servers.changed(hearAll),
+        servers.removed(unhear),
         servers.instances.opened(({ server }) => hear(server)),
+        servers.instances.closed(unhear),
       ];
       return {
         [Symbol.dispose]() {

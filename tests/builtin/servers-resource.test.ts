@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { type TestHub, startHub, until } from '#helpers/hub';
+import type { Server, ServerStatus } from '#servers';
+import { createManualClock } from '#helpers/clock';
+import {
+  type TestHub,
+  configOf,
+  createFixtureServers,
+  createRecordingLog,
+  startHub,
+  until,
+} from '#helpers/hub';
+import { createServersResource } from '../../hub/builtin/servers-resource.ts';
 import { openAsked } from '../routing/asking.ts';
 import { openClient } from '../routing/clients.ts';
 import { at } from '../routing/modern.ts';
@@ -59,5 +69,47 @@ describe('the resource of the hub itself', () => {
     await until(() => client.told.length > 1);
     assert.equal(at(client.told[1], 'method'), updated);
     assert.equal(at(client.told[1], 'params', 'uri'), uri);
+  });
+});
+
+/** Counts who listens to the state of a server from now on. */
+function countListeners(server: Server): () => number {
+  const { changed } = server;
+  let count = 0;
+  Object.defineProperty(server, 'changed', {
+    value(listener: (status: ServerStatus) => void) {
+      const heard = changed(listener);
+      count++;
+      return {
+        [Symbol.dispose]() {
+          heard[Symbol.dispose]();
+          count--;
+        },
+      };
+    },
+  });
+  return () => count;
+}
+
+describe('a subscription of the resource', () => {
+  test('ends what it hears of a server that was removed, and of the instance of a session that ended', async () => {
+    const { log } = createRecordingLog();
+    await using servers = createFixtureServers([{ name: 'one' }, { name: 'two' }], { log });
+    const counts = [countListeners(servers.get('two'))];
+    servers.instances.opened(({ server }) => counts.push(countListeners(server)));
+    const listeners = () => counts.map(count => count());
+    const clock = createManualClock();
+    using _ = createServersResource(servers, () => ({}), clock).watch(() => {});
+    const session = {};
+    servers.instances.of(servers.get('one'), session, undefined, () => false);
+    assert.deepEqual(listeners(), [1, 1]);
+    servers.instances.release(session);
+    await until(() => servers.instances.list(servers.get('one')).length === 0);
+    assert.deepEqual(listeners(), [1, 0]);
+    await servers.apply({
+      servers: [configOf({ name: 'one' })],
+      naming: { separator: '_', maxLength: 46 },
+    });
+    assert.deepEqual(listeners(), [0, 0]);
   });
 });

@@ -39,6 +39,7 @@ const sharedInstance = 'legacy';
 
 export function createInstances({ clock, create }: InstancesNeeds) {
   const opened = createEmitter<OwnInstance>();
+  const closed = createEmitter<Server>();
   const groups = new Map<Server, Group>();
   const sessions = new Map<object, Map<Server, Entry>>();
   const ending = new Set<Promise<void>>();
@@ -129,6 +130,7 @@ export function createInstances({ clock, create }: InstancesNeeds) {
     const over = entry.server.close(why).finally(() => {
       groups.get(entry.base)?.entries.delete(entry);
       ending.delete(over);
+      closed.fire(entry.server);
     });
     ending.add(over);
     return over;
@@ -223,6 +225,8 @@ export function createInstances({ clock, create }: InstancesNeeds) {
       isHeard = heard;
     },
     opened: opened.event,
+    /** Fires when an instance has ended for good. */
+    closed: closed.event,
     async stopAll(): Promise<void> {
       for (const session of Array.from(sessions.keys())) release(session);
       sweep?.[Symbol.dispose]();
