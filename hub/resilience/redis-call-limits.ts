@@ -1,5 +1,5 @@
 import { messageOf } from '#core';
-import { type RedisNeeds, type RedisOptions, createRedisLink } from '#redis';
+import { type RedisNeeds, type RedisOptions, createDeadlines, createRedisLink } from '#redis';
 import {
   type CallAdmission,
   type CallLimiter,
@@ -43,6 +43,7 @@ export function createRedisCallLimiter(
   const activeKey = (key: string) => `${prefix}active:${key}`;
   const bucketKey = (key: string) => `${prefix}bucket:${key}`;
   const own = createMemoryCallLimiter(clock);
+  const deadlines = createDeadlines(decideMs, clock);
   /** The calls of this hub in progress: the key of the caller of each. */
   const held = new Map<string, string>();
   const started = Promise.withResolvers<void>();
@@ -113,13 +114,15 @@ export function createRedisCallLimiter(
       answer.catch(() => undefined); // The link reports the loss.
       return undefined;
     }
-    let isLate = false;
-    using _deadline = clock.after(decideMs, () => {
-      isLate = true;
+    const wait = deadlines.begin(() => {
       late += 1;
       resolve(undefined);
     });
-    answer.then(resolve, () => resolve(undefined)).finally(() => (late -= isLate ? 1 : 0));
+    const answered = (row: unknown) => {
+      if (wait.end()) resolve(row);
+      else late -= 1;
+    };
+    answer.then(answered, () => answered(undefined)); // The link reports the loss.
     const row = await promise;
     if (!Array.isArray(row) || row.length === 0) return undefined;
     const [by, retryAfterMs] = row;
@@ -172,6 +175,7 @@ export function createRedisCallLimiter(
     },
     async stop() {
       beat?.[Symbol.dispose]();
+      deadlines[Symbol.dispose]();
       await link.close();
     },
     enter(key, limits) {

@@ -175,6 +175,18 @@ describeWithEngine('hubs that share the limits of clients through Redis', () => 
     await redis.thaw();
     assert.ok(tookMs < 1_000, `21 calls took ${tookMs} ms`);
   });
+
+  test('take an answer that came while the hub was busy', async () => {
+    await using hub = await startHub(redis.url, { answerMs: 5_000, decideMs: 100 });
+    const limits = { maxConcurrentCalls: 1 };
+    await using other = await startHub(redis.url);
+    const { admitted } = await other.enter(1, 'busy', limits);
+    const entered = hub.limiter.enter('busy', limits);
+    // The thread does nothing else for longer than it waits for Redis.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+    assert.equal((await entered).kind, 'refused');
+    assert.equal(admitted.length, 1);
+  });
 });
 
 test('without a Redis at its address a hub starts, and counts its own calls', async () => {
