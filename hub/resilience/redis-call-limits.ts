@@ -42,6 +42,7 @@ export function createRedisCallLimiter(
   const prefix = `${options.deployment ?? 'agenthub'}:limit:`;
   const activeKey = (key: string) => `${prefix}active:${key}`;
   const bucketKey = (key: string) => `${prefix}bucket:${key}`;
+  const address = new URL(options.url).host;
   const own = createMemoryCallLimiter(clock);
   const deadlines = createDeadlines(decideMs, clock);
   /** The calls of this hub in progress: the key of the caller of each. */
@@ -53,6 +54,8 @@ export function createRedisCallLimiter(
   let beat: Disposable | undefined;
   /** Questions whose answer is late: until it arrives, this hub decides alone without waiting. */
   let late = 0;
+  /** Whether the latest question had no answer in time, or an error for an answer. */
+  let isUnanswered = false;
 
   const link = createRedisLink(
     { ...options, channel: `${prefix}nothing` },
@@ -61,16 +64,25 @@ export function createRedisCallLimiter(
       random: needs.random,
       up() {
         void renew();
+        isUnanswered = false;
         become({ kind: 'shared', since: clock.now() });
         started.resolve();
       },
-      down(reason) {
-        const since = status.kind === 'degraded' ? status.since : clock.now();
-        become({ kind: 'degraded', since, reason });
-      },
+      down: degrade,
       heard() {},
     },
   );
+
+  function degrade(reason: string): void {
+    const since = status.kind === 'degraded' ? status.since : clock.now();
+    become({ kind: 'degraded', since, reason });
+  }
+
+  /** This hub decides without Redis, although there is a connection. */
+  function unanswered(reason: string): void {
+    isUnanswered = true;
+    if (link.isUp) degrade(reason);
+  }
 
   function become(next: SharingStatus): void {
     status = next;
@@ -98,6 +110,9 @@ export function createRedisCallLimiter(
   function scheduleBeat(): void {
     beat = clock.after(leaseMs / renewals, () => {
       void renew();
+      // Not at once after an answer in time: the log of a Redis that is slow now and then would have two lines for each.
+      if (link.isUp && !isUnanswered && status.kind === 'degraded')
+        become({ kind: 'shared', since: clock.now() });
       scheduleBeat();
     });
   }
@@ -116,13 +131,20 @@ export function createRedisCallLimiter(
     }
     const wait = deadlines.begin(() => {
       late += 1;
+      unanswered(`${address} did not answer within ${decideMs} ms`);
       resolve(undefined);
     });
-    const answered = (row: unknown) => {
-      if (wait.end()) resolve(row);
-      else late -= 1;
-    };
-    answer.then(answered, () => answered(undefined)); // The link reports the loss.
+    answer
+      .then(row => {
+        if (!wait.end()) return void (late -= 1);
+        isUnanswered = false;
+        resolve(row);
+      })
+      .catch((error: unknown) => {
+        if (!wait.end()) late -= 1;
+        unanswered(messageOf(error));
+        resolve(undefined);
+      });
     const row = await promise;
     if (!Array.isArray(row) || row.length === 0) return undefined;
     const [by, retryAfterMs] = row;
@@ -165,9 +187,7 @@ export function createRedisCallLimiter(
       opened ??= (async () => {
         const deadline = clock.after(startMs, started.resolve);
         scheduleBeat();
-        await link.open().catch((error: unknown) => {
-          become({ kind: 'degraded', since: clock.now(), reason: messageOf(error) });
-        });
+        await link.open().catch((error: unknown) => degrade(messageOf(error)));
         await started.promise;
         deadline[Symbol.dispose]();
       })();

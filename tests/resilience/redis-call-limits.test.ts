@@ -162,7 +162,7 @@ describeWithEngine('hubs that share the limits of clients through Redis', () => 
   });
 
   test('decide alone about the calls that a frozen Redis does not answer in time, and wait only once for it', async () => {
-    await using hub = await startHub(redis.url, { answerMs: 5_000, decideMs: 100 });
+    await using hub = await startHub(redis.url, { answerMs: 5_000, decideMs: 100, leaseMs });
     const limits = { maxConcurrentCalls: 2 };
     await redis.freeze();
     const since = performance.now();
@@ -172,8 +172,30 @@ describeWithEngine('hubs that share the limits of clients through Redis', () => 
     for (let round = 0; round < 20; round++)
       for (const call of (await hub.enter(1, 'frozen', limits)).admitted) call.leave();
     const tookMs = performance.now() - since;
+    const { status } = hub.limiter;
     await redis.thaw();
     assert.ok(tookMs < 1_000, `21 calls took ${tookMs} ms`);
+    assert.equal(status.kind, 'degraded');
+    assert.match(JSON.stringify(status), /did not answer within 100 ms/);
+    while (kinds(hub) !== 'shared') (await hub.enter(1, 'thawed', limits)).admitted[0]?.leave();
+    assert.deepEqual(
+      hub.log.map(line => line.split(' {')[0]),
+      [
+        'info limits of clients are shared through Redis',
+        'warn limits of clients count the calls of this hub only: Redis cannot be used',
+        'info limits of clients are shared through Redis',
+      ],
+    );
+  });
+
+  test('say that they count alone where Redis answers with errors', async () => {
+    await using hub = await startHub(redis.url, { answerMs: 5_000, decideMs: 5_000, leaseMs });
+    const limits = { maxConcurrentCalls: 2 };
+    await redis.cli('set', 'agenthub:limit:active:broken', 'no sorted set');
+    assert.equal((await hub.enter(3, 'broken', limits)).admitted.length, 2);
+    assert.match(JSON.stringify(hub.limiter.status), /"degraded".*WRONGTYPE/);
+    await redis.cli('del', 'agenthub:limit:active:broken');
+    while (kinds(hub) !== 'shared') (await hub.enter(1, 'mended', limits)).admitted[0]?.leave();
   });
 
   test('take an answer that came while the hub was busy', async () => {
