@@ -1,7 +1,7 @@
 import { isObject } from '#core';
 import { ModelFailure } from './failure.ts';
+import { contextInMemory } from './held-context.ts';
 import type { ModelNeeds } from './model-list.ts';
-import { isSameModel } from './model-name.ts';
 import type { OllamaClient } from './ollama-call.ts';
 import { atTurn } from './turn.ts';
 
@@ -48,14 +48,8 @@ export async function embed(
  */
 async function requireUncut(answer: unknown, model: string, client: OllamaClient): Promise<void> {
   const tokens = isObject(answer) ? answer['prompt_eval_count'] : undefined;
-  const running: unknown = await client.ps();
-  const models = isObject(running) ? running['models'] : undefined;
-  if (typeof tokens !== 'number' || !Array.isArray(models)) return;
-  const own = models
-    .filter(isObject)
-    .find(({ name }) => typeof name === 'string' && isSameModel(name, model));
-  const window = own?.['context_length'];
-  if (typeof window === 'number' && window > 0 && tokens >= window - markTokens)
+  const window = await contextInMemory(client, model);
+  if (typeof tokens === 'number' && window !== undefined && tokens >= window - markTokens)
     throw new ModelFailure(
       'too_long',
       `the text fills the ${window} tokens of ${model}. Shorten it`,

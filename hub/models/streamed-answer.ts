@@ -1,5 +1,6 @@
 import { isObject } from '#core';
 import { ModelFailure } from './failure.ts';
+import { whyHeld } from './held-context.ts';
 import type { ModelNeeds } from './model-list.ts';
 import type { ModelCaller } from './model-queue.ts';
 import type { OllamaChat, OllamaClient } from './ollama-call.ts';
@@ -56,10 +57,13 @@ export async function streamAnswer(
   try {
     return await callOllama({ ...call, run }, signal);
   } catch (error) {
-    const kind = error instanceof ModelFailure ? error.kind : undefined;
-    if (isReading && (kind === 'timeout' || kind === 'cancelled'))
+    const failure = error instanceof ModelFailure ? error : undefined;
+    if (isReading && (failure?.kind === 'timeout' || failure?.kind === 'cancelled'))
       paces.abandoned(model, length, clock.monotonic() - sentMs);
-    throw error;
+    if (!isReading || failure?.kind !== 'timeout' || signal.aborted) throw error;
+    const why = await whyHeld({ model, options: body.options }, signal, callOllama);
+    if (why === undefined) throw error;
+    throw new ModelFailure('timeout', `${failure.message}: ${why}`, { model, cause: error });
   }
 }
 

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { until } from '../contracts/recorder.ts';
+import { complete } from '../../hub/models/complete.ts';
+import { asking, failureOf, never } from './scene.ts';
+import { hang, openScripted } from './scripted.ts';
+
+const request = asking({ model: 'chat', options: { num_ctx: 8192 } });
+const silence = 'chat:latest was silent for 10 s';
+
+type World = {
+  /** The context with which Ollama holds the model. */
+  readonly held?: unknown;
+  /** The context that the model was trained with. */
+  readonly trained?: unknown;
+};
+
+/** The message of a call that Ollama never answers, where it tells this about the model. */
+async function messageOf({ held, trained }: World, { options } = request): Promise<string> {
+  const scene = openScripted(({ path }, signal) => {
+    if (path === '/api/chat') return hang(signal);
+    if (path === '/api/ps')
+      return Response.json({
+        models: [
+          { name: 'other:latest', context_length: 1 },
+          ...(held === undefined ? [] : [{ name: 'CHAT:latest', context_length: held }]),
+        ],
+      });
+    return path === '/api/show'
+      ? Response.json({ model_info: { 'llama.context_length': trained } })
+      : undefined;
+  });
+  const failure = failureOf(complete({ ...request, options }, never, scene));
+  await until(() => scene.sent.some(({ path }) => path === '/api/chat'), 'the call');
+  scene.clock.advance(10_000);
+  const { kind, model, message } = await failure;
+  assert.deepEqual([kind, model], ['timeout', 'chat:latest']);
+  return message;
+}
+
+test('a silence names the context with which another program holds the model', async () => {
+  const why = (held: number) =>
+    `${silence}: Ollama holds it with a context of ${held} tokens, and the hub asks for 8192. Use one size in all programs, or run "ollama stop chat:latest"`;
+  assert.equal(await messageOf({ held: 4096, trained: 131_072 }), why(4096));
+  assert.equal(await messageOf({ held: 16_384 }), why(16_384));
+});
+
+test.each<readonly [string, World]>([
+  ['is held with the context that the hub asks for', { held: 8192, trained: 131_072 }],
+  ['was trained with a smaller context, which Ollama uses', { held: 2048, trained: 2048 }],
+  ['has a context that Ollama does not tell', { held: 4096 }],
+  ['is not in memory', { trained: 131_072 }],
+  ['is listed without its context', { held: null }],
+])('a silence says no more where the model %s', async (_, world) => {
+  assert.equal(await messageOf(world), silence);
+});
+
+test('a silence says no more where the hub asks for no context', async () => {
+  assert.equal(await messageOf({ held: 4096, trained: 131_072 }, asking()), silence);
+});
+
+test('a silence is told though Ollama does not say which models it holds', async () => {
+  let isListed = false;
+  const scene = openScripted(({ path }, signal) => {
+    if (path === '/api/ps' && !isListed) return void (isListed = true);
+    return path === '/api/chat' || path === '/api/ps' ? hang(signal) : undefined;
+  });
+  const failure = failureOf(complete(request, never, scene));
+  await until(() => scene.sent.some(({ path }) => path === '/api/chat'), 'the call');
+  scene.clock.advance(10_000);
+  await until(
+    () => scene.sent.filter(({ path }) => path === '/api/ps').length === 2,
+    'the question',
+  );
+  scene.clock.advance(500);
+  assert.equal((await failure).message, silence);
+});
