@@ -99,7 +99,8 @@ export function createRedisCallLimiter(
   async function renew(): Promise<void> {
     const calls = Array.from(held);
     for (let at = 0; at < calls.length; at += maxBatch) {
-      const batch = calls.slice(at, at + maxBatch);
+      // A call may have ended during an earlier batch. Renewing it would count it again until its lease ends.
+      const batch = calls.slice(at, at + maxBatch).filter(([id]) => held.has(id));
       const keys = batch.map(([, key]) => activeKey(key));
       await link
         .evaluate(renewScript, keys, [leaseMs, ...batch.map(([id]) => id)])

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, test } from 'vitest';
-import { systemClock } from '#core';
+import { type Clock, systemClock } from '#core';
+import { createManualClock } from '#helpers/clock';
 import { describeWithEngine } from '#helpers/engine';
 import { until } from '#helpers/hub';
-import { type RedisServer, startRedis } from '#helpers/redis';
+import { type RedisServer, describeWithRedis, startRedis } from '#helpers/redis';
 import type { CallAdmission, CallLimits } from '#resilience';
 import {
   type RedisCallLimiterOptions,
@@ -16,11 +17,17 @@ const [leaseMs, renewalMs] = [1_500, 500];
 
 type Admitted = Extract<CallAdmission, { kind: 'admitted' }>;
 
-/** The limits of one hub. `silent`: it sends nothing of its own accord, like a hub that was killed. */
+/** The clock of a hub with `leaseMs` that sends nothing of its own accord, like a hub that was killed. */
+const silentClock: Clock = {
+  ...systemClock,
+  after: (ms, work) => systemClock.after(ms === renewalMs ? 2 ** 30 : ms, work),
+};
+
+/** The limits of one hub. */
 async function startHub(
   url: string,
   options: Partial<RedisCallLimiterOptions> = {},
-  isSilent = false,
+  clock: Clock = systemClock,
 ) {
   const log: string[] = [];
   const write = (level: string) => (fields: object, message: string) =>
@@ -28,12 +35,7 @@ async function startHub(
   const limiter = createRedisCallLimiter(
     { url, answerMs: 300, maxRetryMs: 100, ...options },
     {
-      clock: isSilent
-        ? {
-            ...systemClock,
-            after: (ms, work) => systemClock.after(ms === renewalMs ? 2 ** 30 : ms, work),
-          }
-        : systemClock,
+      clock,
       log: { info: write('info'), warn: write('warn') },
       random: () => 0,
       newId: () => randomUUID(),
@@ -112,7 +114,7 @@ describeWithEngine('hubs that share the limits of clients through Redis', () => 
 
   test('count the calls of a killed hub no longer than their lease, and those of a living one as long as they last', async () => {
     await using living = await startHub(redis.url, { leaseMs });
-    await using dead = await startHub(redis.url, { leaseMs }, true);
+    await using dead = await startHub(redis.url, { leaseMs }, silentClock);
     const limits = { maxConcurrentCalls: 3 };
     assert.equal((await living.enter(1, 'lease', limits)).admitted.length, 1);
     assert.equal((await dead.enter(2, 'lease', limits)).admitted.length, 2);
@@ -208,6 +210,23 @@ describeWithEngine('hubs that share the limits of clients through Redis', () => 
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
     assert.equal((await entered).kind, 'refused');
     assert.equal(admitted.length, 1);
+  });
+});
+
+describeWithRedis('a hub that shares the limits of clients through a real Redis', url => {
+  test('does not count a call again that ends while it renews the leases of more than 500', async () => {
+    const deployment = randomUUID();
+    const clock = createManualClock();
+    await using hub = await startHub(url(), { deployment, leaseMs: 15_000 }, clock);
+    await using other = await startHub(url(), { deployment });
+    const limits = { maxConcurrentCalls: 600 };
+    const { admitted } = await hub.enter(600, 'many', limits);
+    clock.advance(5_000);
+    // The renewal of the first 500 is on its way.
+    admitted.at(-1)?.leave();
+    // Redis answers in order: after these, it has also renewed the rest.
+    for (let round = 0; round < 3; round++) await hub.enter(1, 'round', limits);
+    assert.equal((await other.enter(2, 'many', limits)).admitted.length, 1);
   });
 });
 
