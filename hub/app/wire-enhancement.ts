@@ -104,7 +104,7 @@ export async function startEnhancement(
       life.abort();
       subscription[Symbol.dispose]();
       await started[Symbol.asyncDispose]();
-      await (await vectors)?.stop();
+      await (await vectors?.catch(() => undefined))?.stop(); // A first use after the abort was refused, and opened nothing.
     },
   };
 }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { openRules, readSettings } from '#config';
@@ -120,6 +122,23 @@ describe('the semantic cache', () => {
     await hub.stop();
     await hub.follow({});
     await assert.rejects(hub.enhancer.stats(), { name: 'AbortError' });
+    assert.ok(!existsSync(hub.vectorsFile));
+  });
+
+  test('does not keep the hub from stopping in order if it is first used meanwhile', async () => {
+    // A Redis that never answers: the hub waits for its end of the connection.
+    const redis = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
+    await using _redis = { [Symbol.asyncDispose]: async () => void redis.close() };
+    await once(redis, 'listening');
+    const address = redis.address();
+    assert.ok(typeof address === 'object' && address);
+    await using hub = await open(nothingEmbedded, {
+      REDIS_URL: `redis://127.0.0.1:${address.port}`,
+    });
+    await hub.follow({});
+    const stopping = hub.stop();
+    await assert.rejects(hub.enhancer.stats(), { name: 'AbortError' });
+    await stopping;
     assert.ok(!existsSync(hub.vectorsFile));
   });
 });
