@@ -7,7 +7,7 @@ import {
   openRules,
   ruleOf,
 } from '#config';
-import { createEmitter, messageOf } from '#core';
+import { HubError, createEmitter, messageOf } from '#core';
 import type { ConfigControl, Prompts } from '#http';
 import type { NamedByRules, PromptSource } from '#routing';
 import type { ModelAccess } from './wire-models.ts';
@@ -34,9 +34,13 @@ export async function createPrompts(
     { clock, log, readText },
   );
   let opening: ReturnType<typeof startEnhancement> | undefined;
-  /** Loads the enhancer on first use. */
-  const open = () =>
-    (opening ??= import('./wire-enhancement.ts').then(async loaded =>
+  let isStopped = false;
+
+  /** Loads the enhancer on first use. Rejects with HUB_SHUTTING_DOWN if that comes after `stop`. */
+  async function open() {
+    // HTTP requests arrive until the servers have stopped, and nothing would close what they open.
+    if (!opening && isStopped) throw new HubError('HUB_SHUTTING_DOWN', 'the hub is stopping');
+    return await (opening ??= import('./wire-enhancement.ts').then(async loaded =>
       loaded.startEnhancement(options, {
         ...needs,
         opened: await needs.models.open(),
@@ -44,6 +48,7 @@ export async function createPrompts(
         log,
       }),
     ));
+  }
 
   return {
     name: 'prompts',
@@ -64,6 +69,7 @@ export async function createPrompts(
       );
     },
     async stop(): Promise<void> {
+      isStopped = true;
       await rules.stop();
       await (await opening?.catch(() => undefined))?.[Symbol.asyncDispose](); // A failed start is logged and holds nothing.
     },

@@ -227,6 +227,13 @@ describe('OLLAMA_PULL', () => {
   });
 });
 
+test('a hub that has stopped does not load what improves prompts for a late request', async () => {
+  const hub = await open({}, {});
+  await hub.stop();
+  await assert.rejects(hub.open(), { code: 'HUB_SHUTTING_DOWN', message: 'the hub is stopping' });
+  assert.equal(hub.health.loaded(), undefined);
+});
+
 test('CACHE_MAX_BYTES bounds what is kept', async () => {
   const ollama = await openOllama();
   ollama.says('x'.repeat(3_000));
