@@ -26,7 +26,8 @@ export function createCapabilities(needs: {
   const shown = new Map<string, Shown>();
   const flights = createSingleFlight<Shown>();
 
-  async function show({ name, digest }: Listed, signal: AbortSignal): Promise<Shown> {
+  async function show(model: Listed, signal: AbortSignal): Promise<Shown> {
+    const { name } = model;
     const run = async (client: OllamaClient) =>
       parseCapabilities(await client.show({ model: name }));
     const call = {
@@ -43,21 +44,23 @@ export function createCapabilities(needs: {
     });
     if (shown.size >= maxShown) shown.clear();
     const made = { capabilities, atMs: clock.monotonic() };
-    shown.set(digest, made);
+    shown.set(keyOf(model), made);
     return made;
   }
 
   return async <T extends Listed>(model: T, signal: AbortSignal): Promise<T> => {
     if (model.capabilities) return model;
-    const { digest } = model;
-    const known = shown.get(digest);
+    const key = keyOf(model);
+    const known = shown.get(key);
     const isUsable =
       known?.capabilities || clock.monotonic() - (known?.atMs ?? -Infinity) < retryMs;
     const { capabilities } =
-      known && isUsable ? known : await flights.join(digest, ended => show(model, ended), signal);
+      known && isUsable ? known : await flights.join(key, ended => show(model, ended), signal);
     return { ...model, capabilities };
   };
 }
+
+const keyOf = ({ name, digest }: Pick<Listed, 'name' | 'digest'>) => `${name} ${digest}`;
 
 function parseCapabilities(shown: unknown): readonly string[] | undefined {
   const given = isObject(shown) ? shown['capabilities'] : undefined;

@@ -65,6 +65,22 @@ describe('the capabilities of a model', () => {
   });
 
   test.each([
+    ['where the models have no digest', ''],
+    ['where a model was pulled again under one of the two names of its digest', 'one'],
+  ])('are those of its name, %s', async (_, digest) => {
+    const scene = open(({ body }) =>
+      Response.json({
+        capabilities: [body['model'] === 'embed:latest' ? 'embedding' : 'completion'],
+      }),
+    );
+    assert.deepEqual(await scene.ask({ ...embedder, digest }), ['embedding']);
+    const chat = { ...embedder, name: 'chat:latest', digest };
+    assert.deepEqual(await scene.ask(chat), ['completion']);
+    assert.deepEqual(await scene.ask({ ...embedder, digest }), ['embedding']);
+    assert.equal(scene.sent.length, 2);
+  });
+
+  test.each([
     ['an error', () => Response.json({ error: 'no such route' }, { status: 404 })],
     ['an answer without them', () => Response.json({ details: {} })],
   ])('stay unknown after %s, and are asked for again after 30 s', async (_, answer) => {
