@@ -10,7 +10,7 @@ let scene: Scene;
 beforeAll(() => {
   scene = createScene('process');
 });
-afterAll(async () => await scene[Symbol.asyncDispose]());
+afterAll(async () => await scene?.[Symbol.asyncDispose]());
 
 test('a task that a client may not use is to its tools one that does not exist', async () => {
   const pipeline = createPipeline(scene.repositories, { script: [] });

@@ -14,7 +14,7 @@ let scene: Scene;
 beforeAll(() => {
   scene = createScene('process');
 });
-afterAll(async () => await scene[Symbol.asyncDispose]());
+afterAll(async () => await scene?.[Symbol.asyncDispose]());
 
 async function open(script: readonly ScriptedCall[]) {
   const pipeline = createPipeline(scene.repositories, { script });

@@ -58,7 +58,7 @@ async function isFound(cache: ExactCache, key: string): Promise<void> {
 describeWithEngine('exact caches of two hubs', () => {
   let redis: RedisServer;
   beforeAll(async () => void (redis = await startRedis()));
-  afterAll(() => redis[Symbol.asyncDispose]());
+  afterAll(() => redis?.[Symbol.asyncDispose]());
 
   /** The name of a value of a cache that has had an entry. */
   async function valueName(prefix: string, key: string): Promise<string> {

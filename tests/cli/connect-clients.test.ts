@@ -27,8 +27,8 @@ beforeAll(async () => {
   hub = await startHub({ config: { servers: { echo } }, env: { ROUTER_TOKEN: token } });
 });
 afterAll(async () => {
-  await hub[Symbol.asyncDispose]();
-  await scratch[Symbol.asyncDispose]();
+  await hub?.[Symbol.asyncDispose]();
+  await scratch?.[Symbol.asyncDispose]();
 });
 
 /** Connects a client with the real program, and answers with what its file says then. */

@@ -19,8 +19,8 @@ export function withHub() {
     });
   });
   afterAll(async () => {
-    await hub[Symbol.asyncDispose]();
-    await installing[Symbol.asyncDispose]();
+    await hub?.[Symbol.asyncDispose]();
+    await installing?.[Symbol.asyncDispose]();
   });
   const findHub = async (url: string | undefined) => ({ ...hub.place, url: url ?? hub.url });
   return {

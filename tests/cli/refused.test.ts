@@ -11,7 +11,7 @@ let hub: TestHub;
 beforeAll(async () => {
   hub = await startHub([{ name: 'echo' }], { http: { token: 'a-token-of-16-chars' } });
 });
-afterAll(() => hub[Symbol.asyncDispose]());
+afterAll(() => hub?.[Symbol.asyncDispose]());
 
 // The hub keeps a connection for longer than a minute.
 const needsToken = [1, /wants its token: set ROUTER_TOKEN/] as const;

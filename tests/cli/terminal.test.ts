@@ -37,7 +37,7 @@ beforeAll(async () => {
   await writeLog();
 });
 afterAll(async () => {
-  await hub[Symbol.asyncDispose]();
+  await hub?.[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });
 });
 

@@ -14,7 +14,7 @@ beforeAll(async () => {
   ]);
   page = owner(hub);
 });
-afterAll(() => hub[Symbol.asyncDispose]());
+afterAll(() => hub?.[Symbol.asyncDispose]());
 
 describe('an action', () => {
   test('stops and starts it with forms alone, and says so', async () => {

@@ -17,7 +17,7 @@ beforeAll(async () => {
   await client.call('calendar_cancel_event', { title: 'Tea' });
   await client.call('notes_remember', { text: 'a note' });
 });
-afterAll(() => hub[Symbol.asyncDispose]());
+afterAll(() => hub?.[Symbol.asyncDispose]());
 
 const newest = (filter: object = {}) => hub.activity.list(filter, 1)[0]?.id ?? assert.fail();
 

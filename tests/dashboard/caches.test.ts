@@ -67,8 +67,8 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await app.close();
-  await scene[Symbol.asyncDispose]();
-  await hub[Symbol.asyncDispose]();
+  await scene?.[Symbol.asyncDispose]();
+  await hub?.[Symbol.asyncDispose]();
 });
 
 const factOf = (text: string, name: string) =>

@@ -49,7 +49,7 @@ beforeAll(async () => {
   scene = await openCatalogHub({ isOn: () => isOn });
   scene.registry.servers = [...scene.registry.servers, evil];
 });
-afterAll(async () => await scene[Symbol.asyncDispose]());
+afterAll(async () => await scene?.[Symbol.asyncDispose]());
 
 const form = (more: Readonly<Record<string, string>> = {}) => ({
   server: postgres,

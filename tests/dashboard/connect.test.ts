@@ -8,7 +8,7 @@ let hub: TestHub;
 beforeAll(async () => {
   hub = await startHub([{ name: 'calendar' }]);
 });
-afterAll(() => hub[Symbol.asyncDispose]());
+afterAll(() => hub?.[Symbol.asyncDispose]());
 
 async function cards(of: TestHub = hub): Promise<Readonly<Record<string, string>>> {
   const { status, text } = await visitor(of).get('/dashboard/connect');

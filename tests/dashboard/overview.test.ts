@@ -19,7 +19,7 @@ beforeAll(async () => {
   await client.call('calendar_create_event', { title: 'Tea', room: 'Kitchen' });
   await client.call('calendar_cancel_event', { title: 'Tea' });
 });
-afterAll(() => hub[Symbol.asyncDispose]());
+afterAll(() => hub?.[Symbol.asyncDispose]());
 
 describe('the overview', () => {
   test('shows each server with its state, and why it does not run', async () => {

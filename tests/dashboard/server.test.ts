@@ -13,7 +13,7 @@ beforeAll(async () => {
   await using client = await connect(`${hub.url}/mcp`);
   await client.call('calendar_cancel_event', { title: 'Tea' });
 });
-afterAll(() => hub[Symbol.asyncDispose]());
+afterAll(() => hub?.[Symbol.asyncDispose]());
 
 const tab = async (name: string) =>
   (await page.get(`/dashboard/servers/calendar?tab=${name}`)).text;

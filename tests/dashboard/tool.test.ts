@@ -15,7 +15,7 @@ beforeAll(async () => {
   hub = await startHub([{ name: 'calendar' }, { name: 'asker' }]);
   page = owner(hub);
 });
-afterAll(() => hub[Symbol.asyncDispose]());
+afterAll(() => hub?.[Symbol.asyncDispose]());
 
 const lastId = () => hub.activity.lastId;
 

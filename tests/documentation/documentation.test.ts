@@ -24,7 +24,7 @@ beforeAll(() => {
   scene = createDocumentationScene();
 });
 afterAll(async () => {
-  await scene[Symbol.asyncDispose]();
+  await scene?.[Symbol.asyncDispose]();
 });
 
 test('a module has a note with what it offers, who uses it and what tests it', async () => {

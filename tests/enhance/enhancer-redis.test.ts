@@ -16,7 +16,7 @@ const brief = { totalMs: 5_000, firstTokenMs: 3_000, loadMs: 3_000 } as const;
 describeWithEngine('enhancers that share a Redis', () => {
   let redis: RedisServer;
   beforeAll(async () => void (redis = await startRedis()));
-  afterAll(() => redis[Symbol.asyncDispose]());
+  afterAll(() => redis?.[Symbol.asyncDispose]());
 
   /** Of caches with one prefix each is that of another hub. */
   async function openCache(prefix: string, reachMs: number): Promise<ExactCache & AsyncDisposable> {

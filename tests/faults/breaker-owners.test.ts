@@ -48,7 +48,7 @@ async function isShown(hub: HubProcess, state: string): Promise<void> {
 describeWithEngine('the breaker of hubs on one Redis', () => {
   let redis: RedisServer;
   beforeAll(async () => void (redis = await startRedis()));
-  afterAll(async () => await redis[Symbol.asyncDispose]());
+  afterAll(async () => await redis?.[Symbol.asyncDispose]());
 
   test('is that of the same server: another of its name stays closed', async () => {
     await using one = await startOne(redis.url, 'one');

@@ -81,7 +81,7 @@ const median = (values: readonly number[]) =>
 describeWithEngine('the breaker of two hubs on one Redis', () => {
   let redis: RedisServer;
   beforeAll(async () => void (redis = await startRedis()));
-  afterAll(async () => await redis[Symbol.asyncDispose]());
+  afterAll(async () => await redis?.[Symbol.asyncDispose]());
 
   /** Two hubs that know each other, and no other tests' hubs. */
   async function twoHubs(database: number, recoverySeconds: number) {
@@ -118,8 +118,8 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
       client = await connect(`${hubs.a.hub.url}/mcp/victim`);
     });
     afterAll(async () => {
-      await client[Symbol.asyncDispose]();
-      await hubs[Symbol.asyncDispose]();
+      await client?.[Symbol.asyncDispose]();
+      await hubs?.[Symbol.asyncDispose]();
     });
 
     test('three timeouts open it, in the other hub as well, and calls fail in less than 5 ms', async () => {
@@ -183,7 +183,7 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
   describe('that is tried after two seconds', () => {
     let hubs: Awaited<ReturnType<typeof twoHubs>>;
     beforeAll(async () => void (hubs = await twoHubs(2, 2)));
-    afterAll(async () => await hubs[Symbol.asyncDispose]());
+    afterAll(async () => await hubs?.[Symbol.asyncDispose]());
 
     test('of fifty calls at once in each of both, the servers see one', async () => {
       const { a, b } = hubs;

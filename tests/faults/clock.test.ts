@@ -68,8 +68,8 @@ function jumpingClock(): void {
   });
 
   afterAll(async () => {
-    await client[Symbol.asyncDispose]();
-    await scene[Symbol.asyncDispose]();
+    await client?.[Symbol.asyncDispose]();
+    await scene?.[Symbol.asyncDispose]();
     await rm(folder, { recursive: true });
   });
 

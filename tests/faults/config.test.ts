@@ -50,7 +50,7 @@ describeWithEngine('a config file that changes under a hub with clients', () => 
     const { neighbour } = JSON.parse(first).servers;
     second = JSON.stringify({ servers: { ...changed, neighbour } }, undefined, 2);
   });
-  afterEach(async () => await scene[Symbol.asyncDispose]());
+  afterEach(async () => await scene?.[Symbol.asyncDispose]());
 
   const areThere = async (names: readonly string[]) =>
     await until(

@@ -23,7 +23,7 @@ function lostEngine(): void {
   let engines: SecondEngines;
 
   beforeAll(async () => void (engines = await prepareSecondEngines(image)));
-  afterAll(async () => await engines[Symbol.asyncDispose]());
+  afterAll(async () => await engines?.[Symbol.asyncDispose]());
 
   async function begin(liveRestore: boolean) {
     await using opened = new AsyncDisposableStack();

@@ -66,7 +66,7 @@ describe.skipIf(process.platform !== 'linux')('the memory of a hub', { timeout: 
     });
   });
 
-  afterAll(() => hub[Symbol.asyncDispose]());
+  afterAll(() => hub?.[Symbol.asyncDispose]());
 
   /** Lets connections flood the hub while another client is served, and ends them. */
   async function flood(

@@ -46,7 +46,7 @@ describeWithEngine('a Redis that fails', () => {
 
   afterAll(async () => {
     for (const scene of scenes) await scene[Symbol.asyncDispose]();
-    await redis[Symbol.asyncDispose]();
+    await redis?.[Symbol.asyncDispose]();
   });
 
   /** Whoever restarts the server closes its breaker, in both. */

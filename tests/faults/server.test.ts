@@ -40,7 +40,7 @@ describeWithEngine('a server that fails', () => {
     for (const name of ['victim', 'eater', 'neighbour']) await becomes(hub, name, 'running');
   });
 
-  afterAll(() => scene[Symbol.asyncDispose]());
+  afterAll(() => scene?.[Symbol.asyncDispose]());
 
   const recall = async (url = `${hub.url}/mcp/victim`) => {
     await using client = await connect(url);

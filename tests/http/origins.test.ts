@@ -22,7 +22,7 @@ describe('a page', () => {
   beforeAll(async () => {
     hub = await startHub([{ name: 'echo' }], { http: { allowedOrigins: [allowed] } });
   });
-  afterAll(() => hub[Symbol.asyncDispose]());
+  afterAll(() => hub?.[Symbol.asyncDispose]());
 
   const foreign = ['http://localhost:3000', 'http://127.0.0.1:1', 'https://evil.example', 'null'];
   for (const origin of foreign) {

@@ -312,7 +312,7 @@ describe.each([
   beforeAll(async () => {
     opened = await openHub({ http: { token: own } });
   });
-  afterAll(() => opened[Symbol.asyncDispose]());
+  afterAll(() => opened?.[Symbol.asyncDispose]());
 
   test('has these routes, and each is for calls or for its owner', () => {
     assert.deepEqual(opened.found, expected);
@@ -340,7 +340,7 @@ describe('a hub whose administration is off', () => {
   beforeAll(async () => {
     opened = await openHub({ http: { administration: 'off' } });
   });
-  afterAll(() => opened[Symbol.asyncDispose]());
+  afterAll(() => opened?.[Symbol.asyncDispose]());
 
   test.for(expected.administer)('refuses %s to its owner, too', async route => {
     assert.equal(await statusOf(opened.hub, route, opened.hub.ownerHeaders), 403);

@@ -13,7 +13,7 @@ beforeEach(() => {
   ollama.heals();
   ollama.says('A better prompt, in several words: ünïcödé.');
 });
-afterAll(async () => await ollama[Symbol.asyncDispose]());
+afterAll(async () => await ollama?.[Symbol.asyncDispose]());
 
 const tooLongSince034 = JSON.stringify({
   error: {

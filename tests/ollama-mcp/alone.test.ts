@@ -17,7 +17,7 @@ beforeAll(async () => {
   execFileSync(process.execPath, [join(root, 'scripts', 'build-images.mjs')]);
   ollama = await startOllama();
 });
-afterAll(() => ollama[Symbol.asyncDispose]());
+afterAll(() => ollama?.[Symbol.asyncDispose]());
 
 const start = (env: Readonly<Record<string, string>> = {}) =>
   connectRunner('SDK v1, 2025-11-25', { file, env: { OLLAMA_HOST: ollama.url, ...env } });
@@ -27,7 +27,7 @@ describe.for(clientKinds)('with a client of %s', kind => {
   beforeAll(async () => {
     client = await connectRunner(kind, { file, env: { OLLAMA_HOST: ollama.url } });
   });
-  afterAll(() => client[Symbol.asyncDispose]());
+  afterAll(() => client?.[Symbol.asyncDispose]());
 
   test('ollama_run answers with text, tokens, durations and progress, without thoughts', async () => {
     const pieces: string[] = [];
@@ -125,7 +125,7 @@ describe('a failure is told apart', () => {
   beforeAll(async () => {
     client = await start();
   });
-  afterAll(() => client[Symbol.asyncDispose]());
+  afterAll(() => client?.[Symbol.asyncDispose]());
 
   test.each(cases)('%s', async (code, said, more, message) => {
     ollama.says(said);

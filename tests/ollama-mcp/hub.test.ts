@@ -45,7 +45,7 @@ describeWithEngine('ollama-mcp behind a hub', () => {
     beforeAll(async () => {
       client = await connectRunner(kind, `${hub.url}/mcp/ollama`);
     }, 60_000);
-    afterAll(() => client[Symbol.asyncDispose]());
+    afterAll(() => client?.[Symbol.asyncDispose]());
 
     test('a prompt runs on the models of the hub, with progress', async () => {
       const pieces: string[] = [];

@@ -19,7 +19,7 @@ describeWithEngine('acceptance commands', () => {
     });
   });
   afterAll(async () => {
-    await scene[Symbol.asyncDispose]();
+    await scene?.[Symbol.asyncDispose]();
   });
   const run = (
     commands: readonly string[],

@@ -66,7 +66,7 @@ describe.each(runners)('after a kill in a %s', runner => {
     repository = await scene.open(path);
   });
   afterAll(async () => {
-    await scene[Symbol.asyncDispose]();
+    await scene?.[Symbol.asyncDispose]();
   });
 
   test.each(remains)('%s is found, and a worktree is made of it', async (_name, spoil) => {

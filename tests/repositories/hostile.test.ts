@@ -54,7 +54,7 @@ describe.each(runners)('a hostile repository in a %s', runner => {
     scene = createScene(runner);
   });
   afterAll(async () => {
-    await scene[Symbol.asyncDispose]();
+    await scene?.[Symbol.asyncDispose]();
   });
 
   /** A repository whose programs leave the file `PWNED`. */
@@ -277,7 +277,7 @@ describe('a repository that leads out of its folder', () => {
     scene = createScene('process');
   });
   afterAll(async () => {
-    await scene[Symbol.asyncDispose]();
+    await scene?.[Symbol.asyncDispose]();
   });
 
   test.each([

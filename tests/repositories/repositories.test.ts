@@ -37,7 +37,7 @@ describe.each(runners)('repositories in a %s', runner => {
     repository = await scene.open(path);
   });
   afterAll(async () => {
-    await scene[Symbol.asyncDispose]();
+    await scene?.[Symbol.asyncDispose]();
   });
   const headOf = async () => (await repository.summary(signal)).head ?? '';
 

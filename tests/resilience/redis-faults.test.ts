@@ -92,7 +92,7 @@ async function timedTrial(breaker: SharedBreaker): Promise<number> {
 describeWithEngine('breakers of two hubs', () => {
   let redis: RedisServer;
   beforeAll(async () => void (redis = await startRedis()));
-  afterAll(() => redis[Symbol.asyncDispose]());
+  afterAll(() => redis?.[Symbol.asyncDispose]());
 
   test('go on by themselves when Redis is killed, and are joined again when it is back', async () => {
     await using one = await startHub(redis.url);

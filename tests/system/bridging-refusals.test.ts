@@ -95,7 +95,7 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
     url = `${hub.url}/mcp/s2025`;
   });
   afterAll(async () => {
-    await hub[Symbol.asyncDispose]();
+    await hub?.[Symbol.asyncDispose]();
   });
   /** Calls of clients that do not come back are over. */
   const expire = async () => {
@@ -288,7 +288,7 @@ describe('a client of 2025', () => {
     hub = await startHub(fixtures);
   });
   afterAll(async () => {
-    await hub[Symbol.asyncDispose]();
+    await hub?.[Symbol.asyncDispose]();
   });
   const at = (era: Era, server: string, handlers: Handlers = {}) =>
     connectEra(era, `${hub.url}/mcp/${server}`, handlers);

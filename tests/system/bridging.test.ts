@@ -42,7 +42,7 @@ describe.for(kinds)('behind the hub, a server of %s', kind => {
     hub = await hubOf(kind);
   });
   afterAll(async () => {
-    await hub[Symbol.asyncDispose]();
+    await hub?.[Symbol.asyncDispose]();
   });
 
   const rows = eras.flatMap(era =>
@@ -115,7 +115,7 @@ describe('several clients at once at one shared server of 2026', () => {
     hub = await hubOf('2026');
   });
   afterAll(async () => {
-    await hub[Symbol.asyncDispose]();
+    await hub?.[Symbol.asyncDispose]();
   });
 
   test('are each asked what is theirs, whatever they speak', async () => {
@@ -143,7 +143,7 @@ describe('what one revision has and the other has not', () => {
     hub = await startBoth();
   });
   afterAll(async () => {
-    await hub[Symbol.asyncDispose]();
+    await hub?.[Symbol.asyncDispose]();
   });
   const at = (era: Era, server: Era, handlers = {}) =>
     connectEra(era, `${hub.url}/mcp/s${server}`, handlers);

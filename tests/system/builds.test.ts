@@ -66,7 +66,7 @@ describeWithEngine('servers of folders', () => {
   }, 180_000);
 
   afterAll(async () => {
-    await hub[Symbol.asyncDispose]();
+    await hub?.[Symbol.asyncDispose]();
     await rm(folder, { recursive: true });
     const volume = docker.getVolume(`${hubName}-kept`);
     await volume.remove();

@@ -126,7 +126,7 @@ describeWithEngine('where the engine forwards to the loopback interface', () => 
     env = { DOCKER_HOST: `unix://${path}` };
   });
   afterAll(async () => {
-    await engine[Symbol.asyncDispose]();
+    await engine?.[Symbol.asyncDispose]();
     await rm(folder, { recursive: true });
   });
 

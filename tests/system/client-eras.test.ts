@@ -58,7 +58,7 @@ describe.for([
       hub = await startHub([{ name: 'fixture', file: '../eras/server-2025.mjs', instance }]);
     });
     afterAll(async () => {
-      await hub[Symbol.asyncDispose]();
+      await hub?.[Symbol.asyncDispose]();
     });
 
     test('asks it about each call', async () => {

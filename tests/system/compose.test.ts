@@ -315,8 +315,8 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
 
   afterAll(async () => {
     await compose('down', '-v', '--remove-orphans').catch(() => '');
-    await ollama[Symbol.asyncDispose]();
-    await obsidian[Symbol.asyncDispose]();
+    await ollama?.[Symbol.asyncDispose]();
+    await obsidian?.[Symbol.asyncDispose]();
     certificates[Symbol.dispose]();
     await docker('volume', 'rm', '-f', `${project}-memory-data`).catch(() => '');
     await rm(folder, { recursive: true, force: true });

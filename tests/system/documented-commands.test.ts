@@ -56,7 +56,7 @@ describe('run as documented', () => {
   beforeAll(async () => {
     scene = await openScene();
   });
-  afterAll(async () => await scene[Symbol.asyncDispose]());
+  afterAll(async () => await scene?.[Symbol.asyncDispose]());
 
   test.concurrent.for(readers)('$line', { timeout }, async step => {
     await scene.run(step);

@@ -59,8 +59,8 @@ describeWithEngine('a hostile server', () => {
   });
 
   afterAll(async () => {
-    await world[Symbol.asyncDispose]();
-    await hub[Symbol.asyncDispose]();
+    await world?.[Symbol.asyncDispose]();
+    await hub?.[Symbol.asyncDispose]();
   });
 
   test('gets nowhere by odd requests, and the forwarder goes on', async () => {

@@ -24,7 +24,7 @@ describeWithEngine('the forwarder', () => {
   beforeAll(async () => {
     world = await createWorld();
   });
-  afterAll(() => world[Symbol.asyncDispose]());
+  afterAll(() => world?.[Symbol.asyncDispose]());
 
   test('runs unprivileged and bounded, and is removed with the hub', async () => {
     await using hub = createHub();

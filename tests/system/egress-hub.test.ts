@@ -51,8 +51,8 @@ describeWithEngine('the hub', () => {
   });
 
   afterAll(async () => {
-    await world[Symbol.asyncDispose]();
-    await hub[Symbol.asyncDispose]();
+    await world?.[Symbol.asyncDispose]();
+    await hub?.[Symbol.asyncDispose]();
     await rm(dataDir, { recursive: true });
     const filters = JSON.stringify({ name: [hubName] });
     assert.deepEqual(await docker.listContainers({ all: true, filters }), []);

@@ -137,8 +137,8 @@ describeWithEngine('a server with a list', () => {
   });
 
   afterAll(async () => {
-    await world[Symbol.asyncDispose]();
-    await hub[Symbol.asyncDispose]();
+    await world?.[Symbol.asyncDispose]();
+    await hub?.[Symbol.asyncDispose]();
     certificates[Symbol.dispose]();
     await rm(files, { recursive: true });
   });

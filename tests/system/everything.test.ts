@@ -44,7 +44,7 @@ describeWithEngine('server-everything through the hub', () => {
   }, 300_000);
 
   afterAll(async () => {
-    await hub[Symbol.asyncDispose]();
+    await hub?.[Symbol.asyncDispose]();
     rmSync(folder, { recursive: true, force: true });
     const left = execFileSync('docker', ['ps', '-aq', '--filter', `name=${hubName}`]);
     assert.equal(left.toString(), '', 'the hub leaves no container behind');
@@ -114,7 +114,7 @@ describeWithEngine('server-everything through the hub', () => {
       );
     }, 120_000);
     afterAll(async () => {
-      await everyman[Symbol.asyncDispose]();
+      await everyman?.[Symbol.asyncDispose]();
     });
 
     test.sequential.for(demos.map(demo => [demo.name, demo] as const))(
@@ -132,7 +132,7 @@ describeWithEngine('server-everything through the hub', () => {
       client = await connectEra('2026', `${hub.url}/mcp/everything`);
     });
     afterAll(async () => {
-      await client[Symbol.asyncDispose]();
+      await client?.[Symbol.asyncDispose]();
     });
 
     test('its tools, prompts and resources answer', async () => {

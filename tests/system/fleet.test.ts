@@ -49,7 +49,7 @@ function fleet(runtime: 'docker' | 'process'): void {
 
   afterAll(async () => {
     await neighbour?.[Symbol.asyncDispose]();
-    await hub[Symbol.asyncDispose]();
+    await hub?.[Symbol.asyncDispose]();
   });
 
   const residentBytes = () =>

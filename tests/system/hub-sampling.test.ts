@@ -50,7 +50,7 @@ describe.for(Object.keys(servers))('a server of %s with "sampling": "hub"', kind
     );
   });
   afterAll(async () => {
-    await hub[Symbol.asyncDispose]();
+    await hub?.[Symbol.asyncDispose]();
   });
 
   const connect = (era: Era, server = 'fixture') =>

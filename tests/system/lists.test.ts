@@ -109,7 +109,7 @@ describe.for(['legacy', 'modern'])('of a %s server with items that strict client
     hub = await startHub([{ name: 'misfits', env: { ERA: era } }]);
   });
   afterAll(async () => {
-    await hub[Symbol.asyncDispose]();
+    await hub?.[Symbol.asyncDispose]();
   });
 
   test.for(eras)('a client of %s is listed the others on /mcp', async revision => {

@@ -195,7 +195,7 @@ describeWithEngine('what a hub tells Prometheus', () => {
   }, 120_000);
 
   afterAll(async () => {
-    await hub[Symbol.asyncDispose]();
+    await hub?.[Symbol.asyncDispose]();
     await ollama.stop();
     rmSync(folder, { recursive: true, force: true });
   });

@@ -46,8 +46,8 @@ describeWithEngine('a package of npm', () => {
 
   afterAll(async () => {
     await Promise.all(clients.map(async client => await client[Symbol.asyncDispose]()));
-    await hub[Symbol.asyncDispose]();
-    await registry[Symbol.asyncDispose]();
+    await hub?.[Symbol.asyncDispose]();
+    await registry?.[Symbol.asyncDispose]();
     await promisify(execFile)('docker', ['volume', 'rm', 'package-upgrade-postgres-data']);
   });
 

@@ -151,8 +151,8 @@ describeWithEngine('secrets that were planted', () => {
   }, 120_000);
 
   afterAll(async () => {
-    await hub[Symbol.asyncDispose]();
-    await receiver[Symbol.asyncDispose]();
+    await hub?.[Symbol.asyncDispose]();
+    await receiver?.[Symbol.asyncDispose]();
     far.close();
   });
 

@@ -44,7 +44,7 @@ describe.skipIf('missing' in found)('the official Python SDK', () => {
     given = new Map(await Promise.all(clients));
   });
   afterAll(async () => {
-    await hub[Symbol.asyncDispose]();
+    await hub?.[Symbol.asyncDispose]();
   });
 
   test.for(modes)('as a client, %s, is listed what its revision takes on /mcp', mode => {

@@ -57,7 +57,7 @@ describeWithEngine('published servers in containers', () => {
   }, 300_000);
 
   afterAll(async () => {
-    await hub[Symbol.asyncDispose]();
+    await hub?.[Symbol.asyncDispose]();
     rmSync(folder, { recursive: true, force: true });
     execFileSync('docker', ['volume', 'rm', '-f', `${hubName}-memory-data`]);
     const left = execFileSync('docker', ['ps', '-aq', '--filter', `name=${hubName}-`]);

@@ -160,7 +160,7 @@ if (isLong)
     }, 620_000);
 
     afterAll(async () => {
-      await hub[Symbol.asyncDispose]();
+      await hub?.[Symbol.asyncDispose]();
       await rm(folder, { recursive: true });
       await docker.getVolume(`${hubName}-sqlite`).remove();
     });

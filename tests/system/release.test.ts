@@ -267,7 +267,7 @@ describe.skipIf(problem !== undefined)(
         stack = await openStack();
         writeFileSync(join(stack.clone, 'configs', 'mcp-servers.json'), '{"servers": {}}');
       }, installMs);
-      afterAll(async () => await stack[Symbol.asyncDispose](), installMs);
+      afterAll(async () => await stack?.[Symbol.asyncDispose](), installMs);
 
       test('start without Qdrant and Ollama', { timeout: upMs }, async () => {
         await stack.type(

@@ -47,7 +47,7 @@ describeWithEngine('servers that misbehave in their sandbox', () => {
     );
   });
 
-  afterAll(async () => await hub[Symbol.asyncDispose]());
+  afterAll(async () => await hub?.[Symbol.asyncDispose]());
 
   /** Calls the neighbour again and again until the work is over; gives how often it answered. */
   async function meanwhile(work: Promise<unknown>): Promise<number> {

@@ -163,7 +163,7 @@ describeWithEngine('secrets in use', () => {
   }, 300_000);
 
   afterAll(async () => {
-    await hub[Symbol.asyncDispose]();
+    await hub?.[Symbol.asyncDispose]();
     execFileSync('docker', ['volume', 'rm', '-f', `${hubName}-memory-data`]);
     for (const each of [folder, dataDir]) rmSync(each, { recursive: true, force: true });
     const left = execFileSync('docker', ['ps', '-aq', '--filter', `name=${hubName}-`]);

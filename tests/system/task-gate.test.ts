@@ -10,7 +10,7 @@ describeWithEngine('the gate of a task, in containers', () => {
   beforeAll(() => {
     scene = createScene('docker');
   });
-  afterAll(async () => await scene[Symbol.asyncDispose]());
+  afterAll(async () => await scene?.[Symbol.asyncDispose]());
 
   test('runs the acceptance commands on the change, and tells the implementer why they failed', async () => {
     const check = `import { strict as assert } from 'node:assert';

@@ -26,7 +26,7 @@ beforeAll(async () => {
   await bundle.write({ file: program, codeSplitting: false });
   await cp('hub/tasks/prompts', join(scene.home, 'program/prompts'), { recursive: true });
 });
-afterAll(async () => await scene[Symbol.asyncDispose]());
+afterAll(async () => await scene?.[Symbol.asyncDispose]());
 
 /** More runs than a path has records. */
 const maxRuns = 40;

@@ -37,7 +37,7 @@ beforeAll(() => {
 });
 afterAll(async () => {
   for (const one of open) await one[Symbol.asyncDispose]();
-  await scene[Symbol.asyncDispose]();
+  await scene?.[Symbol.asyncDispose]();
 });
 
 /** A repository, and a pipeline whose models follow a script. */

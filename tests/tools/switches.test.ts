@@ -21,7 +21,7 @@ beforeAll(async () => {
   const { access } = createTestAccess(fixtures, { tools: { files: tools } });
   hub = await startHub(fixtures, { access });
 });
-afterAll(() => hub[Symbol.asyncDispose]());
+afterAll(() => hub?.[Symbol.asyncDispose]());
 
 /** The switches of the hub, whose counter counts characters; and the lists that they write. */
 function open(uncounted?: string) {

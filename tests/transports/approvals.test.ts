@@ -46,7 +46,7 @@ describe.each(Object.entries(transports))(
       });
       hub = await startHub([{ name: 'echo' }], { access, approvals });
     });
-    afterAll(() => hub[Symbol.asyncDispose]());
+    afterAll(() => hub?.[Symbol.asyncDispose]());
 
     async function join(capabilities: object) {
       const client = await open(hub);

@@ -60,7 +60,7 @@ describe.each(Object.entries(transports))('find mode over %s', (_name, connect) 
     });
   });
   beforeEach(() => void (seen = []));
-  afterAll(() => hub[Symbol.asyncDispose]());
+  afterAll(() => hub?.[Symbol.asyncDispose]());
 
   test('lists two tools and the pinned ones; a found tool is one call away, under policy', async () => {
     await using client = await connect(hub, '/@work');

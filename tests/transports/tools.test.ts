@@ -42,7 +42,7 @@ beforeAll(async () => {
   // Announces what the servers listed at their start.
   clock.advance(1_000);
 });
-afterAll(() => hub[Symbol.asyncDispose]());
+afterAll(() => hub?.[Symbol.asyncDispose]());
 
 async function turn(body: object): Promise<void> {
   const answer = await fetch(`${hub.url}/servers/counter/tools`, {

@@ -28,7 +28,7 @@ beforeAll(async () => {
     observer: call => void seen.push(call),
   });
 });
-afterAll(() => hub[Symbol.asyncDispose]());
+afterAll(() => hub?.[Symbol.asyncDispose]());
 beforeEach(() => {
   change({});
   seen = [];

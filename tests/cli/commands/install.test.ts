@@ -9,7 +9,7 @@ let isOn = true;
 beforeAll(async () => {
   scene = await openCatalogHub({ isOn: () => isOn });
 });
-afterAll(async () => await scene[Symbol.asyncDispose]());
+afterAll(async () => await scene?.[Symbol.asyncDispose]());
 
 const cli = async (args: readonly string[], needs: FlatNeeds = {}) =>
   await run(args, { findHub: async () => scene.hub.place, ...needs });

@@ -7,7 +7,7 @@ let hub: TestHub;
 beforeAll(async () => {
   hub = await startHub([]);
 });
-afterAll(() => hub[Symbol.asyncDispose]());
+afterAll(() => hub?.[Symbol.asyncDispose]());
 
 const link = /^http:\/\/127\.0\.0\.1:\d+\/dashboard\/login\?code=[\w-]{43}$/;
 

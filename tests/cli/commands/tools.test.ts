@@ -14,7 +14,7 @@ beforeAll(async () => {
       void written.push([name, next(hub.server(name).config.tools)]),
   });
 });
-afterAll(() => hub[Symbol.asyncDispose]());
+afterAll(() => hub?.[Symbol.asyncDispose]());
 
 const cli = (...args: readonly string[]) =>
   run(args, { findHub: async url => ({ ...hub.place, url: url ?? hub.url }) });

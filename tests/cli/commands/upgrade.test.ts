@@ -10,7 +10,7 @@ let hub: TestHub;
 beforeAll(async () => {
   hub = await startHub([], { upgrades });
 });
-afterAll(async () => await hub[Symbol.asyncDispose]());
+afterAll(async () => await hub?.[Symbol.asyncDispose]());
 beforeEach(() => void (asked.length = 0));
 
 const cli = async (args: readonly string[], needs: FlatNeeds = {}) =>

@@ -26,7 +26,7 @@ describeWithBrowser('in the dashboard', () => {
     await useServers(dashboard.hub, 4);
   });
 
-  afterAll(() => dashboard[Symbol.asyncDispose]());
+  afterAll(() => dashboard?.[Symbol.asyncDispose]());
 
   const instanceOf = async (server: string) =>
     JSON.stringify((await described(dashboard.hub, server))['instance']);

@@ -43,7 +43,7 @@ describeWithBrowser('the pages of the dashboard', () => {
       await enhance(dashboard.hub, prompt);
   });
 
-  afterAll(() => dashboard[Symbol.asyncDispose]());
+  afterAll(() => dashboard?.[Symbol.asyncDispose]());
 
   /** Opens each page, and that of the newest call. */
   async function eachPage(page: Page, look: (path: string) => Promise<void>): Promise<void> {

@@ -20,7 +20,7 @@ beforeAll(async () => {
   obsidian = await startObsidian(own, key);
 });
 afterAll(async () => {
-  await obsidian[Symbol.asyncDispose]();
+  await obsidian?.[Symbol.asyncDispose]();
   certificates[Symbol.dispose]();
 });
 

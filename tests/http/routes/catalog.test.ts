@@ -9,7 +9,7 @@ let scene: Awaited<ReturnType<typeof openCatalogHub>>;
 beforeAll(async () => {
   scene = await openCatalogHub();
 });
-afterAll(async () => await scene[Symbol.asyncDispose]());
+afterAll(async () => await scene?.[Symbol.asyncDispose]());
 
 async function ask(
   method: string,

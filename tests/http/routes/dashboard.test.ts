@@ -30,7 +30,7 @@ describe('a form', () => {
   beforeAll(async () => {
     hub = await startHub([{ name: 'echo' }]);
   });
-  afterAll(() => hub[Symbol.asyncDispose]());
+  afterAll(() => hub?.[Symbol.asyncDispose]());
 
   test('of a page of another origin is refused with 403, and does nothing', async () => {
     const { host } = new URL(hub.url);
@@ -85,7 +85,7 @@ describe('with a token', () => {
   beforeAll(async () => {
     hub = await startHub([{ name: 'echo' }], { http: { token } });
   });
-  afterAll(() => hub[Symbol.asyncDispose]());
+  afterAll(() => hub?.[Symbol.asyncDispose]());
 
   test('each page answers 401 with a form, and nothing of the hub', async () => {
     for (const path of open) {
@@ -188,7 +188,7 @@ describe('the owner', () => {
   beforeAll(async () => {
     hub = await startHub([{ name: 'echo' }]);
   });
-  afterAll(() => hub[Symbol.asyncDispose]());
+  afterAll(() => hub?.[Symbol.asyncDispose]());
 
   const viewed = [...open, '/dashboard/activity', '/dashboard/caches', '/dashboard/sessions'];
   const owned = [

@@ -9,7 +9,7 @@ let hub: TestHub;
 beforeAll(async () => {
   hub = await startHub([{ name: 'calendar' }, { name: 'other', file: 'calendar.mjs' }]);
 });
-afterAll(async () => await hub[Symbol.asyncDispose]());
+afterAll(async () => await hub?.[Symbol.asyncDispose]());
 
 const get = async (query: string) =>
   await send(`${hub.url}/logs${query}`, { headers: ownerHeaders });

@@ -12,7 +12,7 @@ beforeAll(async () => {
     changeTools: async (_, next) => void written.push(next(tools)),
   });
 });
-afterAll(() => hub[Symbol.asyncDispose]());
+afterAll(() => hub?.[Symbol.asyncDispose]());
 
 async function ask(method: string, path: string, body?: unknown, headers = {}) {
   const answer = await fetch(`${hub.url}${path}`, {

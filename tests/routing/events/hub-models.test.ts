@@ -37,7 +37,7 @@ beforeAll(async () => {
     { models },
   );
 });
-afterAll(() => hub[Symbol.asyncDispose]());
+afterAll(() => hub?.[Symbol.asyncDispose]());
 
 async function connect(server: string, capabilities: object = { sampling: {} }) {
   const client = openAsked(hub, hub.server(server));

@@ -26,7 +26,7 @@ let hub: TestHub;
 beforeAll(async () => {
   hub = await startHub(fixtures, { clock });
 });
-afterAll(() => hub[Symbol.asyncDispose]());
+afterAll(() => hub?.[Symbol.asyncDispose]());
 
 const clientOf = (name: string): Principal => ({
   kind: 'client',

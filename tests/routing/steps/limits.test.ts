@@ -68,7 +68,7 @@ describe('of calls at once exactly as many are admitted as the limit says', () =
       streamable: { maxSessions: 2 * burst },
     });
   });
-  afterAll(() => hub[Symbol.asyncDispose]());
+  afterAll(() => hub?.[Symbol.asyncDispose]());
 
   for (const [name, open] of Object.entries(transports))
     // A session of streamable HTTP is always of the older era.

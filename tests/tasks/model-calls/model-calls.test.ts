@@ -35,8 +35,8 @@ beforeAll(async () => {
   );
 });
 afterAll(async () => {
-  await hub[Symbol.asyncDispose]();
-  await ollama[Symbol.asyncDispose]();
+  await hub?.[Symbol.asyncDispose]();
+  await ollama?.[Symbol.asyncDispose]();
 });
 beforeEach(() => {
   written = {};

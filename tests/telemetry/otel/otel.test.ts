@@ -89,8 +89,8 @@ beforeAll(async () => {
 }, 90_000);
 
 afterAll(async () => {
-  await hub[Symbol.asyncDispose]();
-  await receiver[Symbol.asyncDispose]();
+  await hub?.[Symbol.asyncDispose]();
+  await receiver?.[Symbol.asyncDispose]();
 });
 
 describe('a call of a client that traces', () => {
