@@ -90,11 +90,14 @@ function refuseNested(inner: BoundContainer, outer: BoundContainer): void {
 const of = ({ name }: BoundContainer) =>
   name === undefined ? ' in a container of another hub' : ` in ${name}`;
 
-/** Compared without case, because file systems outside Linux may ignore it. */
+/** Compared without case and Unicode form, because file systems outside Linux may ignore both. */
 function isBelow(path: string, folder: string): boolean {
-  const [inner, outer] = [path.toLowerCase(), folder.toLowerCase()];
+  const [inner, outer] = [foldPath(path), foldPath(folder)];
   return inner !== outer && isIn(inner, outer);
 }
+
+/** One text for all names of a file: `é` of one or two characters, `ß` and `SS`. */
+const foldPath = (path: string) => path.normalize('NFD').toLowerCase().toUpperCase();
 
 const listedSchema = z.object({
   Id: z.string(),

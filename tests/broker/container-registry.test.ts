@@ -83,6 +83,8 @@ describe('a folder in what another container may write to is not mounted', () =>
     ['read-only', writable('/srv'), readOnly('/srv/a')],
     ['writable', writable('/srv'), writable('/srv/a/b')],
     ['in other letters', writable('/srv/Notes'), readOnly('/srv/notes/a')],
+    ['in letters that are one in upper case', writable('/srv/Maße'), readOnly('/srv/MASSE/a')],
+    ['with an accent of its own', writable('/srv/caf\u00e9'), readOnly('/srv/cafe\u0301/a')],
   ])('%s', async (_, outer, inner) => {
     await assert.rejects(
       registryOf({ name: 'old', binds: [outer] }).reserve('new', [inner]),
