@@ -104,11 +104,9 @@ export async function bridgeStdio(
     if (message.kind === 'request') return request(message);
     if (message.kind === 'notification') {
       session.recordNotification(message);
-      // Drop a cancelled listen request, so that the next hub does not get it.
       if (message.method === 'notifications/cancelled') {
         const span = membersOf(message.bytes, message.params)?.get('requestId');
-        const id = span ? rawText(message.bytes, span) : '';
-        if (pending.findListen(id)) pending.delete(id);
+        if (span) pending.cancelled(rawText(message.bytes, span));
       }
       if (isUp) void toHub.send(message.bytes);
       return;

@@ -1,4 +1,5 @@
-import type { Request } from '#jsonrpc';
+import { type Request, membersOf } from '#jsonrpc';
+import { metaKeys } from '#mcp';
 import { remembered } from './session.ts';
 
 /** Maximum number of unanswered requests of a client. */
@@ -9,8 +10,13 @@ const listen = 'subscriptions/listen';
 /** The client's unanswered requests, by the client's id as JSON text. */
 export function createPendingRequests() {
   /** The value is the request if the bridge needs it again. */
-  const pending = new Map<string, Request | undefined>();
-  const isListen = (request: Request | undefined) => request?.method === listen;
+  const pending = new Map<string, Request | 'stateless' | undefined>();
+  const requestOf = (id: string): Request | undefined => {
+    const request = pending.get(id);
+    return request === 'stateless' ? undefined : request;
+  };
+  const isListen = (request: Request | 'stateless' | undefined): request is Request =>
+    request !== undefined && request !== 'stateless' && request.method === listen;
 
   return {
     get size(): number {
@@ -23,17 +29,22 @@ export function createPendingRequests() {
       return [...pending.values()].some(request => !isListen(request));
     },
     add(id: string, request: Request): void {
-      pending.set(id, remembered.has(request.method) || isListen(request) ? request : undefined);
+      const isKept = remembered.has(request.method) || isListen(request);
+      pending.set(id, isKept ? request : isStateless(request) ? 'stateless' : undefined);
+    },
+    /** The client cancelled a request. The hub does not answer one of MCP 2026-07-28 after that. */
+    cancelled(id: string): void {
+      const request = pending.get(id);
+      if (request === 'stateless' || isListen(request)) pending.delete(id);
     },
     /** The request if its effect is remembered. */
-    find: (id: string): Request | undefined => pending.get(id),
+    find: requestOf,
     /** The request if it is a listen request, which the next hub gets if this one goes away. */
     findListen(id: string): Request | undefined {
-      const request = pending.get(id);
+      const request = requestOf(id);
       return isListen(request) ? request : undefined;
     },
-    listens: (): readonly Request[] =>
-      [...pending.values()].flatMap(request => (request && isListen(request) ? [request] : [])),
+    listens: (): readonly Request[] => [...pending.values()].filter(isListen),
     /** Returns false if no such request is pending. */
     delete: (id: string): boolean => pending.delete(id),
     /** Removes all but the listen requests. Returns their ids. */
@@ -43,4 +54,11 @@ export function createPendingRequests() {
       return ids;
     },
   };
+}
+
+function isStateless({ bytes, params }: Request): boolean {
+  // Most requests are of a session. The text search avoids reading their params.
+  if (!bytes.includes(metaKeys.protocolVersion)) return false;
+  const meta = membersOf(bytes, membersOf(bytes, params)?.get('_meta'));
+  return meta?.has(metaKeys.protocolVersion) ?? false;
 }

@@ -1,5 +1,6 @@
 import { type Clock, type Code, type Log, HubError, kindOf, retryable } from '#core';
 import { type ReplyBytes, RpcError, type Request, errorAnswer, readMessage } from '#jsonrpc';
+import { isStateless } from '#mcp';
 import type { Decision, Principal } from '#policy';
 import type { Trace } from '#telemetry';
 import {
@@ -74,7 +75,8 @@ export function compose(steps: readonly (Step | undefined)[], last: Answerer): A
 
 /**
  * Answers each call exactly once by `steps`, and registers it in its session until then. Converts errors to replies,
- * and notifies the observer of every reply.
+ * and notifies the observer of every reply. A call of MCP 2026-07-28 that its client cancelled gets no answer: over
+ * stdio, that revision forbids all further messages about it.
  */
 export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
   const { clock, observer, auditor } = needs;
@@ -85,7 +87,7 @@ export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
   let isStopping = false;
 
   /** Never throws, and its promise never rejects. */
-  function answer(resolved: ResolvedCall): Promise<ReplyBytes> {
+  function answer(resolved: ResolvedCall): Promise<ReplyBytes | undefined> {
     const { id, session, cancellation, request } = resolved.call;
     const { inFlight } = session;
     let replied: Reply | Promise<Reply>;
@@ -97,10 +99,10 @@ export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
     }
     if (!(replied instanceof Promise)) return Promise.resolve(observed(resolved, replied));
     const count = request.method === listenMethod ? 0 : 1;
-    const end = (bytes: ReplyBytes): ReplyBytes => {
+    const end = (bytes: ReplyBytes): ReplyBytes | undefined => {
       answering -= count;
       inFlight.delete(id);
-      return bytes;
+      return cancellation.isByClient && isStateless(resolved.call) ? undefined : bytes;
     };
     inFlight.set(id, cancellation);
     answering += count;

@@ -183,7 +183,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     session: SessionState,
     responseStream: ResponseStream,
     principal: Principal,
-  ): Promise<ReplyBytes> {
+  ): Promise<ReplyBytes | undefined> {
     const arrivedMs = clock.monotonic();
     try {
       const call = readCall(request, session, responseStream, principal, arrivedMs);

@@ -65,8 +65,8 @@ export interface Session {
   readonly protocolVersion: string | undefined;
   /**
    * Answers a request with the bytes of its JSON-RPC answer: exactly one, and never a rejection. Returns nothing for
-   * other messages. Messages about the request before its answer go to the response stream. `principal` is the sender,
-   * with its current grants.
+   * other messages, and for a request of MCP 2026-07-28 that its client cancelled by a notification. Messages about the
+   * request before its answer go to the response stream. `principal` is the sender, with its current grants.
    */
   accept(
     message: Message,
@@ -178,9 +178,15 @@ export function isWanted(wanted: LogLevel | undefined, params: unknown): boolean
 export type Cancellation = {
   work: Pick<Relayed<unknown>, 'cancel'> | undefined;
   isCancelled: boolean;
+  /** The client itself sent `notifications/cancelled`. */
+  isByClient: boolean;
 };
 
-export const createCancellation = (): Cancellation => ({ work: undefined, isCancelled: false });
+export const createCancellation = (): Cancellation => ({
+  work: undefined,
+  isCancelled: false,
+  isByClient: false,
+});
 
 /** Sets the work to cancel if the client cancels the request; undefined if nothing can be cancelled. */
 export function setWork(cancellation: Cancellation, work: Cancellation['work']): void {
@@ -191,6 +197,12 @@ export function setWork(cancellation: Cancellation, work: Cancellation['work']):
 export function cancelCall(cancellation: Cancellation, reason: string | undefined): void {
   cancellation.isCancelled = true;
   cancellation.work?.cancel(reason);
+}
+
+/** Cancels the request because its client said so. */
+export function cancelByClient(cancellation: Cancellation, reason: string | undefined): void {
+  cancellation.isByClient = true;
+  cancelCall(cancellation, reason);
 }
 
 /** Throws HUB_CALL_CANCELLED if the client cancelled the request. Call it after each wait. */

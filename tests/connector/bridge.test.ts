@@ -154,6 +154,32 @@ describe('a client behind connect-stdio, when its hub is restarted,', () => {
 });
 
 describe('connect-stdio', () => {
+  test('waits for no answer to a request of the stateless revision that its client cancelled', async () => {
+    await using hub = await startHub(echo);
+    const bridged = await openOverBridge(hub, 'echo', 'lines', { graceMs: 60_000 });
+    const client = talk(bridged);
+    const _meta = {
+      [metaKeys.protocolVersion]: modernVersion,
+      [metaKeys.clientCapabilities]: {},
+    };
+    client.send({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'slow', arguments: { ms: 60_000 }, _meta },
+    });
+    await until(() => hub.server('echo').running?.upstream.inFlight() === 1);
+    client.send({
+      jsonrpc: '2.0',
+      method: 'notifications/cancelled',
+      params: { requestId: 1 },
+    });
+    await client.ask(2, 'tools/list', { _meta });
+    assert.equal(client.received.filter(({ id }) => id === 1).length, 0);
+    client.close();
+    await bridged.over;
+  });
+
   test('ends when its client closes its end, after what is in flight is answered', async () => {
     await using hub = await startHub(echo);
     const bridged = await openOverBridge(hub, 'echo', 'lines', { graceMs: 10_000 });

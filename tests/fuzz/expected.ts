@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type Message, rawText, readMessages } from '#jsonrpc';
+import { metaKeys } from '#mcp';
 import type { Speaker } from './params.ts';
 import { replay } from './settings.ts';
 
@@ -20,6 +21,14 @@ export function expectedOf(frame: Buffer): Expected {
   return message.method === 'subscriptions/listen'
     ? { must: [], may: [id] }
     : { must: [id], may: [] };
+}
+
+export const isOfStateless = (bytes: Buffer): boolean => bytes.includes(metaKeys.protocolVersion);
+
+/** The same where clients cancel by a notification: a request of the stateless revision has no answer then. */
+export function expectedOnWire(frame: Buffer): Expected {
+  const { must, may } = expectedOf(frame);
+  return isOfStateless(frame) ? { must: [], may: [...must, ...may] } : { must, may };
 }
 
 /** One message of the hub. Fails where it is none. */

@@ -1,5 +1,13 @@
 import assert from 'node:assert/strict';
-import { encode, expectedOf, idOf, introduction, readOne, replyTo } from './expected.ts';
+import {
+  encode,
+  expectedOf,
+  expectedOnWire,
+  idOf,
+  introduction,
+  readOne,
+  replyTo,
+} from './expected.ts';
 import type { Made } from './generate.ts';
 import { replay } from './settings.ts';
 import type { OpenWireClient } from './wire-client.ts';
@@ -80,7 +88,7 @@ export const streamClient =
 
     function say(bytes: Buffer): void {
       for (const frame of wire.framesOf(bytes)) {
-        const { must, may } = expectedOf(frame);
+        const { must, may } = expectedOnWire(frame);
         for (const id of must) {
           const count = countOf(id);
           if (++count.due > count.came) unanswered++;

@@ -50,8 +50,12 @@ export function openAsked(
     return isObject(value) ? value : undefined;
   }
 
+  /** Sends a request. It has no answer if the client cancels it and is of MCP 2026-07-28. */
+  const request = (method: string, params?: object) =>
+    post({ jsonrpc: '2.0', id: ++lastId, method, params });
+
   async function ask(method: string, params?: object): Promise<Params> {
-    const answer = await post({ jsonrpc: '2.0', id: ++lastId, method, params });
+    const answer = await request(method, params);
     assert.ok(answer, 'a request is answered');
     return answer;
   }
@@ -61,6 +65,7 @@ export function openAsked(
     told,
     session,
     ask,
+    request,
     post,
     lastId: () => lastId,
     notify: (method: string, params: object) => post({ jsonrpc: '2.0', method, params }),

@@ -58,7 +58,7 @@ describe('an instance of one client', () => {
     await using hub = await startHub([own]);
     const states = statesOf(hub);
     const listening = openAsked(hub, hub.server('echo'));
-    const over = listening.ask('subscriptions/listen', {
+    const over = listening.request('subscriptions/listen', {
       notifications: { toolsListChanged: true },
       _meta: meta,
     });

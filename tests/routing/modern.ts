@@ -27,6 +27,8 @@ export function openModern(
   return {
     ...client,
     ask,
+    request: (method: string, params: object = {}, more: object = {}) =>
+      client.request(method, { ...params, _meta: meta(more) }),
     async call(name: string, given: object = {}, more: object = {}) {
       const { result, error } = await ask('tools/call', { name, arguments: given, ...more });
       return { result: isObject(result) ? result : {}, error: isObject(error) ? error : undefined };

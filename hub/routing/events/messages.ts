@@ -14,7 +14,7 @@ import type { Access } from '../access.ts';
 import type { SuspendedCalls } from '../bridge/input-required.ts';
 import { methodNotFound, waitingMethod } from '../call.ts';
 import type { ClientInstances } from '../client-instances.ts';
-import { type SessionState, cancelCall } from '../session.ts';
+import { type SessionState, cancelByClient } from '../session.ts';
 import { type Tasks, notificationInTask, relatedTaskIn, requestInTask } from '../tasks/tasks.ts';
 import { type ClientRequests, isClientMethod, isServerMethod } from './client-requests.ts';
 import type { HubModels } from './hub-models.ts';
@@ -256,7 +256,7 @@ export function createFromClients({
     const members = membersOf(bytes, params);
     const id = members?.get('requestId');
     const call = id && inFlight.get(rawText(bytes, id));
-    if (call) cancelCall(call, stringAt(bytes, members?.get('reason')));
+    if (call) cancelByClient(call, stringAt(bytes, members?.get('reason')));
   }
 
   /** Errors are logged, because a notification has no answer that could report them. */
