@@ -64,7 +64,7 @@ export function createBuiltinUpstream(
           elicitation.ask({ caller, method, params, isModern, signal: scope.signal }, question),
       };
       inFlight++;
-      relayed++;
+      const number = ++relayed;
       const work = answerRequest(server, identity, tasks, {
         method,
         params,
@@ -78,7 +78,7 @@ export function createBuiltinUpstream(
           result => {
             const text = isModern ? { resultType: 'complete', ...result } : asLegacyResult(result);
             const id = rawText(request.bytes, request.id);
-            return answered(readAnswer(encodeResult(id, JSON.stringify(text))));
+            return answered(readAnswer(encodeResult(id, JSON.stringify(text))), number);
           },
           (error: unknown) => {
             // Anything else is a bug, which the router logs.

@@ -9,8 +9,11 @@ export type Outbound<T> = {
   /** Edits besides those of the id and the progress token, which the upstream adds itself. */
   readonly edits: readonly Edit[];
   readonly progressToken: Span | undefined;
-  /** Converts the answer to the reply, before the server's next message is read. Must not throw. */
-  readonly answered: (answer: Answer) => T;
+  /**
+   * Converts the answer to the reply, before the server's next message is read. Must not throw. `id`: the id that the
+   * server sees, which is also its progress token.
+   */
+  readonly answered: (answer: Answer, id: number) => T;
   /** Converts the failure of a sent request to the error that rejects its reply. */
   readonly failed: (error: HubError) => Error;
 };

@@ -35,7 +35,7 @@ type UpstreamNeeds = {
   readonly log: Log;
   /** Log for lines that the server can trigger at will. */
   readonly output: LimitedLog;
-  /** Receives the server's notifications, except `notifications/progress`. */
+  /** Receives the server's notifications, except `notifications/progress` about a pending request. */
   readonly notified: (notification: ServerNotification) => void;
   /** Receives the server's requests except `ping`, which the upstream answers. */
   readonly serverRequest: (serverRequest: ServerRequest) => void;
@@ -175,10 +175,12 @@ export function createUpstream(
     needs.notified(about === undefined ? notification : { ...notification, about });
   }
 
-  function progressed(notification: Notification): void {
+  function progressed(notification: Notification, id: string | undefined): void {
     const token = membersOf(notification.bytes, notification.params)?.get('progressToken');
     const entry = token && pending.find(Number(rawText(notification.bytes, token)));
-    if (!token || entry?.caller?.progressToken === undefined) return;
+    // The request may have been answered with a task.
+    if (!entry) return notified(notification, id);
+    if (entry.caller?.progressToken === undefined) return;
     // A call that makes progress does not time out.
     entry.timeout?.refresh();
     const { responseStream, progressToken } = entry.caller;
@@ -191,7 +193,7 @@ export function createUpstream(
       if (message.kind === 'answer') return answered(message);
       needs.pace?.count(message.bytes.length);
       if (message.kind === 'request') receiveRequest(message, about);
-      else if (message.method === 'notifications/progress') progressed(message);
+      else if (message.method === 'notifications/progress') progressed(message, about);
       else notified(message, about);
     },
     oversized({ id, bytes }) {
@@ -221,7 +223,7 @@ export function createUpstream(
         request.method,
         caller,
         timeoutMs,
-        answer => resolve(outbound.answered(answer)),
+        answer => resolve(outbound.answered(answer, id)),
         error => reject(outbound.failed(error)),
         waitedMs,
       );

@@ -91,6 +91,7 @@ export function createScriptedServer(fixture: Fixture, script: Script = {}) {
           resolve(
             answered(
               readAnswer(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 4_711, ...body }))),
+              4_711,
             ),
           ),
       });

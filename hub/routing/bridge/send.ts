@@ -24,7 +24,7 @@ import { ownName } from './results.ts';
 export type SendNeeds = {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly urlElicitations: UrlElicitations;
-  readonly tasks: Pick<Tasks, 'made' | 'route'>;
+  readonly tasks: Pick<Tasks, 'made' | 'route' | 'progress'>;
   readonly subscriptions: Pick<Subscriptions, 'add'>;
 };
 
@@ -52,8 +52,8 @@ export function send(
       request,
       edits,
       progressToken,
-      answered: answer =>
-        replyOf(resolved, answer, server, running, clock.monotonic() - sentMs, needs),
+      answered: (answer, id) =>
+        replyOf(resolved, answer, { server, running, id }, clock.monotonic() - sentMs, needs),
       failed: error => new FailedCall(error, clock.monotonic() - sentMs),
     },
     {
@@ -80,22 +80,32 @@ function isHeaderMismatch({ outcome, bytes }: ServerReply): boolean {
   return isObject(error) && error['code'] === rpcCodes.headerMismatch;
 }
 
+/** Where a request was sent, and the id that it has there. */
+type Sent = { readonly server: Server; readonly running: Running; readonly id: number };
+
 /** Makes the reply from an answer, with the client's id, and stores what the hub must remember from it. */
 function replyOf(
   resolved: ResolvedCall,
   answer: Answer,
-  server: Server,
-  { serverInfo }: Running,
+  { server, running, id }: Sent,
   serverMs: number,
   needs: SendNeeds,
 ): ServerReply {
   const { call } = resolved;
   const outcome = outcomeOf(call, answer);
   // Errors may name pages. Only this session is told later that a page is complete.
-  if (keepsSessions(serverInfo)) {
+  if (keepsSessions(running.serverInfo)) {
     if (answer.failed) keepPages(answer, server, call.session, needs.urlElicitations);
   } else if (outcome !== 'ok') adviseEra(answer, server);
   const task = resolved.remembered && remember(resolved, answer, server, needs);
+  const token = resolved.remembered?.kind === 'task' && call.meta?.get('progressToken');
+  if (task && token)
+    needs.tasks.progress.follow(
+      running.upstream,
+      id,
+      call.session,
+      rawText(call.request.bytes, token),
+    );
   const bytes = answer.id ? replace(answer.bytes, answer.id, call.id) : answer.bytes;
   return { bytes: task ? inPayload(bytes, task.taskId, task.publicId) : bytes, outcome, serverMs };
 }

@@ -196,7 +196,7 @@ export function createFromServers(needs: FromServersNeeds) {
       else if (answerByHub) void answerByHub();
       else refuse(server, serverRequest, found);
     },
-    /** Handles a notification of a server, other than progress and list changes. */
+    /** Handles a notification of a server, other than list changes and the progress of pending requests. */
     notification(
       server: Server,
       notification: ServerNotification,
@@ -214,6 +214,11 @@ export function createFromServers(needs: FromServersNeeds) {
           completed(server, notification);
           return;
         case waitingMethod:
+          return;
+        case 'notifications/progress':
+          // Servers of the hub itself name the client's token, and the task.
+          if (server.isBuiltin) break;
+          if (server.running) tasks.progress.progressed(server.running.upstream, notification);
           return;
         case 'notifications/tasks':
           needs.streams.task(server, notification);

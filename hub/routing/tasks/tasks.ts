@@ -15,6 +15,7 @@ import type { Server } from '#servers';
 import type { ServerRequest } from '#upstream';
 import { createOwnership } from '../events/ownership.ts';
 import type { SessionState } from '../session.ts';
+import { createTaskProgress } from './task-progress.ts';
 
 /** A task at a server, with the server's id and the client's id. */
 export type Task = {
@@ -47,6 +48,7 @@ const maxRoutesPerPrincipal = 1_000;
 export function createTasks() {
   const ofServers = createOwnership<Task>(maxPerSession);
   const ofClients = createOwnership<undefined>(maxPerSession);
+  const progress = createTaskProgress();
   /** Tasks by public id. A stateless server may keep its tasks across a restart. */
   const routes = createSharedMap<Task>(maxRoutes, maxRoutesPerPrincipal);
 
@@ -68,6 +70,7 @@ export function createTasks() {
   }
 
   return {
+    progress,
     /** Records the task if an answer of the instance created one for the session. */
     made(
       server: Server,
@@ -144,6 +147,7 @@ export function createTasks() {
     removeAll(session: SessionState): void {
       ofServers.removeAll(session);
       ofClients.removeAll(session);
+      progress.removeAll(session);
     },
     instanceGone(instance: Server): void {
       ofServers.sourceGone(instance);

@@ -69,6 +69,41 @@ describe('tasks at the instances of sessions', () => {
   });
 });
 
+describe('the progress of a task after the answer that created it', () => {
+  const progress = ({ told }: { readonly told: readonly object[] }) =>
+    told.filter(message => at(message, 'method') === 'notifications/progress');
+  const made = (name: string, progressToken: unknown) => ({
+    name,
+    task: {},
+    _meta: { progressToken },
+  });
+
+  test('goes to its session alone, under the token of its request', async () => {
+    await using hub = await startHub([{ name: 'asker' }]);
+    const [ada, eve] = [await openMaker(hub, 'all'), await openMaker(hub, 'all')];
+    for (const client of [ada, eve]) {
+      await client.ask('tools/call', made('asker_hold', 'shared'));
+      await until(() => client.statuses().length > 0);
+    }
+    for (const client of [ada, eve])
+      assert.deepEqual(
+        progress(client).map(message => at(message, 'params')),
+        [{ progressToken: 'shared', progress: 1 }],
+      );
+  });
+
+  test('goes nowhere once the session is over', async () => {
+    await using hub = await startHub([{ name: 'asker' }]);
+    const [ada, eve] = [await openMaker(hub, 'all'), await openMaker(hub, 'all')];
+    const call = ada.ask('tools/call', made('asker_hold', 1));
+    ada.session.close('gone');
+    await call;
+    await eve.make('asker_hold');
+    await until(() => eve.statuses().length > 0);
+    assert.deepEqual([...progress(ada), ...progress(eve)], []);
+  });
+});
+
 describe('tasks of two servers on the endpoint of all', () => {
   const two = [
     { name: 'asker', callTimeoutMs: 5_000 },

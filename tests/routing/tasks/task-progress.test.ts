@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { readMessage } from '#jsonrpc';
+import { createTaskProgress } from '../../../hub/routing/tasks/task-progress.ts';
+import { sessionOf } from '../steps/scripted-call.ts';
+
+/** A session, and the progress tokens that it was sent. */
+function openSession() {
+  const sent: unknown[] = [];
+  const send = (bytes: Buffer) => void sent.push(JSON.parse(bytes.toString()).params.progressToken);
+  return { sent, session: sessionOf({ send }) };
+}
+
+function say(progress: ReturnType<typeof createTaskProgress>, upstream: object, params?: object) {
+  const text = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params });
+  const message = readMessage(Buffer.from(text));
+  assert.ok(message.kind === 'notification');
+  progress.progressed(upstream, message);
+}
+
+test('progress goes to the session of the task, by the token that the connection to its server has', () => {
+  const progress = createTaskProgress();
+  const [ada, eve] = [openSession(), openSession()];
+  const [upstream, next] = [{}, {}];
+  progress.follow(upstream, 1, ada.session, '"t"');
+  progress.follow(upstream, 2, eve.session, '7');
+  for (const progressToken of [1, 2, 3, '1', null]) say(progress, upstream, { progressToken });
+  say(progress, upstream);
+  say(progress, next, { progressToken: 1 });
+  assert.deepEqual([ada.sent, eve.sent], [['t'], [7]]);
+  progress.removeAll(ada.session);
+  for (const progressToken of [1, 2]) say(progress, upstream, { progressToken });
+  assert.deepEqual([ada.sent, eve.sent], [['t'], [7, 7]]);
+});
+
+test('of more tasks than a session may have, the oldest are not followed', () => {
+  const progress = createTaskProgress();
+  const [ada, eve] = [openSession(), openSession()];
+  const upstream = {};
+  progress.follow(upstream, 1, eve.session, '1');
+  for (let token = 2; token <= 1_002; token++)
+    progress.follow(upstream, token, ada.session, String(token));
+  for (const progressToken of [1, 2, 3, 1_002]) say(progress, upstream, { progressToken });
+  assert.deepEqual([ada.sent, eve.sent], [[3, 1_002], [1]]);
+});
