@@ -18,7 +18,7 @@ type Post = ResponseStream & {
   readonly opening: boolean;
   /** False if none of its messages expects an answer. MCP requires status 202 then, without a stream. */
   readonly isAnswered: boolean;
-  /** Set after a notification, or after a long wait. */
+  /** Set after a notification, or after a long wait, until the answer. */
   events: EventStream | undefined;
 };
 
@@ -120,7 +120,7 @@ const hasAnswer = ({ kind }: Message | Malformed) => kind === 'request' || kind 
 function beginStream(post: Post): EventStream | undefined {
   const { response, acceptsStream } = post.request;
   if (!acceptsStream || post.opening || !post.isAnswered) return undefined;
-  // The answer was sent without a stream.
+  // The answer was sent, without a stream or as the end of one.
   if (response.headersSent && !post.events) return undefined;
   return openStream(post);
 }
@@ -145,6 +145,8 @@ export function finish(post: Post, answers: readonly ReplyBytes[]): void {
     const events = openStream(post);
     for (const answer of answers) events.write(whole(answer));
     http.finish(events);
+    // Later messages about the request must not go to the ended stream, which no client reads.
+    post.events = undefined;
   } else {
     const body = post.batch ? batchOf(answers) : only;
     // A refused initialize opens no session.

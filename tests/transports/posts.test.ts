@@ -14,35 +14,41 @@ import { createSessionTable } from '../../hub/transports/session-table.ts';
 import { send } from './raw.ts';
 import { createScriptedSession } from './scripted-session.ts';
 
-test('what a server says of a request that is answered waits for the stream of the session', async () => {
-  const http = createHttpSession('session', 'all', () => createScriptedSession().session, {
-    clock: systemClock,
-    budget: createReplayBudget(1024 * 1024),
-  });
-  const server = createServer((request, response) => {
-    if (request.method === 'GET') return void http.standing.attach(response, undefined);
-    const incoming = readRequest(request, response, 'all', caller);
-    const { messages } = readMessages(encodeCall(1, 'tools/list'));
-    const post = createPost(incoming, http, 0, false, false, messages);
-    finish(post, [encodeResult('1', '{}')]);
-    post.send(encodeCall(undefined, 'notifications/late'));
-    http.standing.end();
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  assert.ok(typeof address === 'object' && address);
-  const url = `http://127.0.0.1:${address.port}`;
-  const posted = await send(url, { method: 'POST' });
-  assert.equal(await posted.body(), '{"jsonrpc":"2.0","id":1,"result":{}}');
-  const standing = await send(url);
-  await standing.body();
-  assert.deepEqual(
-    standing.messages().map(({ method }) => method),
-    ['notifications/late'],
-  );
-  server.close();
-});
+test.each([
+  ['in JSON', 'application/json'],
+  ['on a stream', 'text/event-stream'],
+])(
+  'what a server says of a request that is answered %s waits for the stream of the session',
+  async (_, accept) => {
+    const http = createHttpSession('session', 'all', () => createScriptedSession().session, {
+      clock: systemClock,
+      budget: createReplayBudget(1024 * 1024),
+    });
+    const server = createServer((request, response) => {
+      if (request.method === 'GET') return void http.standing.attach(response, undefined);
+      const incoming = readRequest(request, response, 'all', caller);
+      const { messages } = readMessages(encodeCall(1, 'tools/list'));
+      const post = createPost(incoming, http, 0, false, false, messages);
+      finish(post, [encodeResult('1', '{}')]);
+      post.send(encodeCall(undefined, 'notifications/late'));
+      http.standing.end();
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    assert.ok(typeof address === 'object' && address);
+    const url = `http://127.0.0.1:${address.port}`;
+    const posted = await send(url, { method: 'POST', headers: { accept } });
+    assert.match(await posted.body(), /\{"jsonrpc":"2.0","id":1,"result":\{\}\}\s*$/);
+    const standing = await send(url);
+    await standing.body();
+    assert.deepEqual(
+      standing.messages().map(({ method }) => method),
+      ['notifications/late'],
+    );
+    server.close();
+  },
+);
 
 test('what has no answer gets 202 however long it waits for the servers of a session of an earlier run', async () => {
   const clock = createManualClock();
