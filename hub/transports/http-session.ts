@@ -18,8 +18,8 @@ export interface HttpSession {
   ready: Promise<void> | undefined;
   /** The stream of messages outside any request. */
   readonly standing: EventStream;
-  /** Opens a stream for one POST. */
-  openStream(): EventStream;
+  /** Opens a stream for one POST. A refused `initialize` has no headers of the session. */
+  openStream(isRefused?: boolean): EventStream;
   /** Ends a stream. It is kept for a while, for a client that lost its connection. */
   finish(stream: EventStream): void;
   find(stream: number): EventStream | undefined;
@@ -83,8 +83,9 @@ export function createHttpSession(
     active: 0,
     isUsed: isResumed,
     ready: undefined,
-    openStream() {
-      const stream = createEventStream(++lastStream, bounds, budget, headers);
+    openStream(isRefused = false) {
+      const own = isRefused ? {} : headers;
+      const stream = createEventStream(++lastStream, bounds, budget, own);
       if (closed) stream.discard();
       else streams.set(stream.id, stream);
       return stream;

@@ -128,7 +128,7 @@ function beginStream(post: Post): EventStream | undefined {
 function openStream(post: Post): EventStream {
   if (post.events) return post.events;
   const { http, opening, request } = post;
-  post.events = http.openStream();
+  post.events = http.openStream(opening && http.session.protocolVersion === undefined);
   post.events.attach(request.response, undefined);
   // An event without data makes the stream resumable.
   if (!opening && http.session.protocolVersion === '2025-11-25') post.events.prime();

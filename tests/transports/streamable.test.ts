@@ -425,6 +425,21 @@ describe('a session', () => {
 });
 
 describe('what is refused', () => {
+  test.each(['application/json', 'text/event-stream'])(
+    'is no session: an initialize without a revision gets no id, as %s',
+    async accept => {
+      await using hub = await startHub(echo);
+      const refused = await send(all(hub), {
+        method: 'POST',
+        headers: { ...posting, accept },
+        body: { ...ping, method: 'initialize', params: {} },
+      });
+      assert.match(await refused.body(), /must be a string/);
+      assert.equal(refused.headers['mcp-session-id'], undefined);
+      assert.equal(hub.streamable.sessionCount, 0);
+    },
+  );
+
   test('has the status and the code of the specification', async () => {
     await using hub = await startHub(echo);
     const session = await openSession(all(hub));
