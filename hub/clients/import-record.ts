@@ -36,7 +36,7 @@ type StoredRecord = Readonly<z.output<typeof storedRecord>>;
 const maxRecords = 20;
 const numbered = /^(\d{1,9})\.json$/;
 
-/** The undo record of one import. It is on disk before any file is changed. */
+/** The undo record of one import. It is on disk before any file is changed, and only if one is. */
 export type ImportRecord = Awaited<ReturnType<ReturnType<typeof createImportRecords>['begin']>>;
 
 /** Creates the undo records: one file for each import, numbered in order. An undo restores files byte for byte. */
@@ -59,8 +59,6 @@ export function createImportRecords({ folder, writeWhole, now }: Needs) {
       const records = await folder();
       await mkdir(records, { recursive: true, mode: 0o700 });
       const numbers = await numbersIn(records);
-      for (const old of numbers.slice(0, Math.max(0, numbers.length + 1 - maxRecords)))
-        await rm(join(records, `${old}.json`), { force: true });
       const path = join(records, `${(numbers.at(-1) ?? 0) + 1}.json`);
       let stored: StoredRecord = {
         at: new Date(now()).toISOString(),
@@ -68,24 +66,37 @@ export function createImportRecords({ folder, writeWhole, now }: Needs) {
         secrets,
         files: changes.map(recordOf),
       };
-      await save(path, stored);
+      let isSaved = false;
+
+      /** An import without any change has no record: an undo would restore nothing instead of the import before it. */
+      async function keep(next: StoredRecord): Promise<void> {
+        stored = next;
+        if (next.files.length + secrets.length > 0) {
+          if (!isSaved)
+            for (const old of numbers.slice(0, Math.max(0, numbers.length + 1 - maxRecords)))
+              await rm(join(records, `${old}.json`), { force: true });
+          isSaved = true;
+          await save(path, next);
+        } else if (isSaved) {
+          await rm(path, { force: true });
+          isSaved = false;
+        }
+      }
+
+      await keep(stored);
       return {
         /** Adds files that are about to be changed. */
         async add(more: readonly FileChange[]) {
-          stored = { ...stored, files: [...stored.files, ...more.map(recordOf)] };
-          await save(path, stored);
+          await keep({ ...stored, files: [...stored.files, ...more.map(recordOf)] });
         },
         /** Removes files that were not changed: what other programs make of them must not block an undo. */
         async forget(unchanged: ReadonlySet<string>) {
-          const files = stored.files.filter(({ file }) => !unchanged.has(file));
-          stored = { ...stored, files };
-          await save(path, stored);
+          await keep({ ...stored, files: stored.files.filter(({ file }) => !unchanged.has(file)) });
         },
         /** Adds the backup of a file, which an undo removes. */
         async addBackup(file: string, copy: string) {
           const files = stored.files.map(one => (one.file === file ? { ...one, copy } : one));
-          stored = { ...stored, files };
-          await save(path, stored);
+          await keep({ ...stored, files });
         },
       };
     },

@@ -145,3 +145,37 @@ test('an import is undone although the file of a client, which another program c
   assert.deepEqual((await clients.undoImport())?.added, ['one']);
   assert.deepEqual(await scratch.files(), { ...before, '.cursor/mcp.json': changed });
 });
+
+test('an import that changes no file leaves no record, so that an undo restores the import before it', async () => {
+  await using scratch = await openScratch();
+  const files = await prepare(scratch);
+  const before = await scratch.files();
+  const clients = failingAfter(scratch, 100);
+  const importAll = async () => {
+    const plan = await clients.planImport(await clients.find(wanted), files, hub);
+    return { plan, ...(await clients.carryOutImport(plan, files)) };
+  };
+  await importAll();
+  const again = await importAll();
+  assert.deepEqual(again.added, []);
+  // No server runs in the hub yet, so that all of them stay in their files.
+  await again.removeFromClients([]);
+  assert.deepEqual((await clients.undoImport())?.added, ['one']);
+  assert.deepEqual(await scratch.files(), before);
+});
+
+test('an import whose only file could not be written leaves no record', async () => {
+  await using scratch = await openScratch();
+  const files = await prepare(scratch);
+  const importing = failingAfter(scratch, 100);
+  await importing.carryOutImport(
+    await importing.planImport(await importing.find(wanted), files, hub),
+    files,
+  );
+  const changed = client.replace('{', '{"theirs": 1, ');
+  const clients = disturbedAt(scratch, join(scratch.home, '.cursor/mcp.json'), changed);
+  const plan = await importing.planImport(await importing.find(wanted), files, hub);
+  const done = await clients.carryOutImport(plan, files);
+  await assert.rejects(done.removeFromClients(plan.items), { code: 'HUB_CONFIG_CONFLICT' });
+  assert.deepEqual((await importing.newestImport())?.added, ['one']);
+});

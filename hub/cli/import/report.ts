@@ -132,7 +132,10 @@ export function showOutcome(
   if (connected.length > 0) out(`Connected to the hub: ${connected.join(', ')}`);
   else if (backups.length > 0)
     out('To add the hub to the client instead: agenthub connect <client>');
-  out('To restore all of these files: agenthub import --undo');
+  // Without a change there is no record, and an undo would be that of the import before.
+  if (added.length + backups.length > 0)
+    out('To restore all of these files: agenthub import --undo');
+  else out('Nothing was written.');
 }
 
 const offerOf = (tried: TriedServer | undefined) => {
