@@ -73,6 +73,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     logs,
     definitions,
     tokensOf: name => logins.tokensOf(name),
+    hubUrl: () => (listens ? http.url : undefined),
     breakerOf: server =>
       createSharedBreaker(breakerKeyOf(server), settings.breaker, { clock, sharing }),
   });

@@ -51,6 +51,8 @@ type Needs = {
   readonly definitions: Definitions;
   readonly breakerOf: (config: ServerConfig) => SharedBreaker;
   readonly tokensOf: (server: string) => AccessTokens;
+  /** The address of the hub. Undefined while it does not listen. */
+  readonly hubUrl: () => string | undefined;
 };
 
 /** Certificate settings that npx and uvx need in some networks. They contain no secrets. */
@@ -63,7 +65,7 @@ export async function wireServers(
   needs: Needs,
 ) {
   const { settings, version, environment } = options;
-  const { dataDir, clock, log, redact, breakerOf, tokensOf } = needs;
+  const { dataDir, clock, log, redact, breakerOf, tokensOf, hubUrl } = needs;
   const pins = createPins(registriesOf(environment), { clock, fetch });
   /** Files that could not be written. `/health` lists and retries them. */
   const backlog = createBacklog();
@@ -104,7 +106,7 @@ export async function wireServers(
     }),
     remote: createLazyRuntime(async () => {
       const { createRemoteRuntime } = await import('#runtimes/remote');
-      return createRemoteRuntime({}, { clock, log, random: Math.random, tokensOf });
+      return createRemoteRuntime({}, { clock, log, random: Math.random, tokensOf, hubUrl });
     }),
   };
   const place = {

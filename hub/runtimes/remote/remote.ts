@@ -32,6 +32,8 @@ type Needs = {
   readonly random: () => number;
   /** The access tokens for a server. Absent: the hub logs in to none. */
   readonly tokensOf?: (server: string) => AccessTokens;
+  /** The address of the hub on its own machine, as `addressOf` writes it. Undefined while it does not listen. */
+  readonly hubUrl?: () => string | undefined;
 };
 
 const defaults = {
@@ -56,6 +58,7 @@ export function createRemoteRuntime(options: RemoteRuntimeOptions, needs: Needs)
         throw new HubError('HUB_INTERNAL', `${server} is not remote but ${target.kind}`);
       throwIfCancelled(spec, signal);
       const endpoint = endpointOf(spec, target, reconnect);
+      refuseHubItself(endpoint, needs.hubUrl?.());
       const plain = createHttpClient({ server, connectTimeoutMs }, { ...needs, agents });
       // An entry that says who the hub is needs no login.
       const tokens = 'authorization' in endpoint.headers ? undefined : needs.tokensOf?.(server);
@@ -145,4 +148,28 @@ function endpointOf(spec: LaunchSpec, target: RemoteTarget, reconnect: Reconnect
   ];
   const { text: redact } = createRedaction(() => secrets);
   return { ...spec, url, headers, reconnect, redact };
+}
+
+/**
+ * Throws HUB_LAUNCH_INVALID for an endpoint of this hub that lists the tools of the entry itself: each reading of that
+ * list would find those of the reading before under one more prefix, and change the list again.
+ */
+function refuseHubItself({ server, url }: RemoteEndpoint, hubUrl: string | undefined): void {
+  if (hubUrl === undefined || originHere(url) !== originHere(new URL(hubUrl))) return;
+  const found = /^\/(?:mcp|sse)(?:\/([^/]*))?\/?$/.exec(url.pathname);
+  if (!found) return;
+  const name = unescape(found[1] ?? '');
+  // Without a name: all servers. After "@": a profile.
+  if (name === '' || name.startsWith('@') || name === server)
+    throw new HubError(
+      'HUB_LAUNCH_INVALID',
+      `${server}: "url" is the address of this hub itself, which would list its own tools again and again. Remove the entry`,
+      { data: { server } },
+    );
+}
+
+/** An origin with one name for this machine. */
+function originHere({ protocol, hostname, port }: URL): string {
+  const isHere = /^(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\])$/.test(hostname);
+  return `${protocol}//${isHere ? 'localhost' : hostname}:${port}`;
 }

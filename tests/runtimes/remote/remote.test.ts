@@ -39,6 +39,34 @@ describe('an entry that cannot be right', () => {
     });
   });
 
+  test('is refused if it is the hub itself, whose tools would grow without end', async () => {
+    const needs = { clock: systemClock, log: silent, random: () => 0 };
+    const runtime = createRemoteRuntime({}, { ...needs, hubUrl: () => 'http://localhost:9090' });
+    const own = [
+      'http://localhost:9090/mcp',
+      'http://127.0.0.1:9090/mcp/',
+      'http://LOCALHOST:9090/mcp/@work',
+      'http://[::1]:9090/sse',
+      'http://0.0.0.0:9090/mcp/tested?x=1',
+    ];
+    for (const url of own)
+      await assert.rejects(launchRemote(url, { runtime }), {
+        code: 'HUB_LAUNCH_INVALID',
+        message:
+          /^tested: "url" is the address of this hub itself, which would list its own tools again and again\. Remove the entry$/,
+      });
+    const others = [
+      'http://localhost:9091/mcp',
+      'https://localhost:9090/mcp',
+      'http://host:9090/mcp',
+      'http://localhost:9090/mcp/other',
+      'http://localhost:9090/elsewhere',
+    ];
+    for (const url of others) await launchRemote(url, { runtime });
+    const deaf = createRemoteRuntime({}, { ...needs, hubUrl: () => undefined });
+    await launchRemote('http://localhost:9090/mcp', { runtime: deaf });
+  });
+
   test('is not looked at once its start is cancelled', async () => {
     await assert.rejects(launchRemote('no url', { signal: AbortSignal.abort() }), {
       code: 'HUB_CALL_CANCELLED',
