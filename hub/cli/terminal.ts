@@ -71,10 +71,12 @@ export function createIo(
     screen: createScreen(stdout),
     /** The terminal or pipe behind `err`. */
     errorScreen,
-    /** Reads all of stdin as UTF-8. */
+    /** Reads all of stdin as UTF-8, without the byte order mark that editors and shells of Windows write before it. */
     async input(): Promise<string> {
       const chunks = await Array.fromAsync(stdin, chunk => Buffer.from(chunk));
-      return Buffer.concat(chunks).toString();
+      return Buffer.concat(chunks)
+        .toString()
+        .replace(/^\uFEFF/, '');
     },
     /** The terminal of `out` and `err`; undefined if one of them is a pipe or a file. */
     terminal: terminalOf(stdout, stderr),

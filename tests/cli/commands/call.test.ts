@@ -33,6 +33,11 @@ describe('call', () => {
     ['as an argument', [create, '{"title": "a", "room": "Garden"}'], ''],
     ['on stdin', [create, '-'], '{"title": "a", "room": "Garden"}'],
     [
+      'on stdin after a byte order mark',
+      [create, '-'],
+      '\uFEFF{"title": "a", "room": "Garden"}\r\n',
+    ],
+    [
       "by the server's own name",
       ['create_event', '--server', 'calendar', 'title=a', 'room=Garden'],
       '',
