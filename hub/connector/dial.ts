@@ -156,8 +156,12 @@ export function refused(
     return failed(
       `the hub at ${url} wants its token: set ROUTER_TOKEN to the one it was started with, or to the token of a client (agenthub token create NAME)`,
     );
-  if (status === 404 && server !== undefined && message !== undefined)
-    return failed(`the hub at ${url} does not know --server ${JSON.stringify(server)}: ${message}`);
+  if (status === 404 && server !== undefined && message !== undefined) {
+    const named = server.startsWith('@')
+      ? `--profile ${JSON.stringify(server.slice(1))}`
+      : `--server ${JSON.stringify(server)}`;
+    return failed(`the hub at ${url} does not know ${named}: ${message}`);
+  }
   return failed(
     message === undefined
       ? `what answers at ${url} is no AgentHub (HTTP status ${status}). Name the hub with --url`

@@ -52,6 +52,7 @@ test.for([
 test.for([
   [401, undefined, undefined, /wants its token/],
   [404, 'one', 'no server "one"', /does not know --server "one": no server "one"$/],
+  [404, '@work', 'no profile "work"', /does not know --profile "work": no profile "work"$/],
   [404, 'one', undefined, /is no AgentHub \(HTTP status 404\)/],
   [404, undefined, 'no such path', /refuses the connection: no such path$/],
   [503, 'one', 'it is stopping', /refuses the connection: it is stopping$/],
