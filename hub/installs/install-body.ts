@@ -74,7 +74,14 @@ const trialBody = z.strictObject({
 /** Parses the body of `POST /servers/try`. Throws HUB_REQUEST_INVALID that names each invalid field. */
 export function parseTrialBody(given: unknown): TrialRequest {
   const parsed = trialBody.safeParse(given);
-  if (parsed.error) throw invalid(parsed.error.issues.map(sentence));
+  if (parsed.error)
+    throw invalid(
+      parsed.error.issues.flatMap(issue =>
+        issue.code === 'unrecognized_keys' && issue.path.length === 0
+          ? issue.keys.map(key => noField(key, 'a trial', Object.keys(trialBody.shape)))
+          : [sentence(issue)],
+      ),
+    );
   return parsed.data;
 }
 
@@ -84,10 +91,13 @@ function unknownKey(key: string): readonly string[] {
   const allowed = [...ownKeys.filter(own => own !== '_meta'), ...handedOn];
   return [
     otherwise === undefined
-      ? `${key}: is no field of an install. Remove it; allowed are ${allowed.join(', ')}`
+      ? noField(key, 'an install', allowed)
       : `${key}: is no field of an install: ${otherwise}`,
   ];
 }
+
+const noField = (key: string, of: string, allowed: readonly string[]) =>
+  `${key}: is no field of ${of}. Remove it; allowed are ${allowed.join(', ')}`;
 
 const invalid = (problems: readonly string[]) =>
   new HubError('HUB_REQUEST_INVALID', problems.join('\n'), { data: { problems } });

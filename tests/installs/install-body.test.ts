@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { entryKeys } from '#config';
 import { HubError } from '#core';
-import { parseInstallBody } from '../../hub/installs/install-body.ts';
+import { parseInstallBody, parseTrialBody } from '../../hub/installs/install-body.ts';
 import { draftOf } from '../../hub/installs/draft.ts';
 
 /** What a body with this key besides is refused with; undefined where it is taken. */
@@ -57,4 +57,18 @@ describe('the body of an install', () => {
       message: /^package: write a string\npakage: is no field .*\ncomand: is no field .*command/,
     });
   });
+});
+
+test('the body of a trial is refused by the names of its unknown keys, with those that it takes', () => {
+  assert.throws(
+    () => parseTrialBody({ name: 'a', entry: {}, package: 'x', confirmed: ['y'] }),
+    (error: Error) => {
+      assert.ok(error instanceof HubError);
+      assert.deepEqual(error.data['problems'], [
+        'package: is no field of a trial. Remove it; allowed are name, entry, confirm',
+        'confirmed: is no field of a trial. Remove it; allowed are name, entry, confirm',
+      ]);
+      return true;
+    },
+  );
 });
