@@ -4,7 +4,7 @@ import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts
 import { isAgreed } from '../confirm.ts';
 import { type HubClient, openHub, pathOfServer } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
-import { count, textOf, wordOf } from '../values.ts';
+import { count, textOf, usageError, wordOf } from '../values.ts';
 import { followWork } from '../work-stream.ts';
 
 /** `agenthub upgrade [NAME]`: changes servers to newer versions of their packages. */
@@ -20,7 +20,10 @@ export const upgrade: Command = {
     },
   ],
   options: {
-    version: { value: 'version', help: 'An exact version, newer or older. Default: the newest.' },
+    version: {
+      value: 'version',
+      help: 'With a name: an exact version, newer or older. Default: the newest.',
+    },
     'dry-run': { help: 'Only try the new version out and show what it changes.' },
     yes: { short: 'y', help: 'Upgrade without asking. Required without a terminal.' },
     ...hubOptions,
@@ -36,9 +39,12 @@ export const upgrade: Command = {
     ['upgrade github --version 1.4.0', 'Change to a certain version'],
   ],
   async run(run) {
-    const hub = await openHub(run);
     const named = textOf(run.values, 'name');
     const version = textOf(run.values, 'version');
+    // Versions of different packages have nothing in common.
+    if (named === undefined && version !== undefined)
+      throw usageError(`--version: name the server: agenthub upgrade NAME --version ${version}`);
+    const hub = await openHub(run);
     const names = named === undefined ? await outdatedNames(hub) : [named];
     if (names.length === 0 && !run.isJson) run.out('All packages are up to date.');
     const plans: unknown[] = [];

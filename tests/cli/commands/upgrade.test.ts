@@ -50,6 +50,12 @@ test('without a name it goes over the outdated servers', async () => {
   assert.match(JSON.stringify(answer), /^\{"servers":\[\{"name":"one"/);
 });
 
+test('a version without a server is refused: it would be asked of the packages of all servers', async () => {
+  const { code, err } = await cli(['upgrade', '--version', '1.5.0', '--yes']);
+  assert.deepEqual([code, asked], [2, []]);
+  assert.equal(err, '--version: name the server: agenthub upgrade NAME --version 1.5.0');
+});
+
 test('without a terminal it changes nothing unless it is told to', async () => {
   const { code, err } = await cli(['upgrade', 'one']);
   assert.deepEqual([code, asked], [2, ['upgrade one - - true']]);
