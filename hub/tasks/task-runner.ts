@@ -92,8 +92,9 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
 
   /** Performs what the state asks for, until it asks for nothing. */
   async function perform(signal: AbortSignal): Promise<void> {
-    const owner = stored.state.principal;
-    using _slot = phaseIn(stored.state.step) ? await slots.take(owner, signal) : undefined;
+    const { principal: owner, step, isUnattended } = stored.state;
+    // An unattended task asks a model as soon as its branch is prepared, within this work.
+    using _slot = phaseIn(step) || isUnattended ? await slots.take(owner, signal) : undefined;
     await using repository = await repositories.open(stored.state.repository, pipeline, signal);
     let lease: RepositoryLease | undefined;
     try {
