@@ -137,7 +137,7 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
       } catch (cause) {
         const error = failed(server, messageOf(cause), cause);
         audit({ action: 'oauth_login', server, outcome: error.code });
-        if (isClientRefused(cause)) await loginOf(server).forget();
+        if (isClientRefused(cause)) await forgetClient(server);
         end(one, error);
         throw error;
       }
@@ -177,6 +177,16 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
       };
     },
   };
+
+  /** Never rejects: whoever waits for the login must hear of its end. */
+  async function forgetClient(server: string): Promise<void> {
+    try {
+      await loginOf(server).forget();
+    } catch (error) {
+      const fields = { server, error: messageOf(error) };
+      log.warn(fields, 'the registration that was refused could not be removed');
+    }
+  }
 
   async function revoked(
     stored: Awaited<ReturnType<ServerLogin['current']>>,

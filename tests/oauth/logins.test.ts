@@ -97,6 +97,19 @@ test('a registration that the token endpoint refuses is not used again', async (
   assert.equal(scene.server.of('/register').length, 2);
 });
 
+test('a login whose registration is refused ends, also if that registration cannot be removed', async () => {
+  await using scene = await openScene();
+  const { url } = await scene.logins.begin('docs');
+  const done = scene.logins.done('docs', AbortSignal.timeout(2_000));
+  done.catch(() => {});
+  scene.server.answer('/token', () => ({ status: 401, body: { error: 'invalid_client' } }));
+  scene.place.isWritable = false;
+  const failed = { code: 'HUB_LOGIN_FAILED' };
+  await assert.rejects(scene.logins.finish(scene.server.grant(url)), failed);
+  assert.equal((await scene.logins.status('docs')).isPending, false);
+  await assert.rejects(done, failed);
+});
+
 test('a login that cannot be stored fails, and leaves the one before', async () => {
   await using scene = await openScene();
   await scene.logIn();

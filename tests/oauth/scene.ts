@@ -26,7 +26,10 @@ export async function openScene(settings: OAuthSettings = {}) {
       if (!place.isWritable) throw new HubError('HUB_INTERNAL', 'the disk is full');
       stored.set(name, value);
     },
-    remove: async name => void stored.delete(name),
+    async remove(name) {
+      if (!place.isWritable) throw new HubError('HUB_INTERNAL', 'the disk is full');
+      stored.delete(name);
+    },
     redact: (_server, values) => values.forEach(value => redacted.add(value)),
   };
   /** The same data folder in another run of the hub. */
