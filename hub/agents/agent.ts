@@ -96,16 +96,24 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
 
   /** Handles the waiting messages one after the other. Does nothing while an earlier call of it is at work. */
   function work(): void {
-    if (working || isOver) return;
+    const [first] = open();
+    if (working || isOver || !first) return;
     container.hold();
-    working = (async () => {
-      for (let [next] = open(); next && !isOver; [next] = open()) await takeTurn(next);
-    })()
-      .catch((error: unknown) => log.error({ error: messageOf(error) }, 'the agent cannot go on'))
-      .finally(() => {
-        working = undefined;
-        rest();
-      });
+    working = takeTurns(first);
+  }
+
+  /** Never rejects. */
+  async function takeTurns(first: PendingMessage): Promise<void> {
+    try {
+      let next: PendingMessage | undefined = first;
+      for (; next && !isOver; [next] = open()) await takeTurn(next);
+    } catch (error) {
+      log.error({ error: messageOf(error) }, 'the agent cannot go on');
+    } finally {
+      // At once: a message that is accepted later begins anew.
+      working = undefined;
+      rest();
+    }
   }
 
   function rest(): void {

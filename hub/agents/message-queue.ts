@@ -58,6 +58,8 @@ export function createMessageQueue(
 ) {
   /** In the order of acceptance. */
   const pending = new Map<string, PendingMessage>();
+  /** Ids of messages that are being written: they have their room, and are not accepted yet. */
+  const accepting = new Set<string>();
   /** The round of the message that an agent took last. */
   const rounds = new Map<string, number>();
   let bytes = 0;
@@ -71,11 +73,13 @@ export function createMessageQueue(
     { log, backlog },
   );
 
-  const ofAgent = (agent: string) =>
+  const allOf = (agent: string) =>
     Array.from(pending.values())
       .filter(message => message.agent === agent)
       // The one that has begun first; otherwise by round. The sort keeps the order of acceptance within a round.
       .toSorted((a, b) => orderOf(a) - orderOf(b));
+
+  const ofAgent = (agent: string) => allOf(agent).filter(({ id }) => !accepting.has(id));
 
   function add(message: PendingMessage): void {
     pending.set(message.id, message);
@@ -102,7 +106,7 @@ export function createMessageQueue(
           pending.set(message.id, { ...message, startedIn: data.container });
       }
     },
-    /** The messages of an agent in the order in which it takes them. */
+    /** The accepted messages of an agent in the order in which it takes them. */
     of: ofAgent,
     /** Agents with messages. */
     agents: (): ReadonlySet<string> => new Set(Array.from(pending.values(), ({ agent }) => agent)),
@@ -124,7 +128,7 @@ export function createMessageQueue(
           'HUB_BODY_TOO_LARGE',
           `message: has ${size} bytes as JSON; an agent takes ${limits.messageBytes}. Send a shorter one, or let the agent read a file`,
         );
-      const before = ofAgent(agent);
+      const before = allOf(agent);
       if (before.length >= limits.perAgent)
         throw retryable(
           'HUB_AGENT_QUEUE_FULL',
@@ -139,14 +143,17 @@ export function createMessageQueue(
       const round = Math.max(rounds.get(agent) ?? 0, ...own) + 1;
       const message = { agent, id: newId(), from, text, at: clock.now(), round };
       add(message);
-      if (!(await journal.append(acceptedOf(message)))) {
+      accepting.add(message.id);
+      const isWritten = await journal.append(acceptedOf(message));
+      accepting.delete(message.id);
+      if (!isWritten) {
         drop(message.id);
         throw retryable(
           'HUB_AGENT_STORE_FAILED',
           `the message for ${agent} was not accepted, because ${file} cannot be written. See the log of the hub, and free space on its disk`,
         );
       }
-      return { message, position: ofAgent(agent).findIndex(({ id }) => id === message.id) };
+      return { message, position: allOf(agent).findIndex(({ id }) => id === message.id) };
     },
     /** Records that a container works on a message. */
     async started(id: string, container: string): Promise<void> {

@@ -77,6 +77,19 @@ test('a message that cannot be written is not accepted', async () => {
   expect(queue.of('ada')).toEqual([]);
 });
 
+test('nobody can take a message before it is on the disk', async () => {
+  const { queue } = await openQueue(await newFolder(), { perAgent: 1 });
+  const accepting = queue.accept('ada', 'one', 'a');
+  expect(queue.of('ada')).toEqual([]);
+  expect(queue.next('ada')).toBe(undefined);
+  // It has its room already.
+  await expect(queue.accept('ada', 'two', 'a')).rejects.toMatchObject({
+    code: 'HUB_AGENT_QUEUE_FULL',
+  });
+  expect(await accepting).toMatchObject({ position: 0 });
+  expect(textsOf(queue.of('ada'))).toEqual(['one']);
+});
+
 test('lines that are no records are skipped, and the rest is kept', async () => {
   const folder = await newFolder();
   const { queue } = await openQueue(folder);
