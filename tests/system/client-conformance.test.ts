@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { type ClientHub, startClientHub } from '#fixtures/conformance/client-hub';
 import { clientScenarios, runClientScenario } from '#fixtures/conformance/client-suite';
 
 /** What the suite asks of a client of each revision, without what is left out below. */
@@ -63,15 +64,24 @@ const ofOtherGrants = [
   'auth/wif-jwt-bearer',
 ];
 
-/** How many run at once: each has a hub, a client and a server. */
+/** How many run at once: each has a server and clients. */
 const atOnce = 2;
 
 describe("the hub's outbound side", () => {
   const turn = createTurns(atOnce);
+  let hub: ClientHub;
+  beforeAll(async () => {
+    hub = await startClientHub();
+  });
+  afterAll(async () => await hub[Symbol.asyncDispose]());
 
   test.concurrent.for(played)('passes %s of %s', { timeout: 240_000 }, ([scenario, revision]) =>
     turn(async () => {
-      const { passed, problems, exitCode, output } = await runClientScenario(scenario, revision);
+      const { passed, problems, exitCode, output } = await runClientScenario(
+        hub,
+        scenario,
+        revision,
+      );
       assert.deepEqual(problems, [], output);
       assert.ok(passed > 0, output);
       assert.equal(exitCode, 0, output);
