@@ -127,6 +127,8 @@ class LongestFirst extends BaseSequencer {
 
 export default defineConfig({
   test: {
+    // Node loads the modules itself, as it does for users: a third of the time of loading is saved.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     sequence: { sequencer: LongestFirst },
     globalSetup: ['tests/helpers/global-setup.ts'],
     projects: [

@@ -2,25 +2,18 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { createProcessTools } from '../../images/agent/source/tools/processes.ts';
 
-const { workspace } = vi.hoisted(() => ({ workspace: { path: '' } }));
-vi.mock('../../images/agent/source/tools/workspace.ts', () => ({
-  ToolError: Error,
-  get workspace() {
-    workspace.path ||= mkdtempSync(join(tmpdir(), 'workspace-'));
-    return workspace.path;
-  },
-}));
-afterAll(() => rmSync(workspace.path, { recursive: true, force: true }));
+const folder = mkdtempSync(join(tmpdir(), 'workspace-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 // As in the image of agents, whose system is Linux.
 const isThere = process.platform === 'linux' && spawnSync('python3', ['--version']).status === 0;
 
 /** `python_repl` of an agent of its own. */
 function pythonOf(signal = new AbortController().signal) {
-  const tools = createProcessTools(() => 20);
+  const tools = createProcessTools(() => 20, folder);
   const repl = tools.find(({ name }) => name === 'python_repl');
   return async (code: string) => await repl?.call({ code }, signal);
 }

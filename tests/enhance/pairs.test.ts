@@ -8,6 +8,7 @@ import { isObject, silent, systemClock } from '#core';
 import { type Models, createModels } from '#models';
 import { createBreaker } from '#resilience';
 import { createEmbeddedVectors } from '#vectors';
+import { isLong } from '#helpers/length';
 import { compareGuarded } from '../../hub/enhance/guards.ts';
 import { type Judge, createJudge } from '../../hub/enhance/judge.ts';
 import { canonicalOf } from '../../hub/enhance/canonical.ts';
@@ -28,6 +29,8 @@ const pairs = readPairs();
 const frozen = readPairs(['prompt-pairs', 'prompt-pairs-held-out']).filter(
   ({ half }) => half === 'frozen',
 );
+/** Those of them that a cache looks up: the short form takes a third. */
+const lookedUp = frozen.filter((_, at) => isLong || at % 3 === 0);
 
 const stack = new AsyncDisposableStack();
 let ollama: OllamaDouble;
@@ -50,7 +53,7 @@ beforeAll(async () => {
   stack.defer(() => vectors.stop());
   judge = createJudge({ model: 'judge:1b', deadlineMs: 10_000 }, { models, clock });
   const needs = { models, vectors, clock, embeddingModel: 'nomic-embed-text' };
-  run = (policy, name) => measure(frozen, { ...policy, name }, needs);
+  run = (policy, name) => measure(lookedUp, { ...policy, name }, needs);
 });
 afterAll(() => stack.disposeAsync());
 
@@ -234,7 +237,7 @@ describe('of the frozen half', { timeout: 120_000 }, () => {
   });
 
   test('`verified` serves no more traps than its judge gets wrong', async ({ annotate }) => {
-    const alone = guardsAlone(frozen, ['same']);
+    const alone = guardsAlone(lookedUp, ['same']);
     const without = await run(anything, 'verified, no judge');
     answering(truly);
     const right = await run({ ...anything, judge }, 'judge right');
@@ -265,8 +268,8 @@ describe('of the frozen half', { timeout: 120_000 }, () => {
     const absent = createJudge({ model: 'nobody:1b', deadlineMs: 10_000 }, { models, clock });
     const missing = await run({ ...anything, judge: absent }, 'judge missing');
     await annotate(tableOf([slow, missing]));
-    assert.deepEqual(slow.cells, guardsAlone(frozen, ['same']).cells);
-    assert.deepEqual(missing.cells, guardsAlone(frozen, ['same']).cells);
+    assert.deepEqual(slow.cells, guardsAlone(lookedUp, ['same']).cells);
+    assert.deepEqual(missing.cells, guardsAlone(lookedUp, ['same']).cells);
   });
 
   test('`threshold` serves what no guard objects to', async ({ annotate }) => {

@@ -4,12 +4,16 @@ import { join } from 'node:path';
 import { engineRequired, probeEngine } from './engine-probe.ts';
 import { useOwnHome } from './own-home.ts';
 
+const root = join(import.meta.dirname, '..', '..');
+
 /**
  * Runs once before all tests: keeps them out of the folders of the user, and names what will be skipped and why, so that
  * nobody takes it for passed. Returns what runs after all tests.
  */
 export default async function setup(): Promise<() => void> {
   const leave = useOwnHome();
+  // The test processes and what they start keep their compiled modules here. Hubs do it as well when users run them.
+  process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules', '.cache', 'tests');
   // Hubs of tests must not find an Ollama of whoever runs them.
   process.env['OLLAMA_HOST'] ??= 'off';
   if (process.env['AGENTHUB_TEST_ENGINE'] === 'up') bringUpEngine();
@@ -19,7 +23,7 @@ export default async function setup(): Promise<() => void> {
 
 /** Brings up the engine for the tests. Waits for another process that does, and ends at once where all is up. */
 function bringUpEngine(): void {
-  const script = join(import.meta.dirname, '..', 'engine', 'up');
+  const script = join(root, 'tests', 'engine', 'up');
   execFileSync(script, { stdio: ['ignore', 'inherit', 'inherit'] });
 }
 

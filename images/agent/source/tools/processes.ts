@@ -64,11 +64,11 @@ function createOutput() {
   };
 }
 
-/** Runs a command line. Its whole process group ends at the bound, and when the turn is cancelled. */
-async function runShell(command: string, seconds: number, signal: AbortSignal) {
+/** Runs a command line in a folder. Its whole process group ends at the bound, and when the turn is cancelled. */
+async function runShell(folder: string, command: string, seconds: number, signal: AbortSignal) {
   const output = createOutput();
   const child = spawn('/bin/sh', [...expendable, '/bin/bash', '-c', command], {
-    cwd: workspace,
+    cwd: folder,
     env: environment,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -140,15 +140,15 @@ for line in calls:
     out.flush()
 `;
 
-/** A Python process that keeps its variables until it fails to answer in time. */
-function createPython() {
+/** A Python process in a folder, which keeps its variables until it fails to answer in time. */
+function createPython(folder: string) {
   let child: ReturnType<typeof start> | undefined;
   /** The last call. Calls run one at a time: answers have no id, and the runtime makes the calls of a step at once. */
   let last: Promise<unknown> = Promise.resolve();
 
   function start() {
     const started = spawn('/bin/sh', [...expendable, 'python3', '-c', replServer], {
-      cwd: workspace,
+      cwd: folder,
       env: environment,
       detached: true,
       stdio: ['pipe', 'pipe', 'ignore'],
@@ -213,18 +213,21 @@ function createPython() {
   };
 }
 
-/** `shell` and `python_repl`. `seconds`: how long a call may take. */
-export function createProcessTools(seconds: () => number | undefined): readonly AgentTool[] {
-  const python = createPython();
+/** `shell` and `python_repl`, which run in a folder. `seconds`: how long a call may take. */
+export function createProcessTools(
+  seconds: () => number | undefined,
+  folder = workspace,
+): readonly AgentTool[] {
+  const python = createPython(folder);
   const bound = () => seconds() ?? usualSeconds;
   return [
     defineTool(
       'shell',
-      `Runs a command line with bash in ${workspace}. ${networkNote} Returns its output and exit code.`,
+      `Runs a command line with bash in ${folder}. ${networkNote} Returns its output and exit code.`,
       z.strictObject({ command: z.string().min(1) }),
       async ({ command }, signal) => {
         if (command.includes('\0')) throw new ToolError('command: contains a null character');
-        return await runShell(command, bound(), signal);
+        return await runShell(folder, command, bound(), signal);
       },
     ),
     defineTool(
