@@ -1,19 +1,26 @@
 import { HubError } from '#core';
 import { readReview } from './review-answer.ts';
 import type { TaskResult } from './task-events.ts';
-import { type TaskPlace, baseOf, committedBefore, trailersOf, worktreeOf } from './task-place.ts';
+import {
+  type TaskPlace,
+  baseOf,
+  committedBefore,
+  lastCommitOf,
+  trailersOf,
+  worktreeOf,
+} from './task-place.ts';
 import type { LocalReview, TaskState } from './task-state.ts';
 
 /** Bytes of a diff that a model reviews. */
 const maxDiffBytes = 256 * 1024;
 
-/** The change of the whole task. Rejects with HUB_CONTEXT_FULL if it is too large to be reviewed. */
+/** The change of the whole task, as committed. Rejects with HUB_CONTEXT_FULL if it is too large to be reviewed. */
 export async function readChange(
   task: TaskState,
   place: TaskPlace,
   signal: AbortSignal,
 ): Promise<string> {
-  const worktree = await worktreeOf(task, place, signal);
+  const worktree = await cleanWorktreeOf(task, place, signal);
   const { text, isTruncated } = await worktree.diff(
     baseOf(task),
     { maxBytes: maxDiffBytes },
@@ -24,6 +31,13 @@ export async function readChange(
     'HUB_CONTEXT_FULL',
     `the change of ${task.contract.task_id} has more than ${maxDiffBytes} bytes, which no local model reviews. Review it by hand, or split the task`,
   );
+}
+
+/** The worktree as the gate left it: nobody has checked what a person has changed there since. */
+async function cleanWorktreeOf(task: TaskState, place: TaskPlace, signal: AbortSignal) {
+  const worktree = await worktreeOf(task, place, signal);
+  await worktree.reset(lastCommitOf(task), signal);
+  return worktree;
 }
 
 export async function readReviewAnswer(
@@ -47,15 +61,17 @@ export async function commitReview(
 ): Promise<TaskResult> {
   const worktree = await worktreeOf(task, place, signal);
   const outcome = review.critical ? 'critical' : review.passed ? 'passed' : 'not passed';
-  const commit =
-    (await committedBefore(task, 'local_review', place, worktree, signal)) ??
-    (await worktree.commit(
+  let commit = await committedBefore(task, 'local_review', place, worktree, signal);
+  if (commit === undefined) {
+    const clean = await cleanWorktreeOf(task, place, signal);
+    commit = await clean.commit(
       {
         message: `Review ${task.contract.task_id}\n\nThe local review: ${outcome}, ${review.issues.length} issues.`,
         trailers: trailersOf(task, 'local_review'),
         allowEmpty: true,
       },
       signal,
-    ));
+    );
+  }
   return { type: 'committed', commit, files: task.changedFiles };
 }

@@ -243,6 +243,19 @@ describe('the local review', () => {
     return { ...begun, task: await begun.work('add-sum', 'run') };
   };
 
+  test('is of what the branch has: what a person changes in its worktree meanwhile is not committed', async () => {
+    const review: ScriptedCall = (run, signal) => {
+      const [, worktree = ''] =
+        git(path, 'worktree', 'list', '--porcelain').match(/worktree (.*add-sum.*)/) ?? [];
+      writeFiles(worktree, { 'src/sum.mjs': 'unseen\n', 'unseen.mjs': 'unseen\n' });
+      return says(goodReview)(run, signal);
+    };
+    const { work, path, runs } = await begin({ script: [says(goodAnswer), review] });
+    const { status } = await work('add-sum', 'run');
+    assert.equal(`${status} ${runs.length}`, 'pending_judge_review 2');
+    assert.equal(git(path, 'diff', '--stat', 'agenthub/add-sum~1', 'agenthub/add-sum'), '');
+  });
+
   test('with a critical finding asks a person by HALT.md', async () => {
     const { task, path } = await through(
       JSON.stringify({ passed: false, critical: true, issues: [issue] }),
