@@ -39,6 +39,7 @@ test.each(['kill', 'stop'] as const)(
   async end => {
     await using data = await mkdtempDisposable(join(tmpdir(), 'agenthub-jobs-'));
     await using silent = await silentServer();
+    const file = join(data.path, 'jobs.jsonl');
     const start = () => startHub({ config: { servers: {} }, env, dataDir: data.path });
     let id: unknown;
     {
@@ -55,10 +56,15 @@ test.each(['kill', 'stop'] as const)(
       );
       ({ id } = running);
       assert.equal(running['state'], 'running');
+      // A job is shown before it is written, so a kill could come between.
+      await until(
+        () => readFile(file, 'utf8').catch(() => ''),
+        text => text.includes('"step":"trial"'),
+        10_000,
+      );
       await hub[end]();
       await asked;
     }
-    const file = join(data.path, 'jobs.jsonl');
     assert.equal((await stat(file)).mode & 0o777, 0o600);
     assert.match(await readFile(file, 'utf8'), /"step":"trial"/);
     {
