@@ -138,7 +138,7 @@ export function createForwarder(needs: Needs) {
           return await apply(running);
         } catch (error) {
           // The forwarder may end at any time, and one of an earlier run may be removed while it is adopted.
-          if (attempt === maxAttempts || !isGone(error)) throw error;
+          if (attempt === maxAttempts || !isPassing(error)) throw error;
           // Another server may already be opening the next forwarder.
           if (opening === opened) opening = undefined;
           await sleep(firstRetryMs * attempt, { clock, signal: stopping.signal });
@@ -167,7 +167,10 @@ class Gone extends HubError {
   }
 }
 
-const isGone = (error: unknown): boolean =>
+/** Another try may succeed: the forwarder has ended, or was created between the look for it and the own creation. */
+const isPassing = (error: unknown): boolean =>
   error instanceof Gone ||
   (error instanceof EngineError &&
-    /marked for removal|no such container|is not running/i.test(error.words));
+    /marked for removal|no such container|is not running|already exists|already in use/i.test(
+      error.words,
+    ));

@@ -108,3 +108,26 @@ test('a server joins the next forwarder where the first ends meanwhile', async (
   const { join, pass } = open({ attach: times => connection(times === 1) });
   await Promise.all([join('a', 0), pass(200)]);
 });
+
+test('a server joins the forwarder whose network or name was taken between the look and the creation', async () => {
+  const taken = [
+    new EngineError(409, 'network with name hub-.egress already exists', 'create', undefined),
+    new EngineError(
+      409,
+      'Conflict. The container name "/hub-.egress" is already in use',
+      'create',
+      undefined,
+    ),
+  ];
+  const { join, pass, provided } = open({
+    async provide() {
+      const error = taken.shift();
+      if (error) throw error;
+    },
+  });
+  const joined = join('a', 0);
+  await pass(200);
+  await pass(400);
+  await joined;
+  assert.equal(provided(), 3);
+});
