@@ -1,4 +1,5 @@
 import { HubError } from '#core';
+import type { Worktree } from '#repositories';
 import { readReview } from './review-answer.ts';
 import type { TaskResult } from './task-events.ts';
 import {
@@ -20,7 +21,8 @@ export async function readChange(
   place: TaskPlace,
   signal: AbortSignal,
 ): Promise<string> {
-  const worktree = await cleanWorktreeOf(task, place, signal);
+  const worktree = await worktreeOf(task, place, signal);
+  await discardUnchecked(task, worktree, signal);
   const { text, isTruncated } = await worktree.diff(
     baseOf(task),
     { maxBytes: maxDiffBytes },
@@ -33,12 +35,9 @@ export async function readChange(
   );
 }
 
-/** The worktree as the gate left it: nobody has checked what a person has changed there since. */
-async function cleanWorktreeOf(task: TaskState, place: TaskPlace, signal: AbortSignal) {
-  const worktree = await worktreeOf(task, place, signal);
-  await worktree.reset(lastCommitOf(task), signal);
-  return worktree;
-}
+/** Discards what a person has changed in the worktree since the last checkpoint: the gate has not checked it. */
+const discardUnchecked = (task: TaskState, worktree: Worktree, signal: AbortSignal) =>
+  worktree.reset(lastCommitOf(task), signal);
 
 export async function readReviewAnswer(
   task: TaskState,
@@ -63,8 +62,8 @@ export async function commitReview(
   const outcome = review.critical ? 'critical' : review.passed ? 'passed' : 'not passed';
   let commit = await committedBefore(task, 'local_review', place, worktree, signal);
   if (commit === undefined) {
-    const clean = await cleanWorktreeOf(task, place, signal);
-    commit = await clean.commit(
+    await discardUnchecked(task, worktree, signal);
+    commit = await worktree.commit(
       {
         message: `Review ${task.contract.task_id}\n\nThe local review: ${outcome}, ${review.issues.length} issues.`,
         trailers: trailersOf(task, 'local_review'),

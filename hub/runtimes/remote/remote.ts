@@ -1,4 +1,5 @@
 import { unescape } from 'node:querystring';
+import { isLoopback } from '#access';
 import { type Clock, type Log, HubError, createAbortScope, http, withoutSecrets } from '#core';
 import type { AccessTokens } from '#oauth';
 import {
@@ -151,8 +152,8 @@ function endpointOf(spec: LaunchSpec, target: RemoteTarget, reconnect: Reconnect
 }
 
 /**
- * Throws HUB_LAUNCH_INVALID for an endpoint of this hub that lists the tools of the entry itself: each reading of that
- * list would find those of the reading before under one more prefix, and change the list again.
+ * Throws HUB_LAUNCH_INVALID for an endpoint of this hub that lists the tools of the entry itself. Each time the hub read
+ * that list, it would find its own tools again under one more prefix, and the list would change and grow.
  */
 function refuseHubItself({ server, url }: RemoteEndpoint, hubUrl: string | undefined): void {
   if (hubUrl === undefined || originHere(url) !== originHere(new URL(hubUrl))) return;
@@ -168,8 +169,8 @@ function refuseHubItself({ server, url }: RemoteEndpoint, hubUrl: string | undef
     );
 }
 
-/** An origin with one name for this machine. */
+/** The origin of a URL. All loopback and unspecified addresses are `localhost`. */
 function originHere({ protocol, hostname, port }: URL): string {
-  const isHere = /^(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\])$/.test(hostname);
+  const isHere = isLoopback(hostname) || hostname === '0.0.0.0' || hostname === '[::]';
   return `${protocol}//${isHere ? 'localhost' : hostname}:${port}`;
 }
