@@ -22,7 +22,7 @@ export type AuditedCall = {
  */
 export type LineTemplate = {
   bytes: Buffer;
-  /** Length of the members before the session. */
+  /** Length of the members before `session`, in bytes. They are the same in all lines of a template. */
   readonly sharedBytes: number;
   session: string | undefined;
   second: number;

@@ -94,9 +94,9 @@ export function createHubLocator({
 }
 
 /**
- * The address of the hub that a command means: of the hub that runs with the first data folder, or else of the only one
- * that runs with another, or else the address of the settings. The environment comes first. Rejects with
- * HUB_USAGE if several others run.
+ * Returns the address of the hub that a command is for. The environment decides if it names one. Otherwise it is the hub
+ * that runs with the first data folder; if none does, the only hub that runs with another data folder; and if no hub
+ * runs, the address in the settings. Rejects with HUB_USAGE if several hubs run with other data folders.
  */
 export async function findAddress(
   settings: Pick<Settings, 'host' | 'port' | 'tls'>,

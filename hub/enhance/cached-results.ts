@@ -126,7 +126,7 @@ export function createCachedResults(needs: Needs) {
       const similar = scope && (await semantic?.explain({ prompt, chosen, scope }, signal));
       return {
         digest,
-        /** Without an age there is no entry, or an error. */
+        /** The age is absent if the cache has no entry for the prompt, or could not be read. */
         exact: { key, ...peeked },
         /** Undefined if the digest of the model is not known, or there is no semantic cache. */
         semantic: similar || undefined,

@@ -14,7 +14,7 @@ export const isTimeOfThing = ({ raw }: Lexeme, before: Lexeme | undefined): bool
 
 /**
  * Whether an adverb of time belongs to the noun behind it: "a plan for a weekly call" is not a weekly plan.
- * `isObject`: no preposition stands before it.
+ * `isObject`: the part of the clause that the adverb is in begins with no preposition.
  */
 export const isTimeBehind = (
   { raw }: Lexeme,

@@ -4,7 +4,7 @@ import type { Belonging, LaunchEvents, LaunchSpec, Target, Upkeep } from '#runti
 import { withoutSecretFaults } from '#servers';
 import type { Table } from '#store';
 
-/** A belonging that a removal did not remove, and the reason. */
+/** Something of a removed server that is still there, such as a volume, and the reason. */
 type Left = Belonging & { readonly why: string };
 
 export type BelongingsNeeds = {

@@ -38,7 +38,7 @@ export function createCapabilities(needs: {
       run,
     };
     const capabilities = await callOllama(call, signal).catch((error: unknown) => {
-      // The capabilities are not necessary: without them, a call to an unfit model fails.
+      // The hub works without them: a call then fails only at Ollama if the model cannot do what is asked.
       if (error instanceof ModelFailure && error.kind !== 'cancelled') return undefined;
       throw error;
     });

@@ -73,7 +73,7 @@ export function createImportResolver(paths: ReadonlySet<string>, manifests: Mani
     return { kind: 'package', name: packageOf(specifier) };
   }
 
-  /** `imports` of the nearest package.json. */
+  /** Resolves a specifier such as `#name` by the `imports` of the nearest package.json that has them. */
   function ofAlias(from: string, specifier: string): ResolvedImport {
     const near = manifests.packages
       .filter(({ folder }) => folder === '.' || from.startsWith(`${folder}/`))

@@ -167,7 +167,7 @@ class Gone extends HubError {
   }
 }
 
-/** Another try may succeed: the forwarder has ended, or was created between the look for it and the own creation. */
+/** Whether another try may succeed: the forwarder ended, or something created it after this hub had looked for it. */
 const isPassing = (error: unknown): boolean =>
   error instanceof Gone ||
   (error instanceof EngineError &&

@@ -2,7 +2,7 @@ import { type Network, targetsOf } from '#config';
 import { isObject, tryParseJson } from '#core';
 import { type ServerSubnet, pool } from './subnets.ts';
 
-/** Addresses that no server reaches because the hub is there, or what it uses. */
+/** The addresses of the hub and of the services that it uses. Servers may not connect to them. */
 export type HubPlaces = {
   /** Addresses of the hub's machine. */
   readonly addresses: readonly string[];
