@@ -1,4 +1,4 @@
-import { type JsonObject, HubError, isObject } from '#core';
+import { type JsonObject, HubError, isJsonObject, isObject } from '#core';
 import type { FormField, InstallOption } from '#installs';
 
 /** Where secrets are stored. */
@@ -85,6 +85,3 @@ function jsonOf(kept: ReadonlyMap<string, unknown>): JsonObject {
   const value: unknown = JSON.parse(JSON.stringify(Object.fromEntries(kept)));
   return isJsonObject(value) ? value : {};
 }
-
-/** What JSON.parse returns is JSON. */
-const isJsonObject = (value: unknown): value is JsonObject => isObject(value);

@@ -30,7 +30,14 @@ export { type Event, createEmitter } from './events.ts';
 export { isExactNumber, parseExactly, tryParseExactly } from './exact-json.ts';
 export { type FairQueue, createFairQueue } from './fair-queue.ts';
 export { http, https } from './http.ts';
-export { type Json, type JsonObject, isObject, stringsIn, tryParseJson } from './json.ts';
+export {
+  type Json,
+  type JsonObject,
+  isJsonObject,
+  isObject,
+  stringsIn,
+  tryParseJson,
+} from './json.ts';
 export { type Service, startAll } from './lifecycle.ts';
 export { type Log, silent } from './log.ts';
 export { type ThreadPace, createPace } from './pace.ts';

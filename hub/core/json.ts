@@ -6,6 +6,9 @@ export function isObject(value: unknown): value is { readonly [key: string]: unk
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** As `isObject`, for a value that was parsed from JSON. */
+export const isJsonObject = (value: unknown): value is JsonObject => isObject(value);
+
 /** Parses JSON; undefined if the text is not JSON. */
 export function tryParseJson(text: string): unknown {
   try {

@@ -3,6 +3,7 @@ import {
   type Clock,
   HubError,
   type JsonObject,
+  isJsonObject,
   isObject,
   tryParseExactly,
   waitAtMost,
@@ -183,11 +184,8 @@ function argumentsIn(request: string | undefined): JsonObject {
   const message = request === undefined ? undefined : tryParseExactly(request);
   const params = isObject(message) ? message['params'] : undefined;
   const args = isObject(params) ? params['arguments'] : undefined;
-  return isJson(args) ? args : {};
+  return isJsonObject(args) ? args : {};
 }
-
-/** It comes from parsed JSON. */
-const isJson = (value: unknown): value is JsonObject => isObject(value) && !Array.isArray(value);
 
 function tool(view: ToolView, history: readonly CallSummary[], run: Html | undefined): Html {
   const { server, name, title, description } = view;

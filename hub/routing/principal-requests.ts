@@ -1,4 +1,4 @@
-import { HubError, type JsonObject, isObject, tryParseJson } from '#core';
+import { HubError, type JsonObject, isJsonObject, isObject, tryParseJson } from '#core';
 import { readMessage, whole } from '#jsonrpc';
 import type { Principal } from '#policy';
 import { waitingMethod } from './call.ts';
@@ -86,6 +86,3 @@ function resultOf(answer: unknown): JsonObject {
   const text = typeof message === 'string' ? message : 'the server gave no answer';
   throw new HubError('HUB_SERVER_PROTOCOL', text, { data: isObject(data) ? data : {} });
 }
-
-/** It comes from parsed JSON. */
-const isJsonObject = (value: unknown): value is JsonObject => isObject(value);

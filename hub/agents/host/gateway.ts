@@ -1,4 +1,4 @@
-import { type HubError, type JsonObject, type Log, isObject, messageOf } from '#core';
+import { type HubError, type JsonObject, type Log, isJsonObject, isObject, messageOf } from '#core';
 import { RpcError, encodeResult, errorAnswer, rawText, rpcCodes, valueOf } from '#jsonrpc';
 import type { ModelBudget, ModelSampling } from '#models';
 import type { PrincipalRequests } from '#routing';
@@ -140,9 +140,6 @@ function* resultsIn({ messages }: JsonObject) {
     if (typeof name === 'string') yield { name, isError: isError === true };
   }
 }
-
-/** All of it comes from parsed JSON. */
-const isJsonObject = (value: unknown): value is JsonObject => isObject(value);
 
 const cancelled = (): HubError =>
   new RpcError(rpcCodes.internalError, 'HUB_CALL_CANCELLED', 'the request was cancelled');

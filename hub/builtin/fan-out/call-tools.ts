@@ -1,5 +1,12 @@
 import type { FanOutConfig } from '#config';
-import { type Clock, HubError, type JsonObject, createAbortScope, isObject } from '#core';
+import {
+  type Clock,
+  HubError,
+  type JsonObject,
+  createAbortScope,
+  isJsonObject,
+  isObject,
+} from '#core';
 import type { PrincipalRequests } from '#routing';
 import type { ForeignResult } from '../builtin-server.ts';
 
@@ -138,6 +145,3 @@ const textBlock = (text: string): JsonObject => ({ type: 'text', text });
 
 const shortened = (text: string) =>
   text.length > maxError ? `${text.slice(0, maxError).toWellFormed()}...` : text;
-
-/** It comes from parsed JSON. */
-const isJsonObject = (value: unknown): value is JsonObject => isObject(value);

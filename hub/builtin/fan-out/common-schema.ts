@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type JsonObject, isObject } from '#core';
+import { type JsonObject, isJsonObject, isObject } from '#core';
 
 /** A tool, and the schema of its arguments as its server wrote it. */
 type ToolSchema = { readonly name: string; readonly inputSchema: unknown };
@@ -111,6 +111,3 @@ const referencesIn = (schema: unknown): readonly string[] =>
 
 const refersTo = (common: ReadonlyMap<string, JsonObject>) =>
   [...common.values()].some(hasReference);
-
-/** It comes from parsed JSON. */
-const isJsonObject = (value: unknown): value is JsonObject => isObject(value);

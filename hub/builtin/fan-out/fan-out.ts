@@ -5,6 +5,7 @@ import {
   type JsonObject,
   type Log,
   createEmitter,
+  isJsonObject,
   isObject,
   tryParseJson,
 } from '#core';
@@ -162,6 +163,3 @@ function annotationsOf(tools: readonly CalledTool[]): Hints {
     openWorldHint: hints.some(one => one.openWorldHint),
   };
 }
-
-/** It comes from parsed JSON. */
-const isJsonObject = (value: unknown): value is JsonObject => isObject(value);

@@ -1,4 +1,4 @@
-import { type JsonObject, isObject, tryParseJson } from '#core';
+import { type JsonObject, isJsonObject, isObject, tryParseJson } from '#core';
 import type { ChatMessage, ChatRequest, ChatTool } from './chat-types.ts';
 
 /** The messages, tools and format of a chat as Ollama's /api/chat reads them. */
@@ -98,6 +98,3 @@ function inputOf(given: unknown): JsonObject {
   if (given === undefined || given === null || given === '') return {};
   return { arguments: typeof given === 'string' ? given : JSON.stringify(given) };
 }
-
-/** Values that came as JSON. */
-const isJsonObject = (value: unknown): value is JsonObject => isObject(value);

@@ -1,4 +1,4 @@
-import { type JsonObject, isObject, tryParseJson } from '#core';
+import { type JsonObject, isJsonObject, isObject, tryParseJson } from '#core';
 import { createThoughtFilter } from '../thinking.ts';
 
 type CallPieces = { id: string; name: string; readonly pieces: string[] };
@@ -87,7 +87,5 @@ const countIn = (usage: { readonly [key: string]: unknown }, key: string) =>
 /** Arguments that are not an object stay visible to the tool, which refuses them. */
 function inputOf(text: string): JsonObject {
   const value = text.trim() === '' ? {} : tryParseJson(text);
-  return isJson(value) ? value : { arguments: text };
+  return isJsonObject(value) ? value : { arguments: text };
 }
-
-const isJson = (value: unknown): value is JsonObject => isObject(value);

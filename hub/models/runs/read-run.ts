@@ -1,4 +1,4 @@
-import { HubError, type JsonObject, isObject } from '#core';
+import { HubError, type JsonObject, isJsonObject } from '#core';
 
 /** A prompt to run, as the server `ollama-mcp` sends it. */
 type RunParams = {
@@ -35,7 +35,7 @@ const known = ['temperature', 'num_predict', 'stop', ...tuned];
 
 /** Reads the params of `agenthub/models/run`. Throws HUB_REQUEST_INVALID. */
 export function readRun(params: unknown): RunParams {
-  if (!isJson(params)) throw invalid('params', 'is no object', 'send an object');
+  if (!isJsonObject(params)) throw invalid('params', 'is no object', 'send an object');
   const { model, prompt, system, format, timeoutMs } = params;
   if (typeof model !== 'string' || model === '' || model.length > maxNameLength)
     throw invalid('model', 'is no name', 'send the name of a model, such as "llama3.2:3b"');
@@ -60,7 +60,7 @@ export function readRun(params: unknown): RunParams {
 
 function readFormat(format: unknown): RunParams['format'] {
   if (format === undefined || format === 'json') return format;
-  if (!isJson(format))
+  if (!isJsonObject(format))
     throw invalid('format', 'is no JSON schema', 'send "json", or a JSON schema as an object');
   const { length } = JSON.stringify(format);
   if (length > maxFormatLength)
@@ -71,7 +71,7 @@ function readFormat(format: unknown): RunParams['format'] {
 function readOptions(
   options: unknown,
 ): Pick<RunParams, 'maxTokens' | 'temperature' | 'stopSequences' | 'tuning'> {
-  if (!isJson(options)) throw invalid('options', 'is no object', 'send an object');
+  if (!isJsonObject(options)) throw invalid('options', 'is no object', 'send an object');
   for (const name of Object.keys(options))
     if (!known.includes(name))
       throw invalid(
@@ -101,7 +101,6 @@ function readOptions(
   return { maxTokens, temperature, stopSequences, tuning };
 }
 
-const isJson = (value: unknown): value is JsonObject => isObject(value);
 const isNumber = (value: unknown): value is number =>
   typeof value === 'number' && Number.isFinite(value);
 const isCount = (value: unknown): value is number =>

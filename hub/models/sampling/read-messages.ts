@@ -1,4 +1,4 @@
-import { type JsonObject, isObject } from '#core';
+import { isJsonObject, isObject } from '#core';
 import type { ChatMessage, TextBlock, ToolResultBlock, ToolUseBlock } from '../chat/chat-types.ts';
 import { invalid } from './invalid.ts';
 
@@ -64,7 +64,7 @@ function readBlock(value: unknown, field: string): Block {
   if (type === 'text') return { type, text: textIn(block, 'text', field) };
   if (type === 'tool_use') {
     const { input } = block;
-    if (!isJson(input))
+    if (!isJsonObject(input))
       throw invalid(`${field}.input`, 'is no object', 'send an object of arguments');
     return { type, id: textIn(block, 'id', field), name: textIn(block, 'name', field), input };
   }
@@ -80,8 +80,6 @@ function readBlock(value: unknown, field: string): Block {
     'send "text", "tool_use" or "tool_result"',
   );
 }
-
-const isJson = (value: unknown): value is JsonObject => isObject(value);
 
 function textIn(block: { readonly [key: string]: unknown }, key: string, field: string): string {
   const value = block[key];

@@ -1,4 +1,4 @@
-import { type JsonObject, isObject, shown } from '#core';
+import { isJsonObject, isObject, shown } from '#core';
 import type { ChatRequest, ChatTool } from '../chat/chat-types.ts';
 import { invalid } from './invalid.ts';
 import { readMessages } from './read-messages.ts';
@@ -52,7 +52,6 @@ const isCount = (value: unknown): value is number =>
 const isTemperature = (value: unknown): value is number => typeof value === 'number' && value >= 0;
 const isTexts = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every(isString);
-const isJson = (value: unknown): value is JsonObject => isObject(value);
 
 function required<T>(
   value: unknown,
@@ -82,7 +81,7 @@ function readTools(value: unknown): readonly ChatTool[] {
     return {
       name: required(name, `${field}.name`, isString, 'a text'),
       description: optional(description, `${field}.description`, isString, 'a text'),
-      inputSchema: required(inputSchema, `${field}.inputSchema`, isJson, 'a JSON schema'),
+      inputSchema: required(inputSchema, `${field}.inputSchema`, isJsonObject, 'a JSON schema'),
     };
   });
   const names = new Set<string>();
