@@ -1,6 +1,6 @@
 import { appendFile, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errorCodeOf } from '#core';
+import { ignoreMissing } from '#core';
 
 /** Bytes of the end of a file that are read to find its last lines. */
 const tailBytes = 16 * 1024;
@@ -14,7 +14,7 @@ export function createCallFiles(folder: string) {
 
   async function begin(): Promise<{ bytes: number }> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    const bytes = (await stat(current).catch(absent))?.size ?? 0;
+    const bytes = (await stat(current).catch(ignoreMissing))?.size ?? 0;
     // Ends a torn line.
     if (bytes > 0) await appendFile(current, '\n');
     return { bytes };
@@ -40,14 +40,14 @@ export function createCallFiles(folder: string) {
     /** All lines, oldest first. */
     async lines(): Promise<readonly string[]> {
       const texts = [old, current].map(
-        async file => (await readFile(file, 'utf8').catch(absent)) ?? '',
+        async file => (await readFile(file, 'utf8').catch(ignoreMissing)) ?? '',
       );
       return (await Promise.all(texts)).flatMap(linesOf);
     },
     /** Removes files that were last written before this time. */
     async removeBefore(time: number): Promise<void> {
       for (const file of [old, current]) {
-        const stats = await stat(file).catch(absent);
+        const stats = await stat(file).catch(ignoreMissing);
         if (stats && stats.mtimeMs < time) await rm(file);
       }
     },
@@ -62,7 +62,7 @@ const linesOf = (text: string): readonly string[] => text.split('\n').filter(lin
 
 /** The end of a file. Empty without one. */
 async function tailOf(path: string): Promise<string> {
-  const file = await open(path).catch(absent);
+  const file = await open(path).catch(ignoreMissing);
   if (!file) return '';
   try {
     const { size } = await file.stat();
@@ -72,8 +72,4 @@ async function tailOf(path: string): Promise<string> {
   } finally {
     await file.close();
   }
-}
-
-function absent(error: unknown): undefined {
-  if (errorCodeOf(error) !== 'ENOENT') throw error;
 }

@@ -1,7 +1,15 @@
 import { mkdir, readFile, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { type Clock, HubError, type Log, errorCodeOf, messageOf, tryParseJson } from '#core';
+import {
+  type Clock,
+  HubError,
+  type Log,
+  errorCodeOf,
+  ignoreMissing,
+  messageOf,
+  tryParseJson,
+} from '#core';
 import type { SpentTokens } from '#models';
 import { writeWhole } from '#store';
 import { agentIdPattern } from './agent-id.ts';
@@ -152,11 +160,8 @@ export function createAgentMemory(
     workspaceOf: (id: string) => join(folderOf(id), 'workspace'),
     /** Ids of the agents that have a folder. */
     async ids(): Promise<readonly string[]> {
-      const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
-        if (errorCodeOf(error) === 'ENOENT') return [];
-        throw error;
-      });
-      return entries
+      const entries = await readdir(folder, { withFileTypes: true }).catch(ignoreMissing);
+      return (entries ?? [])
         .filter(entry => entry.isDirectory() && agentIdPattern.test(entry.name))
         .map(({ name }) => name);
     },
@@ -209,9 +214,7 @@ export function createAgentMemory(
     async remove(id: string): Promise<void> {
       const doomed = join(folder, `.removed-${id}`);
       await rm(doomed, { recursive: true, force: true });
-      await rename(folderOf(id), doomed).catch((error: unknown) => {
-        if (errorCodeOf(error) !== 'ENOENT') throw error;
-      });
+      await rename(folderOf(id), doomed).catch(ignoreMissing);
       await rm(doomed, { recursive: true, force: true }).catch((error: unknown) =>
         log.warn({ folder: doomed, error: messageOf(error) }, 'files of a removed agent are left'),
       );

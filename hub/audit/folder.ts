@@ -1,6 +1,6 @@
 import { type FileHandle, open, readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errorCodeOf, isObject, tryParseJson } from '#core';
+import { ignoreMissing, isObject, tryParseJson } from '#core';
 import { type Position, hashOf, maxBlockLines, parseLine } from './chain.ts';
 
 /** A file of the log. Its name holds the number of its first line. */
@@ -13,23 +13,13 @@ export const pathOf = (folder: string, firstSeq: number): string =>
 
 /** The files of a folder, oldest first. Empty if there is no folder. */
 export async function listFiles(folder: string): Promise<readonly AuditFile[]> {
-  const names = await unlessMissing(readdir(folder));
+  const names = await readdir(folder).catch(ignoreMissing);
   return (names ?? [])
     .flatMap(name => {
       const digits = namePattern.exec(name)?.[1];
       return digits === undefined ? [] : [{ path: join(folder, name), firstSeq: Number(digits) }];
     })
     .sort((one, other) => one.firstSeq - other.firstSeq);
-}
-
-/** The result of reading; undefined if there is no such file. */
-async function unlessMissing<T>(reading: Promise<T>): Promise<T | undefined> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (errorCodeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
 }
 
 /**
@@ -47,7 +37,7 @@ export const headText = ({ seq, hash }: Position): string =>
 
 /** Undefined if there is no head, or it cannot be read. */
 export async function readHead(folder: string): Promise<Position | undefined> {
-  const text = await unlessMissing(readFile(headFileOf(folder), 'utf8'));
+  const text = await readFile(headFileOf(folder), 'utf8').catch(ignoreMissing);
   const value = text === undefined ? undefined : tryParseJson(text);
   if (!isObject(value)) return undefined;
   const { seq, hash } = value;
@@ -117,7 +107,7 @@ const chunkBytes = 64 * 1024;
 
 /** The complete lines of a file from its end, in groups: other work goes on between two groups. */
 export async function* readBackward(path: string): AsyncGenerator<readonly string[]> {
-  const handle = await unlessMissing(open(path));
+  const handle = await open(path).catch(ignoreMissing);
   // A rotation may have removed the file.
   if (!handle) return;
   try {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { open, rm, stat } from 'node:fs/promises';
-import { errorCodeOf } from '#core';
+import { errorCodeOf, ignoreMissing } from '#core';
 
 /** More than the lines that can wait when the disk becomes full, in bytes. */
 export const reserveBytes = 1024 * 1024;
@@ -36,7 +36,7 @@ export function createReserve(path: string) {
     async keep(isWanted: boolean): Promise<void> {
       if (isWanted === isHeld) return;
       if (!isWanted) return await remove();
-      if ((await sizeOf(path)) !== reserveBytes)
+      if ((await stat(path).catch(ignoreMissing))?.size !== reserveBytes)
         try {
           await write();
         } catch (error) {
@@ -53,14 +53,4 @@ export function createReserve(path: string) {
       return true;
     },
   };
-}
-
-/** Undefined if there is no such file. */
-async function sizeOf(path: string): Promise<number | undefined> {
-  try {
-    return (await stat(path)).size;
-  } catch (error) {
-    if (errorCodeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
 }

@@ -3,7 +3,7 @@ import { type Dirent } from 'node:fs';
 import { lstat, open, readFile, readdir, readlink, realpath } from 'node:fs/promises';
 import { constants } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { errorCodeOf, messageOf } from '#core';
+import { ignoreMissing, messageOf } from '#core';
 import { type ContextKind, kindOfFolder } from './context-kind.ts';
 import { type Ignore, createIgnore } from './ignore.ts';
 import { holdsPrivateKey, isSecretFile } from './secret-files.ts';
@@ -111,7 +111,11 @@ function createWalk(root: string, { ignores, mayExceptBelow }: Ignore, limits: C
       if (isIgnored && !(entry.isDirectory() && mayExceptBelow(inside))) continue;
       if (isSecretFile(entry.name)) {
         if (!isIgnored) leftOut.push({ path: inside, why: 'secret' });
-      } else await unlessGone(entry.isDirectory() ? enter(inside) : visit(entry, inside));
+        continue;
+      }
+      const reading = entry.isDirectory() ? enter(inside) : visit(entry, inside);
+      // Editors and tools remove their temporary files at any time.
+      await reading.catch(ignoreMissing);
     }
   }
 
@@ -129,15 +133,6 @@ function createWalk(root: string, { ignores, mayExceptBelow }: Ignore, limits: C
   }
 
   return { files, folders, leftOut, enter };
-}
-
-/** Ignores that a file or folder is no longer there: editors and tools remove their temporary files at any time. */
-async function unlessGone(reading: Promise<void>): Promise<void> {
-  try {
-    await reading;
-  } catch (error) {
-    if (errorCodeOf(error) !== 'ENOENT') throw error;
-  }
 }
 
 /** Reads a file, but not through a link that has replaced it, and not much more than `maxBytes`. */

@@ -170,6 +170,11 @@ export function kindOf(error: unknown): ErrorKind {
 export const errorCodeOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error ? String(error.code) : undefined;
 
+/** For the `catch` of a file operation: undefined where there is no such file or folder. Throws other errors again. */
+export function ignoreMissing(error: unknown): undefined {
+  if (errorCodeOf(error) !== 'ENOENT') throw error;
+}
+
 /** Returns the message of any thrown value, followed by the messages of its causes unless it quotes them. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);

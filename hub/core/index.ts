@@ -21,6 +21,7 @@ export {
   HubError,
   codes,
   errorCodeOf,
+  ignoreMissing,
   isCode,
   kindOf,
   messageOf,

@@ -1,6 +1,6 @@
 import { appendFile, mkdir, readFile, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errorCodeOf, isObject, tryParseJson } from '#core';
+import { ignoreMissing, isObject, tryParseJson } from '#core';
 import type { LogBounds, LogLine } from './log-types.ts';
 
 /** Files of one source: `000007.jsonl` is the end of run 7, and `000007.old.jsonl` what stands before it. */
@@ -21,7 +21,7 @@ export function createRunFiles(folder: string, { maxRuns, maxFileBytes }: LogBou
 
   /** Numbers of the stored runs, oldest first. */
   async function runs(): Promise<readonly number[]> {
-    const names = await readdir(folder).catch(absent);
+    const names = await readdir(folder).catch(ignoreMissing);
     const numbers = (names ?? []).flatMap(name => {
       const number = name.endsWith(suffix) ? Number.parseInt(name, 10) : NaN;
       return Number.isSafeInteger(number) ? [number] : [];
@@ -37,7 +37,7 @@ export function createRunFiles(folder: string, { maxRuns, maxFileBytes }: LogBou
   }
 
   async function bytesOf(run: number): Promise<number> {
-    return (await stat(fileOf(run)).catch(absent))?.size ?? 0;
+    return (await stat(fileOf(run)).catch(ignoreMissing))?.size ?? 0;
   }
 
   async function openRun(run: number): Promise<RunSize> {
@@ -62,23 +62,19 @@ export function createRunFiles(folder: string, { maxRuns, maxFileBytes }: LogBou
         const known = written?.run === run ? written : await openRun(run);
         // The folder may have been removed meanwhile.
         written =
-          (await appendText(known, text).catch(absent)) ??
+          (await appendText(known, text).catch(ignoreMissing)) ??
           (await appendText(await openRun(run), text));
       }
     },
     /** The lines of a run, oldest first. Empty if it is not stored. A torn line is left out. */
     async read(run: number): Promise<readonly LogLine[]> {
       const parts = await Promise.all(
-        [oldSuffix, suffix].map(end => readFile(fileOf(run, end), 'utf8').catch(absent)),
+        [oldSuffix, suffix].map(end => readFile(fileOf(run, end), 'utf8').catch(ignoreMissing)),
       );
       return parts.flatMap(text => (text ?? '').split('\n')).flatMap(text => lineOf(run, text));
     },
     remove: async (): Promise<void> => await rm(folder, { recursive: true, force: true }),
   };
-}
-
-function absent(error: unknown): undefined {
-  if (errorCodeOf(error) !== 'ENOENT') throw error;
 }
 
 /** The records of lines in texts that each fit into a file. A record that is longer is a text of its own. */

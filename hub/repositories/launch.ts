@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { HubError, errorCodeOf } from '#core';
+import { HubError, ignoreMissing } from '#core';
 import type { LaunchSpec } from '#runtimes';
 
 const mib = 2 ** 20;
@@ -73,10 +73,8 @@ export const userOf = ({ uid, gid }: Owner): string => `${uid}:${gid === 0 ? uid
 
 /** The owner of the git folder, or of a folder without one. */
 export async function ownerOf(root: string): Promise<Owner> {
-  const { uid, gid } = await lstat(join(root, '.git')).catch(async (error: unknown) => {
-    if (errorCodeOf(error) === 'ENOENT') return await lstat(root);
-    throw error;
-  });
+  const gitFolder = await lstat(join(root, '.git')).catch(ignoreMissing);
+  const { uid, gid } = gitFolder ?? (await lstat(root));
   return { uid, gid };
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, lstat, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { HubError, errorCodeOf, isObject, messageOf, tryParseJson } from '#core';
+import { HubError, errorCodeOf, ignoreMissing, isObject, messageOf, tryParseJson } from '#core';
 import { readOrMakeKey } from './key-file.ts';
 import { removeTempFiles, writeWhole } from './write-whole.ts';
 
@@ -116,11 +116,8 @@ async function readOrMakeSecret(file: string): Promise<Buffer> {
 
 /** An unreadable id is an error, not replaced: a new id would orphan the containers of this hub. */
 async function readOrMakeId(file: string, newId: () => string): Promise<string> {
-  let id: string;
-  try {
-    id = (await readFile(file, 'utf8')).trim();
-  } catch (error) {
-    if (errorCodeOf(error) !== 'ENOENT') throw error;
+  const id = (await readFile(file, 'utf8').catch(ignoreMissing))?.trim();
+  if (id === undefined) {
     const made = newId();
     await writeWhole(file, `${made}\n`);
     return made;

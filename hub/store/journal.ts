@@ -1,6 +1,6 @@
 import { open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { errorCodeOf, messageOf } from '#core';
+import { ignoreMissing, messageOf } from '#core';
 import { type WriteFailureNeeds, createWriteFailures } from './write-failures.ts';
 import { syncFolder } from './write-whole.ts';
 
@@ -20,14 +20,7 @@ type JournalOptions = {
 /** The file system of this machine. New files are readable by this user only. */
 const systemDisk = {
   /** Undefined where there is no such file. */
-  async read(path: string): Promise<Buffer | undefined> {
-    try {
-      return await readFile(path);
-    } catch (error) {
-      if (errorCodeOf(error) === 'ENOENT') return undefined;
-      throw error;
-    }
-  },
+  read: (path: string): Promise<Buffer | undefined> => readFile(path).catch(ignoreMissing),
   /** Opens a file for writing and creates it when absent: `a` appends, `w` empties it first. */
   async open(path: string, flags: 'a' | 'w') {
     const handle = await open(path, flags, 0o600);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { HubError, errorCodeOf, kindOf, messageOf } from '#core';
+import { HubError, errorCodeOf, ignoreMissing, kindOf, messageOf } from '#core';
 import { describe, test } from 'vitest';
 
 test('an error keeps its code, message, cause and facts', () => {
@@ -27,6 +27,12 @@ test.each([
   [{ code: 'ENOENT' }, undefined],
 ])('the code of %o is %s', (error, code) => {
   assert.equal(errorCodeOf(error), code);
+});
+
+test('only that a file is missing is ignored', () => {
+  assert.equal(ignoreMissing(Object.assign(new Error('open'), { code: 'ENOENT' })), undefined);
+  const denied = Object.assign(new Error('open'), { code: 'EACCES' });
+  assert.throws(() => ignoreMissing(denied), denied);
 });
 
 describe('messageOf', () => {
