@@ -203,17 +203,6 @@ export function createEmbeddedVectors(
         return point ? [{ ...point, score }] : [];
       });
     },
-    async remove(collection, ids) {
-      for (let from = 0; from < ids.length; from += removalsPerTurn) {
-        if (from > 0) await nextTurn();
-        withPoints('write', points => {
-          const found = points.collection(collection);
-          if (!found) return;
-          for (const id of ids.slice(from, from + removalsPerTurn))
-            removeFromMemory(points.removeId(found.id, id));
-        });
-      }
-    },
     async removeTag(tag) {
       // Points put from now on stay.
       const upTo = withPoints('write', points => points.lastNumber());

@@ -128,7 +128,6 @@ export function createPoints(database: DatabaseSync, onDamage: (rows: number) =>
       removeDamaged([number]);
       return undefined;
     },
-    removeId,
     /** Removes at most `limit` of the oldest points of a scope that has more than `maxPoints`. */
     removeExcess(collection: number, scope: string, maxPoints: number, limit: number) {
       const excess = numberIn(countScope.get(collection, scope), 'count') - maxPoints;

@@ -69,8 +69,6 @@ export interface Vectors extends Service {
     options: { readonly scope: string; readonly limit: number; readonly minScore: number },
     signal?: AbortSignal,
   ): Promise<readonly Near[]>;
-  /** Ignores unknown ids. */
-  remove(collection: string, ids: readonly string[]): Promise<void>;
   /** Removes the points with a tag, or all points, from all collections. Resolves with their number. */
   removeTag(tag?: string): Promise<number>;
   /** Never rejects. */

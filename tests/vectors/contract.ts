@@ -185,17 +185,6 @@ export function vectorsContract(kind: VectorsKind): void {
         assert.deepEqual({ ...found?.payload }, point.payload);
       }));
 
-    test('what is removed by its id is gone, and ids that are not there are passed over', () =>
-      on(async vectors => {
-        const point = pointOf(at(0), { name: 'gone' });
-        await vectors.put('docs', point, roomy);
-        await vectors.put('docs', pointOf(at(10), { name: 'stays' }), roomy);
-        await namesIn(vectors);
-        await vectors.remove('docs', [point.id, randomUUID()]);
-        await vectors.remove('nowhere', [point.id]);
-        assert.deepEqual(await namesIn(vectors), ['stays']);
-      }));
-
     test('a tag is removed from all collections and scopes, with the number of what it was', () =>
       on(async vectors => {
         const two = { scope: 'two', maxPerScope: 10 };

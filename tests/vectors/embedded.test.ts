@@ -336,25 +336,24 @@ test('scopes that take turns in too little memory are found exactly, whatever is
   const dice = createDice(17);
   const scopes = ['one', 'two', 'three'];
   const expected = new Map(scopes.map(scope => [scope, new Map<string, string>()]));
-  const put = async (scope: string, name: string) => {
-    const point = pointOf(vectorOf(dice, 384), { scope, name });
-    expected.get(scope)?.set(name, point.id);
+  const put = async (scope: string, name: string, tag: string) => {
+    expected.get(scope)?.set(name, tag);
+    const point = pointOf(vectorOf(dice, 384), { scope, name, tag });
     await vectors.put('docs', point, { scope, maxPerScope: 10_000 });
   };
-  for (let name = 0; name < 1_200; name++) await put(scopes[name % 3] ?? '', `${name}`);
+  for (let name = 0; name < 1_200; name++)
+    await put(scopes[name % 3] ?? '', `${name}`, `${name % 10}`);
   const asked = vectorOf(dice, 384);
   for (let round = 0; round < 9; round++) {
     const scope = scopes[round % 3] ?? '';
     const names = expected.get(scope) ?? new Map<string, string>();
     const found = await namesIn(vectors, 'docs', { scope }, asked);
     assert.deepEqual(found.map(String).toSorted(), [...names.keys()].toSorted());
-    const gone = [...names.keys()].filter((_name, at) => at % 7 === round % 7);
-    await vectors.remove(
-      'docs',
-      gone.map(name => names.get(name) ?? ''),
-    );
-    for (const name of gone) names.delete(name);
-    for (const other of scopes) await put(other, `${other}-${round}`);
+    const gone = `${round}`;
+    await vectors.removeTag(gone);
+    for (const all of expected.values())
+      for (const [name, tag] of all) if (tag === gone) all.delete(name);
+    for (const other of scopes) await put(other, `${other}-${round}`, 'late');
   }
 });
 
@@ -368,9 +367,9 @@ test('what is put and removed while a scope is read for the first time is seen f
   const late = pointOf(asked, { name: 'late' });
   const reading = [1, 2, 3].map(() => namesIn(vectors, 'docs', {}, asked));
   await vectors.put('docs', late, roomy);
-  const gone = pointOf(vectorOf(dice, 768), { name: 'gone' });
+  const gone = pointOf(vectorOf(dice, 768), { name: 'gone', tag: 'gone' });
   await vectors.put('docs', gone, roomy);
-  await vectors.remove('docs', [gone.id]);
+  await vectors.removeTag('gone');
   await Promise.all(reading);
   const after = await namesIn(vectors, 'docs', {}, asked);
   assert.equal(after.length, 901);

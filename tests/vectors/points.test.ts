@@ -62,7 +62,7 @@ describe('points in a file', () => {
     scene.put('a');
     const removed = [{ number: 1, collection: scene.collection.id, scope: 'one' }];
     assert.deepEqual(scene.put('a', { scope: 'two' }), { number: 2, removed });
-    scene.points.removeId(scene.collection.id, 'a');
+    scene.points.removeTag(undefined, 2, 1);
     assert.equal(scene.put('a').number, 3);
     assert.equal(scene.points.lastNumber(), 3);
   });

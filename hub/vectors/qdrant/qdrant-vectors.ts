@@ -117,14 +117,6 @@ export function createQdrantVectors(
       );
       return found === undefined ? [] : nearIn(found, minScore);
     },
-    async remove(collection, ids) {
-      const name = collections.nameOf(collection);
-      await link.within({ operation: 'write', withinMs: writeMs }, async ask => {
-        if (!(await collections.isOurs(ask, name))) return;
-        for (let from = 0; from < ids.length; from += removalsAtOnce)
-          await removeFrom(ask, name, { points: ids.slice(from, from + removalsAtOnce) });
-      });
-    },
     removeTag: tag =>
       link.within({ operation: 'write', withinMs: writeMs }, ask =>
         removeMatching(ask, tag === undefined ? any : { key: 'tag', match: { value: tag } }),

@@ -98,7 +98,6 @@ describe.each(places)('in %s', (_name, url) => {
     for (const each of [scene, elsewhere]) await each.makeForeign('notes');
     const vectors = scene.hub();
     await vectors.put('docs', pointOf(at(0)), roomy);
-    await vectors.remove('notes', [idOf(1)]);
     assert.equal(await vectors.removeTag(), 1);
     assert.equal(await vectors.removeTag(), 0);
     assert.equal((await vectors.stats()).entries, 0);
