@@ -63,10 +63,8 @@ export type SemanticCache = ReturnType<typeof createSemanticCache>;
 
 export type SemanticOptions = {
   readonly embeddingModel: string;
-  readonly maxPerScope?: number;
   /** Maximum length of prompts in the cache: long prompts are rarely asked in other words. */
   readonly maxPromptLength?: number;
-  readonly maxWaiting?: number;
   /** The guards. */
   readonly compare?: typeof compareGuarded;
 };
@@ -82,6 +80,9 @@ type Needs = {
   readonly log: Log;
 };
 
+/** Pairs that wait for the judge. */
+const maxWaiting = 32;
+const maxPerScope = 10_000;
 /** Candidates that are compared in one look-up. */
 const maxCandidates = 5;
 /** Threshold of the modes that are not calibrated, and for candidates until the calibration is done. */
@@ -91,8 +92,7 @@ const explainedBelow = 0.25;
 
 /** Does no I/O. */
 export function createSemanticCache(options: SemanticOptions, needs: Needs) {
-  const { embeddingModel, maxPerScope = 10_000, maxPromptLength = 6_000 } = options;
-  const { maxWaiting = 32, compare = compareGuarded } = options;
+  const { embeddingModel, maxPromptLength = 6_000, compare = compareGuarded } = options;
   const { models, vectors, judge, tables, clock, log } = needs;
   const embed = createPromptEmbedder(embeddingModel, needs);
   const isBusy = () => models.metrics().queues.some(({ active, waiting }) => active + waiting > 0);

@@ -2,7 +2,7 @@ import { isObject } from '#core';
 import { ModelFailure } from './failure.ts';
 import { contextInMemory } from './held-context.ts';
 import type { ModelNeeds } from './model-list.ts';
-import type { OllamaClient } from './ollama-call.ts';
+import { type OllamaClient, keepAlive } from './ollama-call.ts';
 import { atTurn } from './turn.ts';
 
 export type Embedding = {
@@ -29,7 +29,7 @@ export async function embed(
   return await atTurn({ model: modelName, totalMs }, signal, needs, async (turn, limit) => {
     const { name: model, digest } = turn;
     const run = async (client: OllamaClient) => {
-      const body = { model, input: text, truncate: false, keep_alive: needs.keepAlive };
+      const body = { model, input: text, truncate: false, keep_alive: keepAlive };
       const answer = await client.embed(body);
       if (text.length > surelyFitsLength) await requireUncut(answer, model, client);
       const tokens = isObject(answer) ? answer['prompt_eval_count'] : undefined;

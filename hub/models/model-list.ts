@@ -28,8 +28,6 @@ export type ModelNeeds = {
   readonly counts: ReturnType<typeof createModelCounts>;
   readonly queue: ReturnType<typeof createModelQueue>;
   readonly paces: ReturnType<typeof createPaces>;
-  /** How long a model stays in memory after a call. */
-  readonly keepAlive: string | number;
 };
 
 const maxAgeMs = 30_000;

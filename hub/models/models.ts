@@ -61,10 +61,6 @@ type ModelsMetrics = {
 type ModelsOptions = {
   /** Ollama's base URL. If undefined, everything fails as `unreachable`. */
   readonly url: string | undefined;
-  /** How long models stay in memory after a call, in Ollama's syntax: `30m`, or `-1` for ever. */
-  readonly keepAlive?: string;
-  /** Timeout of a probe in ms; 1 s by default. */
-  readonly connectMs?: number;
   /** OLLAMA_NUM_PARALLEL: calls of one model that Ollama works on at the same time; 1 by default. */
   readonly parallel?: number | undefined;
 };
@@ -83,7 +79,7 @@ type ModelsNeeds = {
 
 /** Creates the models of one Ollama. Nothing is sent before `start` or a call. */
 export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models {
-  const { url, keepAlive: given = '30m', connectMs = 1_000, parallel } = options;
+  const { url, parallel } = options;
   const { breaker, clock, log, others } = needs;
   const counts = others?.counts ?? createModelCounts();
   const queuesOfOthers = () => others?.queues() ?? [];
@@ -93,21 +89,19 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
       ...noModels,
       metrics: () => ({ ...measured(), breaker: undefined, queues: queuesOfOthers() }),
     };
-  // A number without a unit must be sent as a JSON number: Ollama requires a unit in strings.
-  const keepAlive = /^-?\d+$/.test(given) ? Number(given) : given;
   const ended = new AbortController();
   const life = ended.signal;
   // A sign of life closes the breaker at once: its pause is for an Ollama that gives none.
   const alive = () => {
     if (breaker.snapshot().state !== 'closed') breaker.reset();
   };
-  const health = createOllamaHealth({ url, connectMs }, { clock, log, alive });
+  const health = createOllamaHealth(url, { clock, log, alive });
   const callOllama = createOllamaCaller(url, { ...needs, health, life });
   const absences = createAbsences();
   const modelList = createModelList({ callOllama, clock, absences });
   const paces = createPaces(clock);
   const queue = createModelQueue({ parallel }, { clock, counts, usualMs: paces.usualMs, life });
-  const modelNeeds = { clock, callOllama, modelList, absences, queue, paces, keepAlive, counts };
+  const modelNeeds = { clock, callOllama, modelList, absences, queue, paces, counts };
   const pull = createPull(modelNeeds);
   const warmUp = createWarmUps({ ...modelNeeds, log, life });
 

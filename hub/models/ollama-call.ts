@@ -27,6 +27,9 @@ export interface ModelBreaker {
   reset(): void;
 }
 
+/** How long Ollama keeps a model in memory after a call. */
+export const keepAlive = '30m';
+
 /** The used part of the client of the `ollama` package. Its results are parsed where they are read. */
 export type OllamaClient = Pick<Ollama, 'embed' | 'list' | 'ps' | 'pull' | 'show'> & {
   chat(request: OllamaChat): Promise<AsyncIterable<unknown>>;

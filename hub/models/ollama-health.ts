@@ -45,16 +45,14 @@ type HealthNeeds = {
 
 /** After a more recent answer, in ms, no probe is needed. */
 const freshMs = 5_000;
+/** Timeout of a probe. */
+const connectMs = 1_000;
 const intervalMs = 30_000;
 /** Interval in ms after a failed probe or a failed call, so that prompts need not wait for the return of Ollama. */
 const watchMs = 2_000;
 
 /** Tracks whether Ollama is reachable. Nothing is sent before it is needed. */
-export function createOllamaHealth(
-  /** `connectMs` is the timeout of a probe. */
-  { url, connectMs }: { readonly url: string; readonly connectMs: number },
-  { clock, log, alive }: HealthNeeds,
-) {
+export function createOllamaHealth(url: string, { clock, log, alive }: HealthNeeds) {
   const probes = createSingleFlight<ProbeResult>();
   let status: ModelsStatus = { kind: 'unknown' };
   let heardMs = -Infinity;

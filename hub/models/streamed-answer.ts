@@ -3,7 +3,7 @@ import { ModelFailure } from './failure.ts';
 import { whyHeld } from './held-context.ts';
 import type { ModelNeeds } from './model-list.ts';
 import type { ModelCaller } from './model-queue.ts';
-import type { OllamaChat, OllamaClient } from './ollama-call.ts';
+import { type OllamaChat, type OllamaClient, keepAlive } from './ollama-call.ts';
 import { createThoughtFilter } from './thinking.ts';
 import type { Turn } from './turn.ts';
 
@@ -30,7 +30,7 @@ const maxTextLength = 1_000_000;
 export async function streamAnswer(
   { turn, body, length, silentMs, caller, progress }: StreamedCall,
   signal: AbortSignal,
-  { clock, callOllama, paces, keepAlive, counts }: ModelNeeds,
+  { clock, callOllama, paces, counts }: ModelNeeds,
 ): Promise<StreamedAnswer> {
   const { name: model, isSwitch } = turn;
   const firstMs = paces.patienceMs(model, length, silentMs, isSwitch);

@@ -2,7 +2,7 @@ import { type Log, messageOf } from '#core';
 import { ModelFailure } from './failure.ts';
 import type { ModelNeeds } from './model-list.ts';
 import { fullName } from './model-name.ts';
-import type { OllamaClient } from './ollama-call.ts';
+import { type OllamaClient, keepAlive } from './ollama-call.ts';
 import { atTurn, isEmbedder } from './turn.ts';
 
 /** Timeout in ms, below the 300 s after which Node's fetch gives up. The answer comes when the model is loaded. */
@@ -22,7 +22,7 @@ export function createWarmUps({ log, life, ...needs }: WarmUpNeeds) {
   async function load(name: string, options: object): Promise<void> {
     await atTurn({ model: name, totalMs, isLoad: true }, life, needs, async (turn, limit) => {
       const { name: model } = turn;
-      const body = { model, keep_alive: needs.keepAlive, options };
+      const body = { model, keep_alive: keepAlive, options };
       const isEmbedding = isEmbedder(turn);
       const call = { subject: model, model, isGated: true, isStream: !isEmbedding };
       // A chat without messages, or an embedding of an empty text.

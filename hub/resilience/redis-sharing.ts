@@ -15,8 +15,6 @@ export type RedisSharingOptions = RedisOptions & {
   readonly deployment?: string | undefined;
   /** Interval of meetings, which make up for lost messages; default 2 s. */
   readonly syncMs?: number;
-  /** This hub decides about a trial alone if Redis does not answer in this time; default 150 ms. */
-  readonly claimMs?: number;
   /** The longest time that `start` takes; default 1 s. */
   readonly startMs?: number;
   /** Lifetime in Redis of a state that no hub brings back, counted from its next trial; default 10 min. */
@@ -38,6 +36,8 @@ type Member = {
   isAsking: boolean;
 };
 
+/** This hub decides about a trial alone if Redis does not answer in this time. */
+const claimMs = 150;
 /** Most breakers of one meeting; the rest follows at once. */
 const maxBatch = 100;
 
@@ -51,7 +51,7 @@ const maxBatch = 100;
  * flush or a restart of Redis. `redis-scripts.ts` has the order of decisions: the later one wins.
  */
 export function createRedisSharing(options: RedisSharingOptions, needs: RedisNeeds): Sharing {
-  const { syncMs = 2_000, claimMs = 150, startMs = 1_000, keptMs = 600_000 } = options;
+  const { syncMs = 2_000, startMs = 1_000, keptMs = 600_000 } = options;
   const { clock } = needs;
   const prefix = `${options.deployment ?? 'agenthub'}:breaker:`;
   const channel = `${prefix}decided`;

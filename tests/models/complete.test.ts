@@ -10,7 +10,7 @@ import { hang, linesOf, openScripted } from './scripted.ts';
 describe('what is sent', () => {
   test('is the whole prompt, not to be cut, with options as given and thoughts off', async () => {
     await using ollama = await startOllama();
-    await using scene = openModels(ollama.url, undefined, { keepAlive: '10m' });
+    await using scene = openModels(ollama.url);
     await scene.models.complete(
       asking({ system: 'S', prompt: ' P\n', options: { num_ctx: 512, temperature: 0.5 } }),
       never,
@@ -23,23 +23,23 @@ describe('what is sent', () => {
       ],
       options: { num_ctx: 512, temperature: 0.5 },
       think: false,
-      keep_alive: '10m',
+      keep_alive: '30m',
       truncate: false,
       shift: false,
       stream: true,
     });
   });
 
-  test('asks for thoughts where an option says so, and a number stays a number', async () => {
+  test('asks for thoughts where an option says so', async () => {
     await using ollama = await startOllama({ models: [] });
     ollama.add(modelNamed('deepseek-r1:14b', { capabilities: ['completion', 'thinking'] }));
-    await using scene = openModels(ollama.url, undefined, { keepAlive: '-1' });
+    await using scene = openModels(ollama.url);
     await scene.models.complete(
       asking({ model: 'deepseek-r1:14b', system: undefined, options: { think: true } }),
       never,
     );
     const body = ollama.received('/api/chat')[0]?.body;
-    assert.deepEqual([body?.['think'], body?.['keep_alive'], body?.['options']], [true, -1, {}]);
+    assert.deepEqual([body?.['think'], body?.['options']], [true, {}]);
     assert.deepEqual(body?.['messages'], [{ role: 'user', content: 'make it better' }]);
   });
 });

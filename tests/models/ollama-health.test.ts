@@ -87,10 +87,7 @@ describe('the status', () => {
 test('the health is down since the first failure, and logged once, with the latest reason', () => {
   const clock = createManualClock();
   const { log, logged } = createRecordingLog();
-  const health = createOllamaHealth(
-    { url: 'http://ollama.test', connectMs: 1 },
-    { clock, log, alive() {} },
-  );
+  const health = createOllamaHealth('http://ollama.test', { clock, log, alive() {} });
   for (const kind of ['busy', 'timeout', 'malformed'] as const)
     health.failed(new ModelFailure(kind, kind));
   assert.deepEqual(health.status, { kind: 'unknown' });
@@ -109,10 +106,7 @@ test('an Ollama that was heard of within five seconds is not probed', async () =
   await using ollama = await startOllama();
   const clock = createManualClock();
   const { log } = createRecordingLog();
-  const health = createOllamaHealth(
-    { url: ollama.url, connectMs: 1_000 },
-    { clock, log, alive() {} },
-  );
+  const health = createOllamaHealth(ollama.url, { clock, log, alive() {} });
   const probes = () => ollama.received('/api/version').length;
   health.heard();
   clock.advance(4_999);

@@ -16,13 +16,9 @@ export type Scene = AsyncDisposable & { readonly models: Models; readonly breake
 export const recoveryMs = 30_000;
 
 /** Not started: no request is sent before the test sends one. */
-export function openModels(
-  url: string,
-  clock: Clock = systemClock,
-  options: { readonly keepAlive?: string } = {},
-): Scene {
+export function openModels(url: string, clock: Clock = systemClock): Scene {
   const breaker = createBreaker({ failureThreshold: 3, recoveryMs, trialMs: 60_000 }, clock);
-  const models = createModels({ url, ...options }, { clock, log: silent, fetch, breaker });
+  const models = createModels({ url }, { clock, log: silent, fetch, breaker });
   return {
     models,
     breaker,

@@ -72,5 +72,5 @@ export function openScripted(answer: Answer) {
   const queueNeeds = { clock, counts, usualMs: paces.usualMs, life: life.signal };
   const queue = createModelQueue({}, queueNeeds);
   const modelNeeds = { callOllama, modelList, absences, queue, paces, counts };
-  return { clock, sent, told, life, needs, keepAlive: '30m', ...modelNeeds };
+  return { clock, sent, told, life, needs, ...modelNeeds };
 }

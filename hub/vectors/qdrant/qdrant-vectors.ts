@@ -13,12 +13,12 @@ import { type QdrantAddress, type QdrantAsk, createQdrantLink } from './link.ts'
 export type QdrantOptions = QdrantAddress & {
   /** Hubs of another deployment have collections of their own; default `agenthub`. */
   readonly deployment?: string;
-  /** Timeout of a look-up; 1 s by default. */
-  readonly nearMs?: number;
-  /** Timeout of other calls; 5 s by default. */
-  readonly writeMs?: number;
 };
 
+/** Timeout of a look-up. */
+const nearMs = 1_000;
+/** Timeout of other calls. */
+const writeMs = 5_000;
 const removalsAtOnce = 256;
 /** Interval of removing expired points, in ms. Look-ups skip them before that. */
 const sweepMs = 600_000;
@@ -32,7 +32,7 @@ export function createQdrantVectors(
   options: QdrantOptions,
   needs: { readonly clock: Clock; readonly log: Log },
 ): Vectors {
-  const { deployment = 'agenthub', nearMs = 1_000, writeMs = 5_000 } = options;
+  const { deployment = 'agenthub' } = options;
   const { clock, log } = needs;
   const link = createQdrantLink(options, needs);
   const collections = createCollections(deployment, needs);
