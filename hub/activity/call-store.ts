@@ -70,7 +70,6 @@ export function createCallStore(folder: string, options: () => CallStoreOptions,
   }
 
   return {
-    name: 'calls',
     start: async (): Promise<void> => {},
     /** Removes calls that are too old. Resolves to the newest call and session of earlier runs; 0 without any. */
     async open(): Promise<{ readonly lastId: number; readonly lastSession: number }> {

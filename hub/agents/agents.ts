@@ -229,7 +229,6 @@ export function createAgents(
   return {
     refusal,
     service: {
-      name: 'agents',
       async start() {
         if (refusal) return;
         await load();

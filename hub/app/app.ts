@@ -235,12 +235,11 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     approvals,
     jobs,
     transports.saved,
-    { name: 'redis', start: () => sharing.start(), stop: () => sharing.stop() },
+    { start: () => sharing.start(), stop: () => sharing.stop() },
     limits.service,
     docker,
     ...(listens ? listeningServices(http, dataDir.path, { clock, log }) : []),
     {
-      name: 'servers',
       async start() {
         servers.startAll();
         begun.resolve();
@@ -252,7 +251,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     models,
     finding.service,
     prompts,
-    { name: 'sessions', start: noWork, stop: () => transports.drain() },
+    { start: noWork, stop: () => transports.drain() },
     installs,
     upgrades,
     ...own.services,

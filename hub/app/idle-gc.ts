@@ -42,7 +42,6 @@ export function createIdleGc(needs: IdleGcNeeds): Service {
   }
 
   return {
-    name: 'idle gc',
     async start() {
       kept.push(await queuedTick());
       wait(needs.lastCall());

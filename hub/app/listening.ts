@@ -35,12 +35,10 @@ export function listeningServices(
   return [
     http,
     {
-      name: 'announcement',
       start: announce,
       stop: noWork,
     },
     {
-      name: 'routes',
       async start() {
         soon = clock.after(routesAfterMs, () => void http.load());
       },

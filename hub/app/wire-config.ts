@@ -221,7 +221,6 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
     },
   };
   const service: Service = {
-    name: 'config',
     async start(signal) {
       await source.start(signal);
       builds.follow(source.current);

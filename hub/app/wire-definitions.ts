@@ -52,7 +52,6 @@ export function wireDefinitions(
   const configured = () => needs.configFile.configs().map(({ name }) => name);
   const pins = createPins({ ...needs, definitions, configured });
   const service: Service = {
-    name: 'definitions',
     start: () => watch.follow([snapshotOf(definitions.file, undefined)]),
     async stop() {
       pins[Symbol.dispose]();

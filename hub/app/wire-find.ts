@@ -53,7 +53,6 @@ export function wireFind(settings: Pick<Settings, 'ollama'>, dataFolder: string,
   return {
     search,
     service: {
-      name: 'find',
       start: async () => {},
       async stop(): Promise<void> {
         const loaded = await opening?.catch(() => undefined); // Its searches had the error.

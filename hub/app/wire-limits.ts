@@ -40,7 +40,7 @@ export async function wireLimits(
     forCalls: { rules: () => rules, clients, sessions: createMemoryCallLimiter(clock) },
     /** Whether the limits of clients are shared with other hubs; undefined if no client has limits. */
     status: () => (isShared() ? clients.status : undefined),
-    service: { name: 'limits', start, stop: () => clients.stop() },
+    service: { start, stop: () => clients.stop() },
   };
 }
 

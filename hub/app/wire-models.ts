@@ -51,7 +51,6 @@ export function createModelAccess(settings: Settings, needs: Needs) {
     list: async signal => await (await open()).runs.list(signal),
   };
   return {
-    name: 'models',
     open,
     /** The models if they are loaded. */
     opened: () => opening,

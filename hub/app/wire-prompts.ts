@@ -51,7 +51,6 @@ export async function createPrompts(
   }
 
   return {
-    name: 'prompts',
     rules,
     health: {
       rules: () => rules.status,

@@ -164,7 +164,6 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
   }
 
   return {
-    name: 'approvals',
     /** Reads what earlier runs left. */
     async start(): Promise<void> {
       for (const line of await journal.open()) {

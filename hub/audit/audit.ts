@@ -195,7 +195,6 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
   }
 
   return {
-    name: 'audit',
     /** Tries again first, if the last write failed. */
     async status(): Promise<AuditStatus> {
       if (failure !== undefined) await flush();

@@ -41,7 +41,6 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Servic
   });
 
   return {
-    name: 'broker',
     async start() {
       await freeSocket(options.socketPath);
       await listen(server, options.socketPath);

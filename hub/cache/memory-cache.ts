@@ -63,7 +63,6 @@ export function createMemoryCache(
   }
 
   return {
-    name: 'cache',
     start: async () => {},
     stop: async () => singleFlight.stop(),
     hit,

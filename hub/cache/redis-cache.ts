@@ -127,7 +127,6 @@ export function createRedisCache(
   }
 
   return {
-    name: 'cache',
     async start() {
       // No call waits for it: without a connection every call is a miss.
       opening = client.open();

@@ -1,6 +1,5 @@
 /** A long-lived component of the app. A service whose `start` fails has released everything it opened. */
 export interface Service {
-  readonly name: string;
   start(signal: AbortSignal): Promise<void>;
   stop(): Promise<void>;
 }

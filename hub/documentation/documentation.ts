@@ -113,7 +113,6 @@ export function createDocumentation(needs: DocumentationNeeds): Documentation {
     `${chooseVault(vault, config()).place}\n${name.toLowerCase()}`;
 
   const service: Service = {
-    name: 'documentation',
     start: async () => ready.resolve(),
     stop: async () => void (await Promise.all([...runs.values()].map(end => end()))),
   };

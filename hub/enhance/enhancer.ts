@@ -198,7 +198,6 @@ export function createEnhancer(options: Options, needs: Needs) {
   }
 
   const service: Service = {
-    name: 'enhancer',
     async start() {
       const { rule, models: wanted } = book.choose(undefined);
       const size = contextSize(wanted[0]) ?? rule.options.num_ctx;

@@ -81,7 +81,6 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
   };
 
   return {
-    name: 'http',
     /** Its address after `start`, with the host as configured: `http://127.0.0.1:9090`. */
     get address() {
       return address;

@@ -193,7 +193,6 @@ export function createInstalls(needs: InstallsNeeds) {
   }
 
   return {
-    name: 'installs',
     /** Returns the settings that `confirm` must name. Starts nothing. Throws HubError for a request that is not valid. */
     review: (request: InstallRequest): Promise<readonly Unconfirmed[]> =>
       run(request.name, async () => {

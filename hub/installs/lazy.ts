@@ -24,7 +24,6 @@ export function createLazyInstalls(needs: InstallsNeeds): Installs {
   const use = () => (loaded ??= load());
 
   return {
-    name: 'installs',
     async start() {
       const left = (await needs.unfinished?.entries()) ?? [];
       if (left.length > 0) await (await use()).start();
@@ -57,7 +56,6 @@ export function createLazyUpgrades(needs: UpgradesNeeds): Upgrades {
   const use = () => (loaded ??= load());
 
   return {
-    name: 'upgrades',
     outdated: async signal => await (await use()).outdated(signal),
     upgrade: async (...wanted) => await (await use()).upgrade(...wanted),
     rollback: async (...wanted) => await (await use()).rollback(...wanted),

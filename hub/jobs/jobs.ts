@@ -137,7 +137,6 @@ export function createJobs(needs: JobsNeeds) {
   }
 
   return {
-    name: 'jobs',
     /** Fires after each line and each change of state. */
     changed,
     /** All stored jobs, newest first. */

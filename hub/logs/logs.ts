@@ -116,7 +116,6 @@ export function createLogs(folder: string, needs: Needs, bounds: LogBounds = usu
   }
 
   return {
-    name: 'logs',
     async open(servers) {
       try {
         const names = await storedServers();

@@ -155,7 +155,6 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
   }
 
   return {
-    name: 'fetching',
     get status() {
       return { missing, now, error: failed?.error };
     },

@@ -95,7 +95,6 @@ export function createMissingModels(
   });
 
   return {
-    name: 'missing-models',
     check,
     async start() {
       void check();

@@ -132,7 +132,6 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
   }
 
   return {
-    name: 'models',
     get status(): ModelsStatus {
       const { until, why = 'no answer' } = breaker.snapshot();
       if (until === undefined || health.status.kind !== 'up') return health.status;
@@ -169,7 +168,6 @@ async function fail(): Promise<never> {
 }
 
 const noModels: Models = {
-  name: 'models',
   status: { kind: 'off' },
   start: async () => {},
   stop: async () => {},

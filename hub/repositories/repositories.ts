@@ -56,7 +56,6 @@ export function createRepositories(
   }
 
   const service: Service = {
-    name: 'repositories',
     async start() {}, // The runtimes remove what an earlier run left.
     stop: () => drivers.stop(),
   };

@@ -129,7 +129,6 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
 
   return {
     service: {
-      name: 'tasks',
       async start() {
         await tasks.load();
         for (const task of tasks.all()) {

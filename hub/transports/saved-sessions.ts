@@ -111,7 +111,6 @@ export function createSavedSessions(
   }
 
   return {
-    name: 'saved sessions',
     listed,
     /** The id of a session that can be resumed; undefined if it cannot be. */
     seal: (endpoint: Endpoint, principal: Principal, session: SealedSession) =>

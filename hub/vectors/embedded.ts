@@ -158,7 +158,6 @@ export function createEmbeddedVectors(
   }
 
   return {
-    name: 'vectors',
     async start() {
       try {
         withPoints('count', () => {});

@@ -18,7 +18,7 @@ function callTool() {
   const created = Promise.withResolvers<void>();
   const server = createDocumentationServer({
     documentation: {
-      service: { name: 'documentation', start: async () => {}, stop: async () => {} },
+      service: { start: async () => {}, stop: async () => {} },
       async begin() {
         await created.promise;
         const job = jobs.begin({

@@ -42,7 +42,7 @@ export function createTestPipeline() {
   };
 
   const pipeline: TaskPipeline = {
-    service: { name: 'tasks', start: async () => {}, stop: async () => {} },
+    service: { start: async () => {}, stop: async () => {} },
     list: () => [...tasks.values()],
     get,
     findByRepository: () => undefined,

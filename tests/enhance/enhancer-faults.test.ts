@@ -185,7 +185,6 @@ describe('whatever happens', () => {
     await using scene = await openScene({
       rule: { totalMs: 1_000 },
       exact: {
-        name: 'cache',
         start: none,
         stop: none,
         hit: () => undefined,

@@ -265,7 +265,7 @@ async function openHub(http: Parameters<typeof startHub>[1]) {
     approvals: (await openTestApprovals()).approvals,
     tasks: createTestPipeline().pipeline,
     documentation: {
-      service: { name: 'documentation', start: async () => {}, stop: async () => {} },
+      service: { start: async () => {}, stop: async () => {} },
       begin: () => Promise.reject(new Error('this hub documents nothing')),
     },
     agents: harness.agents,

@@ -234,7 +234,6 @@ export function createUpgrades(needs: UpgradesNeeds) {
   }
 
   return {
-    name: 'upgrades',
     /** The versions of the packages of all servers. An unreachable registry makes a state `unknown`. */
     outdated: (signal: AbortSignal) => findOutdated(configFile.configs(), needs.pins, signal),
     /**

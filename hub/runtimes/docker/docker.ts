@@ -67,7 +67,6 @@ export function createDockerRuntime(
   }
 
   return {
-    name: 'docker',
     kind: 'docker',
     upkeep: createUpkeep(parts),
     exposure,

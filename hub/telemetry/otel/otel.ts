@@ -120,7 +120,6 @@ export async function createOtlpExporter(options: OtlpOptions, needs: OtlpNeeds)
   }
 
   return {
-    name: 'telemetry',
     /** Undefined if no traces are sent. */
     tracer: spans?.tracer,
     /** Records an answered request. `principal` is a policy name. Returns at once: spans wait in a bounded queue. */

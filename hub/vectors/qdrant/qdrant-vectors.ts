@@ -68,7 +68,6 @@ export function createQdrantVectors(
   }
 
   return {
-    name: 'vectors',
     async start() {},
     async stop() {
       link.stop();

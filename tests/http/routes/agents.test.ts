@@ -26,7 +26,7 @@ async function serve(opened: Promise<void>, asked: () => void) {
     throw new Error('only files are asked for');
   };
   const agents: Agents = {
-    service: { name: 'agents', start: absent, stop: absent },
+    service: { start: absent, stop: absent },
     refusal: undefined,
     list: absent,
     get: absent,
