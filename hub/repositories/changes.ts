@@ -31,10 +31,9 @@ const statuses: Readonly<Record<string, ChangedFile['status']>> = {
 export async function changedFiles(
   git: Git,
   [command, ...sides]: Sides,
-  paths: readonly string[],
   signal: AbortSignal,
 ): Promise<readonly ChangedFile[]> {
-  const args = [command, '-r', '--raw', '-z', ...plain, ...sides, '--', ...paths];
+  const args = [command, '-r', '--raw', '-z', ...plain, ...sides, '--'];
   const output = await git(args, { maxBytes: maxListBytes }, signal);
   const parts = partsOf(wholeText(output, 'the list of changes'));
   const changes: ChangedFile[] = [];
@@ -47,39 +46,25 @@ export async function changedFiles(
   return changes;
 }
 
-/** The files that differ, and the unified diff. */
+/** The unified diff. */
 export async function diffOf(
   git: Git,
-  [command, ...sides]: Sides,
-  options: { readonly paths?: readonly string[]; readonly maxBytes?: number },
+  sides: Sides,
+  { maxBytes = usualDiffBytes }: { readonly maxBytes?: number },
   signal: AbortSignal,
 ): Promise<Diff> {
-  const { paths = [], maxBytes = usualDiffBytes } = options;
-  const files = await changedFiles(git, [command, ...sides], paths, signal);
-  const { stdout, isTruncated } = await unifiedDiff(
-    git,
-    [command, ...sides],
-    { paths, maxBytes: Math.min(maxBytes, maxDiffBytes) },
-    signal,
-  );
+  const form = { maxBytes: Math.min(maxBytes, maxDiffBytes) };
+  const { stdout, isTruncated } = await unifiedDiff(git, sides, form, signal);
   const text = stdout.toString();
-  return {
-    files,
-    text: isTruncated ? text.slice(0, text.lastIndexOf('\n') + 1) : text,
-    isTruncated,
-  };
+  return { text: isTruncated ? text.slice(0, text.lastIndexOf('\n') + 1) : text, isTruncated };
 }
 
-type Form = {
-  readonly paths: readonly string[];
-  readonly maxBytes: number;
-  readonly more?: readonly string[];
-};
+type Form = { readonly maxBytes: number; readonly more?: readonly string[] };
 
 function unifiedDiff(git: Git, [command, ...sides]: Sides, form: Form, signal: AbortSignal) {
-  const { paths, maxBytes, more = [] } = form;
+  const { maxBytes, more = [] } = form;
   const look = ['--src-prefix=a/', '--dst-prefix=b/', '--full-index', ...more];
-  const args = [command, '-r', '-p', ...plain, ...look, ...sides, '--', ...paths];
+  const args = [command, '-r', '-p', ...plain, ...look, ...sides, '--'];
   return git(args, { maxBytes }, signal);
 }
 
@@ -88,6 +73,6 @@ function unifiedDiff(git: Git, [command, ...sides]: Sides, form: Form, signal: A
  * HUB_REPOSITORY_LIMIT above 4 MiB.
  */
 export async function addedLines(git: Git, sides: Sides, signal: AbortSignal): Promise<string> {
-  const form = { paths: [], maxBytes: maxAddedBytes, more: ['--text', '--unified=0'] };
+  const form = { maxBytes: maxAddedBytes, more: ['--text', '--unified=0'] };
   return wholeText(await unifiedDiff(git, sides, form, signal), 'the diff');
 }

@@ -1,11 +1,11 @@
 import { HubError } from '#core';
 import type { Git } from './git.ts';
-import type { CommitId, CommitRequest, GitIdentity } from './repository-types.ts';
+import type { CommitId, CommitRequest } from './repository-types.ts';
 
-const usualIdentity: GitIdentity = { name: 'AgentHub', email: 'agenthub@localhost' };
+const author = { name: 'AgentHub', email: 'agenthub@localhost' };
 const maxMessageLength = 100_000;
 
-type NewCommit = Pick<CommitRequest, 'message' | 'trailers' | 'identity'> & {
+type NewCommit = Pick<CommitRequest, 'message' | 'trailers'> & {
   readonly tree: string;
   readonly parents: readonly CommitId[];
 };
@@ -13,21 +13,15 @@ type NewCommit = Pick<CommitRequest, 'message' | 'trailers' | 'identity'> & {
 /** Creates a commit that no branch has yet. */
 export async function createCommit(
   git: Git,
-  { tree, parents, message, trailers, identity = usualIdentity }: NewCommit,
+  { tree, parents, message, trailers }: NewCommit,
   signal: AbortSignal,
 ): Promise<CommitId> {
-  const { name, email } = identity;
-  if ([name, email].some(text => !/^[^<>\p{Cc}]{1,200}$/u.test(text) || text.trim() === ''))
-    throw new HubError(
-      'HUB_REQUEST_INVALID',
-      `${JSON.stringify(`${name} <${email}>`.slice(0, 200))} cannot be the author of a commit: name and email must be one line without "<" and ">"`,
-    );
   const args = ['commit-tree', ...parents.flatMap(parent => ['-p', parent]), tree];
   const env = {
-    GIT_AUTHOR_NAME: name,
-    GIT_AUTHOR_EMAIL: email,
-    GIT_COMMITTER_NAME: name,
-    GIT_COMMITTER_EMAIL: email,
+    GIT_AUTHOR_NAME: author.name,
+    GIT_AUTHOR_EMAIL: author.email,
+    GIT_COMMITTER_NAME: author.name,
+    GIT_COMMITTER_EMAIL: author.email,
   };
   const input = messageOf({ message, ...(trailers && { trailers }) });
   const { stdout } = await git(args, { input, env }, signal);

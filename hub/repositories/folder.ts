@@ -12,7 +12,7 @@ const maxWriteBytes = 16 * mib;
 const maxFiles = 100_000;
 const none = z.object({});
 const listSchema = z.object({
-  files: z.array(z.object({ path: z.string(), bytes: z.number(), changedAt: z.number() })),
+  files: z.array(z.object({ path: z.string() }).transform(({ path }) => path)),
 });
 
 /** Operations of the driver on a folder, whose path is relative to the root of the driver. Paths are not checked here. */

@@ -65,7 +65,7 @@ export async function mergeBranch(
     { from: into, to: target, why: `merge ${request.from}` },
     signal,
   );
-  return { kind: 'merged', commit: target, ...(folder === root && { updated: root }) };
+  return { kind: 'merged', commit: target };
 }
 
 async function requireBranch(git: Git, name: string, signal: AbortSignal): Promise<CommitId> {
@@ -146,7 +146,7 @@ async function untrackedIn(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   // From the target to the index: what is deleted on the way is new in the target.
-  const changes = await changedFiles(git, ['diff-index', '--cached', target], [], signal);
+  const changes = await changedFiles(git, ['diff-index', '--cached', target], signal);
   const pathsOf = (status: ChangedFile['status']) =>
     changes.filter(each => each.status === status).map(({ path }) => path);
   const leaving = new Set(pathsOf('added'));
@@ -163,7 +163,7 @@ async function updateFiles(
   { from, to }: { readonly from: CommitId; readonly to: CommitId },
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const changes = await changedFiles(git, ['diff-tree', from, to], [], signal);
+  const changes = await changedFiles(git, ['diff-tree', from, to], signal);
   const input = changes.map(({ path }) => `${path}\0`).join('');
   const checked = await git(
     ['check-attr', '-z', '--stdin', 'filter'],

@@ -1,7 +1,7 @@
 import { HubError, decodeText } from '#core';
 import { type Git, partsOf, wholeText } from './git.ts';
 import type { FileBytes, ReadFile, ReadLimits, TrackedFile } from './file-types.ts';
-import type { CommitId, LogEntry, LogQuery } from './repository-types.ts';
+import type { CommitId } from './repository-types.ts';
 
 const mib = 2 ** 20;
 const maxListBytes = 16 * mib;
@@ -10,7 +10,6 @@ const batchBytes = 4 * mib;
 const usualFileBytes = mib;
 const usualReadBytes = 16 * mib;
 const maxReadBytes = 64 * mib;
-const maxLogEntries = 1_000;
 /** Paths of one command line. */
 const pathsAtOnce = 200;
 
@@ -172,39 +171,26 @@ async function printBlobs(git: Git, blobs: readonly Blob[], signal: AbortSignal)
   });
 }
 
-const fields = ['%H', '%an', '%at', '%s', '%b'];
-
-/** The history of a commit, or of a path in it. */
-export async function readLog(
+/** The trailers of the message of a commit. */
+export async function readTrailers(
   git: Git,
-  { commit, path, since, count }: LogQuery,
+  commit: CommitId,
   signal: AbortSignal,
-): Promise<readonly LogEntry[]> {
+): Promise<Readonly<Record<string, string>>> {
   const args = [
     'log',
-    '-z',
     '--no-color',
     '--no-decorate',
     '--no-notes',
     '--no-mailmap',
     '--no-show-signature',
-    `--max-count=${Math.min(Math.max(1, Math.floor(count)), maxLogEntries)}`,
-    `--format=${fields.join('%x00')}`,
+    '--max-count=1',
+    '--format=%b',
     requireCommitId(commit),
-    ...(since === undefined ? [] : [`^${requireCommitId(since)}`]),
     '--',
-    ...(path === undefined ? [] : [path]),
   ];
   const output = await git(args, { maxBytes: maxListBytes }, signal);
-  const parts = partsOf(wholeText(output, 'the history'));
-  const entries: LogEntry[] = [];
-  for (let at = 0; at + fields.length <= parts.length; at += fields.length) {
-    const [id = '', author = '', seconds = '', subject = '', body = ''] = parts.slice(at);
-    const at1000 = Number(seconds) * 1_000;
-    const trailers = trailersOf(body);
-    entries.push({ commit: id, author, at: at1000, subject, body: body.trim(), trailers });
-  }
-  return entries;
+  return trailersOf(wholeText(output, 'the message of a commit'));
 }
 
 /** The trailers of a message: its last paragraph, if all of its lines have the form `Name: value`. */

@@ -40,8 +40,8 @@ export interface SafeFolder {
   create(file: FileContent, signal: AbortSignal): Promise<boolean>;
   /** Removes files, and parents that become empty. Files that do not exist are skipped. */
   remove(paths: readonly string[], signal: AbortSignal): Promise<void>;
-  /** Regular files, by path. Links are omitted. Rejects with HUB_REPOSITORY_LIMIT for more than 100,000. */
-  list(signal: AbortSignal): Promise<readonly FolderFile[]>;
+  /** Paths of regular files. Links are omitted. Rejects with HUB_REPOSITORY_LIMIT for more than 100,000. */
+  list(signal: AbortSignal): Promise<readonly string[]>;
 }
 
 export interface OpenFolder extends SafeFolder, AsyncDisposable {
@@ -52,13 +52,6 @@ export interface OpenFolder extends SafeFolder, AsyncDisposable {
 }
 
 export type FileContent = { readonly path: string; readonly content: string | Uint8Array };
-
-type FolderFile = {
-  readonly path: string;
-  readonly bytes: number;
-  /** Milliseconds since the epoch. */
-  readonly changedAt: number;
-};
 
 /** An open repository. Every operation is bounded in time and bytes, and rejects with HUB_GIT_FAILED if git fails. */
 export interface Repository extends AsyncDisposable {
@@ -84,8 +77,8 @@ export interface Repository extends AsyncDisposable {
     limits: ReadLimits,
     signal: AbortSignal,
   ): Promise<readonly FileBytes[]>;
-  /** Newest first, at most 1,000. */
-  log(query: LogQuery, signal: AbortSignal): Promise<readonly LogEntry[]>;
+  /** Trailers of the message of a commit. The last one of a name counts. */
+  trailers(commit: CommitId, signal: AbortSignal): Promise<Readonly<Record<string, string>>>;
   diff(query: DiffQuery, signal: AbortSignal): Promise<Diff>;
   /** Merges without a half-merged state: a conflict and a refusal leave everything as it is. */
   merge(request: MergeRequest, signal: AbortSignal): Promise<MergeOutcome>;
@@ -98,35 +91,14 @@ export type RepositorySummary = {
   readonly head: CommitId | undefined;
 };
 
-export type LogQuery = {
-  readonly commit: CommitId;
-  readonly path?: string;
-  /** Leaves out this commit and what it contains. */
-  readonly since?: CommitId;
-  readonly count: number;
-};
-
-export type LogEntry = {
-  readonly commit: CommitId;
-  readonly author: string;
-  /** Milliseconds since the epoch. */
-  readonly at: number;
-  readonly subject: string;
-  readonly body: string;
-  /** Trailers of the message. The last one of a name counts. */
-  readonly trailers: Readonly<Record<string, string>>;
-};
-
 type DiffQuery = {
   readonly from: CommitId;
   readonly to: CommitId;
-  readonly paths?: readonly string[];
   /** Default: 1 MiB. The text is cut off at the end of a line. */
   readonly maxBytes?: number;
 };
 
 export type Diff = {
-  readonly files: readonly ChangedFile[];
   /** Unified, without renames. Empty if nothing changed. */
   readonly text: string;
   readonly isTruncated: boolean;
@@ -145,21 +117,11 @@ export interface Worktrees {
   add(taskId: string, base: CommitId, signal: AbortSignal): Promise<Worktree>;
   /** Undefined if the task has no worktree. */
   find(taskId: string, signal: AbortSignal): Promise<Worktree | undefined>;
-  /** All worktrees of tasks, and branches of tasks without one. What no task of the hub knows is stale. */
-  list(signal: AbortSignal): Promise<readonly TaskWorktree[]>;
   /** Removes the worktree with what is not committed in it, and keeps the branch. False if there is none. */
   remove(taskId: string, signal: AbortSignal): Promise<boolean>;
   /** Removes remains of worktrees whose creation or removal was cut off. */
   prune(signal: AbortSignal): Promise<void>;
 }
-
-export type TaskWorktree = {
-  readonly taskId: string;
-  readonly branch: string;
-  readonly head: CommitId;
-  /** Undefined for a branch without a worktree. */
-  readonly path: string | undefined;
-};
 
 /** What a task may write. Patterns as in `path-guard.ts`. */
 export type PathRules = {
@@ -202,21 +164,15 @@ export type WorktreeFile = {
   readonly path: string;
   /** Undefined: the file is deleted. */
   readonly content: string | Uint8Array | undefined;
-  /** Absent: as the file was; a new one is not executable. */
-  readonly isExecutable?: boolean;
 };
 
 export type CommitRequest = {
   readonly message: string;
   readonly trailers?: Readonly<Record<string, string>>;
-  /** Default: AgentHub <agenthub@localhost>. */
-  readonly identity?: GitIdentity;
   readonly allowEmpty?: boolean;
 };
 
-export type GitIdentity = { readonly name: string; readonly email: string };
-
-export type MergeRequest = Pick<CommitRequest, 'message' | 'trailers' | 'identity'> & {
+export type MergeRequest = Pick<CommitRequest, 'message' | 'trailers'> & {
   /** A branch, usually `agenthub/<task_id>`. */
   readonly from: string;
   /** The base branch. */
@@ -226,8 +182,8 @@ export type MergeRequest = Pick<CommitRequest, 'message' | 'trailers' | 'identit
 };
 
 export type MergeOutcome =
-  /** Also if it was merged before. `updated`: the folder whose files were brought to the new commit. */
-  | { readonly kind: 'merged'; readonly commit: CommitId; readonly updated?: string }
+  /** Also if it was merged before. */
+  | { readonly kind: 'merged'; readonly commit: CommitId }
   | { readonly kind: 'conflict'; readonly paths: readonly string[] }
   /** The base branch is checked out in a folder with changes. `paths`: some of them. */
   | { readonly kind: 'dirty'; readonly folder: string; readonly paths: readonly string[] };

@@ -9,7 +9,7 @@ import { createDriverFolder, createSafeFolder } from './folder.ts';
 import { gitEnvironment, requireHarmlessConfig } from './git-switches.ts';
 import { type GitPlaces, createGitPlaces, partsOf } from './git.ts';
 import { mergeBranch } from './merge.ts';
-import { listFiles, readFiles, readLog, requireCommitId, resolveRevision } from './objects.ts';
+import { listFiles, readFiles, readTrailers, requireCommitId, resolveRevision } from './objects.ts';
 import type { Repository, RepositorySummary } from './repository-types.ts';
 import { createWorktrees } from './worktrees.ts';
 
@@ -134,7 +134,7 @@ function createRepository(root: string, use: DriverUse, places: GitPlaces): Repo
     resolve: (revision, signal) => resolveRevision(objects, revision, signal),
     files: (commit, signal) => listFiles(objects, commit, signal),
     readFiles: (commit, paths, limits, signal) => readFiles(objects, commit, paths, limits, signal),
-    log: (query, signal) => readLog(objects, query, signal),
+    trailers: (commit, signal) => readTrailers(objects, commit, signal),
     diff: ({ from, to, ...options }, signal) =>
       diffOf(objects, ['diff-tree', requireCommitId(from), requireCommitId(to)], options, signal),
     merge: (request, signal) =>

@@ -1,8 +1,5 @@
 import { HubError } from '#core';
 
-/** Branches that the hub may create and delete. */
-const prefix = 'agenthub/';
-
 /** Throws HUB_REQUEST_INVALID for an id that cannot be the name of a branch and of a folder on every system. */
 export function requireTaskId(taskId: string): string {
   const isName =
@@ -14,17 +11,8 @@ export function requireTaskId(taskId: string): string {
   );
 }
 
-export const branchOf = (taskId: string): string => `${prefix}${requireTaskId(taskId)}`;
-
-/** The task of a branch; undefined for a branch that is not the hub's. */
-export function taskOf(branch: string): string | undefined {
-  if (!branch.startsWith(prefix)) return undefined;
-  try {
-    return requireTaskId(branch.slice(prefix.length));
-  } catch {
-    return undefined; // A branch of somebody else, below the same folder.
-  }
-}
+/** The branch of a task. The hub creates and deletes no others. */
+export const branchOf = (taskId: string): string => `agenthub/${requireTaskId(taskId)}`;
 
 /** Throws HUB_REQUEST_INVALID for a name that git would not take for a branch. */
 export function requireBranchName(name: string): string {

@@ -78,14 +78,13 @@ export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs):
     );
     const modes = new Map(current.map(({ path, mode }) => [path, mode]));
     const lines: string[] = [];
-    for (const { path, content = '', isExecutable } of written) {
+    for (const { path, content = '' } of written) {
       const hashed = await git(
         ['hash-object', '-w', '--stdin', '--no-filters'],
         { input: content },
         signal,
       );
-      const usual = modes.get(path) ?? '100644';
-      const mode = isExecutable === undefined ? usual : isExecutable ? '100755' : '100644';
+      const mode = modes.get(path) ?? '100644';
       lines.push(`${mode} ${hashed.stdout.toString().trim()}\t${path}\0`);
     }
     const deleted = files.filter(one => one.content === undefined).map(({ path }) => `${path}\0`);
@@ -153,12 +152,7 @@ export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs):
     changes: (since, signal) =>
       exclusive(async () => {
         await stage(signal);
-        return await changedFiles(
-          git,
-          ['diff-index', '--cached', requireCommitId(since)],
-          [],
-          signal,
-        );
+        return await changedFiles(git, ['diff-index', '--cached', requireCommitId(since)], signal);
       }),
     diff: (since, limits, signal) =>
       exclusive(async () => {

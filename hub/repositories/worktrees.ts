@@ -4,8 +4,8 @@ import type { Driver } from './driver.ts';
 import { createDriverFolder } from './folder.ts';
 import type { Git, GitPlaces } from './git.ts';
 import { requireCommitId } from './objects.ts';
-import type { CommitId, TaskWorktree, Worktree, Worktrees } from './repository-types.ts';
-import { branchOf, requireTaskId, taskOf } from './task-branch.ts';
+import type { CommitId, Worktree, Worktrees } from './repository-types.ts';
+import { branchOf, requireTaskId } from './task-branch.ts';
 import { createWorktree } from './worktree.ts';
 
 /** Relative to the top folder. The git folder is the one place that git never takes for files of the user. */
@@ -102,23 +102,6 @@ export function createWorktrees(root: string, { driver, places, exclusive }: Nee
     await ready.write([{ path: taskId, content: '' }], false, signal);
   }
 
-  async function branches(signal: AbortSignal) {
-    const args = [
-      'for-each-ref',
-      '--format=%(objectname) %(refname:lstrip=2)',
-      'refs/heads/agenthub/',
-    ];
-    const { stdout } = await objects(args, { maxBytes: 2 ** 22 }, signal);
-    return stdout
-      .toString()
-      .split('\n')
-      .flatMap(line => {
-        const [head = '', branch = ''] = line.split(' ');
-        const taskId = taskOf(branch);
-        return taskId === undefined ? [] : [{ taskId, branch, head }];
-      });
-  }
-
   return {
     add: (taskId, base, signal) =>
       exclusive(async () => {
@@ -133,13 +116,6 @@ export function createWorktrees(root: string, { driver, places, exclusive }: Nee
         await recover(taskId, signal);
         return make(taskId);
       }),
-    async list(signal): Promise<readonly TaskWorktree[]> {
-      const found = new Set((await ready.list(signal)).map(({ path }) => path));
-      return (await branches(signal)).map(one => ({
-        ...one,
-        path: found.has(one.taskId) ? pathOf(one.taskId) : undefined,
-      }));
-    },
     remove: (taskId, signal) =>
       exclusive(async () => {
         const was = await isReady(taskId, signal);
@@ -148,7 +124,7 @@ export function createWorktrees(root: string, { driver, places, exclusive }: Nee
       }),
     prune: signal =>
       exclusive(async () => {
-        const complete = new Set((await ready.list(signal)).map(({ path }) => path));
+        const complete = new Set(await ready.list(signal));
         const names = [
           ...(await folders.folders(signal)),
           ...(await createDriverFolder(driver, '.git/worktrees').folders(signal)),

@@ -22,8 +22,8 @@ export async function prepareBranch(
   const { branch } = worktree;
   if (task.base !== undefined) return { type: 'prepared', branch, baseBranch, base: task.base };
   const found = await worktree.head(signal);
-  const [entry] = await repository.log({ commit: found, count: 1 }, signal);
-  if (found !== head && entry?.trailers['Task'] === id)
+  const trailers = await repository.trailers(found, signal);
+  if (found !== head && trailers['Task'] === id)
     throw new HubError(
       'HUB_TASK_EXISTS',
       `${repository.root}: the branch ${branch} has commits of an earlier task ${id}. Delete it, or choose another task_id`,

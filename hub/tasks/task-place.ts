@@ -76,8 +76,8 @@ export async function committedBefore(
 ): Promise<string | undefined> {
   const head = await worktree.head(signal);
   if (head === lastCommitOf(task)) return undefined;
-  const [entry] = await place.repository.log({ commit: head, count: 1 }, signal);
-  const { Task: id, Phase: ofPhase, Checkpoint: number } = entry?.trailers ?? {};
+  const trailers = await place.repository.trailers(head, signal);
+  const { Task: id, Phase: ofPhase, Checkpoint: number } = trailers;
   const isOurs =
     id === task.contract.task_id &&
     ofPhase === phase &&

@@ -33,7 +33,7 @@ async function useAll(repository: Repository): Promise<void> {
   const { head = '' } = await repository.summary(signal);
   await repository.files(head, signal);
   await repository.readFiles(head, ['a.txt', 'data.bin'], {}, signal);
-  await repository.log({ commit: head, path: 'a.txt', count: 5 }, signal);
+  await repository.trailers(head, signal);
   const worktree = await repository.worktrees.add('t', head, signal);
   await writeInto(worktree, { 'a.txt': 'changed\n', 'new.bin': 'new\n', 'data.bin': undefined });
   await worktree.changes(head, signal);

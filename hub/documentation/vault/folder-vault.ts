@@ -25,7 +25,7 @@ export async function openFolderVault(
     );
   if (target !== undefined) {
     // An empty folder would be removed with its only file.
-    const isInUse = (await folder.list(signal)).some(({ path }) => path.startsWith(`${target}/`));
+    const isInUse = (await folder.list(signal)).some(path => path.startsWith(`${target}/`));
     const path = isInUse ? `${target}/${probe}` : probe;
     await folder.write([{ path, content: '' }], signal);
     await folder.remove([path], signal);
@@ -34,9 +34,7 @@ export async function openFolderVault(
     place: folder.root,
     async list(inside, ending) {
       const files = await folder.list(ending);
-      return files
-        .map(({ path }) => path)
-        .filter(path => path.startsWith(`${inside}/`) && path.endsWith('.md'));
+      return files.filter(path => path.startsWith(`${inside}/`) && path.endsWith('.md'));
     },
     read: async (path, ending) => (await folder.read(path, maxNoteBytes, ending))?.toString(),
     write: async (notes, ending) =>
