@@ -1,7 +1,8 @@
 import type { NamedClient } from '#access';
 import { HubError } from '#core';
+import type { SecretStatus } from '#secrets';
 import { answerOf, noticeOf } from './actions.ts';
-import type { DashboardAccess, ShownRule, ShownSecret } from './access-types.ts';
+import type { DashboardAccess, ShownRule } from './access-types.ts';
 import type { DashboardRequest, Handlers } from './dashboard-types.ts';
 import { ago, count, counted, duration } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
@@ -151,7 +152,7 @@ function matchesOf({ rule, unknownTools }: ShownRule): Content {
   return html`<code>${JSON.stringify(matchers)}</code>${unknown}`;
 }
 
-function secretPart(secrets: readonly ShownSecret[]): Html {
+function secretPart(secrets: readonly SecretStatus[]): Html {
   if (secrets.length === 0)
     return empty(
       'No secret is used or stored.',
@@ -168,13 +169,13 @@ function secretPart(secrets: readonly ShownSecret[]): Html {
   )}`;
 }
 
-function sourceOf({ source, reason }: ShownSecret): Content {
+function sourceOf({ source, reason }: SecretStatus): Content {
   if (reason === undefined) return source;
   const state = source === undefined ? 'missing' : 'unreadable';
   return html`${badge('bad', state)} <span class="note">${reason}</span>`;
 }
 
-const usesOf = ({ name, used_by: uses }: ShownSecret): Content =>
+const usesOf = ({ name, used_by: uses }: SecretStatus): Content =>
   uses.length === 0
     ? badge('idle', 'nothing')
     : uses.map(

@@ -1,5 +1,6 @@
+import type { AuditLine } from '#audit';
 import { isObject } from '#core';
-import type { DashboardAudit, ShownLine } from './access-types.ts';
+import type { DashboardAudit } from './access-types.ts';
 import { outcomeBadge } from './activity.ts';
 import type { DashboardRequest, Handlers } from './dashboard-types.ts';
 import { duration, moment } from './format.ts';
@@ -50,12 +51,12 @@ function filterOf({ query }: DashboardRequest) {
   };
 }
 
-const textIn = (line: ShownLine, member: string): string | undefined => {
+const textIn = (line: AuditLine, member: string): string | undefined => {
   const value = line[member];
   return typeof value === 'string' ? value : undefined;
 };
 
-const columns: Parameters<typeof table<ShownLine>>[2] = [
+const columns: Parameters<typeof table<AuditLine>>[2] = [
   ['What', whatOf],
   ['When', ({ at }) => moment(Date.parse(at), 'date')],
   ['Who', whoOf],
@@ -65,7 +66,7 @@ const columns: Parameters<typeof table<ShownLine>>[2] = [
   ['Took', ({ duration_ms: tookMs }) => typeof tookMs === 'number' && duration(tookMs), 'number'],
 ];
 
-function whatOf(line: ShownLine): Content {
+function whatOf(line: AuditLine): Content {
   const name = textIn(line, 'name') ?? textIn(line, 'action');
   const method = textIn(line, 'method');
   const path = textIn(line, 'path');
@@ -76,7 +77,7 @@ function whatOf(line: ShownLine): Content {
 }
 
 /** What a change was about, such as the name of the secret that was set. */
-function detailsOf({ details }: ShownLine): string | undefined {
+function detailsOf({ details }: AuditLine): string | undefined {
   if (!isObject(details)) return undefined;
   const members = Object.entries(details);
   return members
@@ -84,18 +85,18 @@ function detailsOf({ details }: ShownLine): string | undefined {
     .join('; ');
 }
 
-function whoOf(line: ShownLine): Content {
+function whoOf(line: AuditLine): Content {
   const principal = textIn(line, 'principal') ?? textIn(line, 'address');
   const client = textIn(line, 'client');
   return html`${principal ?? 'the hub'}${client !== undefined && html` <span class="note">${client}</span>`}`;
 }
 
-function serverOf(line: ShownLine): Content {
+function serverOf(line: AuditLine): Content {
   const server = textIn(line, 'server');
   return server === undefined ? textIn(line, 'target') : serverLink(server);
 }
 
-function outcomeOf(line: ShownLine): Content {
+function outcomeOf(line: AuditLine): Content {
   const outcome = textIn(line, 'outcome');
   if (outcome !== undefined) return outcomeBadge(outcome);
   return line.kind === 'refusal' && badge('bad', 'refused');

@@ -119,9 +119,10 @@ describe('rules', () => {
 describe('secrets', () => {
   const token = {
     name: 'GITHUB_TOKEN',
+    state: 'readable',
     source: 'keychain',
     used_by: [{ server: 'github', path: 'env.GITHUB_TOKEN' }],
-  };
+  } as const;
 
   test('are shown with their source and the servers that use them', async () => {
     const text = await shown({
@@ -133,8 +134,13 @@ describe('secrets', () => {
   });
 
   test('that are missing or unreadable are shown as such', async () => {
-    const missing = { name: 'A', reason: 'secret A is not set', used_by: [{ path: 'token' }] };
-    const locked = { ...token, reason: 'the keychain is locked' };
+    const missing = {
+      name: 'A',
+      state: 'missing',
+      reason: 'secret A is not set',
+      used_by: [{ path: 'token' }],
+    } as const;
+    const locked = { ...token, state: 'unreadable', reason: 'the keychain is locked' } as const;
     const text = await shown({ secrets: async () => [missing, locked] });
     assert.deepEqual(column(text, 'From'), [
       'missing secret A is not set',

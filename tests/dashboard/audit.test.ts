@@ -101,7 +101,7 @@ test('an empty log and a filter without lines are told apart', async () => {
 
 test('a log that is off or cannot be written says so', async () => {
   assert.match((await shown([], {}, { kind: 'off' })).text, /The log is off/);
-  const failing = { kind: 'failing', reason: 'ENOSPC: no space left' } as const;
+  const failing = { kind: 'failing', reason: 'ENOSPC: no space left', lost: 0 } as const;
   assert.match((await shown([], {}, failing)).text, /cannot be written: ENOSPC/);
 });
 
