@@ -100,7 +100,11 @@ async function readValue(name: string, run: Run): Promise<string> {
 
 async function remove(name: string, run: Run): Promise<ExitCode> {
   const isRemoved = await (await run.needs.files.openSecrets()).remove(name);
-  if (!isRemoved) throw usageError(`secret: ${name} is not in the keychain or the encrypted file`);
+  if (!isRemoved)
+    throw new HubError(
+      'HUB_NAME_UNKNOWN',
+      `secret: ${name} is not in the keychain or the encrypted file. "agenthub secret list" shows what is there`,
+    );
   if (run.isJson) run.json({ name });
   else run.out(`removed ${name}`);
   return await reloadSecrets({ action: 'secret_removed', target: name }, run);
