@@ -67,13 +67,13 @@ export interface ServerLogins {
   readonly loggedIn: Event<string>;
   /** Fires with the name of a server when its status changes. */
   readonly changed: Event<string>;
-  /** Finds the authorization server, and registers the hub there. Rejects with HUB_LOGIN_FAILED. */
+  /** Finds the authorization server, and registers the hub there. Rejects with HUB_LOGIN_FAILED, and with HUB_REQUEST_INVALID for a server without a URL. */
   begin(server: string): Promise<BegunLogin>;
   /** Resolves when the login to a server that was begun last is done. Rejects with HUB_LOGIN_FAILED, and when `signal` aborts. */
   done(server: string, signal: AbortSignal): Promise<void>;
   /** Finishes a login with the query of the redirect. Resolves with the server. Rejects with HUB_LOGIN_FAILED. */
   finish(answer: URLSearchParams): Promise<string>;
-  /** Revokes the tokens and forgets them, and ends logins under way. `isRevoked`: false if the authorization server could not be told. */
+  /** Revokes the tokens and forgets them, and ends logins under way. `isRevoked`: false if the authorization server could not be told. Rejects with HUB_REQUEST_INVALID for a server without a URL. */
   logout(server: string): Promise<{ readonly wasLoggedIn: boolean; readonly isRevoked: boolean }>;
   status(server: string): Promise<LoginStatus>;
 }

@@ -50,7 +50,11 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
   function targetOf(server: string): LoginTarget {
     const target = needs.targetOf(server);
     if (target) return target;
-    throw failed(server, 'only remote servers ("url") have logins');
+    throw new HubError(
+      'HUB_REQUEST_INVALID',
+      `${server} has no "url" in the config, and only servers with one have logins. Write keys of other servers into "env", as \${secret:NAME}`,
+      { data: { server } },
+    );
   }
 
   function end(one: Pending, error?: HubError): void {

@@ -284,3 +284,15 @@ test('tokens are not sent to a server without https, so that there is no login t
     /leads to http:\/\/mcp\.example\.com\/mcp, and a login needs https/,
   );
 });
+
+test('a server without an address has no login, which is a wrong request', async () => {
+  await using scene = await openScene();
+  const refusal = {
+    code: 'HUB_REQUEST_INVALID',
+    message:
+      'files has no "url" in the config, and only servers with one have logins. Write keys of other servers into "env", as ${secret:NAME}',
+    data: { server: 'files' },
+  };
+  await assert.rejects(scene.logins.begin('files'), refusal);
+  await assert.rejects(scene.logins.logout('files'), refusal);
+});
