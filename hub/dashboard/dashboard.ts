@@ -149,7 +149,13 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
         const asset = assets.find(request.param('file'));
         return asset ? { asset } : noPage(request);
       },
-      nowhere: async request => noPage(request),
+      async nowhere(request) {
+        const [path = '', ...query] = request.url.split('?');
+        // As typed by hand, or completed by a browser.
+        return path.endsWith('/')
+          ? { redirect: [path.slice(0, -1), ...query].join('?') }
+          : noPage(request);
+      },
     } satisfies Handlers,
   };
 }

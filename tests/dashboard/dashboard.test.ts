@@ -146,6 +146,15 @@ describe('every page', () => {
     assert.equal(other.status, 404);
   });
 
+  test.for([
+    ['/dashboard/', '/dashboard'],
+    ['/dashboard/?done=start&about=x/', '/dashboard?done=start&about=x/'],
+    ['/dashboard/servers/calendar/', '/dashboard/servers/calendar'],
+  ])('%s leads to its page without the slash', async ([path = '', expected = '']) => {
+    const { status, headers } = await page.get(path);
+    assert.deepEqual([status, headers.location], [303, expected]);
+  });
+
   test('that is not there says so, and so does a server, a tool and a call', async () => {
     for (const path of [
       '/dashboard/nowhere',
