@@ -156,7 +156,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'tasks/task-runner',
     'tasks/task-view',
   ],
-  'system/tasks': ['app/wire-tasks', 'cli/commands/task-contract', 'http/routes/tasks'],
+  'system/tasks': ['app/wire-tasks', 'cli/commands/task-contract'],
   'builtin/upstream': ['builtin/answer-request'],
   'system/documentation': ['cli/commands/docs', 'cli/obsidian'],
   'system/agents': [

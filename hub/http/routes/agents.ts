@@ -7,7 +7,7 @@ import {
   type Agents,
   describeBriefly,
 } from '#agents';
-import { isObject, shown } from '#core';
+import { isObject } from '#core';
 import { policyNameOf } from '#policy';
 import type { RouteAdmission } from '../admission.ts';
 import { administered } from '../guard.ts';
@@ -16,6 +16,7 @@ import { type Follow, hangUpOf } from './events.ts';
 import {
   type Identified,
   invalid,
+  misfit,
   readFlag,
   readQuery,
   readWhole,
@@ -154,7 +155,7 @@ function readMessage({ body }: FastifyRequest): string {
   if (other !== undefined)
     throw invalid(`${other}: is no member of this body; "message" is the only one`);
   if (typeof message !== 'string')
-    throw invalid(`message: ${shown(message)} is not allowed: send {"message": "text"}`);
+    throw invalid(`message: ${misfit(message)}: send {"message": "text"}`);
   return message;
 }
 

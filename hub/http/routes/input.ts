@@ -36,6 +36,10 @@ export function readWhole(
   );
 }
 
+/** What is wrong with a member of a body: it is missing, or has this value. */
+export const misfit = (value: unknown): string =>
+  value === undefined ? 'is missing' : `${shown(value)} is not allowed`;
+
 /** Parses a parameter that is set by its name alone, or by true. Throws HUB_REQUEST_INVALID for any other text. */
 export function readFlag(name: string, value: unknown): boolean {
   if (value === undefined || value === 'false') return false;

@@ -11,7 +11,7 @@ import {
 import type { RouteAdmission } from '../admission.ts';
 import { changing } from './audit.ts';
 import { type Follow, hangUpOf } from './events.ts';
-import { type Identified, invalid, readQuery, refuseBody, snakeCased } from './input.ts';
+import { type Identified, invalid, misfit, readQuery, refuseBody, snakeCased } from './input.ts';
 
 type OfReport = { readonly Params: { readonly id: string; readonly name: string } };
 
@@ -152,7 +152,7 @@ function readBody<K extends string>(
 
 function readText(name: string, value: unknown): string {
   if (typeof value === 'string' && value !== '') return value;
-  throw invalid(`${name}: ${value === undefined ? 'is missing' : shown(value)}: write a string`);
+  throw invalid(`${name}: ${misfit(value)}: write a string`);
 }
 
 /** Undefined: JUDGE_REPORT.md has it. */
@@ -160,6 +160,6 @@ function readJudgement(request: FastifyRequest): TaskJudgement | undefined {
   const { verdict, notes } = readBody(request, ['verdict', 'notes']);
   if (verdict === undefined && notes === undefined) return undefined;
   if (verdict !== 'pass' && verdict !== 'fail')
-    throw invalid(`verdict: ${shown(verdict)} is not allowed: write "pass" or "fail"`);
+    throw invalid(`verdict: ${misfit(verdict)}: write "pass" or "fail"`);
   return { verdict, ...(notes !== undefined && { notes: readText('notes', notes) }) };
 }

@@ -2,6 +2,7 @@ import { request } from 'node:http';
 import fastify from 'fastify';
 import { expect, test } from 'vitest';
 import type { Agents } from '#agents';
+import { openCaller } from '#policy';
 import { agentRoutes } from '../../../hub/http/routes/agents.ts';
 
 /** The routes with one file, which opens when `opened` resolves. */
@@ -39,7 +40,7 @@ async function serve(opened: Promise<void>, asked: () => void) {
     events: absent,
     files: { list: absent, open },
   };
-  agentRoutes(app, { agents, admission: { principalOf: absent }, follow: absent });
+  agentRoutes(app, { agents, admission: { principalOf: () => openCaller }, follow: absent });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   return {
     url,
@@ -67,4 +68,19 @@ test('a file is closed whose client has left before it was open', async () => {
   await served.left;
   opened.resolve();
   await served.closed;
+});
+
+test.for([
+  [{}, 'message: is missing: send {"message": "text"}'],
+  [['text'], 'message: is missing: send {"message": "text"}'],
+  [{ message: 5 }, 'message: 5 is not allowed: send {"message": "text"}'],
+  [{ text: 'x' }, 'text: is no member of this body; "message" is the only one'],
+] as const)('the message %j is refused with the remedy', async ([body, message]) => {
+  await using served = await serve(Promise.resolve(), () => {});
+  const answer = await fetch(`${served.url}/agents/ada/messages`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  expect(await answer.json()).toMatchObject({ code: 'HUB_REQUEST_INVALID', message });
 });
