@@ -1,7 +1,14 @@
 import { parseArgs } from 'node:util';
 import { findClosest } from '#config';
 import { HubError, errorCodeOf, kindOf } from '#core';
-import { type Command, type ExitCode, type Positional, type Run, optionTypes } from './command.ts';
+import {
+  type Command,
+  type ExitCode,
+  type Positional,
+  type Run,
+  optionTypes,
+  uselessOption,
+} from './command.ts';
 import * as loaders from './loaders.ts';
 import type { CliNeeds } from './needs.ts';
 import { columns } from './table.ts';
@@ -64,7 +71,9 @@ function parseArguments(command: Command, args: readonly string[]): Values | str
     // `--help` works even if required arguments are missing.
     if (values['help'] === true) return values;
     const words = namePositionals(expected, positionals);
-    return typeof words === 'string' ? words : { ...values, ...words };
+    if (typeof words === 'string') return words;
+    const all = { ...values, ...words };
+    return uselessOption(command, all) ?? all;
   } catch (error) {
     const isUsage = errorCodeOf(error)?.startsWith('ERR_PARSE_ARGS');
     if (!(error instanceof Error) || !isUsage) throw error;

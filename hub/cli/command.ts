@@ -22,9 +22,13 @@ export type Options = Readonly<
       /** One letter. */
       readonly short?: string;
       readonly completion?: CompletionSource;
+      /** First words of the command that take the option; undefined stands for none. Default: all. */
+      readonly actions?: Actions;
     }
   >
 >;
+
+type Actions = readonly (string | undefined)[];
 
 /** A positional argument. The command finds it among its values, by name. */
 export type Positional = {
@@ -65,6 +69,28 @@ export function optionTypes({ options }: Command): ParseArgsOptionsConfig {
     return [name, { type, multiple, ...(short !== undefined && { short }) }] as const;
   });
   return { ...Object.fromEntries(types), help: { type: 'boolean', short: 'h' } };
+}
+
+/** Options that only some actions of a command take. */
+export const takenBy = (actions: Actions, options: Options): Options =>
+  Object.fromEntries(
+    Object.entries(options).map(([name, option]) => [name, { ...option, actions }]),
+  );
+
+/** Says which option the action of a command line does not take. The command itself refuses an unknown action. */
+export function uselessOption(command: Command, values: Values): string | undefined {
+  const [first] = command.positionals ?? [];
+  const words = first && values[first.name];
+  const word: unknown = Array.isArray(words) ? words[0] : words;
+  const action = typeof word === 'string' ? word : undefined;
+  const known = first?.completion;
+  if (action !== undefined && Array.isArray(known) && !known.includes(action)) return undefined;
+  const line = (one: string | undefined) =>
+    `"agenthub ${command.name}${one === undefined ? '' : ` ${one}`}"`;
+  for (const [name, { actions }] of Object.entries(command.options))
+    if (values[name] !== undefined && actions && !actions.includes(action))
+      return `--${name}: ${line(action)} does not take it, only ${new Intl.ListFormat('en-GB').format(actions.map(line))}`;
+  return undefined;
 }
 
 /** `--json`, for all commands whose output scripts may parse. */

@@ -103,6 +103,51 @@ describe('used wrongly', () => {
     assert.ok(err.startsWith(message), err);
   });
 
+  test.for([
+    ['policy --tool x', '--tool: "agenthub policy" does not take it, only "agenthub policy test"'],
+    [
+      'secret list --store file',
+      '--store: "agenthub secret list" does not take it, only "agenthub secret set"',
+    ],
+    [
+      'audit verify --since 1h',
+      '--since: "agenthub audit verify" does not take it, only "agenthub audit"',
+    ],
+    [
+      'pins files --yes',
+      '--yes: "agenthub pins files" does not take it, only "agenthub pins accept" and "agenthub pins reject"',
+    ],
+    [
+      'tools files --server notes',
+      '--server: "agenthub tools files" does not take it, only "agenthub tools", "agenthub tools enable" and "agenthub tools disable"',
+    ],
+    [
+      'agent send ada hello --model x',
+      '--model: "agenthub agent send" does not take it, only "agenthub agent configure"',
+    ],
+    [
+      'agent list -n 5',
+      '--lines: "agenthub agent list" does not take it, only "agenthub agent logs"',
+    ],
+    [
+      'task run sum --verdict pass',
+      '--verdict: "agenthub task run" does not take it, only "agenthub task report-judge"',
+    ],
+    [
+      'task setup-task --target x',
+      '--target: "agenthub task setup-task" does not take it, only "agenthub task new"',
+    ],
+  ])('%s is refused, because another action takes the option', async ([line = '', message]) => {
+    const { code, out, err } = await run(line.split(' '));
+    assert.deepEqual({ code, out }, { code: 2, out: '' });
+    assert.equal(err.split('\n')[0], `agenthub: ${message}`);
+  });
+
+  test('an unknown action is named before its options', async () => {
+    assert.match((await run(['policy', 'tset', '--tool', 'x'])).err, /^policy: write/);
+    assert.match((await run(['agent', 'sned', 'ada', '--model', 'x'])).err, /^agent: write/);
+  });
+
   test('a hint says where to look', async () => {
     assert.match((await run(['serve', '--prot'])).err, /Run "agenthub serve --help" for help/);
     assert.match((await run(['sevre'])).err, /Run "agenthub --help" for help/);

@@ -1,5 +1,5 @@
 import { HubError, isObject } from '#core';
-import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
+import { type Command, type ExitCode, type Run, hubOptions, takenBy } from '../command.ts';
 import { type HubClient, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import { type Cell, tableOf } from '../table.ts';
@@ -23,15 +23,19 @@ export const agent: Command = {
     { name: 'words', help: 'The message for "send", or its id for "cancel".', count: 'any' },
   ],
   options: {
-    'no-wait': { help: 'send: do not wait for the answer; print the id of the message.' },
-    tools: { help: 'logs: include calls of tools and their results.' },
-    lines: {
-      short: 'n',
-      value: 'number',
-      help: `logs: number of messages. Default: ${usualLogs}.`,
-    },
-    yes: { short: 'y', help: 'remove: do not ask.' },
-    ...configureOptions,
+    ...takenBy(['send'], {
+      'no-wait': { help: 'send: do not wait for the answer; print the id of the message.' },
+    }),
+    ...takenBy(['logs'], {
+      tools: { help: 'logs: include calls of tools and their results.' },
+      lines: {
+        short: 'n',
+        value: 'number',
+        help: `logs: number of messages. Default: ${usualLogs}.`,
+      },
+    }),
+    ...takenBy(['remove'], { yes: { short: 'y', help: 'remove: do not ask.' } }),
+    ...takenBy(['configure'], configureOptions),
     ...hubOptions,
   },
   details: [

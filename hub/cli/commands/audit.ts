@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type AuditFilter, type AuditReport, readPage, verifyAudit } from '#audit';
 import { HubError, isObject, tryParseJson } from '#core';
-import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
+import { type Command, type ExitCode, type Run, hubOptions, takenBy } from '../command.ts';
 import { type HubClient, isAbsent, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import type { Cell } from '../table.ts';
@@ -24,23 +24,25 @@ export const audit: Command = {
     },
   ],
   options: {
-    follow: { short: 'f', help: 'Print new lines as they are written, until Ctrl-C.' },
-    lines: { short: 'n', value: 'number', help: `Number of lines. Default: ${usualLines}.` },
-    client: { value: 'name', help: 'Only lines of this client, as the config names it.' },
-    server: {
-      value: 'name',
-      completion: 'server',
-      help: 'Only calls of this server, and changes to it.',
-    },
-    tool: {
-      value: 'pattern',
-      help: 'Only calls of tools, prompts or URIs that match, with * for any characters.',
-    },
-    denied: { help: 'Only refused calls and requests.' },
-    since: {
-      value: 'time',
-      help: 'Only lines since this time: 30s, 15m, 1h or 7d ago, or a date such as 2026-01-31T12:00.',
-    },
+    ...takenBy([undefined], {
+      follow: { short: 'f', help: 'Print new lines as they are written, until Ctrl-C.' },
+      lines: { short: 'n', value: 'number', help: `Number of lines. Default: ${usualLines}.` },
+      client: { value: 'name', help: 'Only lines of this client, as the config names it.' },
+      server: {
+        value: 'name',
+        completion: 'server',
+        help: 'Only calls of this server, and changes to it.',
+      },
+      tool: {
+        value: 'pattern',
+        help: 'Only calls of tools, prompts or URIs that match, with * for any characters.',
+      },
+      denied: { help: 'Only refused calls and requests.' },
+      since: {
+        value: 'time',
+        help: 'Only lines since this time: 30s, 15m, 1h or 7d ago, or a date such as 2026-01-31T12:00.',
+      },
+    }),
     ...hubOptions,
   },
   details: [

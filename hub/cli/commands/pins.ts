@@ -1,5 +1,5 @@
 import { visible } from '#definitions';
-import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
+import { type Command, type ExitCode, type Run, hubOptions, takenBy } from '../command.ts';
 import { type HubClient, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import { count, textsOf, usageError } from '../values.ts';
@@ -21,7 +21,9 @@ export const pins: Command = {
     },
   ],
   options: {
-    yes: { short: 'y', help: 'Decide without asking. Required without a terminal.' },
+    ...takenBy(verdicts, {
+      yes: { short: 'y', help: 'Decide without asking. Required without a terminal.' },
+    }),
     ...hubOptions,
   },
   details: [

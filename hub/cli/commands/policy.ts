@@ -1,7 +1,7 @@
 import { HubError } from '#core';
 import { createPolicy, hintsOf } from '#policy';
 import type { Config } from '#config';
-import { type Command, type Run, configOption, hubOptions } from '../command.ts';
+import { type Command, type Run, configOption, hubOptions, takenBy } from '../command.ts';
 import { isAbsent, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import { tableOf } from '../table.ts';
@@ -28,20 +28,25 @@ export const policy: Command = {
     },
   ],
   options: {
-    client: { value: 'name', help: 'With test: name of the client, such as cursor or agent:ada.' },
-    tool: { value: 'name', completion: 'tool', help: 'With test: a tool, by its name on /mcp.' },
-    resource: { value: 'uri', help: 'With test: a resource, by its URI on /mcp.' },
-    prompt: { value: 'name', help: 'With test: a prompt, by its name on /mcp.' },
-    method: {
-      value: 'name',
-      help: 'With test: an MCP method. Default: the one that uses the item.',
-    },
-    server: {
-      value: 'name',
-      completion: 'server',
-      help: 'With test: the item has its name on /mcp/{server}.',
-    },
-    ...configOption('With test: the config to read if no hub is running.'),
+    ...takenBy(['test'], {
+      client: {
+        value: 'name',
+        help: 'With test: name of the client, such as cursor or agent:ada.',
+      },
+      tool: { value: 'name', completion: 'tool', help: 'With test: a tool, by its name on /mcp.' },
+      resource: { value: 'uri', help: 'With test: a resource, by its URI on /mcp.' },
+      prompt: { value: 'name', help: 'With test: a prompt, by its name on /mcp.' },
+      method: {
+        value: 'name',
+        help: 'With test: an MCP method. Default: the one that uses the item.',
+      },
+      server: {
+        value: 'name',
+        completion: 'server',
+        help: 'With test: the item has its name on /mcp/{server}.',
+      },
+      ...configOption('With test: the config to read if no hub is running.'),
+    }),
     ...hubOptions,
   },
   details: [

@@ -1,6 +1,6 @@
 import { HubError, messageOf } from '#core';
 import type { SecretStatus, SecretStore } from '#secrets';
-import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
+import { type Command, type ExitCode, type Run, hubOptions, takenBy } from '../command.ts';
 import { isAbsent, openHub } from '../hub-client.ts';
 import { fieldsOf, objectsIn } from '../responses.ts';
 import { type Cell, tableOf } from '../table.ts';
@@ -20,11 +20,13 @@ export const secret: Command = {
     { name: 'more', help: 'Nothing: a value is never an argument.', count: 'any' },
   ],
   options: {
-    store: {
-      value: 'store',
-      completion: ['keychain', 'file'],
-      help: 'For "set": "keychain" or "file". Default: the keychain of the system if it can be used, else the encrypted file secrets.json in DATA_DIR.',
-    },
+    ...takenBy(['set'], {
+      store: {
+        value: 'store',
+        completion: ['keychain', 'file'],
+        help: 'For "set": "keychain" or "file". Default: the keychain of the system if it can be used, else the encrypted file secrets.json in DATA_DIR.',
+      },
+    }),
     ...hubOptions,
   },
   details: [

@@ -1,6 +1,41 @@
 import { basename } from 'node:path';
-import type { Run } from '../command.ts';
+import type { Options, Run } from '../command.ts';
 import { textOf, textsOf, usageError } from '../values.ts';
+
+/** Options of `agenthub task new`. */
+export const contractOptions = {
+  goal: { value: 'text', help: 'new: what is to be achieved.' },
+  requirement: {
+    value: 'text',
+    multiple: true,
+    help: 'new: what the result must do. Repeatable.',
+  },
+  target: { value: 'path', help: 'new: the file to write.' },
+  source: {
+    value: 'path',
+    multiple: true,
+    help: 'new: a file that the implementer reads. Repeatable.',
+  },
+  constraint: { value: 'text', multiple: true, help: 'new: what must not be done. Repeatable.' },
+  allow: {
+    value: 'pattern',
+    multiple: true,
+    help: 'new: files that may be changed besides the target. Repeatable.',
+  },
+  forbid: {
+    value: 'pattern',
+    multiple: true,
+    help: 'new: files that must not be changed. Repeatable.',
+  },
+  accept: {
+    value: 'command',
+    multiple: true,
+    help: 'new: a command that must succeed before the review. Repeatable.',
+  },
+  image: { value: 'image', help: 'new: the image with the tools of these commands.' },
+  implementer: { value: 'model', help: 'new: the model that writes the code.' },
+  reviewer: { value: 'model', help: 'new: another model, which reviews it.' },
+} as const satisfies Options;
 
 /** The contract that the options describe. Asks for what is missing; throws HUB_USAGE without a terminal. */
 export async function contractOf(run: Run): Promise<object> {

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import { HubError, isObject, tryParseJson } from '#core';
-import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
+import { type Command, type ExitCode, type Run, hubOptions, takenBy } from '../command.ts';
 import { type HubClient, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import { type Cell, tableOf } from '../table.ts';
 import { textOf, usageError } from '../values.ts';
-import { contractOf } from './task-contract.ts';
+import { contractOf, contractOptions } from './task-contract.ts';
 
 const actions = [
   'new',
@@ -20,6 +20,9 @@ const actions = [
   'rollback',
 ] as const;
 type Action = (typeof actions)[number];
+
+/** The actions that let models work. */
+const runs = ['run', 'run-implementer', 'run-local-review'] as const;
 
 /** Other names of actions. */
 const aliases: ReadonlyMap<string, Action> = new Map([
@@ -45,49 +48,27 @@ export const task: Command = {
   ],
   options: {
     repo: { value: 'folder', completion: 'file', help: 'The repository. Default: this folder.' },
-    watch: { help: 'status and run: print what happens until a person is needed.' },
-    'no-wait': { help: 'run: return at once, and print the id of the job.' },
-    verdict: {
-      value: 'pass|fail',
-      completion: ['pass', 'fail'],
-      help: 'report-judge: the verdict. Default: that of _handoff/JUDGE_REPORT.md.',
-    },
-    notes: { value: 'text', help: 'report-judge: what is to be changed.' },
-    to: {
-      value: 'commit',
-      help: 'rollback: a checkpoint, or "base". Default: the checkpoint before the last.',
-    },
-    goal: { value: 'text', help: 'new: what is to be achieved.' },
-    requirement: {
-      value: 'text',
-      multiple: true,
-      help: 'new: what the result must do. Repeatable.',
-    },
-    target: { value: 'path', help: 'new: the file to write.' },
-    source: {
-      value: 'path',
-      multiple: true,
-      help: 'new: a file that the implementer reads. Repeatable.',
-    },
-    constraint: { value: 'text', multiple: true, help: 'new: what must not be done. Repeatable.' },
-    allow: {
-      value: 'pattern',
-      multiple: true,
-      help: 'new: files that may be changed besides the target. Repeatable.',
-    },
-    forbid: {
-      value: 'pattern',
-      multiple: true,
-      help: 'new: files that must not be changed. Repeatable.',
-    },
-    accept: {
-      value: 'command',
-      multiple: true,
-      help: 'new: a command that must succeed before the review. Repeatable.',
-    },
-    image: { value: 'image', help: 'new: the image with the tools of these commands.' },
-    implementer: { value: 'model', help: 'new: the model that writes the code.' },
-    reviewer: { value: 'model', help: 'new: another model, which reviews it.' },
+    ...takenBy([...runs, 'status'], {
+      watch: { help: 'status and run: print what happens until a person is needed.' },
+    }),
+    ...takenBy(runs, {
+      'no-wait': { help: 'run: return at once, and print the id of the job.' },
+    }),
+    ...takenBy(['report-judge'], {
+      verdict: {
+        value: 'pass|fail',
+        completion: ['pass', 'fail'],
+        help: 'report-judge: the verdict. Default: that of _handoff/JUDGE_REPORT.md.',
+      },
+      notes: { value: 'text', help: 'report-judge: what is to be changed.' },
+    }),
+    ...takenBy(['rollback'], {
+      to: {
+        value: 'commit',
+        help: 'rollback: a checkpoint, or "base". Default: the checkpoint before the last.',
+      },
+    }),
+    ...takenBy(['new'], contractOptions),
     ...hubOptions,
   },
   details: [

@@ -1,5 +1,12 @@
 import { HubError } from '#core';
-import { type Command, type ExitCode, type Run, hubOptions, serverOption } from '../command.ts';
+import {
+  type Command,
+  type ExitCode,
+  type Run,
+  hubOptions,
+  serverOption,
+  takenBy,
+} from '../command.ts';
 import { type HubClient, openHub, pathOfServer } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn, tokensOf } from '../responses.ts';
 import { tableOf } from '../table.ts';
@@ -21,8 +28,11 @@ export const tools: Command = {
     },
   ],
   options: {
-    ...serverOption(
-      "With enable and disable: TOOL is a name of this server's own, not one of /mcp.",
+    ...takenBy(
+      [undefined, ...switches],
+      serverOption(
+        "With enable and disable: TOOL is a name of this server's own, not one of /mcp.",
+      ),
     ),
     ...hubOptions,
   },
