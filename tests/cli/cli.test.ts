@@ -143,6 +143,17 @@ describe('used wrongly', () => {
     assert.equal(err.split('\n')[0], `agenthub: ${message}`);
   });
 
+  test.for([
+    ['agent remove ada bob -y', 'remove ID'],
+    ['agent stop ada bob', 'stop ID'],
+    ['agent chat ada bob', 'chat ID'],
+    ['agent cancel ada m1 bob', 'cancel ID MESSAGE'],
+  ])('%s is refused, because it takes fewer words', async ([line = '', form]) => {
+    const { code, out, err } = await run(line.split(' '));
+    assert.deepEqual({ code, out }, { code: 2, out: '' });
+    assert.equal(err, `agent: "bob" is one word too many: write "agenthub agent ${form}"`);
+  });
+
   test('an unknown action is named before its options', async () => {
     assert.match((await run(['policy', 'tset', '--tool', 'x'])).err, /^policy: write/);
     assert.match((await run(['agent', 'sned', 'ada', '--model', 'x'])).err, /^agent: write/);

@@ -11,6 +11,12 @@ import { answerTo, post, textIn } from './agent-messages.ts';
 const actions = ['list', 'send', 'chat', 'logs', 'cancel', 'stop', 'remove', 'configure'] as const;
 type Action = (typeof actions)[number];
 
+/** Number of words after the id that actions take. Default: none. */
+const mostWords: ReadonlyMap<Action, number> = new Map([
+  ['send', Infinity],
+  ['cancel', 1],
+]);
+
 const usualLogs = 20;
 
 /** `agenthub agent`: talks to agents, and manages them. */
@@ -61,6 +67,11 @@ export const agent: Command = {
     if (!action || (action === 'list') !== (id === undefined))
       throw usageError(
         `agent: write "agenthub agent list", or one of ${actions.slice(1).join(', ')} with the id of an agent`,
+      );
+    const extra = textsOf(values, 'words')[mostWords.get(action) ?? 0];
+    if (extra !== undefined)
+      throw usageError(
+        `agent: ${JSON.stringify(extra)} is one word too many: write "agenthub agent ${action} ID${action === 'cancel' ? ' MESSAGE' : ''}"`,
       );
     const hub = await openHub(run);
     if (id === undefined) return await list(hub, run);
