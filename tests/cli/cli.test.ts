@@ -154,6 +154,19 @@ describe('used wrongly', () => {
     assert.equal(err, `agent: "bob" is one word too many: write "agenthub agent ${form}"`);
   });
 
+  test('--image without a command that needs it is refused', async () => {
+    const { code, err } = await run(
+      'task new --target a.js --requirement x --implementer a --reviewer b --image node:24'.split(
+        ' ',
+      ),
+      { findHub: async () => ({ url: 'http://127.0.0.1:9', token: undefined }) },
+    );
+    assert.deepEqual(
+      [code, err],
+      [2, 'task new: --image needs --accept, whose commands run in it'],
+    );
+  });
+
   test('an unknown action is named before its options', async () => {
     assert.match((await run(['policy', 'tset', '--tool', 'x'])).err, /^policy: write/);
     assert.match((await run(['agent', 'sned', 'ada', '--model', 'x'])).err, /^agent: write/);

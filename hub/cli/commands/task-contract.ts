@@ -53,6 +53,9 @@ export async function contractOf(run: Run): Promise<object> {
   }
 
   const list = (option: string) => textsOf(values, option);
+  const image = textOf(values, 'image');
+  if (image !== undefined && list('accept').length === 0)
+    throw usageError('task new: --image needs --accept, whose commands run in it');
   const target = await need('target', 'File to write');
   const requirements =
     list('requirement').length > 0
@@ -65,7 +68,6 @@ export async function contractOf(run: Run): Promise<object> {
       `task new: ${[...new Set(missing)].join(', ')} ${missing.length > 1 ? 'are' : 'is'} missing`,
     );
   const goal = textOf(values, 'goal');
-  const image = textOf(values, 'image');
   const allowed = list('allow');
   return {
     task_id: textOf(values, 'id') ?? idFrom(target),
