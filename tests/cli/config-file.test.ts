@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
@@ -50,6 +50,18 @@ describe('without a hub', () => {
     assert.equal(removed.code, 0, removed.err);
     assert.match(removed.out, /^removed the entry time from /);
     assert.equal(readFileSync(file, 'utf8'), before);
+  });
+
+  test('add names the option at fault, and a wrong entry of the file by its place', async () => {
+    await cli('init');
+    const before = readFileSync(file, 'utf8');
+    const wrong = await cli('add', 'x@1.0.0', '--mount', 'foo');
+    assert.equal(wrong.code, 2);
+    assert.match(wrong.err, /^--mount: "foo" is not allowed: write "source:target"/);
+    assert.equal(readFileSync(file, 'utf8'), before);
+    writeFileSync(file, '{"servers": {"old": {"package": "y@1.0.0", "mounts": ["foo"]}}}');
+    const other = await cli('add', 'x@1.0.0', '--mount', 'foo');
+    assert.match(other.err, /servers\.json:1:\d+: servers\.old\.mounts\[0\]: "foo" is not allowed/);
   });
 
   test('add --json says that nothing is installed yet, and what to think about', async () => {

@@ -26,6 +26,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'cli/add-request',
     'cli/work-stream',
     'cli/offer-packages',
+    'cli/option-faults',
   ],
   'cli/commands/import': ['cli/import/report', 'cli/import/trials'],
   'catalog/catalog': [

@@ -9,6 +9,7 @@ import { type HubClient, isAbsent, openHub } from '../hub-client.ts';
 import { type AddRequest, addRequestOf } from '../add-request.ts';
 import { followWork } from '../work-stream.ts';
 import { installOffering } from '../offer-packages.ts';
+import { entryOptions, inOptions, inOptionsOf } from '../option-faults.ts';
 import { recipeNames, requestOfRecipe } from '../recipes.ts';
 import { fieldsOf, objectsIn } from '../responses.ts';
 import type { Io } from '../terminal.ts';
@@ -123,7 +124,8 @@ export const add: Command = {
       reportInstalled(installed, run);
       return 0;
     } catch (error) {
-      if (run.values['url'] !== undefined || !isAbsent(error)) throw error;
+      if (run.values['url'] !== undefined || !isAbsent(error))
+        throw await inOptionsOf(error, request.name, hub, entryOptions);
       return await writeEntry(request, isAgreed, run);
     }
   },
@@ -247,7 +249,9 @@ async function writeEntry(
     tried => config.servers.some(server => server.name === tried),
   );
   const editor = await needs.files.editConfig();
-  const previewed = await editor.preview(file, name, entry);
+  const previewed = await editor.preview(file, name, entry).catch((error: unknown) => {
+    throw inOptions(error, server => server === name, entryOptions);
+  });
   const loosenings = findLoosenings(entry, previewed, config.servers);
   const open = loosenings.filter(({ needsConfirmation }) => needsConfirmation);
   if (!(await confirmEach(name, open, withAgreed(open, isAgreed, run)))) return reportDeclined(run);

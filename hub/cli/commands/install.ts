@@ -3,6 +3,7 @@ import { HubError, type JsonObject, isObject } from '#core';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { allowOption, confirmEach, confirmationsIn } from '../confirm.ts';
 import { type HubClient, openHub } from '../hub-client.ts';
+import { type entryOptions, inOptionsOf } from '../option-faults.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import { count, numberOf, textOf, textsOf, usageError, wordOf } from '../values.ts';
 import { followWork } from '../work-stream.ts';
@@ -83,7 +84,9 @@ async function installOne(hub: HubClient, server: string, run: Run): Promise<Exi
     ...(mounts.length > 0 && { mounts }),
     ...(network !== undefined && { network }),
   };
-  const installed = await installConfirmed(hub, body, run);
+  const installed = await installConfirmed(hub, body, run).catch(async (error: unknown) => {
+    throw await inOptionsOf(error, name, hub, installOptions);
+  });
   if (installed === undefined) {
     run.err('Nothing was installed.');
     return 1;
@@ -92,6 +95,12 @@ async function installOne(hub: HubClient, server: string, run: Run): Promise<Exi
   tellInstalled(fieldsOf(installed), run);
   return 0;
 }
+
+/** Options by the keys of the entry. */
+const installOptions: typeof entryOptions = new Map([
+  ['mounts', '--mount'],
+  ['network', '--network'],
+]);
 
 const shown = (value: unknown) => (typeof value === 'string' ? visible(value) : '');
 

@@ -145,7 +145,30 @@ describe('add and remove', () => {
     ],
     [['add', 'echo@1.0.0', '--header', 'secret'], /^--header: a name is missing/],
     [['add', 'a b'], /^package: "a b" is not allowed/],
-    [['add', 'echo@1.0.0', '--network', 'host'], /network: .*"none" or "bridge"/],
+    [
+      ['add', 'mine@1.0.0', '--network', 'host'],
+      /^--network: "host" is not allowed: write "none" or "bridge"$/,
+    ],
+    [
+      ['add', 'mine@1.0.0', '--mount', 'foo'],
+      /^--mount: "foo" is not allowed: write "source:target", "source:target:ro" or "source:target:rw"$/,
+    ],
+    [
+      ['add', 'mine@1.0.0', '--mount', '/a:/b', '--mount', '${NOPE}:/x'],
+      /^--mount: the variable NOPE is not set\. /,
+    ],
+    [['add', 'mine@1.0.0', '--volume', 'a:/proc'], /^--volume a: "\/proc" is not allowed: /],
+    [['add', 'mine@1.0.0', '--network', 'none', '-e', 'NOPE'], /^--env NOPE: the variable NOPE is/],
+    [
+      ['add', 'https://x.example/mcp', '--header', 'a b=c'],
+      /^--header "a b": the name of a header/,
+    ],
+    [['add', 'mine@1.0.0', '--system-package', 'Git'], /^--system-package: "Git" is not allowed: /],
+    [['add', 'mine@1.0.0', '--name', 'A!'], /^--name: a server name has 1 to 32 letters/],
+    [
+      ['add', 'mine@1.0.0', '--mount', 'foo', '--mount', 'bar'],
+      /^--mount: "foo" .*\n--mount: "bar" .*$/,
+    ],
   ] as const)('%j exits with 2', async ([args, message]) => {
     const { code, out, err } = await cli(args);
     assert.deepEqual({ code, out }, { code: 2, out: '' });

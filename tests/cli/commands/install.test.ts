@@ -95,3 +95,10 @@ test('a catalog that is off says so', async () => {
   assert.equal(code, 2);
   assert.match(err, /the catalog is off/);
 });
+
+test('an option that is at fault is named, and not a place in the config file', async () => {
+  const values = ['--set', 'database=app', '--set', 'DATABASE_PASSWORD=x'];
+  const { code, err } = await cli(['install', postgres, ...values, '--mount', 'foo']);
+  assert.equal(code, 2);
+  assert.match(err, /^--mount: "foo" is not allowed: write "source:target"/m);
+});
