@@ -32,10 +32,13 @@ export function valueAt(source: ClientSource, value: unknown, path: readonly str
     if (inside === undefined) return undefined;
     if (isObject(inside)) return Object.hasOwn(inside, key) ? inside[key] : undefined;
     const name = path.slice(0, depth).join('.');
-    throw new HubError(
-      'HUB_CONFIG_INVALID',
-      `${source.file}: ${name === '' ? 'the document' : JSON.stringify(name)} is not an object. Make it {}, or remove it`,
-    );
+    const what = name === '' ? 'the document' : JSON.stringify(name);
+    // An inline table, `{}`, could not be edited.
+    const problem =
+      source.format === 'toml'
+        ? `is not a table. Write each of its entries as a table of its own, [${name}.NAME], or remove ${what}`
+        : 'is not an object. Make it {}, or remove it';
+    throw new HubError('HUB_CONFIG_INVALID', `${source.file}: ${what} ${problem}`);
   }, value);
 }
 

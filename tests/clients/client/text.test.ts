@@ -43,6 +43,17 @@ describe('the value at a path', () => {
   });
 });
 
+test.for(['[[s]]\nx = 1\n', 's = []\n', 's = "x"\n'])(
+  'of %j in TOML is refused, with what TOML takes there',
+  async text => {
+    await assert.rejects(withValue(sourceOf(text, 'toml'), ['s', 'a'], { x: 1 }), {
+      code: 'HUB_CONFIG_INVALID',
+      message:
+        'a.toml: "s" is not a table. Write each of its entries as a table of its own, [s.NAME], or remove "s"',
+    });
+  },
+);
+
 describe('a value that is set', () => {
   test.for([
     [undefined, 'json', '{\n  "s": {\n    "a": {\n      "x": 1\n    }\n  }\n}\n'],
