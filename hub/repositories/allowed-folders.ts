@@ -61,7 +61,7 @@ const shown = (path: string) => JSON.stringify(path.slice(0, 500));
 function missing(path: string, cause: unknown, inContainer: boolean): HubError {
   const why = errorCodeOf(cause) === 'EACCES' ? 'the hub may not look there' : 'it does not exist';
   const remedy = inContainer
-    ? 'The hub runs in a container, and sees only folders below AGENTHUB_MOUNT_ROOT: start it with compose/mounts.yml, or check the path'
+    ? 'The hub runs in a container, and sees only folders below AGENTHUB_MOUNT_ROOT: start it with compose/mounts.yml, or check the path. Write both without symbolic links, as realpath prints them'
     : 'Check the path';
   return new HubError('HUB_REPOSITORY_UNKNOWN', `${shown(path)}: ${why}. ${remedy}`, { cause });
 }

@@ -63,7 +63,7 @@ test('what does not exist is told only to those who may look there', async () =>
     'it does not exist. Check the path',
   );
   expect(await failureOf(requireAllowedPath(join(home, 'none'), owner, [], true))).toContain(
-    'it does not exist. The hub runs in a container, and sees only folders below AGENTHUB_MOUNT_ROOT: start it with compose/mounts.yml',
+    'it does not exist. The hub runs in a container, and sees only folders below AGENTHUB_MOUNT_ROOT: start it with compose/mounts.yml, or check the path. Write both without symbolic links, as realpath prints them',
   );
 });
 

@@ -56,7 +56,7 @@ export const elsewhere: Readonly<Record<string, Elsewhere>> = {
   'docker compose up -d --wait': release,
   'docker compose down': composed,
   'docker compose -f docker-compose.yml -f compose/lite.yml up -d --build --wait': release,
-  'AGENTHUB_MOUNT_ROOT=$HOME/projects docker compose -f docker-compose.yml -f compose/mounts.yml up -d --build --wait':
+  'AGENTHUB_MOUNT_ROOT="$(realpath ~/projects)" docker compose -f docker-compose.yml -f compose/mounts.yml up -d --build --wait':
     release,
   'docker compose -f docker-compose.yml -f compose/observability.yml up -d --build --wait': release,
   'docker compose exec': release,

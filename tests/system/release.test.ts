@@ -289,7 +289,7 @@ describe.skipIf(problem !== undefined)(
       test('show the hub a folder', { timeout: upMs }, async () => {
         writeFileSync(join(stack.home, 'projects', 'seen'), 'by the hub');
         await stack.type(
-          'AGENTHUB_MOUNT_ROOT=$HOME/projects docker compose -f docker-compose.yml -f compose/mounts.yml up -d --build --wait',
+          'AGENTHUB_MOUNT_ROOT="$(realpath ~/projects)" docker compose -f docker-compose.yml -f compose/mounts.yml up -d --build --wait',
         );
         assert.deepEqual(await services(), ['broker', 'hub', 'ollama', 'qdrant', 'redis']);
         assert.equal(
