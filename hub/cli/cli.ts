@@ -99,7 +99,10 @@ function namePositionals(
     const needsWord = count === undefined || count === 'some';
     if (needsWord && words[index] === undefined)
       return `<${name}> is missing${Array.isArray(completion) ? `: ${completion.join(', ')}` : ''}`;
-    values[name] = isList ? words.slice(index) : words[index];
+    const given = words.slice(index, isList ? undefined : index + 1);
+    // An empty word is mostly a variable that is not set: `docs "$REPO"` would document this folder.
+    if (count !== 'any' && given.includes('')) return `<${name}> is empty`;
+    values[name] = isList ? given : given[0];
     if (isList) return values;
   }
   const extra = words[expected.length];

@@ -167,6 +167,17 @@ describe('used wrongly', () => {
     );
   });
 
+  test.for([
+    [['docs', ''], 'agenthub: <repository> is empty'],
+    [['task', 'status', ''], 'agenthub: <id> is empty'],
+    [['agent', 'send', '', 'hello'], 'agenthub: <id> is empty'],
+    [['stop', 'files', ''], 'agenthub: <server> is empty'],
+  ] as const)('%j, as of a variable that is not set, is refused', async ([args, message]) => {
+    const { code, out, err } = await run(args);
+    assert.deepEqual({ code, out }, { code: 2, out: '' });
+    assert.equal(err.split('\n')[0], message);
+  });
+
   test('an unknown action is named before its options', async () => {
     assert.match((await run(['policy', 'tset', '--tool', 'x'])).err, /^policy: write/);
     assert.match((await run(['agent', 'sned', 'ada', '--model', 'x'])).err, /^agent: write/);

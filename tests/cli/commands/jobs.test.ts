@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { HubError, isObject } from '#core';
 import { startHub, until } from '#helpers/hub';
+import { openOther } from '../hub.ts';
 import { run } from '../run.ts';
 
 /** A hub with a failed job and a running one, and a command line over it. */
@@ -113,12 +114,21 @@ test.for([
   [['jobs', 'stop', 'x'], 2, /^jobs: write "agenthub jobs" to list jobs/],
   [['jobs', 'cancel', 'x', 'y'], 2, /Unexpected argument 'y'/],
   [['jobs', 'cancel', 'nobody'], 1, /^no job "nobody" is kept/],
-  [['jobs', 'cancel', ''], 2, /2 jobs have an id that begins with ""\. Write more of it/],
+  [['jobs', 'cancel', ''], 2, /^agenthub: <id> is empty/],
 ] as const)('%j exits with %i', async ([args, expected, message]) => {
   await using scene = await openScene();
   const { code, err } = await scene.cli(args);
   assert.equal(code, expected);
   assert.match(err, message);
+});
+
+test('an id of which more is needed names no job', async () => {
+  await using hub = await openOther(200, '{"jobs": [{"id": "ab1"}, {"id": "ab2"}]}');
+  const { code, err } = await run(['jobs', 'cancel', 'ab'], {
+    findHub: async () => ({ url: hub.url, token: undefined }),
+  });
+  assert.equal(code, 2);
+  assert.match(err, /2 jobs have an id that begins with "ab"\. Write more of it/);
 });
 
 test('a hub without jobs says so', async () => {
