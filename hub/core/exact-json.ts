@@ -1,8 +1,8 @@
 import { type Json, isObject } from './json.ts';
 
 /**
- * Parses JSON. A whole number that JavaScript cannot hold, such as an id above 2^53, becomes an object that is written as the
- * same digits again. Throws SyntaxError.
+ * Parses JSON. A whole number that JavaScript cannot hold, such as an id above 2^53, and one that it takes for infinite, such
+ * as 1e999, become an object that is written as the same text again. Throws SyntaxError.
  */
 export const parseExactly = (text: string): Json => JSON.parse(text, keepDigits);
 
@@ -25,7 +25,8 @@ export function isExactNumber(value: object): boolean {
 function keepDigits(_: string, value: unknown, ...[context]: readonly unknown[]): unknown {
   if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
   const source = isObject(context) ? context['source'] : undefined;
-  if (typeof source !== 'string' || !/^-?\d+$/.test(source)) return value;
+  const isKept = typeof source === 'string' && (/^-?\d+$/.test(source) || !Number.isFinite(value));
+  if (!isKept) return value;
   const rawJson: unknown = Reflect.get(JSON, 'rawJSON');
   return typeof rawJson === 'function' ? Reflect.apply(rawJson, JSON, [source]) : value;
 }

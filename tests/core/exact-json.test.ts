@@ -5,6 +5,7 @@ import { parseExactly, tryParseExactly } from '#core';
 test.each([
   '{"id":9007199254740993,"ids":[-90071992547409931]}',
   '18446744073709551615',
+  '[1e999,-1.5E+400]',
   '{"n":3,"f":1.5,"s":"9007199254740993","nothing":null}',
 ])('%s is written as it was read', text => {
   assert.equal(JSON.stringify(parseExactly(text)), text);
