@@ -94,6 +94,14 @@ describe('used wrongly', () => {
     [['serve', 'now'], "agenthub: Unexpected argument 'now'"],
     [['check', '--port', '1'], "agenthub: Unknown option '--port'"],
     [
+      ['import', '--undo', 'cursor'],
+      '--undo: restores all files of the latest import. Leave out the clients',
+    ],
+    [
+      ['import', '--undo', '--write', 'files'],
+      '--undo: restores all files of the latest import. Leave out --write',
+    ],
+    [
       ['serve', '--port', '70000'],
       '--port: "70000" is not allowed: write a number from 0 to 65535',
     ],

@@ -228,9 +228,19 @@ function keysOf(values: Values): 'env' | 'secrets' {
   throw usageError(`--keys: ${JSON.stringify(keys)} is not allowed: write "secrets" or "env"`);
 }
 
+/** What does not go with `--undo`. */
+const importOnly = 'client all workspace remove connect allow write mount keys no-trial'.split(' ');
+
 /** `agenthub import --undo`: restores all files that the latest import changed. */
 async function undoImport(run: Run): Promise<0> {
-  const { needs, isJson, json, out, screen } = run;
+  const { values, needs, isJson, json, out, screen } = run;
+  const other = importOnly.find(
+    name => values[name] !== undefined && (name !== 'client' || textsOf(values, name).length > 0),
+  );
+  if (other !== undefined)
+    throw usageError(
+      `--undo: restores all files of the latest import. Leave out ${other === 'client' ? 'the clients' : `--${other}`}`,
+    );
   const all = await needs.openClients();
   const found = await all.newestImport();
   if (!found) throw usageError('--undo: there is no import that can be undone');
