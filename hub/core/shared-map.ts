@@ -23,6 +23,9 @@ export function createSharedMap<Value>(max: number, maxPerOwner: number) {
     get: (key: string): Value | undefined => entries.get(key)?.value,
     /** All values, the oldest first. */
     values: (): readonly Value[] => Array.from(entries.values(), ({ value }) => value),
+    /** The values of an owner, its oldest first. */
+    valuesOf: (owner: string): readonly Value[] =>
+      Array.from(keys.get(owner) ?? []).flatMap(key => entries.get(key)?.value ?? []),
     /** The number of entries of an owner. */
     countOf: (owner: string): number => keys.get(owner)?.size ?? 0,
     /** Sets an entry as the newest. */

@@ -207,6 +207,10 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     },
     ...createShownTools(catalog, source),
     keptResults: keeping.stats,
+    /** Cancels the calls of a principal that outlive their requests: they wait for answers of its client. */
+    endSuspendedOf(principal: Principal, reason: string): void {
+      suspendedCalls.endOf(principal, reason);
+    },
     /** Ends the requests that only end with the hub: subscription streams, and calls that wait for clients. */
     close(): void {
       answering.stop();

@@ -39,7 +39,7 @@ import {
 } from './http-message.ts';
 
 type ModernNeeds = {
-  readonly router: Pick<Router, 'open' | 'describeTool'>;
+  readonly router: Pick<Router, 'open' | 'describeTool' | 'endSuspendedOf'>;
   readonly clock: Clock;
   readonly log: Log;
 };
@@ -157,10 +157,11 @@ export function createModern(maxRequests: number, { router, clock, log }: Modern
       for (const one of active) if (!one.listens) return true;
       return false;
     },
-    /** Cancels the requests of a principal. */
+    /** Cancels the requests of a principal, and its calls whose last request is over. */
     endOf(principal: Principal, reason: string): void {
       for (const { post, session } of Array.from(active))
         if (isSamePrincipal(post.principal, principal)) session.close(reason);
+      router.endSuspendedOf(principal, reason);
     },
     /** Cancels all requests and stops the ticker. */
     endAll(reason: string): void {

@@ -48,7 +48,7 @@ export type StreamableOptions = SessionTableOptions & {
 };
 
 type StreamableNeeds = SessionTableNeeds & {
-  readonly router: Pick<Router, 'open' | 'inFlight' | 'describeTool'>;
+  readonly router: Pick<Router, 'open' | 'inFlight' | 'describeTool' | 'endSuspendedOf'>;
   readonly log: Log;
 };
 

@@ -11,6 +11,7 @@ describe('a shared map', () => {
       ['a', 'x', 'y', 'z'].map(key => map.get(key)),
       [1, undefined, 1, 2],
     );
+    assert.deepEqual([map.valuesOf('bob'), map.valuesOf('eve')], [[1, 2], []]);
     assert.deepEqual([map.countOf('ada'), map.countOf('bob'), map.countOf('eve')], [1, 2, 0]);
   });
 

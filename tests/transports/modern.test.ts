@@ -1,9 +1,19 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, test } from 'vitest';
+import { isObject } from '#core';
 import { createManualClock } from '#helpers/clock';
-import { until } from '#helpers/hub';
-import { modernHeaders, modernRequest, postModern as post, posting, send } from './raw.ts';
+import { startHub, until } from '#helpers/hub';
+import { metaKeys } from '#mcp';
+import { openCaller } from '#policy';
+import {
+  modernHeaders,
+  modernMeta,
+  modernRequest,
+  postModern as post,
+  posting,
+  send,
+} from './raw.ts';
 import { type Opened, type StubOptions, startStub } from './stub-router.ts';
 
 const complete = { result: { resultType: 'complete' } };
@@ -246,6 +256,32 @@ describe('notifications and the end', () => {
     assert.equal(await response.body(), '');
     assert.equal(lastOf(stub).message.kind, 'notification');
     assert.ok(lastOf(stub).closed());
+  });
+
+  test('the end of a principal ends its calls that wait for an answer of its client, and no others', async () => {
+    await using hub = await startHub([{ name: 'asker' }]);
+    const params = {
+      name: 'ask',
+      arguments: { method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } },
+    };
+    const sampling = { [metaKeys.clientCapabilities]: { sampling: {} } };
+    const call = async (more: object = {}) => {
+      const response = await post(`${hub.url}/mcp/asker`, 'tools/call', {
+        params: { ...params, ...more, _meta: { ...modernMeta, ...sampling } },
+        headers: modernHeaders('tools/call', 'ask'),
+      });
+      const { result } = await response.json();
+      return isObject(result) ? result : {};
+    };
+    const { resultType, requestState } = await call();
+    assert.equal(resultType, 'input_required');
+    const inFlight = () => hub.server('asker').running?.upstream.inFlight();
+    hub.streamable.endOf({ ...openCaller, name: 'other' }, 'its token was revoked');
+    assert.equal(inFlight(), 1);
+    hub.streamable.endOf(openCaller, 'its token was revoked');
+    assert.equal(inFlight(), 0);
+    const sampled = { role: 'assistant', content: { type: 'text', text: 'yes' }, model: 'm' };
+    assert.deepEqual(await call({ requestState, inputResponses: { 1: sampled } }), {});
   });
 
   test('draining lets requests end, waits for no subscription, and refuses new ones', async () => {

@@ -84,7 +84,12 @@ export async function startStub(options: StubOptions = {}): Promise<Stub> {
   const streamable = createStreamable(
     { idleMs: 60_000, maxSessions: options.maxSessions ?? 100 },
     {
-      router: { open, inFlight: 0, describeTool: (_view, name) => tools.get(name) },
+      router: {
+        open,
+        inFlight: 0,
+        describeTool: (_view, name) => tools.get(name),
+        endSuspendedOf() {},
+      },
       clock: options.clock ?? systemClock,
       log: createRecordingLog().log,
       newId: () => `session-${++ids}`,

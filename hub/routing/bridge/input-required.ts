@@ -1,7 +1,7 @@
 import { type Clock, HubError, createSharedMap, isObject, retryable } from '#core';
 import { type Notification, membersOf, rawText, stringAt, valueOf } from '#jsonrpc';
 import { metaKeys } from '#mcp';
-import { principalKey } from '#policy';
+import { type Principal, principalKey } from '#policy';
 import type { Running, Server } from '#servers';
 import type { Call, ResolvedCall, ServerReply } from '../call.ts';
 import { clientIdentityOf } from '../client-identity.ts';
@@ -131,6 +131,10 @@ export function createSuspendedCalls(needs: {
       if (!id) return;
       for (const suspended of new Set([...open, ...waiting.values()]))
         if (suspended.server === server) suspended.withdrawn(rawText(bytes, id));
+    },
+    /** Cancels the calls of a principal that wait for answers of its client. */
+    endOf(principal: Principal, reason: string): void {
+      for (const suspended of waiting.valuesOf(principalKey(principal))) suspended.giveUp(reason);
     },
     close(): void {
       for (const suspended of waiting.values()) suspended.giveUp('the hub is stopping');
