@@ -283,8 +283,8 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
 /** Ids are typed by people. */
 const idLength = 8;
 
-const unwritten = () =>
+const unwritten = (so = 'nothing is approved') =>
   retryable(
     'HUB_APPROVAL_STORE_FAILED',
-    'the file of approvals in the data folder cannot be written, so nothing is approved. Make room on its disk',
+    `the file of approvals in the data folder cannot be written, so ${so}. Make room on its disk`,
   );

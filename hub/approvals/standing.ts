@@ -9,8 +9,8 @@ type Needs = {
   readonly append: (
     line: { readonly standing: StandingApproval } | { readonly removed: string },
   ) => Promise<boolean>;
-  /** The error for a change that is not on the disk. */
-  readonly unwritten: () => HubError;
+  /** The error for a change that is not on the disk. `so`: what holds instead. */
+  readonly unwritten: (so?: string) => HubError;
   /** Called for each change that a person made. */
   readonly decided: (
     action: 'standing_approval_added' | 'standing_approval_removed',
@@ -72,9 +72,15 @@ export function createStandingApprovals({ append, unwritten, decided }: Needs) {
           'HUB_APPROVAL_UNKNOWN',
           `no standing approval ${JSON.stringify(id)} exists. "agenthub approvals" lists them`,
         );
-      byTool.delete(toolKey(one));
+      const key = toolKey(one);
+      // It admits no call from now on. The journal wants the new state before the record of it.
+      byTool.delete(key);
+      if (!(await append({ removed: id }))) {
+        // The next run of the hub would read it, so this one shows it, too.
+        if (!byTool.has(key)) byTool.set(key, one);
+        throw unwritten('the standing approval stays');
+      }
       decided('standing_approval_removed', by, one);
-      if (!(await append({ removed: id }))) throw unwritten();
     },
   };
 }

@@ -155,6 +155,30 @@ describe('a standing approval', () => {
   });
 });
 
+test('a standing approval whose removal cannot be written stays, also after a kill, and can be removed later', async () => {
+  const first = await openTestApprovals();
+  const { id } = await first.approvals.ask(call(), true);
+  await first.approvals.approve(id, 'owner', true);
+  const disk = first.disk.afterKill();
+  const { approvals, recorded } = await openTestApprovals({ disk });
+  const [standing] = approvals.standing();
+  assert.ok(standing);
+  disk.fail(1, 1);
+  const removing = assert.rejects(approvals.removeStanding(standing.id, 'owner'), {
+    code: 'HUB_APPROVAL_STORE_FAILED',
+    message: /standing approval stays/,
+  });
+  assert.equal(await approvals.admit(call()), undefined, 'it may be removed already');
+  await removing;
+  assert.deepEqual([approvals.standing(), recorded], [[standing], []]);
+  assert.equal(await approvals.admit(call()), 'approved');
+  const killed = await openTestApprovals({ disk: disk.afterKill() });
+  assert.deepEqual(killed.approvals.standing(), [standing]);
+  await approvals.removeStanding(standing.id, 'owner');
+  const again = await openTestApprovals({ disk: disk.afterKill() });
+  assert.deepEqual(again.approvals.standing(), []);
+});
+
 test('a denial stays that comes while the call is approved for good', async () => {
   const { approvals } = await openTestApprovals();
   const { id } = await approvals.ask(call(), true);
