@@ -126,9 +126,9 @@ export function createAccess(needs: AccessNeeds) {
     !clients.instanceFor(server, call).running;
 
   return {
-    /** Decides about a call. `relay` passes it to its server. Throws HubError if it cannot be decided about. */
-    guard(resolved: ResolvedCall, relay: Answerer): ResolvedCall {
-      const { call } = resolved;
+    /** Decides about a resolved call. `relay` passes it to its server. Throws HubError if it cannot be decided about. */
+    guard(call: Call, resolve: (call: Call) => ResolvedCall, relay: Answerer): ResolvedCall {
+      const resolved = resolve(call);
       const policy = policyOf(call.principal);
       if (!policy) return resolved;
       const { endpoint } = call.session;
@@ -137,7 +137,8 @@ export function createAccess(needs: AccessNeeds) {
         ...resolved,
         async answer() {
           await workerFor(endpoint, call, clients);
-          const later = decided(policyOf(call.principal) ?? policy, resolved);
+          // By its lists, or the config of now, the name may be that of another tool.
+          const later = decided(policyOf(call.principal) ?? policy, resolve(call));
           const reply = await (later.answer ? later.answer() : relay(later));
           return later.decision ? { ...reply, decision: later.decision } : reply;
         },
@@ -179,8 +180,7 @@ export function createAccess(needs: AccessNeeds) {
       const asked = { policy, client: policyNameOf(principal), method: 'resources/subscribe' };
       const { catalog } = clients.shared;
       // Decided at the server: an instance may list resources that the shared catalog does not have.
-      const base = clients.baseOf(server);
-      const found = decisions.decideNamed(asked, base, 'resource', uri, catalog);
+      const found = decisions.decideNamed(asked, clients.baseOf(server), 'resource', uri, catalog);
       return found?.decision.action !== 'deny';
     },
     /** True if a client without a session may hear of a task of a server. `taskId` is the server's own. */

@@ -10,7 +10,7 @@ import { compose, createAnswering } from './answering.ts';
 import { createAdmissionStep, createBridge, createResumeStep } from './bridge/bridge.ts';
 import { createSuspendedCalls } from './bridge/input-required.ts';
 import { createRequestStates } from './bridge/request-state.ts';
-import { callTo, readCall } from './call.ts';
+import { type Call, callTo, readCall } from './call.ts';
 import { openSessionOf } from './client-identity.ts';
 import { createClientInstances } from './client-instances.ts';
 import { announceAccessChanges } from './events/access-changes.ts';
@@ -178,6 +178,8 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     { ...needs, auditor: needs.audit?.observe },
   );
 
+  const resolve = (call: Call) => resolveCall(call, methodNeeds);
+
   function answer(
     request: Request,
     session: SessionState,
@@ -189,8 +191,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
       const call = readCall(request, session, responseStream, principal, arrivedMs);
       if (call.logLevel !== undefined) session.requestLevel = call.logLevel;
       const { tracer } = needs;
-      const resolved = resolveCall(tracer ? traced(call, tracer) : call, methodNeeds);
-      return answering.answer(access.guard(resolved, relay));
+      return answering.answer(access.guard(tracer ? traced(call, tracer) : call, resolve, relay));
     } catch (error) {
       const unread = readCall(request, session, responseStream, principal, arrivedMs, true);
       return Promise.resolve(answering.failed(callTo(undefined, unread), error));

@@ -337,6 +337,31 @@ test('a call to a server that was never started waits for its lists, which say w
   assert.deepEqual(new Set(decided), new Set(['policy[0]', undefined]));
 });
 
+test('a call that waits for the lists of its server reaches the tool that the policy decides about', async () => {
+  // The new name is the own name of another tool, which keeps it: the hub knows that only from the lists.
+  const { access } = createTestAccess([files], {
+    policy: [{ tools: ['files_write_file'], action: 'deny' }],
+    tools: { files: { rename: { write_file: 'read_file' } } },
+  });
+  await using hub = await startHub([{ ...files, autoStart: false }], { access });
+  const client = await open(hub, 'modern', hub.server('files'));
+  const { result } = await client.ask('tools/call', { name: 'read_file' });
+  assert.match(JSON.stringify(result), /did read_file/);
+});
+
+test('a call reaches the tool that the policy decides about also if a reload renames tools while its server starts', async () => {
+  const policy = [{ tools: ['files_write_file'], action: 'deny' }] as const;
+  const { access, change } = createTestAccess([files], {
+    policy,
+    tools: { files: { rename: { write_file: 'run', read_file: 'read' } } },
+  });
+  await using hub = await startHub([{ ...files, autoStart: false }], { access });
+  const client = await open(hub, 'modern', hub.server('files'));
+  const called = client.ask('tools/call', { name: 'run' });
+  change({ policy, tools: { files: { rename: { read_file: 'run' } } } });
+  assert.match(JSON.stringify(await called), /did read_file/);
+});
+
 test('a rule that allows before a rule that denies everything leaves logs and streams to the client', async () => {
   const { access } = createTestAccess([files], {
     policy: [{ tools: ['files_read_file'], action: 'allow' }, { action: 'deny' }],
