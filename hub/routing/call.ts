@@ -89,6 +89,8 @@ export type ResolvedCall = Relaying & {
   readonly decision?: Decision;
   /** The tool that a person has to approve the call of; absent for all other calls. */
   readonly confirmed?: { readonly decision: Decision; readonly item: UsedItem };
+  /** Digest of what the server's entry ran when a person approved the call; absent for calls that need no approval. */
+  readonly approvedEntry?: string;
 };
 
 /** Answers a call, or passes it to the next step. */

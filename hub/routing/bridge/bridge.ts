@@ -1,4 +1,5 @@
 import { HubError } from '#core';
+import { entryDigestFor } from '#definitions';
 import { whole } from '#jsonrpc';
 import { isStateless } from '#mcp';
 import type { CallPermit, Running, Server } from '#servers';
@@ -72,6 +73,7 @@ export function createBridge(
 ): Answerer {
   function sendTo(resolved: ResolvedCall, server: Server, running: Running): Promise<Reply> {
     if (server.held) refuseHeld(resolved, server);
+    refuseReplaced(resolved, server);
     const { serverInfo } = running;
     const { call, edits } = resolved;
     if (running.speaksBothEras || isStateless(serverInfo) === isStateless(call))
@@ -103,6 +105,16 @@ export function createBridge(
     if (!restored) return reply;
     return reply.then(answered => ({ ...answered, bytes: restored(whole(answered.bytes)) }));
   };
+}
+
+/** Throws HUB_APPROVAL_NEEDED if the call was approved for another program: the config may have changed while it waited. */
+function refuseReplaced({ approvedEntry }: ResolvedCall, { config }: Server): void {
+  if (approvedEntry === undefined || approvedEntry === entryDigestFor(config)) return;
+  throw new HubError(
+    'HUB_APPROVAL_NEEDED',
+    `the config of ${config.name} changed after a person was asked about this call, so it was not made. Send the same call again`,
+    { data: { server: config.name } },
+  );
 }
 
 /** Passes each call through the breaker and the limits of the instance that serves its client. */

@@ -133,7 +133,7 @@ function createHold(approvals: Approvals, { clientRequests, clock, key }: Confir
   /** Lets an approved call go on. */
   async function proceed(resolved: ResolvedCall, asked: AskedCall, next: Answerer): Promise<Reply> {
     throwIfCancelled(resolved.call);
-    const reply = await next(resolved);
+    const reply = await next({ ...resolved, approvedEntry: asked.entry });
     if (isStateless(resolved.call)) continued.note(asked, reply);
     return reply;
   }

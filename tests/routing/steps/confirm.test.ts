@@ -488,6 +488,17 @@ describe('a call of an agent', () => {
     assert.deepEqual(approvals.list(), []);
   });
 
+  test('reaches no other program than the one that was approved', async () => {
+    const { hub, approvals, answer, id } = await openAgent();
+    await using _hub = hub;
+    const { config } = hub.server('echo');
+    const naming = { separator: '_', maxLength: 46 } as const;
+    await hub.servers.apply({ servers: [{ ...config, origin: 'another package' }], naming });
+    await approvals.approve(id, 'owner');
+    assert.equal(codeOf(await answer), 'HUB_APPROVAL_NEEDED');
+    assert.equal(hub.server('echo').running?.upstream.relayed(), 0);
+  });
+
   test('says for what it waits', async () => {
     const { approvals } = await openTestApprovals();
     const { access } = createTestAccess([{ name: 'echo' }], { policy: [rule] });
