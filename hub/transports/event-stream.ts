@@ -78,6 +78,10 @@ export function createEventStream(
 
   return {
     id,
+    /** The number of the newest event. */
+    get last() {
+      return last;
+    },
     get attached() {
       return connection !== undefined;
     },
@@ -137,8 +141,11 @@ export function createEventStream(
   };
 }
 
-/** Parses an event id of the hub: the stream and the position in it. */
-export function parseEventId(text: string) {
+/** An event of a session: its stream and its position there. */
+export type EventId = { readonly stream: number; readonly sequence: number };
+
+/** Parses an event id of the hub. */
+export function parseEventId(text: string): EventId | undefined {
   const match = /^(\d{1,15})-(\d{1,15})$/.exec(text);
   return match ? { stream: Number(match[1]), sequence: Number(match[2]) } : undefined;
 }

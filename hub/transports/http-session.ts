@@ -1,7 +1,12 @@
 import type { Clock } from '#core';
 import type { Endpoint, Session } from '#routing';
-import { type EventStream, type ReplayBudget, createEventStream } from './event-stream.ts';
-import { stalledMs } from './http-message.ts';
+import {
+  type EventId,
+  type EventStream,
+  type ReplayBudget,
+  createEventStream,
+} from './event-stream.ts';
+import { type HttpResponse, stalledMs } from './http-message.ts';
 
 /** A session over streamable HTTP, with the streams that its client may resume. */
 export interface HttpSession {
@@ -23,6 +28,11 @@ export interface HttpSession {
   /** Ends a stream. It is kept for a while, for a client that lost its connection. */
   finish(stream: EventStream): void;
   find(stream: number): EventStream | undefined;
+  /**
+   * Gives the stream of the last event that a client saw a connection; without one, the standing stream. False if the
+   * events after it are not kept.
+   */
+  resume(response: HttpResponse, lastSeen: EventId | undefined): boolean;
   /** Sends a comment on every stream, so that proxies keep it open. */
   keepAlive(): void;
   /** Forgets streams that ended long ago. */
@@ -96,6 +106,13 @@ export function createHttpSession(
       if (finished.length > maxFinished) forgetOldest();
     },
     find: number => streams.get(number),
+    resume(response, lastSeen) {
+      const stream = lastSeen ? streams.get(lastSeen.stream) : standing;
+      // The clock may have gone back: then the numbers of an earlier run are above those of this one.
+      const isOfEarlierRun =
+        isResumed && stream === standing && lastSeen && lastSeen.sequence > standing.last;
+      return stream?.attach(response, isOfEarlierRun ? undefined : lastSeen?.sequence) ?? false;
+    },
     keepAlive() {
       for (const stream of streams.values()) stream.keepAlive();
     },

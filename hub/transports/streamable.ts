@@ -178,9 +178,9 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     // A closed response emits no further close event, so the session would stay in use forever.
     if (!http || response.destroyed) return;
     const lastId = headers['last-event-id'];
-    const from = lastId === undefined ? undefined : parseEventId(String(lastId));
-    const stream = lastId === undefined ? http.standing : from && http.find(from.stream);
-    if (!stream?.attach(response, from?.sequence)) {
+    const lastSeen = lastId === undefined ? undefined : parseEventId(String(lastId));
+    const isReadable = lastId === undefined || lastSeen !== undefined;
+    if (!isReadable || !http.resume(response, lastSeen)) {
       const why = 'the events after that Last-Event-ID are not kept any more';
       return refuse(response, 400, refused, why);
     }

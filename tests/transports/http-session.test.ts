@@ -129,3 +129,31 @@ test('streams and events of a resumed session have other numbers than those of t
   assert.equal(http.openStream().id, start + 1);
   assert.deepEqual([http.isUsed, open().http.isUsed], [true, false]);
 });
+
+test('a client that saw events of an earlier run, when the clock was ahead, gets what was not sent yet', () => {
+  const { http, clock, say } = open(true);
+  const seen = clock.now() + 3_600_000;
+  say('{}');
+  const { response, text } = createRecordingResponse();
+  assert.equal(http.resume(response, { stream: 0, sequence: seen }), true);
+  assert.equal(text(), `id: 0-${clock.now() + 1}\ndata: {}\n\n`);
+  say('{"a":1}');
+  const next = createRecordingResponse();
+  assert.equal(http.resume(next.response, { stream: 0, sequence: clock.now() + 1 }), true);
+  assert.equal(next.text(), `id: 0-${clock.now() + 2}\ndata: {"a":1}\n\n`);
+});
+
+test('an event that never was, or of a stream that never was, is refused', () => {
+  const { http, openStream } = open();
+  const { response } = createRecordingResponse();
+  const stream = openStream();
+  for (const event of [
+    { stream: 0, sequence: 1 },
+    { stream: stream.id, sequence: 2 },
+    { stream: 9, sequence: 1 },
+  ])
+    assert.equal(http.resume(response, event), false);
+  const resumed = open(true);
+  const { id } = resumed.openStream();
+  assert.equal(resumed.http.resume(response, { stream: id, sequence: 2 }), false);
+});
