@@ -1,4 +1,4 @@
-import { type Clock, HubError, isObject, retryable } from '#core';
+import { type Clock, HubError, isObject, retryable, setBounded } from '#core';
 import {
   type Answer,
   type Notification,
@@ -26,14 +26,23 @@ const requestTimeoutMs = 10 * 60_000;
 /** Maximum number of open requests per client. Further requests are refused. */
 const maxOpenRequests = 100;
 
+/** Maximum number of tasks per client whose progress is forwarded. */
+const maxFollowed = 1_000;
+
+/** Tells a server the progress of its request. */
+type Progress = Pick<ForwardedRequest, 'tell'> & {
+  /** The server's progress token, as JSON text. */
+  readonly token: string;
+};
+
 type OpenRequest = {
   readonly session: SessionState;
   /** Undefined if the hub itself made the request. */
   readonly forwarded?: ForwardedRequest;
+  /** Undefined if the server wants no progress. */
+  readonly progress?: Progress | undefined;
   /** The server's own id, as JSON text. */
   readonly serverId?: string;
-  /** The server's progress token, as JSON text. */
-  readonly progressToken?: string | undefined;
   readonly settle: (answer: Answer) => void;
   readonly fail: (error: HubError) => void;
 };
@@ -49,6 +58,20 @@ export function createClientRequests(needs: {
     string,
     OpenRequest & { readonly over: () => boolean; readonly giveUp: (reason: string) => void }
   >();
+
+  /**
+   * Requests that clients answered with a task, by the hub's id. Their progress tokens are good for as long as the task
+   * (MCP 2025-11-25, progress).
+   */
+  const ofTasks = new WeakMap<SessionState, Map<string, Progress>>();
+
+  /** Forwards the progress of a task that the client's answer created. */
+  function follow(session: SessionState, { bytes, id }: Answer, progress: Progress): void {
+    if (!id) return;
+    const own = ofTasks.get(session) ?? new Map<string, Progress>();
+    ofTasks.set(session, own);
+    setBounded(own, rawText(bytes, id), progress, maxFollowed);
+  }
 
   function begin(
     openRequest: OpenRequest,
@@ -126,12 +149,13 @@ export function createClientRequests(needs: {
       keepPage(request, source, session, needs.urlElicitations);
       const params = membersOf(bytes, request.params);
       const token = membersOf(bytes, params?.get('_meta'))?.get('progressToken');
-      const progressToken = token && rawText(bytes, token);
+      const progress = token && { tell: forwarded.tell, token: rawText(bytes, token) };
       const settle = (reply: Answer) => {
-        if (params?.has('task')) needs.tasks.askedAs(source, reply, session);
+        const isTask = params?.has('task') && needs.tasks.askedAs(source, reply, session);
+        if (isTask && progress) follow(session, reply, progress);
         answer(reply.id ? splice(reply.bytes, [{ span: reply.id, text: serverId }]) : reply.bytes);
       };
-      const openRequest = { session, forwarded, serverId, progressToken, settle, fail };
+      const openRequest = { session, forwarded, serverId, progress, settle, fail };
       begin(openRequest, responseStream, text =>
         splice(bytes, [{ span: request.id, text }, ...(token ? [{ span: token, text }] : [])]),
       );
@@ -161,10 +185,11 @@ export function createClientRequests(needs: {
 
     progressed(session: SessionState, { bytes, params }: Notification): void {
       const span = membersOf(bytes, params)?.get('progressToken');
-      const openRequest = span && open.get(rawText(bytes, span));
-      if (!span || openRequest?.session !== session) return;
-      const { forwarded, progressToken: text } = openRequest;
-      if (text !== undefined) forwarded?.tell(splice(bytes, [{ span, text }]));
+      if (!span) return;
+      const id = rawText(bytes, span);
+      const asked = open.get(id);
+      const progress = asked?.session === session ? asked.progress : ofTasks.get(session)?.get(id);
+      progress?.tell(splice(bytes, [{ span, text: progress.token }]));
     },
 
     /** The server cancelled its request. */

@@ -116,10 +116,12 @@ export function createTasks() {
     },
     /** True if any session has a task at the instance. The instance works on tasks even without open requests. */
     areAt: (instance: Server): boolean => ofServers.isHeld(instance),
-    /** Records a task that the client's own answer created. The server may ask about it. */
-    askedAs(source: object, answer: Answer, session: SessionState): void {
+    /** Records the task if the client's own answer created one. The server may ask about it. */
+    askedAs(source: object, answer: Answer, session: SessionState): boolean {
       const id = idMade(answer);
-      if (id !== undefined) ofClients.add(session, { source, id, about: undefined });
+      if (id === undefined) return false;
+      ofClients.add(session, { source, id, about: undefined });
+      return true;
     },
     /** The client that has the task a server asks about; undefined also if two clients have the same id. */
     clientOf: (instance: Server, taskId: string) => ofClients.ownerOf(instance, taskId),

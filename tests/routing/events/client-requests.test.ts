@@ -185,6 +185,35 @@ describe('a request of a server', () => {
   });
 });
 
+test('the progress of a task that a client made for a server is reported after the answer that made it, and by no other client', async () => {
+  await using hub = await startAsker();
+  const client = await clientOf(hub, { ...all, tasks: {} }, () => undefined);
+  const other = await clientOf(hub);
+  const params = { ...sample, task: {}, _meta: { progressToken: 'mine' } };
+  const asking = client.call('ask', { method: 'sampling/createMessage', params });
+  await until(() => client.asked.length === 1);
+  const progressToken = client.asked[0]?.id;
+  const task = { taskId: 't', status: 'working', ttl: null, createdAt: '', lastUpdatedAt: '' };
+  await client.post({ jsonrpc: '2.0', id: progressToken, result: { task } });
+  assert.deepEqual(await asking, { result: { task } });
+  await client.notify('notifications/progress', { progressToken, progress: 1 });
+  await other.notify('notifications/progress', { progressToken, progress: 2 });
+  assert.deepEqual(await client.call('heard'), [
+    { method: 'notifications/initialized', params: {} },
+    { method: 'notifications/progress', params: { progressToken: 'mine', progress: 1 } },
+  ]);
+});
+
+test('no progress is reported of a request that was answered, and made no task', async () => {
+  await using hub = await startAsker();
+  const client = await clientOf(hub, all, () => sampled);
+  const params = { ...sample, task: {}, _meta: { progressToken: 'mine' } };
+  await client.call('ask', { method: 'sampling/createMessage', params });
+  const progressToken = client.asked[0]?.id;
+  await client.notify('notifications/progress', { progressToken, progress: 1 });
+  assert.doesNotMatch(JSON.stringify(await client.call('heard')), /progress/);
+});
+
 describe('notifications of a client', () => {
   test('reach a server that works for it alone, and none that others use as well', async () => {
     await using hub = await startAsker();
