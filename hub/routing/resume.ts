@@ -15,10 +15,10 @@ export function createResumption(needs: {
   readonly subscriptions: Pick<Subscriptions, 'add' | 'listOf'>;
   readonly tasks: Pick<Tasks, 'has'>;
   readonly urlElicitations: Pick<UrlElicitations, 'of'>;
-  readonly clients: Pick<ClientInstances, 'prepareOlder'>;
+  readonly clients: Pick<ClientInstances, 'baseOf' | 'prepareOlder'>;
   readonly logLevelChanged: () => void;
 }) {
-  const { servers, subscriptions, tasks, urlElicitations } = needs;
+  const { servers, clients, subscriptions, tasks, urlElicitations } = needs;
   return {
     /**
      * The data that the next run needs; undefined if the session cannot be resumed: it is not initialized, or has an
@@ -34,8 +34,8 @@ export function createResumption(needs: {
       )
         return undefined;
       const topics = subscriptions.listOf(session);
-      // The next run has another instance for older clients.
-      if (topics.some(({ server }) => !servers.all.includes(server))) return undefined;
+      // The next run has another instance for older clients. A removed server may be back then.
+      if (topics.some(({ server }) => clients.baseOf(server) !== server)) return undefined;
       const { logLevel } = session;
       if (logLevel === undefined && topics.length === 0) return noSettings;
       const saved = topics.map(({ server, ...topic }) => ({
@@ -56,7 +56,7 @@ export function createResumption(needs: {
         const server = seen.find(({ config }) => config.name === name);
         if (server) subscriptions.add(server, uri, session, publicUri, false);
       }
-      if (endpoint === 'all') needs.clients.prepareOlder();
+      if (endpoint === 'all') clients.prepareOlder();
       for (const method of changeMethodsOf(endpoint)) session.send(encodeCall(undefined, method));
     },
   };

@@ -19,7 +19,7 @@ export function listenToServers(needs: {
   readonly sessions: () => readonly SessionState[];
   readonly streams: Pick<SubscriptionStreams, 'listChanged' | 'endAll'>;
   readonly levels: Pick<LogLevels, 'update'>;
-  readonly subscriptions: Pick<Subscriptions, 'renew'>;
+  readonly subscriptions: Pick<Subscriptions, 'renew' | 'takeOver'>;
   readonly fromServers: FromServers;
   readonly pinnedChanges: PinnedChanges;
   /** Removes what a server that is gone had at its clients. */
@@ -89,8 +89,10 @@ export function listenToServers(needs: {
   const heard = new WeakSet<Server>();
   const hearAll = () => {
     for (const server of servers.all) {
-      if (!heard.has(server)) hear(server);
+      if (heard.has(server)) continue;
       heard.add(server);
+      hear(server);
+      subscriptions.takeOver(server, other => clients.baseOf(other) === other);
     }
   };
   clients.shared.catalog.changed(kind => announce('all', kind));

@@ -105,6 +105,30 @@ export function createSubscriptions(needs: {
   const subscribersOf = (server: Server, uri: string): ReadonlyMap<Subscriber, string> =>
     topicOf(server, uri)?.subscribers ?? none;
 
+  /**
+   * `publicUri` is the subscriber's URI for the resource. If `isServerTold` is false, the hub subscribes at the
+   * server, unless another subscriber already exists. A stopped server is subscribed to when it starts.
+   */
+  function add(
+    server: Server,
+    uri: string,
+    subscriber: Subscriber,
+    publicUri: string,
+    isServerTold = true,
+  ): void {
+    const uris = byServer.get(server) ?? new Map<string, Topic>();
+    byServer.set(server, uris);
+    const known = uris.get(uri);
+    const topic: Topic = known ?? { server, uri, subscribers: new Map() };
+    uris.set(uri, topic);
+    topic.subscribers.set(subscriber, publicUri);
+    const topics = bySubscriber.get(subscriber) ?? new Set<Topic>();
+    bySubscriber.set(subscriber, topics.add(topic));
+    if (known) return;
+    if (isModern(server)) needs.changed(server);
+    else if (!isServerTold) void tell(server, 'resources/subscribe', uri);
+  }
+
   return {
     /** Reserves one subscription while the server is asked, until disposed. Throws HUB_SUBSCRIPTIONS_FULL. */
     claim(subscriber: Subscriber): Disposable {
@@ -145,28 +169,18 @@ export function createSubscriptions(needs: {
     /** True if another subscriber has an unanswered request for the resource. */
     isAskedByOthers: (server: Server, uri: string, subscriber: Subscriber): boolean =>
       askedByOthers(server, uri, subscriber).length > 0,
-    /**
-     * `publicUri` is the subscriber's URI for the resource. If `isServerTold` is false, the hub subscribes at the
-     * server, unless another subscriber already exists. A stopped server is subscribed to when it starts.
-     */
-    add(
-      server: Server,
-      uri: string,
-      subscriber: Subscriber,
-      publicUri: string,
-      isServerTold = true,
-    ): void {
-      const uris = byServer.get(server) ?? new Map<string, Topic>();
-      byServer.set(server, uris);
-      const known = uris.get(uri);
-      const topic: Topic = known ?? { server, uri, subscribers: new Map() };
-      uris.set(uri, topic);
-      topic.subscribers.set(subscriber, publicUri);
-      const topics = bySubscriber.get(subscriber) ?? new Set<Topic>();
-      bySubscriber.set(subscriber, topics.add(topic));
-      if (known) return;
-      if (isModern(server)) needs.changed(server);
-      else if (!isServerTold) void tell(server, 'resources/subscribe', uri);
+    add,
+    /** Moves the subscriptions at removed servers to the one that was added under their name. It is told when it runs. */
+    takeOver(server: Server, isBase: (other: Server) => boolean): void {
+      const { name } = server.config;
+      const former = [...byServer].filter(
+        ([other]) => other !== server && other.config.name === name && isBase(other),
+      );
+      for (const topic of former.flatMap(([, topics]) => [...topics.values()]))
+        for (const [subscriber, publicUri] of Array.from(topic.subscribers)) {
+          leave(topic, subscriber);
+          add(server, topic.uri, subscriber, publicUri);
+        }
     },
     listOf: (subscriber: Subscriber) =>
       Array.from(bySubscriber.get(subscriber) ?? [], ({ server, uri, subscribers }) => ({

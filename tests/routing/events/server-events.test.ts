@@ -44,7 +44,7 @@ function scene() {
       endAll: endpoint => void happened.push(`streams end at ${nameOf(endpoint)}`),
     },
     levels: { update: happen('level of') },
-    subscriptions: { renew: happen('subscriptions of') },
+    subscriptions: { renew: happen('subscriptions of'), takeOver() {} },
     gone: happen('gone is'),
     pinnedChanges: { announcing: () => () => true },
     fromServers: {

@@ -81,6 +81,27 @@ test('a server stays subscribed to nothing that its only subscriber gave up', as
   assert.equal((await client.call('touch', { uri })).text, 'nobody subscribed');
 });
 
+for (const env of [{}, { ERA: 'modern' }])
+  test(`a subscription is taken up again when its removed server is added again: ${JSON.stringify(env)}`, async () => {
+    const naming = { separator: '_', maxLength: 46 } as const;
+    await using hub = await startHub(whispers(env));
+    const client = openClient(hub);
+    await client.initialize();
+    await client.ask('resources/subscribe', { uri: 'second+whisper://one' });
+    const [first, second] = [hub.server('first').config, hub.server('second').config];
+    await hub.servers.apply({ servers: [first], naming });
+    assert.deepEqual(client.session.save()?.subscriptions.length, 1);
+    await hub.servers.apply({ servers: [first, second], naming });
+    await until(() => hub.server('second').status.state === 'running');
+    await until(() => hub.server('second').listing.resource.length > 0);
+    await client.call('second_touch', { uri: 'whisper://one' });
+    await until(() => client.toldOf(updated).length > 0);
+    assert.deepEqual(
+      client.toldOf(updated).map(message => at(message, 'params', 'uri')),
+      ['second+whisper://one'],
+    );
+  });
+
 describe('whom an update concerns', () => {
   /** Subscriptions at a server that lists what is given, by the URIs of the endpoint of all. */
   function scene(listed: Readonly<Record<string, string>> = {}) {
