@@ -6,7 +6,6 @@ import {
   createWriteBatch,
   isObject,
   messageOf,
-  retryable,
   sleep,
   untilIdle,
 } from '#core';
@@ -18,7 +17,6 @@ import {
   type Request,
   type StdioStreams,
   encodeCall,
-  encodeResult,
   errorAnswer,
   malformedAnswer,
   membersOf,
@@ -27,7 +25,9 @@ import {
   readMessages,
   valueOf,
 } from '#jsonrpc';
+import { createBatches } from './batches.ts';
 import type { Link, LinkHandlers } from './dial.ts';
+import { answerMeanwhile, away, busy, firstRetryMs, noBatches } from './own-answers.ts';
 import { createPendingRequests } from './pending-requests.ts';
 import { createForwardedRequests, createSession } from './session.ts';
 
@@ -44,7 +44,7 @@ type BridgeNeeds = {
   readonly log: Log;
 };
 
-const backoff: BackoffOptions = { firstMs: 200, maxMs: 5_000, jitter: 0.5 };
+const backoff: BackoffOptions = { firstMs: firstRetryMs, maxMs: 5_000, jitter: 0.5 };
 /** Maximum unread output for either end, in bytes. An end that exceeds the limit is dropped. */
 const maxUnsentBytes = 64 * 1024 * 1024;
 /** How long a stopping hub may take from its last message to its end, in milliseconds. */
@@ -65,6 +65,7 @@ export async function bridgeStdio(
   const { promise: over, resolve: end } = Promise.withResolvers<string>();
   const session = createSession();
   const pending = createPendingRequests();
+  const batches = createBatches();
   const forwarded = createForwardedRequests();
   /** The bridge's own pending request. */
   let awaited: { readonly id: string; readonly resolve: (answer: Answer) => void } | undefined;
@@ -79,7 +80,9 @@ export async function bridgeStdio(
     options,
     {
       message(bytes) {
-        for (const message of readMessages(bytes).messages) fromClient(message);
+        const { batch, messages } = readMessages(bytes);
+        if (batch) batchFromClient(messages);
+        else for (const message of messages) fromClient(message);
       },
       ended({ reason, reads }) {
         if (reads) void endWhenAnswered(reason);
@@ -106,7 +109,8 @@ export async function bridgeStdio(
       session.recordNotification(message);
       if (message.method === 'notifications/cancelled') {
         const span = membersOf(message.bytes, message.params)?.get('requestId');
-        if (span) pending.cancelled(rawText(message.bytes, span));
+        const id = span && rawText(message.bytes, span);
+        if (id !== undefined && pending.cancelled(id)) answerClient(batches.dropped(id));
       }
       if (isUp) void toHub.send(message.bytes);
       return;
@@ -115,11 +119,26 @@ export async function bridgeStdio(
     if (answer) void toHub.send(answer);
   }
 
+  /** Handles a batch as the hub does on its own stdin. */
+  function batchFromClient(messages: readonly (Message | Malformed)[]): void {
+    const [first] = messages;
+    if (first?.kind === 'malformed' && messages.length === 1) return fromClient(first);
+    if (!session.allowsBatches) return sendToClient(noBatches);
+    answerClient(batches.add(messages));
+    for (const message of messages) if (message.kind !== 'malformed') fromClient(message);
+  }
+
+  /** Sends what follows from an answer to its client, if anything. */
+  function answerClient(bytes: Buffer | undefined): void {
+    if (bytes) sendToClient(bytes);
+    if (batches.keptBytes > maxUnsentBytes) end('the answers to its batches are too long');
+  }
+
   function request(message: Request): void {
     const id = rawText(message.bytes, message.id);
-    if (!isUp) return sendToClient(answerMeanwhile(message.method, id));
+    if (!isUp) return answerClient(batches.answered(id, answerMeanwhile(message.method, id)));
     if (pending.isFull || !toHub.send(message.bytes))
-      return sendToClient(errorAnswer(id, busy(pending.size)));
+      return answerClient(batches.answered(id, errorAnswer(id, busy(pending.size))));
     pending.add(id, message);
   }
 
@@ -128,8 +147,10 @@ export async function bridgeStdio(
     if (message.kind === 'malformed') return undefined;
     if (message.kind === 'request') return forwarded.requestForClient(message);
     if (message.kind === 'answer') {
-      const { bytes, id } = message;
-      return !id || isAnswerForClient(rawText(bytes, id), message) ? bytes : undefined;
+      const { bytes } = message;
+      if (!message.id) return bytes;
+      const id = rawText(bytes, message.id);
+      return isAnswerForClient(id, message) ? batches.answered(id, bytes) : undefined;
     }
     if (message.method === listChangedOf('resources'))
       for (const retry of session.retrySubscriptions()) void toHub.send(retry);
@@ -158,7 +179,7 @@ export async function bridgeStdio(
     clock.after(listenEndMs, () => {
       if (link !== from || pending.find(id) !== request) return;
       pending.delete(id);
-      sendToClient(answer.bytes);
+      answerClient(batches.answered(id, answer.bytes));
     });
   }
 
@@ -170,8 +191,7 @@ export async function bridgeStdio(
     const opened = await needs.dial({
       message(received) {
         for (const message of readMessages(received).messages) {
-          const bytes = forClient(message);
-          if (bytes) sendToClient(bytes);
+          answerClient(forClient(message));
         }
       },
       closed: lost,
@@ -210,7 +230,8 @@ export async function bridgeStdio(
     toHub.clear();
     const error = away(`the hub went away (${reason}), perhaps after it performed the request`);
     // Listen requests stay pending: the next hub gets them.
-    for (const id of pending.deleteAnswerable()) sendToClient(errorAnswer(id, error));
+    for (const id of pending.deleteAnswerable())
+      answerClient(batches.answered(id, errorAnswer(id, error)));
     for (const id of forwarded.nextHub())
       sendToClient(
         encodeCall(undefined, 'notifications/cancelled', { requestId: JSON.parse(id), reason }),
@@ -270,15 +291,3 @@ function listsOf({ bytes, payload }: Answer): readonly string[] {
 }
 
 const listChangedOf = (kind: string) => `notifications/${kind}/list_changed`;
-
-/** The answer to a client's request while no hub is connected. The bridge answers `ping` itself. */
-const answerMeanwhile = (method: string, id: string): Buffer =>
-  method === 'ping'
-    ? encodeResult(id, '{}')
-    : errorAnswer(id, away('the hub is away. It is waited for: try again'));
-
-const away = (message: string) =>
-  retryable('HUB_CONNECT_FAILED', message, { retryAfterMs: backoff.firstMs });
-
-const busy = (unanswered: number) =>
-  retryable('HUB_SERVER_BUSY', `${unanswered} requests are unanswered. Try again later`);

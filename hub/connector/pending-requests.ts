@@ -32,10 +32,10 @@ export function createPendingRequests() {
       const isKept = remembered.has(request.method) || isListen(request);
       pending.set(id, isKept ? request : isStateless(request) ? 'stateless' : undefined);
     },
-    /** The client cancelled a request. The hub does not answer one of MCP 2026-07-28 after that. */
-    cancelled(id: string): void {
+    /** The client cancelled a request. True if it gets no answer: the hub does not answer one of MCP 2026-07-28 then. */
+    cancelled(id: string): boolean {
       const request = pending.get(id);
-      if (request === 'stateless' || isListen(request)) pending.delete(id);
+      return (request === 'stateless' || isListen(request)) && pending.delete(id);
     },
     /** The request if its effect is remembered. */
     find: requestOf,

@@ -10,6 +10,7 @@ import {
   splice,
   stringAt,
 } from '#jsonrpc';
+import { allowsBatches } from '#mcp';
 
 /** Maximum number of subscriptions that are renewed. The hub has no more for one session. */
 const maxSubscriptions = 1_000;
@@ -29,6 +30,7 @@ export const remembered: ReadonlySet<string> = new Set([
  */
 export function createSession() {
   let initialize: Request | undefined;
+  let version: string | undefined;
   let initialized: Notification | undefined;
   let level: Request | undefined;
   const subscriptions = new Map<string, Request>();
@@ -51,15 +53,22 @@ export function createSession() {
 
   return {
     /** Records a client's request that the hub has answered. */
-    recordAnswer(request: Request, { failed }: Answer): void {
-      if (failed) return;
+    recordAnswer(request: Request, answer: Answer): void {
+      if (answer.failed) return;
       const { method, bytes, params } = request;
       const uri = () => stringAt(bytes, membersOf(bytes, params)?.get('uri')) ?? '';
-      if (method === 'initialize') initialize = request;
-      else if (method === 'logging/setLevel') level = request;
+      if (method === 'initialize') {
+        initialize = request;
+        const result = membersOf(answer.bytes, answer.payload);
+        version = stringAt(answer.bytes, result?.get('protocolVersion'));
+      } else if (method === 'logging/setLevel') level = request;
       else if (method === 'resources/unsubscribe') subscriptions.delete(uri());
       else if (method === subscribe && subscriptions.size < maxSubscriptions)
         subscriptions.set(uri(), request);
+    },
+    /** Whether the revision of the session has batches. */
+    get allowsBatches(): boolean {
+      return allowsBatches(version ?? '');
     },
     /** Records a client's notification. */
     recordNotification(notification: Notification): void {

@@ -196,6 +196,47 @@ describe('connect-stdio', () => {
     await until(() => hub.router.sessionCount === 0);
   });
 
+  test('has batches in the revisions that have them, whose answers are one message', async () => {
+    await using hub = await startHub(echo);
+    const ping = (id: unknown) => ({ jsonrpc: '2.0', id, method: 'ping' });
+    const call = {
+      jsonrpc: '2.0',
+      id: 'two',
+      method: 'tools/call',
+      params: { name: 'echo', arguments: { text: 'a' } },
+    };
+    const batch = [call, { jsonrpc: '2.0', method: 'notifications/nothing' }, ping(1), 5];
+    for (const [protocolVersion, expected] of [
+      ['2024-11-05', [[null, -32600], [1], ['two']]],
+      ['2025-03-26', [[null, -32600], [1], ['two']]],
+      ['2025-06-18', 'MCP has no batches since 2025-06-18'],
+    ] as const) {
+      const bridged = await openOverBridge(hub, 'echo', 'lines');
+      let said = '';
+      bridged.output.on('data', (chunk: Buffer) => (said += chunk.toString()));
+      const lines = () => said.split('\n').slice(0, -1);
+      const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'a', version: '1' } };
+      bridged.send({ jsonrpc: '2.0', id: 0, method: 'initialize', params });
+      await until(() => lines().length === 1);
+      bridged.send(batch);
+      await until(() => lines().length === 2);
+      bridged.send(ping(3));
+      await until(() => lines().length === 3);
+      assert.equal(JSON.parse(lines()[2] ?? '').id, 3, 'a single message is answered alone');
+      const answers = JSON.parse(lines()[1] ?? '');
+      if (typeof expected === 'string') assert.equal(answers.error.message, expected);
+      else
+        assert.deepEqual(
+          answers.map(({ id, error }: { id: unknown; error?: { code: number } }) =>
+            error ? [id, error.code] : [id],
+          ),
+          expected,
+        );
+      bridged.close();
+      await bridged.over;
+    }
+  });
+
   test('ends when its client does not read any more, and when it is stopped', async () => {
     await using hub = await startHub(echo);
     const gone = await openOverBridge(hub, 'echo', 'lines');

@@ -36,7 +36,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'catalog/secret-values',
   ],
   'http/routes/catalog': ['catalog/lazy'],
-  'connector/bridge': ['connector/pending-requests'],
+  'connector/bridge': ['connector/own-answers', 'connector/pending-requests'],
   'dashboard/catalog': ['dashboard/catalog-form', 'dashboard/confirmation'],
   'cli/commands/install': ['cli/commands/search'],
   'cli/commands/connect': ['cli/connect-all', 'cli/connect-change', 'cli/connect-notes'],

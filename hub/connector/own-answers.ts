@@ -1,0 +1,24 @@
+import { retryable } from '#core';
+import { encodeError, encodeResult, errorAnswer, rpcCodes } from '#jsonrpc';
+
+/** Delay before the bridge looks for the hub again, and before a client should ask again, in ms. */
+export const firstRetryMs = 200;
+
+/** The answer to a client's request while no hub is connected. The bridge answers `ping` itself. */
+export const answerMeanwhile = (method: string, id: string): Buffer =>
+  method === 'ping'
+    ? encodeResult(id, '{}')
+    : errorAnswer(id, away('the hub is away. It is waited for: try again'));
+
+export const away = (message: string) =>
+  retryable('HUB_CONNECT_FAILED', message, { retryAfterMs: firstRetryMs });
+
+export const busy = (unanswered: number) =>
+  retryable('HUB_SERVER_BUSY', `${unanswered} requests are unanswered. Try again later`);
+
+/** The answer to a batch in a session whose revision has none. */
+export const noBatches: Buffer = encodeError(
+  'null',
+  rpcCodes.invalidRequest,
+  'MCP has no batches since 2025-06-18',
+);

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { encodeResult, readMessages } from '#jsonrpc';
+import { createBatches } from '../../hub/connector/batches.ts';
+
+const ping = (id: unknown) => ({ jsonrpc: '2.0', id, method: 'ping' });
+const notification = { jsonrpc: '2.0', method: 'notifications/nothing' };
+
+function open() {
+  const batches = createBatches();
+  const shown = (bytes: Buffer | undefined): unknown => bytes && JSON.parse(bytes.toString());
+  return {
+    add: (...messages: readonly unknown[]) =>
+      shown(batches.add(readMessages(Buffer.from(JSON.stringify(messages))).messages)),
+    answered: (id: number) => shown(batches.answered(String(id), encodeResult(String(id), '{}'))),
+    dropped: (id: number) => shown(batches.dropped(String(id))),
+    keptBytes: () => batches.keptBytes,
+  };
+}
+
+const answer = (id: number) => ({ jsonrpc: '2.0', id, result: {} });
+
+describe('the answers to a batch', () => {
+  test('are one message, after the last of them', () => {
+    const { add, answered, keptBytes } = open();
+    assert.equal(add(ping(1), notification, ping(2)), undefined);
+    assert.equal(add(ping(3), ping(4)), undefined);
+    assert.equal(answered(2), undefined);
+    assert.equal(answered(3), undefined);
+    assert.ok(keptBytes() > 0);
+    assert.deepEqual(answered(1), [answer(2), answer(1)]);
+    assert.deepEqual(answered(4), [answer(3), answer(4)]);
+    assert.equal(keptBytes(), 0);
+  });
+
+  test('wait for no request that gets none', () => {
+    const { add, answered, dropped } = open();
+    add(ping(1), ping(2));
+    answered(1);
+    assert.deepEqual(dropped(2), [answer(1)]);
+    add(ping(3));
+    assert.equal(dropped(3), undefined);
+    assert.equal(dropped(4), undefined);
+  });
+
+  test('are nothing for notifications, and at once for what is no message', () => {
+    const { add, keptBytes } = open();
+    assert.equal(add(notification), undefined);
+    assert.match(JSON.stringify(add(notification, 5, 6)), /^\[.*-32600.*-32600.*\]$/);
+    assert.equal(keptBytes(), 0);
+  });
+
+  test('are one for each id, however often the client uses it', () => {
+    const { add, answered } = open();
+    add(ping(1), ping(1));
+    add(ping(1), ping(2));
+    assert.deepEqual(answered(2), [answer(2)]);
+    assert.deepEqual(answered(1), [answer(1)]);
+  });
+});
+
+test('an answer outside of batches is sent as it is', () => {
+  const { answered } = open();
+  assert.deepEqual(answered(1), answer(1));
+});
