@@ -188,9 +188,6 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
     ended: ended.event,
     /** Adopts the container of the last run, and goes on with the messages. */
     async begin(): Promise<void> {
-      // The hub was killed after it wrote the conversation and before it wrote the outcome.
-      for (const message of queue.of(id))
-        if (message.id === session.summary?.lastMessageId) await queue.end(message.id, 'answered');
       if (isAdopting) await container.adopt(settings);
       isAdopting = false;
       changed(true);

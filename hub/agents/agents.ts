@@ -214,6 +214,10 @@ export function createAgents(
     const ids = new Set([...(await memory.ids()), ...queue.agents()]);
     for (const id of ids) {
       const session = await memory.readSession(id);
+      // The hub was killed after it wrote the conversation and before it wrote the outcome.
+      const over = new Set(session?.messages.map(({ message_id: one }) => one));
+      for (const message of queue.of(id))
+        if (over.has(message.id)) await queue.end(message.id, 'answered');
       const task = tasks.get(id);
       await spending.load(id);
       add({

@@ -245,6 +245,36 @@ test.each(['run', 'end'] as const)(
   },
 );
 
+test.each(['run', 'end'] as const)(
+  'messages that are in the conversation are over for the next hub, also without their outcomes in the queue, when containers %s',
+  async containers => {
+    const seen: string[] = [];
+    const harness = await openHarness(({ message }) => {
+      seen.push(message);
+      return 'done';
+    });
+    const { agents, folder } = harness;
+    for (const text of ['one', 'two']) {
+      const { messageId } = await agents.send('ada', text, 'a');
+      await answerTo(agents, 'ada', messageId);
+    }
+    // As a kill leaves them before the outcomes are on the disk: each file is synced alone.
+    const session = await sessionOf(folder, 'ada');
+    const queue = join(folder, 'agents.jsonl');
+    const lines = (await readFile(queue, 'utf8')).split('\n');
+    await writeFile(queue, lines.filter(line => !line.includes('"outcome"')).join('\n'));
+    await using next = await harness.restarted(containers);
+    await soon(() => expect(next.agents.get('ada').queued).toBe(0));
+    const { messageId } = await next.agents.send('ada', 'three', 'a');
+    await answerTo(next.agents, 'ada', messageId);
+    expect(seen).toEqual(['one', 'two', 'three']);
+    const { messages, failures } = await sessionOf(folder, 'ada');
+    expect(failures).toEqual([]);
+    expect(messages.slice(0, session.messages.length)).toEqual(session.messages);
+    expect(messages).toHaveLength(session.messages.length + 4);
+  },
+);
+
 test('an adopted container is told the conversation again, as its hub may have been killed before it was', async () => {
   await using harness = await openHarness(({ message }) => message);
   const first = await harness.agents.send('ada', 'one', 'a');
