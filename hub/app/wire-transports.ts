@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { NamedClients } from '#access';
 import type { Settings } from '#config';
 import type { Clock, Event, Log } from '#core';
+import { type Principal, openCaller } from '#policy';
 import type { Endpoint, Router } from '#routing';
 import type { Servers } from '#servers';
 import { type Backlog, type DataDir, createJournal } from '#store';
@@ -91,15 +92,18 @@ export async function wireTransports({ listens }: { readonly listens: boolean },
   const end = (endpoint: Endpoint, reason: string) => {
     for (const clients of all) clients.end(endpoint, reason);
   };
-  needs.clients.ended(({ principal, reason }) => {
+  const endOf = (principal: Principal, reason: string) => {
     for (const clients of all) clients.endOf(principal, reason);
-  });
+  };
+  needs.clients.ended(({ principal, reason }) => endOf(principal, reason));
   needs.clients.regranted(principal => connections.regrant(principal));
   servers.removed(server => end(server, 'its server was removed'));
   const callToken =
     settings.token === undefined && listens
       ? createCallToken({ ...needs, log }, reason => {
           for (const endpoint of ['all', ...servers.all] as const) end(endpoint, reason);
+          // These are the sessions and connections; requests without a session end by their principal.
+          endOf(openCaller, reason);
         })
       : undefined;
   await callToken?.refresh();

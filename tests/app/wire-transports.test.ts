@@ -15,7 +15,8 @@ import { wireTransports } from '../../hub/app/wire-transports.ts';
 import { createReplayBudget } from '../../hub/transports/event-stream.ts';
 import { createHttpSession } from '../../hub/transports/http-session.ts';
 import { plainClient } from '../access/scratch.ts';
-import { createScriptedSession } from '../transports/scripted-session.ts';
+import { modernHeaders, modernRequest } from '../transports/raw.ts';
+import { createRecordingResponse, createScriptedSession } from '../transports/scripted-session.ts';
 
 const clock = createManualClock();
 const naming = { separator: '_', maxLength: 46 } as const;
@@ -249,6 +250,25 @@ describe('the connections', () => {
     });
     hub.configure([{ ...withToken('a'), administer: true }]);
     assert.equal(connection.principal.grants.administer, true);
+  });
+
+  test('without a session that listen without a token end, too, when calls need one', async () => {
+    await using hub = await start();
+    const listen = (caller: Principal) => {
+      const { response, text, isOver } = createRecordingResponse();
+      const method = 'subscriptions/listen';
+      const params = { notifications: { toolsListChanged: true } };
+      const body = Buffer.from(JSON.stringify(modernRequest(1, method, params)));
+      const incoming = { method: 'POST', headers: modernHeaders(method) };
+      hub.streamable.handle(incoming, response, body, 'all', caller);
+      return { text, isOver };
+    };
+    const [open, owner] = [listen(principal('local')), listen(principal('owner'))];
+    await new Promise(setImmediate);
+    assert.match(open.text(), /acknowledged/);
+    hub.apply([networked]);
+    await new Promise(setImmediate);
+    assert.deepEqual([open.isOver(), owner.isOver()], [true, false]);
   });
 
   test('all end when a new config makes calls need a token', async () => {
