@@ -47,6 +47,7 @@ const longest = [
   'soak/churn',
   'system/secrets-in-use',
   'enhance/pairs',
+  'enhance/semantic-pairs',
   'system/everything',
   'system/release',
   'system/bridging',

@@ -54,46 +54,56 @@ const endings = [
 const wish =
   /\b(i|we|you|they|he|she|it|that|who|what|how|there)'d (?!better\b|(?:been|had|gone|done|got|made|found|put|sent|said|told|kept|left|lost|built|bought|come|become|run|begun)\b|\p{L}+(?:ed|en|wn)\b)(?=\p{Ll})/giu;
 
+/** Both forms of a prompt, which are equal for most prompts. The second is read when it is needed. */
+type Forms = { readonly keyed: Canonical; readonly compared: () => Canonical };
+
 /** A prompt is keyed, embedded and compared with several others: its forms are remembered meanwhile. */
-const recent = { keyed: new Map<string, Canonical>(), compared: new Map<string, Canonical>() };
+const recent = new Map<string, Forms>();
 const maxRecent = 16;
 const maxRememberedLength = 8_000;
 
 /** Drops politeness, typography and the case of the first word of each sentence. Keeps everything else. */
-export const canonicalOf = (prompt: string): Canonical => remembered(prompt, 'keyed');
+export const canonicalOf = (prompt: string): Canonical => formsOf(prompt).keyed;
 
 /** The canonical form without the words that only name what stands beside them: "the file a.txt" is "a.txt". */
-export const comparedOf = (prompt: string): Canonical => remembered(prompt, 'compared');
+export const comparedOf = (prompt: string): Canonical => formsOf(prompt).compared();
 
-function remembered(prompt: string, form: keyof typeof recent): Canonical {
-  const known = recent[form].get(prompt);
+function formsOf(prompt: string): Forms {
+  const known = recent.get(prompt);
   if (known) return known;
-  const canonical = readCanonical(prompt, form === 'compared');
-  if (prompt.length <= maxRememberedLength) setBounded(recent[form], prompt, canonical, maxRecent);
-  return canonical;
+  const forms = readForms(prompt);
+  if (prompt.length <= maxRememberedLength) setBounded(recent, prompt, forms, maxRecent);
+  return forms;
 }
 
-function readCanonical(prompt: string, isCompared: boolean): Canonical {
+function readForms(prompt: string): Forms {
   const { head: asked, payload } = partsOf(prompt);
   const language = words.languageOf(asked.toLowerCase().match(/[\p{L}'-]+/gu) ?? []);
   const isEnglish = language === 'en' || language === undefined;
   const bare = withoutFiller(asked, payload === '').replaceAll(wish, '$1 would ');
-  const named = isCompared && payload !== '' ? withTextNamed(bare) : bare;
-  const coded = isCompared ? withPlainCode(named) : named;
-  const request = isEnglish ? withoutIdioms(withPlainNotations(withoutShouting(coded))) : bare;
-  const head = expanded(tokensOf(request, isEnglish));
-  return {
-    sequence: [
-      ...sequenceOf(head),
-      ...(isAsWritten(prompt, asked) ? [`written ${prompt}`] : []),
-      ...(payload === '' ? [] : [`payload ${payload}`]),
-    ],
-    head: head.filter(({ kind }) => kind !== 'stop'),
-    tokens: head,
-    payload: tokensOf(payload, false).filter(({ kind }) => kind !== 'stop'),
-    payloadText: payload,
-    language,
+  const read = (coded: string): Canonical => {
+    const request = isEnglish ? withoutIdioms(withPlainNotations(withoutShouting(coded))) : bare;
+    const head = expanded(tokensOf(request, isEnglish));
+    return {
+      sequence: [
+        ...sequenceOf(head),
+        ...(isAsWritten(prompt, asked) ? [`written ${prompt}`] : []),
+        ...(payload === '' ? [] : [`payload ${payload}`]),
+      ],
+      head: head.filter(({ kind }) => kind !== 'stop'),
+      tokens: head,
+      payload: tokensOf(payload, false).filter(({ kind }) => kind !== 'stop'),
+      payloadText: payload,
+      language,
+    };
   };
+  const keyed = read(bare);
+  let compared: Canonical | undefined;
+  const readCompared = (): Canonical => {
+    const coded = withPlainCode(payload === '' ? bare : withTextNamed(bare));
+    return !isEnglish || coded === bare ? keyed : read(coded);
+  };
+  return { keyed, compared: () => (compared ??= readCompared()) };
 }
 
 /** The tokens of an English text, with contractions expanded. */

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { type Clock, isObject, silent, systemClock } from '#core';
 import { type Models, createModels } from '#models';
@@ -152,7 +153,7 @@ function isPair(value: unknown): value is PromptPair {
 const known = new Map<string, Verdict>();
 
 /** The verdict of the guards, each pair compared once. */
-function verdictOf({ a, b }: PromptPair): Verdict {
+export function verdictOf({ a, b }: PromptPair): Verdict {
   const key = JSON.stringify([a, b]);
   const verdict = known.get(key) ?? compareGuarded(a, b).verdict;
   known.set(key, verdict);
@@ -204,7 +205,7 @@ export async function measure(
     const find = async () => (await cache.find(pair.b, lookup, signal)).kind === 'hit';
     // The calibration and the judge work in the background: what they find is used the next time.
     const isFirst = await find();
-    while (await isBusy(cache)) await new Promise(resolve => setImmediate(resolve));
+    while (await isBusy(cache)) await setTimeout(1);
     results.push([pair, isFirst || (await find())]);
   }
   cache.stop();
@@ -232,6 +233,12 @@ function columnOf(name: string, results: readonly (readonly [PromptPair, boolean
 /** Hits among the pairs that mean the same, or among the traps, which are the wrong ones. */
 export const totalOf = ({ cells }: Column, row: 'same meaning' | 'traps'): Cell =>
   cells.get(row) ?? { hits: 0, of: 0 };
+
+/** Hits of a hundred. */
+export function percentOf(column: Column, row: 'same meaning' | 'traps'): number {
+  const { hits, of } = totalOf(column, row);
+  return (100 * hits) / of;
+}
 
 /** A table in Markdown: a column for each policy, the totals first. */
 export function tableOf(columns: readonly Column[]): string {

@@ -1,79 +1,25 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, test } from 'vitest';
-import { isObject, silent, systemClock } from '#core';
-import { type Models, createModels } from '#models';
-import { createBreaker } from '#resilience';
-import { createEmbeddedVectors } from '#vectors';
-import { isLong } from '#helpers/length';
+import { beforeAll, describe, test } from 'vitest';
 import { compareGuarded } from '../../hub/enhance/guards.ts';
-import { type Judge, createJudge } from '../../hub/enhance/judge.ts';
 import { canonicalOf } from '../../hub/enhance/canonical.ts';
+import { createRuleBook, keysOf } from '../../hub/enhance/rules.ts';
 import {
-  type Column,
-  type Policy,
   type PromptPair,
   guardsAlone,
-  measure,
+  percentOf,
   readPairs,
   tableOf,
   totalOf,
+  verdictOf,
 } from '../bench/pairs-table.ts';
-import { type OllamaDouble, startOllama } from '../doubles/ollama.ts';
+import { rulesOf } from './rules-of.ts';
 
 const pairs = readPairs();
 /** The pairs of the first two rounds that were not used in development. */
 const frozen = readPairs(['prompt-pairs', 'prompt-pairs-held-out']).filter(
   ({ half }) => half === 'frozen',
 );
-/** Those of them that a cache looks up: the short form takes a third. */
-const lookedUp = frozen.filter((_, at) => isLong || at % 3 === 0);
-
-const stack = new AsyncDisposableStack();
-let ollama: OllamaDouble;
-let run: (policy: Omit<Policy, 'name'>, name: string) => Promise<Column>;
-let judge: Judge;
-let models: Models;
-const clock = systemClock;
-
-beforeAll(async () => {
-  ollama = stack.use(await startOllama({ models: ['judge:1b', 'nomic-embed-text'] }));
-  const breaker = stack.use(
-    createBreaker({ failureThreshold: 1_000, recoveryMs: 1_000, trialMs: 1_000 }, clock),
-  );
-  models = createModels({ url: ollama.url }, { clock, log: silent, fetch, breaker });
-  stack.defer(() => models.stop());
-  const folder = await mkdtemp(join(tmpdir(), 'agenthub-pairs-'));
-  stack.defer(() => rm(folder, { recursive: true }));
-  const vectors = createEmbeddedVectors(join(folder, 'vectors.sqlite'), { clock, log: silent });
-  await vectors.start(new AbortController().signal);
-  stack.defer(() => vectors.stop());
-  judge = createJudge({ model: 'judge:1b', deadlineMs: 10_000 }, { models, clock });
-  const needs = { models, vectors, clock, embeddingModel: 'nomic-embed-text' };
-  run = (policy, name) => measure(lookedUp, { ...policy, name }, needs);
-});
-afterAll(() => stack.disposeAsync());
-
-/** What the judge is asked about. */
-function askedPair(messages: unknown): PromptPair {
-  const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined;
-  const content: unknown = isObject(last) ? JSON.parse(String(last['content'])) : undefined;
-  const prompts = isObject(content) ? JSON.stringify(content['prompts']) : '';
-  return frozen.find(({ a, b }) => JSON.stringify([a, b]) === prompts) ?? assert.fail(prompts);
-}
-const answering = (answer: (same: boolean) => string) =>
-  ollama.says(({ messages }) => answer(askedPair(messages).same));
-const truly = (same: boolean) => JSON.stringify({ same });
-
-/** Whatever the embedding model thinks of two prompts, the guards and the judge see them. */
-const anything = { mode: 'verified', threshold: -1 } as const;
-const percent = (column: Column, row: 'same meaning' | 'traps') => {
-  const { hits, of } = totalOf(column, row);
-  return (100 * hits) / of;
-};
 
 /** Prompts of two pairs that are one request indeed. */
 const sameByChance = [
@@ -104,7 +50,30 @@ const sameByChance = [
   ],
 ];
 
+/** What the tests of single pairs compare. */
+type Reading = {
+  readonly pair: PromptPair;
+  readonly isSame: boolean;
+  /** The canonical forms of both prompts. */
+  readonly forms: readonly [string, string];
+  readonly keys: readonly [string, string];
+};
+
 describe('the pairs', () => {
+  let readings: readonly Reading[];
+  beforeAll(() => {
+    const rule = createRuleBook(() => rulesOf({ rule: { cacheMode: 'off' } }), 'm').choose();
+    const formOf = (text: string) => canonicalOf(text).sequence.join('\n');
+    const keyOf = (text: string) => keysOf(rule, 'digest', text).key;
+    // Pair by pair: the guards remember the canonical forms of the latest prompts only.
+    readings = pairs.map(pair => ({
+      pair,
+      isSame: verdictOf(pair) === 'same',
+      forms: [formOf(pair.a), formOf(pair.b)],
+      keys: [keyOf(pair.a), keyOf(pair.b)],
+    }));
+  });
+
   test('are 9419, half of them traps', () => {
     const sizes = Object.groupBy(pairs, ({ same, half }) => `${half} ${same}`);
     assert.deepEqual(
@@ -116,10 +85,11 @@ describe('the pairs', () => {
   });
 
   test('of traps have no prompt that the guards take for one of another pair', () => {
-    const prompts = pairs.flatMap(({ a, b, same }, pair) =>
-      [a, b].map(text => ({ text, pair, same })),
-    );
-    const alike = Map.groupBy(prompts, ({ text }) => canonicalOf(text).sequence.join('\n'));
+    const prompts = readings.flatMap(({ pair, forms: [a, b] }) => [
+      { text: pair.a, form: a, pair, same: pair.same },
+      { text: pair.b, form: b, pair, same: pair.same },
+    ]);
+    const alike = Map.groupBy(prompts, ({ form }) => form);
     const shared = [...alike.values()].filter(
       group => new Set(group.map(({ pair }) => pair)).size > 1,
     );
@@ -129,6 +99,13 @@ describe('the pairs', () => {
       .filter(({ size }) => size > 1)
       .map(texts => [...texts]);
     assert.deepEqual(mistaken, sameByChance);
+  });
+
+  test('share a canonical key exactly if the guards alone call them the same', () => {
+    for (const { pair, isSame, keys } of readings)
+      assert.equal(keys[0] === keys[1], isSame, `${pair.a} | ${pair.b}`);
+    const { length } = readings.filter(({ isSame }) => isSame);
+    assert.ok(length > 90, `${length} pairs`);
   });
 });
 
@@ -206,14 +183,14 @@ describe('of the pairs', () => {
   ] as const)('in %s no trap is alike, and %d of a hundred others are', ([file, atLeast]) => {
     const column = guardsAlone(readPairs([file]));
     assert.equal(totalOf(column, 'traps').hits, 0);
-    assert.ok(percent(column, 'same meaning') >= atLeast);
+    assert.ok(percentOf(column, 'same meaning') >= atLeast);
   });
 });
 
 test('of all pairs no trap is alike, and 66 of a hundred others are', { timeout: 120_000 }, () => {
   const column = guardsAlone(pairs);
   assert.equal(totalOf(column, 'traps').hits, 0);
-  assert.ok(percent(column, 'same meaning') >= 66);
+  assert.ok(percentOf(column, 'same meaning') >= 66);
 });
 
 test('of the traps for single rules none is alike', () => {
@@ -232,51 +209,7 @@ describe('of the frozen half', { timeout: 120_000 }, () => {
   test('guards alone let no trap through, and hit 81 of a hundred', async ({ annotate }) => {
     const column = guardsAlone(frozen);
     await annotate(tableOf([column]));
-    assert.equal(percent(column, 'traps'), 0);
-    assert.ok(percent(column, 'same meaning') >= 81);
-  });
-
-  test('`verified` serves no more traps than its judge gets wrong', async ({ annotate }) => {
-    const alone = guardsAlone(lookedUp, ['same']);
-    const without = await run(anything, 'verified, no judge');
-    answering(truly);
-    const right = await run({ ...anything, judge }, 'judge right');
-    answering(same => truly(!same));
-    const wrong = await run({ ...anything, judge }, 'judge wrong');
-    answering(() => truly(true));
-    const yes = await run({ ...anything, judge }, 'judge always yes');
-    answering(same => `They are ${same ? 'the same' : 'different'}: {"same": ${same}`);
-    const malformed = await run({ ...anything, judge }, 'judge malformed');
-    await annotate(tableOf([alone, without, right, wrong, yes, malformed]));
-    assert.deepEqual(without.cells, alone.cells);
-    assert.deepEqual(malformed.cells, alone.cells);
-    assert.equal(percent(right, 'traps'), percent(alone, 'traps'));
-    assert.ok(percent(right, 'same meaning') > 2 * 14);
-    // The guards say no to most traps before the judge is asked.
-    assert.ok(percent(yes, 'traps') <= 10);
-    assert.ok(percent(wrong, 'traps') <= 10);
-  });
-
-  test('a judge that is slow, or not there, makes a miss', async ({ annotate }) => {
-    const { promise: hurry, resolve: release } = Promise.withResolvers<void>();
-    answering(truly);
-    ollama.fails('/api/chat', { kind: 'slow', until: hurry });
-    const hasty = createJudge({ model: 'judge:1b', deadlineMs: 10 }, { models, clock });
-    const slow = await run({ ...anything, judge: hasty }, 'judge slow');
-    release();
-    ollama.heals();
-    const absent = createJudge({ model: 'nobody:1b', deadlineMs: 10_000 }, { models, clock });
-    const missing = await run({ ...anything, judge: absent }, 'judge missing');
-    await annotate(tableOf([slow, missing]));
-    assert.deepEqual(slow.cells, guardsAlone(lookedUp, ['same']).cells);
-    assert.deepEqual(missing.cells, guardsAlone(lookedUp, ['same']).cells);
-  });
-
-  test('`threshold` serves what no guard objects to', async ({ annotate }) => {
-    const columns: Column[] = [];
-    for (const threshold of [0.85, 0.9, 0.95, -1])
-      columns.push(await run({ mode: 'threshold', threshold }, `threshold ${threshold}`));
-    await annotate(tableOf(columns));
-    for (const column of columns) assert.ok(percent(column, 'traps') <= 10);
+    assert.equal(percentOf(column, 'traps'), 0);
+    assert.ok(percentOf(column, 'same meaning') >= 81);
   });
 });

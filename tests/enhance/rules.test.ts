@@ -3,10 +3,8 @@ import { hash } from 'node:crypto';
 import { describe, test } from 'vitest';
 import { cacheKey, createMemoryCache } from '#cache';
 import { systemClock } from '#core';
-import { compareGuarded } from '../../hub/enhance/guards.ts';
 import { createRuleBook, keysOf } from '../../hub/enhance/rules.ts';
 import { modelNamed } from '../doubles/ollama.ts';
-import { readPairs } from '../bench/pairs-table.ts';
 import { type RulesChanges, quick, rulesOf } from './rules-of.ts';
 import { openScene, roomy } from './enhancer-scene.ts';
 
@@ -21,21 +19,8 @@ function canonicalKey(text: string, changes: RulesChanges = off, client?: string
   return keysOf(chosen, 'digest', text).key;
 }
 
+/** Which pairs of prompts share one: pairs.test.ts. */
 describe('the canonical key', () => {
-  test(
-    'is shared by exactly those pairs that the guards alone call the same',
-    { timeout: 120_000 },
-    () => {
-      let equal = 0;
-      for (const { a, b } of readPairs()) {
-        const isSame = compareGuarded(a, b).verdict === 'same';
-        assert.equal(canonicalKey(a) === canonicalKey(b), isSame, `${a} | ${b}`);
-        if (isSame) equal++;
-      }
-      assert.ok(equal > 90, `${equal} pairs`);
-    },
-  );
-
   test('differs between clients and system prompts', () => {
     const keys = [
       canonicalKey(prompt),
