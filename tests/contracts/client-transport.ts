@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
 import { isObject } from '#core';
 import { type TestHub, startHub, until } from '#helpers/hub';
 
@@ -41,8 +41,16 @@ const text = (result: unknown) => JSON.stringify(result);
 
 /** The promises of every way by which a client speaks to the hub. */
 export function clientTransportContract(transport: ClientTransport): void {
+  /** Of all tests that leave it as it was. */
+  let shared: TestHub;
+  const joined: RawClient[] = [];
+  const sessions = (hub: TestHub) =>
+    hub.router.sessionCount + hub.streamable.sessionCount + hub.connections.size;
+
   async function join(hub: TestHub, server?: string, capabilities = {}): Promise<Talking> {
-    const client = talk(await transport.open(hub, server));
+    const raw = await transport.open(hub, server);
+    joined.push(raw);
+    const client = talk(raw);
     const opened = await client.ask('open', 'initialize', {
       protocolVersion: '2025-11-25',
       capabilities,
@@ -54,8 +62,17 @@ export function clientTransportContract(transport: ClientTransport): void {
   }
 
   describe(`a client over ${transport.name}`, () => {
+    beforeAll(async () => {
+      shared = await startHub([{ name: 'echo' }, { name: 'asker' }]);
+    });
+    afterEach(async () => {
+      for (const client of joined.splice(0)) client.close();
+      await until(() => busy(shared) === 0 && sessions(shared) === 0);
+    });
+    afterAll(async () => await shared?.[Symbol.asyncDispose]());
+
     test('lists and calls tools of all servers and of one, and gets its ids back as they were', async () => {
-      await using hub = await startHub([{ name: 'echo' }]);
+      const hub = shared;
       for (const [server, tool] of [
         [undefined, 'echo_echo'],
         ['echo', 'echo'],
@@ -74,7 +91,7 @@ export function clientTransportContract(transport: ClientTransport): void {
     });
 
     test('hears of progress before the answer, in order and under its own token', async () => {
-      await using hub = await startHub([{ name: 'echo' }]);
+      const hub = shared;
       const client = await join(hub, 'echo');
       await client.call(1, 'progress', { steps: 3 }, { progressToken: 'mine' });
       const seen = client.received.filter(
@@ -88,7 +105,7 @@ export function clientTransportContract(transport: ClientTransport): void {
     });
 
     test('cancels what it has asked for', async () => {
-      await using hub = await startHub([{ name: 'echo' }]);
+      const hub = shared;
       const client = await join(hub, 'echo');
       client.send(callOf(1, 'slow', { ms: 60_000 }));
       await until(() => busy(hub) === 1);
@@ -103,7 +120,7 @@ export function clientTransportContract(transport: ClientTransport): void {
     });
 
     test('hears that a list has changed, and what a server logs', async () => {
-      await using hub = await startHub([{ name: 'echo' }]);
+      const hub = shared;
       const client = await join(hub, 'echo');
       await client.call(1, 'relist');
       await client.told('notifications/tools/list_changed');
@@ -115,7 +132,7 @@ export function clientTransportContract(transport: ClientTransport): void {
     });
 
     test('is asked by a server, whose call goes on with the answer', async () => {
-      await using hub = await startHub([{ name: 'asker' }]);
+      const hub = shared;
       const client = await join(hub, 'asker', { sampling: {} });
       const params = { messages: [], maxTokens: 5 };
       const called = client.call(1, 'ask', { method: 'sampling/createMessage', params });
@@ -129,7 +146,7 @@ export function clientTransportContract(transport: ClientTransport): void {
     });
 
     test('gets an error for what is no JSON and for what is no JSON-RPC, and goes on', async () => {
-      await using hub = await startHub([{ name: 'echo' }]);
+      const hub = shared;
       const client = await join(hub, 'echo');
       for (const [sent, code] of [
         ['{"jsonrpc":"2.0","id":1,', -32700],
@@ -151,7 +168,7 @@ export function clientTransportContract(transport: ClientTransport): void {
     });
 
     test(`takes ${megabytes} MB there and back`, async () => {
-      await using hub = await startHub([{ name: 'echo' }]);
+      const hub = shared;
       const client = await join(hub, 'echo');
       const long = 'ä'.repeat((megabytes * 1024 * 1024) / 2);
       const { content } = Object(Object(await client.call(1, 'echo', { text: long })).result);
@@ -160,7 +177,7 @@ export function clientTransportContract(transport: ClientTransport): void {
     });
 
     test('gets one answer to each of 100 requests at once', async () => {
-      await using hub = await startHub([{ name: 'echo' }]);
+      const hub = shared;
       const client = await join(hub, 'echo');
       const ids = Array.from({ length: 100 }, (_, index) => index);
       await Promise.all(
@@ -178,14 +195,15 @@ export function clientTransportContract(transport: ClientTransport): void {
     });
 
     test('that goes leaves nothing in flight and no session', async () => {
-      await using hub = await startHub([{ name: 'echo' }]);
+      const hub = shared;
       const client = await join(hub, 'echo');
       client.send(callOf(1, 'slow', { ms: 60_000 }));
       await until(() => busy(hub) === 1);
       client.close();
-      const sessions = () =>
-        hub.router.sessionCount + hub.streamable.sessionCount + hub.connections.size;
-      await until(() => busy(hub) === 0 && sessions() === 0, sessions);
+      await until(
+        () => busy(hub) === 0 && sessions(hub) === 0,
+        () => sessions(hub),
+      );
     });
 
     test('is answered what is in flight when the hub stops, and no more', async () => {
