@@ -49,6 +49,8 @@ export type EraClient = AsyncDisposable & {
   readonly asked: readonly string[];
   /** The notifications that it was told, but for progress. */
   readonly heard: readonly Heard[];
+  /** Begins `asked` and `heard` anew. */
+  forget(): void;
   /** Waits for a notification whose text holds `part`. */
   hears(method: string, part?: string): Promise<Heard>;
   /** The texts of a tool's result, joined; begins with `error: ` where the tool failed. */
@@ -266,6 +268,10 @@ function over(era: Era, client: Common, { asked, heard }: Answers) {
     era,
     asked,
     heard,
+    forget() {
+      asked.length = 0;
+      heard.length = 0;
+    },
     async hears(method: string, part = '') {
       const find = () =>
         heard.find(
