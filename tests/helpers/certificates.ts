@@ -32,7 +32,8 @@ export function createCertificates() {
     const own = filesOf(name);
     const state = join(folder, name);
     mkdirSync(state);
-    const request = ['req', '-newkey', 'rsa:2048', '-nodes'];
+    // Made in a tenth of the time of an RSA key.
+    const request = ['req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
     openssl(
       request,
       ['-x509', '-days', '1', '-subj', `/CN=${name}`],
