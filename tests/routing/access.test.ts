@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { PolicyRule } from '#config';
 import { isObject } from '#core';
 import { createManualClock } from '#helpers/clock';
@@ -67,6 +67,20 @@ const tools = ['read_file', 'write_file', 'move_file', 'search'];
 const uris = ['file:///public/a', 'file:///secret/b'];
 const template = 'file:///{folder}/{name}';
 
+/** Of all tests that change nothing but what the config says. */
+let shared: TestHub;
+const governed = createTestAccess([files]);
+beforeAll(async () => {
+  shared = await startHub([files], { access: governed.access });
+});
+afterAll(async () => await shared?.[Symbol.asyncDispose]());
+
+/** The hub, with a config that says this. Sessions of earlier tests may still be open. */
+function govern(settings: Parameters<typeof governed.change>[0]): TestHub {
+  governed.change(settings);
+  return shared;
+}
+
 describe.each(combinations)('a client of the %s era at the endpoint of %s', (era, where) => {
   const at = (hub: TestHub) => (where === 'all' ? where : hub.server(where));
   const named = (name: string) => (where === 'all' ? `files_${name}` : name);
@@ -82,10 +96,9 @@ describe.each(combinations)('a client of the %s era at the endpoint of %s', (era
       readonly by?: string;
     },
   ) {
-    const { access } = createTestAccess([files], {
+    const hub = govern({
       policy: [{ ...rule, clients: ['cursor'], action: 'deny' }],
     });
-    await using hub = await startHub([files], { access });
     const client = await open(hub, era, at(hub));
     const free = await open(hub, era, at(hub), other);
     const hidden = { tools: [], uris: [], templates: [], prompts: [], ...expected };
@@ -145,10 +158,9 @@ describe.each(combinations)('a client of the %s era at the endpoint of %s', (era
     check({ annotations: { destructiveHint: true } }, { tools: ['write_file'] }));
 
   test('reads nothing that is denied by a template, however the URI is written', async () => {
-    const { access } = createTestAccess([files], {
+    const hub = govern({
       policy: [{ resources: ['file:///secret/*'], action: 'deny', reason: 'private' }],
     });
-    await using hub = await startHub([files], { access });
     const client = await open(hub, era, at(hub));
     const read = async (uri: string) => await refusalOf(client, 'resources/read', { uri });
     assert.equal(await read('file:///public/c'), undefined);
@@ -166,13 +178,12 @@ describe.each(combinations)('a client of the %s era at the endpoint of %s', (era
   });
 
   test('reads no URI of a template that is denied, unless a rule allows the URI', async () => {
-    const { access } = createTestAccess([files], {
+    const hub = govern({
       policy: [
         { resources: ['file:///public/*'], action: 'allow' },
         { resources: [template], action: 'deny' },
       ],
     });
-    await using hub = await startHub([files], { access });
     const client = await open(hub, era, at(hub));
     const read = async (uri: string) => await refusalOf(client, 'resources/read', { uri });
     assert.equal(await read('file:///public/c'), undefined);
@@ -182,10 +193,9 @@ describe.each(combinations)('a client of the %s era at the endpoint of %s', (era
   });
 
   test('completes no argument of a prompt that is denied', async () => {
-    const { access } = createTestAccess([files], {
+    const hub = govern({
       policy: [{ prompts: ['files_plan'], action: 'deny' }],
     });
-    await using hub = await startHub([files], { access });
     const client = await open(hub, era, at(hub));
     const complete = async (name: string) =>
       await refusalOf(client, 'completion/complete', {
@@ -197,10 +207,9 @@ describe.each(combinations)('a client of the %s era at the endpoint of %s', (era
   });
 
   test('keeps the methods that open a session if everything else is denied', async () => {
-    const { access } = createTestAccess([files], {
+    const hub = govern({
       policy: [{ clients: ['cursor'], action: 'deny' }],
     });
-    await using hub = await startHub([files], { access });
     const client = await open(hub, era, at(hub));
     const opening = era === 'modern' ? 'server/discover' : 'ping';
     assert.equal(await refusalOf(client, opening, {}), undefined);
@@ -209,7 +218,7 @@ describe.each(combinations)('a client of the %s era at the endpoint of %s', (era
   });
 
   test('sees tools renamed and described as the config says, and not the denied ones', async () => {
-    const { access } = createTestAccess([files], {
+    const hub = govern({
       tools: {
         files: {
           deny: ['move*'],
@@ -218,7 +227,6 @@ describe.each(combinations)('a client of the %s era at the endpoint of %s', (era
         },
       },
     });
-    await using hub = await startHub([files], { access });
     const client = await open(hub, era, at(hub), other);
     assert.deepEqual(await listed(client, 'tools'), ['read', 'read_file', 'search'].map(named));
     const { result } = await client.ask('tools/list');

@@ -24,10 +24,21 @@ const rule: PolicyRule = {
   action: 'confirm',
   reason: 'it writes',
 };
-const fixtures = [{ name: 'echo' }, { name: 'stateless' }, { name: 'asker' }];
+/** The servers of a test: `echo` unless it names others, as each is a process. */
+type Fixtures = readonly { readonly name: 'echo' | 'stateless' | 'asker' }[];
+const echo: Fixtures = [{ name: 'echo' }];
+const stateless: Fixtures = [{ name: 'stateless' }];
+const echoAndStateless: Fixtures = [...echo, ...stateless];
+const echoAndAsker: Fixtures = [...echo, { name: 'asker' }];
+const fixturesOf = (tool: string): Fixtures =>
+  [...echo, ...stateless, { name: 'asker' } as const].filter(({ name }) => tool.startsWith(name));
 const eras = ['legacy', 'modern'] as const;
 
-async function open(policy: readonly PolicyRule[] = [rule], prompts?: PromptSource) {
+async function open(
+  fixtures = echo,
+  policy: readonly PolicyRule[] = [rule],
+  prompts?: PromptSource,
+) {
   const clock = createManualClock({ passingMs: 1_000 });
   const { approvals, recorded } = await openTestApprovals({ clock });
   const { access } = createTestAccess(fixtures, { policy });
@@ -120,7 +131,7 @@ describe.each(eras)('a client of the %s era that cannot ask its user', era => {
   });
 
   test('calls freely what is approved for good', async () => {
-    await using scene = await open();
+    await using scene = await open(echoAndAsker);
     const call = await openDeaf(scene, era);
     await scene.approvals.approve(idOf(await call('a')), 'owner', true);
     assert.deepEqual([await call('a'), await call('a'), await call('b')], ['a', 'a', 'b']);
@@ -145,7 +156,7 @@ async function openAnswering({ hub }: Scene, ...answers: (Action | undefined)[])
 
 describe('a client with a session that can ask its user', () => {
   test('asks about each call, and calls what the user accepts', async () => {
-    await using scene = await open();
+    await using scene = await open(echoAndStateless);
     const client = await openAnswering(scene, 'accept', 'accept');
     assert.equal(await client.call('echo_echo', { text: 'a' }), 'a');
     assert.equal(await client.call('stateless_busy', { times: 0 }), 'after 0');
@@ -250,7 +261,7 @@ describe('a stateless client that can ask its user', () => {
     ['echo_echo', { text: 'a' }, 'a'],
     ['stateless_busy', { times: 0 }, 'after 0'],
   ])('calls %s after its user accepted, once', async (name, args, text) => {
-    await using scene = await open();
+    await using scene = await open(fixturesOf(name));
     const client = openModern(scene.hub, 'all', undefined, undefined, cursor);
     const { result } = await client.call(name, args);
     assert.equal(result['resultType'], 'input_required');
@@ -265,7 +276,7 @@ describe('a stateless client that can ask its user', () => {
   });
 
   test("sends the server no answer to the hub's question", async () => {
-    await using scene = await open();
+    await using scene = await open(stateless);
     const client = openModern(scene.hub, 'all', undefined, undefined, cursor);
     const { result } = await client.call('stateless_busy', { times: 0 });
     await client.call('stateless_busy', { times: 0 }, answered(result, 'accept'));
@@ -277,7 +288,7 @@ describe('a stateless client that can ask its user', () => {
     ['stateless_where', {}, { roots: { roots: [] } }],
     ['asker_ask', { method: 'roots/list', params: {} }, undefined],
   ])('is asked once about %s, whose server asks for more', async (name, args, answers) => {
-    await using scene = await open();
+    await using scene = await open(fixturesOf(name));
     const client = openModern(scene.hub, 'all', undefined, undefined, cursor);
     const first = await client.call(name, args);
     const second = await client.call(name, args, answered(first.result, 'accept'));
@@ -298,7 +309,7 @@ describe('a stateless client that can ask its user', () => {
   });
 
   test('calls nothing by a state of other arguments, another tool, another client or its own making', async () => {
-    await using scene = await open();
+    await using scene = await open(echoAndAsker);
     const mine = openModern(scene.hub, 'all', undefined, undefined, cursor);
     const others = openModern(scene.hub, 'all', undefined, undefined, other);
     const { result } = await mine.call('echo_echo', { text: 'a' });
@@ -357,7 +368,7 @@ describe('a call whose prompt is improved in other words each time', () => {
 
   test.each(eras)('goes through as it was approved by the owner (%s)', async era => {
     const { source, asked } = improving();
-    await using scene = await open([rule], source);
+    await using scene = await open(echo, [rule], source);
     const call = await openDeaf(scene, era);
     const id = idOf(await call('a'));
     assert.equal(scene.approvals.list()[0]?.shown, '{"text":"a (1)"}');
@@ -370,7 +381,7 @@ describe('a call whose prompt is improved in other words each time', () => {
   });
 
   test('goes through as a stateless client showed it to its user', async () => {
-    await using scene = await open([rule], improving().source);
+    await using scene = await open(echo, [rule], improving().source);
     const client = openModern(scene.hub, 'all', undefined, undefined, cursor);
     const { result } = await client.call('echo_echo', { text: 'a' });
     const again = await client.call('echo_echo', { text: 'a' }, answered(result, 'accept'));
@@ -378,7 +389,7 @@ describe('a call whose prompt is improved in other words each time', () => {
   });
 
   test('is not one with the same call of another client', async () => {
-    await using scene = await open([rule], improving().source);
+    await using scene = await open(echo, [rule], improving().source);
     await (
       await openDeaf(scene, 'legacy', other)
     )('a');
@@ -395,7 +406,7 @@ describe('a call whose prompt is improved in other words each time', () => {
   });
 
   test('is improved again when the approval could have expired', async () => {
-    await using scene = await open([rule], improving().source);
+    await using scene = await open(echo, [rule], improving().source);
     const call = await openDeaf(scene, 'legacy');
     await call('a');
     scene.clock.advance(2 * lifetimeMs);
@@ -405,7 +416,7 @@ describe('a call whose prompt is improved in other words each time', () => {
 });
 
 test('tools that need a yes stay listed', async () => {
-  await using scene = await open([{ servers: ['echo'], action: 'confirm' }]);
+  await using scene = await open(echo, [{ servers: ['echo'], action: 'confirm' }]);
   const client = openAsked(scene.hub, 'all', undefined, cursor);
   await client.initialize({});
   const { result } = await client.ask('tools/list');
@@ -456,8 +467,8 @@ test('what was approved counts for the accepted definition and program of the to
 });
 
 test('without approvals, what a rule wants confirmed is refused', async () => {
-  const { access } = createTestAccess(fixtures, { policy: [rule] });
-  await using hub = await startHub(fixtures, { access });
+  const { access } = createTestAccess(echo, { policy: [rule] });
+  await using hub = await startHub(echo, { access });
   const client = openAsked(hub, 'all', undefined, cursor);
   await client.initialize({ elicitation: {} });
   assert.equal(codeOf(await client.call('echo_echo', { text: 'a' })), 'HUB_APPROVAL_NEEDED');
