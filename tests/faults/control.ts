@@ -1,17 +1,14 @@
 import { join } from 'node:path';
 import Docker from 'dockerode';
-import { connect } from '#helpers/client';
 import { freePort } from '#helpers/port';
 import { forkReady } from '../bench/child.ts';
+import { type EchoSession, openEchoSession } from './echo-session.ts';
 
 const fixtures = join(import.meta.dirname, '..', 'fixtures', 'servers');
 const relay = join(import.meta.dirname, '..', 'bench', 'subjects', 'sdk-relay.ts');
 
 /** The server of `neighbour`, in a container of its own, behind a process that does nothing but relay. */
-export type Control = AsyncDisposable & {
-  /** Calls its tool `echo`, and resolves with the text that is answered. */
-  echo(text: string): Promise<string>;
-};
+export type Control = EchoSession;
 
 /**
  * Starts one on the engine that answers the tests. A call takes the same way as one through a hub, over HTTP and
@@ -41,10 +38,10 @@ export async function startControl(): Promise<Control> {
   });
   const port = String(await freePort());
   opened.use(await forkReady(relay, [port, 'container', container.id]));
-  const client = opened.use(await connect(`http://127.0.0.1:${port}/mcp`));
+  const session = opened.use(await openEchoSession(`http://127.0.0.1:${port}/mcp`));
   const kept = opened.move();
   return {
-    echo: text => client.call('echo', { text }),
+    echo: text => session.echo(text),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }
