@@ -4,15 +4,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
-import { afterEach, beforeEach, test } from 'vitest';
+import { afterAll, beforeAll, test } from 'vitest';
 import { isObject } from '#core';
-import { type SdkClient, connect } from '#helpers/client';
+import { connect } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
 import { type HubProcess, getJson, states, until } from '#helpers/hub-process';
+import { openEchoSession } from './echo-session.ts';
 import { besideNeighbour, whileCalled } from './neighbour.ts';
 import {
   type Scene,
-  becomes,
   becomesTruthful,
   createScene,
   described,
@@ -20,46 +20,54 @@ import {
   recovery,
 } from './scene.ts';
 
-const servers = {
-  steady: inContainer('stateful.mjs'),
-  swapped: inContainer('echo.mjs'),
-  leaver: inContainer('stateful.mjs'),
+const steady = inContainer('stateful.mjs');
+/** Two contents of the file: `swapped` is another in each, and one server is in one of them only. */
+const contents = {
+  first: { steady, swapped: inContainer('echo.mjs'), leaver: inContainer('stateful.mjs') },
+  second: {
+    steady,
+    swapped: inContainer('echo.mjs', { env: { CHANGED: 'yes' } }),
+    added: inContainer('stateful.mjs'),
+  },
 };
-const changed = {
-  steady: servers.steady,
-  swapped: inContainer('echo.mjs', { env: { CHANGED: 'yes' } }),
-  added: inContainer('stateful.mjs'),
-};
-const before = ['leaver', 'neighbour', 'steady', 'swapped'];
-const after = ['added', 'neighbour', 'steady', 'swapped'];
+const namesIn = (content: keyof typeof contents) =>
+  ['neighbour', ...Object.keys(contents[content])].toSorted();
 /** Files are at rest for 200 ms before they are read, and looked at every three seconds at the latest. */
 const withinMs = 30_000;
 
 describeWithEngine('a config file that changes under a hub with clients', () => {
   let scene: Scene;
   let hub: HubProcess;
-  /** What the file holds at first, and what it is to hold. */
-  let first: string;
-  let second: string;
+  /** The file with each content, and perhaps with one more server. */
+  let fileOf: (content: keyof typeof contents, more?: object) => string;
 
-  beforeEach(async () => {
-    scene = await createScene({ servers });
+  beforeAll(async () => {
+    scene = await createScene({ servers: contents.first });
     hub = await scene.start();
-    for (const name of before) await becomes(hub, name, 'running');
-    first = await readFile(hub.configFile, 'utf8');
-    const { neighbour } = JSON.parse(first).servers;
-    second = JSON.stringify({ servers: { ...changed, neighbour } }, undefined, 2);
+    const { neighbour } = JSON.parse(await readFile(hub.configFile, 'utf8')).servers;
+    fileOf = (content, more) =>
+      JSON.stringify({ servers: { ...contents[content], ...more, neighbour } }, undefined, 2);
   });
-  afterEach(async () => await scene?.[Symbol.asyncDispose]());
+  afterAll(async () => await scene?.[Symbol.asyncDispose]());
 
-  const areThere = async (names: readonly string[]) =>
+  /** Writes the file unless it has this content, and waits until that is in force. */
+  async function beginsWith(content: keyof typeof contents): Promise<void> {
+    const text = await readFile(hub.configFile, 'utf8').catch(() => '');
+    if (text !== fileOf(content)) await writeFile(hub.configFile, fileOf(content));
+    await until(configPart, ({ state }) => state === 'up', withinMs);
+    await isInForce(content);
+  }
+
+  /** Waits until the servers of a content are there, and no others. */
+  async function isInForce(content: keyof typeof contents): Promise<void> {
     await until(
       () => states(hub),
       shown =>
-        Object.keys(shown).toSorted().join() === names.join() &&
+        Object.keys(shown).toSorted().join() === namesIn(content).join() &&
         Object.values(shown).every(state => state === 'running'),
       withinMs,
     );
+  }
 
   /** What `/health` says of the config. */
   async function configPart(): Promise<Readonly<Record<string, unknown>>> {
@@ -68,7 +76,8 @@ describeWithEngine('a config file that changes under a hub with clients', () => 
     return { status: health['status'], ...health['parts']['config'] };
   }
 
-  async function isRefused(why: RegExp): Promise<void> {
+  /** Waits until the file is refused, while one of these contents is in force. */
+  async function isRefused(why: RegExp, kept: keyof typeof contents): Promise<void> {
     const shown = await until(
       configPart,
       ({ state, detail }) => state === 'degraded' && why.test(String(detail)),
@@ -76,11 +85,8 @@ describeWithEngine('a config file that changes under a hub with clients', () => 
     );
     assert.equal(shown['status'], 'degraded');
     assert.match(String(shown['detail']), /the last good one is in force/);
-    assert.deepEqual(Object.keys(await states(hub)).toSorted(), before);
+    assert.deepEqual(Object.keys(await states(hub)).toSorted(), namesIn(kept));
   }
-
-  const recall = async (client: SdkClient): Promise<{ pid: number; notes: string[] }> =>
-    JSON.parse(await client.call('recall'));
 
   /**
    * Lets something happen to the file while clients call an unchanged server, one that is to be changed and
@@ -88,27 +94,27 @@ describeWithEngine('a config file that changes under a hub with clients', () => 
    */
   async function besideClients<T>(fault: () => Promise<T>): Promise<T> {
     await using steady = await connect(`${hub.url}/mcp/steady`);
-    await using caller = await connect(`${hub.url}/mcp/swapped`);
+    await using caller = await openEchoSession(`${hub.url}/mcp/swapped`);
     await steady.call('remember', { text: 'of before' });
-    const { pid } = await recall(steady);
+    const kept = await steady.call('recall');
     const { instance } = await described(hub, 'steady');
     const { result, outcomes } = await whileCalled(
-      [text => caller.call('echo', { text })],
+      [text => caller.echo(text)],
       1,
       async () => await besideNeighbour([hub], fault),
     );
     const failures = outcomes.flatMap(one => one.failures);
     assert.deepEqual(failures, [], 'calls to the server that is changed failed');
-    const now = await recall(steady);
-    assert.deepEqual([now.pid, now.notes], [pid, ['of before']], 'the unchanged one goes on');
+    assert.equal(await steady.call('recall'), kept, 'the unchanged one goes on');
     assert.deepEqual((await described(hub, 'steady'))['instance'], instance);
     assert.equal((await described(hub, 'steady'))['restart_count'], 0);
-    assert.equal(await caller.call('echo', { text: 'still here' }), 'still here');
+    assert.equal(await caller.echo('still here'), 'still here');
     await becomesTruthful(scene);
     return result;
   }
 
   test('replaced by rename: each server becomes what it shall be, and clients are told', async () => {
+    await beginsWith('first');
     const told: string[] = [];
     const watcher = new Client({ name: 'watcher', version: '1.0.0' });
     watcher.setNotificationHandler(ToolListChangedNotificationSchema, ({ method }) => {
@@ -120,16 +126,16 @@ describeWithEngine('a config file that changes under a hub with clients', () => 
     await using busy = await connect(`${hub.url}/mcp/swapped`);
     const was = (await described(hub, 'swapped'))['instance'];
     await besideClients(async () => {
-      const inFlight = Array.from({ length: 20 }, () => busy.call('slow', { ms: 4_000 }));
+      const inFlight = Array.from({ length: 20 }, () => busy.call('slow', { ms: 3_000 }));
       await until(
         () => described(hub, 'swapped'),
         shown => Number(shown['in_flight']) >= 20,
         5_000,
       );
-      await writeFile(`${hub.configFile}.new`, second);
+      await writeFile(`${hub.configFile}.new`, fileOf('second'));
       const since = performance.now();
       await rename(`${hub.configFile}.new`, hub.configFile);
-      await areThere(after);
+      await isInForce('second');
       await until(
         async () => (await described(hub, 'swapped'))['instance'],
         is => JSON.stringify(is) !== JSON.stringify(was),
@@ -139,7 +145,7 @@ describeWithEngine('a config file that changes under a hub with clients', () => 
         'a config file replaced, until all servers are as it says',
         performance.now() - since,
       );
-      assert.deepEqual(new Set(await Promise.all(inFlight)), new Set(['slept 4000 ms']));
+      assert.deepEqual(new Set(await Promise.all(inFlight)), new Set(['slept 3000 ms']));
     });
     assert.match(await busy.call('env'), /CHANGED/);
     await until(
@@ -156,19 +162,21 @@ describeWithEngine('a config file that changes under a hub with clients', () => 
   });
 
   test('half written for seconds: nothing of it is in force before it is whole', async () => {
+    await beginsWith('second');
+    const whole = fileOf('first');
     await besideClients(async () => {
       const file = await open(hub.configFile, 'w');
-      const [half, rest] = [second.slice(0, second.length / 2), second.slice(second.length / 2)];
+      const [half, rest] = [whole.slice(0, whole.length / 2), whole.slice(whole.length / 2)];
       await file.write(half);
       // Longer than an editor takes: it is read, and refused.
-      await isRefused(/mcp-servers\.json/);
+      await isRefused(/mcp-servers\.json/, 'second');
       for (let at = 0; at < rest.length; at += rest.length / 10) {
         await file.write(rest.slice(at, at + rest.length / 10));
         await delay(100);
       }
       await file.close();
       const since = performance.now();
-      await areThere(after);
+      await isInForce('first');
       recovery(
         'a config file written slowly, from its end until all is as it says',
         performance.now() - since,
@@ -178,35 +186,35 @@ describeWithEngine('a config file that changes under a hub with clients', () => 
   });
 
   test('emptied or deleted, and made again: the last good one is in force meanwhile', async () => {
+    await beginsWith('first');
     await besideClients(async () => {
       await writeFile(hub.configFile, '');
-      await isRefused(/the file is empty/);
+      await isRefused(/the file is empty/, 'first');
       await rm(hub.configFile);
-      await isRefused(/no such file/);
-      await writeFile(hub.configFile, first);
+      await isRefused(/no such file/, 'first');
+      await writeFile(hub.configFile, fileOf('first'));
       const since = performance.now();
       await until(configPart, ({ state }) => state === 'up', withinMs);
       recovery(
         'a config file deleted and made again, from then until /health is well',
         performance.now() - since,
       );
-      assert.deepEqual(Object.keys(await states(hub)).toSorted(), before);
+      assert.deepEqual(Object.keys(await states(hub)).toSorted(), namesIn('first'));
       await rm(hub.configFile);
-      await isRefused(/no such file/);
-      await writeFile(hub.configFile, second);
-      await areThere(after);
+      await isRefused(/no such file/, 'first');
+      await writeFile(hub.configFile, fileOf('second'));
+      await isInForce('second');
     });
   });
 
   test('edited so that it is not valid: said once, and the next good edit is in force', async () => {
+    await beginsWith('second');
+    const logged = hub.log().length;
     await besideClients(async () => {
-      await writeFile(hub.configFile, second.slice(1));
-      await isRefused(/mcp-servers\.json/);
-      await writeFile(
-        hub.configFile,
-        JSON.stringify({ servers: { ...changed, bad: { imgae: 'x' } } }),
-      );
-      await isRefused(/imgae/);
+      await writeFile(hub.configFile, fileOf('first').slice(1));
+      await isRefused(/mcp-servers\.json/, 'second');
+      await writeFile(hub.configFile, fileOf('first', { bad: { imgae: 'x' } }));
+      await isRefused(/imgae/, 'second');
       const reload = await fetch(`${hub.url}/config/reload`, {
         method: 'POST',
         headers: hub.ownerHeaders,
@@ -215,12 +223,13 @@ describeWithEngine('a config file that changes under a hub with clients', () => 
       assert.match(await reload.text(), /imgae/);
       const said = hub
         .log()
+        .slice(logged)
         .split('\n')
         .filter(line => line.includes('imgae'));
       assert.equal(said.length, 1, said.join('\n'));
-      await writeFile(hub.configFile, second);
+      await writeFile(hub.configFile, fileOf('first'));
       const since = performance.now();
-      await areThere(after);
+      await isInForce('first');
       recovery('a config file mended, until all servers are as it says', performance.now() - since);
       assert.equal((await configPart())['status'], 'ok');
     });
