@@ -21,8 +21,9 @@ export const inContainer = (file: string, more: object = {}): object => ({
 });
 
 type SceneOptions = {
-  /** Beside `neighbour`, which is always there and well. */
   readonly servers: Readonly<Record<string, object>>;
+  /** Whether `neighbour` is there beside them, which is always well. Default: true. */
+  readonly hasNeighbour?: boolean;
   readonly env?: Readonly<Record<string, string>>;
   /** Instead of the one that answers the tests. */
   readonly engine?: { readonly host: string };
@@ -34,7 +35,10 @@ export async function createScene(options: SceneOptions) {
   const hubName = `faults-${randomUUID().slice(0, 8)}`;
   const { host } = options.engine ?? { host: engineHost };
   const docker = new Docker({ socketPath: host.replace('unix://', '') });
-  const config = { servers: { ...options.servers, neighbour: inContainer('echo.mjs') } };
+  const { hasNeighbour = true } = options;
+  const config = {
+    servers: { ...options.servers, ...(hasNeighbour && { neighbour: inContainer('echo.mjs') }) },
+  };
   const env = { HUB_NAME: hubName, DOCKER_HOST: host, ...options.env };
   let hub: HubProcess | undefined;
 
