@@ -120,19 +120,19 @@ function jumpingClock(): void {
         const [kept, keptOwn] = [await recall(client), await recallOwn()];
         const { instance } = await described(hub, 'victim');
         await besideNeighbour([hub], async () => {
+          await openBreaker();
+          const opened = performance.now();
+          await set(hours);
+          // It opens no sooner and no later than the seconds say that have passed.
+          await until(
+            () => breakerOf(hub, 'victim'),
+            ({ state }) => state === 'half_open',
+            10_000,
+          );
+          const openMs = performance.now() - opened;
+          recovery('a breaker of 2 s whose hub has its clock set, until it is tried', openMs);
+          assert.ok(openMs > 1_000 && openMs < 4_000, `it was open for ${openMs} ms`);
           for (const to of [hours, 0]) {
-            await openBreaker();
-            const opened = performance.now();
-            await set(to);
-            // It opens no sooner and no later than the seconds say that have passed.
-            await until(
-              () => breakerOf(hub, 'victim'),
-              ({ state }) => state === 'half_open',
-              10_000,
-            );
-            const openMs = performance.now() - opened;
-            recovery('a breaker of 2 s whose hub has its clock set, until it is tried', openMs);
-            assert.ok(openMs > 1_000 && openMs < 4_000, `it was open for ${openMs} ms`);
             await jump(to);
             assert.deepEqual(await recall(client), kept, 'the same process, in the same session');
             assert.equal((await breakerOf(hub, 'victim'))['state'], 'closed');
