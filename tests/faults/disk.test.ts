@@ -1,26 +1,32 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, readdir, rename, rm, symlink } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { describe, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
 import { isObject } from '#core';
 import { connect } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
 import { type HubProcess, getJson, states, until } from '#helpers/hub-process';
 import { besideNeighbour } from './neighbour.ts';
-import { becomes, createScene, described, inContainer, recovery } from './scene.ts';
-import { mount, mountProblem } from './small-disk.ts';
-
-const run = promisify(execFile);
+import {
+  type Scene,
+  areWrittenDown,
+  becomes,
+  createScene,
+  described,
+  inContainer,
+  recovery,
+} from './scene.ts';
+import { type Disk, mount, mountProblem } from './small-disk.ts';
 
 const servers = { victim: inContainer('stateful.mjs'), steady: inContainer('stateful.mjs') };
+const names = ['neighbour', 'steady', 'victim'];
 const unwritten = /could not be written/;
 
-async function recall(hub: HubProcess, server: string): Promise<{ pid: number; notes: string[] }> {
+/** The notes of a server and its process. */
+async function recall(hub: HubProcess, server: string): Promise<string> {
   await using client = await connect(`${hub.url}/mcp/${server}`);
-  return JSON.parse(await client.call('recall'));
+  return await client.call('recall');
 }
 
 async function restart(hub: HubProcess, server: string): Promise<void> {
@@ -38,120 +44,68 @@ async function dataOf(hub: HubProcess) {
   return { status: health['status'], part: health['parts']['data'] };
 }
 
-const linesOf = (hub: HubProcess, text: RegExp) =>
+/** The lines of a hub's log that match, without those before an offset. */
+const linesOf = (hub: HubProcess, text: RegExp, from: number) =>
   hub
     .log()
+    .slice(from)
     .split('\n')
     .filter(line => text.test(line));
 
 function fullDisk(): void {
-  test('under the data: the hub goes on, says so once, and writes again when there is room', async () => {
-    await using scene = await createScene({ servers });
-    await using disk = await mount(scene.dataDir);
-    const hub = await scene.start();
-    for (const name of ['victim', 'steady', 'neighbour']) await becomes(hub, name, 'running');
-    await using client = await connect(`${hub.url}/mcp/steady`);
-    await client.call('remember', { text: 'kept' });
-    const handles = join(scene.dataDir, 'handles.json');
-    const before = await until(
-      () => readFile(handles, 'utf8').catch(() => '{}'),
-      text => Object.keys(JSON.parse(text)).length === 3,
-      10_000,
-    );
-    await besideNeighbour([hub], async () => {
-      await disk.fill();
-      for (let time = 1; time <= 3; time++) await restart(hub, 'victim');
-      assert.deepEqual((await recall(hub, 'victim')).notes, []);
-      assert.deepEqual((await recall(hub, 'steady')).notes, ['kept']);
-    });
-    const said = linesOf(hub, unwritten).filter(line => line.includes('handles.json'));
-    assert.equal(said.length, 1, said.join('\n'));
-    assert.match(said[0] ?? '', /ENOSPC/);
-    assert.equal(await readFile(handles, 'utf8'), before, 'what was there is as it was');
-    const files = await readdir(scene.dataDir, { recursive: true });
-    assert.deepEqual(
-      files.filter(file => file.endsWith('.new')),
-      [],
-      'nothing is left half written',
-    );
-    await scene.assertTruthful();
-    const full = await dataOf(hub);
-    assert.equal(full.status, 'degraded');
-    assert.equal(full.part['state'], 'degraded');
-    assert.match(String(full.part['detail']), /\.json cannot be written.*ENOSPC/);
+  let scene: Scene;
+  /** Under the data. */
+  let disk: Disk;
+  let running: HubProcess | undefined;
 
-    await disk.free();
-    const since = performance.now();
-    assert.deepEqual(await dataOf(hub), {
-      status: 'ok',
-      part: { state: 'up', backend: 'files' },
-    });
-    await restart(hub, 'victim');
-    await until(
-      () => readFile(handles, 'utf8'),
-      text => text !== before && Object.keys(JSON.parse(text)).length === 3,
-      10_000,
-    );
-    recovery('a full data folder with room again, until it is written', performance.now() - since);
-    await until(
-      async () => linesOf(hub, /are written again/),
-      lines => lines.length > 0,
-      10_000,
-    );
-    const { pid } = await recall(hub, 'victim');
-    await hub.kill();
-    const next = await scene.start();
-    for (const name of ['victim', 'steady', 'neighbour']) await becomes(next, name, 'running');
-    assert.equal(
-      (await recall(next, 'victim')).pid,
-      pid,
-      'the process of after the full disk is taken back',
-    );
-    assert.deepEqual((await recall(next, 'steady')).notes, ['kept']);
-    await scene.assertTruthful();
+  beforeAll(async () => {
+    scene = await createScene({ servers });
+    // With room for the audit log of all calls.
+    disk = await mount(scene.dataDir, '8m');
+  });
+  afterEach(async () => await disk.free());
+  afterAll(async () => {
+    await disk?.[Symbol.asyncDispose]();
+    await scene?.[Symbol.asyncDispose]();
   });
 
-  test('under the data of a hub that was killed: the next one runs, with one container a server', async () => {
-    await using scene = await createScene({ servers });
-    await using disk = await mount(scene.dataDir);
-    const hub = await scene.start();
-    for (const name of ['victim', 'steady', 'neighbour']) await becomes(hub, name, 'running');
-    await using client = await connect(`${hub.url}/mcp/steady`);
+  /** The hub with its three servers, which the next one would go on with; the next one itself where it was killed. */
+  async function runningHub(): Promise<HubProcess> {
+    const isThere = running && (await fetch(`${running.url}/health`).catch(() => undefined));
+    const hub = running && isThere ? running : await scene.start();
+    running = hub;
+    for (const name of names) await becomes(hub, name, 'running');
+    await areWrittenDown(scene, names);
+    return hub;
+  }
+
+  /** What `steady` is to remember, and by which process. */
+  async function remembered({ url }: HubProcess) {
+    await using client = await connect(`${url}/mcp/steady`);
     await client.call('remember', { text: 'kept' });
-    await until(
-      () => readFile(join(scene.dataDir, 'handles.json'), 'utf8').catch(() => ''),
-      text => text.includes('"steady"'),
-      10_000,
-    );
-    await disk.fill();
-    await restart(hub, 'victim');
-    await hub.kill();
-    const since = performance.now();
-    const next = await scene.start();
-    for (const name of ['victim', 'steady', 'neighbour']) await becomes(next, name, 'running');
-    recovery(
-      'a hub killed on a full disk, until the next runs its servers',
-      performance.now() - since,
-    );
-    assert.deepEqual((await recall(next, 'steady')).notes, ['kept']);
-    assert.deepEqual((await recall(next, 'victim')).notes, []);
-    await scene.assertTruthful();
-  });
+    return await client.call('recall');
+  }
 
   test('under the config: what the API changes is refused whole, and done when there is room', async () => {
-    await using scene = await createScene({ servers });
-    const hub = await scene.start();
-    for (const name of ['victim', 'steady', 'neighbour']) await becomes(hub, name, 'running');
+    const hub = await runningHub();
     const folder = await mkdtemp(join(tmpdir(), 'agenthub-disk-'));
-    await using _folder = {
-      [Symbol.asyncDispose]: async () => await rm(folder, { recursive: true }),
-    };
-    await using disk = await mount(folder);
+    await using ends = new AsyncDisposableStack();
+    ends.defer(async () => await rm(folder, { recursive: true }));
+    const disk = ends.use(await mount(folder));
     const file = join(folder, 'mcp-servers.json');
     const text = await readFile(hub.configFile, 'utf8');
-    await run('cp', [hub.configFile, file]);
+    await writeFile(file, text);
     await symlink(file, `${hub.configFile}.link`);
     await rename(`${hub.configFile}.link`, hub.configFile);
+    ends.defer(async () => {
+      await writeFile(`${hub.configFile}.new`, text);
+      await rename(`${hub.configFile}.new`, hub.configFile);
+      await until(
+        () => states(hub),
+        shown => Object.keys(shown).toSorted().join() === names.join(),
+        10_000,
+      );
+    });
     const { instance } = await described(hub, 'victim');
     const install = async () =>
       await fetch(`${hub.url}/servers/install`, {
@@ -179,7 +133,7 @@ function fullDisk(): void {
     });
     assert.equal(await readFile(hub.configFile, 'utf8'), text);
     assert.deepEqual((await readdir(folder)).toSorted(), ['filler', 'mcp-servers.json']);
-    assert.deepEqual(Object.keys(await states(hub)).toSorted(), ['neighbour', 'steady', 'victim']);
+    assert.deepEqual(Object.keys(await states(hub)).toSorted(), names);
     assert.deepEqual((await described(hub, 'victim'))['instance'], instance, 'it was not touched');
     const health = await getJson(hub, '/health');
     assert.ok(isObject(health) && health['status'] === 'ok', JSON.stringify(health));
@@ -199,6 +153,86 @@ function fullDisk(): void {
       'neighbour',
       'steady',
     ]);
+    await scene.assertTruthful();
+  });
+
+  test('under the data: the hub goes on, says so once, and writes again when there is room', async () => {
+    const hub = await runningHub();
+    const kept = await remembered(hub);
+    const logged = hub.log().length;
+    const handles = join(scene.dataDir, 'handles.json');
+    const before = await readFile(handles, 'utf8');
+    assert.equal(Object.keys(JSON.parse(before)).length, names.length);
+    await besideNeighbour([hub], async () => {
+      await disk.fill();
+      for (let time = 1; time <= 2; time++) await restart(hub, 'victim');
+      assert.match(await recall(hub, 'victim'), /"notes":\[\]/);
+      assert.equal(await recall(hub, 'steady'), kept);
+    });
+    const said = linesOf(hub, unwritten, logged).filter(line => line.includes('handles.json'));
+    assert.equal(said.length, 1, said.join('\n'));
+    assert.match(said[0] ?? '', /ENOSPC/);
+    assert.equal(await readFile(handles, 'utf8'), before, 'what was there is as it was');
+    const files = await readdir(scene.dataDir, { recursive: true });
+    assert.deepEqual(
+      files.filter(file => file.endsWith('.new')),
+      [],
+      'nothing is left half written',
+    );
+    await scene.assertTruthful();
+    const full = await dataOf(hub);
+    assert.equal(full.status, 'degraded');
+    assert.equal(full.part['state'], 'degraded');
+    assert.match(String(full.part['detail']), /\.json cannot be written.*ENOSPC/);
+
+    await disk.free();
+    const since = performance.now();
+    assert.deepEqual(await dataOf(hub), {
+      status: 'ok',
+      part: { state: 'up', backend: 'files' },
+    });
+    await restart(hub, 'victim');
+    // What is written first is what could not be before: the container that has just been replaced.
+    const { Id } = await scene.container('victim').inspect();
+    await until(
+      () => readFile(handles, 'utf8'),
+      text => text.includes(Id) && Object.keys(JSON.parse(text)).length === names.length,
+      10_000,
+    );
+    recovery('a full data folder with room again, until it is written', performance.now() - since);
+    await until(
+      async () => linesOf(hub, /are written again/, logged),
+      lines => lines.length > 0,
+      10_000,
+    );
+    const victim = await recall(hub, 'victim');
+    await hub.kill();
+    const next = await runningHub();
+    assert.equal(
+      await recall(next, 'victim'),
+      victim,
+      'the process of after the full disk is taken back',
+    );
+    assert.equal(await recall(next, 'steady'), kept);
+    await scene.assertTruthful();
+  });
+
+  test('under the data of a hub that was killed: the next one runs, with one container a server', async () => {
+    const hub = await runningHub();
+    const kept = await remembered(hub);
+    await disk.fill();
+    await restart(hub, 'victim');
+    await hub.kill();
+    const since = performance.now();
+    const next = await scene.start();
+    running = next;
+    for (const name of names) await becomes(next, name, 'running');
+    recovery(
+      'a hub killed on a full disk, until the next runs its servers',
+      performance.now() - since,
+    );
+    assert.equal(await recall(next, 'steady'), kept);
+    assert.match(await recall(next, 'victim'), /"notes":\[\]/);
     await scene.assertTruthful();
   });
 }

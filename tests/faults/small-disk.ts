@@ -7,9 +7,10 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-type Disk = AsyncDisposable & {
+export type Disk = AsyncDisposable & {
   /** Writes until there is no room for another byte. */
   fill(): Promise<void>;
+  /** Removes what was written, if anything was. */
   free(): Promise<void>;
 };
 
@@ -28,7 +29,7 @@ export async function mount(folder: string, size = '512k'): Promise<Disk> {
         await file.close();
       }
     },
-    free: async () => await rm(filler),
+    free: async () => await rm(filler, { force: true }),
     // Also while a hub has files open on it.
     [Symbol.asyncDispose]: async () => void (await run('umount', ['-l', folder])),
   };
