@@ -4,11 +4,12 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
 import { connect } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
-import { startHub, until } from '#helpers/hub-process';
+import { type HubProcess, startHub, until } from '#helpers/hub-process';
 import {
+  type Scene,
   areWrittenDown,
   becomes,
   becomesTruthful,
@@ -34,9 +35,9 @@ const env = { FAULTS_TOKEN: secret };
 
 describeWithEngine('a hub that ends', () => {
   test('by SIGTERM: every call is answered, and no container is left', async () => {
-    await using scene = await createScene({ servers, env });
+    await using scene = await createScene({ servers: { kept: servers.kept }, env });
     const hub = await scene.start();
-    await becomes(hub, 'kept', 'running');
+    for (const name of ['kept', 'neighbour']) await becomes(hub, name, 'running');
     await using client = await connect(`${hub.url}/mcp/kept`);
     const call = client.call('slow', { ms: 60_000 }).then(
       () => 'answered',
@@ -110,52 +111,62 @@ describeWithEngine('a hub that ends', () => {
     await scene.assertTruthful();
   });
 
-  test('what it leaves for the next holds no value of an environment', async () => {
-    await using scene = await createScene({ servers: { kept: servers.kept }, env });
-    const hub = await scene.start();
-    await becomes(hub, 'kept', 'running');
-    await areWrittenDown(scene, ['kept']);
-    await hub.kill();
-    for (const file of await readdir(scene.dataDir, { recursive: true, withFileTypes: true })) {
-      if (!file.isFile()) continue;
-      const content = await readFile(join(file.parentPath, file.name), 'utf8');
-      assert.equal(content.includes(secret), false, file.name);
-    }
-    const found = await scene.container('kept').inspect();
-    assert.equal(JSON.stringify(found.Config.Labels).includes(secret), false);
-  });
-
-  test('one whose entry was changed meanwhile is replaced', async () => {
-    await using scene = await createScene({ servers: { kept: servers.kept }, env });
-    const first = await scene.start();
-    await becomes(first, 'kept', 'running');
-    const { instance } = await described(first, 'kept');
-    await first.kill();
-    await using second = await startHub({
-      config: { servers: { kept: inContainer('stateful.mjs', { env: { TOKEN: 'another' } }) } },
-      dataDir: scene.dataDir,
-      env: { HUB_NAME: scene.hubName },
+  describe('by kill -9, and what is left', () => {
+    let scene: Scene;
+    let last: HubProcess | undefined;
+    beforeAll(async () => {
+      scene = await createScene({ servers: { kept: servers.kept }, env, hasNeighbour: false });
     });
-    await becomes(second, 'kept', 'running');
-    assert.notDeepEqual((await described(second, 'kept'))['instance'], instance);
-    await becomesTruthful(scene, second);
-  });
+    // Two hubs on one data folder would take each other's containers.
+    afterEach(async () => await last?.kill());
+    afterAll(async () => await scene?.[Symbol.asyncDispose]());
 
-  test('one that is paused meanwhile does not answer, and is replaced at once', async () => {
-    await using scene = await createScene({ servers: { kept: servers.kept }, env });
-    const first = await scene.start();
-    await becomes(first, 'kept', 'running');
-    await areWrittenDown(scene, ['kept']);
-    await first.kill();
-    await scene.container('kept').pause();
-    const second = await scene.start();
-    await becomes(second, 'kept', 'running');
-    const lines = second.log().split('\n');
-    const told = lines.filter(line => /"server":"kept"/.test(line));
-    assert.ok(told.some(line => /earlier run does not answer.*it is replaced/.test(line)));
-    assert.doesNotMatch(told.join('\n'), /starting again in|[0-9a-f]{64}/);
-    await becomes(second, 'neighbour', 'running');
-    await scene.assertTruthful(second);
+    const startNext = async () => (last = await scene.start());
+
+    /** Starts the next hub, which goes on with the container that is there, and kills it. Resolves with the instance. */
+    async function startAndKill(): Promise<unknown> {
+      const hub = await startNext();
+      await becomes(hub, 'kept', 'running');
+      await areWrittenDown(scene, ['kept']);
+      const { instance } = await described(hub, 'kept');
+      await hub.kill();
+      return instance;
+    }
+
+    test('what it leaves for the next holds no value of an environment', async () => {
+      await startAndKill();
+      for (const file of await readdir(scene.dataDir, { recursive: true, withFileTypes: true })) {
+        if (!file.isFile()) continue;
+        const content = await readFile(join(file.parentPath, file.name), 'utf8');
+        assert.equal(content.includes(secret), false, file.name);
+      }
+      const found = await scene.container('kept').inspect();
+      assert.equal(JSON.stringify(found.Config.Labels).includes(secret), false);
+    });
+
+    test('one that is paused meanwhile does not answer, and is replaced at once', async () => {
+      await startAndKill();
+      await scene.container('kept').pause();
+      const second = await startNext();
+      await becomes(second, 'kept', 'running');
+      const lines = second.log().split('\n');
+      const told = lines.filter(line => /"server":"kept"/.test(line));
+      assert.ok(told.some(line => /earlier run does not answer.*it is replaced/.test(line)));
+      assert.doesNotMatch(told.join('\n'), /starting again in|[0-9a-f]{64}/);
+      await scene.assertTruthful(second);
+    });
+
+    test('one whose entry was changed meanwhile is replaced', async () => {
+      const instance = await startAndKill();
+      await using second = await startHub({
+        config: { servers: { kept: inContainer('stateful.mjs', { env: { TOKEN: 'another' } }) } },
+        dataDir: scene.dataDir,
+        env: { HUB_NAME: scene.hubName },
+      });
+      await becomes(second, 'kept', 'running');
+      assert.notDeepEqual((await described(second, 'kept'))['instance'], instance);
+      await becomesTruthful(scene, second);
+    });
   });
 });
 
