@@ -6,7 +6,9 @@ import { churn, leftOver } from './churn.ts';
 
 const seed = Number(process.env['SOAK_SEED'] ?? Date.now() % 2 ** 31);
 const leastCalls = 1_000;
-const seconds = byLength({ short: 15, long: 600 });
+const seconds = byLength({ short: 10, long: 600 });
+const servers = byLength({ short: 8, long: 20 });
+const clients = byLength({ short: 20, long: 30 });
 
 describeWithEngine('churn', () => {
   test(
@@ -17,8 +19,8 @@ describeWithEngine('churn', () => {
         seconds,
         leastCalls,
         seed,
-        servers: 20,
-        clients: 30,
+        servers,
+        clients,
         report() {},
       });
       const { calls, unexpected, done } = churned;

@@ -35,7 +35,7 @@ const probe = join(import.meta.dirname, 'probe.mjs');
 /** How long a hub may take to collect, and to write what it holds down. */
 const measureMs = 60_000;
 /** The first round of everything takes at least this long. */
-const leastFirstSeconds = 20;
+const leastFirstSeconds = 10;
 
 /**
  * Kills, restarts, changes, installs and removes servers of one hub at random while clients come, call and

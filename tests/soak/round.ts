@@ -137,9 +137,13 @@ async function round(
     install,
   };
 
+  /** Does things at random, but nothing a second time before all others were done, and each at least once. */
   async function disturb(actions: Actions): Promise<void> {
-    while (!isOver()) {
-      const what = random.pick(Object.keys(actions));
+    const all = Object.keys(actions);
+    let next: readonly string[] = all;
+    while (!isOver() || all.some(what => !done[what])) {
+      const what = random.pick(next);
+      next = next.length > 1 ? next.filter(other => other !== what) : all;
       const name = random.pick(names);
       report(`${what} ${what === 'install' ? 'extra' : name}`);
       await actions[what]?.(name).catch((error: unknown) =>
