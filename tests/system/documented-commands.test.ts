@@ -6,7 +6,7 @@ import { type Written, elsewhere } from './documented-elsewhere.ts';
 import { openScene } from './documented-scene.ts';
 import { configs, ownHubs, readers, sequences } from './documented-steps.ts';
 
-/** Each starts a Node process, and some install a package. */
+/** Each starts a Node process, and some start servers. */
 const timeout = 90_000;
 const withoutNpx = (line: string) => line.replaceAll('npx agenthub', 'agenthub');
 const steps = [readers, ...Object.values(sequences), ...Object.values(ownHubs)].flat();

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
 import { type HubProcess, startHub, states, until } from '#helpers/hub-process';
 import { freePort } from '#helpers/port';
 import { startRegistry } from '../doubles/mcp-registry.ts';
@@ -76,13 +77,39 @@ async function makeHome(home: string, name = '') {
   await writeFile(join(home, '.claude.json'), '{}');
 }
 
-/** Makes a folder for the PATH with the commands `agenthub` and `npx agenthub`. */
-async function makePrograms(folder: string) {
+/** Packages of servers, by the folder that each is installed into. */
+const installed = {
+  memory: '@modelcontextprotocol/server-memory@2026.8.31',
+  'memory-before': '@modelcontextprotocol/server-memory@2025.9.25',
+  filesystem: '@modelcontextprotocol/server-filesystem@2026.8.31',
+  everything: '@modelcontextprotocol/server-everything@2026.8.31',
+};
+
+/**
+ * Makes a folder for the PATH with `agenthub`, and an `npx` that runs agenthub and the installed packages directly. The
+ * real npx takes 3 s of CPU time for each start: process-runtime.test.ts runs a server by it.
+ */
+async function makePrograms(folder: string, packages: string) {
   await mkdir(folder);
+  const quick = ['--no-audit', '--no-fund', '--no-update-notifier', '--prefer-offline'];
+  const aliases = Object.entries(installed).map(([name, spec]) => `${name}@npm:${spec}`);
+  await promisify(execFile)('npm', ['install', '--prefix', packages, ...quick, ...aliases], {
+    env: { ...process.env, npm_config_cache: npmCache },
+  });
   const program = `exec ${process.execPath} ${join(root, 'bin/agenthub.mjs')} "$@"`;
+  const cases = Object.entries(installed).map(
+    ([name, spec]) =>
+      `  "-y ${spec}") shift 2; exec node ${join(packages, 'node_modules', name, 'dist/index.js')} "$@" ;;`,
+  );
   const programs = {
     agenthub: program,
-    npx: `if [ "$1" = agenthub ]; then shift; ${program}; fi\nPATH="\${PATH#*:}" exec npx "$@"`,
+    npx: [
+      `if [ "$1" = agenthub ]; then shift; ${program}; fi`,
+      'case "$1 $2" in',
+      ...cases,
+      'esac',
+      'PATH="${PATH#*:}" exec npx "$@"',
+    ].join('\n'),
   };
   for (const [name, text] of Object.entries(programs))
     await writeFile(join(folder, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
@@ -125,17 +152,17 @@ const replaced = (line: string, values: Readonly<Record<string, string>>) =>
 export async function openScene() {
   const home = await mkdtemp(join(tmpdir(), 'agenthub-documented-'));
   await makeHome(home);
-  await makePrograms(join(home, 'bin'));
+  await makePrograms(join(home, 'bin'), join(home, 'packages'));
   const registry = await startRegistry([published]);
   const config = {
     servers: {
-      memory: { package: '@modelcontextprotocol/server-memory@2026.8.31', auto_start: true },
+      memory: { package: installed.memory, auto_start: true },
       files: {
-        package: '@modelcontextprotocol/server-filesystem@2026.8.31',
+        package: installed.filesystem,
         args: [join(home, 'notes')],
         auto_start: true,
       },
-      github: { package: '@modelcontextprotocol/server-everything@2025.9.25' },
+      github: { package: installed['memory-before'] },
     },
     profiles: { work: { servers: ['memory'] } },
     policy: [{ annotations: { destructiveHint: true }, action: 'confirm' }],
@@ -147,6 +174,7 @@ export async function openScene() {
     HOME: home,
     AGENTHUB_HOME: join(home, 'hub'),
     npm_config_cache: npmCache,
+    PATH: [join(home, 'bin'), process.env['PATH']].join(delimiter),
     ...noEngine,
   };
   const hub = await startHub({ config, configFile, dataDir: join(home, 'hub', 'data'), env });
@@ -159,8 +187,6 @@ export async function openScene() {
   const shell = {
     ...process.env,
     ...env,
-    npm_config_cache: npmCache,
-    PATH: [join(home, 'bin'), process.env['PATH']].join(delimiter),
     TERM: 'xterm',
     NO_COLOR: '1',
     ROUTER_PORT: new URL(hub.url).port,

@@ -238,6 +238,7 @@ export const sequences: Readonly<Record<string, readonly Step[]>> = {
 /** The configs of hubs that do not run; others have not been started yet. */
 export const configs: Readonly<Record<string, object>> = {
   'hub without servers': { servers: {}, profiles: { work: { servers: [] } } },
+  openssl: { servers: {} },
 };
 
 /** Commands of hubs that do not run, each group in its order in a folder of its own. */
