@@ -10,6 +10,7 @@ import { describeWithEngine } from '#helpers/engine';
 import type { DockerTarget } from '#runtimes';
 import { planLaunch } from '../../hub/servers/plan.ts';
 import { askerOf, createHub, docker, factOf, until } from '../runtimes/docker/hub.ts';
+import { buildersOf, forget, watchBuild } from './package-builds.ts';
 
 const buildMs = 240_000;
 const memory: PackageSpec = {
@@ -34,13 +35,6 @@ const packaged = (source: PackageSpec): Partial<DockerTarget> => ({
   },
 });
 
-/** Removes the images of a package, which are of no use to anyone else. */
-async function forget(source: PackageSpec): Promise<void> {
-  const filters = JSON.stringify({ label: [`io.agenthub.package=${source.spec}`] });
-  for (const image of await docker.listImages({ filters }))
-    await docker.getImage(image.Id).remove({ force: true });
-}
-
 describeWithEngine('images of packages', () => {
   test(
     'a package from npm is built once for all who want it, and serves without a network',
@@ -50,23 +44,13 @@ describeWithEngine('images of packages', () => {
       const source = { ...memory, spec: `${memory.spec}+${randomUUID().slice(0, 8)}` };
       await using _image = { [Symbol.asyncDispose]: () => forget(source) };
       await using hub = createHub();
-      const launched = Promise.all([
+      using watch = await watchBuild(source);
+      const [one, other] = await Promise.all([
         hub.launch(hub.spec('one', packaged(source))),
         hub.launch(hub.spec('other', packaged(source))),
       ]);
-      let isOver = false;
-      const builders = new Set<string>();
-      const over = launched.finally(() => (isOver = true));
-      await until(
-        'the image is built',
-        async () => {
-          for (const id of await buildersOf(source, false)) builders.add(id);
-          return isOver;
-        },
-        buildMs,
-      );
-      const [one, other] = await over;
-      assert.equal(builders.size, 1, 'one container of the engine installs the package');
+      const { length } = await watch.steps();
+      assert.equal(length, 1, 'one container of the engine installs the package');
       const began = hub.lines.progress.filter(line => line.startsWith('building an image'));
       const added = hub.lines.progress.filter(line => /^added \d+ packages/.test(line));
       assert.equal(began.length, 2, 'both are told of it');
@@ -105,32 +89,11 @@ describeWithEngine('images of packages', () => {
       await using hub = createHub({ locks });
       const build = (source: PackageSpec) => hub.build(hub.spec('locked', packaged(source)));
 
-      const built = Promise.all([build(npm), build(pypi)]);
-      let isOver = false;
-      const over = built.finally(() => (isOver = true));
-      const bounds = new Set<string>();
-      await until(
-        'the images are built',
-        async () => {
-          for (const id of await buildersOf(npm)) {
-            const step = await docker
-              .getContainer(id)
-              .inspect()
-              .catch(() => undefined);
-            if (!step) continue;
-            const { Memory, MemorySwap, CpuQuota, CpuPeriod, NetworkMode } = step.HostConfig;
-            const { Name, Labels } = await docker.getNetwork(String(NetworkMode)).inspect();
-            assert.equal(Labels?.['io.agenthub.hub'], hub.id, Name);
-            bounds.add(JSON.stringify({ Memory, MemorySwap, CpuQuota, CpuPeriod }));
-          }
-          return isOver;
-        },
-        buildMs,
-      );
-      await over;
+      using watch = await watchBuild(npm);
+      await Promise.all([build(npm), build(pypi)]);
       const [Memory, CpuPeriod] = [2 * 2 ** 30, 100_000];
-      const expected = { Memory, MemorySwap: Memory, CpuQuota: 2 * CpuPeriod, CpuPeriod };
-      assert.deepEqual([...bounds], [JSON.stringify(expected)]);
+      const bounds = { Memory, MemorySwap: Memory, CpuQuota: 2 * CpuPeriod, CpuPeriod };
+      assert.deepEqual(await watch.steps(), [{ bounds, networkOf: hub.id }]);
       assert.deepEqual(await hub.leftovers(), [], 'the network is gone with the build');
 
       const lockOf = (base: string) => {
@@ -254,8 +217,8 @@ describeWithEngine('images of packages', () => {
     ],
     [
       'a package of npm without a command',
-      { ecosystem: 'npm', spec: 'zod@4.6.7' },
-      /zod has no command \("bin" in its package.json\), so it cannot be run as a server/,
+      { ecosystem: 'npm', spec: 'ms@2.1.3' },
+      /ms has no command \("bin" in its package.json\), so it cannot be run as a server/,
     ],
     [
       'a version that PyPI does not have',
@@ -314,18 +277,4 @@ async function targetOf(entry: object): Promise<Partial<DockerTarget>> {
   const { target } = planLaunch(config, { auto: 'docker', dataDir: folder.path });
   assert.ok(target.kind === 'docker');
   return { ...target, volumes: [] };
-}
-
-/** The containers that the engine runs the steps of a package's build in. */
-async function buildersOf(source: PackageSpec, all = true): Promise<readonly string[]> {
-  const builders: string[] = [];
-  for (const { Id } of await docker.listContainers({ all })) {
-    // One that has just been removed is none.
-    const found = await docker
-      .getContainer(Id)
-      .inspect()
-      .catch(() => undefined);
-    if (found?.Config.Env.includes(`PACKAGE=${source.spec}`)) builders.push(Id);
-  }
-  return builders;
 }

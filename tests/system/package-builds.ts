@@ -1,0 +1,58 @@
+import { createInterface } from 'node:readline';
+import type { PackageSpec } from '#config';
+import { docker } from '../runtimes/docker/hub.ts';
+
+/** Removes the images of a package, which are of no use to anyone else. */
+export async function forget(source: PackageSpec): Promise<void> {
+  const filters = JSON.stringify({ label: [`io.agenthub.package=${source.spec}`] });
+  for (const image of await docker.listImages({ filters }))
+    await docker.getImage(image.Id).remove({ force: true });
+}
+
+/** Inspects a container. Resolves with undefined if it has just been removed. */
+const inspect = async (id: string) =>
+  await docker
+    .getContainer(id)
+    .inspect()
+    .catch(() => undefined);
+
+/** The containers that the engine runs the steps of a package's build in. */
+export async function buildersOf(source: PackageSpec): Promise<readonly string[]> {
+  const builders: string[] = [];
+  for (const { Id } of await docker.listContainers({ all: true }))
+    if ((await inspect(Id))?.Config.Env.includes(`PACKAGE=${source.spec}`)) builders.push(Id);
+  return builders;
+}
+
+/**
+ * Watches the engine until it is disposed. `steps()` resolves with the containers that were started for the build of a
+ * package, as they were while they ran: their bounds, and the id of the hub that their network belongs to. Follows the
+ * engine's events: polling would inspect every container again and again for as long as the build takes.
+ */
+export async function watchBuild(source: PackageSpec) {
+  const over = new AbortController();
+  const events = await docker.getEvents({
+    filters: { type: ['container'], event: ['start'] },
+    abortSignal: over.signal,
+  });
+  const found: ReturnType<typeof stepIn>[] = [];
+  async function stepIn(id: string) {
+    const container = await inspect(id);
+    if (!container?.Config.Env.includes(`PACKAGE=${source.spec}`)) return [];
+    const { Memory, MemorySwap, CpuQuota, CpuPeriod, NetworkMode } = container.HostConfig;
+    const { Labels } = await docker.getNetwork(String(NetworkMode)).inspect();
+    return [
+      {
+        bounds: { Memory, MemorySwap, CpuQuota, CpuPeriod },
+        networkOf: Labels?.['io.agenthub.hub'],
+      },
+    ];
+  }
+  const lines = createInterface({ input: events });
+  lines.on('line', line => found.push(stepIn(JSON.parse(line).id)));
+  lines.on('error', () => {}); // It says that it was aborted.
+  return {
+    steps: async () => (await Promise.all(found)).flat(),
+    [Symbol.dispose]: () => over.abort(),
+  };
+}
