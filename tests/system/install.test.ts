@@ -9,7 +9,7 @@ import { createHub, docker, nodeImage, until } from '../runtimes/docker/hub.ts';
 const buildMs = 240_000;
 const memory = '@modelcontextprotocol/server-memory';
 /** Such a version is built for nobody else: npm takes no notice of what follows the +. */
-const ownVersion = () => `2026.8.31+${randomUUID().slice(0, 8)}`;
+const ownVersion = (version: string) => `${version}+${randomUUID().slice(0, 8)}`;
 
 function dockerHub() {
   const engine = createHub();
@@ -54,7 +54,7 @@ describeWithEngine('an install in containers', () => {
     { timeout: buildMs },
     async () => {
       await using hub = dockerHub();
-      const spec = `${memory}@${ownVersion()}`;
+      const spec = `${memory}@${ownVersion('2026.8.31')}`;
       built.push(spec);
       const installed = await hub.install({ source: { package: spec } });
       assert.equal(installed.name, 'memory');
@@ -120,12 +120,6 @@ describeWithEngine('an install in containers', () => {
     assert.equal(absent.code, 'HUB_IMAGE_BUILD_FAILED');
     assert.match(absent.message, /npm error code E404/);
     assert.equal(absent.data['step'], 'build');
-    const unversioned = await failureOf(hub.install({ source: { package: `${memory}@9999.1.1` } }));
-    assert.match(unversioned.message, /npm error code ETARGET/);
-    const python = await failureOf(
-      hub.install({ source: { package: 'uvx:mcp-server-time==9999.1.1' } }),
-    );
-    assert.match(python.message, /No matching distribution found/);
     assert.equal(hub.entries.size, 0);
     assert.deepEqual(await hub.engine.leftovers(), []);
     assert.deepEqual(await volumesOf(hub.engine.id), []);
@@ -133,11 +127,13 @@ describeWithEngine('an install in containers', () => {
 
   test('that is given up leaves no image, container or volume', { timeout: buildMs }, async () => {
     await using hub = dockerHub();
-    for (const line of [/^added \d+ packages/, /^it is started once/]) {
-      const spec = `${memory}@${ownVersion()}`;
+    // json5 has no dependencies, and as a server never answers: it waits for the end of its stdin.
+    const rest = { volumes: [{ name: 'kept', target: '/kept' }] };
+    for (const line of [/^added \d+ package/, /^it is started once/]) {
+      const spec = `json5@${ownVersion('2.2.3')}`;
       built.push(spec);
       const hangUp = new AbortController();
-      const failed = failureOf(hub.install({ source: { package: spec } }, hangUp.signal));
+      const failed = failureOf(hub.install({ source: { package: spec }, rest }, hangUp.signal));
       await until(
         'the install has come that far',
         () => hub.progress.some(({ text }) => line.test(text)),
