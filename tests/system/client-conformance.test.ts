@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type ClientHub, startClientHub } from '#fixtures/conformance/client-hub';
-import { clientScenarios, runClientScenario } from '#fixtures/conformance/client-suite';
+import {
+  type ClientSuite,
+  clientScenarios,
+  startClientSuite,
+} from '#fixtures/conformance/client-suite';
 
 /** What the suite asks of a client of each revision, without what is left out below. */
 const played = [
@@ -68,24 +72,26 @@ const ofOtherGrants = [
 const atOnce = 2;
 
 describe("the hub's outbound side", () => {
-  const turn = createTurns(atOnce);
   let hub: ClientHub;
+  let suite: ClientSuite;
   beforeAll(async () => {
     hub = await startClientHub();
+    suite = startClientSuite(hub, atOnce);
   });
-  afterAll(async () => await hub[Symbol.asyncDispose]());
+  afterAll(async () => {
+    await suite?.[Symbol.asyncDispose]();
+    await hub?.[Symbol.asyncDispose]();
+  });
 
-  test.concurrent.for(played)('passes %s of %s', { timeout: 240_000 }, ([scenario, revision]) =>
-    turn(async () => {
-      const { passed, problems, exitCode, output } = await runClientScenario(
-        hub,
-        scenario,
-        revision,
-      );
+  test.concurrent.for(played)(
+    'passes %s of %s',
+    { timeout: 240_000 },
+    async ([scenario, revision]) => {
+      const { passed, problems, exitCode, output } = await suite.run(scenario, revision);
       assert.deepEqual(problems, [], output);
       assert.ok(passed > 0, output);
       assert.equal(exitCode, 0, output);
-    }),
+    },
   );
 
   test('has been asked all that the suite has for clients', async () => {
@@ -94,15 +100,3 @@ describe("the hub's outbound side", () => {
     assert.deepEqual(left.toSorted(), [...ofHosts, ...ofOtherGrants].toSorted());
   });
 });
-
-/** Runs so many works at the same time, the others one after another when there is room. */
-function createTurns(limit: number): (work: () => Promise<void>) => Promise<void> {
-  const lanes = Array.from({ length: limit }, () => Promise.resolve());
-  let next = 0;
-  return work => {
-    const lane = next++ % limit;
-    const done = (lanes[lane] ?? Promise.resolve()).then(work);
-    lanes[lane] = done.catch(() => {});
-    return done;
-  };
-}

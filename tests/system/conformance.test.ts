@@ -8,6 +8,7 @@ import {
   CreateMessageRequestSchema,
   ElicitRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
+import { type Cli, startCli } from '#fixtures/conformance/cli';
 import {
   type Revision,
   type Run,
@@ -30,6 +31,12 @@ const stdio = (...args: readonly string[]) => ({
   args: [fixtureServer, ...args],
 });
 
+let cli: Cli;
+beforeAll(() => {
+  cli = startCli();
+});
+afterAll(async () => await cli[Symbol.asyncDispose]());
+
 /** Runs of the suite against the fixture itself, by revision: what a hub does is compared with them. */
 const directRuns = new Map<Revision, Promise<Run>>();
 
@@ -41,7 +48,7 @@ function runDirectly(revision: Revision): Promise<Run> {
 
 async function runOnFixture(revision: Revision): Promise<Run> {
   await using fixture = await startFixture();
-  return await runSuite(fixture.url, revision);
+  return await runSuite(cli, fixture.url, revision);
 }
 
 const accepted = { action: 'accept' as const, content: { username: 'ada', email: 'a@b.c' } };
@@ -113,7 +120,7 @@ describe('the conformance fixture reached directly', () => {
   });
 });
 
-describeWithEngine('the conformance fixture in a container, behind the hub', () => {
+describeWithEngine('the conformance fixture behind the hub', () => {
   const entry = {
     image: 'node:24-bookworm-slim',
     command: 'node',
@@ -126,7 +133,15 @@ describeWithEngine('the conformance fixture in a container, behind the hub', () 
   beforeAll(async () => {
     const servers = {
       legacy: { ...entry, era: 'legacy' },
-      own: { ...entry, era: 'legacy', instance: 'session', max_instances: 100 },
+      own: {
+        // Each scenario has sessions, so this server is started some 30 times. Containers of sessions have their own test.
+        ...stdio(),
+        runtime: 'process',
+        era: 'legacy',
+        auto_start: true,
+        instance: 'session',
+        max_instances: 100,
+      },
       newest: entry,
     };
     hub = await startHub({
@@ -151,7 +166,7 @@ describeWithEngine('the conformance fixture in a container, behind the hub', () 
   const isNoWorse = async (server: string, revision: Revision) => {
     const direct = await runDirectly(revision);
     assert.equal(direct.exitCode, 0, direct.output);
-    const through = await runSuite(`${hub.url}/mcp/${server}`, revision);
+    const through = await runSuite(cli, `${hub.url}/mcp/${server}`, revision);
     assert.equal(through.exitCode, 0, through.output);
     assert.deepEqual(
       problems(through.table, scenario => scenario.required),
