@@ -1,8 +1,19 @@
 import { execFileSync } from 'node:child_process';
 import { docker } from '../runtimes/docker/hub.ts';
 
+type Forms = readonly (readonly [form: string, bytes: Buffer])[];
+
+/** Forms by value: those of a long value take a while to make, and are looked for in a hundred places. */
+const knownForms = new Map<string, Forms>();
+
+function formsOf(value: string): Forms {
+  const forms = knownForms.get(value) ?? makeForms(value);
+  knownForms.set(value, forms);
+  return forms;
+}
+
 /** Forms in which a value could be written: as it is, and as base64 from any byte on, in URLs, JSON, hex or octal. */
-function formsOf(value: string): readonly (readonly [form: string, bytes: Buffer])[] {
+function makeForms(value: string): Forms {
   const bytes = Buffer.from(value);
   // Of base64 the first and last characters depend on what is around the value.
   const base64 = [0, 1, 2].map(lead => {
@@ -27,7 +38,13 @@ function formsOf(value: string): readonly (readonly [form: string, bytes: Buffer
     ['hex', Buffer.from(bytes.toString('hex'))],
     ['octal', Buffer.from(octal)],
   ] as const;
-  return all.filter(([, form]) => form.length >= 8);
+  // Most values look the same in several forms, and each search of a whole image takes a while.
+  const distinct = new Map(
+    all
+      .toReversed()
+      .map(([form, written]) => [written.toString('latin1'), [form, written]] as const),
+  );
+  return [...distinct.values()].filter(([, written]) => written.length >= 8);
 }
 
 /** Where a text or a file shows a secret in any form, as `place: name (form)`. */
@@ -47,19 +64,34 @@ export function shownIn(
 const run = (...args: readonly string[]) =>
   execFileSync('docker', args, { maxBuffer: 2 ** 30, stdio: ['ignore', 'pipe', 'pipe'] });
 
+/** Loaded before any test makes its secrets. */
+const loadedAt = Date.now();
+
 /** Where the engine shows secrets of a running container: what it stores, its log, its processes and all of its files. */
 export async function placesOf(
   secrets: Readonly<Record<string, string>>,
   containerId: string,
 ): Promise<readonly string[]> {
   const { Image, Config, LogPath } = await docker.getContainer(containerId).inspect();
+  const { Created } = await docker.getImage(Image).inspect();
+  const changes = run('diff', containerId);
+  // An image that is older than the secrets has none of them.
+  const isImageOlder = Date.parse(Created) < loadedAt;
   return Object.entries({
     inspect: run('inspect', containerId),
     image: run('image', 'inspect', Image),
     history: run('history', '--no-trunc', Config.Image),
     logs: Buffer.concat([run('logs', containerId), Buffer.from(LogPath)]),
     top: run('top', containerId, '-eo', 'pid,args'),
-    changes: run('diff', containerId),
-    files: run('export', containerId),
+    changes,
+    files: isImageOlder ? changedFiles(containerId, changes) : run('export', containerId),
   }).flatMap(([place, content]) => shownIn(place, content, secrets));
+}
+
+/** The archives of what a container has written in its image, from the answer of `docker diff`. */
+function changedFiles(containerId: string, changes: Buffer): Buffer {
+  const written = [...changes.toString().matchAll(/^[AC] (.+)$/gm)].map(([, path = '']) => path);
+  // A folder is listed as well when only what is in it has changed.
+  const files = written.filter(path => !written.some(other => other.startsWith(`${path}/`)));
+  return Buffer.concat(files.map(path => run('cp', `${containerId}:${path}`, '-')));
 }
