@@ -1,87 +1,27 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
-import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
-import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js';
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import { describe, test } from 'vitest';
-import { verifyAudit } from '#audit';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type Era, connectEra, eras, refusal } from '#helpers/eras';
+import { type HubProcess, startHub, until } from '#helpers/hub-process';
+import { isLong } from '#helpers/length';
 import {
-  type HubProcess,
-  type HubProcessOptions,
-  startHub,
-  states,
-  until,
-} from '#helpers/hub-process';
-
-const root = join(import.meta.dirname, '../..');
-const fixture = (file: string, entry: object = {}) => ({
-  command: process.execPath,
-  args: [join(root, 'tests/fixtures/servers', file)],
-  runtime: 'process',
-  auto_start: true,
-  ...entry,
-});
-const servers = { echo: fixture('echo.mjs'), quick: fixture('echo.mjs', { timeout: 1 }) };
-
-type Line = Readonly<Record<string, unknown>>;
-
-async function textsOf(dataDir: string): Promise<readonly string[]> {
-  const folder = join(dataDir, 'audit');
-  const names = (await readdir(folder)).filter(name => name.endsWith('.jsonl')).sort();
-  const texts = await Promise.all(names.map(name => readFile(join(folder, name), 'utf8')));
-  return texts.flatMap(text => text.split('\n').slice(0, -1));
-}
-
-/** The lines of a hub that has stopped. */
-async function linesOf(dataDir: string): Promise<readonly Line[]> {
-  return (await textsOf(dataDir)).map((text): Line => JSON.parse(text));
-}
-
-const callsIn = (lines: readonly Line[]) => lines.filter(({ kind }) => kind === 'call');
-const problemsOf = async ({ dataDir }: HubProcess) =>
-  (await verifyAudit(join(dataDir, 'audit'))).problems;
-
-async function tempFolder() {
-  const folder = await mkdtemp(join(tmpdir(), 'agenthub-audit-'));
-  return {
-    folder,
-    [Symbol.asyncDispose]: async () => await rm(folder, { recursive: true, force: true }),
-  };
-}
-
-async function connectOver(transport: Transport) {
-  const client = new Client({ name: 'over', version: '1' });
-  await client.connect(transport);
-  return {
-    call: async (name: string, args: Record<string, unknown>) =>
-      await client.callTool({ name, arguments: args }),
-    [Symbol.asyncDispose]: () => client.close(),
-  };
-}
-
-/** Starts a hub and waits until its servers run. */
-async function startReady(options: Partial<HubProcessOptions> = {}): Promise<HubProcess> {
-  const hub = await startHub({ config: { servers }, ...options });
-  await until(
-    () => states(hub),
-    found => Object.values(found).every(state => state === 'running'),
-    20_000,
-  );
-  return hub;
-}
-
-async function post(hub: HubProcess, path: string, body?: object) {
-  return await fetch(`${hub.url}${path}`, {
-    method: 'POST',
-    headers: { ...hub.ownerHeaders, ...(body && { 'content-type': 'application/json' }) },
-    ...(body && { body: JSON.stringify(body) }),
-  });
-}
+  callsIn,
+  connectOver,
+  connectWebSocket,
+  fixture,
+  linesOf,
+  linesOfCallsBy,
+  onlyEcho,
+  post,
+  problemsOf,
+  servers,
+  startReady,
+  textsOf,
+} from './audit-scene.ts';
 
 const uri = 'echo://greeting';
 
@@ -124,11 +64,14 @@ async function callInEveryWay(era: Era, hub: HubProcess): Promise<void> {
 }
 
 describe('every call of a client gets one line', () => {
+  let hub: HubProcess;
+  beforeAll(async () => {
+    hub = await startReady();
+  });
+  afterAll(async () => await hub?.[Symbol.asyncDispose]());
+
   test.each(eras)('of %s over streamable HTTP, at both endpoints, whatever its end', async era => {
-    await using hub = await startReady();
-    await callInEveryWay(era, hub);
-    await hub.stop();
-    const lines = callsIn(await linesOf(hub.dataDir));
+    const lines = await linesOfCallsBy(hub, () => callInEveryWay(era, hub));
     assert.deepEqual(
       lines.map(({ method, name, server, outcome }) => [method, name, server, outcome]),
       [
@@ -148,11 +91,37 @@ describe('every call of a client gets one line', () => {
     assert.doesNotMatch((await textsOf(hub.dataDir)).join(''), /not in the log/);
   });
 
-  test('that is in flight when the hub stops', async () => {
-    await using hub = await startReady();
-    await using client = await connectOver(
-      new WebSocketClientTransport(new URL(`${hub.url.replace('http', 'ws')}/mcp`)),
+  test('over HTTP with SSE and over WebSocket', async () => {
+    await using sse = await connectOver(new SSEClientTransport(new URL(`${hub.url}/sse`)));
+    await using socket = await connectWebSocket(hub);
+    const lines = await linesOfCallsBy(hub, async () => {
+      await sse.call('echo_echo', { text: 'one' });
+      await socket.call('echo_echo', { text: 'two' });
+    });
+    assert.deepEqual(
+      lines.map(line => line['arguments_sha256']),
+      ['one', 'two'].map(text => hash('sha256', JSON.stringify({ text }))),
     );
+  });
+
+  test('32 parallel calls have a line each, in an unbroken chain', async () => {
+    await using client = await connectWebSocket(hub);
+    const texts = Array.from({ length: 320 }, (_, index) => `call ${index}`);
+    const lines = await linesOfCallsBy(hub, async () => {
+      for (let from = 0; from < texts.length; from += 32)
+        await Promise.all(
+          texts.slice(from, from + 32).map(text => client.call('echo_echo', { text })),
+        );
+    });
+    const hashes = lines.map(line => String(line['arguments_sha256']));
+    const expected = texts.map(text => hash('sha256', JSON.stringify({ text })));
+    assert.deepEqual(hashes.toSorted(), expected.toSorted());
+    assert.deepEqual(await problemsOf(hub), []);
+  });
+
+  test('that is in flight when the hub stops', async () => {
+    await using hub = await startReady({ config: onlyEcho });
+    await using client = await connectWebSocket(hub);
     const stopped = refusal(client.call('echo_slow', { ms: 60_000 }));
     await isAt(hub, 'echo');
     await hub.stop();
@@ -161,37 +130,6 @@ describe('every call of a client gets one line', () => {
     assert.deepEqual(outcomes, ['HUB_SHUTTING_DOWN']);
     assert.deepEqual(await problemsOf(hub), []);
   });
-
-  test('over HTTP with SSE and over WebSocket', async () => {
-    await using hub = await startReady();
-    await using sse = await connectOver(new SSEClientTransport(new URL(`${hub.url}/sse`)));
-    await using socket = await connectOver(
-      new WebSocketClientTransport(new URL(`${hub.url.replace('http', 'ws')}/mcp`)),
-    );
-    await sse.call('echo_echo', { text: 'one' });
-    await socket.call('echo_echo', { text: 'two' });
-    await hub.stop();
-    const hashes = callsIn(await linesOf(hub.dataDir)).map(line => line['arguments_sha256']);
-    assert.deepEqual(
-      hashes,
-      ['one', 'two'].map(text => hash('sha256', JSON.stringify({ text }))),
-    );
-  });
-});
-
-test('32 parallel calls have a line each, in an unbroken chain', async () => {
-  await using hub = await startReady();
-  await using client = await connectOver(
-    new WebSocketClientTransport(new URL(`${hub.url.replace('http', 'ws')}/mcp`)),
-  );
-  const texts = Array.from({ length: 320 }, (_, index) => `call ${index}`);
-  for (let from = 0; from < texts.length; from += 32)
-    await Promise.all(texts.slice(from, from + 32).map(text => client.call('echo_echo', { text })));
-  await hub.stop();
-  const hashes = callsIn(await linesOf(hub.dataDir)).map(line => String(line['arguments_sha256']));
-  const expected = texts.map(text => hash('sha256', JSON.stringify({ text })));
-  assert.deepEqual(hashes.toSorted(), expected.toSorted());
-  assert.deepEqual(await problemsOf(hub), []);
 });
 
 describe.each(['SIGTERM', 'SIGKILL'] as const)('with 100 calls in flight at %s', signal => {
@@ -235,16 +173,15 @@ describe.each(['SIGTERM', 'SIGKILL'] as const)('with 100 calls in flight at %s',
 });
 
 test('the chain survives hubs that are killed while they write', async () => {
-  await using temp = await tempFolder();
+  await using temp = await mkdtempDisposable(join(tmpdir(), 'agenthub-audit-'));
+  const runs = isLong ? 6 : 3;
   let answered = 0;
-  for (let run = 0; run < 6; run++) {
-    await using hub = await startReady({ dataDir: temp.folder });
+  for (let run = 0; run < runs; run++) {
+    await using hub = await startReady({ config: onlyEcho, dataDir: temp.path });
     const { promise: enough, resolve } = Promise.withResolvers<void>();
     const until = answered + 40 * 3 ** run;
     const work = async () => {
-      await using client = await connectOver(
-        new WebSocketClientTransport(new URL(`${hub.url.replace('http', 'ws')}/mcp`)),
-      );
+      await using client = await connectWebSocket(hub);
       for (;;) {
         await client.call('echo_echo', { text: 'again' });
         if (++answered >= until) resolve();
@@ -256,8 +193,8 @@ test('the chain survives hubs that are killed while they write', async () => {
     await ended;
     assert.deepEqual(await problemsOf(hub), [], `run ${run}`);
   }
-  const lines = await linesOf(temp.folder);
-  assert.equal(lines.filter(({ action }) => action === 'hub_started').length, 6);
+  const lines = await linesOf(temp.path);
+  assert.equal(lines.filter(({ action }) => action === 'hub_started').length, runs);
   assert.ok(callsIn(lines).length > answered / 2, `${callsIn(lines).length} of ${answered}`);
 });
 

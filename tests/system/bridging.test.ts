@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { cells, toldOfCancelling } from '#fixtures/eras/cells';
 import { type Era, type EraClient, connectEra, eras, refusal } from '#helpers/eras';
 import { type Fixture, type TestHub, startHub, until } from '#helpers/hub';
+import { isLong } from '#helpers/length';
 
 /** The servers of the table; each is behind a hub of its own, next to one that has nothing to do with it. */
 const servers = {
@@ -28,6 +29,12 @@ const kinds: readonly Kind[] = [
   'both eras, spoken to as of 2025',
 ];
 
+/**
+ * These have every cell at both endpoints for both eras of clients. The others, which speak to a server as these do, have
+ * every cell for both eras of clients, at one endpoint each: the endpoint only changes names.
+ */
+const everyView: readonly Kind[] = ['2025', '2026'];
+
 /** The same server by its own names, and by those that it has among all. */
 const views = [
   { path: '/mcp/fixture', of: (own: string) => own },
@@ -45,8 +52,13 @@ describe.for(kinds)('behind the hub, a server of %s', kind => {
     await hub?.[Symbol.asyncDispose]();
   });
 
-  const rows = eras.flatMap(era =>
-    views.flatMap(view => cells.map(cell => [era, view.path, cell.name, { view, cell }] as const)),
+  const isVariant = !everyView.includes(kind);
+  const rows = eras.flatMap((era, eraAt) =>
+    views.flatMap((view, viewAt) =>
+      cells
+        .filter((_, cellAt) => !isVariant || isLong || (eraAt + viewAt + cellAt) % 2 === 0)
+        .map(cell => [era, view.path, cell.name, { view, cell }] as const),
+    ),
   );
 
   test.for(rows)('a client of %s at %s: %s', async ([era, , , { view, cell }]) => {
