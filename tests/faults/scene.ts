@@ -20,6 +20,15 @@ export const inContainer = (file: string, more: object = {}): object => ({
   ...more,
 });
 
+/** The entry of a fixture in a process, where it does not matter what a server runs in. */
+export const inProcess = (file: string, more: object = {}): object => ({
+  command: process.execPath,
+  args: [join(fixtures, file)],
+  runtime: 'process',
+  auto_start: true,
+  ...more,
+});
+
 type SceneOptions = {
   readonly servers: Readonly<Record<string, object>>;
   /** Whether `neighbour` is there beside them, which is always well. Default: true. */

@@ -6,14 +6,18 @@ import { connect } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
 import { type HubProcess, until } from '#helpers/hub-process';
 import { until as becomesTrue } from '#helpers/hub';
-import { areWrittenDown, becomes, createScene, inContainer } from '../faults/scene.ts';
+import { areWrittenDown, becomes, createScene, inContainer, inProcess } from '../faults/scene.ts';
 import { type Response, call, openSession, send } from '../transports/raw.ts';
 
 const servers = {
   kept: inContainer('stateful.mjs'),
   echo: inContainer('echo.mjs'),
-  own: inContainer('asker.mjs', { instance: 'session', auto_start: false }),
-  asker: inContainer('asker.mjs'),
+};
+/** For tests in which it does not matter that servers end with a hub that is killed. */
+const processes = {
+  echo: inProcess('echo.mjs'),
+  own: inProcess('asker.mjs', { instance: 'session', auto_start: false }),
+  asker: inProcess('asker.mjs'),
 };
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
 const request = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
@@ -45,7 +49,10 @@ const listChanges = ['prompts', 'resources', 'tools'].map(
 describeWithEngine('a session of streamable HTTP', () => {
   for (const end of ['SIGTERM', 'SIGKILL'] as const)
     test(`outlives its hub by ${end}, with a server in a container`, async () => {
-      await using scene = await createScene({ servers: { kept: servers.kept } });
+      await using scene = await createScene({
+        hasNeighbour: false,
+        servers: { kept: servers.kept },
+      });
       const first = await scene.start();
       await becomes(first, 'kept', 'running');
       await using client = await connect(`${first.url}/mcp`);
@@ -67,7 +74,7 @@ describeWithEngine('a session of streamable HTTP', () => {
     });
 
   test('goes on with its stream, log level and subscriptions, and hears that lists may differ', async () => {
-    await using scene = await createScene({ servers: { echo: servers.echo } });
+    await using scene = await createScene({ hasNeighbour: false, servers: { echo: servers.echo } });
     const first = await scene.start();
     await becomes(first, 'echo', 'running');
     const session = await openSession(`${first.url}/mcp`);
@@ -104,8 +111,11 @@ describeWithEngine('a session of streamable HTTP', () => {
   });
 
   test('that ended, is of another principal, or is of another hub is unknown', async () => {
-    await using scene = await createScene({ servers: { echo: servers.echo } });
-    await using stranger = await createScene({ servers: {} });
+    await using scene = await createScene({
+      hasNeighbour: false,
+      servers: { echo: processes.echo },
+    });
+    await using stranger = await createScene({ hasNeighbour: false, servers: {} });
     const first = await scene.start();
     await becomes(first, 'echo', 'running');
     const url = `${first.url}/mcp`;
@@ -151,7 +161,10 @@ describeWithEngine('a session of streamable HTTP', () => {
   });
 
   test('with an instance of its own, or with an open request of a server, is unknown', async () => {
-    await using scene = await createScene({ servers: { own: servers.own, asker: servers.asker } });
+    await using scene = await createScene({
+      hasNeighbour: false,
+      servers: { own: processes.own, asker: processes.asker },
+    });
     const first = await scene.start();
     await becomes(first, 'asker', 'running');
     const ofServer = await openSession(`${first.url}/mcp/own`);
