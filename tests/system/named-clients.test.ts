@@ -16,6 +16,7 @@ import { StreamableHTTPClientTransport as Http } from '@modelcontextprotocol/sdk
 import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { describe, test } from 'vitest';
+import { createToken } from '#access';
 import { type HubProcess, startHub, until } from '#helpers/hub-process';
 import { send } from '../transports/raw.ts';
 
@@ -54,6 +55,19 @@ async function agenthub(
   };
   const { stdout } = await run(process.execPath, [program, ...args], { env, cwd: dataDir });
   return stdout.trim();
+}
+
+/** What the commands of clients send to a running hub, without a process. */
+async function administer(hub: HubProcess, method: string, path: string, body: object = {}) {
+  const headers = { ...hub.ownerHeaders, 'content-type': 'application/json' };
+  const answer = await fetch(hub.url + path, { method, headers, body: JSON.stringify(body) });
+  assert.ok(answer.ok, await answer.text());
+}
+
+async function makeToken(hub: HubProcess, client: string): Promise<string> {
+  const { token, digest } = createToken();
+  await administer(hub, 'POST', `/clients/${client}/token`, { sha256: digest });
+  return token;
 }
 
 /** A connected client that calls a tool, and hears when the hub ends its connection. */
@@ -182,9 +196,9 @@ describe('a client by name', () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-named-'));
     const start = async () => await startHub({ config: { servers }, dataDir });
     const first = await start();
-    const token = await agenthub(first, 'token', 'create', 'cursor');
-    const gone = await agenthub(first, 'token', 'create', 'vscode');
-    await agenthub(first, 'token', 'revoke', 'vscode');
+    const token = await makeToken(first, 'cursor');
+    const gone = await makeToken(first, 'vscode');
+    await administer(first, 'DELETE', '/clients/vscode/token');
     await first.kill();
     await using second = await start();
     const status = async (headers: Readonly<Record<string, string>>) => {
@@ -242,7 +256,7 @@ describe('a client by name', () => {
   test('whose file of tokens is damaged is told at the start, with the file', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-named-'));
     const first = await startHub({ config: { servers }, dataDir });
-    await agenthub(first, 'token', 'create', 'cursor');
+    await makeToken(first, 'cursor');
     const file = join(dataDir, 'client-tokens.json');
     const whole = await readFile(file, 'utf8');
     await first.stop();
@@ -276,11 +290,11 @@ describe('a client by name', () => {
       headers: { accept: 'text/event-stream' },
     });
     await writeFile(hub.configFile, JSON.stringify({ servers, tokens: 'required' }));
-    await agenthub(hub, 'reload');
+    await administer(hub, 'POST', '/config/reload');
     await Promise.all([open.ended, stream.ended, followed.body()]);
     assert.equal(await status(), 401);
     await writeFile(hub.configFile, JSON.stringify({ servers }));
-    await agenthub(hub, 'reload');
+    await administer(hub, 'POST', '/config/reload');
     assert.equal(await status(), 200);
   });
 });
