@@ -227,7 +227,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'system/management-tools': ['servers/start-now'],
   'system/ready-screen': ['app/about-hub'],
   'system/redis-absent': ['app/wire-sharing'],
-  'system/secrets': ['app/open-secrets', 'cli/commands/secret'],
+  'system/secrets': ['app/open-secrets'],
   'system/observability': ['app/wire-observers'],
   'telemetry/metrics': ['telemetry/tool-calls'],
   'system/logins': [

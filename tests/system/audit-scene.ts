@@ -27,7 +27,7 @@ export const servers = { echo: fixture('echo.mjs'), quick: fixture('echo.mjs', {
 /** The configuration of a hub with one server. */
 export const onlyEcho = { servers: { echo: servers.echo } };
 
-export type Line = Readonly<Record<string, unknown>>;
+type Line = Readonly<Record<string, unknown>>;
 
 export async function textsOf(dataDir: string): Promise<readonly string[]> {
   const folder = join(dataDir, 'audit');
