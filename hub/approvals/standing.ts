@@ -9,7 +9,7 @@ type Needs = {
   readonly append: (
     line: { readonly standing: StandingApproval } | { readonly removed: string },
   ) => Promise<boolean>;
-  /** The error for a change that is not on the disk. `so`: what holds instead. */
+  /** The error for a change that is not on the disk. `so`: what this means for the user. */
   readonly unwritten: (so?: string) => HubError;
   /** Called for each change that a person made. */
   readonly decided: (
@@ -73,7 +73,7 @@ export function createStandingApprovals({ append, unwritten, decided }: Needs) {
           `no standing approval ${JSON.stringify(id)} exists. "agenthub approvals" lists them`,
         );
       const key = toolKey(one);
-      // It admits no call from now on. The journal wants the new state before the record of it.
+      // Before the record is written: the approval admits no call from now on, and a compaction of the journal leaves it out.
       byTool.delete(key);
       if (!(await append({ removed: id }))) {
         // The next run of the hub would read it, so this one shows it, too.

@@ -77,7 +77,7 @@ export const takenBy = (actions: Actions, options: Options): Options =>
     Object.entries(options).map(([name, option]) => [name, { ...option, actions }]),
   );
 
-/** Says which option the action of a command line does not take. The command itself refuses an unknown action. */
+/** Describes an option that the action of a command line does not take. The command itself refuses an unknown action. */
 export function uselessOption(command: Command, values: Values): string | undefined {
   const [first] = command.positionals ?? [];
   const words = first && values[first.name];

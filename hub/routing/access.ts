@@ -126,7 +126,7 @@ export function createAccess(needs: AccessNeeds) {
     !clients.instanceFor(server, call).running;
 
   return {
-    /** Decides about a resolved call. `relay` passes it to its server. Throws HubError if it cannot be decided about. */
+    /** Resolves a call and decides about it. `relay` passes it to its server. Throws HubError if it cannot be decided about. */
     guard(call: Call, resolve: (call: Call) => ResolvedCall, relay: Answerer): ResolvedCall {
       const resolved = resolve(call);
       const policy = policyOf(call.principal);
@@ -137,7 +137,7 @@ export function createAccess(needs: AccessNeeds) {
         ...resolved,
         async answer() {
           await workerFor(endpoint, call, clients);
-          // By its lists, or the config of now, the name may be that of another tool.
+          // The lists, or a config that changed meanwhile, may give the name to another tool.
           const later = decided(policyOf(call.principal) ?? policy, resolve(call));
           const reply = await (later.answer ? later.answer() : relay(later));
           return later.decision ? { ...reply, decision: later.decision } : reply;

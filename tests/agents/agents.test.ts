@@ -258,7 +258,7 @@ test.each(['run', 'end'] as const)(
       const { messageId } = await agents.send('ada', text, 'a');
       await answerTo(agents, 'ada', messageId);
     }
-    // As a kill leaves them before the outcomes are on the disk: each file is synced alone.
+    // What a kill leaves if it comes before the outcomes are on the disk: each file is synced alone.
     const session = await sessionOf(folder, 'ada');
     const queue = join(folder, 'agents.jsonl');
     const lines = (await readFile(queue, 'utf8')).split('\n');

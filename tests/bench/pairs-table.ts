@@ -234,7 +234,7 @@ function columnOf(name: string, results: readonly (readonly [PromptPair, boolean
 export const totalOf = ({ cells }: Column, row: 'same meaning' | 'traps'): Cell =>
   cells.get(row) ?? { hits: 0, of: 0 };
 
-/** Hits of a hundred. */
+/** Hits per hundred pairs. */
 export function percentOf(column: Column, row: 'same meaning' | 'traps'): number {
   const { hits, of } = totalOf(column, row);
   return (100 * hits) / of;

@@ -41,7 +41,7 @@ const text = (result: unknown) => JSON.stringify(result);
 
 /** The promises of every way by which a client speaks to the hub. */
 export function clientTransportContract(transport: ClientTransport): void {
-  /** Of all tests that leave it as it was. */
+  /** Shared by the tests that leave it as it was. */
   let shared: TestHub;
   const joined: RawClient[] = [];
   const sessions = (hub: TestHub) =>

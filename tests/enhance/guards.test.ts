@@ -12,7 +12,7 @@ const verdictOf = (a: string, b: string) => {
 
 /** Prompts of the tuning half that another prompt resembles. */
 const traps = readPairs().filter(({ half, same }) => half === 'tuning' && !same);
-/** Whether a word of a prompt is changed: in the short form a ninth of the words are, which are others in each prompt. */
+/** Whether a word of a prompt is changed. The short form changes every ninth word, at other places in each prompt. */
 const isTried = (place: number) => isLong || place % 9 === 0;
 
 describe('the same are', () => {

@@ -21,7 +21,7 @@ import {
 } from './scene.ts';
 
 const steady = inContainer('stateful.mjs');
-/** Two contents of the file: `swapped` is another in each, and one server is in one of them only. */
+/** Two contents of the config file. They differ in `swapped`, and each has one server that the other lacks. */
 const contents = {
   first: { steady, swapped: inContainer('echo.mjs'), leaver: inContainer('stateful.mjs') },
   second: {
@@ -38,7 +38,7 @@ const withinMs = 30_000;
 describeWithEngine('a config file that changes under a hub with clients', () => {
   let scene: Scene;
   let hub: HubProcess;
-  /** The file with each content, and perhaps with one more server. */
+  /** The text of the config file for a content, with the servers in `more`. */
   let fileOf: (content: keyof typeof contents, more?: object) => string;
 
   beforeAll(async () => {

@@ -54,13 +54,13 @@ const linesOf = (hub: HubProcess, text: RegExp, from: number) =>
 
 function fullDisk(): void {
   let scene: Scene;
-  /** Under the data. */
+  /** The disk that the data folder is on. */
   let disk: Disk;
   let running: HubProcess | undefined;
 
   beforeAll(async () => {
     scene = await createScene({ servers });
-    // With room for the audit log of all calls.
+    // Large enough for the audit log of all calls.
     disk = await mount(scene.dataDir, '8m');
   });
   afterEach(async () => await disk.free());
@@ -69,7 +69,7 @@ function fullDisk(): void {
     await scene?.[Symbol.asyncDispose]();
   });
 
-  /** The hub with its three servers, which the next one would go on with; the next one itself where it was killed. */
+  /** The hub with its three servers; another one, which adopts them, if a test killed it. */
   async function runningHub(): Promise<HubProcess> {
     const isThere = running && (await fetch(`${running.url}/health`).catch(() => undefined));
     const hub = running && isThere ? running : await scene.start();
@@ -79,7 +79,7 @@ function fullDisk(): void {
     return hub;
   }
 
-  /** What `steady` is to remember, and by which process. */
+  /** What `steady` remembers, and the process that does. */
   async function remembered({ url }: HubProcess) {
     await using client = await connect(`${url}/mcp/steady`);
     await client.call('remember', { text: 'kept' });
@@ -192,7 +192,7 @@ function fullDisk(): void {
       part: { state: 'up', backend: 'files' },
     });
     await restart(hub, 'victim');
-    // What is written first is what could not be before: the container that has just been replaced.
+    // The hub first writes what it could not write before: the container that has just been replaced.
     const { Id } = await scene.container('victim').inspect();
     await until(
       () => readFile(handles, 'utf8'),

@@ -16,12 +16,12 @@ type Outcome = { readonly calls: readonly Call[]; readonly failures: readonly st
 const leastCalls = 300;
 /** Before the quiet phase: processes that have just started are slow. */
 const firstCalls = 100;
-/** Before a fault whose hubs have been called: only the connections are new. */
+/** As `firstCalls`, for hubs that have been called before: only the connections are new. */
 const furtherCalls = 20;
 
 /** Started by the first test of a file that needs it, and shared by all of them. */
 let control: Promise<Control> | undefined;
-/** The quiet phase by the addresses of the hubs that are called in it: one for all faults that they are put to. */
+/** The quiet phases, by the addresses of the hubs that are called in them. All faults of a hub are compared with one. */
 const quietPhases = new Map<string, readonly Outcome[]>();
 
 afterAll(async () => {
@@ -86,7 +86,7 @@ export async function besideNeighbour<T>(
   }
   const of = hubs.map(({ url }) => url).join();
   const quiet = quietPhases.get(of) ?? (await quietPhase(echoes));
-  // Set again below: a fault that made the neighbour late is repeated with a quiet phase of its own.
+  // Set again at the end: if the neighbour is late, the repeated test measures a new quiet phase.
   if (quietPhases.delete(of)) await whileCalled(echoes, furtherCalls, nothing);
   const during = await whileCalled(echoes, leastCalls, fault);
   const failures = [...quiet, ...during.outcomes].flatMap(one => one.failures);

@@ -10,7 +10,7 @@ const run = promisify(execFile);
 export type Disk = AsyncDisposable & {
   /** Writes until there is no room for another byte. */
   fill(): Promise<void>;
-  /** Removes what was written, if anything was. */
+  /** Removes the file that fills the disk, if there is one. */
   free(): Promise<void>;
 };
 

@@ -49,7 +49,7 @@ export type EraClient = AsyncDisposable & {
   readonly asked: readonly string[];
   /** The notifications that it was told, but for progress. */
   readonly heard: readonly Heard[];
-  /** Begins `asked` and `heard` anew. */
+  /** Empties `asked` and `heard`. */
   forget(): void;
   /** Waits for a notification whose text holds `part`. */
   hears(method: string, part?: string): Promise<Heard>;

@@ -123,7 +123,7 @@ describe('the build of a clone', () => {
     assert.equal(await runs(), 'dist');
   });
 
-  // By the function that decides what a start runs, and whether it builds.
+  // Asks the function that decides what a start runs, and whether it builds.
   const isCurrent = async () => {
     const { findBuild } = await import(pathToFileURL(at('bin/build.mjs')).href);
     return findBuild(folder) !== undefined;

@@ -67,7 +67,7 @@ const tools = ['read_file', 'write_file', 'move_file', 'search'];
 const uris = ['file:///public/a', 'file:///secret/b'];
 const template = 'file:///{folder}/{name}';
 
-/** Of all tests that change nothing but what the config says. */
+/** Shared by the tests that change only the config. */
 let shared: TestHub;
 const governed = createTestAccess([files]);
 beforeAll(async () => {

@@ -137,7 +137,7 @@ async function round(
     install,
   };
 
-  /** Does things at random, but nothing a second time before all others were done, and each at least once. */
+  /** Does things in a random order: each at least once, and none again before all others were done. */
   async function disturb(actions: Actions): Promise<void> {
     const all = Object.keys(actions);
     let next: readonly string[] = all;

@@ -80,7 +80,7 @@ export async function post(hub: HubProcess, path: string, body?: object) {
 /** The name of the call that follows those of a test. Lines are written in order, so all before it are there with it. */
 const last = 'last_of_its_test';
 
-/** The lines of the calls that `makeCalls` makes at a hub that runs on. */
+/** The lines that a running hub writes for the calls of `makeCalls`. */
 export async function linesOfCallsBy(
   hub: HubProcess,
   makeCalls: () => Promise<void>,

@@ -228,7 +228,7 @@ function keysOf(values: Values): 'env' | 'secrets' {
   throw usageError(`--keys: ${JSON.stringify(keys)} is not allowed: write "secrets" or "env"`);
 }
 
-/** What does not go with `--undo`. */
+/** The options and the argument that `--undo` does not take. */
 const importOnly = 'client all workspace remove connect allow write mount keys no-trial'.split(' ');
 
 /** `agenthub import --undo`: restores all files that the latest import changed. */
