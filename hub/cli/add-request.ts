@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { JsonObject } from '#core';
 import { type Values, textOf, textsOf, usageError } from './values.ts';
 
@@ -10,7 +11,7 @@ export type GivenAddRequest = ReturnType<typeof addRequestOf>;
 /** What the command line says of an install request. */
 export function addRequestOf(values: Values) {
   const args = textsOf(values, 'arg');
-  const mounts = textsOf(values, 'mount');
+  const mounts = mountsOf(values);
   const volumes = volumesOf(textsOf(values, 'volume'));
   const tags = textsOf(values, 'tag');
   const systemPackages = textsOf(values, 'system-package');
@@ -31,6 +32,17 @@ export function addRequestOf(values: Values) {
     rest,
   };
 }
+
+/** A source that does not depend on a folder: it is absolute, begins with `~` or a variable, or has a drive letter. */
+const fixedSource = /^(?:[/~]|\$\{|[A-Za-z]:(?:\\|\/[^]*:\/))/;
+
+/** The mounts in `--mount`. Relative sources start at the working folder: in a config file, they start at its folder. */
+export const mountsOf = (values: Values): readonly string[] =>
+  textsOf(values, 'mount').map(text =>
+    fixedSource.test(text)
+      ? text
+      : text.replace(/^([^]+?)(?=:\/)/, (source: string) => resolve(source)),
+  );
 
 /** Parses `NAME:/path`. Throws HUB_USAGE. */
 function volumesOf(texts: readonly string[]): readonly (readonly [string, string])[] {

@@ -23,7 +23,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'cli/commands/add': [
     'cli/add-keys',
     'cli/add-needs',
-    'cli/add-request',
     'cli/work-stream',
     'cli/offer-packages',
     'cli/option-faults',

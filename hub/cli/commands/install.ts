@@ -1,5 +1,6 @@
 import { visible } from '#definitions';
 import { HubError, type JsonObject, isObject } from '#core';
+import { mountsOf } from '../add-request.ts';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { allowOption, confirmEach, confirmationsIn } from '../confirm.ts';
 import { type HubClient, openHub } from '../hub-client.ts';
@@ -72,7 +73,7 @@ async function installOne(hub: HubClient, server: string, run: Run): Promise<Exi
   if (isDry) return 0;
   const { number, option } = chosenOf(found, run);
   const values = await valuesFor(option, run);
-  const mounts = textsOf(run.values, 'mount');
+  const mounts = mountsOf(run.values);
   const network = textOf(run.values, 'network');
   const name = textOf(run.values, 'name');
   const body: JsonObject = {
