@@ -46,7 +46,7 @@ const namePattern = String.raw`(?:@[^@:/\s]+/)?[^@:/\s]+`;
 const npmName = new RegExp(`^${namePattern}$`);
 const npmPath = new RegExp(`^node_modules/${namePattern}(?:/node_modules/${namePattern})*$`);
 const npmVersion = /^\d+\.\d+\.\d+(?:[-+][\w.+-]*)?$/;
-/** A dependency that is another package of the registry under a name of its own. */
+/** An alias of another package of the registry, such as `npm:ms@2.1.3`. */
 const npmAlias = new RegExp(`^npm:${namePattern}(?:@[^@:/]+)?$`);
 
 const isNpmPath = (path: string) =>

@@ -16,7 +16,7 @@ type IndexChange = {
     readonly maxEntries: number;
     readonly maxBytes: number;
   };
-  /** One step of a forget. An empty tag means all. */
+  /** Removes a part of the entries with a tag, from a cursor on. An empty tag stands for all entries. */
   readonly forget?: { readonly tag: string; readonly cursor: string };
 };
 

@@ -57,7 +57,7 @@ export type ImportNeeds = {
   readonly dotenv: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly hubUrl: string;
-  /** Creates a config editor for which these variables are set too. */
+  /** Creates a config editor that also knows the values of these variables. */
   readonly editorWith: (variables: readonly Variable[]) => Pick<ConfigEditor, 'preview'>;
 };
 

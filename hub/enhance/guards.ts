@@ -129,7 +129,7 @@ function moreFrequent(items: readonly string[], others: readonly string[]): read
   });
 }
 
-/** Capitalized words that the other text does not have in any spelling. */
+/** Capitalized words of one text that the other lacks, whatever the case of its letters. */
 function capitals(a: Canonical, b: Canonical): readonly string[] {
   const theirs = new Set(lowerOf(b.head));
   return a.head

@@ -35,7 +35,7 @@ type QueuedCall = {
 
 type Entry = {
   readonly isLoad: boolean;
-  /** False if it is too late for a turn: the entry then has left the queue. */
+  /** Gives the entry its turn. Returns false if too little time is left: the entry is refused, and leaves the queue. */
   readonly admit: () => boolean;
   readonly refuse: (failure: ModelFailure) => void;
 };

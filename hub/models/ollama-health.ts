@@ -45,7 +45,7 @@ type HealthNeeds = {
 
 /** After a more recent answer, in ms, no probe is needed. */
 const freshMs = 5_000;
-/** Timeout of a probe. */
+/** Timeout of a probe, in milliseconds. */
 const connectMs = 1_000;
 const intervalMs = 30_000;
 /** Interval in ms after a failed probe or a failed call, so that prompts need not wait for the return of Ollama. */

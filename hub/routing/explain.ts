@@ -27,7 +27,7 @@ export type PolicyExplanation = {
   readonly hints: Hints | undefined;
 };
 
-/** Decides as about a call, and says by which rule. Counts nothing. */
+/** Decides as for a call, and returns the rule that applies. The decision is not counted. */
 export function explain(
   { client, server, item, ...question }: PolicyQuestion,
   policy: Policy | undefined,

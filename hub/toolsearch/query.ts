@@ -14,7 +14,7 @@ const url = /\b[a-z][a-z0-9+.-]{1,15}:\/\/[^\s"'<>]+/gi;
 const path = /(?<![\w:/\\.])(?:\.{0,2}\/|~\/|[a-z]:\\)[\w.-]+(?:[/\\][\w.-]+)*/gi;
 
 /**
- * Reads a query. Values that a tool would get as arguments stand for their kind: "open /root/report.md" is about a file
+ * Reads a query. Values that a tool would get as arguments stand for their kind: "open /docs/report.md" is about a file
  * path, and no tool has "report" in its description because of it. Sentence words are not embedded either.
  */
 export function readQuery(text: string): Query {

@@ -227,7 +227,7 @@ function answerOf(
   const { model, messages, system = '', tools } = request;
   const { text, isCut, isThoughtOnly, isFiltered } = answer;
   const ids = new Set<string>();
-  // A call that the limit of tokens cut off may lack arguments, so it is left out.
+  // The limit of tokens may have cut off the arguments of a call, so calls of such an answer are left out.
   const calls = (isCut ? [] : answer.calls).map(({ id: given, name, input }) => {
     if (name === '')
       throw new ModelFailure('malformed', `${model} called a tool without naming it`, { model });

@@ -15,9 +15,9 @@ export type QdrantOptions = QdrantAddress & {
   readonly deployment?: string;
 };
 
-/** Timeout of a look-up. */
+/** Timeout of a look-up, in milliseconds. */
 const nearMs = 1_000;
-/** Timeout of other calls. */
+/** Timeout of other calls, in milliseconds. */
 const writeMs = 5_000;
 const removalsAtOnce = 256;
 /** Interval of removing expired points, in ms. Look-ups skip them before that. */
