@@ -143,6 +143,16 @@ function findResource(call: Call, needs: MethodNeeds) {
   return { ...found, publicUri: text, edits };
 }
 
+/** The resource that a session is subscribed to under the requested URI, also if no server lists it; else as above. */
+function findSubscribed(call: Call, needs: MethodNeeds): Resource {
+  const { span, text } = requireString(call, call.params, 'uri', 'params.uri');
+  const known = needs.subscriptions.find(call.session, text);
+  if (!known) return findResource(call, needs);
+  const { uri } = known;
+  const edits = uri === text ? noEdits : [{ span, text: JSON.stringify(uri) }];
+  return { server: needs.clients.baseOf(known.server), uri, publicUri: text, edits };
+}
+
 const read: Method = (call, needs) => {
   const { server, uri, publicUri, edits } = findResource(call, needs);
   const restored =
@@ -191,7 +201,7 @@ const methodsOfAll: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['resources/subscribe', (call, needs) => subscribeAt(call, findResource(call, needs), needs)],
   [
     'resources/unsubscribe',
-    (call, needs) => unsubscribeAt(call, findResource(call, needs), false, needs),
+    (call, needs) => unsubscribeAt(call, findSubscribed(call, needs), false, needs),
   ],
   ...tasksOfAll,
 ]);

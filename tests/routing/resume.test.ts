@@ -108,6 +108,18 @@ test('a resumed session needs no initialize, and hears of updates as before', as
   assert.equal(shown?.client, 'test 1');
 });
 
+test('a resumed session unsubscribes at a server that has not listed the resource yet', async () => {
+  await using hub = await startHub([{ name: 'echo' }], { start: false });
+  const uri = 'echo://greeting';
+  const settings = {
+    logLevel: undefined,
+    subscriptions: [{ server: 'echo', uri, publicUri: uri }],
+  };
+  const { session, ask } = open(hub, 'all', { ...earlier, settings });
+  assert.deepEqual(await ask('resources/unsubscribe', { uri }), {});
+  assert.deepEqual(session.save(), earlier.settings);
+});
+
 test('a resumed session of one server hears of the lists that the server has', async () => {
   await using hub = await startHub([{ name: 'asker' }]);
   const { told } = open(hub, hub.server('asker'), earlier);

@@ -105,6 +105,13 @@ export function createSubscriptions(needs: {
   const subscribersOf = (server: Server, uri: string): ReadonlyMap<Subscriber, string> =>
     topicOf(server, uri)?.subscribers ?? none;
 
+  const listOf = (subscriber: Subscriber) =>
+    Array.from(bySubscriber.get(subscriber) ?? [], ({ server, uri, subscribers }) => ({
+      server,
+      uri,
+      publicUri: subscribers.get(subscriber) ?? uri,
+    }));
+
   /**
    * `publicUri` is the subscriber's URI for the resource. If `isServerTold` is false, the hub subscribes at the
    * server, unless another subscriber already exists. A stopped server is subscribed to when it starts.
@@ -182,12 +189,10 @@ export function createSubscriptions(needs: {
           add(server, topic.uri, subscriber, publicUri);
         }
     },
-    listOf: (subscriber: Subscriber) =>
-      Array.from(bySubscriber.get(subscriber) ?? [], ({ server, uri, subscribers }) => ({
-        server,
-        uri,
-        publicUri: subscribers.get(subscriber) ?? uri,
-      })),
+    listOf,
+    /** The subscription that a subscriber knows by this URI, also if its server is stopped, removed or lists it no more. */
+    find: (subscriber: Subscriber, publicUri: string) =>
+      listOf(subscriber).find(one => one.publicUri === publicUri),
     /** Removes a subscription. True if it was the last one for the resource: the hub may unsubscribe at the server. */
     remove(server: Server, uri: string, subscriber: Subscriber): boolean {
       const topic = topicOf(server, uri);

@@ -69,14 +69,16 @@ export function subscribeAt(
  */
 export function unsubscribeAt(
   call: Call,
-  { server, uri, edits }: Resource,
+  { server, uri, publicUri, edits }: Resource,
   isServerTold: boolean,
   { clients, relay, subscriptions }: MethodNeeds,
 ): ResolvedCall {
   return ownCall(
     call,
     async () => {
-      const worker = clients.instanceFor(server, call);
+      // A server that was stopped or removed has no instance for the client any more.
+      const known = subscriptions.find(call.session, publicUri);
+      const worker = known?.server ?? clients.instanceFor(server, call);
       const wasLast = subscriptions.remove(worker, uri, call.session);
       const isUnknown =
         isServerTold &&

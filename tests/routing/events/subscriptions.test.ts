@@ -102,6 +102,25 @@ for (const env of [{}, { ERA: 'modern' }])
     );
   });
 
+for (const env of [{}, { ERA: 'modern' }])
+  test(`a subscription that its client gives up while the server is removed is not taken up again: ${JSON.stringify(env)}`, async () => {
+    const naming = { separator: '_', maxLength: 46 } as const;
+    await using hub = await startHub(whispers(env));
+    const client = openClient(hub);
+    await client.initialize();
+    const uri = 'second+whisper://one';
+    await client.ask('resources/subscribe', { uri });
+    const [first, second] = [hub.server('first').config, hub.server('second').config];
+    await hub.servers.apply({ servers: [first], naming });
+    assert.equal((await client.ask('resources/unsubscribe', { uri })).error.message, '');
+    assert.deepEqual(client.session.save()?.subscriptions, []);
+    await hub.servers.apply({ servers: [first, second], naming });
+    await until(() => hub.server('second').listing.resource.length > 0);
+    await client.call('second_touch', { uri: 'whisper://one' });
+    await client.call('second_touch', { uri: 'whisper://one' });
+    assert.deepEqual(client.toldOf(updated), []);
+  });
+
 describe('whom an update concerns', () => {
   /** Subscriptions at a server that lists what is given, by the URIs of the endpoint of all. */
   function scene(listed: Readonly<Record<string, string>> = {}) {
