@@ -1,21 +1,13 @@
-import { mkdir, readFile, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import {
-  type Clock,
-  HubError,
-  type Log,
-  errorCodeOf,
-  ignoreMissing,
-  messageOf,
-  tryParseJson,
-} from '#core';
+import { type Clock, HubError, type Log, ignoreMissing, messageOf, tryParseJson } from '#core';
 import type { SpentTokens } from '#models';
 import { writeWhole } from '#store';
 import { agentIdPattern } from './agent-id.ts';
 import { defaultSettings, patchSettings, writtenSettings } from './agent-settings.ts';
 import type { AgentSettings, AgentStatus, AgentUsage } from './agent-types.ts';
-import { asideOf } from './message-queue.ts';
+import { readText } from './read-text.ts';
 
 const contentSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text'), text: z.string() }),
@@ -136,18 +128,17 @@ export function createAgentMemory(
     }
   }
 
-  /** Parses a file. One that cannot be used is set aside, and then counts as missing. */
+  /**
+   * Parses a file. A damaged one is set aside, and then counts as missing. Rejects with HUB_AGENT_STORE_FAILED if it
+   * cannot be read now.
+   */
   async function read<T>(file: string, schema: z.ZodType<T>): Promise<T | undefined> {
-    let problem: string;
-    try {
-      const { data, error } = schema.safeParse(tryParseJson(await readFile(file, 'utf8')));
-      if (data !== undefined) return data;
-      problem = error?.issues[0]?.message ?? 'it is not JSON';
-    } catch (error) {
-      if (errorCodeOf(error) === 'ENOENT') return undefined;
-      problem = messageOf(error);
-    }
-    const aside = asideOf(file, clock);
+    const text = await readText(file);
+    if (text === undefined) return undefined;
+    const { data, error } = schema.safeParse(tryParseJson(text));
+    if (data !== undefined) return data;
+    const problem = error?.issues[0]?.message ?? 'it is not JSON';
+    const aside = `${file}.${new Date(clock.now()).toISOString().replaceAll(':', '-')}.aside`;
     await rename(file, aside);
     log.error({ file, aside, problem }, 'a file of an agent cannot be used and was set aside');
     return undefined;
@@ -195,7 +186,7 @@ export function createAgentMemory(
     },
     writeSpent: (id: string, spent: readonly SpentTokens[]) =>
       write(join(folderOf(id), 'budget.json'), { version: 1, spent }),
-    /** Undefined for a new agent, and if the file was set aside. */
+    /** Undefined for a new agent, and if the file was set aside. Rejects with HUB_AGENT_STORE_FAILED. */
     readSession: (id: string) => read(join(folderOf(id), 'session.json'), sessionSchema),
     /** Rejects with HUB_AGENT_STORE_FAILED. */
     async writeSession(session: AgentSession): Promise<void> {

@@ -154,7 +154,10 @@ export interface AgentFileContent extends AsyncDisposable {
 export interface Agents {
   /** Starts and stops the room. Not inherited: `stop` below stops one agent. */
   readonly service: Service;
-  /** Why the hub has no agents, such as a missing Docker. All methods but `list` then reject with it. */
+  /**
+   * Why the hub has no agents: without Docker, or if one of their files could not be read at its start. All methods but
+   * `list` then reject with it.
+   */
   readonly refusal: HubError | undefined;
   list(): readonly AgentView[];
   /** Throws HUB_AGENT_ID_INVALID, and HUB_AGENT_UNKNOWN. */

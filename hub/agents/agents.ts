@@ -51,7 +51,8 @@ export function createAgents(
   },
   { clock, log: parentLog, newId, backlog, contextTokens, host: openHost }: AgentsNeeds,
 ): Agents {
-  const { dataDir, refusal, limits } = options;
+  const { dataDir, limits } = options;
+  let { refusal } = options;
   const log = parentLog.child({ part: 'agents' });
   const events = createEmitter<{ readonly agent: string; readonly event: AgentEvent }>();
   const memory = createAgentMemory(dataDir, { clock, log });
@@ -230,12 +231,27 @@ export function createAgents(
     }
   }
 
+  function refuse({ code, message }: HubError): void {
+    refusal = new HubError(code, `this hub has no agents: ${message}, and start the hub again`);
+    log.error({ error: refusal.message }, 'the agents could not be started');
+    all.clear();
+  }
+
   return {
-    refusal,
+    get refusal() {
+      return refusal;
+    },
     service: {
       async start() {
         if (refusal) return;
-        await load();
+        try {
+          await load();
+        } catch (error) {
+          if (!(error instanceof HubError)) throw error;
+          // Agents without what is in the file would replace it.
+          refuse(error);
+          return;
+        }
         for (const agent of all.values())
           agent
             .begin()

@@ -1,7 +1,7 @@
-import { readFile, rename } from 'node:fs/promises';
 import { z } from 'zod';
-import { type Clock, HubError, type Log, errorCodeOf, messageOf, retryable } from '#core';
+import { type Clock, HubError, type Log, retryable } from '#core';
 import { type Backlog, createJournal } from '#store';
+import { readText } from './read-text.ts';
 
 /** A message that was accepted and has no outcome yet. */
 export type PendingMessage = {
@@ -94,9 +94,10 @@ export function createMessageQueue(
   }
 
   return {
-    /** Reads the messages of the last run. A file that cannot be read is set aside. Rejects if that fails too. */
+    /** Reads the messages of the last run. Rejects with HUB_AGENT_STORE_FAILED if the file cannot be read. */
     async open(): Promise<void> {
-      await setAsideUnreadable(file, clock, log);
+      // The journal counts such a file as empty, and replaces it.
+      await readText(file);
       for (const record of await journal.open()) {
         const { data } = saved.safeParse(record);
         if (data?.type === 'accepted') add(withoutType(data));
@@ -195,22 +196,3 @@ const recordsOf = (message: PendingMessage): readonly object[] => [
     ? []
     : [{ type: 'started', id: message.id, container: message.startedIn }]),
 ];
-
-/** The journal replaces a file that it cannot read, so it is kept under another name. */
-async function setAsideUnreadable(file: string, clock: Pick<Clock, 'now'>, log: Log) {
-  try {
-    await readFile(file);
-  } catch (error) {
-    if (errorCodeOf(error) === 'ENOENT') return;
-    const aside = asideOf(file, clock);
-    await rename(file, aside);
-    log.warn(
-      { file, aside, error: messageOf(error) },
-      'the messages of agents cannot be read and were set aside',
-    );
-  }
-}
-
-/** Another name for a file that is kept but no longer used. */
-export const asideOf = (file: string, clock: Pick<Clock, 'now'>): string =>
-  `${file}.${new Date(clock.now()).toISOString().replaceAll(':', '-')}.aside`;

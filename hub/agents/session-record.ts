@@ -36,17 +36,19 @@ export function createSessionRecord(
   let last: Promise<unknown> = Promise.resolve();
 
   async function write(turn: Turn): Promise<readonly AgentMessage[]> {
-    const session = (await memory.readSession(id)) ?? newSession(id, clock.now());
-    const { next, added } = addTurn(session, turn, clock.now());
-    const { usage, model, lastMessageId, lastOutcome } = next;
-    summary = { usage, model, lastMessageId, lastOutcome };
+    const now = clock.now();
+    let turned = addTurn({ ...newSession(id, now), ...summary }, turn, now);
     try {
-      await memory.writeSession(next);
+      const session = await memory.readSession(id);
+      turned = addTurn(session ?? newSession(id, now), turn, now);
+      await memory.writeSession(turned.next);
     } catch (error) {
-      // The outcome counts all the same: the message must not be answered twice.
+      // The outcome counts all the same: the message must not be answered twice. A conversation that cannot be read stays as it is.
       log.error({ error: messageOf(error) }, 'the conversation could not be written');
     }
-    return added;
+    const { usage, model, lastMessageId, lastOutcome } = turned.next;
+    summary = { usage, model, lastMessageId, lastOutcome };
+    return turned.added;
   }
 
   return {

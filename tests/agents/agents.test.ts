@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, readdir, writeFile } from 'node:fs/promises';
+import { readFile, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Agents, describeBriefly } from '#agents';
@@ -304,6 +304,73 @@ test('a torn conversation is set aside and said, and never overwritten', async (
   const aside = names.find(name => name.endsWith('.aside'));
   assert.ok(aside !== undefined, names.join());
   expect(await readFile(join(folder, 'agents', 'ada', aside), 'utf8')).toBe(whole.slice(0, 100));
+});
+
+/** Makes every read of a file fail, as missing permissions do. Resolves with a function that puts the file back. */
+async function makeUnreadable(file: string): Promise<() => Promise<void>> {
+  await rename(file, `${file}.kept`);
+  await symlink(file, file);
+  return async () => {
+    await rm(file);
+    await rename(`${file}.kept`, file);
+  };
+}
+
+test('a conversation that cannot be read now is an error, and is neither set aside nor overwritten', async () => {
+  await using harness = await openHarness(({ message }) => `re: ${message}`);
+  const { agents, folder } = harness;
+  const { messageId } = await agents.send('ada', 'one', 'a');
+  await answerTo(agents, 'ada', messageId);
+  const own = join(folder, 'agents', 'ada');
+  const file = join(own, 'session.json');
+  const whole = await readFile(file, 'utf8');
+  const restore = await makeUnreadable(file);
+  await agents.send('ada', 'two', 'a');
+  await soon(() => expect(agents.get('ada')).toMatchObject({ status: 'idle', queued: 0 }));
+  await expect(agents.messages('ada', { count: 9 }, never)).rejects.toMatchObject({
+    code: 'HUB_AGENT_STORE_FAILED',
+    message: expect.stringContaining(`${file} cannot be read: ELOOP`),
+  });
+  await restore();
+  expect(await readdir(own)).toEqual(['session.json']);
+  expect(await readFile(file, 'utf8')).toBe(whole);
+  const third = await agents.send('ada', 'three', 'a');
+  expect(await answerTo(agents, 'ada', third.messageId)).toEqual({ texts: ['re: three'] });
+  expect((await sessionOf(folder, 'ada')).usage).toMatchObject({ model_calls: 2 });
+});
+
+test.each([
+  'agents/ada/session.json',
+  'agents/ada/settings.json',
+  'agents/ada/budget.json',
+  'tasks.json',
+  'agents.jsonl',
+])('a hub that cannot read %s at its start has no agents, and loses none', async name => {
+  await using first = await openHarness(({ message }) => `re: ${message}`);
+  const { agents, folder, spending } = first;
+  await agents.configure('ada', { model: 'small' });
+  const { messageId } = await agents.send('ada', 'one', 'a');
+  await answerTo(agents, 'ada', messageId);
+  spending.save('ada', [{ at: 1, tokens: 60 }]);
+  const file = join(folder, name);
+  await soon(async () => expect((await readFile(file)).length).toBeGreaterThan(0));
+  await using second = await first.restarted('end');
+  await soon(async () => expect(await tasksOf(folder)).toMatchObject([{ status: 'stopped' }]));
+  const restore = await makeUnreadable(file);
+  await using third = await second.restarted('end');
+  const refused = {
+    code: 'HUB_AGENT_STORE_FAILED',
+    message: expect.stringContaining(`${file} cannot be read: ELOOP`),
+  };
+  expect(third.agents.refusal).toMatchObject(refused);
+  expect(third.agents.list()).toEqual([]);
+  await expect(third.agents.send('ada', 'two', 'a')).rejects.toMatchObject(refused);
+  await restore();
+  await using fourth = await third.restarted('end');
+  expect(fourth.agents.refusal).toBe(undefined);
+  expect(fourth.agents.get('ada').settings.model).toBe('small');
+  expect(fourth.spending.earlier('ada')).toEqual([{ at: 1, tokens: 60 }]);
+  expect(await answerTo(fourth.agents, 'ada', messageId)).toEqual({ texts: ['re: one'] });
 });
 
 test('a removed agent leaves no file and no message', async () => {

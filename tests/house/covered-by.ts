@@ -126,6 +126,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'agents/conversation',
     'agents/perform-turn',
     'agents/places',
+    'agents/read-text',
     'agents/spending',
     'agents/tasks-file',
     'agents/turn-result',
