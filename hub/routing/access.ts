@@ -106,9 +106,9 @@ export function createAccess(needs: AccessNeeds) {
     throw invalidRequest(`the params of ${method} must say by a string what it is for`);
   }
 
-  /** The call with its decision. If it is denied, the answer is the refusal. */
-  function decided(policy: Policy, resolved: ResolvedCall): ResolvedCall {
-    const found = decide(policy, resolved);
+  /** The call with its decision, if there is a policy. If it is denied, the answer is the refusal. */
+  function decided(policy: Policy | undefined, resolved: ResolvedCall): ResolvedCall {
+    const found = policy && decide(policy, resolved);
     if (!found || found.decision === unmatched) return resolved;
     const { decision, item } = found;
     policy.count(decision);
@@ -119,8 +119,9 @@ export function createAccess(needs: AccessNeeds) {
     return { ...resolved, decision, answer: () => refusal(resolved.call, found, policy) };
   }
 
-  /** True if the items of a server are unknown, because it was never started. */
-  const isUnknown = (server: Server, call: Call): boolean =>
+  /** True if a rule or a new name depends on the items of a server that was never started, so that its lists are unread. */
+  const isUnread = (server: Server, call: Call, policy: Policy | undefined): boolean =>
+    (policy ?? source.toolsOf(server.config.name)?.rename) !== undefined &&
     listKinds.every(kind => server.listing[kind].length === 0) &&
     kindOfMethod.has(call.request.method) &&
     !clients.instanceFor(server, call).running;
@@ -130,9 +131,8 @@ export function createAccess(needs: AccessNeeds) {
     guard(call: Call, resolve: (call: Call) => ResolvedCall, relay: Answerer): ResolvedCall {
       const resolved = resolve(call);
       const policy = policyOf(call.principal);
-      if (!policy) return resolved;
       const { endpoint } = call.session;
-      if (endpoint === 'all' || !isUnknown(endpoint, call)) return decided(policy, resolved);
+      if (endpoint === 'all' || !isUnread(endpoint, call, policy)) return decided(policy, resolved);
       return {
         ...resolved,
         async answer() {

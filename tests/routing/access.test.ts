@@ -357,6 +357,21 @@ test('a call that waits for the lists of its server reaches the tool that the po
   assert.match(JSON.stringify(result), /did read_file/);
 });
 
+test('a call waits for the lists of its server without a policy, too, if the config renames tools', async () => {
+  const { access } = createTestAccess([files], {
+    tools: { files: { rename: { write_file: 'read_file', search: 'find' } } },
+  });
+  await using hub = await startHub([{ ...files, autoStart: false }], { access });
+  const client = await open(hub, 'modern', hub.server('files'));
+  const names = ['read_file', 'find', 'search'];
+  const [own, renamed, former] = await Promise.all(
+    names.map(async name => JSON.stringify(await client.ask('tools/call', { name }))),
+  );
+  assert.match(own ?? '', /did read_file/);
+  assert.match(renamed ?? '', /did search/);
+  assert.match(former ?? '', /HUB_NAME_UNKNOWN/);
+});
+
 test('a call reaches the tool that the policy decides about also if a reload renames tools while its server starts', async () => {
   const policy = [{ tools: ['files_write_file'], action: 'deny' }] as const;
   const { access, change } = createTestAccess([files], {
