@@ -49,6 +49,11 @@ type Recipient = { readonly owner: Owner; readonly responseStream: ResponseStrea
 
 type Unknown = 'none' | 'several' | 'gone';
 
+const paramOf = (name: string, { bytes, params }: Pick<Notification, 'bytes' | 'params'>) =>
+  stringAt(bytes, membersOf(bytes, params)?.get(name));
+
+const taskIdIn = (message: Pick<Notification, 'bytes' | 'params'>) => paramOf('taskId', message);
+
 /**
  * Passes a server's messages on to the clients that they concern. A shared server does not name the client. A message
  * on the response stream of a call goes to the caller, and a message that names a task goes to the owner of the task.
@@ -83,11 +88,6 @@ export function createFromServers(needs: FromServersNeeds) {
 
   const ownedTask = (server: Server, taskId: string | undefined) =>
     taskId === undefined ? undefined : tasks.ownerOf(server, taskId);
-
-  const paramOf = (name: string, { bytes, params }: Pick<Notification, 'bytes' | 'params'>) =>
-    stringAt(bytes, membersOf(bytes, params)?.get(name));
-
-  const taskIdIn = (message: Pick<Notification, 'bytes' | 'params'>) => paramOf('taskId', message);
 
   function refuse(server: Server, { request, answer }: ServerRequest, found: Unknown): void {
     const { name } = server.config;
@@ -250,11 +250,13 @@ export function createFromClients({
   servers,
   clientRequests,
   clients,
+  tasks,
   log,
 }: {
   readonly servers: Pick<Servers, 'all'>;
   readonly clientRequests: Pick<ClientRequests, 'progressed'>;
   readonly clients: Pick<ClientInstances, 'findOlder'>;
+  readonly tasks: Pick<Tasks, 'clientOf'>;
   readonly log: Log;
 }) {
   function cancelled({ bytes, params }: Notification, { inFlight }: SessionState): void {
@@ -283,9 +285,13 @@ export function createFromClients({
     if (method === 'notifications/initialized' || session.protocolVersion === undefined) return;
     const shared = session.endpoint === 'all' ? servers.all : [session.endpoint];
     const ofOlder = shared.flatMap(server => clients.findOlder(server) ?? []);
-    for (const { running } of [...session.instances.values(), ...shared, ...ofOlder]) {
-      // A notification about one client means nothing to a server that also serves others.
-      if (running && keepsSessions(running.serverInfo) && running.upstream.onlyOwner() === session)
+    const taskId = method === 'notifications/tasks/status' ? taskIdIn(notification) : undefined;
+    for (const server of [...session.instances.values(), ...shared, ...ofOlder]) {
+      const { running } = server;
+      if (!running || !keepsSessions(running.serverInfo)) continue;
+      // A notification about one client means nothing to a server that also serves others, unless it asked for the task.
+      const isItsTask = taskId !== undefined && tasks.clientOf(server, taskId) === session;
+      if (isItsTask || running.upstream.onlyOwner() === session)
         tell(running.upstream, notification);
     }
   };

@@ -229,6 +229,27 @@ describe('notifications of a client', () => {
   });
 });
 
+test('the status of a task that a client made for a server reaches it, also if it serves others, and from nobody else', async () => {
+  await using hub = await startAsker();
+  const [client, other] = [await clientOf(hub, all, () => undefined), await clientOf(hub)];
+  const params = { ...sample, task: {} };
+  const asking = client.call('ask', { method: 'sampling/createMessage', params });
+  await until(() => client.asked.length === 1);
+  const task = { taskId: 't', status: 'working', ttl: null, createdAt: '', lastUpdatedAt: '' };
+  await client.post({ jsonrpc: '2.0', id: client.asked[0]?.id, result: { task } });
+  assert.deepEqual(await asking, { result: { task } });
+  const heard = async () => JSON.stringify(await client.call('heard'));
+  await other.call('pid');
+  await other.notify('notifications/tasks/status', { ...task, status: 'failed' });
+  await client.notify('notifications/tasks/status', { ...task, taskId: 'unknown' });
+  assert.doesNotMatch(await heard(), /tasks\/status/);
+  await client.notify('notifications/tasks/status', { ...task, status: 'completed' });
+  assert.match(
+    await heard(),
+    /"notifications\/tasks\/status","params":\{"taskId":"t","status":"completed"/,
+  );
+});
+
 describe('tasks of a server that several clients share', () => {
   test.for(['one', 'all'])('are reached by the client that made them only, at %s', async kind => {
     await using hub = await startAsker();

@@ -284,7 +284,7 @@ describe('a notification of a server', () => {
 describe('a notification of a client', () => {
   function fromClient(script: Parameters<typeof createScriptedServer>[1] = {}) {
     const there = createScriptedServer({ name: 'own' }, script);
-    const { servers, clients } = createScriptedNeeds([there]);
+    const { servers, clients, tasks } = createScriptedNeeds([there]);
     const { log: hubLog, logged } = createRecordingLog();
     const progressed: SessionState[] = [];
     const session: SessionState = {
@@ -293,7 +293,7 @@ describe('a notification of a client', () => {
     };
     there.clients.owner = session;
     const clientRequests = { progressed: (of: SessionState) => void progressed.push(of) };
-    const notified = createFromClients({ servers, clients, clientRequests, log: hubLog });
+    const notified = createFromClients({ servers, clients, clientRequests, tasks, log: hubLog });
     const tell = (method: string, params: object = {}, by = session) =>
       notified(notificationOf(method, params), by);
     return { ...there, session, progressed, logged, tell };
