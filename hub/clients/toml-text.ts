@@ -1,6 +1,6 @@
 import { TomlError, parse, stringify } from 'smol-toml';
 import type { JsonText } from '#config';
-import { HubError, type Json } from '#core';
+import { HubError, type Json, isObject } from '#core';
 
 /**
  * Parses a TOML text without a byte order mark. Throws HUB_CONFIG_INVALID with file, line and column. `with`
@@ -11,7 +11,9 @@ export function readTomlText({ file, text }: Record<'file' | 'text', string>): J
   return {
     value,
     with(path, wanted) {
-      const own = ownParts(text, path);
+      const isInTheWay = ({ kind, key }: Statement) =>
+        wanted !== undefined && kind === 'pair' && isEmptyOnWay(value, key, path);
+      const own = ownParts(text, path, isInTheWay);
       const block = wanted === undefined ? '' : blockOf(path, wanted, text);
       // An existing table is replaced in place; any other form is removed and a table appended.
       const place = block === '' ? undefined : own.find(({ isTable }) => isTable);
@@ -41,11 +43,26 @@ function parsed(file: string, text: string): unknown {
 
 type TomlPart = { readonly start: number; readonly end: number; readonly isTable: boolean };
 
-/** The parts of the text that define the value at the path. A table with its pairs is one part. */
-function ownParts(text: string, path: readonly string[]): readonly TomlPart[] {
+/** True if the value of a key is `{}`, which allows no table at a path below it (TOML 1.0, inline table). */
+function isEmptyOnWay(document: unknown, key: readonly string[], path: readonly string[]): boolean {
+  if (key.length >= path.length || key.some((word, depth) => path[depth] !== word)) return false;
+  const value = key.reduce<unknown>((at, word) => (isObject(at) ? at[word] : undefined), document);
+  return isObject(value) && Object.keys(value).length === 0;
+}
+
+/**
+ * The parts of the text that define the value at the path, and the statements in its way. A table with its pairs is one
+ * part.
+ */
+function ownParts(
+  text: string,
+  path: readonly string[],
+  isInTheWay: (statement: Statement) => boolean,
+): readonly TomlPart[] {
   const statements = statementsOf(text);
   const isOwn = (statement: Statement | undefined) =>
-    statement !== undefined && path.every((word, depth) => statement.key[depth] === word);
+    statement !== undefined &&
+    (path.every((word, depth) => statement.key[depth] === word) || isInTheWay(statement));
   const parts: TomlPart[] = [];
   let lastTable = -1;
   for (const statement of statements.filter(isOwn)) {

@@ -281,6 +281,17 @@ test.for(tomlForms('http://127.0.0.1:9191/mcp'))(
   },
 );
 
+test('Codex with an empty inline table of servers gets the hub, and has its own text back afterwards', async () => {
+  await using scratch = await openScratch();
+  const before = 'model = "o4"\nmcp_servers = {}\n';
+  const file = await scratch.put('.codex/config.toml', before);
+  await connect(codex, scratch);
+  const text = await readFile(file, 'utf8');
+  assert.equal(text, 'model = "o4"\n\n[mcp_servers.agenthub]\nurl = "http://localhost:9090/mcp"\n');
+  await disconnect(codex, scratch);
+  assert.equal(await readFile(file, 'utf8'), before);
+});
+
 test('an integer that JSON cannot hold is not changed: connect names the entry, disconnect takes it out', async () => {
   await using scratch = await openScratch();
   const large = 'limit = 9007199254740993\n';

@@ -59,6 +59,24 @@ describe('the value at a path is replaced where its table is:', () => {
   });
 });
 
+describe('an empty inline table on the way gives way to the new table:', () => {
+  test.for([
+    ['s = {}\n', '[s.a]\nx = 1\n'],
+    ['m = 1\ns = { } # none\n[t]\nn = 2\n', 'm = 1\n[t]\nn = 2\n\n[s.a]\nx = 1\n'],
+    ['"s" = {}\r\nm = 1\r\n', 'm = 1\r\n\r\n[s.a]\r\nx = 1\r\n'],
+  ] as const)('%j', ([text, expected]) => {
+    assert.equal(put(text, { x: 1 }, 's', 'a'), expected);
+  });
+
+  test('and stays where nothing is written', () => {
+    assert.equal(put('s = {}\n', undefined, 's', 'a'), 's = {}\n');
+  });
+
+  test('and one with content stays', () => {
+    assert.match(put('s = { b = 1 }\n', { x: 1 }, 's', 'a') ?? '', /^s = \{ b = 1 \}\n/);
+  });
+});
+
 describe('what does not end a value is skipped:', () => {
   test.for([
     'a = """\n[s.a]\n\\""" # no\n"""',

@@ -33,7 +33,6 @@ export function valueAt(source: ClientSource, value: unknown, path: readonly str
     if (isObject(inside)) return Object.hasOwn(inside, key) ? inside[key] : undefined;
     const name = path.slice(0, depth).join('.');
     const what = name === '' ? 'the document' : JSON.stringify(name);
-    // An inline table, `{}`, could not be edited.
     const problem =
       source.format === 'toml'
         ? `is not a table. Write each of its entries as a table of its own, [${name}.NAME], or remove ${what}`
