@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { RulesSource, Settings } from '#config';
-import type { Clock, Log } from '#core';
+import { type Clock, HubError, type Log } from '#core';
 import { createJournal } from '#store';
 import type { ToolSearch } from '#toolsearch';
 import type { ModelAccess } from './wire-models.ts';
@@ -21,9 +21,10 @@ const maxBytes = 64 * 2 ** 20;
 export function wireFind(settings: Pick<Settings, 'ollama'>, dataFolder: string, needs: Needs) {
   const { clock } = needs;
   const log = needs.log.child({ part: 'find' });
-  let opening: ReturnType<typeof open> | undefined;
+  let opening: ReturnType<typeof load> | undefined;
+  let isStopped = false;
 
-  async function open() {
+  async function load() {
     const room = await import('#toolsearch');
     if (settings.ollama.url === undefined)
       return { search: room.createToolSearch({ clock }), stop: async () => {} };
@@ -41,7 +42,12 @@ export function wireFind(settings: Pick<Settings, 'ollama'>, dataFolder: string,
     return { search: room.createToolSearch({ meanings, clock }), stop: () => meanings.stop() };
   }
 
-  const opened = () => (opening ??= open());
+  /** Rejects with HUB_SHUTTING_DOWN if the first use comes after `stop`: nothing would close what it opens. */
+  async function opened() {
+    if (!opening && isStopped) throw new HubError('HUB_SHUTTING_DOWN', 'the hub is stopping');
+    return await (opening ??= load());
+  }
+
   const search: ToolSearch = {
     prepare: tools =>
       void opened().then(
@@ -55,6 +61,7 @@ export function wireFind(settings: Pick<Settings, 'ollama'>, dataFolder: string,
     service: {
       start: async () => {},
       async stop(): Promise<void> {
+        isStopped = true;
         const loaded = await opening?.catch(() => undefined); // Its searches had the error.
         await loaded?.stop();
       },

@@ -5,7 +5,7 @@ import {
   type Settings,
   readModels,
 } from '#config';
-import type { Clock, Log } from '#core';
+import { type Clock, HubError, type Log } from '#core';
 import type { ModelRuns, ModelSampling } from '#models';
 import { createBreaker } from '#resilience';
 
@@ -40,9 +40,13 @@ export function createModelAccess(settings: Settings, needs: Needs) {
     );
   const defaultModel = () => modelsConfig().defaultModel ?? (url === undefined ? undefined : model);
   let opening: ReturnType<typeof openModels> | undefined;
-  /** Loads the models on first use. */
-  const open = () =>
-    (opening ??= openModels(settings, { ...needs, log, modelsConfig, defaultModel }));
+  let isStopped = false;
+  /** Loads the models on first use. Rejects with HUB_SHUTTING_DOWN if that comes after `stop`. */
+  async function open() {
+    // Servers ask for samples until they have stopped, and nothing would close what they open.
+    if (!opening && isStopped) throw new HubError('HUB_SHUTTING_DOWN', 'the hub is stopping');
+    return await (opening ??= openModels(settings, { ...needs, log, modelsConfig, defaultModel }));
+  }
   const sampling: ModelSampling = {
     answer: async (...request) => await (await open()).sampling.answer(...request),
   };
@@ -65,9 +69,13 @@ export function createModelAccess(settings: Settings, needs: Needs) {
     /** The context of a model in conversations, in tokens; undefined if it is not known. */
     contextTokens: async (model: string) => (await open()).chats.contextTokens(model),
     /** The names of all models that chat, as far as they are known. Never rejects. */
-    names: async (signal: AbortSignal) => await (await open()).chats.names(signal),
+    async names(signal: AbortSignal): Promise<readonly string[]> {
+      if (!opening && isStopped) return [];
+      return await (await open()).chats.names(signal);
+    },
     start: async () => {},
     async stop(): Promise<void> {
+      isStopped = true;
       await (await opening?.catch(() => undefined))?.[Symbol.asyncDispose](); // Who opened them has the error.
     },
   };

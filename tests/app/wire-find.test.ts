@@ -36,6 +36,7 @@ function open(environment: Readonly<Record<string, string>>, folder: string) {
   const { search, service } = wireFind(settings, folder, { ...system, models, prompts });
   return {
     search,
+    service,
     async [Symbol.asyncDispose]() {
       await service.stop();
       await models.stop();
@@ -82,4 +83,15 @@ test('with an Ollama tools get vectors, which the data folder keeps; without one
   } finally {
     await rm(folder, { recursive: true });
   }
+});
+
+test('a search that comes after the stop is refused, and loads nothing', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'agenthub-find-'));
+  await using ollama = await startOllama();
+  await using hub = open({ OLLAMA_HOST: ollama.url }, folder);
+  await hub.service.stop();
+  hub.search.prepare(tools);
+  await assert.rejects(hub.search.find(tools, wanted, never), { code: 'HUB_SHUTTING_DOWN' });
+  assert.equal(ollama.received().length, 0);
+  await rm(folder, { recursive: true });
 });

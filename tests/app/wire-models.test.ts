@@ -113,6 +113,19 @@ test('what is known of models: their context, and the counts of all of them', as
   );
 });
 
+test('what asks for a model only after the stop is refused, and Ollama is asked nothing', async () => {
+  await using ollama = await startScriptedOllama({ script: () => 'hi' });
+  await using hub = open({ OLLAMA_HOST: ollama.url, OLLAMA_MODEL: 'scripted:1b' });
+  await hub.access.stop();
+  const refused = { code: 'HUB_SHUTTING_DOWN' };
+  await assert.rejects(hub.answer(), refused);
+  await assert.rejects(hub.access.runs.list(never), refused);
+  await assert.rejects(hub.access.contextTokens('scripted:1b'), refused);
+  assert.deepEqual(await hub.access.names(never), []);
+  assert.equal(hub.access.opened(), undefined);
+  assert.equal(ollama.received().length, 0);
+});
+
 test('without Ollama a request says what to set', async () => {
   await using hub = open({});
   assert.equal(hub.access.defaultModel, undefined);
