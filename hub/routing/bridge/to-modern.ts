@@ -32,6 +32,7 @@ import type { HubSampling } from '../events/hub-sampling.ts';
 import { setWork, throwIfCancelled } from '../session.ts';
 import { traceMembers } from '../trace.ts';
 import { asLegacy, notFoundAsBefore } from './results.ts';
+import { createRisingProgress } from './rising-progress.ts';
 import { type SendNeeds, send } from './send.ts';
 
 /** Maximum number of times that a server may ask for input or time before it returns a result. */
@@ -58,12 +59,16 @@ export async function toModern(
 ): Promise<ServerReply> {
   const { call, edits } = resolved;
   const { request, params, meta } = call;
+  const progress = meta?.has('progressToken') && createRisingProgress(call.responseStream);
+  const sent = progress
+    ? { ...resolved, call: { ...call, responseStream: progress.stream } }
+    : resolved;
   let more: MemberTexts | undefined;
   let pauses = 0;
   let serverMs = 0;
   for (let round = 0; round < maxRounds; round++) {
     const all = [...edits, ...metaEdits(request, params, meta, metadataOf(call, server), more)];
-    const reply = await send(resolved, all, server, running, needs).catch(addTime(serverMs));
+    const reply = await send(sent, all, server, running, needs).catch(addTime(serverMs));
     serverMs += reply.serverMs;
     const { bytes, outcome } = reply;
     const answer = readAnswer(bytes);
@@ -88,6 +93,7 @@ export async function toModern(
     } catch (error) {
       throw new FailedCall(error, serverMs);
     }
+    if (progress) progress.again();
   }
   throw new FailedCall(
     unfit(server, `asked ${maxRounds} times for more and gave no result`),

@@ -34,6 +34,28 @@ describe('a server of 2026 that wants nothing but to be asked again', () => {
       assert.deepEqual(members, ['_meta', 'arguments', 'name', 'requestState']);
   });
 
+  test('reports progress that increases with each notification, although the server begins anew', async () => {
+    await using hub = await startStateless();
+    const client = openAsked(hub, hub.server('stateless'));
+    await client.initialize({});
+    const _meta = { progressToken: 'mine' };
+    assert.equal(await client.call('busy', { times: 2 }, { _meta }), 'after 2');
+    assert.deepEqual(
+      client.told
+        .filter(({ method }) => method === 'notifications/progress')
+        .map(({ params }) => params),
+      [
+        [0, 2],
+        [1, 2],
+        [2, 2],
+        [3, 4],
+        [4, 4],
+        [5, 6],
+        [6, 6],
+      ].map(([progress, total]) => ({ progressToken: 'mine', progress, total })),
+    );
+  });
+
   test('is given up after 20 times', async () => {
     const clock = createManualClock();
     await using hub = await startStateless({ clock });
