@@ -198,7 +198,7 @@ async function removeObjects(hubId: string, installation: Installation, run: Run
   const found = holdings.find(one => one.hubId === hubId);
   if (!found)
     throw new HubError(
-      'HUB_REQUEST_INVALID',
+      'HUB_NAME_UNKNOWN',
       `--remove: no hub ${JSON.stringify(hubId)} has objects on this engine. Hubs that have: ${holdings.map(one => one.hubId).join(', ') || 'none'}`,
     );
   const how = isOwn ? undefined : (await findLiveHubs(installation, [], undefined)).get(hubId);

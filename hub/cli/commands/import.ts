@@ -9,6 +9,7 @@ import {
   clientNames,
   defaultEntryName,
 } from '#clients';
+import { HubError } from '#core';
 import { clientOf, clientPositional } from '../client-change.ts';
 import type { Command, Run } from '../command.ts';
 import { allowOption, changeOptions, firstConfigNote, isAgreed } from '../confirm.ts';
@@ -243,7 +244,8 @@ async function undoImport(run: Run): Promise<0> {
     );
   const all = await needs.openClients();
   const found = await all.newestImport();
-  if (!found) throw usageError('--undo: there is no import that can be undone');
+  if (!found)
+    throw new HubError('HUB_CONFIG_CONFLICT', '--undo: there is no import that can be undone');
   if (!isJson) {
     const added = screen.foreign(found.added.join(', ')) || 'no server';
     out(`The import of ${found.at} added ${added} and changed:`);

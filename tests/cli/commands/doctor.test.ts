@@ -117,7 +117,7 @@ describeWithEngine('doctor', () => {
 
   test('names those that there are when it is told another', async () => {
     const { code, stderr } = await doctor('--remove', 'nobody');
-    assert.equal(code, 2);
+    assert.equal(code, 1);
     assert.match(stderr, /--remove: no hub "nobody" has objects on this engine/);
   });
 
@@ -159,6 +159,15 @@ test('names of tools that a server lacks are noted, and are no problem', async (
   assert.equal(code, 0, err);
   assert.match(err, /^note: echo: "tools" names tools that it does not have: ecko, shout\./m);
   assert.doesNotMatch(err, /calendar/);
+});
+
+test('a hub to be removed that has nothing on the engine is an unknown name', async () => {
+  const { code, err, out } = await run(['doctor', '--remove', 'nobody', '--json'], {
+    examine: async () => installationOf({ state: 'off', detail: '', missing: [] }),
+  });
+  assert.equal(code, 1);
+  assert.match(err, /^--remove: no hub "nobody" has objects on this engine/);
+  assert.equal(JSON.parse(out).error.code, 'HUB_NAME_UNKNOWN');
 });
 
 describe('the models of the rules', () => {

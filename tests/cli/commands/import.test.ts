@@ -286,8 +286,16 @@ test('a server leaves the file of its client once it runs in the hub, and --undo
   await assert.rejects(readFile(dotenv), { code: 'ENOENT' });
   assert.deepEqual(await readdir(records), []);
   const again = await agenthub(scratch, ['import', '--undo', '--yes'], inHub(hub));
-  assert.equal(again.code, 2);
+  assert.equal(again.code, 1);
   assert.match(again.out, /there is no import that can be undone/);
+});
+
+test('an undo without an import fails, and is no wrong usage', async () => {
+  await using scratch = await openScratch();
+  const { code, out } = await agenthub(scratch, ['import', '--undo', '--json']);
+  assert.equal(code, 1);
+  assert.match(out, /^--undo: there is no import that can be undone$/m);
+  assert.match(out, /"code": "HUB_CONFIG_CONFLICT"/);
 });
 
 describe('keys in the files of clients', () => {
