@@ -8,7 +8,7 @@ import { type ManualClock, createManualClock } from '#helpers/clock';
 import { never } from '#helpers/never';
 import { createJudge } from '../../hub/enhance/judge.ts';
 import { until } from '../contracts/recorder.ts';
-import type { Asked, OllamaDouble, RunnerTimes } from '../doubles/ollama.ts';
+import type { Asked, RunnerTimes } from '../doubles/ollama.ts';
 import { type Scene, askedOf, openScene } from './enhancer-scene.ts';
 import { type RulesChanges, rulesOf } from './rules-of.ts';
 
@@ -57,16 +57,18 @@ async function openBusy(
   scene.ollama.says(answer);
   await scene.models.start(never);
   await until(() => scene.models.status.kind === 'up', 'a sign of life');
-  return { ...scene, clock, rule };
+  return Object.assign(scene, { clock, rule });
 }
 
 /** Moves the clock whenever the model works, until the condition holds. */
 async function work(
-  { ollama, clock }: { readonly ollama: OllamaDouble; readonly clock: ManualClock },
+  scene: Pick<Scene, 'ollama' | 'questions'> & { readonly clock: ManualClock },
   isDone: () => boolean,
 ): Promise<void> {
+  const { ollama, clock } = scene;
   for (let seen = 0; !isDone();) {
-    await until(() => isDone() || ollama.works > seen, 'work');
+    // The answer to a question takes real time, which must not use up its time on this clock.
+    await until(() => isDone() || (ollama.works > seen && scene.questions === 0), 'work');
     seen = ollama.works;
     // In halves: a prompt that is too late is returned 250 ms before its time is over.
     for (const _ of [1, 2]) {

@@ -48,6 +48,8 @@ export type Scene = AsyncDisposable & {
   ): Promise<Enhancement>;
   /** The models that were asked to complete, in order. */
   asked(): readonly string[];
+  /** Number of requests to Ollama without an answer, besides those for which its models work. */
+  readonly questions: number;
 };
 
 /** The models that an Ollama was asked to complete with, in order; loading one is none. */
@@ -71,7 +73,19 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
     createBreaker({ failureThreshold, recoveryMs: 30_000, trialMs: 60_000 }, clock),
   );
   const url = 'url' in options ? options.url : ollama.url;
-  const models = createModels({ url }, { clock, log, fetch, breaker });
+  let questions = 0;
+  const countingFetch = async (input: string | URL | Request, init?: RequestInit) => {
+    if (/\/api\/(?:chat|embed)$/.test(input instanceof Request ? input.url : String(input)))
+      return await fetch(input, init);
+    questions++;
+    try {
+      const response = await fetch(input, init);
+      return new Response(await response.arrayBuffer(), response);
+    } finally {
+      questions--;
+    }
+  };
+  const models = createModels({ url }, { clock, log, fetch: countingFetch, breaker });
   stack.defer(() => models.stop());
   const exact = options.exact ?? createMemoryCache(roomy, { clock });
   let rules = rulesOf(options);
@@ -97,6 +111,9 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
     follow: changes => void (rules = rulesOf(changes)),
     enhance: (prompt, more = {}, signal = never) => enhancer.enhance({ prompt, ...more }, signal),
     asked: () => askedOf(ollama),
+    get questions() {
+      return questions;
+    },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
