@@ -1,6 +1,7 @@
 // Checks types, lint rules and formatting at the same time. Prints what each found, one after the other, and ends with 1
 // if any of them found something.
 import { execFile } from 'node:child_process';
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -10,7 +11,9 @@ const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 function succeeds(program, ...args) {
   const windows = process.platform === 'win32';
   const command = path.join(root, 'node_modules', '.bin', windows ? `${program}.cmd` : program);
-  const options = { cwd: root, maxBuffer: 64 * 2 ** 20, shell: windows };
+  // Both type checkers are written in Go. Collecting its garbage less often saves a fifth of their time, for little memory.
+  const env = { GOGC: '400', ...process.env };
+  const options = { cwd: root, env, maxBuffer: 64 * 2 ** 20, shell: windows };
   return new Promise(resolve => {
     execFile(command, args, options, (error, stdout, stderr) => {
       process.stdout.write(`${program} ${args.join(' ')}\n${stdout}`);
@@ -21,8 +24,10 @@ function succeeds(program, ...args) {
   });
 }
 
+/** Each checks types of its own that others have checked too: more than processors (default 4) only cost time. */
+const checkers = Math.min(4, availableParallelism());
 const checks = [
-  succeeds('tsc', '-p', '.'),
+  succeeds('tsc', '-p', '.', '--checkers', String(checkers)),
   succeeds('oxlint', '--type-aware'),
   succeeds('oxfmt', '--check'),
 ];
