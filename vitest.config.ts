@@ -11,20 +11,23 @@ const pages = [
 ];
 /** It counts the modules that a process loads, so it needs a process of its own. */
 const ownProcess = ['tests/http/listen.test.ts'];
-/** These compare the time of calls with that of a control beside them, which a busy machine delays as well. */
-const twoAtATime = ['tests/faults/{breaker,clock,config,redis,server}.test.ts'];
-/** What these find out depends on the time that things take, or on the memory of the machine, or they show pages and start containers. */
-const alone = [
-  'tests/faults/disk.test.ts',
+/**
+ * What these find out depends on the time that things take, or on the memory of the machine: each has a core for
+ * itself. Most compare the time of calls with that of a control beside them, which a busy machine delays as well.
+ * The last one shows pages and starts containers.
+ */
+const twoAtATime = [
+  'tests/faults/{breaker,clock,config,disk,redis,server}.test.ts',
   'tests/resilience/redis-faults.test.ts',
-  'tests/system/idle-memory.test.ts',
-  'tests/system/package-upgrade.test.ts',
+  'tests/system/{idle-memory,package-upgrade}.test.ts',
 ];
 /**
  * A real Ollama, where one is given, serves one test file at a time. One whose model two files use with different
  * contexts at once can stop answering until the model has been idle for its keep_alive (seen with 0.24).
  */
 const hasRealOllama = process.env['OLLAMA_URL'] !== undefined;
+/** More than a small machine has cores, as these tests wait for a third of their time or more. */
+const atATime = hasRealOllama ? 1 : 3;
 const timeouts = { testTimeout: 30_000, hookTimeout: 300_000 };
 /** A hub that a fault makes late is late again; what the machine did is not. Both times count for the timeout. */
 const late = {
@@ -134,12 +137,15 @@ const longest = [
   'vectors/contract',
 ].map(name => `/tests/${name}.test.ts`);
 
-/** Vitest's own order begins with the largest files. */
+/**
+ * The longest files first, project by project: a process takes files of one project only. Within the others, Vitest's
+ * own order begins with the largest.
+ */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification) => {
+    const rank = ({ moduleId, project }: TestSpecification) => {
       const at = longest.findIndex(name => moduleId.endsWith(name));
-      return at < 0 ? longest.length : at;
+      return (project.name === 'rooms' ? 0 : longest.length + 1) + (at < 0 ? longest.length : at);
     };
     return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
   }
@@ -156,11 +162,10 @@ export default defineConfig({
         test: {
           name: 'rooms',
           include: ['tests/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...systems, ...pages, ...ownProcess, ...alone],
+          exclude: [...configDefaults.exclude, ...systems, ...pages, ...ownProcess, ...twoAtATime],
           // One process for many files: loading the modules again for each took a third of the time.
           isolate: false,
-          // More than a small machine has cores, as these tests wait for half of their time.
-          maxWorkers: hasRealOllama ? 1 : 3,
+          maxWorkers: atATime,
           sequence: { groupOrder: 0 },
           ...timeouts,
         },
@@ -169,12 +174,12 @@ export default defineConfig({
         test: {
           name: 'systems',
           include: systems,
-          exclude: [...configDefaults.exclude, ...pages, ...twoAtATime, ...alone],
+          exclude: [...configDefaults.exclude, ...pages, ...twoAtATime],
           // As above: a process for each file cost about 1 s of CPU.
           isolate: false,
-          // As above: with as many as a small machine has cores, a third of their time was idle.
-          maxWorkers: 3,
-          sequence: { groupOrder: 1 },
+          maxWorkers: atATime,
+          // With the rooms, so that no process waits for the last of them.
+          sequence: { groupOrder: 0 },
           ...timeouts,
         },
       },
@@ -184,7 +189,7 @@ export default defineConfig({
           include: pages,
           isolate: false,
           maxWorkers: 2,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 1 },
           ...timeouts,
         },
       },
@@ -193,17 +198,7 @@ export default defineConfig({
           name: 'two at a time',
           include: [...twoAtATime, ...ownProcess],
           maxWorkers: 2,
-          sequence: { groupOrder: 3 },
-          ...timeouts,
-          ...late,
-        },
-      },
-      {
-        test: {
-          name: 'one at a time',
-          include: alone,
-          maxWorkers: 1,
-          sequence: { groupOrder: 4 },
+          sequence: { groupOrder: 2 },
           ...timeouts,
           ...late,
         },
