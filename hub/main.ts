@@ -46,7 +46,7 @@ async function machineHere() {
 
 const setupOf = (whose: 'own' | 'running') =>
   createSetup({ paths: createHubPaths({ ...here, whose }), root, clientFiles });
-/** For commands: of the hub that runs. */
+/** Setup of commands, with the paths of the hub that runs. */
 const setup = setupOf('running');
 const { paths, settingsWith, readOptions } = setup;
 
@@ -197,7 +197,7 @@ const cli = createCli({
       const { isLoopback } = await import('#access');
       const url =
         options.url ?? (await findAddress(settings, process.env, await trusted.dataFolders()));
-      // That of the hub of this machine, which no other host may learn.
+      // The call token of the hub on this machine must not be sent to any other host.
       const callToken = isLoopback(URL.parse(url)?.hostname ?? '')
         ? await readKey(join(settings.dataDir, callTokenFile))
         : undefined;

@@ -4,7 +4,7 @@ import type { CallSummary } from './call.ts';
 
 /** Room for about 500 usual lines, in bytes. */
 const usualBytes = 64 * 1024;
-/** Of the numbers and commas of a line, in bytes. */
+/** Maximum size of the numbers and commas of a line, in bytes. */
 const maxOtherBytes = 160;
 
 const [comma, open, close, lineFeed] = [0x2c, 0x5b, 0x5d, 0x0a];

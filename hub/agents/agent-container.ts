@@ -99,7 +99,7 @@ export function createAgentContainer(id: string, needs: Needs) {
     get id() {
       return body.containerId;
     },
-    /** From its creation until the engine has removed it. */
+    /** The container, from its creation until the engine has removed it. */
     get existing() {
       return body.existing;
     },

@@ -16,7 +16,7 @@ export function createSpending({ memory, log, isKnown }: Needs) {
     try {
       await memory.writeSpent(id, tokens);
     } catch (error) {
-      // Also of an agent that was removed meanwhile.
+      // This also happens if the agent was removed in the meantime.
       log.warn({ agent: id, error: messageOf(error) }, 'what the agent has spent was not written');
     }
   }

@@ -19,7 +19,7 @@ type Needs = {
   readonly config: () => Pick<Config, 'documentation'>;
 };
 
-/** Requests of running jobs. */
+/** The file with the requests of running jobs. */
 const file = 'documentation.json';
 const maxStored = 20;
 const usual = readDocumentation(undefined).documentation;

@@ -196,7 +196,7 @@ export async function wireServers(
     /** Objects that running installs may create, for the cleanup after a kill of the hub. */
     unfinished: tableIn('installs.json', maxUnfinished),
     upkeeps: { docker: docker.upkeep, process: createFolderUpkeep(place.dataDir) },
-    /** For the containers of agents. */
+    /** What the containers of agents need. */
     forAgents: {
       eras,
       containers: {

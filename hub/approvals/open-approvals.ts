@@ -21,9 +21,9 @@ export function createOpenApprovals(bounds: () => Bounds) {
 
   return {
     find: (id: string): Approval | undefined => byId.get(id),
-    /** The oldest first. */
+    /** All open approvals, the oldest first. */
     all: (): readonly Approval[] => [...byId.values()],
-    /** Those of exactly this call. */
+    /** The approvals of exactly this call. */
     of(call: ConfirmedCall): readonly Approval[] {
       const key = callKey(call);
       return [...byId.values()].filter(one => callKey(one) === key);

@@ -29,7 +29,7 @@ export type Approval = ConfirmedCall & {
   readonly state: ApprovalState;
 };
 
-/** Every call of a client to a tool, whatever its arguments. */
+/** Approves every call of a client to a tool, whatever its arguments. */
 export type StandingApproval = Omit<ConfirmedCall, 'hash'> & {
   readonly id: string;
   readonly createdAt: number;

@@ -53,7 +53,7 @@ const quote = 0x22;
  * strings, and copies what the call shares with earlier ones: there is a line for each call, while it is answered.
  */
 export function createCallBodies({ member }: Pick<Texts, 'member'>) {
-  /** By principal and name. */
+  /** Shared parts of lines, by principal and then by name. */
   const shared = new Map<string, Map<string | undefined, Shared>>();
   let sharedCount = 0;
   let last: Shared | undefined;

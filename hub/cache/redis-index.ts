@@ -24,7 +24,7 @@ type IndexAnswer = {
   /** Why Redis took no writes; undefined if it took them. */
   readonly refusal: string | undefined;
   readonly forgotten: number;
-  /** Of the next step of a forget; `0` after the last one. */
+  /** Where the next step of a forget goes on; `0` after the last step. */
   readonly cursor: string;
   /** Whether expired entries remain. */
   readonly isMore: boolean;

@@ -3,7 +3,7 @@ import type { Found } from './exact-cache.ts';
 
 /** One search for a value, with the fill if one is needed, for all calls that wait for it. */
 export type Flight = {
-  /** Its key in the single flight. */
+  /** The key of this flight among all flights. */
   readonly id: string;
   readonly tag: string;
   /** Whether its tag was forgotten in the meantime: the value must not be kept. */

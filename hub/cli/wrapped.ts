@@ -1,6 +1,6 @@
 import { textWidth, wrapText } from './screen/text-width.ts';
 
-/** Of a terminal that is narrower than this or does not know its width. */
+/** Width assumed for a terminal that is narrower than this, or does not know its width. */
 const leastColumns = 20;
 
 /** The width that a terminal leaves to a text beside something else; unlimited for a pipe. */

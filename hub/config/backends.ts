@@ -14,7 +14,7 @@ export const defaultRulesFile = './configs/enhancement-rules.json';
 
 /** Reads the limits, and the settings of backends, caches and the breaker. Reports problems through `variables`. */
 export function readBackends({ text, secret, address, number, flag }: Variables) {
-  /** For all clients together. */
+  /** Limits for all clients together. */
   const limits = {
     maxConnections: number('MAX_CONNECTIONS', 1, 1_000_000) ?? 2_000,
     /** Sessions over streamable HTTP. If a client opens more, its session that was idle longest is ended. */
@@ -42,7 +42,7 @@ export function readBackends({ text, secret, address, number, flag }: Variables)
       isOff,
       /** True if nobody named the Ollama, and it answered on this machine. */
       isFound: false,
-      /** For rules that name none. */
+      /** Model of the rules that name none. */
       model: text('OLLAMA_MODEL', /^\w[\w.:/-]*$/, modelForm) ?? 'deepseek-r1:latest',
       /** True if the hub pulls models that rules name and Ollama does not have. */
       isPulling: flag('OLLAMA_PULL'),

@@ -65,7 +65,7 @@ export type Config = {
 export type SecretUse = {
   readonly secret: string;
   readonly server?: string;
-  /** Such as `servers.github.env.TOKEN`. */
+  /** Where the config uses the secret, such as `servers.github.env.TOKEN`. */
   readonly path: string;
 };
 

@@ -9,7 +9,7 @@ export type FanOutConfig = {
   /** Names on `/mcp`. */
   readonly tools: readonly string[];
   readonly merge: 'concat' | 'first' | 'race';
-  /** For each tool. */
+  /** Timeout of the call to each tool, in ms. */
   readonly timeoutMs: number;
   readonly description?: string;
 };

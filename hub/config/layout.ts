@@ -114,7 +114,7 @@ export function withLayout(env: Environment, layout: HubLayout): Environment {
 export const isContainer = (env: Environment): boolean =>
   ['1', 'true'].includes(env['AGENTHUB_IN_CONTAINER']?.trim().toLowerCase() ?? '');
 
-/** Those of the files that exist in a folder, in the order given. */
+/** Returns the given files that exist in a folder, in the same order. */
 async function findExisting(folder: string, files: readonly string[]): Promise<readonly string[]> {
   const found = await Promise.all(
     files.map(file =>

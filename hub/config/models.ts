@@ -15,7 +15,7 @@ type ProviderConfig = {
   readonly keyFault: string | undefined;
   readonly contextTokens: number | undefined;
   readonly parallel: number;
-  /** By model, or `*`. Of a million tokens. */
+  /** Prices of a million tokens by model; `*` stands for all other models. */
   readonly prices?: { readonly [model: string]: ModelPrice };
 };
 

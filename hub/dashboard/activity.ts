@@ -79,7 +79,7 @@ ${callList(view)}`;
         await activity.restored();
         if (request.query('recent') !== '') return { part: recentCalls(request) };
         const view = viewOf(request);
-        // So that the back button returns to the filtered list.
+        // With its filter in the URL, the back button returns to the filtered list.
         const headers = { 'hx-replace-url': withQuery(paths.activity, view.filter) };
         return { part: callList(view), ...(request.isHtmx && { headers }) };
       },

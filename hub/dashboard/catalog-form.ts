@@ -7,7 +7,7 @@ import { paths } from './paths.ts';
 import { notice, optionsOf } from './pieces.ts';
 
 type Shown = {
-  /** Its place among the options of the server. */
+  /** Position of the option among those of the server. */
   readonly number: number;
   readonly card: Pick<CatalogCard, 'name' | 'version'>;
   /** False if this hub does not change its config file. */

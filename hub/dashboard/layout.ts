@@ -17,7 +17,7 @@ export type Page = {
   readonly main: Html;
   /** URL of the event stream that reports changes; undefined for a static page. */
   readonly events?: string;
-  /** For browsers without JavaScript. */
+  /** Interval of reloads in browsers without JavaScript, in seconds. */
   readonly reloadSeconds?: number;
   /** Redirects to this path with a new request, which carries the cookies that this response sets. */
   readonly leadsTo?: string;

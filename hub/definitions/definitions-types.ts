@@ -11,7 +11,7 @@ export type DefinitionEvent = {
 export type DefinitionChoice = {
   /** A tool or prompt, or `instructions`. Absent: all. */
   readonly name?: string | undefined;
-  /** Of a tool and a prompt with one name, only this one. */
+  /** Selects one kind if a tool and a prompt have the same name. */
   readonly kind?: PinnedKind | undefined;
   /** Hashes of the definitions that the person saw. Absent: those of now. */
   readonly hashes?: readonly string[] | undefined;

@@ -34,11 +34,11 @@ type Needs = {
 const version = '1';
 type State = {
   readonly digest: string;
-  /** Of the model, the texts and the verdicts of the guards. */
+  /** Key of the model, the texts and the verdicts of the guards. */
   key: string;
   /** Guards decide about the other pairs by themselves. */
   readonly compared: CalibrationPair[];
-  /** Of the first pairs. */
+  /** Similarities of the pairs that were compared so far, in their order. */
   readonly similarities: number[];
 };
 

@@ -39,7 +39,7 @@ export type Explanation = Awaited<ReturnType<Enhancer['explain']>>;
 
 type Options = {
   readonly rules: () => EnhancementRules;
-  /** For rules that name no model. */
+  /** Model of the rules that name none. */
   readonly model: string;
   /** The `num_ctx` of a model. Default: the largest of the rules that use it. */
   readonly contextSize?: (model: string) => number | undefined;

@@ -128,7 +128,7 @@ const isHead = (text: string): boolean => text === 'and' || prepositions.has(tex
 
 type Governed = { readonly heads: Head[]; isVerb: boolean };
 
-/** For each word right behind a preposition, its prepositions. */
+/** Maps each word that directly follows a preposition to its prepositions. */
 function governedIn(canonical: Canonical): ReadonlyMap<string, Governed> {
   const texts = textsOf(canonical);
   const governed = new Map<string, Governed>();

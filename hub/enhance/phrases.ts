@@ -52,7 +52,7 @@ export const vocabulary = (): Vocabulary =>
 export function parseVocabulary(text: string): Vocabulary {
   const sections = sectionsOf(text);
   const lines = (name: string) => sections.get(name) ?? [];
-  /** Of irregular words, and of those that were asked for. */
+  /** Stems of irregular words, and of the requested words. */
   const stemsByWord = new Map<string, Stem>();
   const written = new Set([...requests, ...(text.match(/[a-z]+/g) ?? [])]);
   const learn = (section: string, form: 'ed' | 's') => {

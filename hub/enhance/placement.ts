@@ -17,7 +17,7 @@ const texts = wordSet(
 );
 const isText = (spot: Spot | undefined): boolean =>
   spot !== undefined && texts.has(spot.stem) && spot.form !== 'ing';
-/** For each so many words one preposition may be another one. */
+/** One more preposition may differ for each full count of so many words. */
 const wordsPerPreposition = 25;
 
 /** A word with another preposition or conjunction before it than its counterpart. */

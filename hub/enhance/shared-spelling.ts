@@ -4,7 +4,7 @@ import { commands } from './technical-names.ts';
 const named =
   '(?:words?|phrase|term|expression|saying|idiom|proverb|motto|error|error message|message|warning)';
 const phraseIn = /(["'])(\p{L}[\p{L}\p{N}' -]{0,80})\1(?![\p{L}\p{N}])/gu;
-/** There quotation marks keep words together. */
+/** In prompts about searches, quotation marks group words. */
 const aboutSearch = /\b(?:search\w*|grep|find\w*|quer(?:y|ies)|quot\w*)\b/i;
 /** A command with its arguments where a sentence names it: "What does `git stash pop` do?" */
 const commandIn = new RegExp(

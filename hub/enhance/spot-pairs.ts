@@ -77,7 +77,7 @@ const missing: Spot = {
   part: -1,
 };
 
-/** For each spot the last verb before it in its part. */
+/** Returns for each spot the last verb before it in the same part of the prompt. */
 function verbsBefore(spots: readonly Spot[]): readonly (Spot | undefined)[] {
   const last = new Map<number, Spot>();
   return spots.map(spot => {

@@ -196,7 +196,7 @@ export function guardedRequest(
   return { method, target: url, headers, hostCount, credentials, peer, takesForms };
 }
 
-/** Of another scheme than Bearer: no token has this digest. */
+/** Stands for credentials of another scheme than Bearer: no token has this digest. */
 const noBearer: PresentedToken = { digest: randomBytes(32) };
 
 /** The token in an Authorization header, whose scheme may be in any case (RFC 9110, section 11.1). */

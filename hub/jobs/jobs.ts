@@ -61,9 +61,9 @@ export function createJobs(needs: JobsNeeds) {
   const { clock, newId } = needs;
   const shown = createShown({ ...needs, log: needs.log.child({ part: 'jobs' }) });
   const { event: changed, fire } = createEmitter<void>();
-  /** By id, oldest first. */
+  /** All jobs by id, the oldest first. */
   const jobs = new Map<string, JobRecord>();
-  /** By kind. */
+  /** How jobs are resumed, by kind. */
   const resumes = new Map<string, Resume>();
   const journal = needs.openJournal?.(() => [...jobs.values()].map(({ job }) => job));
 

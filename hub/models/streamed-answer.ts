@@ -105,7 +105,7 @@ async function readAnswer(
     outputTokens: countIn('eval_count'),
     promptMs: msIn('prompt_eval_duration'),
     loadMs: msIn('load_duration'),
-    /** Of the text and the calls. */
+    /** Length of the text and the calls, in characters. */
     length,
   };
 }

@@ -73,7 +73,7 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
       throw failed(server, 'this hub does not listen, so that no browser can return to it');
     const login = loginOf(server);
     const checkAddress = createAddressCheck(target);
-    // Its tokens go there.
+    // The tokens of the login are sent to this URL.
     await checkAddress(new URL(target.url));
     const known = await login.current();
     const { resourceMetadataUrl, scope } = login.challenge;

@@ -15,7 +15,7 @@ export type RedisOptions = {
 export type RedisNeeds = {
   readonly clock: Clock;
   readonly log: Pick<Log, 'info' | 'warn'>;
-  /** From 0 to 1. */
+  /** Returns a number from 0 to 1. */
   readonly random: () => number;
   /** Unique among all hubs. */
   readonly newId: () => string;

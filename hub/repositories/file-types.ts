@@ -7,9 +7,9 @@ export type TrackedFile = {
 };
 
 export type ReadLimits = {
-  /** Of each file. A larger one is `omitted`. Default: 1 MiB. */
+  /** Maximum size of a file, in bytes. A larger one is `omitted`. Default: 1 MiB. */
   readonly fileBytes?: number;
-  /** Of all files. Default: 16 MiB. */
+  /** Maximum size of all files together, in bytes. Default: 16 MiB. */
   readonly maxBytes?: number;
 };
 

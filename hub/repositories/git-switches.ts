@@ -71,7 +71,7 @@ const namedSwitches: readonly (readonly [key: RegExp, value: string])[] = [
 /** Options that lead out of the repository, or fetch objects while git reads. There is no way to switch them off. */
 const refused: readonly (readonly [key: RegExp, why: string])[] = [
   [/^include(?:if\..*)?\.path$/i, 'it includes another file'],
-  // Of newer versions of git, for which core.hooksPath does not count.
+  // Newer versions of git have hooks in the config, which core.hooksPath does not disable.
   [/^hook\./i, 'it has hooks in its config'],
   [/^core\.worktree$/i, 'its files are in another folder'],
   [/^extensions\.partialclone$/i, 'it is a partial clone: fetch all objects first'],

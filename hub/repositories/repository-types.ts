@@ -55,7 +55,7 @@ export type FileContent = { readonly path: string; readonly content: string | Ui
 
 /** An open repository. Every operation is bounded in time and bytes, and rejects with HUB_GIT_FAILED if git fails. */
 export interface Repository extends AsyncDisposable {
-  /** Its top folder: an absolute path without links. */
+  /** Top folder of the repository: an absolute path without links. */
   readonly root: string;
   /** `_handoff/` in the top folder, which git ignores (`.git/info/exclude`). */
   readonly handoff: SafeFolder;
@@ -182,7 +182,7 @@ export type MergeRequest = Pick<CommitRequest, 'message' | 'trailers'> & {
 };
 
 export type MergeOutcome =
-  /** Also if it was merged before. */
+  /** The branch is merged now, or was merged before. */
   | { readonly kind: 'merged'; readonly commit: CommitId }
   | { readonly kind: 'conflict'; readonly paths: readonly string[] }
   /** The base branch is checked out in a folder with changes. `paths`: some of them. */
@@ -194,7 +194,7 @@ export type AcceptanceRun = {
   readonly commands: readonly string[];
   /** An image on the engine with a shell. Default: `agenthub/git`, with Node, npm and git. */
   readonly image?: string;
-  /** For all commands in sum. */
+  /** Timeout of all commands together, in ms. */
   readonly timeoutMs: number;
 };
 

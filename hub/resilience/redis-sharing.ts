@@ -24,7 +24,7 @@ export type RedisSharingOptions = RedisOptions & {
 type Member = {
   readonly key: string;
   readonly breaker: JoinedBreaker;
-  /** Of the latest decision that this hub knows, its own included. */
+  /** Epoch of the latest decision that this hub knows, including its own decisions. */
   epoch: number;
   /** Monotonic time of a decision of this hub that the others do not know yet. */
   decidedAt?: number | undefined;

@@ -31,7 +31,7 @@ export const useMethods: Readonly<Record<ListKind, string>> = {
 
 /** The decisions about one item. */
 type EntryDecisions = {
-  /** By client and method. */
+  /** Decisions by client, and then by method. */
   readonly byClient: Map<string, Map<string, Decided>>;
   /** The last one: consecutive calls of a tool mostly come from one client. */
   last: { readonly client: string; readonly method: string; readonly decided: Decided } | undefined;

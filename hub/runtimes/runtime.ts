@@ -27,7 +27,7 @@ type Limits = {
 
 /** A folder that an image is built from. */
 export type BuildSource = {
-  /** By its own Dockerfile, by npm or by uv. */
+  /** How the image is built: by the Dockerfile of the folder, by npm, or by uv. */
   readonly kind: 'docker' | 'npm' | 'python';
   /** An absolute path. */
   readonly folder: string;

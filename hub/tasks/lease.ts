@@ -74,7 +74,7 @@ export async function takeLease(
       );
     log.info({ task, before: found?.task }, 'takes the lease of a hub that died');
     await folder.remove([file], signal);
-    // Of two hubs that take it at once, one creates the file.
+    // If two hubs take the lease at once, only one of them can create the file.
     if (!(await folder.create({ path: file, content: content() }, signal)) || !isOurs(await find()))
       throw new HubError(
         'HUB_TASK_LEASED',
@@ -118,7 +118,7 @@ export async function takeLease(
       try {
         if (isOurs(await find())) await folder.remove([file], neverAborted);
       } catch (error) {
-        // It ends by its age, and this hub takes it at once.
+        // The lease expires, and this hub can take it again at once.
         log.debug({ task, error: messageOf(error) }, 'a lease could not be removed');
       }
     },

@@ -8,7 +8,7 @@ export type CallUse = {
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly workMs: number;
-  /** By the prices of the model. Default: 0. */
+  /** Cost by the prices of the model. Default: 0. */
   readonly cost?: number;
 };
 

@@ -31,7 +31,7 @@ export function unknownTask(id: string, known: readonly string[]): HubError {
 
 /** The tasks of a hub. A repository has at most one that has not ended. */
 export function createTaskList({ clock, store, runnerOf }: Needs) {
-  /** By id in lower case, oldest first. */
+  /** All tasks by id in lower case, the oldest first. */
   const tasks = new Map<string, TaskRunner>();
   let last: Promise<unknown> = Promise.resolve();
 

@@ -58,7 +58,7 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
   const id = stored.state.contract.task_id;
   const fields = { task: id };
   const stopping = new AbortController();
-  /** Of the step under way. */
+  /** Cancels the step under way. */
   let current: AbortController | undefined;
   let work: Promise<void> | undefined;
   /** A command came while work was under way. */

@@ -103,7 +103,7 @@ const totals = z
     completionTokens: z.number(),
     /** Time of models and gates, in ms. */
     workMs: z.number(),
-    /** Of models with a price. Local models cost 0. */
+    /** Cost of the calls to models with a price. Local models cost 0. */
     cost: z.number(),
   })
   .readonly();

@@ -46,7 +46,7 @@ export interface TaskPipeline {
   /** Newest first. */
   list(): readonly TaskView[];
   get(id: string): TaskView;
-  /** Those whose repository a principal may name. */
+  /** Lists the tasks whose repository a principal may name. */
   visibleTo(principal: Principal): Promise<readonly TaskView[]>;
   /** A task whose repository a principal may name. To others it is unknown, as one that does not exist. */
   requireVisible(id: string, principal: Principal): Promise<TaskView>;

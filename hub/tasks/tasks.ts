@@ -27,7 +27,7 @@ type TasksNeeds = {
 };
 
 type TasksOptions = {
-  /** Of the config in force. */
+  /** Limits of the config that is in force. */
   readonly limits: () => SlotLimits;
   readonly strategy: RunnerNeeds['perform']['strategy'];
   readonly costOf: RunnerNeeds['perform']['costOf'];

@@ -50,7 +50,7 @@ const hubItself = '';
 type Cell = { readonly method: string; readonly outcome: string; count: number };
 
 type Series = {
-  /** By method and outcome. Both sets are bounded. */
+  /** Cells by method and outcome. Both sets are bounded. */
   readonly counts: Map<string, Map<string, Cell>>;
   /** The cell counted last, because consecutive calls mostly share it. */
   last: Cell | undefined;
@@ -145,7 +145,7 @@ export function createMetrics({ clock, servers }: Needs) {
       dropRemovedServers();
       const named = [...byServer].filter(([server]) => server !== hubItself);
       return {
-        /** By server name; only servers that have been called. */
+        /** Totals by server name, only of servers that have been called. */
         servers: new Map(named.map(([server, series]) => [server, totals(series)])),
         /** All calls sent to servers in the last half hour, in intervals of ten seconds, the oldest first. */
         recent: recent.intervals(clock.now()),

@@ -171,7 +171,7 @@ function inSession({ bytes, payload, failed }: Answer): ElicitationAnswer | unde
     );
   }
   const { code, message } = isObject(value) ? value : {};
-  // Also of the hub, for a client that did not declare the capability.
+  // The hub answers so itself for a client that did not declare the capability.
   if (code === rpcCodes.methodNotFound) return undefined;
   throw new HubError(
     'HUB_CLIENT_GONE',

@@ -145,7 +145,7 @@ export function createAgentHost(
   return {
     open(id) {
       return createBodyOnDemand(() => {
-        // It counts what was used before a stop.
+        // The budget includes what the agent used before it was stopped.
         const budget = createBudget(() => desk.settings(id).budget, clock, {
           earlier: desk.spending.earlier(id),
           save: spent => desk.spending.save(id, spent),

@@ -19,7 +19,7 @@ export type TriedServer = {
 type Trials = {
   /** The plan with pinned versions, without the servers that did not start. */
   readonly plan: ImportPlan;
-  /** By the server's name in the hub. */
+  /** Results of the servers that were tried, by their names in the hub. */
   readonly tried: ReadonlyMap<string, TriedServer>;
   readonly failed: readonly { readonly item: Added; readonly why: string }[];
 };

@@ -19,7 +19,7 @@ export type OutlineSymbol = {
   readonly kind: SymbolKind;
   /** The declaration without its body, on one line. */
   readonly signature: string;
-  /** From 1. */
+  /** Number of the line, counted from 1. */
   readonly line: number;
   /** The first paragraph of its comment. */
   readonly doc?: string;
@@ -40,7 +40,7 @@ export type FileOutline = {
   readonly language: string;
   readonly lines: number;
   readonly bytes: number;
-  /** Of the blob in git. */
+  /** Hash of the file as a blob in git. */
   readonly hash: string;
   /** The comment at its top, and the line of it. */
   readonly doc?: { readonly text: string; readonly line: number };

@@ -94,7 +94,7 @@ export function askingHub(ask: AskHub, own: Pick<CommitNeeds, 'clock' | 'pace'>)
   };
 }
 
-/** Here, as the hub has less to do then. */
+/** Decodes a file here instead of in the hub, which has more to do. */
 function decoded(file: z.output<typeof readFile>) {
   if (file.kind !== 'bytes') return file;
   const { path, bytes, content } = file;

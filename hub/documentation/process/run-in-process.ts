@@ -47,7 +47,7 @@ export async function runInProcess(
     windowsHide: true,
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
-  // From its start: it loads its modules in one piece.
+  // From the start of the process, because loading its modules already takes a lot of processor time.
   if (child.pid !== undefined) giveWay(child.pid);
   const ended = Promise.withResolvers<Readonly<Record<string, unknown>>>();
   const ending = new AbortController();

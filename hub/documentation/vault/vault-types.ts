@@ -1,6 +1,6 @@
 /** Where notes are written. Paths are relative to the vault, with `/`. */
 export interface NoteVault extends AsyncDisposable {
-  /** For people, such as the path of the folder. */
+  /** The vault as people know it, such as the path of its folder. */
   readonly place: string;
   /** Paths of the notes in a folder; empty if there is no such folder. */
   list(folder: string, signal: AbortSignal): Promise<readonly string[]>;

@@ -17,7 +17,7 @@ const idle =
   /\b(?:not? (?:more|less|fewer|later|earlier|longer) than|not only|(?:am|i'm) not sure|not sure|(?:don't|do not|didn't) (?:know|understand|get|remember|care)|no idea|or not|why not|if not|nicht mehr als|nicht nur|pas plus de|non seulement|no más de|no solo)\b/gi;
 
 const wordsAround = 6;
-/** Of more negations only the number is compared. */
+/** Maximum number of scopes that are compared. If a text has more negations, only their number is compared. */
 const maxScopes = 50;
 
 /** The scopes of all negations in a text, and the words outside of them. */

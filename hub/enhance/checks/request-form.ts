@@ -134,7 +134,7 @@ const maxOpening = 4;
  */
 export function whyAnswer(prompt: string, result: string): string | undefined {
   const wanted = contentWords(prompt.slice(0, maxPromptLength));
-  // It could be about anything.
+  // A prompt without content words says nothing about what its answer contains.
   if (wanted.length === 0) return undefined;
   const form = formOf(prompt);
   const all = sentencesOf(proseOf(result));

@@ -75,7 +75,7 @@ const shownClient = ({
   /** Where its token comes from. */
   token: source ?? null,
   created_at: createdAt === undefined ? null : timeOf(createdAt),
-  /** Of the token of a login only. */
+  /** Only the token of a login expires. */
   ...(expiresAt !== undefined && { expires_at: timeOf(expiresAt) }),
   last_seen: seenAt === undefined ? null : timeOf(seenAt),
   calls,

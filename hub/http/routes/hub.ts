@@ -37,7 +37,7 @@ export function hubRoutes(app: FastifyInstance, needs: Needs): void {
     return await reply.header('cache-control', 'no-store').send({ secrets });
   });
 
-  // For `agenthub connect`; null while calls need no token.
+  // Read by `agenthub connect`. The token is null while calls need none.
   app.get('/call-token', administered, async (_request, reply) => {
     const { token = null, why = null } = needs.access?.callToken?.() ?? {};
     return await reply.header('cache-control', 'no-store').send({ token, why });

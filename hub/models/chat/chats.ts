@@ -52,7 +52,7 @@ type ChatSettings = {
   readonly defaultModel: string | undefined;
   /** Timeout of one call in ms, including the time in the queue. */
   readonly timeoutMs: number;
-  /** By name. A model `name/model` is one of the provider `name`. */
+  /** Providers by name. A model `name/model` belongs to the provider `name`. */
   readonly providers: ReadonlyMap<
     string,
     ProviderSettings & { readonly contextTokens: number | undefined }

@@ -9,9 +9,9 @@ const maxChatting = 1_000;
  * a model again when the size changes.
  */
 export function createContextSizes(sizes: {
-  /** For prompts, by the rules; undefined for a model that no rule uses. */
+  /** Context for prompts as the rules say, in tokens; undefined for a model that no rule uses. */
   readonly ofRules: (model: string) => number | undefined;
-  /** For chats, by the config. */
+  /** Context for chats as the config says, in tokens. */
   readonly ofChats: () => number;
 }) {
   /** Models that chat, the latest last. */

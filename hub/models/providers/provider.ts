@@ -62,7 +62,7 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
   const { clock, breaker, counts, newId, life } = needs;
   const { url, key, parallel } = settings;
   const queue = createModelQueue({ parallel }, { clock, counts, usualMs: () => 0, life });
-  /** By model: the models of one endpoint differ. */
+  /** Quirks by model, because the models of one endpoint differ. */
   const quirksOf = new Map<string, Quirks>();
   let isLlamaServer = false;
 
@@ -162,7 +162,7 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
     try {
       const within = { ...needs, signal: scope.signal };
       const hasTools = request.tools.length > 0;
-      // Each time: another model may have been loaded.
+      // Checked before each call, because another model may have been loaded.
       if (hasTools && isLlamaServer) await requireToolTemplate(url, call, within);
       const response = await post(request, name, call, scope.signal);
       const wasKnown = isLlamaServer;

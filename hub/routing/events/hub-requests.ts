@@ -10,7 +10,7 @@ type Answering = (signal: AbortSignal) => Promise<JsonObject>;
 
 /** The requests of servers that the hub itself answers. `what` names them in the log. */
 export function createHubRequests(what: string, log: Log) {
-  /** By server, and by the server's own id as JSON text. */
+  /** Open requests by server, and by the server's own id as JSON text. */
   const open = new Map<object, Map<string, AbortController>>();
 
   /** Rejects with the error of `work`, or with HUB_INPUTS_FULL. */

@@ -96,7 +96,7 @@ export function createSubscriptions(needs: {
     }
   }
 
-  /** Those that may hear of the resource of a server. */
+  /** Returns the subscribers that may hear of a resource of a server. */
   const permitted = (concerned: ReadonlyMap<Subscriber, string>, server: Server, uri: string) =>
     new Map(
       [...concerned].filter(([{ principal }]) => needs.mayHear?.(principal, server, uri) ?? true),

@@ -47,7 +47,7 @@ const callTool = {
   },
 };
 
-/** Both as they stand in lists, in JSON. */
+/** The definitions of both tools in lists, as JSON. */
 export const ownTools: readonly string[] = [findTool, callTool].map(tool => JSON.stringify(tool));
 
 const bytesByName = new Map(

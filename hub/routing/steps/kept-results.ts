@@ -32,7 +32,7 @@ const maxResults = 10_000;
  * instance, and when its list of tools changes.
  */
 export function createKeptResults({ clock }: { readonly clock: Pick<Clock, 'now' | 'monotonic'> }) {
-  /** By the server of the config, then by the instance of it that answers. */
+  /** Kept results by the configured server, and then by its instance that answers. */
   const states = new WeakMap<Server, Map<Server, State>>();
 
   function create(worker: Server, settings: KeptSettings): State {

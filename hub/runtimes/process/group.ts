@@ -83,7 +83,7 @@ export function createZombieCheck(group: number, { list, find }: Processes): () 
   };
 }
 
-/** From `/proc/PID/stat`: pid, (name), state, parent, group. */
+/** Reads processes from `/proc/PID/stat`: pid, (name), state, parent, group. */
 export const linuxProcesses: Processes = {
   list: () => readdirSync('/proc').filter(name => /^\d+$/.test(name)),
   find(pid) {

@@ -63,7 +63,7 @@ export function createInstance(
   // EPIPE if the process does not read any more. Writing must never throw.
   child.stdin.on('error', () => broken('input'));
   child.stdout.on('error', () => broken('output'));
-  // Such as a failed signal. Only the exit matters.
+  // Reports for example a signal that could not be sent. Only the exit matters.
   child.on('error', () => {});
   const stderr = createStderrLines(text => events.stderr(text));
   child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));

@@ -69,7 +69,7 @@ export function createWatcher(path: string | undefined) {
         try {
           open();
         } catch {
-          // Such as out of memory. The server works without the watcher.
+          // The machine may be out of memory, for example. The server works without the watcher.
         }
       }
       return {

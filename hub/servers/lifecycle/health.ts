@@ -12,7 +12,7 @@ export type Health = {
 type HealthNeeds = {
   readonly clock: Clock;
   readonly log: Log;
-  /** From 0 to 1; spreads the checks of servers that started together. */
+  /** Returns a number from 0 to 1, which spreads the checks of servers that started together. */
   readonly random: () => number;
   /** Sends the check: MCP `ping`, or `server/discover` of the stateless revision. */
   readonly ask: (timeoutMs: number) => Promise<unknown>;

@@ -9,7 +9,7 @@ import { modernVersion, protocolVersions } from '#mcp';
 
 /** Something that a revision's schema refuses in an item. */
 export type Fault = {
-  /** Such as `description is null; it must be a string`. */
+  /** What is wrong, such as `description is null; it must be a string`. */
   readonly text: string;
   /** The first and the last revision whose schema refuses it. */
   readonly since: string;

@@ -89,7 +89,7 @@ const maxBytes = 64 * 2 ** 20;
 export type ListReader = {
   readonly server: string;
   readonly asking: Pick<Asking, 'request'>;
-  /** Of each page. */
+  /** Timeout of each page, in ms. */
   readonly timeoutMs: number;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Log;

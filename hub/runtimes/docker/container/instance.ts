@@ -32,7 +32,7 @@ type CreatedContainer = {
   readonly target: Pick<DockerTarget, 'limits' | 'volumes'>;
   readonly attachment: Attachment;
   readonly secrets?: Instance['secrets'];
-  /** For an adopted container. */
+  /** When an adopted container was started, in ms since 1970. */
   readonly startedAt?: number;
   /** Removes everything that was created for the container. Resolves when the launch has succeeded. */
   readonly created: Promise<AsyncDisposable>;

@@ -155,7 +155,7 @@ export function createEgress(options: Options, needs: Needs) {
       members.clear();
       try {
         await forwarder.stop();
-        // Also one that an unanswered call has created.
+        // A call that the engine did not answer may have created another container.
         const left = await engine.findContainer(own);
         if (left?.labels[hubLabel] === owner.hubId) await engine.removeContainer(left.id);
         await engine.removeNetwork(own);

@@ -148,7 +148,7 @@ const networkInfo = ({ Id: id, Name: name, Labels: labels, ...rest }: NetworkIns
   id,
   name,
   labels: labels ?? {},
-  /** Of a network that leads neither to the machine nor to the outside. */
+  /** Subnet of a network from which neither the machine nor the outside can be reached. */
   ...(rest.Options?.['com.docker.network.bridge.gateway_mode_ipv4'] === 'isolated' && {
     isolatedSubnet: rest.IPAM?.Config?.[0]?.['Subnet'],
   }),

@@ -20,7 +20,7 @@ import { layProject, projectLockName } from './project-files.ts';
 /** One image that is built on the way to that of a server. */
 export type BuildStep = {
   readonly image: BuildOptions;
-  /** Said when the build begins. */
+  /** Text for the log when the build begins. */
   readonly begins: string;
   /** Reads the files to build from. Rejects with HubError. */
   readonly open: (tell: (text: string) => void) => Promise<BuildInput>;
