@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, test } from 'vitest';
-import { describeWithBrowser, openBrowser, visit } from '#helpers/browser';
+import { describeWithBrowser, visit } from '#helpers/browser';
 import { openCatalogHub } from '../catalog/scene.ts';
 import type { Registered } from '../doubles/mcp-registry.ts';
 import { losesFocus, seriousFindings } from './browser/axe.ts';
@@ -146,13 +146,12 @@ test('a registry that is away, and a catalog that is off, are said', async () =>
 
 describeWithBrowser('the catalog in a browser', () => {
   test('is searched and filled in by keyboard, fits every width, and has no serious findings', async () => {
-    await using browser = await openBrowser();
     const at = {
       baseURL: scene.hub.url,
       extraHTTPHeaders: scene.hub.ownerHeaders,
       expected: /409 \(Conflict\)/,
     };
-    await visit(browser, at, async shown => {
+    await visit(at, async shown => {
       await shown.goto('/dashboard/catalog');
       await shown.getByLabel('Words in names and descriptions').fill('postgres');
       await shown.keyboard.press('Enter');

@@ -46,11 +46,22 @@ export function describeWithBrowser(name: string, tests: () => void): void {
   }
 }
 
-/** A Chromium of its own, with a profile of its own, that finds no host but this one. */
-export async function openBrowser(): Promise<Browser> {
+let shared: Promise<Browser> | undefined;
+
+/**
+ * The Chromium of all test files that run in this process. It finds no host but this one. Each test opens a context of its
+ * own, with a profile of its own, and closes that only.
+ */
+export function sharedBrowser(): Promise<Browser> {
+  shared ??= launchBrowser();
+  return shared;
+}
+
+async function launchBrowser(): Promise<Browser> {
   assert.ok(executable, 'only tests of describeWithBrowser may ask for a browser');
-  return await chromium.launch({
+  const browser = await chromium.launch({
     executablePath: executable,
+    handleSIGTERM: false,
     args: [
       '--disable-gpu',
       '--disable-quic',
@@ -61,6 +72,11 @@ export async function openBrowser(): Promise<Browser> {
       '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE localhost , EXCLUDE 127.0.0.1',
     ],
   });
+  // One that crashed fails the test that used it, and no other.
+  browser.once('disconnected', () => (shared = undefined));
+  // Vitest ends its processes by this signal. The profile of the browser would stay behind.
+  process.once('SIGTERM', () => void browser.close().finally(() => process.kill(process.pid)));
+  return browser;
 }
 
 export type Visit = BrowserContextOptions & {
@@ -75,10 +91,10 @@ export type Visit = BrowserContextOptions & {
  * a request that failed or was answered with an error, or asked another origin; else with what `look` throws.
  */
 export async function visit<T>(
-  browser: Browser,
   { expected, ...options }: Visit,
   look: (page: Page) => Promise<T>,
 ): Promise<T> {
+  const browser = await sharedBrowser();
   const context = await browser.newContext(options);
   // A test would wait for its own timeout else, and not say for what.
   context.setDefaultTimeout(20_000);

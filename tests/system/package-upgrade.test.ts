@@ -8,7 +8,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, beforeAll, test } from 'vitest';
 import { createEmitter, isObject } from '#core';
-import { describeWithBrowser, openBrowser, visit } from '#helpers/browser';
+import { describeWithBrowser, visit } from '#helpers/browser';
 import { type SdkClient, connect, sdkVersions } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
 import { type HubProcess, startHub } from '#helpers/hub-process';
@@ -222,10 +222,9 @@ describeWithEngine('a package of npm', () => {
 
   describeWithBrowser('on the dashboard', () => {
     test('is upgraded and rolled back by clicks', { timeout: buildMs }, async () => {
-      await using browser = await openBrowser();
       const options = { baseURL: hub.url, extraHTTPHeaders: hub.ownerHeaders };
       const wait = { timeout: buildMs };
-      await visit(browser, options, async page => {
+      await visit(options, async page => {
         const text = async () => await page.getByRole('main').innerText();
         await page.goto('/dashboard');
         await page.getByRole('link', { name: 'Versions' }).click();

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { describeWithBrowser, openBrowser, visit } from '#helpers/browser';
+import { describeWithBrowser, visit } from '#helpers/browser';
 import { type HubProcess, startHub } from '#helpers/hub-process';
 import type { OllamaDouble } from '../../doubles/ollama.ts';
 import { startScriptedOllama } from '../../doubles/scripted-model.ts';
@@ -11,7 +11,6 @@ import { seriousFindings } from './axe.ts';
 describeWithBrowser('the page of an agent', () => {
   let ollama: OllamaDouble;
   let hub: HubProcess;
-  let browser: Browser;
   /** The model goes on when it is called. */
   let goOn: () => void = () => undefined;
 
@@ -29,27 +28,23 @@ describeWithBrowser('the page of an agent', () => {
         return { text: 'I write it.', toolCalls: [{ name: 'shell', arguments: { command } }] };
       },
     });
-    [hub, browser] = await Promise.all([
-      startHub({
-        config: { servers: {} },
-        env: {
-          OLLAMA_HOST: ollama.url,
-          OLLAMA_MODEL: 'scripted:1b',
-          HUB_NAME: `pages-${process.pid}`,
-        },
-      }),
-      openBrowser(),
-    ]);
+    hub = await startHub({
+      config: { servers: {} },
+      env: {
+        OLLAMA_HOST: ollama.url,
+        OLLAMA_MODEL: 'scripted:1b',
+        HUB_NAME: `pages-${process.pid}`,
+      },
+    });
   });
 
   afterAll(async () => {
-    await browser?.close();
     await hub?.[Symbol.asyncDispose]();
     await ollama?.[Symbol.asyncDispose]();
   });
 
   const look = async (see: (page: Page) => Promise<void>) =>
-    await visit(browser, { baseURL: hub.url, extraHTTPHeaders: hub.ownerHeaders }, see);
+    await visit({ baseURL: hub.url, extraHTTPHeaders: hub.ownerHeaders }, see);
 
   test('shows a turn as it goes, keeps an opened call open, and gives its files', async () => {
     await look(async page => {
@@ -108,7 +103,7 @@ describeWithBrowser('the page of an agent', () => {
       extraHTTPHeaders: hub.ownerHeaders,
       javaScriptEnabled: false,
     };
-    await visit(browser, options, async page => {
+    await visit(options, async page => {
       await page.goto('/dashboard/agents/researcher');
       await page.getByRole('link', { name: 'Remove…' }).click();
       await page.getByRole('button', { name: 'Remove researcher' }).click();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { expect, test } from 'vitest';
-import { describeWithBrowser, openBrowser, visit } from '#helpers/browser';
+import { describeWithBrowser, visit } from '#helpers/browser';
 import { startHub } from '#helpers/hub';
 import { openTestApprovals } from '../../approvals/test-approvals.ts';
 import { createTestAccess } from '../../routing/test-access.ts';
@@ -15,8 +15,6 @@ describeWithBrowser('calls that wait for a person', () => {
       policy: [{ tools: ['echo_echo'], action: 'confirm' }],
     });
     await using hub = await startHub(fixtures, { access, approvals });
-    await using stack = new AsyncDisposableStack();
-    const browser = stack.adopt(await openBrowser(), one => one.close());
     const call = () =>
       fetch(`${hub.url}/mcp/echo/tools/call`, {
         method: 'POST',
@@ -24,7 +22,7 @@ describeWithBrowser('calls that wait for a person', () => {
       });
     const baseURL = hub.url.replace('127.0.0.1', 'localhost');
     const options = { baseURL, extraHTTPHeaders: hub.ownerHeaders };
-    await visit(browser, options, async page => {
+    await visit(options, async page => {
       await page.goto('/dashboard');
       await expect.poll(() => page.locator('#live').textContent()).toBe('Live');
       assert.equal((await call()).status, 403);

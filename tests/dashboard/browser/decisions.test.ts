@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Visit, describeWithBrowser, openBrowser, visit } from '#helpers/browser';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { type Visit, describeWithBrowser, visit } from '#helpers/browser';
 import { startHub } from '#helpers/hub';
 import { openTestApprovals } from '../../approvals/test-approvals.ts';
 import { openTestPins } from '../../definitions/test-pins.ts';
@@ -58,19 +58,13 @@ async function open() {
 }
 
 describeWithBrowser('what waits for the owner', () => {
-  let browser: Browser;
-  beforeAll(async () => {
-    browser = await openBrowser();
-  });
-  afterAll(() => browser.close());
-
   const look = async (
     { hub }: Awaited<ReturnType<typeof open>>,
     work: (page: Page) => Promise<void>,
     options: Partial<Visit> = {},
   ) => {
     const baseURL = hub.url.replace('127.0.0.1', 'localhost');
-    await visit(browser, { baseURL, extraHTTPHeaders: hub.ownerHeaders, ...options }, work);
+    await visit({ baseURL, extraHTTPHeaders: hub.ownerHeaders, ...options }, work);
   };
 
   test('is shown without serious findings of axe, in light and dark, on 400 pixels', async () => {

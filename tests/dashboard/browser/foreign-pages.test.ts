@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'vitest';
 import { isObject } from '#core';
-import { describeWithBrowser, openBrowser } from '#helpers/browser';
+import { describeWithBrowser, sharedBrowser } from '#helpers/browser';
 import { type HubProcess, startHub, states, until } from '#helpers/hub-process';
 
 const fixtures = join(import.meta.dirname, '../../fixtures');
@@ -93,9 +93,9 @@ describeWithBrowser('a page of another port of localhost, while its browser is l
         20_000,
       );
       await using foreign = await openForeign();
-      const browser = await openBrowser();
+      const browser = await sharedBrowser();
+      const context = await browser.newContext();
       try {
-        const context = await browser.newContext();
         const own = await context.newPage();
         const base = `http://localhost:${new URL(hub.url).port}`;
         const made = await fetch(`${hub.url}/login-link`, {
@@ -126,7 +126,7 @@ describeWithBrowser('a page of another port of localhost, while its browser is l
         await own.reload();
         assert.equal(await own.title(), 'Access \u00b7 AgentHub', 'and nobody was logged out');
       } finally {
-        await browser.close();
+        await context.close();
       }
     },
   );

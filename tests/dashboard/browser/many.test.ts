@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, test } from 'vitest';
 import { isObject } from '#core';
-import { describeWithBrowser, openBrowser, visit } from '#helpers/browser';
+import { describeWithBrowser, visit } from '#helpers/browser';
 import { type HubProcess, getJson, startHub, states, until } from '#helpers/hub-process';
 import { json } from '../../runtimes/remote/scene.ts';
 import { serve } from '../../runtimes/remote/serve.ts';
@@ -85,7 +84,6 @@ function delayMs({ pid }: HubProcess): number {
 describeWithBrowser(`${serverCount} servers and ${callCount} calls`, () => {
   const opened = new AsyncDisposableStack();
   let hub: HubProcess;
-  let browser: Browser;
 
   beforeAll(async () => {
     const many = await serveMany();
@@ -94,12 +92,7 @@ describeWithBrowser(`${serverCount} servers and ${callCount} calls`, () => {
       nameOf(at),
       { url: many.url, auto_start: true },
     ]);
-    [hub, browser] = await Promise.all([
-      startHub({ config: { servers: Object.fromEntries(entries) } }),
-      openBrowser(),
-    ]);
-    opened.use(hub);
-    opened.use(browser);
+    hub = opened.use(await startHub({ config: { servers: Object.fromEntries(entries) } }));
     await until(
       () => states(hub),
       found => Object.values(found).filter(state => state === 'running').length === serverCount,
@@ -149,7 +142,7 @@ describeWithBrowser(`${serverCount} servers and ${callCount} calls`, () => {
   });
 
   test('stay usable: pages are short, calls are found, and older ones are a step away', async () => {
-    await visit(browser, { baseURL: hub.url, extraHTTPHeaders: hub.ownerHeaders }, async page => {
+    await visit({ baseURL: hub.url, extraHTTPHeaders: hub.ownerHeaders }, async page => {
       await page.goto('/dashboard');
       await page
         .getByRole('link', { name: nameOf(49), exact: true })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { describeWithBrowser, openBrowser, visit } from '#helpers/browser';
+import { describeWithBrowser, visit } from '#helpers/browser';
 import { type TestHub, startHub } from '#helpers/hub';
 import { createTestPipeline, waiting } from '../task-pipeline.ts';
 import { seriousFindings } from './axe.ts';
@@ -9,7 +9,6 @@ import { seriousFindings } from './axe.ts';
 describeWithBrowser('the page of a task', () => {
   const { pipeline, put, change, judged, state } = createTestPipeline();
   let hub: TestHub;
-  let browser: Browser;
 
   beforeAll(async () => {
     state.diff = {
@@ -18,10 +17,9 @@ describeWithBrowser('the page of a task', () => {
     };
     state.reports.set('REVIEW_REQUEST.md', '# Review of add-sum');
     put(waiting);
-    [hub, browser] = await Promise.all([startHub([], { tasks: pipeline }), openBrowser()]);
+    hub = await startHub([], { tasks: pipeline });
   });
   afterAll(async () => {
-    await browser?.close();
     await hub?.[Symbol.asyncDispose]();
   });
 
@@ -29,7 +27,7 @@ describeWithBrowser('the page of a task', () => {
     // The browser finds no other host.
     const baseURL = hub.url.replace('127.0.0.1', 'localhost');
     const options = { baseURL, extraHTTPHeaders: hub.ownerHeaders, javaScriptEnabled };
-    await visit(browser, options, see);
+    await visit(options, see);
   }
 
   test('follows the task, keeps what is opened and written, and is readable in light and dark', async () => {
