@@ -11,6 +11,7 @@ import {
   connectAs,
   enhance,
   inlineServer,
+  mostlyProcesses,
   openDashboard,
   useServers,
 } from './scene.ts';
@@ -22,7 +23,7 @@ describeWithBrowser('in the dashboard', () => {
   let dashboard: Dashboard;
 
   beforeAll(async () => {
-    dashboard = await openDashboard();
+    dashboard = await openDashboard(mostlyProcesses);
     await useServers(dashboard.hub, 4);
   });
 

@@ -4,13 +4,13 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import Docker from 'dockerode';
 import type { Page } from 'playwright-core';
-import { type Visit, openBrowser, visit } from '#helpers/browser';
+import { type Visit, visit } from '#helpers/browser';
 import { engineHost } from '#helpers/engine-probe';
 import { type HubProcess, startHub, states, until } from '#helpers/hub-process';
 import { type OllamaDouble, startOllama } from '../../doubles/ollama.ts';
-import { inContainer } from '../../faults/scene.ts';
+import { inContainer, inProcess } from '../../faults/scene.ts';
 
-/** A hub with servers of several states, and a browser. */
+/** A hub with servers of several states. */
 export type Dashboard = AsyncDisposable & {
   readonly hub: HubProcess;
   readonly ollama: OllamaDouble;
@@ -57,6 +57,17 @@ type Scenery = {
 
 const usual: Scenery = { servers, states: usualStates, withinMs: 60_000 };
 
+/** The same with processes for the servers that neither fail nor are killed: a restart takes a tenth of the time. */
+export const mostlyProcesses: Scenery = {
+  ...usual,
+  servers: {
+    ...servers,
+    calendar: inProcess('calendar.mjs'),
+    notes: inProcess('stateful.mjs'),
+    studio: inProcess('studio.mjs'),
+  },
+};
+
 /** Resolves when the servers are in their states. */
 export async function openDashboard(scenery: Scenery = usual): Promise<Dashboard> {
   await using opened = new AsyncDisposableStack();
@@ -69,10 +80,7 @@ export async function openDashboard(scenery: Scenery = usual): Promise<Dashboard
   });
   const ollama = opened.use(await startOllama());
   const env = { HUB_NAME: hubName, OLLAMA_HOST: ollama.url, OLLAMA_MODEL: 'llama3.2:3b' };
-  const [hub, browser] = await Promise.all([
-    startHub({ config: { servers: scenery.servers }, env }).then(started => opened.use(started)),
-    openBrowser().then(started => opened.use(started)),
-  ]);
+  const hub = opened.use(await startHub({ config: { servers: scenery.servers }, env }));
   await until(
     () => states(hub),
     found => Object.entries(scenery.states).every(([name, state]) => found[name] === state),
@@ -85,7 +93,6 @@ export async function openDashboard(scenery: Scenery = usual): Promise<Dashboard
     container: server => docker.getContainer(`${hubName}-${server}`),
     visit: async (look, options = {}) =>
       await visit(
-        browser,
         {
           baseURL: hub.url,
           // Of another hub the test logs in itself.

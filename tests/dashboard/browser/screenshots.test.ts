@@ -7,7 +7,14 @@ import type { BrowserContextOptions, Page } from 'playwright-core';
 import { test } from 'vitest';
 import { describeWithBrowser } from '#helpers/browser';
 import { publishedServers, usePublished } from './healthy.ts';
-import { type Dashboard, connectAs, enhance, openDashboard, useServers } from './scene.ts';
+import {
+  type Dashboard,
+  connectAs,
+  enhance,
+  mostlyProcesses,
+  openDashboard,
+  useServers,
+} from './scene.ts';
 
 /** UPDATE_SCREENSHOTS=1 makes those of the documents anew, after use that is long enough for charts to have a shape. */
 const isUpdate = process.env['UPDATE_SCREENSHOTS'] === '1';
@@ -92,7 +99,7 @@ async function take(dashboard: Dashboard, folder: string, shot: Shot): Promise<v
 
 describeWithBrowser('the pictures in the documents', () => {
   test('show the dashboard in use', { timeout: updateMs }, async () => {
-    await using dashboard = await openDashboard();
+    await using dashboard = await openDashboard(isUpdate ? undefined : mostlyProcesses);
     const { hub, ollama } = dashboard;
     ollama.says(
       ({ messages }) => `In detail, with the reasons: ${JSON.stringify(messages).slice(0, 80)}`,
