@@ -81,7 +81,7 @@ function createProvider<Info, Tokens, Discovery>(redirectUrl: string, name: stri
 }
 
 /** An official client that logs in by itself. */
-type Program = {
+export type Program = {
   readonly provider: { readonly opened: () => string; readonly wantsBrowser: () => boolean };
   /** Connects, lists the tools and calls the one for echoes. Rejects if the hub does not let it in. */
   use(): Promise<void>;

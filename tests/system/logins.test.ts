@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
-import { expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { startOAuthWorld } from '#fixtures/oauth/world';
-import { describeWithBrowser, openBrowser } from '#helpers/browser';
+import { describeWithBrowser, sharedBrowser } from '#helpers/browser';
 import { connect } from '#helpers/client';
 import { type HubProcess, type HubProcessOptions, startHub } from '#helpers/hub-process';
 import { seriousFindings } from '../dashboard/browser/axe.ts';
@@ -30,8 +30,8 @@ const described = z.looseObject({ state: z.string(), why: z.string().optional() 
 const hubFor = (url: string, options: Partial<HubProcessOptions> = {}) =>
   startHub({ config: { servers: { docs: { url } } }, ...options });
 
-async function call({ url }: Pick<HubProcess, 'url'>) {
-  const response = await fetch(`${url}/mcp/docs/tools/call`, {
+async function call({ url }: Pick<HubProcess, 'url'>, server: string) {
+  const response = await fetch(`${url}/mcp/${server}/tools/call`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ name: 'whoami', arguments: {} }),
@@ -39,13 +39,13 @@ async function call({ url }: Pick<HubProcess, 'url'>) {
   return answer.parse(await response.json());
 }
 
-async function succeeds(hub: HubProcess): Promise<void> {
-  const { error } = await call(hub);
+async function succeeds(hub: HubProcess, server = 'docs'): Promise<void> {
+  const { error } = await call(hub, server);
   assert.equal(error, undefined, `${JSON.stringify(error)}\n${hub.log()}`);
 }
 
-async function fails(hub: HubProcess, message: RegExp): Promise<void> {
-  const { error } = await call(hub);
+async function fails(hub: HubProcess, message: RegExp, server = 'docs'): Promise<void> {
+  const { error } = await call(hub, server);
   assert.equal(error?.data.code, 'HUB_LOGIN_REQUIRED', `${JSON.stringify(error)}\n${hub.log()}`);
   assert.match(error?.message ?? '', message);
 }
@@ -55,12 +55,15 @@ async function show({ url, ownerHeaders: headers }: HubProcess, path: string, me
   return await response.text();
 }
 
-const stateOf = async (hub: HubProcess) =>
-  described.parse(JSON.parse(await show(hub, '/servers/docs')));
+const stateOf = async (hub: HubProcess, server = 'docs') =>
+  described.parse(JSON.parse(await show(hub, `/servers/${server}`)));
+
+/** A page of a profile of its own. Disposing closes both. */
+const openPage = async () => await (await sharedBrowser()).newPage();
 
 /** Logs in at the authorization server, and grants what it asks for. */
-async function grant(page: Page): Promise<void> {
-  const done = page.getByRole('heading', { name: 'Logged in to docs' });
+async function grant(page: Page, server = 'docs'): Promise<void> {
+  const done = page.getByRole('heading', { name: `Logged in to ${server}` });
   const name = page.locator('input[name=login]');
   const consent = page.locator('button[type=submit]');
   while (true) {
@@ -74,6 +77,16 @@ async function grant(page: Page): Promise<void> {
     await consent.click();
     await page.waitForURL(url => url.href !== from);
   }
+}
+
+const begun = z.looseObject({ url: z.string() });
+
+/** Logs in at the address that a command or the dashboard would show. */
+async function logIn(hub: HubProcess, server: string): Promise<void> {
+  await using page = await openPage();
+  const { url } = begun.parse(JSON.parse(await show(hub, `/servers/${server}/login`, 'POST')));
+  await page.goto(url);
+  await grant(page, server);
 }
 
 /** Logs in by `agenthub login --print`. */
@@ -98,6 +111,26 @@ async function auditText({ dataDir }: HubProcess): Promise<string> {
 }
 
 describeWithBrowser('a login to a remote server', () => {
+  /** Shared by the tests that neither restart the hub nor want a clock or a log of their own. Each has an entry of its own. */
+  let shared: HubProcess;
+  let world: Awaited<ReturnType<typeof startOAuthWorld>>;
+  beforeAll(async () => {
+    world = await startOAuthWorld();
+    const entry = { url: world.resource };
+    const servers = { docs: entry, each: { ...entry, instance: 'session' }, elsewhere: entry };
+    shared = await startHub({ config: { servers } });
+  });
+  afterAll(async () => {
+    await shared?.[Symbol.asyncDispose]();
+    await world?.[Symbol.asyncDispose]();
+  });
+
+  /** How much the authorization server and the MCP server have counted since. */
+  async function countFrom() {
+    const { counts: before } = await world.read();
+    return async (name: string) => ((await world.read()).counts[name] ?? 0) - (before[name] ?? 0);
+  }
+
   test(
     'by the dashboard: refresh, more scopes, logout, and no token anywhere',
     { timeout },
@@ -110,8 +143,7 @@ describeWithBrowser('a login to a remote server', () => {
         OTEL_BSP_SCHEDULE_DELAY: '50',
       };
       await using hub = await hubFor(world.resource, { env });
-      await using browser = await openBrowser();
-      const page = await browser.newPage();
+      await using page = await openPage();
 
       await fails(hub, /agenthub login docs/);
       const before = await stateOf(hub);
@@ -212,20 +244,20 @@ describeWithBrowser('a login to a remote server', () => {
     'by the command; when the user withdraws the access, a person is needed again',
     { timeout },
     async () => {
-      await using world = await startOAuthWorld();
-      await using hub = await hubFor(world.resource);
-      await using browser = await openBrowser();
-      const page = await browser.newPage();
+      const hub = shared;
+      const counted = await countFrom();
+      await using page = await openPage();
       await fails(hub, /wants a login/);
       await logInByCommand(hub, page);
       await succeeds(hub);
       await world.revokeGrants();
       await fails(hub, /needs a new login \(invalid_grant/);
-      const { codes, refreshes } = (await world.read()).counts;
-      assert.deepEqual([codes, refreshes], [1, 0]);
+      assert.deepEqual([await counted('codes'), await counted('refreshes')], [1, 0]);
       await expect.poll(async () => (await stateOf(hub)).state).toBe('needs_login');
       await fails(hub, /agenthub login docs/);
-      await expect.poll(() => auditText(hub)).toMatch(/"oauth_refresh"/);
+      const ofDocs = async () =>
+        (await auditText(hub)).split('\n').filter(line => line.includes('"docs"'));
+      await expect.poll(async () => (await ofDocs()).join('\n')).toMatch(/"oauth_refresh"/);
     },
   );
 
@@ -233,19 +265,15 @@ describeWithBrowser('a login to a remote server', () => {
     'is for the instances of all sessions, also of one that is older than it',
     { timeout },
     async () => {
-      await using world = await startOAuthWorld();
-      const docs = { url: world.resource, instance: 'session' };
-      await using hub = await startHub({ config: { servers: { docs } } });
-      await using browser = await openBrowser();
-      const page = await browser.newPage();
-      await fails(hub, /wants a login/);
-      await logInByCommand(hub, page);
-      await using early = await connect(`${hub.url}/mcp/docs`);
+      const hub = shared;
+      await fails(hub, /wants a login/, 'each');
+      await logIn(hub, 'each');
+      await using early = await connect(`${hub.url}/mcp/each`);
       assert.equal(await early.call('whoami'), 'called whoami');
       await world.revokeGrants();
-      await assert.rejects(early.call('whoami'), /agenthub login docs/);
-      await logInByCommand(hub, page);
-      await using late = await connect(`${hub.url}/mcp/docs`);
+      await assert.rejects(early.call('whoami'), /agenthub login each/);
+      await logIn(hub, 'each');
+      await using late = await connect(`${hub.url}/mcp/each`);
       assert.equal(await late.call('whoami'), 'called whoami');
       assert.equal(await early.call('whoami'), 'called whoami');
     },
@@ -255,40 +283,51 @@ describeWithBrowser('a login to a remote server', () => {
     'tokens for another audience: the server refuses them, and nothing is repeated',
     { timeout },
     async () => {
-      await using world = await startOAuthWorld();
-      await using hub = await hubFor(world.resource);
-      await using browser = await openBrowser();
+      const hub = shared;
+      const counted = await countFrom();
       await world.steer({ audience: 'http://elsewhere.example/mcp' });
-      await fails(hub, /wants a login/);
-      await logInByCommand(hub, await browser.newPage());
-      await expect
-        .poll(async () => (await stateOf(hub)).why)
-        .toMatch(/refuses the access token of its own authorization server/);
-      const { counts } = await world.read();
+      try {
+        await fails(hub, /wants a login/, 'elsewhere');
+        await logIn(hub, 'elsewhere');
+        await expect
+          .poll(async () => (await stateOf(hub, 'elsewhere')).why)
+          .toMatch(/refuses the access token of its own authorization server/);
+      } finally {
+        await world.steer({ audience: world.resource });
+      }
       // The code, and one refresh for the 401.
-      assert.ok((counts['tokens'] ?? 0) <= 3, JSON.stringify(counts));
-      assert.equal(counts['calls'], 0);
+      const tokens = await counted('tokens');
+      assert.ok(tokens > 0 && tokens <= 3, String(tokens));
+      assert.equal(await counted('calls'), 0);
     },
   );
 
-  test.for([3_600_000, -3_600_000])(
-    'a clock that differs by %s ms does not matter, and a restart of the hub keeps the login',
+  test(
+    'a clock that differs by an hour either way does not matter, and a restart of the hub keeps the login',
     { timeout },
-    async skewMs => {
-      await using world = await startOAuthWorld({ skewMs });
-      await using browser = await openBrowser();
-      await using first = await hubFor(world.resource);
-      await fails(first, /wants a login/);
-      await logInByCommand(first, await browser.newPage());
-      await succeeds(first);
+    async () => {
+      await using ahead = await startOAuthWorld({ skewMs: 3_600_000 });
+      await using behind = await startOAuthWorld({ skewMs: -3_600_000 });
+      const config = {
+        servers: { ahead: { url: ahead.resource }, behind: { url: behind.resource } },
+      };
+      const worlds = Object.entries({ ahead, behind });
+      await using first = await startHub({ config });
+      for (const [name] of worlds) {
+        await fails(first, /wants a login/, name);
+        await logIn(first, name);
+        await succeeds(first, name);
+      }
       const { dataDir } = first;
       await first.stop();
-      await using second = await hubFor(world.resource, { dataDir });
-      await succeeds(second);
-      await world.refuseTokens();
-      await succeeds(second);
-      const { codes, refreshes } = (await world.read()).counts;
-      assert.deepEqual([codes, refreshes], [1, 1]);
+      await using second = await startHub({ config, dataDir });
+      for (const [name, one] of worlds) {
+        await succeeds(second, name);
+        await one.refuseTokens();
+        await succeeds(second, name);
+        const { codes, refreshes } = (await one.read()).counts;
+        assert.deepEqual([codes, refreshes], [1, 1], name);
+      }
     },
   );
 });
