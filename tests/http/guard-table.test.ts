@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, test } from 'vitest';
 import { digestOf } from '#access';
 import { type HubOptions, type TestHub, startHub, until } from '#helpers/hub';
@@ -8,6 +9,7 @@ import type { Principal } from '#policy';
 import type { Observer } from '#routing';
 import { createSocketTables } from '../../hub/http/peers.ts';
 import { openScratchClients, plainClient } from '../access/scratch.ts';
+import { startToolServer } from '../doubles/tool-server.ts';
 import { openSession, send } from '../transports/raw.ts';
 
 const initialize = JSON.stringify({
@@ -20,12 +22,15 @@ const initialize = JSON.stringify({
     clientInfo: { name: 'table', version: '1' },
   },
 });
-const slow = JSON.stringify({
+const held = JSON.stringify({
   jsonrpc: '2.0',
   id: 1,
   method: 'tools/call',
-  params: { name: 'slow', arguments: { ms: 100 } },
+  params: { name: 'hold', arguments: {} },
 });
+
+/** Time in ms in which the hub reads what is written behind a call. It is in this process. */
+const readMs = 20;
 
 /** A request as it is read: the first word is the method. */
 type Reader = {
@@ -126,9 +131,19 @@ const digestIn = (text: string) => digestOf(text).toString('hex');
 const scratch = await openScratchClients();
 /** The last change of the tokens, which writes to the scratch folder. */
 let refreshed: Promise<void> | undefined;
+/** Answers the calls of the tool `hold`. */
+let release = () => {};
+/** The server behind all hubs. */
+const holding = await startToolServer({
+  hold: () =>
+    new Promise<object>(resolve => {
+      release = () => resolve({ content: [] });
+    }),
+});
 afterAll(async () => {
   await refreshed;
   await scratch[Symbol.asyncDispose]();
+  await holding.stop();
 });
 const configured = {
   clients: [
@@ -408,7 +423,10 @@ for (const [what, row] of Object.entries(rows))
     before(async () => {
       row.reset?.();
       const observer: Observer = ({ principal }) => void served.push(principal);
-      hub = await startHub([{ name: 'echo' }], { ...row.hub, observer });
+      hub = await startHub([{ name: 'echo', url: holding.url, era: 'legacy' }], {
+        ...row.hub,
+        observer,
+      });
     });
     after(() => hub[Symbol.asyncDispose]());
 
@@ -481,7 +499,7 @@ for (const [what, row] of Object.entries(rows))
         const busy = await open1();
         const session = await openWith(hub, row.good);
         before = count();
-        const call = { ...post, first: 'POST /mcp/echo HTTP/1.1', body: slow };
+        const call = { ...post, first: 'POST /mcp/echo HTTP/1.1', body: held };
         busy.socket.write(
           bytesOf(call, {
             ...row.good,
@@ -491,6 +509,9 @@ for (const [what, row] of Object.entries(rows))
         await until(() => hub.router.inFlight === 1);
         row.between?.();
         busy.socket.write(bad);
+        await delay(readMs);
+        if (!row.endsSessions) assert.equal(hub.router.inFlight, 1);
+        release();
         assert.deepEqual(await busy.answers(2), [200, expected], 'behind a call');
         settled(opens, before);
         await introduce(busy);

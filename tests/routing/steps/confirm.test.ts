@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
+import { afterAll, describe, test } from 'vitest';
 import type { PolicyRule } from '#config';
 import { isObject } from '#core';
 import { createManualClock } from '#helpers/clock';
-import { startHub, until } from '#helpers/hub';
+import { type Fixture, startHub, until } from '#helpers/hub';
 import type { Principal } from '#policy';
 import { type PromptSource, createPrincipalRequests } from '#routing';
 import { type Server, heldKey } from '#servers';
 import { callWith } from './scripted-call.ts';
+import { startToolServer } from '../../doubles/tool-server.ts';
 import { lifetimeMs, openTestApprovals } from '../../approvals/test-approvals.ts';
 import { openAsked } from '../asking.ts';
 import { at, openModern, textOf } from '../modern.ts';
@@ -24,14 +25,19 @@ const rule: PolicyRule = {
   action: 'confirm',
   reason: 'it writes',
 };
-/** The servers of a test: `echo` unless it names others, as each is a process. */
-type Fixtures = readonly { readonly name: 'echo' | 'stateless' | 'asker' }[];
-const echo: Fixtures = [{ name: 'echo' }];
+const echoing = await startToolServer({
+  echo: ({ text }) => ({ content: [{ type: 'text', text }] }),
+});
+afterAll(() => echoing.stop());
+
+/** The servers of a test: `echo` unless it names others, as each of these is a process. */
+type Fixtures = readonly Fixture[];
+const echo: Fixtures = [{ name: 'echo', url: echoing.url, era: 'legacy' }];
 const stateless: Fixtures = [{ name: 'stateless' }];
 const echoAndStateless: Fixtures = [...echo, ...stateless];
 const echoAndAsker: Fixtures = [...echo, { name: 'asker' }];
 const fixturesOf = (tool: string): Fixtures =>
-  [...echo, ...stateless, { name: 'asker' } as const].filter(({ name }) => tool.startsWith(name));
+  [...echo, ...stateless, { name: 'asker' }].filter(({ name }) => tool.startsWith(name));
 const eras = ['legacy', 'modern'] as const;
 
 async function open(
@@ -478,9 +484,9 @@ describe('a call of an agent', () => {
   async function openAgent() {
     const clock = createManualClock({ passingMs: 1_000 });
     const { approvals } = await openTestApprovals({ clock, agentWaitMs: 30_000 });
-    const { access } = createTestAccess([{ name: 'echo' }], { policy: [rule] });
+    const { access } = createTestAccess(echo, { policy: [rule] });
     const granted = { ...access, grantsOf: () => ({ tools: [], servers: ['echo'] }) };
-    const hub = await startHub([{ name: 'echo' }], { access: granted, approvals, clock });
+    const hub = await startHub(echo, { access: granted, approvals, clock });
     const ada: Principal = { kind: 'agent', name: 'ada', grants: { administer: false } };
     const client = openAsked(hub, 'all', undefined, ada);
     await client.initialize({});
@@ -512,9 +518,9 @@ describe('a call of an agent', () => {
 
   test('says for what it waits', async () => {
     const { approvals } = await openTestApprovals();
-    const { access } = createTestAccess([{ name: 'echo' }], { policy: [rule] });
+    const { access } = createTestAccess(echo, { policy: [rule] });
     const granted = { ...access, grantsOf: () => ({ tools: [], servers: ['echo'] }) };
-    await using hub = await startHub([{ name: 'echo' }], { access: granted, approvals });
+    await using hub = await startHub(echo, { access: granted, approvals });
     const ada: Principal = { kind: 'agent', name: 'ada', grants: { administer: false } };
     const told = Promise.withResolvers<string>();
     const answer = createPrincipalRequests(ada, hub.router).request(
