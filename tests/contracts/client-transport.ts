@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
-import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, test } from 'vitest';
 import { isObject } from '#core';
 import { type TestHub, startHub, until } from '#helpers/hub';
+import { startToolServer } from '../doubles/tool-server.ts';
 
 export type Json = { readonly [name: string]: unknown };
 
@@ -39,10 +41,17 @@ type Talking = RawClient & {
 const megabytes = 5;
 const text = (result: unknown) => JSON.stringify(result);
 
-/** The promises of every way by which a client speaks to the hub. */
-export function clientTransportContract(transport: ClientTransport): void {
-  /** Shared by the tests that leave it as it was. */
-  let shared: TestHub;
+/** The servers of the hub that the tests share. */
+export const sharedServers = [{ name: 'echo' }, { name: 'asker' }] as const;
+
+/**
+ * The promises of every way by which a client speaks to the hub. `sharedHub` gives one with `sharedServers`, which the tests
+ * leave as it was.
+ */
+export function clientTransportContract(
+  sharedHub: () => TestHub,
+  transport: ClientTransport,
+): void {
   const joined: RawClient[] = [];
   const sessions = (hub: TestHub) =>
     hub.router.sessionCount + hub.streamable.sessionCount + hub.connections.size;
@@ -62,17 +71,13 @@ export function clientTransportContract(transport: ClientTransport): void {
   }
 
   describe(`a client over ${transport.name}`, () => {
-    beforeAll(async () => {
-      shared = await startHub([{ name: 'echo' }, { name: 'asker' }]);
-    });
     afterEach(async () => {
       for (const client of joined.splice(0)) client.close();
-      await until(() => busy(shared) === 0 && sessions(shared) === 0);
+      await until(() => busy(sharedHub()) === 0 && sessions(sharedHub()) === 0);
     });
-    afterAll(async () => await shared?.[Symbol.asyncDispose]());
 
     test('lists and calls tools of all servers and of one, and gets its ids back as they were', async () => {
-      const hub = shared;
+      const hub = sharedHub();
       for (const [server, tool] of [
         [undefined, 'echo_echo'],
         ['echo', 'echo'],
@@ -91,7 +96,7 @@ export function clientTransportContract(transport: ClientTransport): void {
     });
 
     test('hears of progress before the answer, in order and under its own token', async () => {
-      const hub = shared;
+      const hub = sharedHub();
       const client = await join(hub, 'echo');
       await client.call(1, 'progress', { steps: 3 }, { progressToken: 'mine' });
       const seen = client.received.filter(
@@ -105,7 +110,7 @@ export function clientTransportContract(transport: ClientTransport): void {
     });
 
     test('cancels what it has asked for', async () => {
-      const hub = shared;
+      const hub = sharedHub();
       const client = await join(hub, 'echo');
       client.send(callOf(1, 'slow', { ms: 60_000 }));
       await until(() => busy(hub) === 1);
@@ -120,7 +125,7 @@ export function clientTransportContract(transport: ClientTransport): void {
     });
 
     test('hears that a list has changed, and what a server logs', async () => {
-      const hub = shared;
+      const hub = sharedHub();
       const client = await join(hub, 'echo');
       await client.call(1, 'relist');
       await client.told('notifications/tools/list_changed');
@@ -132,7 +137,7 @@ export function clientTransportContract(transport: ClientTransport): void {
     });
 
     test('is asked by a server, whose call goes on with the answer', async () => {
-      const hub = shared;
+      const hub = sharedHub();
       const client = await join(hub, 'asker', { sampling: {} });
       const params = { messages: [], maxTokens: 5 };
       const called = client.call(1, 'ask', { method: 'sampling/createMessage', params });
@@ -146,7 +151,7 @@ export function clientTransportContract(transport: ClientTransport): void {
     });
 
     test('gets an error for what is no JSON and for what is no JSON-RPC, and goes on', async () => {
-      const hub = shared;
+      const hub = sharedHub();
       const client = await join(hub, 'echo');
       for (const [sent, code] of [
         ['{"jsonrpc":"2.0","id":1,', -32700],
@@ -168,7 +173,7 @@ export function clientTransportContract(transport: ClientTransport): void {
     });
 
     test(`takes ${megabytes} MB there and back`, async () => {
-      const hub = shared;
+      const hub = sharedHub();
       const client = await join(hub, 'echo');
       const long = 'ä'.repeat((megabytes * 1024 * 1024) / 2);
       const { content } = Object(Object(await client.call(1, 'echo', { text: long })).result);
@@ -177,7 +182,7 @@ export function clientTransportContract(transport: ClientTransport): void {
     });
 
     test('gets one answer to each of 100 requests at once', async () => {
-      const hub = shared;
+      const hub = sharedHub();
       const client = await join(hub, 'echo');
       const ids = Array.from({ length: 100 }, (_, index) => index);
       await Promise.all(
@@ -195,7 +200,7 @@ export function clientTransportContract(transport: ClientTransport): void {
     });
 
     test('that goes leaves nothing in flight and no session', async () => {
-      const hub = shared;
+      const hub = sharedHub();
       const client = await join(hub, 'echo');
       client.send(callOf(1, 'slow', { ms: 60_000 }));
       await until(() => busy(hub) === 1);
@@ -207,7 +212,13 @@ export function clientTransportContract(transport: ClientTransport): void {
     });
 
     test('is answered what is in flight when the hub stops, and no more', async () => {
-      await using hub = await startHub([{ name: 'echo' }]);
+      await using slow = await startToolServer({
+        async slow({ ms }) {
+          await delay(Number(ms));
+          return { content: [{ type: 'text', text: `slept ${String(ms)} ms` }] };
+        },
+      });
+      await using hub = await startHub([{ name: 'echo', url: slow.url, era: 'legacy' }]);
       const client = await join(hub, 'echo');
       client.send(callOf(1, 'slow', { ms: 200 }));
       await until(() => busy(hub) === 1);
@@ -224,7 +235,7 @@ export function clientTransportContract(transport: ClientTransport): void {
     if (refused)
       test('is refused for a foreign Host or Origin, without the token, and for a server that is unknown', async () => {
         const token = 'a-token-of-some-length';
-        await using hub = await startHub([{ name: 'echo' }], { http: { token } });
+        await using hub = await startHub([], { http: { token } });
         const own = { authorization: `Bearer ${token}` };
         assert.equal(await refused(hub, { ...own, host: 'evil.example' }), 403);
         assert.equal(await refused(hub, { ...own, origin: 'https://evil.example' }), 403);

@@ -1,4 +1,6 @@
-import { clientTransportContract } from '../contracts/client-transport.ts';
+import { afterAll, beforeAll } from 'vitest';
+import { type TestHub, startHub } from '#helpers/hub';
+import { clientTransportContract, sharedServers } from '../contracts/client-transport.ts';
 import { posting, send } from './raw.ts';
 import {
   openOnStdio,
@@ -9,9 +11,16 @@ import {
   upgradeStatus,
 } from './raw-clients.ts';
 
+let shared: TestHub;
+beforeAll(async () => {
+  shared = await startHub(sharedServers);
+});
+afterAll(() => shared?.[Symbol.asyncDispose]());
+const sharedHub = () => shared;
+
 const pathOf = (server: string | undefined) => (server === undefined ? '' : `/${server}`);
 
-clientTransportContract({
+clientTransportContract(sharedHub, {
   name: 'streamable HTTP',
   open: openStreamable,
   async refused(hub, headers, server) {
@@ -22,13 +31,13 @@ clientTransportContract({
   },
 });
 
-clientTransportContract({
+clientTransportContract(sharedHub, {
   name: 'WebSocket',
   open: openWebSocket,
   refused: (hub, headers, server) => upgradeStatus(hub, `/mcp${pathOf(server)}`, headers),
 });
 
-clientTransportContract({
+clientTransportContract(sharedHub, {
   name: 'HTTP with SSE',
   open: openSse,
   refused: async (hub, headers, server) =>
@@ -39,12 +48,12 @@ for (const [name, frames] of [
   ['a message a line', 'lines'],
   ['Content-Length', 'headers'],
 ] as const) {
-  clientTransportContract({
+  clientTransportContract(sharedHub, {
     name: `stdio with ${name}`,
     open: (hub, server) => openOnStdio(hub, server, frames),
   });
 
-  clientTransportContract({
+  clientTransportContract(sharedHub, {
     name: `connect-stdio with ${name}`,
     open: (hub, server) => openOverBridge(hub, server, frames),
   });
