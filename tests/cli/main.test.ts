@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
 
-const main = join(import.meta.dirname, '../../hub/main.ts');
+const main = join(import.meta.dirname, '../../bin/agenthub.mjs');
 
 let scratch = '';
 beforeAll(async () => {
@@ -17,15 +17,12 @@ afterAll(async () => {
 
 type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
-/** Without compiled modules, a start takes more than twice the CPU. */
-const compileCache = process.env['NODE_COMPILE_CACHE'] ?? '';
-
 /** Runs the real program in an empty folder, with no more environment than it needs. */
 async function agenthub(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
   const { promise, resolve } = Promise.withResolvers<Ended>();
   const options = {
     cwd: scratch,
-    env: { HOME: scratch, NODE_COMPILE_CACHE: compileCache, ...env },
+    env: { HOME: scratch, ...env },
     timeout: 20_000,
   };
   execFile(process.execPath, [main, ...args], options, (error, stdout, stderr) => {

@@ -27,7 +27,7 @@ async function openTerminal(env: Readonly<Record<string, string>> = {}) {
   });
   const servers = { calendar: entry('calendar.mjs'), broken: entry('exit-at-once.mjs') };
   await writeFile(config, JSON.stringify({ servers }));
-  const hub = `${process.execPath} ${join(root, 'hub', 'main.ts')} serve --port 0 --config ${config}`;
+  const hub = `${process.execPath} ${join(root, 'bin', 'agenthub.mjs')} serve --port 0 --config ${config}`;
   const child = spawn(
     'script',
     ['-qfec', `echo $$ > pid; stty cols 90 rows 30; exec ${hub}`, '/dev/null'],
