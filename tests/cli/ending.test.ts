@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'vitest';
+import { afterAll, beforeAll, test } from 'vitest';
 import { getJson, settled } from '#helpers/hub-process';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -79,9 +79,15 @@ test.for(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
   },
 );
 
-test('the address that is told is one that a browser on this machine opens', async () => {
-  await using hub = await start();
-  assert.match(hub.url, /^http:\/\/localhost:\d+$/);
+/** Shared by a test that only looks at it and the one that ends it. */
+let shared: Started;
+beforeAll(async () => {
+  shared = await start();
+});
+afterAll(() => shared?.[Symbol.asyncDispose]());
+
+test('the address that is told is one that a browser on this machine opens', () => {
+  assert.match(shared.url, /^http:\/\/localhost:\d+$/);
 });
 
 test('a signal that arrives twice at once, as under npm, is one', async () => {
@@ -117,7 +123,7 @@ test('a log that nobody reads holds neither calls nor the end', { timeout: 60_00
 });
 
 test('a closed stdout or stderr is no end of the hub', async () => {
-  await using hub = await start();
+  const hub = shared;
   hub.child.stdout?.destroy();
   hub.child.stderr?.destroy();
   for (let call = 0; call < 20; call++) {

@@ -11,7 +11,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { startHub, until } from '#helpers/hub';
+import { type TestHub, startHub, until } from '#helpers/hub';
 import { type HubProcess, getJson, startHub as startProcess } from '#helpers/hub-process';
 import { freePort } from '#helpers/port';
 import { callTokenFile, readOrMakeKey } from '#store';
@@ -29,14 +29,21 @@ let folder = '';
 let config = '';
 /** Of a hub that says nothing by itself: its server starts at its first call. */
 let quietConfig = '';
-beforeAll(() => {
+const token = 'a-token-of-some-length';
+/** Shared by the clients that use a hub which runs. */
+let running: TestHub;
+beforeAll(async () => {
+  running = await startHub([{ name: 'echo' }], { http: { token } });
   folder = mkdtempSync(join(tmpdir(), 'agenthub-stdio-'));
   config = join(folder, 'mcp-servers.json');
   writeFileSync(config, JSON.stringify({ servers: { echo } }));
   quietConfig = join(folder, 'quiet.json');
   writeFileSync(quietConfig, JSON.stringify({ servers: { echo: { ...echo, auto_start: false } } }));
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(async () => {
+  await running?.[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
 
 let folders = 0;
 /** The environment of a hub with a data folder of its own. */
@@ -112,8 +119,7 @@ for (const [name, connect] of Object.entries(sdks)) {
   });
 
   test(`the SDK's client ${name} uses a hub that runs, with connect-stdio`, async () => {
-    const token = 'a-token-of-some-length';
-    await using hub = await startHub([{ name: 'echo' }], { http: { token } });
+    const hub = running;
     const args = ['connect-stdio', '--url', hub.url, '--server', 'echo'];
     await using client = await connect(args, environment({ ROUTER_TOKEN: token }));
     assert.ok((await client.listTools()).tools.some(tool => tool.name === 'echo'));
@@ -275,7 +281,9 @@ describe('connect-stdio', () => {
         'req',
         '-x509',
         '-newkey',
-        'rsa:2048',
+        'ec',
+        '-pkeyopt',
+        'ec_paramgen_curve:prime256v1',
         '-nodes',
         '-days',
         '1',
@@ -284,7 +292,6 @@ describe('connect-stdio', () => {
       ].concat(['-addext', 'subjectAltName=DNS:localhost', '-keyout', keyFile, '-out', certFile]),
       { stdio: 'ignore' },
     );
-    const token = 'a-token-of-some-length';
     const http = { tls: { keyFile, certFile }, token };
     await using hub = await startHub([], { http });
     const url = `https://localhost:${new URL(hub.url).port}`;

@@ -3,10 +3,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { readOwnCertificate } from '#connector';
 import { createCertificates } from '#helpers/certificates';
-import { startHub } from '#helpers/hub';
+import { type TestHub, startHub } from '#helpers/hub';
 
 const bin = join(import.meta.dirname, '..', '..', 'bin', 'agenthub.mjs');
 const certificates = createCertificates();
@@ -62,10 +62,15 @@ async function runProgram(
 }
 
 describe('of a hub that requires certificates', () => {
+  let hub: TestHub;
+  beforeAll(async () => {
+    hub = await startSecure();
+  });
+  afterAll(() => hub?.[Symbol.asyncDispose]());
+
   const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}\n';
 
   test('connect-stdio presents its own, and without one says what is missing', async () => {
-    await using hub = await startSecure();
     const words = ['connect-stdio', '--url', hub.url];
     const joined = await run(words, own, ping);
     assert.equal(joined.out, '{"jsonrpc":"2.0","id":1,"result":{}}\n', joined.err);
@@ -75,7 +80,6 @@ describe('of a hub that requires certificates', () => {
   });
 
   test('connect-stdio finds certificate, key and authority in the folder that it is run in', async () => {
-    await using hub = await startSecure();
     copyFileSync(AGENTHUB_CLIENT_CERT, join(certificates.folder, 'cursor.pem'));
     copyFileSync(AGENTHUB_CLIENT_KEY, join(certificates.folder, 'cursor.key'));
     const joined = await runLine(
@@ -86,7 +90,6 @@ describe('of a hub that requires certificates', () => {
   });
 
   test('commands present their own, and without one say what is missing', async () => {
-    await using hub = await startSecure();
     const words = ['list', '--url', hub.url];
     const listed = await run(words, own);
     assert.match(listed.out, /echo/, listed.err);

@@ -247,10 +247,7 @@ describe.each(combinations)('a client of the %s era at the endpoint of %s', (era
 });
 
 test('a tool keeps its name if another tool of its server has the new one', async () => {
-  const { access } = createTestAccess([files], {
-    tools: { files: { rename: { read_file: 'search' } } },
-  });
-  await using hub = await startHub([files], { access });
+  const hub = govern({ tools: { files: { rename: { read_file: 'search' } } } });
   for (const where of ['all', hub.server('files')] as const) {
     const client = await open(hub, 'legacy', where);
     const own = (await listed(client, 'tools')).map(name => String(name).replace('files_', ''));
@@ -266,10 +263,7 @@ test('a tool keeps its name if another tool of its server has the new one', asyn
 });
 
 test('a tool that its server does not list is decided about by its name', async () => {
-  const { access } = createTestAccess([files], {
-    policy: [{ tools: ['files_unlisted'], action: 'deny' }],
-  });
-  await using hub = await startHub([files], { access });
+  const hub = govern({ policy: [{ tools: ['files_unlisted'], action: 'deny' }] });
   const client = await open(hub, 'legacy', hub.server('files'));
   assert.deepEqual(
     await refusalOf(client, 'tools/call', { name: 'unlisted' }),
@@ -280,13 +274,12 @@ test('a tool that its server does not list is decided about by its name', async 
 });
 
 test('a rule that allows a folder allows nothing outside, however the URI is written', async () => {
-  const { access } = createTestAccess([files], {
+  const hub = govern({
     policy: [
       { resources: ['file:///public/*'], action: 'allow' },
       { resources: ['*'], action: 'deny' },
     ],
   });
-  await using hub = await startHub([files], { access });
   const client = await open(hub, 'legacy', hub.server('files'));
   assert.equal(await refusalOf(client, 'resources/read', { uri: 'file:///public/c' }), undefined);
   for (const uri of [
@@ -319,8 +312,7 @@ describe('a client that listens at an endpoint', () => {
 });
 
 test('an unknown tool stays unknown', async () => {
-  const { access } = createTestAccess([files], { policy: [{ tools: ['*'], action: 'deny' }] });
-  await using hub = await startHub([files], { access });
+  const hub = govern({ policy: [{ tools: ['*'], action: 'deny' }] });
   const client = await open(hub, 'legacy', 'all');
   const { error } = await client.ask('tools/call', { name: 'files_nothing' });
   assert.match(JSON.stringify(error), /HUB_NAME_UNKNOWN/);
@@ -386,10 +378,9 @@ test('a call reaches the tool that the policy decides about also if a reload ren
 });
 
 test('a rule that allows before a rule that denies everything leaves logs and streams to the client', async () => {
-  const { access } = createTestAccess([files], {
+  const hub = govern({
     policy: [{ tools: ['files_read_file'], action: 'allow' }, { action: 'deny' }],
   });
-  await using hub = await startHub([files], { access });
   const client = await open(hub, 'legacy', 'all');
   assert.deepEqual(await listed(client, 'tools'), ['files_read_file']);
   assert.equal(await refusalOf(client, 'logging/setLevel', { level: 'error' }), undefined);
@@ -423,11 +414,10 @@ describe('what a server logs outside of calls', () => {
 
 test('one client is decided about by the profile of each of its sessions, call by call', async () => {
   const rest = { tags: [], servers: ['files'], tools: [] };
-  const { access } = createTestAccess([files], {
+  const hub = govern({
     policy: [{ clients: ['another'], action: 'deny' }],
     profiles: [{ name: 'narrow', ...rest, hiddenTools: ['files_search'] }],
   });
-  await using hub = await startHub([files], { access });
   const wide = await open(hub, 'legacy', 'all');
   const narrow = await open(hub, 'legacy', 'all', withProfile(cursor, 'narrow'));
   const ask = async (client: Opened) =>

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Docker from 'dockerode';
-import { describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { connect } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
 import { engineHost } from '#helpers/engine-probe';
@@ -35,65 +35,72 @@ async function toolNames(hub: HubProcess, path = '/mcp'): Promise<readonly strin
   return await client.toolNames();
 }
 
+const opened = new AsyncDisposableStack();
+/** The second hub on the data of a first, in which both servers ran. The entry of `changed` is another one now. */
+let hub: HubProcess;
+let listedAtFirst: readonly string[];
+let ranAtFirst: unknown;
+beforeAll(async () => {
+  const data = opened.use(await createDataDir());
+  const start = (servers: object) => startHub({ config: { servers }, dataDir: data.path });
+  {
+    await using first = await start({ echo: lazy(), changed: lazy() });
+    listedAtFirst = await toolNames(first);
+    for (const name of ['echo', 'changed']) await toolNames(first, `/mcp/${name}`);
+    ranAtFirst = await states(first);
+  }
+  const servers = {
+    echo: lazy(),
+    changed: lazy({ env: { ANOTHER: 'value' } }),
+    fresh: lazy(),
+    idle: lazy({ auto_start: true, idle_stop: 1 }),
+  };
+  hub = opened.use(await start(servers));
+});
+afterAll(() => opened.disposeAsync());
+
 describe('a server that starts at its first call', () => {
   test('is listed from the last run of the hub, and started by a call of what is listed', async () => {
-    await using data = await createDataDir();
-    const options = { config: { servers: { echo: lazy() } }, dataDir: data.path };
-    {
-      await using first = await startHub(options);
-      assert.deepEqual(
-        (await toolNames(first)).filter(name => name.startsWith('echo')),
-        [],
-        'nobody knows yet what it offers',
-      );
-      await toolNames(first, '/mcp/echo');
-      assert.equal(await stateOf(first, 'echo'), 'running');
-    }
-    await using second = await startHub(options);
-    await using client = await connect(`${second.url}/mcp`);
+    assert.deepEqual(
+      listedAtFirst.filter(name => name.startsWith('echo')),
+      [],
+      'nobody knows yet what it offers',
+    );
+    assert.deepEqual(ranAtFirst, { echo: 'running', changed: 'running' });
+    await using client = await connect(`${hub.url}/mcp`);
     assert.ok((await client.toolNames()).includes('echo_echo'));
-    assert.equal(await stateOf(second, 'echo'), 'stopped', 'listing it does not start it');
+    assert.equal(await stateOf(hub, 'echo'), 'stopped', 'listing it does not start it');
     assert.equal(await client.call('echo_echo', { text: 'hello' }), 'hello');
-    assert.equal(await stateOf(second, 'echo'), 'running');
-  });
-
-  test('is started by "initialize" on its own endpoint', async () => {
-    await using hub = await startHub({ config: { servers: { echo: lazy() } } });
-    assert.equal(await stateOf(hub, 'echo'), 'stopped');
-    await using _ = await connect(`${hub.url}/mcp/echo`);
     assert.equal(await stateOf(hub, 'echo'), 'running');
   });
 
   test('is not listed where its entry would launch something else than it did', async () => {
-    await using data = await createDataDir();
-    {
-      const config = { servers: { echo: lazy() } };
-      await using first = await startHub({ config, dataDir: data.path });
-      await toolNames(first, '/mcp/echo');
-    }
-    const config = { servers: { echo: lazy({ env: { ANOTHER: 'value' } }) } };
-    await using second = await startHub({ config, dataDir: data.path });
-    assert.equal((await toolNames(second)).includes('echo_echo'), false);
+    assert.equal((await toolNames(hub)).includes('changed_echo'), false);
+    assert.equal(await stateOf(hub, 'changed'), 'stopped');
+  });
+
+  test('is started by "initialize" on its own endpoint', async () => {
+    assert.equal(await stateOf(hub, 'fresh'), 'stopped');
+    await using _ = await connect(`${hub.url}/mcp/fresh`);
+    assert.equal(await stateOf(hub, 'fresh'), 'running');
   });
 });
 
 describe('a server with "idle_stop"', () => {
   test('is stopped when nobody calls it, stays listed, and is started by the next call', async () => {
-    const config = { servers: { echo: lazy({ auto_start: true, idle_stop: 1 }) } };
-    await using hub = await startHub({ config });
-    await until(
-      () => stateOf(hub, 'echo'),
-      state => state === 'running',
-      20_000,
-    );
     await using client = await connect(`${hub.url}/mcp`);
     await until(
-      () => stateOf(hub, 'echo'),
+      () => client.toolNames(),
+      names => names.includes('idle_echo'),
+      20_000,
+    );
+    await until(
+      () => stateOf(hub, 'idle'),
       state => state === 'stopped',
       20_000,
     );
-    assert.ok((await client.toolNames()).includes('echo_echo'));
-    assert.equal(await client.call('echo_echo', { text: 'again' }), 'again');
+    assert.ok((await client.toolNames()).includes('idle_echo'));
+    assert.equal(await client.call('idle_echo', { text: 'again' }), 'again');
   });
 });
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { isObject } from '#core';
 import { type HubProcess, startHub, until } from '#helpers/hub-process';
 
@@ -47,6 +47,15 @@ async function serversShown({ url, ownerHeaders }: HubProcess): Promise<readonly
 }
 
 describe('the management tools of a hub', () => {
+  /** A hub that has them, and asks for no token. */
+  let open: HubProcess;
+  beforeAll(async () => {
+    const broken = { ...fixture('exit-at-once.mjs'), max_restarts: 0 };
+    const config = { management_tools: true, servers: { ...servers, broken } };
+    open = await startHub({ config });
+  });
+  afterAll(() => open?.[Symbol.asyncDispose]());
+
   test('are off unless the config turns them on, and follow it', async () => {
     await using hub = await startHub({ config: { servers } });
     await using client = await connect(hub, hub.ownerHeaders);
@@ -64,7 +73,6 @@ describe('the management tools of a hub', () => {
 
   test("are for the owner's key, and not for calls that are open to the user or made with ROUTER_TOKEN", async () => {
     const config = { management_tools: true, servers };
-    await using open = await startHub({ config });
     await using hub = await startHub({ config, env: { ROUTER_TOKEN: token } });
     await using local = await connect(open);
     await using holder = await connect(hub, { authorization: `Bearer ${token}` });
@@ -83,11 +91,7 @@ describe('the management tools of a hub', () => {
   });
 
   test('start, stop and restart a server, and read its log', async () => {
-    const broken = { ...fixture('exit-at-once.mjs'), max_restarts: 0 };
-    await using hub = await startHub({
-      config: { management_tools: true, servers: { ...servers, broken } },
-    });
-    await using client = await connect(hub, hub.ownerHeaders);
+    await using client = await connect(open, open.ownerHeaders);
     const stateAfter = async (verb: string) => {
       const { structuredContent } = await client.call(`agenthub_${verb}_server`, {
         server: 'echo',

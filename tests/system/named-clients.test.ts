@@ -15,7 +15,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport as Http } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import { describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createToken } from '#access';
 import { type HubProcess, startHub, until } from '#helpers/hub-process';
 import { send } from '../transports/raw.ts';
@@ -132,15 +132,27 @@ const transports: Readonly<Record<string, Open>> = {
 
 const answer = [{ type: 'text', text: 'hello' }];
 
+/** Has a hub reload with this config. */
+async function reload(hub: HubProcess, config: object): Promise<void> {
+  await writeFile(hub.configFile, JSON.stringify(config));
+  await administer(hub, 'POST', '/config/reload');
+}
+
 describe('a client by name', () => {
+  /** Shared by the tests that leave its config as it was. */
+  let shared: HubProcess;
+  beforeAll(async () => {
+    shared = await startHub({ config: { servers } });
+    await isReady(shared);
+  });
+  afterAll(() => shared?.[Symbol.asyncDispose]());
+
   test('is cut off on every transport and in both eras when its token is revoked', async () => {
-    await using hub = await startHub({ config: { servers, tokens: 'required' } });
-    await isReady(hub);
-    const [token, other] = [
-      await agenthub(hub, 'token', 'create', 'cursor'),
-      await agenthub(hub, 'token', 'create', 'vscode'),
-    ];
+    const hub = shared;
     await using open = new AsyncDisposableStack();
+    await reload(hub, { servers, tokens: 'required' });
+    open.defer(() => reload(hub, { servers }));
+    const [token, other] = [await makeToken(hub, 'cursor'), await makeToken(hub, 'vscode')];
     const connected = await Promise.all(
       Object.values(transports).map(async connect => open.use(await connect(hub, token))),
     );
@@ -255,11 +267,11 @@ describe('a client by name', () => {
 
   test('whose file of tokens is damaged is told at the start, with the file', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-named-'));
-    const first = await startHub({ config: { servers }, dataDir });
-    await makeToken(first, 'cursor');
+    const nowhere = { dataDir, url: 'http://127.0.0.1:1', configFile: join(dataDir, 'hub.json') };
+    await writeFile(nowhere.configFile, JSON.stringify({ servers }));
+    await agenthub(nowhere, 'token', 'create', 'cursor');
     const file = join(dataDir, 'client-tokens.json');
     const whole = await readFile(file, 'utf8');
-    await first.stop();
     await writeFile(file, whole.slice(0, 40));
     await assert.rejects(startHub({ config: { servers }, dataDir }), (error: unknown) => {
       assert.match(
@@ -269,18 +281,18 @@ describe('a client by name', () => {
       return true;
     });
     assert.equal(await readFile(file, 'utf8'), whole.slice(0, 40));
-    await first[Symbol.asyncDispose]();
     await rm(dataDir, { recursive: true });
   });
 
   test('is asked for its token from the reload on that requires one, also where a connection is open', async () => {
-    await using hub = await startHub({ config: { servers } });
+    const hub = shared;
+    await using restored = new AsyncDisposableStack();
+    restored.defer(() => reload(hub, { servers }));
     const status = async () => {
       const response = await send(`${hub.url}/servers`);
       response.cut();
       return response.status;
     };
-    await isReady(hub);
     assert.equal(await status(), 200);
     const transport = new WebSocketClientTransport(new URL(`${hub.url.replace('http', 'ws')}/mcp`));
     await using open = await over(transport);
@@ -289,12 +301,10 @@ describe('a client by name', () => {
     const followed = await send(`${hub.url}/activity/events`, {
       headers: { accept: 'text/event-stream' },
     });
-    await writeFile(hub.configFile, JSON.stringify({ servers, tokens: 'required' }));
-    await administer(hub, 'POST', '/config/reload');
+    await reload(hub, { servers, tokens: 'required' });
     await Promise.all([open.ended, stream.ended, followed.body()]);
     assert.equal(await status(), 401);
-    await writeFile(hub.configFile, JSON.stringify({ servers }));
-    await administer(hub, 'POST', '/config/reload');
+    await reload(hub, { servers });
     assert.equal(await status(), 200);
   });
 });
