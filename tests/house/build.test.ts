@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { globSync, readFileSync } from 'node:fs';
-import { appendFile, readFile, readdir, rm, truncate, utimes, writeFile } from 'node:fs/promises';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import {
+  appendFile,
+  cp,
+  readFile,
+  readdir,
+  rm,
+  stat,
+  truncate,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
@@ -9,6 +19,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { copyTree } from '#helpers/tree';
 
 const run = promisify(execFile);
+const root = join(import.meta.dirname, '..', '..');
 
 describe('the build of a clone', () => {
   let folder = '';
@@ -56,6 +67,12 @@ describe('the build of a clone', () => {
 
   beforeAll(async () => {
     folder = await copyTree();
+    // They are built in npm-start.test.ts. Where they are not there, they are built here.
+    for (const program of ['agent/agent.mjs', 'ollama-mcp/ollama-mcp.mjs'])
+      if (existsSync(join(root, 'images', program)))
+        await cp(join(root, 'images', program), at(join('images', program)));
+    for (const name of ['edited', 'removed'])
+      await writeFile(at(`hub/core/${name}.ts`), 'export const text = "first text";\n');
     // Not that of the packages' folder, which is another's.
     env = { ...process.env, NODE_COMPILE_CACHE: at('cache'), DATA_DIR: at('data') };
   });
@@ -109,85 +126,118 @@ describe('the build of a clone', () => {
     assert.equal(await count(), before);
   });
 
-  const longAgo = new Date('2020-01-01');
-  const editSource = async (edit: (source: string) => string) => {
-    const file = at('hub/core/clock.ts');
-    await writeFile(file, edit(await readFile(file, 'utf8')));
-    await utimes(file, longAgo, longAgo);
-  };
-
-  test('is not run after a source that is edited, until the next start has built it again', async () => {
-    await editSource(source => `${source}// edited\n`);
-    assert.equal(await runs(), 'hub');
-    await prepare();
-    assert.equal(await runs(), 'dist');
-  });
-
   // Asks the function that decides what a start runs, and whether it builds.
   const isCurrent = async () => {
     const { findBuild } = await import(pathToFileURL(at('bin/build.mjs')).href);
     return findBuild(folder) !== undefined;
   };
-  const changes: Readonly<Record<string, () => Promise<void>>> = {
-    'a source that is edited and has its time of before': async () =>
-      await editSource(source => source.replace('edited', 'EDITED')),
-    'a source that is added': async () => await writeFile(at('hub/core/more.ts'), 'export {};\n'),
-    'a source that is removed': async () => await rm(at('hub/core/more.ts')),
-    'package.json': async () => await appendFile(at('package.json'), '\n'),
-    'a build without its entry': async () => await rm(at('dist/main.js')),
-    'a build of which a file was cut off': async () =>
-      await truncate(globSync(at('dist/app-*.js'))[0] ?? '', 100),
+
+  /** Changes files, and returns what puts them back, with other times. */
+  type Change = () => Promise<() => Promise<void>>;
+  const inFile =
+    (pattern: string, change: (file: string) => Promise<void>): Change =>
+    async () => {
+      const file = globSync(at(pattern))[0] ?? assert.fail(pattern);
+      const content = await readFile(file);
+      await change(file);
+      return async () => await writeFile(file, content);
+    };
+  const edit = async (file: string) => {
+    const { atime, mtime } = await stat(file);
+    await writeFile(file, (await readFile(file, 'utf8')).replace('first text', 'other text'));
+    await utimes(file, atime, mtime);
   };
+  const changes: Readonly<Record<string, Change>> = {
+    'a source that is edited and has its time of before': inFile('hub/core/edited.ts', edit),
+    'a source that is added': async () => {
+      await writeFile(at('hub/core/more.ts'), 'export {};\n');
+      return async () => await rm(at('hub/core/more.ts'));
+    },
+    'a source that is removed': inFile('hub/core/removed.ts', async file => await rm(file)),
+    'package.json': inFile('package.json', async file => await appendFile(file, '\n')),
+    'a build without its entry': inFile('dist/main.js', async file => await rm(file)),
+    'a build of which a file was cut off': inFile(
+      'dist/app-*.js',
+      async file => await truncate(file, 100),
+    ),
+  };
+
+  /** Makes the record of the build say that the files are those of the build, as far as their times tell. */
+  async function settle() {
+    const { sourcesOf, timesOf } = await import(pathToFileURL(at('bin/build.mjs')).href);
+    const { output, ...rest } = await record();
+    const [sources, names] = [sourcesOf(folder), Object.keys(output)];
+    const times = { sources: timesOf(folder, sources), output: timesOf(at('dist'), names) };
+    await writeFile(at('dist/build.json'), JSON.stringify({ ...rest, ...times }));
+  }
+
   for (const [what, change] of Object.entries(changes))
-    test(`is not run after ${what}, until the next start has built it again`, async () => {
-      await change();
-      assert.equal(await isCurrent(), false);
-      await node('scripts/build.mjs');
+    test(`is not run after ${what}`, async () => {
+      const undo = await change();
+      try {
+        assert.equal(await isCurrent(), false);
+      } finally {
+        await undo();
+        await settle();
+      }
       assert.equal(await isCurrent(), true);
     });
 
-  test('is the same where two starts make it at once, and nothing else is left', async () => {
-    await appendFile(at('hub/core/clock.ts'), 'export const twice = 2;\n');
-    await Promise.all([prepare(), prepare()]);
-    assert.equal(await runs(), 'dist');
-    assert.deepEqual(
-      (await readdir(at('dist'))).filter(name => name.startsWith('.draft')),
-      [],
-    );
-  });
-
-  test('leaves the files of those before to hubs that run from them, and does not pack them', async () => {
-    const [first = []] = (await record()).builds;
-    await writeFile(at('hub/core/more.ts'), 'console.log("of the next build");\n');
-    await appendFile(at('hub/core/index.ts'), "import './more.ts';\n");
+  test('is not run after all of these, until the next start has built it again', async () => {
+    const content = async () =>
+      await Promise.all(globSync(at('dist/{main,app-*}.js')).map(file => readFile(file, 'utf8')));
+    const before = await content();
+    for (const change of Object.values(changes)) await change();
+    assert.equal(await runs(), 'hub');
     await prepare();
-    const { output } = await record();
-    const left = await readdir(at('dist'), { recursive: true });
-    const names = Object.keys(output);
-    assert.ok(first.some(name => !names.includes(name)));
-    for (const name of first) assert.ok(left.includes(name), name);
-    const { stdout } = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
-      cwd: folder,
-      env,
-    });
-    const [packed] = JSON.parse(stdout);
-    const inDist = packed.files.flatMap(({ path }: { readonly path: string }) =>
-      path.startsWith('dist/') ? [path.slice('dist/'.length)] : [],
-    );
-    assert.deepEqual(inDist.toSorted(), names.toSorted());
+    assert.equal(await runs(), 'dist');
+    assert.deepEqual(await content(), before);
   });
 
-  test('removes what only builds long before had', async () => {
-    const { builds, ...rest } = await record();
+  describe('where two starts make it at once', () => {
     const old = Array.from({ length: 10 }, (_, index) => [`old-${index}.js`]);
-    for (const [name = ''] of old) await writeFile(at(`dist/${name}`), '');
-    await writeFile(
-      at('dist/build.json'),
-      JSON.stringify({ ...rest, builds: [...builds.slice(0, 1), ...old] }),
-    );
-    await node('scripts/build.mjs');
-    const left = (await readdir(at('dist'))).filter(name => name.startsWith('old-'));
-    assert.deepEqual(left.toSorted(), old.slice(0, 9).flat().toSorted());
+    let first: readonly string[] = [];
+
+    beforeAll(async () => {
+      const { builds, ...rest } = await record();
+      [first = []] = builds;
+      for (const [name = ''] of old) await writeFile(at(`dist/${name}`), '');
+      await writeFile(at('dist/build.json'), JSON.stringify({ ...rest, builds: [first, ...old] }));
+      await writeFile(at('hub/core/more.ts'), 'console.log("of the next build");\n');
+      await appendFile(at('hub/core/index.ts'), "import './more.ts';\n");
+      await Promise.all([prepare(), prepare()]);
+    });
+
+    test('is the same, and nothing else is left', async () => {
+      assert.equal(await runs(), 'dist');
+      assert.deepEqual(
+        (await readdir(at('dist'))).filter(name => name.startsWith('.draft')),
+        [],
+      );
+    });
+
+    test('leaves the files of those before to hubs that run from them, and does not pack them', async () => {
+      const { output } = await record();
+      const left = await readdir(at('dist'), { recursive: true });
+      const names = Object.keys(output);
+      assert.ok(first.some(name => !names.includes(name)));
+      for (const name of first) assert.ok(left.includes(name), name);
+      const { stdout } = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+        cwd: folder,
+        env,
+      });
+      const [packed] = JSON.parse(stdout);
+      const inDist = packed.files.flatMap(({ path }: { readonly path: string }) =>
+        path.startsWith('dist/') ? [path.slice('dist/'.length)] : [],
+      );
+      assert.deepEqual(inDist.toSorted(), names.toSorted());
+    });
+
+    test('removes what only builds long before had', async () => {
+      const left = (await readdir(at('dist'))).filter(name => name.startsWith('old-'));
+      // Ten builds are kept: this one, the one before and eight of these.
+      assert.deepEqual(left.toSorted(), old.slice(0, 8).flat().toSorted());
+    });
   });
 
   test('is none where it would have other packages in it, and the sources are run', async () => {
