@@ -80,11 +80,14 @@ type Target =
 
 const logLevelKey = 'io.modelcontextprotocol/logLevel';
 
+/** Answers each question of a server at once, as Ada. */
+export const oblige = ({ url }: Question): Answer =>
+  url === undefined ? { action: 'accept', content: { name: 'Ada' } } : { action: 'accept' };
+
 /** Answers everything at once: what was asked, Ada, and a folder. */
 const obliging = {
   sampling: (prompt: string) => `echo of ${prompt}`,
-  elicitation: ({ url }: Question): Answer =>
-    url === undefined ? { action: 'accept', content: { name: 'Ada' } } : { action: 'accept' },
+  elicitation: oblige,
   roots: ['file:///home/ada'],
 } satisfies Handlers;
 
