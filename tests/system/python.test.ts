@@ -29,7 +29,11 @@ const server = (name: string, era: 'legacy' | 'modern') => ({
 describe.skipIf('missing' in found)('the official Python SDK', () => {
   let hub: TestHub;
   /** What its clients were given, by the mode they were in. */
-  let given: ReadonlyMap<string, Awaited<ReturnType<typeof jsonOf>>>;
+  let given: Awaited<ReturnType<typeof jsonOf>>;
+  const givenTo = (mode: string) => {
+    const found = given[mode];
+    return isObject(found) ? found : assert.fail(mode);
+  };
   beforeAll(async () => {
     hub = await startHub([
       misfits('legacy'),
@@ -39,9 +43,7 @@ describe.skipIf('missing' in found)('the official Python SDK', () => {
     ]);
     const urls = [`${hub.url}/mcp`, `${hub.url}/mcp/legacy`];
     const tools = ['py2026_numbers', 'py2025_announce_same', 'wait'];
-    const args = (mode: string) => [join(fixtures, 'client.py'), mode, ...urls, ...tools];
-    const clients = modes.map(async mode => [mode, await jsonOf(python, args(mode))] as const);
-    given = new Map(await Promise.all(clients));
+    given = await jsonOf(python, [join(fixtures, 'client.py'), modes.join(), ...urls, ...tools]);
   });
   afterAll(async () => {
     await hub?.[Symbol.asyncDispose]();
@@ -51,7 +53,7 @@ describe.skipIf('missing' in found)('the official Python SDK', () => {
     const ofEach = (member: string, names: readonly string[]) =>
       ['legacy', 'modern'].flatMap(name => names.map(one => `${name}${member}${one}`));
     const required = mode === 'legacy' ? [] : ['null_required'];
-    assert.deepEqual(given.get(mode)?.['lists'], {
+    assert.deepEqual(givenTo(mode)['lists'], {
       tools: [
         ...ofEach('_', ['first', ...required, 'last']),
         'py2026_numbers',
@@ -66,7 +68,7 @@ describe.skipIf('missing' in found)('the official Python SDK', () => {
 
   test.for(modes)('as a client, %s, is given no list of misfits on /mcp/{server}', mode => {
     const refused = 'ValidationError';
-    assert.deepEqual(given.get(mode)?.['other'], {
+    assert.deepEqual(givenTo(mode)['other'], {
       tools: refused,
       resources: refused,
       templates: ['test://first/{id}', 'test://null-type/{id}'],
@@ -76,7 +78,7 @@ describe.skipIf('missing' in found)('the official Python SDK', () => {
 
   test('as a server of 2026, has results that clients of both eras understand', async () => {
     const numbersAt = (mode: string) => {
-      const called = given.get(mode)?.['called'];
+      const called = givenTo(mode)['called'];
       return isObject(called) ? called['py2026_numbers'] : undefined;
     };
     const wrapped = { result: [1, 2, 3] };
@@ -91,7 +93,7 @@ describe.skipIf('missing' in found)('the official Python SDK', () => {
   });
 
   test.for(modes)('as a client, %s, is told of a list_changed of a list that is the same', mode => {
-    const called = given.get(mode)?.['called'];
+    const called = givenTo(mode)['called'];
     assert.ok(isObject(called) && called['wait'] === true);
   });
 
