@@ -14,7 +14,7 @@ import {
 } from '#cli';
 import { type Settings, createShippedFiles, readSettings } from '#config';
 import { type Log, systemClock } from '#core';
-import { type Redaction, createKnownSecrets, createRedaction, openLog } from '#telemetry';
+import type { Redaction, openLog } from '#telemetry';
 import { createCommandFiles } from './app/command-files.ts';
 import { openConfigFiles } from './app/config-files.ts';
 import { createHubPaths } from './app/hub-paths.ts';
@@ -56,6 +56,7 @@ async function secretsOf(
   settings: Settings,
   { secrets, paths: own }: typeof setup,
 ): Promise<() => readonly string[]> {
+  const { createKnownSecrets } = await import('#telemetry');
   return createKnownSecrets(servers, {
     variables: await own.readEnvironment(),
     read: secrets.known,
@@ -85,7 +86,14 @@ async function openLogOf(
     return opened.log;
   }
   const format = logFormat ?? (process.stderr.isTTY ? 'pretty' : 'json');
-  opened = await openLog({ level: logLevel, format }, process.stderr, systemClock, redaction);
+  // Most commands have no log, and loading it takes a tenth of the time of their start.
+  const telemetry = await import('#telemetry');
+  opened = await telemetry.openLog(
+    { level: logLevel, format },
+    process.stderr,
+    systemClock,
+    redaction,
+  );
   return opened.log;
 }
 
@@ -160,6 +168,7 @@ const cli = createCli({
       const first = await own.paths.writeFirst(options.configFile);
       const files = await openConfigFiles(options, own);
       const settings = await files.settings();
+      const { createRedaction } = await import('#telemetry');
       const redaction = createRedaction(await secretsOf(files, settings, own));
       const screen = showsScreen(options, settings) ? openScreen?.(isVerbose(settings)) : undefined;
       const log = await openLogOf(settings, redaction, screen);

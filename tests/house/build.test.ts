@@ -100,6 +100,12 @@ describe('the build of a clone', () => {
     );
   });
 
+  test('loads no log for a command that writes none', async () => {
+    const { urls } = await loadedBy(process.execPath, 'bin/agenthub.mjs', 'check');
+    assert.match(urls, /dist\/config-/);
+    assert.doesNotMatch(urls, /node_modules\/pino/);
+  });
+
   test('has sources that V8 keeps with one byte for each character', () => {
     const files = globSync(at('dist/*.js'));
     assert.ok(files.length > 10);
