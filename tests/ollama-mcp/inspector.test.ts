@@ -16,8 +16,8 @@ beforeAll(async () => {
   execFileSync(process.execPath, [join(root, 'scripts', 'build-images.mjs')]);
   home = await mkdtemp(join(tmpdir(), 'agenthub-inspector-'));
   // Its scripts build a web page, which these tests do not open.
-  const quick = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefix', home];
-  await run('npm', ['install', ...quick, inspector]);
+  const quick = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund'];
+  await run('npm', ['install', ...quick, '--prefix', home, inspector]);
 });
 afterAll(() => rm(home, { recursive: true, force: true }));
 
