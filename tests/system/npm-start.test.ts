@@ -129,7 +129,12 @@ describe.skipIf(problem !== undefined)(
     });
 
     test('builds what it runs', () => {
-      assert.ok(existsSync(join(folder, 'dist', 'main.js')));
+      for (const file of [
+        'dist/main.js',
+        'images/agent/agent.mjs',
+        'images/ollama-mcp/ollama-mcp.mjs',
+      ])
+        assert.ok(existsSync(join(folder, file)), file);
     });
 
     test('starts ollama-mcp as a process with its first call', async () => {
@@ -177,15 +182,21 @@ describe.skipIf(problem !== undefined)(
       assert.ok(!existsSync(join(folder, 'data')));
     });
 
-    test('it stops with all its servers, and starts again without installing', async () => {
-      await hub.stop();
-      hub = npmStart(folder, port, withoutEngine);
-      await hub.running(120_000);
-      assert.doesNotMatch(hub.output(), /added \d+ packages/);
-      await using client = await connect(`${hub.url}/mcp`);
-      assert.match(await client.call('memory_read_graph'), /Grace v2/);
-      await hub.stop();
-    });
+    test(
+      'it stops with all its servers, and starts again without installing',
+      {
+        timeout: 120_000,
+      },
+      async () => {
+        await hub.stop();
+        hub = npmStart(folder, port, withoutEngine);
+        await hub.running(120_000);
+        assert.doesNotMatch(hub.output(), /added \d+ packages/);
+        await using client = await connect(`${hub.url}/mcp`);
+        assert.match(await client.call('memory_read_graph'), /Grace v2/);
+        await hub.stop();
+      },
+    );
 
     describeWithEngine('and where an engine answers', () => {
       test('the same command runs the four as containers', { timeout: firstStartMs }, async () => {
