@@ -12,7 +12,7 @@ import { type HubProcess, startHub, states, until } from '#helpers/hub-process';
 import { shownIn } from './places-of-secrets.ts';
 
 const root = join(import.meta.dirname, '../..');
-const main = join(root, 'hub/main.ts');
+const main = join(root, 'bin/agenthub.mjs');
 
 const keyed = (entry: object = {}) => ({
   command: process.execPath,
