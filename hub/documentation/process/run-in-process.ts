@@ -1,4 +1,6 @@
 import { type ChildProcess, type Serializable, fork } from 'node:child_process';
+import { flushCompileCache, getCompileCacheDir } from 'node:module';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
 import { HubError, createPace, isObject, messageOf, systemClock, unlessAborted } from '#core';
@@ -6,6 +8,9 @@ import { type DocumentationOrder, documentCommit, orderSchema } from '../documen
 import { askingHub, createAsk } from './ask.ts';
 import { toError, toMessage } from './errors.ts';
 import { giveWay } from './give-way.ts';
+
+/** Folder of the compiled modules of this process, in one that processes with other flags share. */
+const compileCache = getCompileCacheDir();
 
 /** Answers what the process asks for, by name. */
 export type Answers = Readonly<
@@ -40,7 +45,7 @@ export async function runInProcess(
   const child = fork(fileURLToPath(import.meta.url), [role], {
     execArgv: flags,
     // It asks the hub for everything, and has no use for what the environment of the hub holds.
-    env: {},
+    env: compileCache === undefined ? {} : { NODE_COMPILE_CACHE: dirname(compileCache) },
     serialization: 'advanced',
     // In a group of its own for the scheduler (see give-way.ts), which a Ctrl-C for the hub does not reach.
     detached: process.platform !== 'win32',
@@ -129,7 +134,10 @@ async function serve(order: unknown): Promise<void> {
   });
   try {
     const needs = askingHub(ask, { clock: systemClock, pace: createPace() });
-    tell(process, { result: await documentCommit(orderSchema.parse(order), needs) });
+    const result = await documentCommit(orderSchema.parse(order), needs);
+    // The process is killed as soon as its result is there.
+    flushCompileCache();
+    tell(process, { result });
   } catch (error) {
     tell(process, { error: toMessage(error) });
   }

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'vitest';
 import { HubError } from '#core';
 import { until } from '#helpers/hub';
@@ -79,6 +83,21 @@ test.skipIf(process.platform === 'win32').each([
     },
   };
   await assert.rejects(runInProcess(order, answers, never), { code });
+});
+
+test('the process keeps its compiled modules beside those of the hub', async () => {
+  await using cache = await mkdtempDisposable(join(tmpdir(), 'compiled-'));
+  const file = new URL('../../../hub/documentation/process/run-in-process.ts', import.meta.url);
+  const program = `import { runInProcess } from ${JSON.stringify(file.href)};
+    const answers = { files: async () => [], listNotes: async () => [], report: async () => {} };
+    await runInProcess(${JSON.stringify(order)}, answers, new AbortController().signal);`;
+  execFileSync(process.execPath, ['--input-type=module', '--eval', program], {
+    env: { NODE_COMPILE_CACHE: cache.path },
+  });
+  // One folder for each set of flags.
+  const folders = readdirSync(cache.path);
+  assert.equal(folders.length, 2);
+  for (const folder of folders) assert.ok(readdirSync(join(cache.path, folder)).length > 100);
 });
 
 test.skipIf(process.platform === 'win32')(
