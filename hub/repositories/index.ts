@@ -3,6 +3,7 @@ export type { ReadFile } from './file-types.ts';
 export { checkChanges, checkPaths, pathFault } from './path-guard.ts';
 export { createRepositories } from './repositories.ts';
 export type {
+  ChangedFile,
   MergeOutcome,
   MergeRequest,
   PathRules,

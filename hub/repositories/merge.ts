@@ -36,9 +36,13 @@ export async function mergeBranch(
     into: await requireBranch(objects, request.into, signal),
   };
   const { from, into } = branches;
-  if (await isAncestor(objects, from, into, signal)) return { kind: 'merged', commit: into };
+  const fork = await forkOf(objects, branches, signal);
+  if (fork === from) return { kind: 'merged', commit: into };
 
-  const made = await makeTarget(objects, request, branches, signal);
+  const canForward = fork === into && request.strategy === 'fast_forward';
+  const made = canForward
+    ? ({ kind: 'made', target: from } as const)
+    : await mergeTrees(objects, request, branches, signal);
   if (made.kind === 'conflict') return made;
   const { target } = made;
 
@@ -74,13 +78,14 @@ async function requireBranch(git: Git, name: string, signal: AbortSignal): Promi
   throw new HubError('HUB_REPOSITORY_UNKNOWN', `there is no branch ${JSON.stringify(name)}`);
 }
 
-async function isAncestor(git: Git, one: CommitId, other: CommitId, signal: AbortSignal) {
-  const args = ['merge-base', '--is-ancestor', one, other];
-  return (await git(args, { codes: [0, 1] }, signal)).code === 0;
+/** The best common ancestor: one of the two if the other has everything of it. Empty if there is none. */
+async function forkOf(git: Git, { from, into }: Branches, signal: AbortSignal): Promise<string> {
+  const output = await git(['merge-base', into, from], { codes: [0, 1] }, signal);
+  return output.stdout.toString().trim();
 }
 
-/** The commit that the branch is going to have. No branch has it yet. */
-async function makeTarget(
+/** Makes the merge commit. No branch has it yet. */
+async function mergeTrees(
   git: Git,
   request: MergeRequest,
   { from, into }: Branches,
@@ -89,8 +94,6 @@ async function makeTarget(
   | { readonly kind: 'made'; readonly target: CommitId }
   | { readonly kind: 'conflict'; readonly paths: readonly string[] }
 > {
-  const canForward = await isAncestor(git, into, from, signal);
-  if (canForward && request.strategy === 'fast_forward') return { kind: 'made', target: from };
   const args = ['merge-tree', '--write-tree', '--name-only', '--no-messages', '-z', into, from];
   const options = { codes: [0, 1], maxBytes: maxListBytes, timeoutMs: 300_000 };
   const output = await git(args, options, signal);

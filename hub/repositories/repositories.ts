@@ -4,6 +4,7 @@ import type { Principal } from '#policy';
 import type { LaunchSpec } from '#runtimes';
 import { createAcceptance } from './acceptance.ts';
 import { requireAllowedPath } from './allowed-folders.ts';
+import { createConfigKeyReader } from './config-keys.ts';
 import { type DriverUse, type LaunchDriver, createDrivers } from './drivers.ts';
 import { createDriverFolder, createSafeFolder } from './folder.ts';
 import { type RepositoryPlace, driverSpec } from './launch.ts';
@@ -34,6 +35,7 @@ export function createRepositories(
 ): Repositories {
   const drivers = createDrivers({ ...needs, specOf: root => driverSpec(root, options) });
   const acceptance = createAcceptance(options, needs);
+  const readConfigKeys = createConfigKeyReader();
 
   const requireAllowed = (path: string, principal: Principal) =>
     requireAllowedPath(path, principal, options.folders() ?? [], options.inContainer);
@@ -69,7 +71,7 @@ export function createRepositories(
       await requireRepository(root);
       await using opened = new AsyncDisposableStack();
       const use = opened.use(await useDriver(root, signal));
-      const repository = await openRepository(root, use, signal);
+      const repository = await openRepository(root, use, readConfigKeys, signal);
       opened.move();
       return repository;
     },

@@ -80,6 +80,11 @@ export interface Repository extends AsyncDisposable {
   /** Trailers of the message of a commit. The last one of a name counts. */
   trailers(commit: CommitId, signal: AbortSignal): Promise<Readonly<Record<string, string>>>;
   diff(query: DiffQuery, signal: AbortSignal): Promise<Diff>;
+  /** The files that differ between two commits. */
+  changes(
+    between: Pick<DiffQuery, 'from' | 'to'>,
+    signal: AbortSignal,
+  ): Promise<readonly ChangedFile[]>;
   /** Merges without a half-merged state: a conflict and a refusal leave everything as it is. */
   merge(request: MergeRequest, signal: AbortSignal): Promise<MergeOutcome>;
 }
@@ -151,7 +156,6 @@ export interface Worktree {
   ): Promise<readonly ReadFile[]>;
   /** Changes of the worktree since a commit, whether committed or not. */
   changes(since: CommitId, signal: AbortSignal): Promise<readonly ChangedFile[]>;
-  diff(since: CommitId, limits: Pick<DiffQuery, 'maxBytes'>, signal: AbortSignal): Promise<Diff>;
   /** Secrets in the lines that were added since a commit, at most 100. */
   secrets(since: CommitId, signal: AbortSignal): Promise<readonly SecretFinding[]>;
   /** Commits everything in the worktree. Resolves with the head if nothing changed, unless `allowEmpty`. */

@@ -2,19 +2,20 @@ import { z } from 'zod';
 import { HubError, errorCodeOf } from '#core';
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { diffOf } from './changes.ts';
+import { changedFiles, diffOf } from './changes.ts';
+import type { ConfigKeyReader } from './config-keys.ts';
 import type { Driver } from './driver.ts';
 import type { DriverUse } from './drivers.ts';
 import { createDriverFolder, createSafeFolder } from './folder.ts';
-import { gitEnvironment, requireHarmlessConfig } from './git-switches.ts';
-import { type GitPlaces, createGitPlaces, partsOf } from './git.ts';
+import { requireHarmlessConfig } from './git-switches.ts';
+import { type GitPlaces, createGitPlaces } from './git.ts';
 import { mergeBranch } from './merge.ts';
 import { listFiles, readFiles, readTrailers, requireCommitId, resolveRevision } from './objects.ts';
 import type { Repository, RepositorySummary } from './repository-types.ts';
 import { createWorktrees } from './worktrees.ts';
 
 const timeoutMs = 60_000;
-const maxConfigBytes = 4 * 2 ** 20;
+const maxExcludeBytes = 4 * 2 ** 20;
 const handoffFolder = '_handoff';
 
 const layoutSchema = z.object({
@@ -45,54 +46,20 @@ export async function requireRepository(root: string): Promise<void> {
 export async function openRepository(
   root: string,
   use: DriverUse,
+  readConfigKeys: ConfigKeyReader,
   signal: AbortSignal,
 ): Promise<Repository> {
   const { driver } = use;
   const { faults } = await inspect(driver, signal);
   if (faults.length > 0)
     throw new HubError('HUB_REPOSITORY_REFUSED', `${root}: ${faults.slice(0, 3).join('; ')}`);
-  const keys = await configKeys(root, driver, signal);
+  const keys = await readConfigKeys(root, driver, signal);
   requireHarmlessConfig(root, keys);
   return createRepository(root, use, createGitPlaces(root, driver, keys));
 }
 
 const inspect = (driver: Driver, signal: AbortSignal) =>
   driver.request({ method: 'inspect', params: {}, timeoutMs }, layoutSchema, signal);
-
-/** The keys of the config of a repository and of its worktrees. Nothing that it includes is read. */
-async function configKeys(root: string, driver: Driver, signal: AbortSignal) {
-  const keys = new Set<string>();
-  const addKeysOf = async (folder: string, name: string) => {
-    const found = await createDriverFolder(driver, folder).read(name, maxConfigBytes, signal);
-    if (found === undefined) return;
-    for (const key of await keysOfFile(root, `${folder}/${name}`, driver, signal)) keys.add(key);
-  };
-  await addKeysOf('.git', 'config');
-  await addKeysOf('.git', 'config.worktree');
-  if (!keys.has('extensions.worktreeconfig')) return [...keys];
-  for (const name of await createDriverFolder(driver, '.git/worktrees').folders(signal))
-    await addKeysOf(`.git/worktrees/${name}`, 'config.worktree');
-  return [...keys];
-}
-
-async function keysOfFile(root: string, file: string, driver: Driver, signal: AbortSignal) {
-  const path = `${root}/${file}`;
-  const args = ['config', '--file', path, '--no-includes', '--list', '--name-only', '-z'];
-  // Without a repository: this command alone runs before its config is checked.
-  const env = { ...gitEnvironment([]), GIT_DIR: '/dev/null' };
-  const params = { args, env, maxBytes: maxConfigBytes, timeoutMs };
-  const schema = z.object({ code: z.number(), stdout: z.base64(), stderr: z.string() });
-  const { code, stdout, stderr } = await driver.request(
-    { method: 'git', params, timeoutMs },
-    schema,
-    signal,
-  );
-  if (code === 0) return partsOf(Buffer.from(stdout, 'base64').toString());
-  throw new HubError(
-    'HUB_REPOSITORY_REFUSED',
-    `${root}: git cannot read ${file}: ${stderr.trim()}`,
-  );
-}
 
 function createRepository(root: string, use: DriverUse, places: GitPlaces): Repository {
   const { driver, exclusive } = use;
@@ -104,7 +71,7 @@ function createRepository(root: string, use: DriverUse, places: GitPlaces): Repo
   /** Hides the handoff folder from git, as a person would, without changing a tracked file. */
   async function exclude(signal: AbortSignal): Promise<void> {
     const info = createDriverFolder(driver, '.git/info');
-    const text = (await info.read('exclude', maxConfigBytes, signal))?.toString() ?? '';
+    const text = (await info.read('exclude', maxExcludeBytes, signal))?.toString() ?? '';
     const line = `/${handoffFolder}/`;
     if (text.split(/\r?\n/).includes(line)) return;
     const content = `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${line}\n`;
@@ -137,6 +104,8 @@ function createRepository(root: string, use: DriverUse, places: GitPlaces): Repo
     trailers: (commit, signal) => readTrailers(objects, commit, signal),
     diff: ({ from, to, ...options }, signal) =>
       diffOf(objects, ['diff-tree', requireCommitId(from), requireCommitId(to)], options, signal),
+    changes: ({ from, to }, signal) =>
+      changedFiles(objects, ['diff-tree', requireCommitId(from), requireCommitId(to)], signal),
     merge: (request, signal) =>
       exclusive(() => mergeBranch(request, { root, places, busy, obstacles }, signal)),
     [Symbol.asyncDispose]: () => use[Symbol.asyncDispose](),

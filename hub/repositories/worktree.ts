@@ -1,5 +1,5 @@
 import { HubError } from '#core';
-import { addedLines, changedFiles, diffOf } from './changes.ts';
+import { addedLines, changedFiles } from './changes.ts';
 import { createCommit, findBranch, moveBranch } from './commits.ts';
 import { type Git, partsOf, wholeText } from './git.ts';
 import { modeOf, readBlobs, requireCommitId } from './objects.ts';
@@ -47,16 +47,34 @@ export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs):
     });
   }
 
-  /** Why files cannot be written where something else is: a link, a folder, or a file in the place of a folder. */
-  async function faultsOfPlaces(
+  /** Bytes of the objects of entries, by their hash. */
+  async function sizesOf(found: readonly IndexEntry[], signal: AbortSignal) {
+    if (found.length === 0) return new Map<string, number>();
+    const input = found.map(({ hash }) => `${hash}\n`).join('');
+    const args = ['cat-file', '--batch-check=%(objectname) %(objectsize)'];
+    const { stdout } = await git(args, { input, maxBytes: maxListBytes }, signal);
+    return new Map(
+      stdout
+        .toString()
+        .split('\n')
+        .map(line => line.split(' '))
+        .map(([hash = '', bytes]) => [hash, Number(bytes)] as const),
+    );
+  }
+
+  /**
+   * Entries of the index at the paths of files, and why the files cannot be written where something else is: a link, a
+   * folder, or a file in the place of a folder.
+   */
+  async function placesOf(
     files: readonly WorktreeFile[],
     signal: AbortSignal,
-  ): Promise<readonly PathFault[]> {
+  ): Promise<{ readonly found: readonly IndexEntry[]; readonly faults: readonly PathFault[] }> {
     const parents = new Map(files.flatMap(({ path }) => parentsOf(path).map(one => [one, path])));
     const deleted = new Set(files.filter(one => one.content === undefined).map(one => one.path));
     const found = await entries([...files.map(({ path }) => path), ...parents.keys()], signal);
     const written = new Set(files.map(({ path }) => path).filter(path => !deleted.has(path)));
-    return found.flatMap(({ path, mode }) => {
+    const faults = found.flatMap(({ path, mode }) => {
       const kind = modeOf(mode);
       if (files.some(one => one.path === path))
         return kind === 'link' || kind === 'submodule' ? [{ path, why: `is ${nameOf[kind]}` }] : [];
@@ -66,17 +84,14 @@ export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs):
       const above = parentsOf(path).find(one => written.has(one));
       return above === undefined ? [] : [{ path: above, why: 'is a folder' }];
     });
+    return { found, faults };
   }
 
   async function write(files: readonly WorktreeFile[], signal: AbortSignal): Promise<void> {
-    const faults = await faultsOfPlaces(files, signal);
+    const { found, faults } = await placesOf(files, signal);
     if (faults.length > 0) throw forbidden(faults);
     const written = files.filter(one => one.content !== undefined);
-    const current = await entries(
-      written.map(({ path }) => path),
-      signal,
-    );
-    const modes = new Map(current.map(({ path, mode }) => [path, mode]));
+    const modes = new Map(found.map(({ path, mode }) => [path, mode]));
     const lines: string[] = [];
     for (const { path, content = '' } of written) {
       const hashed = await git(
@@ -126,19 +141,7 @@ export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs):
       exclusive(async () => {
         await stage(signal);
         const found = new Map((await entries(paths, signal)).map(one => [one.path, one]));
-        const hashes = [...found.values()].map(({ hash }) => `${hash}\n`).join('');
-        const options = { input: hashes, maxBytes: maxListBytes };
-        const { stdout } = await git(
-          ['cat-file', '--batch-check=%(objectname) %(objectsize)'],
-          options,
-          signal,
-        );
-        const sizes = new Map(
-          stdout
-            .toString()
-            .split('\n')
-            .map(line => [line.split(' ')[0], Number(line.split(' ')[1])]),
-        );
+        const sizes = await sizesOf([...found.values()], signal);
         const wanted = paths.map(path => {
           const entry = found.get(path);
           const bytes = entry && sizes.get(entry.hash);
@@ -154,16 +157,6 @@ export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs):
         await stage(signal);
         return await changedFiles(git, ['diff-index', '--cached', requireCommitId(since)], signal);
       }),
-    diff: (since, limits, signal) =>
-      exclusive(async () => {
-        await stage(signal);
-        return await diffOf(
-          git,
-          ['diff-index', '--cached', requireCommitId(since)],
-          limits,
-          signal,
-        );
-      }),
     secrets: (since, signal) =>
       exclusive(async () => {
         await stage(signal);
@@ -176,8 +169,10 @@ export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs):
         await stage(signal);
         const from = await head(signal);
         const tree = (await git(['write-tree'], {}, signal)).stdout.toString().trim();
-        const before = await git(['rev-parse', `${from}^{tree}`], {}, signal);
-        if (tree === before.stdout.toString().trim() && request.allowEmpty !== true) return from;
+        if (request.allowEmpty !== true) {
+          const before = await git(['rev-parse', `${from}^{tree}`], {}, signal);
+          if (tree === before.stdout.toString().trim()) return from;
+        }
         const to = await createCommit(git, { ...request, tree, parents: [from] }, signal);
         await moveBranch(git, branch, { from, to, why: 'commit' }, signal);
         return to;

@@ -22,8 +22,7 @@ export async function prepareBranch(
   const { branch } = worktree;
   if (task.base !== undefined) return { type: 'prepared', branch, baseBranch, base: task.base };
   const found = await worktree.head(signal);
-  const trailers = await repository.trailers(found, signal);
-  if (found !== head && trailers['Task'] === id)
+  if (found !== head && (await repository.trailers(found, signal))['Task'] === id)
     throw new HubError(
       'HUB_TASK_EXISTS',
       `${repository.root}: the branch ${branch} has commits of an earlier task ${id}. Delete it, or choose another task_id`,
@@ -75,7 +74,7 @@ export async function rollBack(
 ): Promise<TaskResult> {
   const worktree = await worktreeOf(task, place, signal);
   await worktree.reset(commit, signal);
-  const changes = await worktree.changes(baseOf(task), signal);
+  const changes = await place.repository.changes({ from: baseOf(task), to: commit }, signal);
   return { type: 'rolled_back', commit, files: changes.map(({ path }) => path) };
 }
 

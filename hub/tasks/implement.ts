@@ -1,5 +1,5 @@
 import { type Clock, HubError } from '#core';
-import { type PathRules, type Worktree, checkChanges } from '#repositories';
+import { type ChangedFile, type PathRules, type Worktree, checkChanges } from '#repositories';
 import { readAnswer } from './answer.ts';
 import { type TaskContract, contractPath, pathRulesOf } from './contract.ts';
 import { applyBlocks } from './edits.ts';
@@ -22,11 +22,10 @@ const maxFileBytes = 2 ** 20;
 /** The files that the implementer is shown, as they are on the branch. */
 export async function readSources(
   task: TaskState,
-  place: TaskPlace,
+  worktree: Worktree,
   signal: AbortSignal,
 ): Promise<readonly PromptSourceFile[]> {
   const { source_files: sources, target_file: target } = task.contract.specification;
-  const worktree = await worktreeOf(task, place, signal);
   const paths = [...new Set([target, ...sources])];
   const files = await worktree.readFiles(paths, { maxBytes: maxSourceBytes }, signal);
   return files.map(file => {
@@ -53,8 +52,9 @@ export async function applyAnswer(
   signal: AbortSignal,
 ): Promise<TaskResult> {
   const worktree = await worktreeOf(task, place, signal);
-  const stalled = await write(task, answer, worktree, signal);
-  const result = stalled ?? (await runGate(task, place, worktree, clock, signal));
+  const result =
+    (await write(task, answer, worktree, signal)) ??
+    (await checkWritten(task, place, worktree, clock, signal));
   if (result.type !== 'checked') await worktree.reset(lastCommitOf(task), signal);
   return result;
 }
@@ -80,7 +80,7 @@ export async function commitAnswer(
       signal,
     );
   }
-  const changes = await worktree.changes(baseOf(task), signal);
+  const changes = await place.repository.changes({ from: baseOf(task), to: commit }, signal);
   return { type: 'committed', commit, files: changes.map(({ path }) => path) };
 }
 
@@ -116,12 +116,28 @@ async function write(
     if (!(error instanceof HubError) || error.code !== 'HUB_PATH_FORBIDDEN') throw error;
     return { type: 'stalled', cause: 'forbidden_path', detail: error.message };
   }
-  if ((await worktree.changes(from, signal)).length > 0) return undefined;
-  return {
-    type: 'stalled',
-    cause: 'no_change',
-    detail: 'the answer leaves every file as it was. Change what the requirements ask for',
-  };
+  return undefined;
+}
+
+/** Runs the gate on what was written, unless nothing has changed. */
+async function checkWritten(
+  task: TaskState,
+  place: TaskPlace,
+  worktree: Worktree,
+  clock: Pick<Clock, 'monotonic'>,
+  signal: AbortSignal,
+): Promise<TaskResult> {
+  const from = lastCommitOf(task);
+  const changes = await worktree.changes(from, signal);
+  if (changes.length === 0)
+    return {
+      type: 'stalled',
+      cause: 'no_change',
+      detail: 'the answer leaves every file as it was. Change what the requirements ask for',
+    };
+  const base = baseOf(task);
+  const whole = from === base ? changes : await worktree.changes(base, signal);
+  return await runGate(task, place, worktree, whole, clock, signal);
 }
 
 const forbidden = (faults: readonly GateResult['faults'][number][]): TaskResult => ({
@@ -130,11 +146,12 @@ const forbidden = (faults: readonly GateResult['faults'][number][]): TaskResult 
   detail: faults.map(({ path, why }) => `${JSON.stringify(path)} ${why}`).join('; '),
 });
 
-/** Paths and secrets of the whole change, and then the acceptance commands, which run on a copy. */
+/** Paths and secrets of the whole change (`changes`: its files), and then the acceptance commands, which run on a copy. */
 async function runGate(
   task: TaskState,
   { repository, repositories }: TaskPlace,
   worktree: Worktree,
+  changes: readonly ChangedFile[],
   clock: Pick<Clock, 'monotonic'>,
   signal: AbortSignal,
 ): Promise<TaskResult> {
@@ -146,9 +163,8 @@ async function runGate(
     workMs: Math.round(clock.monotonic() - began),
   });
   const rules: PathRules = pathRulesOf(task.contract);
-  const base = baseOf(task);
-  const faults = [...checkChanges(await worktree.changes(base, signal), rules)];
-  const secrets = [...(await worktree.secrets(base, signal))];
+  const faults = [...checkChanges(changes, rules)];
+  const secrets = [...(await worktree.secrets(baseOf(task), signal))];
   const stalled = (cause: 'forbidden_path' | 'secret_found' | 'gate_failed', gate: GateResult) =>
     ({ type: 'stalled', cause, detail: details[cause], gate, use: use() }) as const;
   const scanned: GateResult = { passed: false, commands: [], faults, secrets };

@@ -1,5 +1,4 @@
 import { HubError } from '#core';
-import type { Worktree } from '#repositories';
 import { readReview } from './review-answer.ts';
 import type { TaskResult } from './task-events.ts';
 import {
@@ -18,14 +17,11 @@ const maxDiffBytes = 256 * 1024;
 /** The change of the whole task, as committed. Rejects with HUB_CONTEXT_FULL if it is too large to be reviewed. */
 export async function readChange(
   task: TaskState,
-  place: TaskPlace,
+  { repository }: TaskPlace,
   signal: AbortSignal,
 ): Promise<string> {
-  const worktree = await worktreeOf(task, place, signal);
-  await discardUnchecked(task, worktree, signal);
-  const { text, isTruncated } = await worktree.diff(
-    baseOf(task),
-    { maxBytes: maxDiffBytes },
+  const { text, isTruncated } = await repository.diff(
+    { from: baseOf(task), to: lastCommitOf(task), maxBytes: maxDiffBytes },
     signal,
   );
   if (!isTruncated) return text;
@@ -34,10 +30,6 @@ export async function readChange(
     `the change of ${task.contract.task_id} has more than ${maxDiffBytes} bytes, which no local model reviews. Review it by hand, or split the task`,
   );
 }
-
-/** Discards what a person has changed in the worktree since the last checkpoint: the gate has not checked it. */
-const discardUnchecked = (task: TaskState, worktree: Worktree, signal: AbortSignal) =>
-  worktree.reset(lastCommitOf(task), signal);
 
 export async function readReviewAnswer(
   task: TaskState,
@@ -62,7 +54,8 @@ export async function commitReview(
   const outcome = review.critical ? 'critical' : review.passed ? 'passed' : 'not passed';
   let commit = await committedBefore(task, 'local_review', place, worktree, signal);
   if (commit === undefined) {
-    await discardUnchecked(task, worktree, signal);
+    // Discards what a person has changed in the worktree since the last checkpoint: the gate has not checked it.
+    await worktree.reset(lastCommitOf(task), signal);
     commit = await worktree.commit(
       {
         message: `Review ${task.contract.task_id}\n\nThe local review: ${outcome}, ${review.issues.length} issues.`,

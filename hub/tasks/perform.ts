@@ -5,7 +5,7 @@ import { commitReview, readChange, readReviewAnswer } from './local-review.ts';
 import { implementerPrompt, reviewerPrompt } from './prompts.ts';
 import { reviewFormat } from './review-answer.ts';
 import type { TaskResult } from './task-events.ts';
-import { type TaskPlace, requireUnmoved } from './task-place.ts';
+import { type TaskPlace, requireUnmoved, worktreeOf } from './task-place.ts';
 import type { TaskState, TaskStep } from './task-state.ts';
 
 export type PerformNeeds = AskNeeds & {
@@ -57,10 +57,11 @@ async function ask(
   needs: PerformNeeds,
   signal: AbortSignal,
 ): Promise<TaskResult> {
-  await requireUnmoved(task, place, signal);
+  const worktree = await worktreeOf(task, place, signal);
+  await requireUnmoved(task, worktree, signal);
   const question =
     step.phase === 'implementer'
-      ? { prompt: implementerPrompt(task, await readSources(task, place, signal)) }
+      ? { prompt: implementerPrompt(task, await readSources(task, worktree, signal)) }
       : {
           prompt: reviewerPrompt(task, await readChange(task, place, signal)),
           format: reviewFormat(),

@@ -40,11 +40,11 @@ export async function worktreeOf(
  */
 export async function requireUnmoved(
   task: TaskState,
-  place: TaskPlace,
+  worktree: Worktree,
   signal: AbortSignal,
 ): Promise<void> {
   const expected = lastCommitOf(task);
-  const head = await (await worktreeOf(task, place, signal)).head(signal);
+  const head = await worktree.head(signal);
   if (head === expected) return;
   const id = task.contract.task_id;
   const to = task.checkpoints.length === 0 ? 'base' : expected.slice(0, 12);

@@ -37,10 +37,11 @@ async function useAll(repository: Repository): Promise<void> {
   const worktree = await repository.worktrees.add('t', head, signal);
   await writeInto(worktree, { 'a.txt': 'changed\n', 'new.bin': 'new\n', 'data.bin': undefined });
   await worktree.changes(head, signal);
-  await worktree.diff(head, {}, signal);
+  await worktree.secrets(head, signal);
   await worktree.readFiles(['a.txt', 'new.bin'], {}, signal);
   const commit = await worktree.commit({ message: 'Change', trailers: { Task: 't' } }, signal);
   await repository.diff({ from: head, to: commit }, signal);
+  await repository.changes({ from: head, to: commit }, signal);
   await worktree.reset(head, signal);
   await worktree.reset(commit, signal);
   await mergeInto(repository, { from: 'agenthub/t', strategy: 'merge_commit' });

@@ -74,16 +74,18 @@ describe.each(runners)('repositories in a %s', runner => {
     const head = await headOf();
     const worktree = await repository.worktrees.add('t-1', head, signal);
     await writeInto(worktree, { 'src/new/c.ts': 'c\n', 'a.txt': 'two\n', 'big.txt': undefined });
-    expect(await worktree.changes(head, signal)).toEqual([
+    const changes = [
       { path: 'a.txt', status: 'modified', mode: 'file' },
       { path: 'big.txt', status: 'deleted', mode: 'file' },
       { path: 'src/new/c.ts', status: 'added', mode: 'file' },
-    ]);
-    const { text } = await worktree.diff(head, {}, signal);
-    expect(text).toContain('-one\n+two\n');
+    ];
+    expect(await worktree.changes(head, signal)).toEqual(changes);
     const trailers = { Task: 't-1', Model: 'small\nother' };
     const commit = await worktree.commit({ message: 'Change it', trailers }, signal);
     expect(await worktree.head(signal)).toBe(commit);
+    expect(await repository.changes({ from: head, to: commit }, signal)).toEqual(changes);
+    const { text } = await repository.diff({ from: head, to: commit }, signal);
+    expect(text).toContain('-one\n+two\n');
     expect(git(path, 'log', '--format=%H %an %s', `${head}..${commit}`)).toBe(
       `${commit} AgentHub Change it`,
     );

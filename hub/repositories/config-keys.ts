@@ -1,0 +1,86 @@
+import { hash } from 'node:crypto';
+import { z } from 'zod';
+import { HubError } from '#core';
+import type { Driver } from './driver.ts';
+import { createDriverFolder } from './folder.ts';
+import { type ConfigKeys, gitEnvironment } from './git-switches.ts';
+import { partsOf } from './git.ts';
+
+const timeoutMs = 60_000;
+const maxConfigBytes = 4 * 2 ** 20;
+/** Config files whose keys are kept. The oldest are dropped first. */
+const maxKept = 64;
+/** The keys of a larger file are not kept. */
+const maxKeptBytes = 64 * 1024;
+
+/** Lists the keys of the config of a repository and of its worktrees. Nothing that it includes is read. */
+export type ConfigKeyReader = (
+  root: string,
+  driver: Driver,
+  signal: AbortSignal,
+) => Promise<ConfigKeys>;
+
+/** Creates a reader that starts git only for contents that it has not seen before. */
+export function createConfigKeyReader(): ConfigKeyReader {
+  /** By the hash of the content: git is given nothing else. */
+  const kept = new Map<string, ConfigKeys>();
+
+  async function keysOfContent(
+    content: Buffer,
+    file: string,
+    root: string,
+    driver: Driver,
+    signal: AbortSignal,
+  ): Promise<ConfigKeys> {
+    const key = hash('sha256', content);
+    const found = kept.get(key);
+    if (found) return found;
+    const keys = await listKeys(content, file, root, driver, signal);
+    if (content.length > maxKeptBytes) return keys;
+    kept.set(key, keys);
+    const [oldest] = kept.keys();
+    if (kept.size > maxKept && oldest !== undefined) kept.delete(oldest);
+    return keys;
+  }
+
+  return async (root, driver, signal) => {
+    const keys = new Set<string>();
+    const addKeysOf = async (folder: string, name: string) => {
+      const content = await createDriverFolder(driver, folder).read(name, maxConfigBytes, signal);
+      if (content === undefined) return;
+      const file = `${folder}/${name}`;
+      for (const key of await keysOfContent(content, file, root, driver, signal)) keys.add(key);
+    };
+    await addKeysOf('.git', 'config');
+    await addKeysOf('.git', 'config.worktree');
+    if (!keys.has('extensions.worktreeconfig')) return [...keys];
+    for (const name of await createDriverFolder(driver, '.git/worktrees').folders(signal))
+      await addKeysOf(`.git/worktrees/${name}`, 'config.worktree');
+    return [...keys];
+  };
+}
+
+async function listKeys(
+  content: Buffer,
+  file: string,
+  root: string,
+  driver: Driver,
+  signal: AbortSignal,
+): Promise<ConfigKeys> {
+  const args = ['config', '--file', '-', '--no-includes', '--list', '--name-only', '-z'];
+  // Without a repository: this command alone runs before its config is checked.
+  const env = { ...gitEnvironment([]), GIT_DIR: '/dev/null' };
+  const input = content.toString('base64');
+  const params = { args, env, input, maxBytes: maxConfigBytes, timeoutMs };
+  const schema = z.object({ code: z.number(), stdout: z.base64(), stderr: z.string() });
+  const { code, stdout, stderr } = await driver.request(
+    { method: 'git', params, timeoutMs },
+    schema,
+    signal,
+  );
+  if (code === 0) return partsOf(Buffer.from(stdout, 'base64').toString());
+  throw new HubError(
+    'HUB_REPOSITORY_REFUSED',
+    `${root}: git cannot read ${file}: ${stderr.trim()}`,
+  );
+}
