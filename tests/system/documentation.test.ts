@@ -21,17 +21,22 @@ import { brokenLinks, checkCitations, readNotes } from '../documentation/harness
 import { git, writeFiles } from '../repositories/harness.ts';
 
 const bin = join(import.meta.dirname, '../../bin/agenthub.mjs');
-const modules = 120;
+/** Modules of a repository whose documentation takes long enough for a kill, and of a small one. */
+const [many, few] = [120, 12];
 
 let home: string;
 let vault: string;
-let repo: string;
 beforeAll(() => {
   home = realpathSync(mkdtempSync(join(tmpdir(), 'agenthub-documentation-')));
   vault = join(home, 'vault');
-  repo = join(home, 'repo');
   mkdirSync(join(vault, '.obsidian'), { recursive: true });
   writeFileSync(join(vault, '.obsidian', 'app.json'), '{}');
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+/** A repository whose modules import each other in a circle. */
+function createRepository(modules: number): string {
+  const repo = join(home, `repo-${modules}`);
   mkdirSync(repo);
   git(repo, 'init', '--quiet', '--initial-branch=main');
   const files = Array.from({ length: modules }, (_, at) => [
@@ -41,8 +46,8 @@ beforeAll(() => {
   writeFiles(repo, Object.fromEntries(files));
   git(repo, 'add', '--all');
   git(repo, 'commit', '--quiet', '--message=first');
-});
-afterAll(() => rmSync(home, { recursive: true, force: true }));
+  return repo;
+}
 
 /** A hub without an engine, whose callers may document what is in `home`. */
 const start = async (dataDir: string): Promise<HubProcess> =>
@@ -75,6 +80,7 @@ async function endOf(hub: HubProcess, id: string) {
 }
 
 test('a killed hub leaves whole notes only, and the next one finishes the job', async () => {
+  const repo = createRepository(many);
   const dataDir = join(home, 'data');
   const folder = join(vault, 'killed');
   mkdirSync(folder);
@@ -85,7 +91,7 @@ test('a killed hub leaves whole notes only, and the next one finishes the job', 
   await first.kill();
   watcher.close();
   const half = readNotes(folder);
-  assert.ok(half.size < modules + 3, `${half.size} notes are there already`);
+  assert.ok(half.size < many + 3, `${half.size} notes are there already`);
   for (const [name, text] of half)
     assert.equal(readNote(text).isEdited, false, `${name} is not whole`);
   await first[Symbol.asyncDispose]();
@@ -93,7 +99,7 @@ test('a killed hub leaves whole notes only, and the next one finishes the job', 
   await using next = await start(dataDir);
   const result = await endOf(next, id);
   const notes = readNotes(folder);
-  assert.deepEqual([notes.size, result['replaced'], result['removed']], [modules + 3, 0, 0]);
+  assert.deepEqual([notes.size, result['replaced'], result['removed']], [many + 3, 0, 0]);
   assert.ok(Number(result['kept']) >= half.size - 1);
   assert.deepEqual([brokenLinks(notes), checkCitations(repo, notes).wrong], [[], []]);
   assert.deepEqual(
@@ -107,6 +113,7 @@ test(
   'clients, the command line and plugins of Obsidian find their way',
   { timeout: 120_000 },
   async () => {
+    const repo = createRepository(few);
     await using hub = await start(join(home, 'data-of-clients'));
     await using client = await connectEra('2025', `${hub.url}/mcp`, { sampling: false });
     const said = await client.call('documentation_document_repository', {
@@ -114,7 +121,7 @@ test(
       project_name: 'by tool',
       dry_run: true,
     });
-    assert.match(said, new RegExp(`"created":${modules + 3}`));
+    assert.match(said, new RegExp(`"created":${few + 3}`));
     assert.match(
       await client.call('documentation_document_repository', { repo_path: '/', project_name: 'x' }),
       /HUB_PATH_REFUSED|not in a folder/,
@@ -128,7 +135,7 @@ test(
       });
     assert.match(
       cli('docs', repo, '--vault', vault, '--name', 'by cli'),
-      new RegExp(`Wrote ${modules + 3} new and 0 changed notes in ${vault}`),
+      new RegExp(`Wrote ${few + 3} new and 0 changed notes in ${vault}`),
     );
     // In a pipe: the start and the result, no line for each batch.
     assert.match(
