@@ -197,7 +197,7 @@ describeWithEngine('agents in containers', () => {
         'list_agents',
         'cancel_message',
       ]);
-      const id = `sdk-${version}`;
+      const id = 'tasked';
       const sent = JSON.parse(
         await client.call('send_message', { agent_id: id, message: 'compute' }),
       );

@@ -175,12 +175,12 @@ describe.each(['SIGTERM', 'SIGKILL'] as const)('with 100 calls in flight at %s',
 test('the chain survives hubs that are killed while they write', async () => {
   await using temp = await mkdtempDisposable(join(tmpdir(), 'agenthub-audit-'));
   // Each kill loses the lines of the last moment, so the last run is long enough to outweigh them.
-  const [runs, growth] = isLong ? [6, 3] : [4, 6];
+  const [runs, first, growth] = isLong ? [6, 40, 3] : [3, 120, 6];
   let answered = 0;
   for (let run = 0; run < runs; run++) {
     await using hub = await startReady({ config: onlyEcho, dataDir: temp.path });
     const { promise: enough, resolve } = Promise.withResolvers<void>();
-    const until = answered + 40 * growth ** run;
+    const until = answered + first * growth ** run;
     const work = async () => {
       await using client = await connectWebSocket(hub);
       for (;;) {
