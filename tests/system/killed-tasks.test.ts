@@ -83,9 +83,11 @@ test(
         // The last one may be written just now.
         .slice(0, -1)
         .map(line => String(JSON.parse(line).event));
-    /** Works on the task until the hub is killed or the task is at its end, which resolves with true. */
-    async function workUntilKilled(hub: HubProcess): Promise<boolean> {
-      const before = events().length;
+    /**
+     * Works on the task until the hub is killed or the task is at its end, which resolves with true. `before`: the records
+     * of earlier hubs.
+     */
+    async function workUntilKilled(hub: HubProcess, before: number): Promise<boolean> {
       let hasEnded = false;
       void hub.ended.then(() => (hasEnded = true));
       while (!hasEnded) {
@@ -99,6 +101,7 @@ test(
       return false;
     }
     for (let isOver = false; !isOver && kills < maxRuns;) {
+      const before = events().length;
       const started = startHub({
         config: {
           mcpServers: { ollama: { package: 'agenthub:ollama-mcp' } },
@@ -118,7 +121,7 @@ test(
         kills++;
         continue;
       }
-      isOver = await workUntilKilled(hub);
+      isOver = await workUntilKilled(hub, before);
       if (!isOver) kills++;
     }
     // Files in _handoff that a kill left to the next start may be written together.
