@@ -5,8 +5,9 @@ const providerName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/i, 'write letters, digits, "_" and "-", at most 63');
 
-const price = z.number().min(0).max(1_000_000);
-const modelPrice = describeKeys(z.strictObject({ prompt: price, completion: price }), {
+// A schema has one description, so each key needs a schema of its own.
+const price = () => z.number().min(0).max(1_000_000);
+const modelPrice = describeKeys(z.strictObject({ prompt: price(), completion: price() }), {
   prompt: 'Price of a million tokens that the model reads.',
   completion: 'Price of a million tokens that the model writes.',
 });

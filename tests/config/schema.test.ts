@@ -26,3 +26,23 @@ test('every key has a description', () => {
   assert.deepEqual(bare, []);
   assert.ok(schemaJson().includes('"health_check_interval"'), 'the servers are in it');
 });
+
+test('no two keys of an object have the same description', () => {
+  const equal: string[] = [];
+  const look = (schema: unknown, path: string) => {
+    if (!isObject(schema)) return;
+    for (const [name, value] of Object.entries(schema)) {
+      if (name === 'properties' && isObject(value)) {
+        const seen = new Set<unknown>();
+        for (const [key, property] of Object.entries(value)) {
+          const description = isObject(property) ? property['description'] : undefined;
+          if (seen.has(description)) equal.push(`${path}/${key}`);
+          seen.add(description);
+        }
+      }
+      for (const inside of Array.isArray(value) ? value : [value]) look(inside, `${path}/${name}`);
+    }
+  };
+  look(JSON.parse(schemaJson()), '');
+  assert.deepEqual(equal, []);
+});
