@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import type { Approval, Approvals, StandingApproval } from '#approvals';
-import { isObject, shown } from '#core';
+import { shown } from '#core';
 import { policyNameOf } from '#policy';
 import type { RouteAdmission } from '../admission.ts';
 import { administered } from '../guard.ts';
-import { type Identified, invalid, refuseBody } from './input.ts';
+import { type Identified, invalid, membersOf, refuseBody } from './input.ts';
 
 type Needs = {
   readonly approvals: Approvals;
@@ -45,7 +45,7 @@ export function approvalRoutes(
 
 /** `always` of the body: approve every call of the client to the tool. */
 function readAlways(body: unknown): boolean {
-  const { always, ...others } = isObject(body) ? body : {};
+  const { always, ...others } = membersOf(body);
   refuseBody(others, 'POST /approvals/{id}/approve, but for "always",');
   if (always === undefined || typeof always === 'boolean') return always === true;
   throw invalid(`always: ${shown(always)} is not allowed: write true or false`);

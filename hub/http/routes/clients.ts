@@ -1,9 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { NamedClient, NamedClients } from '#access';
-import { isObject } from '#core';
 import { administered } from '../guard.ts';
 import { changing } from './audit.ts';
-import { type Named, invalid, readQuery, refuseBody } from './input.ts';
+import { invalid, membersOf, type Named, readQuery, refuseBody } from './input.ts';
 
 type Needs = {
   readonly clients: Pick<NamedClients, 'list' | 'find' | 'create' | 'revoke' | 'isRequired'>;
@@ -48,7 +47,7 @@ const digestPattern = /^[0-9a-f]{64}$/;
 
 /** The SHA-256 of a token in hex, if the body has one. */
 function digestIn(body: unknown, route: string): string | undefined {
-  const { sha256, ...others } = isObject(body) ? body : {};
+  const { sha256, ...others } = membersOf(body);
   refuseBody(others, `${route}, but for "sha256",`);
   return sha256 === undefined ? undefined : readDigest(sha256).toString('hex');
 }

@@ -1,11 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import { isObject } from '#core';
 import { type GuardNeeds, administered } from '../guard.ts';
 import type { ConfigControl } from '../http-needs.ts';
 import type { Login } from '../login.ts';
 import type { MetricFamiliesNeeds } from '../metric-families.ts';
 import { changing } from './audit.ts';
-import { invalid, refuseBody } from './input.ts';
+import { invalid, membersOf, refuseBody } from './input.ts';
 
 type Needs = MetricFamiliesNeeds & {
   readonly hub: { readonly config: Pick<ConfigControl, 'reload' | 'secrets'> };
@@ -25,7 +24,7 @@ export function hubRoutes(app: FastifyInstance, needs: Needs): void {
     '/config/reload',
     changing('config_reload', ['allow', ...secretChanges]),
     async request => {
-      const { allow, ...more } = isObject(request.body) ? request.body : {};
+      const { allow, ...more } = membersOf(request.body);
       const others = Object.entries(more).filter(([name]) => !secretChanges.includes(name));
       refuseBody(Object.fromEntries(others), 'POST /config/reload, but for "allow",');
       return await needs.hub.config.reload(namesOf(allow));

@@ -49,10 +49,21 @@ export function readFlag(name: string, value: unknown): boolean {
   );
 }
 
+/**
+ * The members of a body; none if a request has no body. Throws HUB_REQUEST_INVALID for any other value: without the
+ * members that its client meant, such as `dry_run`, the request would do something else.
+ */
+export function membersOf(body: unknown): { readonly [name: string]: unknown } {
+  if (body === undefined || body === null || body === '') return {};
+  if (isObject(body)) return body;
+  throw invalid(`the body is not a JSON object, but ${shown(body)}: write its members in { }`);
+}
+
 /** Throws HUB_REQUEST_INVALID if a request has a body that its route does not take. */
 export function refuseBody(body: unknown, route: string): void {
-  if (!isObject(body) || Object.keys(body).length === 0) return;
-  throw invalid(`${route} takes no body; it had ${Object.keys(body).join(', ')}`);
+  const members = Object.keys(membersOf(body));
+  if (members.length === 0) return;
+  throw invalid(`${route} takes no body; it had ${members.join(', ')}`);
 }
 
 /** A value with the keys of the REST API: `tookMs` becomes `took_ms`. */

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
-import { isObject, shown } from '#core';
+import { shown } from '#core';
 import type { PinReport, DefinitionPins } from '#definitions';
 import { administered } from '../guard.ts';
 import { changing } from './audit.ts';
-import { type Named, invalid } from './input.ts';
+import { invalid, membersOf, type Named } from './input.ts';
 
 /** `/pins`: the pinned definitions of servers, what deviates from them, and the decisions about that. */
 export function pinRoutes(app: FastifyInstance, pins: DefinitionPins): void {
@@ -35,7 +35,7 @@ const described = ({ pinned, deviations, ...report }: PinReport) => ({
 
 /** The names and hashes in a body. Throws HUB_REQUEST_INVALID. */
 function readChoice(body: unknown) {
-  const { name, hashes, ...others } = isObject(body) ? body : {};
+  const { name, hashes, ...others } = membersOf(body);
   const [other] = Object.keys(others);
   if (other !== undefined)
     throw invalid(`${other}: is no member of this body, which takes name and hashes`);

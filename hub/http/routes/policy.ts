@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import { isObject, shown } from '#core';
+import { shown } from '#core';
 import type { HttpNeeds } from '../http-needs.ts';
 import { administered } from '../guard.ts';
-import { invalid } from './input.ts';
+import { invalid, membersOf } from './input.ts';
 
 const members = ['client', 'method', 'server', 'tool', 'resource', 'prompt'] as const;
 const kinds = ['tool', 'resource', 'prompt'] as const;
@@ -56,7 +56,7 @@ const asking = { config: { ...administered.config, change: 'none' } } as const;
 
 function readQuestion(body: unknown) {
   const found: { [member in (typeof members)[number]]?: string } = {};
-  for (const [name, value] of Object.entries(isObject(body) ? body : {})) {
+  for (const [name, value] of Object.entries(membersOf(body))) {
     const known = members.find(one => one === name);
     if (known === undefined)
       throw invalid(`${name}: is no member of this body, which takes ${members.join(', ')}`);

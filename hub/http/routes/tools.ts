@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import { isObject, shown } from '#core';
+import { shown } from '#core';
 import type { ToolStates, ToolSwitches } from '#tools';
 import { changing } from './audit.ts';
-import { type Named, invalid } from './input.ts';
+import { invalid, membersOf, type Named } from './input.ts';
 
 /** `/tools` and `/servers/{name}/tools`: the tools of servers, whether they are on, and their token cost. */
 export function toolRoutes(app: FastifyInstance, tools: ToolSwitches): void {
@@ -42,7 +42,7 @@ const described = ({ server, tokens, tools }: ToolStates) => ({
 
 /** The names in a body. Throws HUB_REQUEST_INVALID. */
 function readChange(body: unknown) {
-  const { enable, disable, ...others } = isObject(body) ? body : {};
+  const { enable, disable, ...others } = membersOf(body);
   const [other] = Object.keys(others);
   if (other !== undefined)
     throw invalid(`${other}: is no member of this body, which takes enable and disable`);

@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { isObject, shown } from '#core';
+import { shown } from '#core';
 import type { InstallProgress } from '#installs';
 import type { HttpSystem } from '../errors.ts';
 import { administered } from '../guard.ts';
 import type { HttpNeeds } from '../http-needs.ts';
 import { changing } from './audit.ts';
 import { hangUpOf, wantsEvents } from './events.ts';
-import { type Named, invalid, refuseBody } from './input.ts';
+import { invalid, membersOf, type Named, refuseBody } from './input.ts';
 import { streamProgress } from './progress.ts';
 
 type Needs = {
@@ -53,7 +53,7 @@ export function upgradeRoutes(app: FastifyInstance, { upgrades, system }: Needs)
   );
 
   app.post('/prune', changing('images_pruned', ['dry_run']), async request => {
-    const { dry_run: dry, ...others } = isObject(request.body) ? request.body : {};
+    const { dry_run: dry, ...others } = membersOf(request.body);
     refuseOthers(others, 'dry_run');
     return await upgrades.prune({ isDry: readBoolean('dry_run', dry) });
   });
@@ -61,7 +61,7 @@ export function upgradeRoutes(app: FastifyInstance, { upgrades, system }: Needs)
 
 /** The members of a body. Throws HUB_REQUEST_INVALID. */
 function readUpgrade(body: unknown) {
-  const { version, accept, dry_run: dry, ...others } = isObject(body) ? body : {};
+  const { version, accept, dry_run: dry, ...others } = membersOf(body);
   refuseOthers(others, 'version, accept and dry_run');
   return {
     version: readText('version', version),

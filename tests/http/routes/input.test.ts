@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { shown } from '#core';
-import { readWhole } from '../../../hub/http/routes/input.ts';
+import { membersOf, readWhole } from '../../../hub/http/routes/input.ts';
 
 test.each([
   [undefined, undefined],
@@ -15,5 +15,16 @@ test.each(['', '0', '101', '-1', '1.5', 'x'.repeat(100)])('%j is none', text => 
   assert.throws(() => readWhole('limit', text, { least: 1, most: 100 }), {
     code: 'HUB_REQUEST_INVALID',
     message: `limit: ${shown(text)} is not allowed: write a whole number from 1 to 100`,
+  });
+});
+
+test.each([undefined, null, ''])('a request with the body %j has no members', body => {
+  assert.deepEqual(membersOf(body), {});
+});
+
+test.each([[[]], ['text'], [5], [[{ dry_run: true }]]])('the body %j is refused', body => {
+  assert.throws(() => membersOf(body), {
+    code: 'HUB_REQUEST_INVALID',
+    message: /not a JSON object/,
   });
 });

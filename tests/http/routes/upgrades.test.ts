@@ -75,6 +75,8 @@ test.each([
   ['/servers/one/upgrade', { dry_run: 'yes' }, /dry_run: "yes" is not allowed/],
   ['/servers/one/rollback', { version: '1' }, /takes no body/],
   ['/prune', { all: true }, /all: is no member of this body, which takes dry_run/],
+  ['/prune', [{ dry_run: true }], /the body is not a JSON object, but \[/],
+  ['/servers/one/rollback', ['1'], /the body is not a JSON object/],
 ])('%s refuses %j', async (path, body, message) => {
   const { status, text } = await ask('POST', path, body);
   assert.equal(status, 400);
