@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HubError } from '#core';
+import { HubError, shown } from '#core';
 import { agentIdPattern } from './agent-id.ts';
 import type { AgentSettings } from './agent-types.ts';
 
@@ -12,13 +12,20 @@ export const defaultSettings: AgentSettings = {
 };
 
 const maxSystemChars = 65_536;
-const names = z.array(z.string().min(1).max(256)).max(256);
+const maxNameChars = 256;
+const maxNames = 256;
+const mostTokens = 1_000_000_000;
+const mostPerTurn = 10_000;
+const names = z.array(z.string().min(1).max(maxNameChars)).max(maxNames);
 const whole = (most: number) => z.int().min(1).max(most);
 
 const grantsSchema = z.strictObject({
   tools: names.optional(),
   servers: names.optional(),
-  agents: z.array(z.string().regex(agentIdPattern, 'is not an id of an agent')).max(256).optional(),
+  agents: z
+    .array(z.string().regex(agentIdPattern, 'is not an id of an agent'))
+    .max(maxNames)
+    .optional(),
   load_tool: z.boolean().optional(),
   network: z
     .union([z.enum(['none', 'bridge']), z.strictObject({ allow: names.min(1) })], {
@@ -28,14 +35,14 @@ const grantsSchema = z.strictObject({
 });
 
 const patchSchema = z.strictObject({
-  model: z.string().min(1).max(256).nullable().optional(),
+  model: z.string().min(1).max(maxNameChars).nullable().optional(),
   system: z.string().min(1).max(maxSystemChars).nullable().optional(),
   grants: grantsSchema.optional(),
   budget: z
     .strictObject({
-      tokens_per_hour: whole(1_000_000_000).optional(),
-      calls_per_turn: whole(10_000).optional(),
-      steps_per_turn: whole(10_000).optional(),
+      tokens_per_hour: whole(mostTokens).optional(),
+      calls_per_turn: whole(mostPerTurn).optional(),
+      steps_per_turn: whole(mostPerTurn).optional(),
     })
     .optional(),
 });
@@ -45,15 +52,9 @@ const patchSchema = z.strictObject({
  * which names the member at fault.
  */
 export function patchSettings(settings: AgentSettings, patch: unknown): AgentSettings {
-  const { data, error } = patchSchema.safeParse(patch);
-  if (!data) {
-    const [issue] = error.issues;
-    const member = issue?.path.join('.');
-    throw new HubError(
-      'HUB_REQUEST_INVALID',
-      `${member ? `${member}: ` : ''}${issue?.message ?? 'is invalid'}. Members are model, system, grants (tools, servers, agents, load_tool, network) and budget (tokens_per_hour, calls_per_turn, steps_per_turn)`,
-    );
-  }
+  const { data, error } = patchSchema.safeParse(patch, { reportInput: true });
+  if (!data)
+    throw new HubError('HUB_REQUEST_INVALID', error.issues.slice(0, 1).map(describeIssue).join());
   const { model, system, grants, budget } = data;
   const before = settings;
   return {
@@ -73,6 +74,33 @@ export function patchSettings(settings: AgentSettings, patch: unknown): AgentSet
     },
   };
 }
+
+function describeIssue(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'unrecognized_keys')
+    return `${[...issue.path, issue.keys[0]].join('.')}: is no setting of an agent. Settings are model, system, grants (tools, servers, agents, load_tool, network) and budget (tokens_per_hour, calls_per_turn, steps_per_turn)`;
+  const member = issue.path.join('.') || 'the body';
+  if (issue.code === 'invalid_format') return `${member}: ${shown(issue.input)} ${issue.message}`;
+  return `${member}: ${shown(issue.input)} is not allowed: ${remedyFor(issue)}`;
+}
+
+function remedyFor(issue: z.core.$ZodIssue): string {
+  const [first, last] = issue.path;
+  if (first === 'budget' && last !== undefined)
+    return `write a whole number from 1 to ${last === 'tokens_per_hour' ? mostTokens : mostPerTurn}`;
+  if (issue.code === 'invalid_type') return written.get(issue.expected) ?? issue.message;
+  const isSize = issue.code === 'too_small' || issue.code === 'too_big';
+  if (!isSize) return issue.message;
+  if (issue.origin === 'array') return `write at most ${maxNames} names`;
+  const most = first === 'system' ? maxSystemChars : maxNameChars;
+  return `write 1 to ${most} characters${first === 'grants' ? '' : ', or null for the default'}`;
+}
+
+const written: ReadonlyMap<string, string> = new Map([
+  ['string', 'write a string'],
+  ['boolean', 'write true or false'],
+  ['array', 'write a list'],
+  ['object', 'write an object'],
+]);
 
 /** Settings in the notation of the REST API, from which `patchSettings` restores them. */
 export const writtenSettings = ({ model, system, grants, budget }: AgentSettings) => ({

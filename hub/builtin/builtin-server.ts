@@ -197,6 +197,9 @@ function describeIssue(issue: z.core.$ZodIssue, known: readonly string[]): strin
       ? `${field}: is missing: ${remedy}`
       : `${field}: ${remedy}, not ${shown(issue.input)}`;
   }
+  if (issue.code === 'too_small' && issue.origin === 'string') return `${field}: must not be empty`;
+  if (issue.code === 'too_big' && issue.origin === 'string')
+    return `${field}: ${shown(issue.input)} is too long: write at most ${issue.maximum} characters`;
   if (issue.code === 'too_small')
     return `${field}: ${shown(issue.input)} is too small: write ${issue.minimum} or more`;
   if (issue.code === 'too_big')
@@ -206,6 +209,7 @@ function describeIssue(issue: z.core.$ZodIssue, known: readonly string[]): strin
 
 const remedies: ReadonlyMap<string, string> = new Map([
   ['string', 'a string'],
+  ['boolean', 'true or false'],
   ['int', 'a whole number'],
   ['object', 'an object'],
 ]);

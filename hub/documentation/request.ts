@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HubError } from '#core';
+import { HubError, shown } from '#core';
 import { requireProjectName } from './notes/note-names.ts';
 
 export const documentationRequest = z.strictObject({
@@ -49,6 +49,14 @@ function describeIssue(issue: z.core.$ZodIssue): string {
   const field = issue.path.join('.') || 'body';
   if (issue.code === 'unrecognized_keys')
     return `${issue.keys.join(', ')}: is no member; they are ${Object.keys(documentationRequest.shape).join(', ')}`;
-  if (issue.input === undefined) return `${field}: is missing: ${issue.message}`;
-  return `${field}: ${JSON.stringify(issue.input)?.slice(0, 60)} is not allowed: ${issue.message}`;
+  if (issue.code === 'too_small') return `${field}: must not be empty`;
+  const remedy = issue.code === 'invalid_type' ? remedies.get(issue.expected) : undefined;
+  const problem = issue.input === undefined ? 'is missing' : `${shown(issue.input)} is not allowed`;
+  return `${field}: ${problem}: ${remedy ?? issue.message}`;
 }
+
+const remedies: ReadonlyMap<string, string> = new Map([
+  ['string', 'write a string'],
+  ['boolean', 'write true or false'],
+  ['object', 'write an object with "repo_path" and "project_name"'],
+]);

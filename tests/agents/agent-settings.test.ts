@@ -31,13 +31,34 @@ test('a patch changes what it names, and null means the default', () => {
 });
 
 test.each([
-  ['an unknown member', { tools: [] }, 'tools'],
-  ['an unknown grant', { grants: { tool: [] } }, 'grants'],
-  ['another type', { model: 7 }, 'model'],
-  ['an id that is none', { grants: { agents: ['../x'] } }, 'grants.agents.0'],
-  ['an unknown network', { grants: { network: 'host' } }, 'grants.network'],
-  ['no steps', { budget: { steps_per_turn: 0 } }, 'budget.steps_per_turn'],
-  ['no object', 'big', 'expected object'],
-])('%s is refused by name', (_what, patch, member) => {
-  expect(() => patchSettings(defaultSettings, patch)).toThrow(member);
+  [{ tools: [] }, /^tools: is no setting of an agent\. Settings are model, system, grants/],
+  [{ grants: { tool: [] } }, /^grants\.tool: is no setting of an agent\./],
+  [{ model: 7 }, /^model: 7 is not allowed: write a string$/],
+  [{ model: '' }, /^model: "" is not allowed: write 1 to 256 characters, or null for the default$/],
+  [
+    { system: 'x'.repeat(65_537) },
+    /^system: "x{59}\.\.\. is not allowed: write 1 to 65536 characters/,
+  ],
+  [{ grants: { tools: 'a' } }, /^grants\.tools: "a" is not allowed: write a list$/],
+  [{ grants: { tools: [''] } }, /^grants\.tools\.0: "" is not allowed: write 1 to 256 characters$/],
+  [
+    { grants: { load_tool: 'on' } },
+    /^grants\.load_tool: "on" is not allowed: write true or false$/,
+  ],
+  [{ grants: { agents: ['../x'] } }, /^grants\.agents\.0: "\.\.\/x" is not an id of an agent$/],
+  [
+    { grants: { network: 'host' } },
+    /^grants\.network: "host" is not allowed: write "none", "bridge" or/,
+  ],
+  [
+    { budget: { steps_per_turn: 0 } },
+    /^budget\.steps_per_turn: 0 is not allowed: write a whole number from 1 to 10000$/,
+  ],
+  [
+    { budget: { steps_per_turn: 1.5 } },
+    /^budget\.steps_per_turn: 1\.5 is not allowed: write a whole number from 1/,
+  ],
+  ['big', /^the body: "big" is not allowed: write an object$/],
+])('%j is refused with member, value and remedy', (patch, message) => {
+  expect(() => patchSettings(defaultSettings, patch)).toThrow(message);
 });

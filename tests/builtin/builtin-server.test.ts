@@ -7,6 +7,7 @@ const schema = z.strictObject({
   server: z.string().describe('Which one.'),
   lines: z.int().min(1).max(10).default(5),
 });
+const texts = z.strictObject({ text: z.string().min(1).max(3), force: z.boolean().optional() });
 
 test('arguments are checked and get their defaults', () => {
   assert.deepEqual(parseArguments(schema, { server: 'echo' }), { server: 'echo', lines: 5 });
@@ -24,6 +25,14 @@ test.each([
   ['echo', 'arguments: write an object, not "echo"'],
 ])('%j is refused with field, value and remedy', (given, message) => {
   assert.throws(() => parseArguments(schema, given), { code: 'HUB_REQUEST_INVALID', message });
+});
+
+test.each([
+  [{ text: '' }, 'text: must not be empty'],
+  [{ text: 'four' }, 'text: "four" is too long: write at most 3 characters'],
+  [{ text: 'a', force: 'yes' }, 'force: write true or false, not "yes"'],
+])('the text in %j is refused with field and remedy', (given, message) => {
+  assert.throws(() => parseArguments(texts, given), { code: 'HUB_REQUEST_INVALID', message });
 });
 
 test('a refused value that is cut within a character is shown as valid Unicode', () => {

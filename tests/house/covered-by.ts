@@ -65,7 +65,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'documentation/notes/overview-notes',
     'documentation/project/build-project',
     'documentation/document-commit',
-    'documentation/request',
     'documentation/run-documentation',
     'documentation/write-notes',
     'documentation/vault/folder-vault',
