@@ -6,6 +6,7 @@ import {
   endpointOf,
   hubEntry,
 } from '#clients';
+import { HubError, tryParseJson } from '#core';
 import { clientOf, clientPositional, targetOf, targetOptions } from '../client-change.ts';
 import {
   type Command,
@@ -23,7 +24,7 @@ import { createHubClient } from '../hub-client.ts';
 import { type OwnToken, findOwnToken, revokeRemoved, warnOfReplaced } from '../own-token.ts';
 import { showObsidian } from '../obsidian.ts';
 import type { HubPlace } from '../needs.ts';
-import { fieldsOf } from '../responses.ts';
+import { fieldsOf, readWhole } from '../responses.ts';
 import { columns } from '../table.ts';
 import type { Io } from '../terminal.ts';
 import { placeOf, textOf, usageError, wordOf } from '../values.ts';
@@ -64,6 +65,7 @@ export const connect: Command = {
     const word = textOf(values, 'client');
     const chosen = placeOf(values);
     const place = await needs.findHub(textOf(values, 'url'));
+    if (chosen !== undefined) await refuseUnknown(chosen, place, run);
     if (values['all'] === true) return await connectAll(client => hubFor(client, place, run), run);
     if (word === undefined) return await showAll(place, run);
     if (word === 'obsidian')
@@ -81,6 +83,27 @@ export const connect: Command = {
     return client === 'raycast' ? showPaste(hub, run) : await connectClient(client, hub, own, run);
   },
 };
+
+/**
+ * Rejects with HUB_SERVER_UNKNOWN or HUB_PROFILE_UNKNOWN if the running hub does not have the server, or "@" and profile:
+ * it would refuse the client at each start.
+ */
+async function refuseUnknown(chosen: string, place: HubPlace, io: Io): Promise<void> {
+  const hub = createHubClient(place, io);
+  const path = `/mcp/${encodeURIComponent(chosen).replace(/^%40/, '@')}/ping`;
+  let text: string;
+  try {
+    text = await readWhole(await hub.send({ method: 'POST', path, body: {} }));
+  } catch {
+    // Without an answer the entry is written as it is: the hub may not run yet.
+    io.signal.throwIfAborted();
+    return;
+  }
+  const { message, data } = fieldsOf(fieldsOf(tryParseJson(text))['error']);
+  const { code } = fieldsOf(data);
+  if (code === 'HUB_SERVER_UNKNOWN' || code === 'HUB_PROFILE_UNKNOWN')
+    throw new HubError(code, String(message));
+}
 
 /** The hub as a client reaches it, and the token that is the client's own. */
 async function hubFor(client: ClientName, place: HubPlace, run: Run) {

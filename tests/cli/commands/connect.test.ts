@@ -143,6 +143,35 @@ describe('connect', () => {
     assert.deepEqual(asked, ['/clients', '/call-token', '/clients', '/call-token']);
   });
 
+  test('refuses a server and a profile that the running hub does not have, before anything is written', async () => {
+    await using scratch = await openScratch();
+    const asked: (string | undefined)[] = [];
+    await using answering = await startAnswering(({ url }) => {
+      asked.push(url);
+      const code = { '/mcp/nope/ping': 'SERVER', '/mcp/@w%C3%B6rk/ping': 'PROFILE' }[url ?? ''];
+      if (code === undefined) return { jsonrpc: '2.0', id: 1, result: {} };
+      const data = { code: `HUB_${code}_UNKNOWN` };
+      return { jsonrpc: '2.0', id: null, error: { code: -32602, message: 'the hub has: a', data } };
+    });
+    const needs = needsOf(scratch, {
+      findHub: async () => ({ url: answering.url, token: undefined }),
+    });
+    for (const place of [
+      ['--server', 'nope'],
+      ['--profile', 'wörk'],
+    ]) {
+      for (const clients of [['claude-code'], ['--all'], ['raycast'], ['obsidian']]) {
+        const { code, out, err } = await run(['connect', ...clients, ...place, '--yes'], needs);
+        assert.equal(code, 1, out);
+        assert.equal(err.trim(), 'the hub has: a');
+      }
+    }
+    assert.deepEqual(await scratch.files(), {});
+    const known = await run(['connect', 'claude-code', '--profile', 'work', '--yes'], needs);
+    assert.equal(known.code, 0, known.err);
+    assert.ok(asked.includes('/mcp/@work/ping'));
+  });
+
   test('--login writes no token, for clients that can log in, and asks the hub for none', async () => {
     await using scratch = await openScratch();
     const needs = needsOf(scratch, { findHub: async () => ({ url: hub.url, token }) });
