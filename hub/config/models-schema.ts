@@ -12,7 +12,7 @@ const modelPrice = describeKeys(z.strictObject({ prompt: price(), completion: pr
   completion: 'Price of a million tokens that the model writes.',
 });
 
-export const providerSchema = describeKeys(
+const providerSchema = describeKeys(
   z.strictObject({
     url: text.min(1),
     key: text.min(1).exactOptional(),

@@ -6,7 +6,7 @@ const volumeName = matching(
   'the name of a volume has letters, digits, "_", "." and "-", and starts with a letter or digit',
 );
 
-export const mount = z.strictObject({
+const mount = z.strictObject({
   source: text.describe(
     'File or folder on this machine. Relative paths start at the folder of this file; "~" is the home folder.',
   ),
@@ -14,7 +14,7 @@ export const mount = z.strictObject({
   read_only: z.boolean().default(true).describe('false allows the server to write to it.'),
 });
 
-export const volume = z.strictObject(
+const volume = z.strictObject(
   {
     name: volumeName.describe(
       'Name of the volume. It outlives the container, and servers with the same name share it.',

@@ -15,7 +15,7 @@ const names = z.union(
   namesRule,
 );
 
-export const annotationsSchema = describeKeys(
+const annotationsSchema = describeKeys(
   z.strictObject({
     readOnlyHint: z.boolean().exactOptional(),
     destructiveHint: z.boolean().exactOptional(),
@@ -33,7 +33,7 @@ export const annotationsSchema = describeKeys(
   },
 );
 
-export const ruleSchema = describeKeys(
+const ruleSchema = describeKeys(
   z.strictObject({
     clients: names.exactOptional(),
     servers: names.exactOptional(),

@@ -100,7 +100,7 @@ export function problemsOf(
           text: unknownKey(key, keysAt(path)),
         }));
       case 'invalid_union':
-        return unionProblems(issue, path);
+        return unionProblems(issue, path, keysAt);
       case 'invalid_key':
         return [{ path, text: issue.issues[0]?.message ?? 'the name is not allowed' }];
       case 'invalid_type':
@@ -114,11 +114,17 @@ export function problemsOf(
 }
 
 /** Reports only the branch of a union whose own type matches the value. */
-function unionProblems(issue: Issue & { readonly code: 'invalid_union' }, path: Path) {
+function unionProblems(
+  issue: Issue & { readonly code: 'invalid_union' },
+  path: Path,
+  keysAt: (path: Path) => readonly string[],
+) {
   const meant = issue.errors.find(
     branch => !branch.some(({ code, path: at }) => code === 'invalid_type' && at.length === 0),
   );
-  return meant ? problemsOf(meant, path) : [{ path, text: issue.message, showsValue: true }];
+  return meant
+    ? problemsOf(meant, path, keysAt)
+    : [{ path, text: issue.message, showsValue: true }];
 }
 
 /** Up to this many allowed keys are all named, of more only the nearest three. */
@@ -155,10 +161,12 @@ function allowed(issue: Issue): string {
     case 'invalid_value':
       return `write ${issue.values.map(value => JSON.stringify(value)).join(' or ')}`;
     case 'too_small':
-      return issue.origin === 'string'
-        ? 'write at least one character'
-        : `write a number of at least ${issue.minimum}`;
+      if (issue.origin === 'string') return 'write at least one character';
+      if (issue.origin === 'array') return 'write at least one entry';
+      return `write a number of at least ${issue.minimum}`;
     case 'too_big':
+      if (issue.origin === 'string') return `write at most ${issue.maximum} characters`;
+      if (issue.origin === 'array') return `write at most ${issue.maximum} entries`;
       return `write a number of at most ${issue.maximum}`;
     default:
       return issue.message;

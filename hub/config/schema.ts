@@ -1,31 +1,26 @@
 import { z } from 'zod';
+import { isObject } from '#core';
 import { agentsSchema } from './agents-schema.ts';
 import { approvalsSchema } from './approvals-schema.ts';
 import { activitySchema } from './activity-schema.ts';
 import { auditSchema } from './audit-schema.ts';
 import { catalogSchema } from './catalog-schema.ts';
-import { documentationSchema, obsidianSchema } from './documentation-schema.ts';
-import { clientName, clientSchema, rate } from './clients-schema.ts';
-import { annotationsSchema, policySchema, ruleSchema } from './policy-schema.ts';
+import { documentationSchema } from './documentation-schema.ts';
+import { clientName, clientSchema } from './clients-schema.ts';
+import { policySchema } from './policy-schema.ts';
 import { fanOutName, fanOutSchema } from './fan-out-schema.ts';
-import { keptResults } from './kept-results-schema.ts';
 import { profileName, profileSchema } from './profiles-schema.ts';
-import { mount, volume } from './mounts-schema.ts';
-import { modelsSchema, providerSchema } from './models-schema.ts';
+import { modelsSchema } from './models-schema.ts';
 import { repositoriesSchema } from './repositories-schema.ts';
 import { tasksSchema } from './tasks-schema.ts';
-import { limits, perSession } from './limits-schema.ts';
+import { limits } from './limits-schema.ts';
 import {
   describeKeys,
-  entryKeys,
   jsonSchemaText,
-  networkList,
   pinningMode,
-  resources,
   serverName,
   serverSchema,
   text,
-  tools,
 } from './server-schema.ts';
 
 const naming = describeKeys(
@@ -158,35 +153,40 @@ export function schemaJson(): string {
 /** Schema of the file without its servers, which are parsed one by one, so that each reports its own problems. */
 export const envelopeSchema = fileOf(z.unknown(), z.string(), clientSchema);
 
-/** The known keys of the object at a path, for "did you mean" hints. */
+/** The known keys of the object at a path, for "did you mean" hints. None where no object is expected. */
 export function knownKeys(path: readonly (string | number)[]): readonly string[] {
-  const [, , part] = path;
-  if (path.length === 0) return Object.keys(envelopeSchema.shape);
-  if (path[0] === 'policy')
-    return Object.keys(part === 'annotations' ? annotationsSchema.shape : ruleSchema.shape);
-  if (path[0] === 'limits') {
-    const shape = path.at(-1) === 'rate' ? rate.shape : perSession.shape;
-    return Object.keys(path.length === 1 ? limits.shape : shape);
-  }
-  if (path[0] === 'profiles') return Object.keys(profileSchema.shape);
-  if (path[0] === 'fan_out') return Object.keys(fanOutSchema.shape);
-  if (path[0] === 'clients') return Object.keys(part === 'rate' ? rate.shape : clientSchema.shape);
-  if (path[0] === 'agents') return Object.keys(agentsSchema.shape);
-  if (path[0] === 'documentation')
-    return Object.keys(path.length > 1 ? obsidianSchema.shape : documentationSchema.shape);
-  if (path[0] === 'tasks') return Object.keys(tasksSchema.shape);
-  if (path[0] === 'models')
-    return Object.keys(path.length > 2 ? providerSchema.shape : modelsSchema.shape);
-  if (path[0] === 'approvals') return Object.keys(approvalsSchema.shape);
-  if (path[0] === 'catalog') return Object.keys(catalogSchema.shape);
-  if (path[0] === 'activity') return Object.keys(activitySchema.shape);
-  if (path[0] === 'audit') return Object.keys(auditSchema.shape);
-  if (path.length === 1) return Object.keys(path[0] === 'listen' ? listen.shape : naming.shape);
-  if (part === 'cache') return Object.keys(keptResults.shape);
-  if (part === 'resources') return Object.keys(resources.shape);
-  if (part === 'network') return Object.keys(networkList.shape);
-  if (part === 'mounts') return Object.keys(mount.shape);
-  if (part === 'tools') return Object.keys(tools.shape);
-  if (part === 'volumes') return Object.keys(volume.shape);
-  return entryKeys;
+  const file: unknown = JSON.parse(schemaJson());
+  const definitions = isObject(file) ? file['definitions'] : undefined;
+  // The schema of an entry is a definition, to which both sections of servers refer.
+  const isInEntry = (path[0] === 'servers' || path[0] === 'mcpServers') && path.length > 1;
+  const start = isInEntry && isObject(definitions) ? definitions['server'] : file;
+  const parts = isInEntry ? path.slice(2) : path;
+  return parts
+    .reduce<readonly unknown[]>(
+      (schemas, part) => schemas.flatMap(schema => insideOf(schema, part)),
+      [start],
+    )
+    .flatMap(alternativesOf)
+    .flatMap(object => [...namedKeys(object).keys()]);
 }
+
+type Members = { readonly [name: string]: unknown };
+
+/** A schema, or the members of its union. */
+function alternativesOf(schema: unknown): readonly Members[] {
+  if (!isObject(schema)) return [];
+  const { anyOf } = schema;
+  return Array.isArray(anyOf) ? anyOf.flatMap(alternativesOf) : [schema];
+}
+
+/** The keys that an object schema names, with their schemas. */
+const namedKeys = ({ properties }: Members) =>
+  new Map(isObject(properties) ? Object.entries(properties) : []);
+
+/** Schemas of the value at a key or index. */
+const insideOf = (schema: unknown, part: string | number): readonly unknown[] =>
+  alternativesOf(schema).map(object =>
+    typeof part === 'number'
+      ? object['items']
+      : (namedKeys(object).get(part) ?? object['additionalProperties']),
+  );

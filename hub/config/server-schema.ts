@@ -22,7 +22,7 @@ const headerName = matching(
   'the name of a header has letters, digits and "-"',
 );
 /** What a server may reach. */
-export const networkList = z.strictObject({
+const networkList = z.strictObject({
   allow: z
     .array(text)
     .max(200)
@@ -38,7 +38,7 @@ const user = z.union(
   userForm,
 );
 
-export const resources = describeKeys(
+const resources = describeKeys(
   z.strictObject({
     memory: size.default('512m'),
     cpus: z.number().min(0.01).max(1024).default(1),
@@ -66,7 +66,7 @@ const toolName = matching(
 /** Maximum number of names in each list. */
 const maxToolNames = 10_000;
 
-export const tools = describeKeys(
+const tools = describeKeys(
   z.strictObject({
     allow: z.array(text.min(1)).max(maxToolNames).exactOptional(),
     deny: z.array(text.min(1)).max(maxToolNames).exactOptional(),

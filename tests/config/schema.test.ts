@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'vitest';
 import { schemaJson } from '#config';
 import { isObject } from '#core';
+import { knownKeys } from '../../hub/config/schema.ts';
 
 test('configs/hub.schema.json is what the schema says: "agenthub schema" writes it anew', async () => {
   const file = join(import.meta.dirname, '../../configs/hub.schema.json');
@@ -45,4 +46,42 @@ test('no two keys of an object have the same description', () => {
   };
   look(JSON.parse(schemaJson()), '');
   assert.deepEqual(equal, []);
+});
+
+test.each([
+  [['profiles', 'work', 'find'], ['pinned']],
+  [
+    ['servers', 'one', 'oauth'],
+    ['client_id', 'client_secret', 'client_metadata_url', 'scopes'],
+  ],
+  [
+    ['models', 'providers', 'work', 'prices', 'gpt-x'],
+    ['prompt', 'completion'],
+  ],
+  [
+    ['documentation', 'obsidian'],
+    ['url', 'key', 'certificate', 'fingerprint'],
+  ],
+  [
+    ['policy', 0, 'annotations'],
+    ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'],
+  ],
+  [
+    ['limits', 'per_session', 'rate'],
+    ['calls', 'per'],
+  ],
+  [
+    ['mcpServers', 'one', 'mounts', 0],
+    ['source', 'target', 'read_only'],
+  ],
+  [['servers', 'one', 'network'], ['allow']],
+  [['tags', 'nothing', 'here'], []],
+])('the keys at %j are %j', (path, keys) => {
+  assert.deepEqual(knownKeys(path), keys);
+});
+
+test('the keys of the file and of an entry are those of its schema', () => {
+  const { properties } = JSON.parse(schemaJson());
+  assert.deepEqual(knownKeys([]), Object.keys(properties));
+  assert.ok(knownKeys(['servers', 'one']).includes('health_check_interval'));
 });
