@@ -103,7 +103,7 @@ export function createAccess(needs: AccessNeeds) {
     if (named.name !== undefined)
       return decisions.decideNamed(asked, endpoint, named.kind, named.name, catalog);
     if (endpoint === 'all') return undefined;
-    throw invalidRequest(`the params of ${method} must say by a string what it is for`);
+    throw invalidRequest(`${method} needs "${named.key}" in its params, as a string`);
   }
 
   /** The call with its decision, if there is a policy. If it is denied, the answer is the refusal. */
@@ -257,17 +257,17 @@ function namedIn({ call: { request, params }, name: known }: ResolvedCall, catal
   const { bytes, method } = request;
   const kind = kindOfMethod.get(method);
   if (known !== undefined && (kind === 'tool' || kind === 'prompt'))
-    return { kind, name: known } as const;
-  const nameKey = kind === 'resource' ? 'uri' : 'name';
-  if (kind) return { kind, name: stringAt(bytes, params.get(nameKey)) } as const;
+    return { kind, key: 'name', name: known } as const;
+  const key = kind === 'resource' ? 'uri' : 'name';
+  if (kind) return { kind, key, name: stringAt(bytes, params.get(key)) } as const;
   if (method !== 'completion/complete') return undefined;
   const ref = membersOf(bytes, params.get('ref'));
   if (stringAt(bytes, ref?.get('type')) === 'ref/prompt')
-    return { kind: 'prompt', name: stringAt(bytes, ref?.get('name')) } as const;
+    return { kind: 'prompt', key: 'ref.name', name: stringAt(bytes, ref?.get('name')) } as const;
   const name = stringAt(bytes, ref?.get('uri'));
   // The reference is a template or a resource.
   const isListed = name !== undefined && catalog.find('resource', name) !== undefined;
-  return { kind: isListed ? 'resource' : 'template', name } as const;
+  return { kind: isListed ? 'resource' : 'template', key: 'ref.uri', name } as const;
 }
 
 function refusal(call: Call, { decision, item }: Decided, policy: Policy): Reply {

@@ -269,8 +269,25 @@ test('a tool that its server does not list is decided about by its name', async 
     await refusalOf(client, 'tools/call', { name: 'unlisted' }),
     denied('the tool "files_unlisted"'),
   );
-  const { error } = await client.ask('tools/call', { name: ['unlisted'] });
-  assert.match(JSON.stringify(error), /must say by a string/);
+});
+
+test.each([
+  ['tools/call', { name: ['unlisted'] }, 'tools/call needs "name" in its params, as a string'],
+  ['prompts/get', {}, 'prompts/get needs "name" in its params, as a string'],
+  ['resources/read', { uri: 5 }, 'resources/read needs "uri" in its params, as a string'],
+  [
+    'completion/complete',
+    { ref: { type: 'ref/resource' }, argument: { name: 'a', value: '' } },
+    'completion/complete needs "ref.uri" in its params, as a string',
+  ],
+])('with a policy, %s with the params %j is refused', async (method, params, message) => {
+  const { access } = createTestAccess([files], {
+    policy: [{ tools: ['files_unlisted'], action: 'deny' }],
+  });
+  await using hub = await startHub([files], { access });
+  const client = await open(hub, 'legacy', hub.server('files'));
+  const { error } = await client.ask(method, params);
+  assert.deepEqual(error, { code: -32_602, message, data: { code: 'HUB_REQUEST_INVALID' } });
 });
 
 test('a rule that allows a folder allows nothing outside, however the URI is written', async () => {
