@@ -245,4 +245,8 @@ export function isAbsent(error: unknown): boolean {
 
 /** Replaces REST calls in a message with the equivalent commands. */
 const inCommands = (message: string) =>
-  message.replaceAll(/\bPOST \/servers\/([\w-]+)\/((?:re)?start)\b/g, '"agenthub $2 $1"');
+  message
+    .replaceAll(/\bPOST \/servers\/([\w-]+)\/((?:re)?start)\b/g, '"agenthub $2 $1"')
+    .replaceAll(/\bDELETE \/servers\/([\w-]+)/g, '"agenthub remove $1"')
+    .replaceAll(/\bGET \/servers(?= )/g, '"agenthub list"')
+    .replaceAll(/\bGET \/jobs(?= )/g, '"agenthub jobs"');
