@@ -146,6 +146,8 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     logCollisions(catalog.collisions());
     logUnknownTools(servers.all);
   });
+  // A changed list is heard before its server has the new entry, and an entry can change without its list.
+  servers.applied(() => logUnknownTools(servers.all));
   announceAccessChanges({ ...parts, source, sessions });
   listenToServers({
     ...parts,

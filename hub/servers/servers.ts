@@ -37,6 +37,7 @@ export function createServers(
   let all = [...byName.values()];
   const changed = createEmitter<undefined>();
   const removedOne = createEmitter<Server>();
+  const appliedConfig = createEmitter<undefined>();
   let applying: Promise<unknown> = Promise.resolve();
   let isOver = false;
 
@@ -79,6 +80,7 @@ export function createServers(
         }
       }),
     ]);
+    appliedConfig.fire(undefined);
     const names = (configs: readonly ServerConfig[]) => configs.map(({ name }) => name);
     const isFailed = (name: string) => failed.some(({ server }) => server === name);
     return {
@@ -96,6 +98,8 @@ export function createServers(
     },
     changed: changed.event,
     removed: removedOne.event,
+    /** Fires when a new config is in force for all servers that it did not fail for. */
+    applied: appliedConfig.event,
     /** Instances that belong to sessions or to the clients of one era. */
     instances,
     /**

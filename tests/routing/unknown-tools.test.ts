@@ -30,3 +30,19 @@ test('nothing is told of a server whose tools are unknown or not named', async (
   assert.deepEqual(logged, []);
   assert.equal('unknown_tools' in describeServer(hub.server('echo')), false);
 });
+
+test('a reload tells the tools that a changed entry names in vain', async () => {
+  await using hub = await startHub([{ name: 'files' }]);
+  const naming = { separator: '_', maxLength: 46 } as const;
+  const cache = {
+    tools: ['write_file', 'serch'],
+    ttlMs: 1_000,
+    per: 'all',
+    hints: 'both',
+    maxBytes: 1_000,
+  } as const;
+  await hub.servers.apply({ servers: [{ ...hub.server('files').config, cache }], naming });
+  const told = JSON.stringify(hub.logged);
+  assert.match(told, /"tools":\["serch"\]/);
+  assert.match(told, /"tools":\["write_file"\]/);
+});
