@@ -85,11 +85,20 @@ const withoutCredentials = (url: string) =>
 
 type Issue = z.core.$ZodIssue;
 
+/** The keys that a schema knows. */
+export type SchemaKeys = {
+  keysAt(path: Path): readonly string[];
+  /** Prints the schema. */
+  readonly command: string;
+};
+
+const configKeys: SchemaKeys = { keysAt: knownKeys, command: 'agenthub schema' };
+
 /** Converts zod issues to sentences that tell users what to write. `base` is the path of the validated value. */
 export function problemsOf(
   issues: readonly Issue[],
   base: Path,
-  keysAt: (path: Path) => readonly string[] = knownKeys,
+  keys: SchemaKeys = configKeys,
 ): readonly Problem[] {
   return issues.flatMap((issue): readonly Problem[] => {
     const path = [...base, ...pathOf(issue)];
@@ -97,10 +106,10 @@ export function problemsOf(
       case 'unrecognized_keys':
         return issue.keys.map(key => ({
           path: [...path, key],
-          text: unknownKey(key, keysAt(path)),
+          text: unknownKey(key, keys.keysAt(path), keys.command),
         }));
       case 'invalid_union':
-        return unionProblems(issue, path, keysAt);
+        return unionProblems(issue, path, keys);
       case 'invalid_key':
         return [{ path, text: issue.issues[0]?.message ?? 'the name is not allowed' }];
       case 'invalid_type':
@@ -117,25 +126,23 @@ export function problemsOf(
 function unionProblems(
   issue: Issue & { readonly code: 'invalid_union' },
   path: Path,
-  keysAt: (path: Path) => readonly string[],
+  keys: SchemaKeys,
 ) {
   const meant = issue.errors.find(
     branch => !branch.some(({ code, path: at }) => code === 'invalid_type' && at.length === 0),
   );
-  return meant
-    ? problemsOf(meant, path, keysAt)
-    : [{ path, text: issue.message, showsValue: true }];
+  return meant ? problemsOf(meant, path, keys) : [{ path, text: issue.message, showsValue: true }];
 }
 
 /** Up to this many allowed keys are all named, of more only the nearest three. */
 const maxKeysNamed = 8;
 
-function unknownKey(key: string, keys: readonly string[]): string {
+function unknownKey(key: string, keys: readonly string[], command: string): string {
   const closest = findClosest(key, keys);
   if (closest !== undefined) return `unknown key. Did you mean ${JSON.stringify(closest)}?`;
   return keys.length <= maxKeysNamed
     ? `unknown key. Remove it; allowed keys are ${keys.join(', ')}`
-    : `unknown key. Remove it; the nearest of ${keys.length} allowed keys are ${nearest(key, keys, 3).join(', ')} ("agenthub schema" has all)`;
+    : `unknown key. Remove it; the nearest of ${keys.length} allowed keys are ${nearest(key, keys, 3).join(', ')} ("${command}" has all)`;
 }
 
 const written = new Map([

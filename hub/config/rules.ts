@@ -4,7 +4,7 @@ import { type HubError, createEmitter, messageOf } from '#core';
 import { type Document, documentOf, readParsed } from './document.ts';
 import type { WatchTiming } from './file-watch.ts';
 import type { FileReading } from './files.ts';
-import { type Problem, invalidFile, problemsOf } from './problem.ts';
+import { type Problem, invalidFile, problemsOf, type SchemaKeys } from './problem.ts';
 import { type ReloaderNeeds, createReloader } from './reloader.ts';
 import {
   type WrittenRule,
@@ -131,6 +131,8 @@ export const foldClientName = (name: string): string => name.trim().toLowerCase(
 
 export const isClientName = (name: string): boolean => clientNamePattern.test(name);
 
+const ruleKeys: SchemaKeys = { keysAt: knownRuleKeys, command: 'agenthub schema --rules' };
+
 const remedy =
   'Create it with {"default": {"enabled": true}}, or name another file with ENHANCEMENT_RULES_CONFIG';
 
@@ -150,7 +152,7 @@ export async function readRules(
   const document = documentOf(parsed.root);
   const { data, error } = rulesSchema.safeParse(document.value);
   const found = [
-    ...(error ? problemsOf(error.issues, [], knownRuleKeys) : []),
+    ...(error ? problemsOf(error.issues, [], ruleKeys) : []),
     ...nameProblems(document),
     ...fallbackProblems(data?.fallback_chain ?? []),
   ];

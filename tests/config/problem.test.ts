@@ -130,7 +130,10 @@ describe('problems of a value that does not fit its schema', () => {
     named: {},
   };
   const problemsIn = (value: unknown): readonly Problem[] =>
-    problemsOf(schema.safeParse(value).error?.issues ?? [], ['base'], () => ['text', 'count']);
+    problemsOf(schema.safeParse(value).error?.issues ?? [], ['base'], {
+      keysAt: () => ['text', 'count'],
+      command: 'agenthub schema',
+    });
 
   test.for([
     [{ text: 1 }, 'base.text', 'write a string, in quotes', true],

@@ -169,6 +169,10 @@ describe('a rules file', () => {
       'rules.json:1:30: clients.x.cache.modes: unknown key. Did you mean "mode"?',
     ],
     [
+      '{"default": {"fallback_chain": []}}',
+      'rules.json:1:14: default.fallback_chain: unknown key. Remove it; the nearest of 9 allowed keys are cache, max_growth, enabled ("agenthub schema --rules" has all)',
+    ],
+    [
       '{"default": {"model": 3}}',
       'rules.json:1:14: default.model: 3 is not allowed: write a string, in quotes',
     ],
