@@ -57,14 +57,14 @@ export function createGitPlaces(root: string, driver: Driver, keys: ConfigKeys):
   const usual = gitEnvironment(keys);
 
   const place =
-    (where: Readonly<Record<string, string>>, bare: boolean): Git =>
+    (where: Readonly<Record<string, string>>, switches: readonly string[]): Git =>
     async (args, options, signal) => {
       const { input, objects, maxBytes = usualBytes, timeoutMs = usualMs, codes = [0] } = options;
       const result = await driver.request(
         {
           method: objects === undefined ? 'git' : 'objects',
           params: {
-            args: ['-c', `core.bare=${bare}`, ...args],
+            args: [...switches, ...args],
             env: { ...usual, ...where, GIT_COMMON_DIR: common, ...options.env },
             ...(input !== undefined && { input: Buffer.from(input).toString('base64') }),
             ...(objects !== undefined && { objects }),
@@ -84,11 +84,26 @@ export function createGitPlaces(root: string, driver: Driver, keys: ConfigKeys):
     };
 
   return {
-    objects: place({ GIT_DIR: common, GIT_INDEX_FILE: `${common}/agenthub/no-index` }, true),
-    userTree: place({ GIT_DIR: common, GIT_WORK_TREE: root }, false),
-    worktree: ({ gitFolder, path }) => place({ GIT_DIR: gitFolder, GIT_WORK_TREE: path }, false),
+    objects: place(
+      { GIT_DIR: common, GIT_INDEX_FILE: `${common}/agenthub/no-index` },
+      withoutFiles,
+    ),
+    userTree: place({ GIT_DIR: common, GIT_WORK_TREE: root }, withFiles),
+    worktree: ({ gitFolder, path }) =>
+      place({ GIT_DIR: gitFolder, GIT_WORK_TREE: path }, withFiles),
   };
 }
+
+/** Its id is the same in all repositories with SHA-1; in others it names nothing, which is ignored. */
+const emptyTree = '4b825dc642cb6eb9a060e54bf8d69288fbee4904';
+
+const withFiles = ['-c', 'core.bare=false'];
+
+/**
+ * Without `--bare`, git takes the working folder for the files, and a `.gitattributes` there hides changes from reviews.
+ * Versions from 2.43 on may read the attributes of a commit: those of the empty tree are none.
+ */
+const withoutFiles = ['--bare', '-c', 'core.bare=true', '-c', `attr.tree=${emptyTree}`];
 
 /** What git says if another git may be at work. */
 const isLocked = /Unable to create '([^']+\.lock)'/;

@@ -231,6 +231,23 @@ describe.each(runners)('repositories in a %s', runner => {
     expect(findings).toEqual([{ path: 'k.env', line: 2, what: 'a value of API_TOKEN' }]);
   });
 
+  test('show and merge changes whatever the attributes of checked-out files say', async () => {
+    const other = scene.create({ 'a.txt': '1\n2\n3\n', '.gitattributes': '* -diff -merge\n' });
+    scene.giveAway(other);
+    await using opened = await scene.open(other);
+    const [one, two] = [
+      await workOn(opened, 't-one', { 'a.txt': 'one\n2\n3\n' }),
+      await workOn(opened, 't-two', { 'a.txt': '1\n2\nthree\n' }),
+    ];
+    const from = await opened.resolve('main', signal);
+    const { text } = await opened.diff({ from, to: await one.head(signal) }, signal);
+    expect(text).toContain('-1\n+one\n');
+    await mergeInto(opened, { from: 'agenthub/t-one' });
+    expect(await mergeInto(opened, { from: 'agenthub/t-two' })).toMatchObject({ kind: 'merged' });
+    await two.reset(await opened.resolve('main', signal), signal);
+    expect((await two.readFiles(['a.txt'], {}, signal)).map(textOf)).toEqual(['one\n2\nthree\n']);
+  });
+
   test('refuse names that are no ids, branches or commits', async () => {
     const { worktrees } = repository;
     const head = await headOf();
