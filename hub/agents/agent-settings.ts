@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HubError, shown } from '#core';
+import { HubError, shown, typeInWords } from '#core';
 import { agentIdPattern } from './agent-id.ts';
 import type { AgentSettings } from './agent-types.ts';
 
@@ -87,20 +87,13 @@ function remedyFor(issue: z.core.$ZodIssue): string {
   const [first, last] = issue.path;
   if (first === 'budget' && last !== undefined)
     return `write a whole number from 1 to ${last === 'tokens_per_hour' ? mostTokens : mostPerTurn}`;
-  if (issue.code === 'invalid_type') return written.get(issue.expected) ?? issue.message;
+  if (issue.code === 'invalid_type') return `write ${typeInWords(issue.expected)}`;
   const isSize = issue.code === 'too_small' || issue.code === 'too_big';
   if (!isSize) return issue.message;
   if (issue.origin === 'array') return `write at most ${maxNames} names`;
   const most = first === 'system' ? maxSystemChars : maxNameChars;
   return `write 1 to ${most} characters${first === 'grants' ? '' : ', or null for the default'}`;
 }
-
-const written: ReadonlyMap<string, string> = new Map([
-  ['string', 'write a string'],
-  ['boolean', 'write true or false'],
-  ['array', 'write a list'],
-  ['object', 'write an object'],
-]);
 
 /** Settings in the notation of the REST API, from which `patchSettings` restores them. */
 export const writtenSettings = ({ model, system, grants, budget }: AgentSettings) => ({

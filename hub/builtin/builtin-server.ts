@@ -1,4 +1,4 @@
-import { type Event, type JsonObject, HubError, shown } from '#core';
+import { type Event, type JsonObject, HubError, shown, typeInWords } from '#core';
 import type { Principal } from '#policy';
 import type { ListKind } from '#servers';
 import type { ElicitationAnswer, ElicitationQuestion } from '#upstream';
@@ -192,7 +192,7 @@ function describeIssue(issue: z.core.$ZodIssue, known: readonly string[]): strin
     return `${key}: is no argument; ${remedy}`;
   }
   if (issue.code === 'invalid_type') {
-    const remedy = `write ${remedies.get(issue.expected) ?? `a value of type ${issue.expected}`}`;
+    const remedy = `write ${typeInWords(issue.expected)}`;
     return issue.input === undefined
       ? `${field}: is missing: ${remedy}`
       : `${field}: ${remedy}, not ${shown(issue.input)}`;
@@ -206,10 +206,3 @@ function describeIssue(issue: z.core.$ZodIssue, known: readonly string[]): strin
     return `${field}: ${shown(issue.input)} is too large: write ${issue.maximum} or less`;
   return `${field}: ${issue.message}`;
 }
-
-const remedies: ReadonlyMap<string, string> = new Map([
-  ['string', 'a string'],
-  ['boolean', 'true or false'],
-  ['int', 'a whole number'],
-  ['object', 'an object'],
-]);

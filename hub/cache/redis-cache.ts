@@ -14,7 +14,7 @@ import { findScript, indexScript, readEntry, removeScript, valueName } from './r
 import { type Flight, createTaggedFlights } from './single-flight.ts';
 
 const defaultReachMs = 25;
-/** 365 days. The numbers of Lua are exact far above that. */
+/** Maximum lifetime of an entry, in ms: 365 days. Lua represents such numbers exactly. */
 const maxTtlMs = 31_536_000_000;
 
 /** Changes with the layout of the keys: caches of different layouts do not meet. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HubError, shown } from '#core';
+import { HubError, shown, typeInWords } from '#core';
 import { requireProjectName } from './notes/note-names.ts';
 
 export const documentationRequest = z.strictObject({
@@ -50,13 +50,12 @@ function describeIssue(issue: z.core.$ZodIssue): string {
   if (issue.code === 'unrecognized_keys')
     return `${issue.keys.join(', ')}: is no member; they are ${Object.keys(documentationRequest.shape).join(', ')}`;
   if (issue.code === 'too_small') return `${field}: must not be empty`;
-  const remedy = issue.code === 'invalid_type' ? remedies.get(issue.expected) : undefined;
+  const remedy = issue.code === 'invalid_type' ? remedyFor(issue) : issue.message;
   const problem = issue.input === undefined ? 'is missing' : `${shown(issue.input)} is not allowed`;
-  return `${field}: ${problem}: ${remedy ?? issue.message}`;
+  return `${field}: ${problem}: ${remedy}`;
 }
 
-const remedies: ReadonlyMap<string, string> = new Map([
-  ['string', 'write a string'],
-  ['boolean', 'write true or false'],
-  ['object', 'write an object with "repo_path" and "project_name"'],
-]);
+const remedyFor = ({ expected }: z.core.$ZodIssueInvalidType): string =>
+  expected === 'object'
+    ? 'write an object with "repo_path" and "project_name"'
+    : `write ${typeInWords(expected)}`;

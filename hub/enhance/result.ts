@@ -99,7 +99,7 @@ export const unchanged = (
   attempts: readonly Attempt[] = [],
 ): Outcome => ({ prompt, enhanced: false, source: 'unchanged', cache, reason, attempts });
 
-/** The outcome of a result that was made just now. */
+/** Returns the outcome of a result that the cache of equal prompts did not contain. */
 export function outcomeOf(result: CachedResult, request: EnhanceRequest): Outcome {
   if (result.kind === 'none') return unchanged(request, result.reason, 'miss', result.attempts);
   const { prompt, model } = result;

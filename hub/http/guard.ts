@@ -84,7 +84,7 @@ export function createGuard(
   let madeToken: string | undefined;
   let madeDigest: Buffer | undefined;
 
-  /** The client that a certificate names. A token beside it must name no other client. */
+  /** Admits the client that a certificate names. Refuses a request that also has a token of another client. */
   function decideCertified(name: string, { credentials }: GuardedRequest): GuardDecision {
     const known = credentials && clients?.find(credentials);
     const isOwn = known ? known.principal?.name === name : isSame(credentials, token ?? madeDigest);

@@ -16,7 +16,7 @@ export const acceptanceLimits = {
   /** Names of images. */
   image: /^[a-zA-Z0-9][a-zA-Z0-9_.:@/-]{0,255}$/,
 } as const;
-/** Where the copy of the worktree is, and the temporary files of commands. */
+/** Folder in the container for the copy of the worktree and the temporary files of commands. */
 const workFolder = '/acceptance';
 /** A user that no repository belongs to. */
 const unprivileged = '65532:65532';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { shown } from '#core';
+import { shown, typeInWords } from '#core';
 
 test.each([
   ['text', '"text"'],
@@ -13,4 +13,15 @@ test.each([
   [Array.from({ length: 100 }, () => 1), `[${'1,'.repeat(29)}1...`],
 ])('%j is shown as %s', (value, text) => {
   assert.equal(shown(value), text);
+});
+
+test.each([
+  ['string', 'a string'],
+  ['boolean', 'true or false'],
+  ['int', 'a whole number'],
+  ['array', 'a list'],
+  ['object', 'an object'],
+  ['null', 'a value of type null'],
+])('the type %s is %s in words', (type, words) => {
+  assert.equal(typeInWords(type), words);
 });

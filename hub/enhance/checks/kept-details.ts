@@ -229,7 +229,7 @@ const dates =
 
 const datesIn = (text: string): readonly string[] => text.toLowerCase().match(dates) ?? [];
 
-/** Capitalized words within sentences. In German all nouns are capitalized. */
+/** Returns the capitalized words within sentences; none in German, which capitalizes all nouns. */
 function properNames(text: string, language: string | undefined): readonly string[] {
   if (language === 'de') return [];
   const inner = sentencesOf(proseOf(text)).flatMap(sentence =>

@@ -19,5 +19,5 @@ export function besideOf(config: ServerConfig): ServerConfig {
   return { ...config, launch: { ...launch, sandbox: { ...launch.sandbox, volumes, mounts } } };
 }
 
-/** True for a volume that only a trial has. */
+/** True for the name of a volume that was created for a trial. */
 export const isOfTrial = (name: string): boolean => name.endsWith(suffix);

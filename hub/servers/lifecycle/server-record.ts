@@ -51,7 +51,7 @@ export function createServerRecord(
     },
     recordFailure(error: unknown): void {
       const message = redact(messageOf(error));
-      // The output of a failed build stands in its message.
+      // The message of a failed build contains the output of the build.
       const line =
         lastWordsOf(stderr, record.hasRun).line ?? errorLineIn(message.split('\n').slice(1));
       lastError = { at: clock.now(), message, line, stderr: stderr.text() };
