@@ -13,8 +13,10 @@ type IdleGcNeeds = CollectNeeds & {
   readonly lastCall: () => number;
 };
 
-/** Required idle time in ms: the collection blocks the hub for a twentieth of a second. */
-const quietMs = 3_000;
+/** Interval in ms of the checks whether the hub is idle. */
+const checkMs = 1_000;
+/** Number of checks in a row that must find it idle: the collection blocks the hub for a twentieth of a second. */
+const idleChecks = 3;
 /** Delays of the collections after a flood, each after the previous one: servers still answer cancelled calls. */
 const reliefsMs = [1_000, 4_000, 6_000] as const;
 
@@ -25,18 +27,19 @@ function collectQuietly({ collect, log }: CollectNeeds): void {
 }
 
 /**
- * Collects the garbage of the start once, when no server is starting and no calls arrive. In an idle hub V8 would keep it
- * for days (decisions/0007).
+ * Collects the garbage of the start once, three seconds after the last start of a server and the last call. In an idle
+ * hub V8 would keep it for days (decisions/0007).
  */
 export function createIdleGc(needs: IdleGcNeeds): Service {
   let waiting: Disposable | undefined;
   const kept: object[] = [];
 
-  function wait(before: number): void {
-    waiting = needs.clock.after(quietMs, () => {
+  function check(before: number, idleBefore: number): void {
+    waiting = needs.clock.after(checkMs, () => {
       const now = needs.lastCall();
       const isStarting = needs.servers.all.some(({ status }) => status.state === 'starting');
-      if (now !== before || isStarting) wait(now);
+      const idle = now !== before || isStarting ? 0 : idleBefore + 1;
+      if (idle < idleChecks) check(now, idle);
       else collectQuietly(needs);
     });
   }
@@ -44,7 +47,7 @@ export function createIdleGc(needs: IdleGcNeeds): Service {
   return {
     async start() {
       kept.push(await queuedTick());
-      wait(needs.lastCall());
+      check(needs.lastCall(), 0);
     },
     async stop() {
       waiting?.[Symbol.dispose]();

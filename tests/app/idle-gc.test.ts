@@ -49,6 +49,17 @@ test('waits for servers that are starting', async () => {
   assert.equal(calls.collected, 1);
 });
 
+test('waits three seconds after the last server has started', async () => {
+  const { clock, status, calls, settling } = scene(['starting']);
+  await settling.start(new AbortController().signal);
+  clock.advance(2_999);
+  status[0] = { status: { state: 'running' } };
+  clock.advance(2_000);
+  assert.equal(calls.collected, 0, 'what the start left is still in use');
+  clock.advance(1_000);
+  assert.equal(calls.collected, 1);
+});
+
 test('does nothing more once it is stopped', async () => {
   const { clock, calls, settling } = scene([]);
   await settling.start(new AbortController().signal);
