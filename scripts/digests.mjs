@@ -9,6 +9,15 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const record = join(root, 'images', 'digests.json');
 const read = path => readFileSync(join(root, path), 'utf8');
 
+/** The images that a Dockerfile begins with. Not those of its own earlier stages. */
+function basesOf(dockerfile) {
+  const text = read(dockerfile);
+  const stages = [...text.matchAll(/^FROM .* AS (\S+)$/gm)].map(match => match[1]);
+  return [...text.matchAll(/^(?:FROM|ARG BASE=) ?([^\s$]+)/gm)]
+    .map(match => match[1])
+    .filter(name => !stages.includes(name));
+}
+
 /** Every image that is named, but for those that are built from these files. */
 function images() {
   const dockerfiles = readdirSync(join(root, 'images'), { withFileTypes: true })
@@ -18,11 +27,11 @@ function images() {
     .filter(name => name.endsWith('.yml'))
     .map(name => `compose/${name}`);
   const found = [
-    ...dockerfiles.flatMap(path => [...read(path).matchAll(/^(?:FROM|ARG BASE=) ?([^\s$]+)/gm)]),
-    ...['docker-compose.yml', ...composeFiles].flatMap(path => [
-      ...read(path).matchAll(/^ *image: *(\S+)$/gm),
-    ]),
-  ].map(match => String(match[1]));
+    ...dockerfiles.flatMap(basesOf),
+    ...['docker-compose.yml', ...composeFiles].flatMap(path =>
+      [...read(path).matchAll(/^ *image: *(\S+)$/gm)].map(match => match[1]),
+    ),
+  ];
   return [...new Set(found)].filter(name => !name.startsWith('agenthub:')).toSorted();
 }
 
