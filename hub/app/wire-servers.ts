@@ -101,8 +101,10 @@ export async function wireServers(
   > = {
     docker,
     process: createLazyRuntime(async () => {
-      const { createProcessRuntime } = await import('#runtimes/process');
-      return createProcessRuntime(inherited, { clock });
+      const { createProcessRuntime, createWatcher } = await import('#runtimes/process');
+      const { PATH } = environment;
+      const watcher = inherited.platform === 'win32' ? undefined : createWatcher(PATH);
+      return createProcessRuntime(inherited, { clock, watcher });
     }),
     remote: createLazyRuntime(async () => {
       const { createRemoteRuntime } = await import('#runtimes/remote');

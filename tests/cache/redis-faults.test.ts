@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, test } from 'vitest';
 import type { ExactCache } from '#cache';
 import { silent, systemClock } from '#core';
@@ -18,7 +18,7 @@ import {
   never,
   wide,
 } from './contract.ts';
-import { becomes, newPrefix, startHub } from './redis-hub.ts';
+import { becomes, newPrefix, pollMs, startHub } from './redis-hub.ts';
 import { openSlowLine } from './slow-line.ts';
 
 /** Long enough for a busy machine, and how much more than it may take. Below what else is waited for. */
@@ -51,7 +51,7 @@ async function isFound(cache: ExactCache, key: string): Promise<void> {
   const deadline = performance.now() + 10_000;
   while (!(await isThere(cache, key)) || (await errorOf(cache)) !== '') {
     assert.ok(performance.now() < deadline, `${key} is not found`);
-    await nextTurn();
+    await delay(pollMs);
   }
 }
 

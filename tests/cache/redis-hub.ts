@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ExactCache, RedisCacheOptions } from '#cache';
 import { systemClock } from '#core';
 import { createRedisCache } from '../../hub/cache/redis-cache.ts';
@@ -37,12 +37,15 @@ export async function startHub(
   return { cache, log, [Symbol.asyncDispose]: () => cache.stop() };
 }
 
+/** Interval in ms of looks at a cache. One look per turn would send commands to a frozen Redis without end. */
+export const pollMs = 2;
+
 /** Waits until caches can be reached, or cannot any more. */
 export async function becomes(kind: 'up' | 'down', ...hubs: readonly Hub[]): Promise<void> {
   const deadline = performance.now() + 15_000;
   for (const { cache } of hubs)
     while ((await cache.stats()).status.kind !== kind) {
       assert.ok(performance.now() < deadline, `waited in vain for a cache that is ${kind}`);
-      await nextTurn();
+      await delay(pollMs);
     }
 }

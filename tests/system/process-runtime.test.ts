@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'vitest';
 import { systemClock } from '#core';
-import { createProcessRuntime } from '#runtimes/process';
+import { createProcessRuntime, createWatcher } from '#runtimes/process';
 import { registryProblem } from '#helpers/registry';
 import { call, record } from '../contracts/recorder.ts';
 
@@ -21,7 +21,7 @@ test.skipIf(problem !== undefined)(
         alsoInherited: ['NODE_EXTRA_CA_CERTS'],
         platform: process.platform,
       },
-      { clock: systemClock },
+      { clock: systemClock, watcher: createWatcher(process.env['PATH']) },
     );
     const instance = await runtime.launch(
       {

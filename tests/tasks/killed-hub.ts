@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { HubError, silent, systemClock } from '#core';
 import { createRepositories } from '#repositories';
-import { createProcessRuntime } from '#runtimes/process';
+import { createProcessRuntime, createWatcher } from '#runtimes/process';
 import type { ModelCalls } from '../../hub/tasks/model-calls/model-calls-types.ts';
 import { written } from './contracts.ts';
 import { type KillPath, type PathCommand, killPaths } from './kill-paths.ts';
@@ -23,7 +23,7 @@ const { task_id: id } = written;
 
 const processes = createProcessRuntime(
   { environment: process.env, platform: process.platform },
-  { clock: systemClock },
+  { clock: systemClock, watcher: createWatcher(process.env['PATH']) },
 );
 const repositories = createRepositories(
   { runsIn: 'process', inContainer: false, imagesDir, folders: () => [] },

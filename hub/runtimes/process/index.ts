@@ -1,1 +1,2 @@
 export { createProcessRuntime } from './process.ts';
+export { createWatcher } from './watcher.ts';

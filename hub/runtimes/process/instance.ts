@@ -21,17 +21,17 @@ const strayGraceMs = 500;
 /** Timeout in ms for the rest of the output: a daemon that left the group may keep the pipes open. */
 const drainMs = 1000;
 
-type Needs = {
+export type InstanceNeeds = {
   readonly clock: Clock;
-  /** Undefined if processes cannot be ended after the death of the hub. */
-  readonly watcher: Watcher | undefined;
+  /** Ends process groups after the hub was killed. Without it, servers only see the end of their input. For POSIX. */
+  readonly watcher?: Watcher | undefined;
 };
 
 export function createInstance(
   child: ChildProcessWithoutNullStreams,
   spec: ProcessSpec,
   events: LaunchEvents,
-  { clock, watcher }: Needs,
+  { clock, watcher }: InstanceNeeds,
 ): Instance {
   const { pid } = child;
   // A signal to group 0 would go to the hub's own group.

@@ -2,10 +2,9 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import path from 'node:path';
-import { type Clock, HubError, errorCodeOf, messageOf } from '#core';
+import { HubError, errorCodeOf, messageOf } from '#core';
 import { type LaunchSpec, type ProcessTarget, type Runtime, throwIfCancelled } from '#runtimes';
-import { createInstance } from './instance.ts';
-import { createWatcher } from './watcher.ts';
+import { type InstanceNeeds, createInstance } from './instance.ts';
 
 type ProcessRuntimeOptions = {
   /** Environment of the hub. Servers inherit only search path, home and locale. */
@@ -18,10 +17,9 @@ type ProcessRuntimeOptions = {
 /** Runs servers as child processes, each in a process group that ends with the hub. They are not isolated. */
 export function createProcessRuntime(
   options: ProcessRuntimeOptions,
-  needs: { readonly clock: Clock },
+  needs: InstanceNeeds,
 ): Runtime {
-  const { environment, platform } = options;
-  const watcher = platform === 'win32' ? undefined : createWatcher(environment['PATH']);
+  const { platform } = options;
   return {
     kind: 'process',
     async probe() {
@@ -36,7 +34,7 @@ export function createProcessRuntime(
       const child = await start(spec, target, options);
       const { command } = target;
       const about = { ...spec, command, platform };
-      const instance = createInstance(child, about, events, { ...needs, watcher });
+      const instance = createInstance(child, about, events, needs);
       if (signal.aborted) await instance.stop({ graceMs: 0 });
       throwIfCancelled(spec, signal);
       return instance;

@@ -1,6 +1,6 @@
 import { systemClock } from '#core';
 import type { Instance, ProcessTarget } from '#runtimes';
-import { createProcessRuntime } from '#runtimes/process';
+import { createProcessRuntime, createWatcher } from '#runtimes/process';
 
 type LaunchOptions = {
   readonly target?: Partial<ProcessTarget>;
@@ -27,7 +27,7 @@ export function launchProcess(options: LaunchOptions): Promise<Instance> {
       alsoInherited: ['NODE_EXTRA_CA_CERTS'],
       platform: process.platform,
     },
-    { clock: systemClock },
+    { clock: systemClock, watcher: createWatcher(options.base?.['PATH']) },
   );
   return runtime.launch(
     {
