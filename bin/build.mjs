@@ -1,17 +1,18 @@
-// Whether dist/ of a clone is what scripts/build.mjs would make of its sources now. An edit must never be ignored. So it
-// is not asked what is newer, which copies with old times would be: all is as it was then, or the hub runs from sources.
+// Finds out whether dist/ of a clone is what scripts/build.mjs would make of its sources now. An edit must never be
+// ignored, and a copied file may have an older time than the build. So the times of all files must be those of the
+// build; otherwise the hub runs from its sources.
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What decides what is in dist/ besides what is in hub/. */
+/** What the content of dist/ depends on, besides the files in hub/. */
 const others = ['hub', 'package.json', 'package-lock.json', 'scripts/build.mjs'];
 
-/** Where the build writes down what it was made of. */
+/** The file in which a build records the times of its sources and of its output. */
 export const recordOf = root => join(root, 'dist', 'build.json');
 
 /**
- * What the build wrote down, of which `output` names the files in dist/. Undefined where a source was changed, added or
- * removed since, or a file of the build. Takes 4 ms.
+ * The record of the build; its `output` has the files in dist/. Undefined if a source or a file of the build was
+ * changed, added or removed since. Takes 4 ms.
  */
 export function findBuild(root) {
   try {
@@ -23,7 +24,7 @@ export function findBuild(root) {
   }
 }
 
-/** What the build is made of, by paths; folders too, as they change with what is added and removed. */
+/** The paths of all sources of the build. Folders are among them, because adding or removing a file changes their time. */
 export function sourcesOf(root) {
   // The programs of agents and of ollama-mcp are not in dist/, but made with it (scripts/prepare.mjs).
   const programs = ['agent', 'ollama-mcp'].map(name => join('images', name, 'source'));
@@ -33,7 +34,7 @@ export function sourcesOf(root) {
   return [...others, ...inside.filter(file => !file.endsWith('.md'))];
 }
 
-/** When files were changed last. Not when their content was: that time is copied with them, and set by anybody. */
+/** The times at which files or their attributes changed last. The time of their content is not used: programs can set it. */
 export function timesOf(folder, files) {
   return Object.fromEntries(files.map(file => [file, changedAt(folder, file)]));
 }

@@ -1,5 +1,5 @@
-// Makes the programs of images/agent and images/ollama-mcp: each as one file, which starts in a fifth of the time of its
-// packages. Run by prepare.mjs for the clone, and before `npm pack`.
+// Bundles the programs of images/agent and images/ollama-mcp into one file each, which starts in a fifth of the time.
+// Run by prepare.mjs for the clone, and before `npm pack`.
 import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -17,7 +17,7 @@ const programs = [
   },
 ];
 
-/** What the programs do not use of their packages: providers, as their models are those of the hub, exporters, validators. */
+/** Packages of which the programs use nothing: model providers, because the hub has the models, exporters and validators. */
 const unused =
   /^(@aws-sdk\/|@smithy\/|openai|@anthropic-ai\/|@google\/genai|@ai-sdk\/|@a2a-js\/|express|ajv(-formats)?($|\/)|@opentelemetry\/(sdk|exporter|resources))/;
 const stub =
@@ -61,7 +61,7 @@ async function build({ folder, output, shared }) {
   }
 }
 
-/** Of the sources and the versions of all packages. The first line of a bundle has it. */
+/** The digest of the sources and of the versions of all packages. It is the first line of a bundle. */
 function digestOf(folders) {
   const files = folders.flatMap(folder =>
     readdirSync(path.join(root, folder), { recursive: true, withFileTypes: true })

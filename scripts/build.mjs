@@ -1,5 +1,5 @@
-// Makes dist/: the hub as few files of JavaScript, which a start links in less time than its 300 sources, and which run
-// under node_modules, where Node strips no types. Run by prepare.mjs for the clone, and before `npm pack`.
+// Makes dist/: the hub as few files of JavaScript. A start links them in less time than the sources, and they run under
+// node_modules, where Node strips no types. Run by prepare.mjs for the clone, and before `npm pack`.
 import {
   globSync,
   mkdirSync,
@@ -20,9 +20,9 @@ const dist = path.join(root, 'dist');
 const entry = 'main.js';
 const record = path.basename(recordOf(root));
 const ignore = '.npmignore';
-/** Packages of many small files that every start loads. All others are loaded from node_modules. */
+/** Packages that consist of many small files and are loaded at every start. All others are loaded from node_modules. */
 const bundled = ['jsonc-parser', 'zod'];
-/** A hub that runs loads files of its build with their first use, though it may have been built again meanwhile. */
+/** Number of builds whose files are kept: a running hub loads some of its files on first use, even after later builds. */
 const keptBuilds = 10;
 const draftPrefix = '.draft-';
 const maxDraftMs = 60 * 60_000;
@@ -30,12 +30,12 @@ const maxDraftMs = 60 * 60_000;
 mkdirSync(dist, { recursive: true });
 const draft = mkdtempSync(path.join(dist, draftPrefix));
 try {
-  // Before they are read: what is saved meanwhile is not in this build.
+  // Before the sources are read: a file that is saved during the build is not in it.
   const sources = timesOf(root, sourcesOf(root));
   const files = { ...assets(), ...licences(), ...(await chunks()) };
   const names = Object.keys(files);
   const builds = [names, ...earlierBuilds(names)].slice(0, keptBuilds);
-  // What npm packs: neither other builds nor the record.
+  // npm packs neither other builds nor the record.
   files[ignore] = ['/*', ...topsOf(names).map(name => `!/${name}`), ''].join('\n');
   for (const [name, content] of Object.entries(files)) put(name, content);
   put(record, JSON.stringify({ sources, output: timesOf(dist, names), builds }));
@@ -44,7 +44,7 @@ try {
   rmSync(draft, { recursive: true, force: true });
 }
 
-/** The code by the names of files, which change with what is in them, but for the entry: it comes last. */
+/** The code by file names. The names contain hashes of the content, except that of the entry, which comes last. */
 async function chunks() {
   const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
   const { dependencies, optionalDependencies } = manifest;
@@ -70,7 +70,7 @@ async function chunks() {
     const packages = moduleIds.map(id => id.split(/[\\/]node_modules[\\/]/)[1]).filter(Boolean);
     const foreign = packages.find(inside => !bundled.includes(packageOf(inside)));
     if (foreign) throw new Error(`${foreign} would be bundled, and is no dependency`);
-    // The entry ends with the hub, and so who imports it would wait for ever.
+    // The entry runs until the hub ends: a file that imports it would wait for that.
     if (imports.includes(entry)) throw new Error(`${fileName} imports ${entry}`);
   }
   return Object.fromEntries(
@@ -79,8 +79,8 @@ async function chunks() {
 }
 
 /**
- * The code with escapes for what is not in Latin-1, which stands in strings and regular expressions only: V8 keeps each
- * source in memory, and one such character makes it keep two bytes for each of its characters.
+ * The code with escapes for characters outside of Latin-1, which occur only in strings and regular expressions. V8 keeps
+ * each source in memory, and one such character makes it use two bytes for every character of the file.
  */
 function latin1Of(code) {
   return code.replaceAll(
@@ -89,7 +89,7 @@ function latin1Of(code) {
   );
 }
 
-/** What pages load, and the prompts of tasks. Beside the code, which looks for them there. */
+/** The files that pages load, and the prompts of tasks. They are beside the code, which looks for them there. */
 function assets() {
   const found = globSync('hub/*/{assets,prompts}/*', { cwd: root });
   return Object.fromEntries(
@@ -109,7 +109,7 @@ function licences() {
   );
 }
 
-/** The files of the builds before, newest first; none where that is not known. */
+/** The files of earlier builds, newest first. None if the record is missing or unreadable. */
 function earlierBuilds(names) {
   try {
     const { builds } = JSON.parse(readFileSync(recordOf(root), 'utf8'));
@@ -119,7 +119,7 @@ function earlierBuilds(names) {
   }
 }
 
-/** Writes a file whole or not at all, and not where it is there: its time is in the record of who has made it. */
+/** Writes a file completely or not at all. Leaves an equal file alone: the record of its build contains its time. */
 function put(name, content) {
   const file = path.join(dist, name);
   try {
@@ -133,7 +133,7 @@ function put(name, content) {
   renameSync(written, file);
 }
 
-/** Removes what no build has that is kept, and what builds left that were killed. */
+/** Removes files that belong to no kept build, and folders that killed builds left. */
 function prune(kept) {
   const isDraft = name =>
     name.startsWith(draftPrefix) &&

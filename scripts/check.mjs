@@ -1,5 +1,5 @@
-// Checks types, lint rules and formatting at the same time. Prints what each found, one after the other, and ends with 1
-// if any of them found something.
+// Checks types, lint rules and formatting at the same time. Prints the findings of each in turn, and exits with 1 if
+// there are any.
 import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
@@ -24,7 +24,7 @@ function succeeds(program, ...args) {
   });
 }
 
-/** Each checks types of its own that others have checked too: more than processors (default 4) only cost time. */
+/** Number of type checkers, by default 4. Each repeats a part of the work, so more than there are processors cost time. */
 const checkers = Math.min(4, availableParallelism());
 const checks = [
   succeeds('tsc', '-p', '.', '--checkers', String(checkers)),

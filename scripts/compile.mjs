@@ -1,6 +1,6 @@
-// Compiles the hub into the cache that bin/agenthub.mjs starts it from: what was built, and without that the sources.
-// What is loaded with its first use, such as all that an install needs, would else be compiled then, and keep every
-// client waiting meanwhile.
+// Compiles the hub into the cache from which bin/agenthub.mjs starts it: the build, or without one the sources. Modules
+// that are loaded on first use, such as those of an install, would otherwise be compiled at that moment, while all
+// clients wait.
 import { existsSync, globSync, readdirSync, rmSync } from 'node:fs';
 import module from 'node:module';
 import path from 'node:path';
@@ -9,7 +9,7 @@ import { findBuild } from '../bin/build.mjs';
 
 const root = path.dirname(import.meta.dirname);
 const cache = path.join(root, 'node_modules', '.cache', 'agenthub');
-/** Of a hub in 550 files with 250 of packages. Those of other names, as of builds before, would be kept for ever. */
+/** Maximum number of files in the cache before it is cleared. A hub has 800; those of earlier builds are never removed. */
 const maxCached = 5_000;
 
 if (existsSync(cache) && readdirSync(cache, { recursive: true }).length > maxCached)

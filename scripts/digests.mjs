@@ -1,5 +1,6 @@
-// Records what the images that Dockerfiles and compose files name are at a release: `node scripts/digests.mjs` pulls each
-// and writes its digest to images/digests.json; with --check it compares instead, and with --list it names the images.
+// Records the digests of the images that Dockerfiles and compose files name, for a release: `node scripts/digests.mjs`
+// pulls each and writes its digest to images/digests.json. With --check it compares them instead; with --list it prints
+// the names of the images.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

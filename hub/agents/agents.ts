@@ -16,10 +16,11 @@ import { createTasksFile } from './tasks-file.ts';
 import { createUseAgent } from './use-agent.ts';
 
 export type AgentsLimits = {
-  /** Agents in all, and with a container. */
+  /** Maximum number of agents. */
   readonly max: number;
+  /** Maximum number of agents that have a container at the same time. */
   readonly maxRunning: number;
-  /** Messages that wait for one agent. */
+  /** Maximum number of messages that wait for one agent. */
   readonly queue: number;
   readonly turnMs: number;
   readonly idleMs: number;
