@@ -14,13 +14,14 @@ const ownProcess = ['tests/http/listen.test.ts'];
 /**
  * What these find out depends on the time that things take, or on the memory of the machine: each has a core for
  * itself. Most compare the time of calls with that of a control beside them, which a busy machine delays as well.
- * The last one shows pages and starts containers.
  */
 const twoAtATime = [
   'tests/faults/{breaker,clock,config,disk,redis,server}.test.ts',
   'tests/resilience/redis-faults.test.ts',
-  'tests/system/{idle-memory,package-upgrade}.test.ts',
+  'tests/system/idle-memory.test.ts',
 ];
+/** It shows pages and starts containers itself. */
+const alone = ['tests/system/package-upgrade.test.ts'];
 /**
  * A real Ollama, where one is given, serves one test file at a time. One whose model two files use with different
  * contexts at once can stop answering until the model has been idle for its keep_alive (seen with 0.24).
@@ -174,7 +175,7 @@ export default defineConfig({
         test: {
           name: 'systems',
           include: systems,
-          exclude: [...configDefaults.exclude, ...pages, ...twoAtATime],
+          exclude: [...configDefaults.exclude, ...pages, ...twoAtATime, ...alone],
           // As above: a process for each file cost about 1 s of CPU.
           isolate: false,
           maxWorkers: atATime,
@@ -201,6 +202,15 @@ export default defineConfig({
           sequence: { groupOrder: 2 },
           ...timeouts,
           ...late,
+        },
+      },
+      {
+        test: {
+          name: 'alone',
+          include: alone,
+          maxWorkers: 1,
+          sequence: { groupOrder: 3 },
+          ...timeouts,
         },
       },
     ],
