@@ -126,11 +126,15 @@ describeWithEngine('agents and the official clients of both revisions', () => {
     return events;
   }
 
-  describe.each(['/mcp', '/mcp/agents'])('at %s', path => {
+  describe.each([
+    { path: '/mcp', agent: 'modern' },
+    { path: '/mcp/agents', agent: 'modern-too' },
+  ])('at $path', ({ path, agent }) => {
+    // Its agent is new: the container takes longer to start than the client takes to listen.
     test('a turn is a task of the extension of 2026-07-28, with its state in notifications', async () => {
       const { capabilities } = await ask(path, 'server/discover', {});
       expect(capabilities).toMatchObject({ extensions: { [tasksExtension]: {} } });
-      const id = await began(path, 'modern', 'wait sleep 1; echo slept');
+      const id = await began(path, agent, 'wait sleep 1; echo slept');
       const listening = await post(path, 'subscriptions/listen', {
         notifications: { taskIds: [id] },
       });
@@ -147,14 +151,14 @@ describeWithEngine('agents and the official clients of both revisions', () => {
         status: 'completed',
         result: {
           content: [{ type: 'text', text: 'you said wait sleep 1; echo slept' }],
-          structuredContent: { status: 'answered', agent_id: 'modern', message_id: id },
+          structuredContent: { status: 'answered', agent_id: agent, message_id: id },
         },
       });
       expect(told.at(-1)).toMatchObject({ params: { taskId: id, result: task['result'] } });
     });
 
     test('such a task is cancelled, and an unknown one is an error', async () => {
-      const id = await began(path, 'modern', 'wait sleep 60');
+      const id = await began(path, agent, 'wait sleep 60');
       expect(await ask(path, 'tasks/cancel', { taskId: id })).toEqual({ resultType: 'complete' });
       await expect
         .poll(async () => (await ask(path, 'tasks/get', { taskId: id }))['status'], {
