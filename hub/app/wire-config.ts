@@ -127,7 +127,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
 
   async function allow(names: readonly string[]): Promise<void> {
     if (names.length === 0) return;
-    // Reads the files to find the waiting entries. Does not apply them yet: they are allowed next.
+    // Reads the files to find the entries that wait. They are applied after they have been allowed.
     await readHeld();
     const { waiting } = gate;
     const other = names.find(name => !gate.allow(name));

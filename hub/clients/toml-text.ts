@@ -51,8 +51,8 @@ function isEmptyOnWay(document: unknown, key: readonly string[], path: readonly 
 }
 
 /**
- * The parts of the text that define the value at the path, and the statements in its way. A table with its pairs is one
- * part.
+ * The parts of the text that define the value at the path, and the statements that prevent it. A table and its pairs are
+ * one part.
  */
 function ownParts(
   text: string,

@@ -52,7 +52,7 @@ type SemanticFound =
   /** `similarity` is that of the nearest candidate; undefined if there was none. */
   | { readonly kind: 'miss'; readonly similarity?: number; readonly why: string };
 
-/** A cached prompt near another one, with the verdict of the guards. */
+/** A cached prompt that is similar to the given one, with the verdict of the guards. */
 export type Nearby = NearPrompt &
   Comparison & {
     /** The answer of the judge about this pair or one of its class, if it was asked. */

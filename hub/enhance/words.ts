@@ -31,7 +31,7 @@ const languages: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ],
 ]);
 
-/** The number of small words of each language in a text, the most first. */
+/** Counts the small words of each language in a text. The language with the most comes first. */
 export const countSmallWords = (words: readonly string[]) =>
   [...languages]
     .map(([name, small]) => ({ name, count: words.filter(word => small.has(word)).length }))

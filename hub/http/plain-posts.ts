@@ -239,7 +239,7 @@ const guardedPost = ({ url, headers }: PlainHead, peer: Peer): GuardedRequest =>
   takesForms: false,
 });
 
-/** The lines that all responses have in common. The date in them has seconds: it is written once in each. */
+/** Returns the header lines that all responses share. They contain the date, so they are created again each second. */
 function createCommonLines(idleMs: number, clock: Pick<Clock, 'now'>): () => string {
   const connection = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(idleMs / 1000)}\r\n`;
   let second = -1;

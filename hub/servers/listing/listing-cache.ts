@@ -49,7 +49,7 @@ export function createListingCache(
     if (now.length > 0 && !isDeepStrictEqual(before, now)) leftOut?.(now);
   }
 
-  /** `isAnnounced`: calls `changed` even if the list is the same. */
+  /** Replaces a list. Calls `changed` if it differs, or in any case if `isAnnounced`. */
   function replace(kind: ListKind, reading: Reading, isAnnounced = false): void {
     const { freshUntil, scope } = reading;
     const items = mark(kind, reading.items);
