@@ -87,6 +87,7 @@ export async function createFastifyApp(options: Options, needs: HttpNeeds, parts
     if (request.body !== undefined && admission.refuse(request, reply)) return reply;
   });
   app.setErrorHandler(sendError);
+  acceptEmptyJson(app);
   refuseUnknown(app);
   registerRoutes(app, options, needs, parts);
   await app.ready();
@@ -96,6 +97,16 @@ export async function createFastifyApp(options: Options, needs: HttpNeeds, parts
 const noCompiler = () => () => {
   throw new Error('routes of the hub have no schema');
 };
+
+/** Parses JSON as Fastify does, and an empty body as null: HTTP clients often name this type for each POST. */
+function acceptEmptyJson(app: FastifyInstance): void {
+  const type = 'application/json';
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.removeContentTypeParser(type);
+  app.addContentTypeParser(type, { parseAs: 'string' }, (request, body, done) =>
+    body === '' ? done(null, null) : parse(request, String(body), done),
+  );
+}
 
 /** Answers 405 for a known path, and 404 for others. It knows the routes that are added after this call. */
 function refuseUnknown(app: FastifyInstance): void {

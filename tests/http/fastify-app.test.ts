@@ -78,6 +78,12 @@ describe('a request to any route', () => {
     assert.equal(hub.server('echo').status.state, 'running');
   });
 
+  test('may have the type of JSON without a body', async () => {
+    await using hub = await startHub(echo);
+    const started = await post(`${hub.url}/servers/echo/start`, '');
+    assert.equal(started.status, 200, await started.body());
+  });
+
   test('refuses a body above the bound with 413', async () => {
     await using hub = await startHub(echo, { http: { maxBodyBytes: 1_000 } });
     for (const path of ['/mcp/echo/tools/call', '/mcp', '/servers/echo/start']) {

@@ -273,7 +273,7 @@ describe('the owner', () => {
   test('gets a link by the key, and nobody by anything else', async () => {
     const answer = await visitor(hub, ownerHeaders).post(
       '/login-link',
-      {},
+      { next: '/dashboard' },
       { 'content-type': 'application/json' },
     );
     assert.equal(answer.status, 400, 'it takes no body');
