@@ -207,7 +207,7 @@ const asToolError = ({ message }: HubError) => ({
 const unknown = (kind: ListKind, name: string | undefined) =>
   new HubError(
     'HUB_NAME_UNKNOWN',
-    `no ${kind} is called ${JSON.stringify(name)}. Its server may not have been started yet: GET /servers shows their states`,
+    `no ${kind} is called ${JSON.stringify(name)}. Its server may not have been started yet: "agenthub list" shows their states`,
   );
 
 /** The params of a message, which is an object with or without them. */

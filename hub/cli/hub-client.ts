@@ -153,9 +153,8 @@ export function createHubClient(
 
   /** Converts `{"code", "message", ...}` to an error; undefined for anything else. */
   async function errorOf(error: unknown): Promise<HubError | undefined> {
-    const { code, message: sent, ...data } = fieldsOf(error);
-    if (typeof sent !== 'string') return undefined;
-    const message = inCommands(sent);
+    const { code, message, ...data } = fieldsOf(error);
+    if (typeof message !== 'string') return undefined;
     const text = code === 'HUB_SERVER_UNKNOWN' ? await withGuess(message, data) : message;
     return new HubError(isCode(code) ? code : 'HUB_INTERNAL', text, { data });
   }
@@ -242,11 +241,3 @@ export function isAbsent(error: unknown): boolean {
   const { cause } = error;
   return cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED';
 }
-
-/** Replaces REST calls in a message with the equivalent commands. */
-const inCommands = (message: string) =>
-  message
-    .replaceAll(/\bPOST \/servers\/([\w-]+)\/((?:re)?start)\b/g, '"agenthub $2 $1"')
-    .replaceAll(/\bDELETE \/servers\/([\w-]+)/g, '"agenthub remove $1"')
-    .replaceAll(/\bGET \/servers(?= )/g, '"agenthub list"')
-    .replaceAll(/\bGET \/jobs(?= )/g, '"agenthub jobs"');

@@ -33,7 +33,7 @@ export function createPlaces(names: () => readonly string[]) {
       if (isTaken(shown)) throw busy(shown);
       throw new HubError(
         'HUB_SERVER_EXISTS',
-        `a server is called ${JSON.stringify(shown)} already. Choose another "name", or remove that one (DELETE /servers/${shown})`,
+        `a server is called ${JSON.stringify(shown)} already. Choose another "name", or remove that one ("agenthub remove ${shown}")`,
         { data: { server: shown } },
       );
     },

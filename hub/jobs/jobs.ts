@@ -132,7 +132,7 @@ export function createJobs(needs: JobsNeeds) {
     if (record) return record;
     throw new HubError(
       'HUB_JOB_UNKNOWN',
-      `no job ${JSON.stringify(id.slice(0, 60))} is kept: GET /jobs lists the newest ${maxJobs}`,
+      `no job ${JSON.stringify(id.slice(0, 60))} is kept: "agenthub jobs" lists the newest ${maxJobs}`,
     );
   }
 

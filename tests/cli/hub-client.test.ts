@@ -36,32 +36,6 @@ describe('without a hub that lets it in', () => {
     }
   });
 
-  test.each([
-    [
-      'no job "x" is kept: GET /jobs lists the newest 20',
-      'no job "x" is kept: "agenthub jobs" lists the newest 20',
-    ],
-    [
-      'a server is called "a-b" already. Choose another "name", or remove that one (DELETE /servers/a-b)',
-      'a server is called "a-b" already. Choose another "name", or remove that one ("agenthub remove a-b")',
-    ],
-    [
-      'Its server may not have been started yet: GET /servers shows their states',
-      'Its server may not have been started yet: "agenthub list" shows their states',
-    ],
-    [
-      'a has failed: it ended. Start it again with POST /servers/a/restart',
-      'a has failed: it ended. Start it again with "agenthub restart a"',
-    ],
-  ])('names the command in place of the request in: %s', async (message, expected) => {
-    await using other = await openOther(
-      404,
-      JSON.stringify({ error: { code: 'HUB_NAME_UNKNOWN', message } }),
-    );
-    const { err } = await cli(['jobs', '--url', other.url]);
-    assert.equal(err.trim(), expected);
-  });
-
   test('an address that is none is used wrongly', async () => {
     const { code, err } = await cli(['list', '--url', 'localhost:9090']);
     assert.equal(code, 2);

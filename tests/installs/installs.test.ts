@@ -74,7 +74,7 @@ describe('an install', () => {
     assert.equal((await hub.install({})).name, 'echo-2');
     const refused = await failureOf(hub.install({ name: 'echo' }));
     assert.equal(refused.code, 'HUB_SERVER_EXISTS');
-    assert.match(refused.message, /"echo" already.*DELETE \/servers\/echo/);
+    assert.match(refused.message, /"echo" already.*"agenthub remove echo"/);
   });
 
   test('of two at once under one name one wins', async () => {

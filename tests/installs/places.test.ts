@@ -15,7 +15,7 @@ test('a name of the config is not given away', () => {
   const places = createPlaces(() => ['time']);
   assert.throws(() => places.take('time', 'x'), {
     code: 'HUB_SERVER_EXISTS',
-    message: /a server is called "time" already.*DELETE \/servers\/time/,
+    message: /a server is called "time" already.*"agenthub remove time"/,
     data: { server: 'time' },
   });
 });

@@ -296,7 +296,7 @@ describe('stopped by hand', () => {
     await server.stop(true);
     const error = await errorOf(server.ready());
     assert.equal(error.code, 'HUB_SERVER_STOPPED');
-    assert.match(error.message, /POST \/servers\/echo\/start/);
+    assert.match(error.message, /agenthub start echo/);
     server.start();
     await server.ready();
     assert.equal(stateOf(server), 'running');

@@ -18,7 +18,7 @@ import { type Method, type MethodNeeds, serverOf } from './method.ts';
 export const unknownName = (kind: ListKind, name: string) =>
   new HubError(
     'HUB_NAME_UNKNOWN',
-    `no ${kind} is called ${JSON.stringify(name)}. Its server may not have been started yet: GET /servers shows their states`,
+    `no ${kind} is called ${JSON.stringify(name)}. Its server may not have been started yet: "agenthub list" shows their states`,
   );
 
 /** Forwards a call to the server, also if the hub does not know the method. */

@@ -37,7 +37,7 @@ export function refusalOf(
       return refusal(
         name,
         'HUB_SERVER_STOPPED',
-        `${name} ${isManual ? 'is started by hand only' : 'was stopped by hand'}. Start it with POST /servers/${name}/start`,
+        `${name} ${isManual ? 'is started by hand only' : 'was stopped by hand'}. Start it with "agenthub start ${name}"`,
       );
     case 'stopping':
       return refusal(name, 'HUB_SERVER_STOPPED', `${name} is stopping`, { retryable: true });
@@ -45,7 +45,7 @@ export function refusalOf(
       return refusal(
         name,
         'HUB_SERVER_FAILED',
-        `${name} has failed: ${withoutName(name, status.why)}. Start it again with POST /servers/${name}/restart`,
+        `${name} has failed: ${withoutName(name, status.why)}. Start it again with "agenthub restart ${name}"`,
         { retryable: false, ...said },
       );
     case 'needs_login':

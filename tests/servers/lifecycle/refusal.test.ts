@@ -20,7 +20,7 @@ describe('a call is refused by a server', () => {
       'that was stopped by hand',
       { state: 'stopped', byHand: true },
       'HUB_SERVER_STOPPED',
-      'files was stopped by hand. Start it with POST /servers/files/start',
+      'files was stopped by hand. Start it with "agenthub start files"',
       {},
     ],
     [
@@ -34,7 +34,7 @@ describe('a call is refused by a server', () => {
       'that has failed, with its stderr and the remedy',
       { state: 'failed', since: 1, why: 'files: no such folder' },
       'HUB_SERVER_FAILED',
-      'files has failed: no such folder. Start it again with POST /servers/files/restart',
+      'files has failed: no such folder. Start it again with "agenthub restart files"',
       { retryable: false, stderr: 'words' },
     ],
     [
