@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { JsonObject } from '#core';
-import { type Values, textOf, textsOf, usageError } from './values.ts';
+import { type Values, choiceOf, textOf, textsOf, usageError } from './values.ts';
 
 /** The install request, in the format of `POST /servers/install`. `rest` contains other keys of the entry. */
 export type AddRequest = Omit<GivenAddRequest, 'package'> & { readonly package: string };
@@ -15,7 +15,7 @@ export function addRequestOf(values: Values) {
   const volumes = volumesOf(textsOf(values, 'volume'));
   const tags = textsOf(values, 'tag');
   const systemPackages = textsOf(values, 'system-package');
-  const network = textOf(values, 'network');
+  const network = choiceOf(values, 'network', ['none', 'bridge']);
   const rest: JsonObject = {
     ...(mounts.length > 0 && { mounts }),
     ...(volumes.length > 0 && { volumes: Object.fromEntries(volumes) }),

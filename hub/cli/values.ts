@@ -32,6 +32,20 @@ export function wordOf(values: Values, name: string): string {
   return word;
 }
 
+/** One of the values that an option allows; undefined if it is not given. Throws HUB_USAGE for any other value. */
+export function choiceOf<Choice extends string>(
+  values: Values,
+  name: string,
+  choices: readonly Choice[],
+): Choice | undefined {
+  const text = textOf(values, name);
+  const choice = choices.find(one => one === text);
+  if (text === undefined || choice !== undefined) return choice;
+  throw usageError(
+    `--${name}: ${JSON.stringify(text)} is not allowed: write ${choices.map(one => JSON.stringify(one)).join(' or ')}`,
+  );
+}
+
 /** Whole number from `least` to `most`. Throws HUB_USAGE. */
 export function numberOf(
   values: Values,

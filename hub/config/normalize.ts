@@ -59,7 +59,7 @@ export async function normalizeServer(draft: EntryDraft) {
   if (maxLineBytes < kib || maxLineBytes > longestLineBytes)
     report(['max_line'], 'write a size from 1k to 512m', true);
   if (entry.start !== undefined && entry.auto_start !== undefined)
-    report(['start'], 'says the same as "auto_start": remove one of them');
+    report(['start'], 'replaces "auto_start": remove "auto_start"');
   const tools = toolSettings(draft);
   const cache = keptResultsOf(draft);
   const launch = isRemote(draft) ? remoteLaunch(draft) : await localLaunch(draft);

@@ -30,7 +30,10 @@ const networkList = z.strictObject({
       'Targets: "api.example.com" (ports 80 and 443), "*.example.com:443" (all names below it), "db.internal:5432" (any TCP service, also on a private address), or "*".',
     ),
 });
-const network = z.union([networkList, z.enum(['none', 'bridge'])]);
+const network = z.union([
+  networkList,
+  z.enum(['none', 'bridge'], 'write "none", "bridge" or {"allow": ["api.example.com"]}'),
+]);
 const pythonVersion = matching(/^3\.\d{1,2}(?:\.\d{1,2})?$/, 'write a version such as "3.12"');
 const userForm = 'write a user such as "1000" or "1000:1000"';
 const user = z.union(

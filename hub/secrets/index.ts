@@ -1,2 +1,2 @@
 export { loadKeyring } from './keychain.ts';
-export { type SecretStatus, type SecretStore, type Secrets, createSecrets } from './secrets.ts';
+export { type SecretStatus, type Secrets, createSecrets } from './secrets.ts';

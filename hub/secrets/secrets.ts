@@ -7,7 +7,7 @@ import { type VaultContent, type VaultNeeds, createVault } from './vault.ts';
 type SecretReading = { readonly value: string } | { readonly fault: string };
 
 /** Stores that secrets can be written to. */
-export type SecretStore = 'keychain' | 'file';
+type SecretStore = 'keychain' | 'file';
 
 type Found = { readonly source: SecretSource } & SecretReading;
 

@@ -92,7 +92,7 @@ describe('is reported:', () => {
     [{ ...image, enabled: true, disabled: true }, 'enabled: contradicts "disabled"'],
     [{ ...image, restart: 'temporary', restart_on_failure: true }, 'restart_on_failure: contra'],
     [{ ...image, idle_stop: 5, instance: 'session' }, 'idle_stop: is only for "instance"'],
-    [{ ...image, start: 'hub', auto_start: false }, 'start: says the same as "auto_start"'],
+    [{ ...image, start: 'hub', auto_start: false }, 'start: replaces "auto_start"'],
     [{ ...image, max_line: '1023' }, 'max_line: write a size from 1k to 512m'],
     [{ ...image, max_line: '513m' }, 'max_line: write a size from 1k to 512m'],
     [{ ...image, headers: { A: 'b' } }, 'headers: is only for "url"'],

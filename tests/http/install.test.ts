@@ -95,7 +95,7 @@ describe('POST /servers/install', () => {
     [{ pakage: 'x' }, 400, /pakage: is no field/],
     [{ package: 'x y' }, 400, /package: \\"x y\\" is not allowed/],
     [{ package: 'echo@1.0.0', name: 'not a name' }, 400, /a server name has 1 to 32/],
-    [{ package: 'echo@1.0.0', network: 'host' }, 400, /\\"none\\" or \\"bridge\\"/],
+    [{ package: 'echo@1.0.0', network: 'host' }, 400, /\\"none\\", \\"bridge\\" or/],
     [
       { server: { name: 'a/b', packages: [{ registryType: 'mcpb', identifier: 'x' }] } },
       400,

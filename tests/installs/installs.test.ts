@@ -216,7 +216,7 @@ describe('an install fails with what was written and what to try', () => {
     await using hub = createInstallHub();
     const failed = await failureOf(hub.install({ rest: { network: 'host' } }));
     assert.equal(failed.code, 'HUB_CONFIG_INVALID');
-    assert.match(failed.message, /servers\.echo\.network.*"none" or "bridge"/s);
+    assert.match(failed.message, /servers\.echo\.network.*"none", "bridge" or/s);
     assert.equal(failed.data['step'], 'validate');
   });
 });

@@ -1,5 +1,5 @@
 import type { Options } from '../command.ts';
-import { type Values, numberOf, textOf, textsOf, usageError } from '../values.ts';
+import { type Values, choiceOf, numberOf, textOf, textsOf, usageError } from '../values.ts';
 
 const networks = ['none', 'bridge'] as const;
 const booleans = ['on', 'off'] as const;
@@ -94,17 +94,4 @@ function networkOf(values: Values) {
 function limitOf(values: Values, option: string, member: string, most: number) {
   const limit = numberOf(values, option, { least: 1, most });
   return limit === undefined ? {} : { [member]: limit };
-}
-
-function choiceOf<Choice extends string>(
-  values: Values,
-  name: string,
-  choices: readonly Choice[],
-): Choice | undefined {
-  const text = textOf(values, name);
-  const choice = choices.find(one => one === text);
-  if (text === undefined || choice !== undefined) return choice;
-  throw usageError(
-    `--${name}: ${JSON.stringify(text)} is not allowed: write ${choices.map(one => JSON.stringify(one)).join(' or ')}`,
-  );
 }

@@ -1,10 +1,10 @@
 import { HubError, messageOf } from '#core';
-import type { SecretStatus, SecretStore } from '#secrets';
+import type { SecretStatus } from '#secrets';
 import { type Command, type ExitCode, type Run, hubOptions, takenBy } from '../command.ts';
 import { isAbsent, openHub } from '../hub-client.ts';
 import { fieldsOf, objectsIn } from '../responses.ts';
 import { type Cell, tableOf } from '../table.ts';
-import { textOf, textsOf, usageError, wordOf } from '../values.ts';
+import { choiceOf, textOf, textsOf, usageError, wordOf } from '../values.ts';
 
 /** Shorter values are not removed from texts, because they would match ordinary words. */
 const minRedactedLength = 8;
@@ -56,7 +56,7 @@ export const secret: Command = {
 };
 
 async function set(name: string, run: Run): Promise<ExitCode> {
-  const store = storeOf(run);
+  const store = choiceOf(run.values, 'store', ['keychain', 'file']);
   const value = await readValue(name, run);
   const secrets = await run.needs.files.openSecrets();
   const stored = await secrets.set(name, value, store);
@@ -79,12 +79,6 @@ async function set(name: string, run: Run): Promise<ExitCode> {
       `the value is shorter than ${minRedactedLength} characters: the hub cannot remove it from logs and pages`,
     );
   return await reloadSecrets({ action: 'secret_set', target: name }, run);
-}
-
-function storeOf({ values }: Run): SecretStore | undefined {
-  const store = textOf(values, 'store');
-  if (store === undefined || store === 'keychain' || store === 'file') return store;
-  throw usageError(`--store: ${JSON.stringify(store)} is not allowed: write "keychain" or "file"`);
 }
 
 async function readValue(name: string, run: Run): Promise<string> {
