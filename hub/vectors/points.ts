@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
@@ -200,7 +200,7 @@ class UnknownSchema extends Error {}
 type Needs = { readonly clock: Pick<Clock, 'now'>; readonly log: Pick<Log, 'warn'> };
 
 /**
- * Opens the SQLite file of the points, and creates it where it is missing. A file that is damaged or has
+ * Opens the SQLite file of the points, and creates it, for its user alone, where it is missing. A file that is damaged or has
  * another schema is set aside, and a new one is created. Throws where the file cannot be opened or created,
  * and while another process has it open.
  */
@@ -216,8 +216,11 @@ export function openDatabase(file: string, needs: Needs): DatabaseSync {
 }
 
 function openOrCreate(file: string): DatabaseSync {
+  const isNew = !existsSync(file);
   const database = new DatabaseSync(file);
   try {
+    // SQLite gives the mode of the file to its log as well.
+    if (isNew) chmodSync(file, 0o600);
     database.exec(settings);
     const version = database.prepare('PRAGMA user_version').get()?.['user_version'];
     const isEmpty = !database.prepare('SELECT 1 FROM sqlite_schema').get();

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempDisposable, readdir, writeFile } from 'node:fs/promises';
+import { mkdtempDisposable, readdir, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
@@ -18,7 +18,8 @@ import { pointOf } from './contract.ts';
 async function openPoints() {
   const folder = await mkdtempDisposable(join(tmpdir(), 'agenthub-points-'));
   const needs = { clock: createManualClock(), log: silent };
-  const database = openDatabase(join(folder.path, 'vectors.db'), needs);
+  const file = join(folder.path, 'vectors.db');
+  const database = openDatabase(file, needs);
   const damaged: number[] = [];
   const points = createPoints(database, rows => damaged.push(rows));
   const collection = points.addCollection('docs', 2);
@@ -31,6 +32,7 @@ async function openPoints() {
     return points.put(collection.id, point, { scope, tag, expiresAt });
   };
   return {
+    file,
     database,
     points,
     collection,
@@ -56,6 +58,16 @@ describe('points in a file', () => {
     assert.deepEqual(scene.points.collection('docs'), scene.collection);
     assert.equal(scene.points.collection('other'), undefined);
   });
+
+  test.skipIf(process.platform === 'win32')(
+    'can be read by their user alone, as can the log of SQLite',
+    async () => {
+      await using scene = await openPoints();
+      scene.put('a');
+      for (const file of [scene.file, `${scene.file}-wal`])
+        assert.equal((await stat(file)).mode & 0o777, 0o600, file);
+    },
+  );
 
   test('put again have a new number, and none is given twice', async () => {
     await using scene = await openPoints();
