@@ -25,7 +25,7 @@ export const outdated: Command = {
     if (run.isJson) return run.json(answer);
     const servers = objectsIn(fieldsOf(answer)['servers']);
     const shown = servers.filter(({ state }) => run.values['all'] === true || state !== 'current');
-    if (shown.length === 0) run.out(nothing(servers.length));
+    if (shown.length === 0) run.out(noneOutdated(servers));
     else {
       const rows = shown.map(rowOf);
       run.out(tableOf(['NAME', 'PACKAGE', 'NOW', 'NEWEST', 'NOTE'], rows, run.screen).join('\n'));
@@ -36,10 +36,13 @@ export const outdated: Command = {
   },
 };
 
-const nothing = (packages: number) =>
-  packages === 0
-    ? 'No server of this hub is a package of npm or PyPI.'
-    : `All ${packages} packages are up to date.`;
+/** The message for servers of `GET /upgrades` of which none is outdated. */
+export function noneOutdated(servers: readonly Readonly<Record<string, unknown>>[]): string {
+  if (servers.length === 0) return 'No server of this hub is a package of npm or PyPI.';
+  return servers.every(({ state }) => state === 'current')
+    ? 'All packages are up to date.'
+    : 'No package is known to be outdated: "agenthub outdated" lists those without a version, or whose registry did not answer.';
+}
 
 const notes = new Map([['unpinned', 'its entry names no exact version']]);
 

@@ -6,6 +6,7 @@ import { type HubClient, openHub, pathOfServer } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import { count, textOf, usageError, wordOf } from '../values.ts';
 import { followWork } from '../work-stream.ts';
+import { noneOutdated } from './outdated.ts';
 
 /** `agenthub upgrade [NAME]`: changes servers to newer versions of their packages. */
 export const upgrade: Command = {
@@ -45,8 +46,7 @@ export const upgrade: Command = {
     if (named === undefined && version !== undefined)
       throw usageError(`--version: name the server: agenthub upgrade NAME --version ${version}`);
     const hub = await openHub(run);
-    const names = named === undefined ? await outdatedNames(hub) : [named];
-    if (names.length === 0 && !run.isJson) run.out('All packages are up to date.');
+    const names = named === undefined ? await outdatedNames(hub, run) : [named];
     const plans: unknown[] = [];
     let code: ExitCode = 0;
     for (const name of names)
@@ -84,11 +84,14 @@ export const rollback: Command = {
   },
 };
 
-async function outdatedNames(hub: HubClient): Promise<readonly string[]> {
-  const answer = await hub.ask({ method: 'GET', path: '/upgrades' });
-  return objectsIn(fieldsOf(answer)['servers'])
-    .filter(({ state }) => state === 'outdated')
-    .map(({ name }) => String(name));
+/** Names of the outdated servers. Prints why there are none. */
+async function outdatedNames(hub: HubClient, run: Run): Promise<readonly string[]> {
+  const servers = objectsIn(
+    fieldsOf(await hub.ask({ method: 'GET', path: '/upgrades' }))['servers'],
+  );
+  const outdated = servers.filter(({ state }) => state === 'outdated');
+  if (outdated.length === 0 && !run.isJson) run.out(noneOutdated(servers));
+  return outdated.map(({ name }) => String(name));
 }
 
 /** Returns the plan of a server, with `done`. */

@@ -50,6 +50,24 @@ test('without a name it goes over the outdated servers', async () => {
   assert.match(JSON.stringify(answer), /^\{"servers":\[\{"name":"one"/);
 });
 
+test.each([
+  [[], /^No server of this hub is a package of npm or PyPI\.$/],
+  [
+    [{ name: 'two', state: 'current', package: 'm', current: '2', newest: '2' }],
+    /^All packages are up to date\.$/,
+  ],
+  [
+    [{ name: 'four', state: 'unknown', package: 'p', current: '1', newest: null, why: 'away' }],
+    /^No package is known to be outdated/,
+  ],
+] as const)('without an outdated server it says so of %j', async (servers, expected) => {
+  await using other = await startHub([], {
+    upgrades: { ...upgrades, outdated: async () => servers },
+  });
+  const { out } = await run(['upgrade'], { findHub: async () => other.place });
+  assert.match(out, expected);
+});
+
 test('a version without a server is refused: it would be asked of the packages of all servers', async () => {
   const { code, err } = await cli(['upgrade', '--version', '1.5.0', '--yes']);
   assert.deepEqual([code, asked], [2, []]);
