@@ -153,7 +153,7 @@ export function createCatalog(needs: CatalogNeeds) {
      */
     async requestFor(body: unknown, signal: AbortSignal): Promise<CatalogRequest> {
       const { server, version, option: wanted, ...rest } = isObject(body) ? body : {};
-      if (typeof server !== 'string')
+      if (typeof server !== 'string' || server === '')
         throw new HubError(
           'HUB_REQUEST_INVALID',
           'server: write the name of a server in the catalog',

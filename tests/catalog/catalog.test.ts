@@ -306,6 +306,7 @@ describe('the request to install a server', () => {
 
   test.each([
     [{}, /write the name of a server/],
+    [{ server: '' }, /write the name of a server/],
     [{ server: postgres, version: 2 }, /version: 2 is not allowed: write a string/],
     [{ server: postgres, option: 7 }, /has 3 options/],
     [{ server: 'com.example/none' }, /has no server/],

@@ -126,7 +126,8 @@ export const importServers: Command = {
       : { plan, ...nothing };
     if (isJson) run.json(importDocument(last, files, outcome));
     else if (outcome.isWritten) showOutcome(last, files, outcome, run);
-    else if (!isRequested) run.out('To add these to the hub, name clients or use --all.');
+    else if (!isRequested && hasChanges(first, false))
+      run.out('To add these to the hub, name clients or use --all.');
     else run.out(hasChange ? 'Nothing was written.' : 'There is nothing to add.');
     // Problems of single files: the other files are imported anyway.
     for (const { message } of found.problems) run.err(run.errorScreen.foreign(message));

@@ -323,6 +323,16 @@ describe('import', () => {
     assert.deepEqual(await scratch.files(), before);
   });
 
+  test('without servers says so', async () => {
+    await using scratch = await openScratch();
+    await scratch.put('.claude.json', '{"mcpServers": {}}');
+    await scratch.put('hub.json', '{"servers": {}}');
+    const { code, out } = await run(['import'], needsOf(scratch));
+    assert.equal(code, 0);
+    assert.match(out, /There is nothing to add\.$/);
+    assert.doesNotMatch(out, /To add these/);
+  });
+
   test('asks, writes, and prints one document with --json', async () => {
     await using scratch = await openScratch();
     await scratch.put('.claude.json', text.replace('KEY', 'PLAIN').replace(key, 'x'));
