@@ -41,8 +41,14 @@ test('a reload tells the tools that a changed entry names in vain', async () => 
     hints: 'both',
     maxBytes: 1_000,
   } as const;
-  await hub.servers.apply({ servers: [{ ...hub.server('files').config, cache }], naming });
+  const { config } = hub.server('files');
+  await hub.servers.apply({ servers: [{ ...config, cache }], naming });
   const told = JSON.stringify(hub.logged);
   assert.match(told, /"tools":\["serch"\]/);
   assert.match(told, /"tools":\["write_file"\]/);
+  assert.match(told, /set \\"hints\\": \\"read_only\\"/);
+  const trusting = { ...cache, tools: ['move_file'], hints: 'read_only' } as const;
+  await hub.servers.apply({ servers: [{ ...config, cache: trusting }], naming });
+  const last = JSON.stringify(hub.logged.at(-1));
+  assert.match(last, /remove them from \\"cache\\".*"tools":\["move_file"\]/);
 });
