@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { renameSync, symlinkSync } from 'node:fs';
-import { link, mkdir, mkdtemp, readdir, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { link, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { makeTempFolder } from '#helpers/temp-folder';
 import { createAgentFiles } from '../../hub/agents/agent-files.ts';
 
 async function makeWorkspace() {
-  const folder = await mkdtemp(join(tmpdir(), 'files-'));
+  const folder = makeTempFolder('files');
   const workspace = join(folder, 'workspace');
   await mkdir(join(workspace, 'deep', 'er'), { recursive: true });
   await writeFile(join(workspace, 'a.txt'), 'hello');
@@ -31,7 +31,7 @@ test('regular files are listed with their sizes', async () => {
 });
 
 test('a folder that becomes a link while the workspace is listed is not followed', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'files-'));
+  const folder = makeTempFolder('files');
   const workspace = join(folder, 'workspace');
   const last = join(workspace, 'z');
   await mkdir(last, { recursive: true });

@@ -1,7 +1,7 @@
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { makeTempFolder } from '#helpers/temp-folder';
 import { createBacklog } from '#store';
 import { createMessageQueue } from '../../hub/agents/message-queue.ts';
 import { createManualClock } from '../helpers/clock.ts';
@@ -25,12 +25,12 @@ async function openQueue(folder: string, limits = {}) {
   await queue.open();
   return { queue, logged };
 }
-const newFolder = () => mkdtemp(join(tmpdir(), 'queue-'));
+const newFolder = () => makeTempFolder('queue');
 const textsOf = (messages: readonly { readonly text: string }[]) =>
   messages.map(({ text }) => text);
 
 test('messages survive, in their order, with what was started', async () => {
-  const folder = await newFolder();
+  const folder = newFolder();
   const { queue } = await openQueue(folder);
   const { message: first } = await queue.accept('ada', 'one', 'a');
   await queue.started(first.id, 'c1');
@@ -46,7 +46,7 @@ test('messages survive, in their order, with what was started', async () => {
 });
 
 test('a sender with many messages does not hold up another one', async () => {
-  const { queue } = await openQueue(await newFolder());
+  const { queue } = await openQueue(newFolder());
   for (const text of ['a1', 'a2', 'a3']) await queue.accept('ada', text, 'a');
   const { position } = await queue.accept('ada', 'b1', 'b');
   expect(position).toBe(1);
@@ -54,7 +54,7 @@ test('a sender with many messages does not hold up another one', async () => {
 });
 
 test('too long, too many and too large together are refused', async () => {
-  const { queue } = await openQueue(await newFolder(), { perAgent: 2, totalBytes: 250 });
+  const { queue } = await openQueue(newFolder(), { perAgent: 2, totalBytes: 250 });
   const refused = async (agent: string, text: string) =>
     await queue.accept(agent, text, 'a').then(
       () => 'accepted',
@@ -69,7 +69,7 @@ test('too long, too many and too large together are refused', async () => {
 });
 
 test('a message that cannot be written is not accepted', async () => {
-  const folder = await newFolder();
+  const folder = newFolder();
   const { queue } = await openQueue(join(folder, 'missing'));
   await expect(queue.accept('ada', 'one', 'a')).rejects.toMatchObject({
     code: 'HUB_AGENT_STORE_FAILED',
@@ -78,7 +78,7 @@ test('a message that cannot be written is not accepted', async () => {
 });
 
 test('nobody can take a message before it is on the disk', async () => {
-  const { queue } = await openQueue(await newFolder(), { perAgent: 1 });
+  const { queue } = await openQueue(newFolder(), { perAgent: 1 });
   const accepting = queue.accept('ada', 'one', 'a');
   expect(queue.of('ada')).toEqual([]);
   expect(queue.next('ada')).toBe(undefined);
@@ -91,7 +91,7 @@ test('nobody can take a message before it is on the disk', async () => {
 });
 
 test('lines that are no records are skipped, and the rest is kept', async () => {
-  const folder = await newFolder();
+  const folder = newFolder();
   const { queue } = await openQueue(folder);
   await queue.accept('ada', 'one', 'a');
   const file = join(folder, 'agents.jsonl');

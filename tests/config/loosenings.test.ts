@@ -1,7 +1,7 @@
-import { mkdtemp, realpath, writeFile } from 'node:fs/promises';
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Environment, type Loosening, findLoosenings, loadConfig } from '#config';
 import type { JsonObject } from '#core';
 
@@ -10,6 +10,7 @@ let folder: string;
 beforeAll(async () => {
   folder = await realpath(await mkdtemp(join(tmpdir(), 'loosenings-')));
 });
+afterAll(async () => await rm(folder, { recursive: true }));
 
 async function looseningsOf(
   entry: JsonObject,

@@ -155,6 +155,7 @@ export function createPipeline(repositories: Repositories, options: PipelineOpti
     stop: async (): Promise<void> => {
       await tasks.service.stop();
       await jobs.stop();
+      if (options.folder === undefined) await rm(folder, { recursive: true, force: true });
     },
     /** Writes a contract, and sets it up. */
     setUp: async (path: string, changes: object = {}): Promise<TaskView> => {

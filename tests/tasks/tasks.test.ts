@@ -818,5 +818,4 @@ test('of two tasks that are made at once, a repository gets one, and an id belon
     outcomes.join(),
   );
   await pipeline.stop();
-  await rm(pipeline.folder, { recursive: true });
 });

@@ -1,13 +1,13 @@
-import { mkdir, mkdtemp, open, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, open, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { HubError } from '#core';
+import { makeTempFolder } from '#helpers/temp-folder';
 import { watchWorkspace } from '../../../hub/agents/host/workspace-watch.ts';
 import { createManualClock } from '../../helpers/clock.ts';
 
 async function watch(maxBytes: number) {
-  const folder = await mkdtemp(join(tmpdir(), 'watch-'));
+  const folder = makeTempFolder('watch');
   const clock = createManualClock();
   const reasons: HubError[] = [];
   const watching = watchWorkspace(
