@@ -268,10 +268,15 @@ export function refusedCapability(
   if (name === undefined) return undefined;
   const declared = isObject(capabilities) ? capabilities[name] : undefined;
   if (!isObject(declared)) return name;
+  const params = membersOf(request.bytes, request.params);
+  if (name === 'sampling')
+    return params?.has('tools') && !isObject(declared['tools']) ? 'sampling.tools' : undefined;
   if (name !== 'elicitation') return undefined;
-  const mode = stringAt(request.bytes, membersOf(request.bytes, request.params)?.get('mode'));
-  // An empty object means forms, the only mode before 2025-11-25.
-  return mode === 'url' && !isObject(declared['url']) ? 'elicitation.url' : undefined;
+  const takesPages = isObject(declared['url']);
+  if (stringAt(request.bytes, params?.get('mode')) === 'url')
+    return takesPages ? undefined : 'elicitation.url';
+  // An object without modes means forms, the only mode before 2025-11-25.
+  return takesPages && !isObject(declared['form']) ? 'elicitation.form' : undefined;
 }
 
 /**

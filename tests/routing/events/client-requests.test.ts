@@ -54,6 +54,22 @@ describe('a request of a server', () => {
     assert.deepEqual(await ask('elicitation/create', { message: 'Who?' }), { result: sampled });
   });
 
+  test('is refused where the client takes pages only, or no tools, and the request needs more', async () => {
+    await using hub = await startAsker();
+    const client = await clientOf(hub, { elicitation: { url: {} }, sampling: {} });
+    const ask = (method: string, params: object) => client.call('ask', { method, params });
+    for (const mode of [{}, { mode: 'form' }])
+      assert.match(
+        messageOf(await ask('elicitation/create', { ...mode, message: 'Who?' })),
+        /"elicitation.form"/,
+      );
+    const withTools = { ...sample, tools: [{ name: 'add', inputSchema: { type: 'object' } }] };
+    assert.match(messageOf(await ask('sampling/createMessage', withTools)), /"sampling.tools"/);
+    assert.equal(client.asked.length, 0);
+    assert.deepEqual(await ask('elicitation/create', { mode: 'url' }), { result: sampled });
+    assert.deepEqual(await ask('sampling/createMessage', sample), { result: sampled });
+  });
+
   test("passes the client's own error on", async () => {
     await using hub = await startAsker();
     const error = { code: -1, message: 'User rejected sampling request', data: { kept: [1] } };
