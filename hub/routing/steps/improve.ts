@@ -76,7 +76,7 @@ const kinds: ReadonlyMap<string, 'tool' | 'prompt'> = new Map([
 
 type ImproveNeeds = {
   readonly source: PromptSource | undefined;
-  readonly catalog: Pick<Catalog, 'list'>;
+  readonly catalog: Pick<Catalog, 'findAt'>;
   /** For calls that a person has to approve. Absent: the hub keeps no approvals. */
   readonly kept: KeptImprovements | undefined;
 };
@@ -91,8 +91,9 @@ export function createImproveStep({ source, catalog, kept }: ImproveNeeds): Step
   /** The item's name on the endpoint of all servers. */
   function publicNameOf({ call, server, name }: ResolvedCall, kind: 'tool' | 'prompt') {
     if (call.session.endpoint === 'all') return name;
-    return catalog.list(kind).find(entry => entry.server === server && entry.name === name)
-      ?.publicName;
+    return server && name !== undefined
+      ? catalog.findAt(server, kind, name)?.publicName
+      : undefined;
   }
 
   return (resolved, next) => {

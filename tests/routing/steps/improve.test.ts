@@ -7,6 +7,7 @@ import type { NamedByRules } from '#routing';
 import { openClient } from '../clients.ts';
 import { at, openModern, textOf } from '../modern.ts';
 import { createHeldWork, createScriptedPrompts } from '../scripted-prompts.ts';
+import { createTestAccess } from '../test-access.ts';
 
 /** By the rule of everybody but `other` the text of echo is a prompt, and so is what `greet` says. */
 const named: NamedByRules = {
@@ -60,6 +61,19 @@ describe('a tool that a rule names', () => {
       asked.map(({ client }) => client),
       ['test', 'editor', 'editor'],
     );
+  });
+
+  test('gets them better under the name that the config gives it, on its own endpoint too', async () => {
+    const { source } = createScriptedPrompts({
+      named: { ...named, argumentsOf: tool => (tool === 'echo_say' ? ['text'] : undefined) },
+    });
+    const { access } = createTestAccess([echo], { tools: { echo: { rename: { echo: 'say' } } } });
+    await using hub = await startHub([echo], { prompts: source, access });
+    for (const [endpoint, name] of [
+      ['all', 'echo_say'],
+      [hub.server('echo'), 'say'],
+    ] as const)
+      assert.equal((await openClient(hub, endpoint).call(name, { text: 'p' })).text, 'better: p');
   });
 
   test('gets them as they came by the rule of another client, and so do all other tools', async () => {
