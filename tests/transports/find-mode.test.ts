@@ -71,6 +71,8 @@ describe.each(Object.entries(transports))('find mode over %s', (_name, connect) 
     assert.equal(textOf(await client.call('call_tool', wanted)), 'hello');
     const written = { ...wanted, arguments: '{"text": "as text"}' };
     assert.equal(textOf(await client.call('call_tool', written)), 'as text');
+    const deep = { ...wanted, arguments: `{"text": ${'['.repeat(600)}${']'.repeat(600)}}` };
+    assert.match(textOf(await client.call('call_tool', deep)), /nested too deeply/);
     assert.deepEqual(
       seen.filter(({ server }) => server === 'echo').map(({ name, outcome }) => [name, outcome]),
       [

@@ -113,7 +113,8 @@ export function createFindMode(search: ToolSearch) {
       if (typeof wanted === 'string') return ownCall(call, () => textResult(call, wanted, true));
       if (!needs.clients.offeringFor(call).catalog.find('tool', wanted.name))
         return unknownTool(call, wanted.name, needs);
-      return callReal(rewritten(call, wanted));
+      const real = rewritten(call, wanted);
+      return real ? callReal(real) : ownCall(call, () => textResult(call, tooDeep, true));
     },
   };
 }
@@ -155,11 +156,16 @@ function argumentsAt(bytes: Buffer, span: Span | undefined): string | undefined 
   }
 }
 
-/** Rewrites a call of `call_tool` as a direct call of the tool. All other parts of the request stay the same. */
+const tooDeep = '"arguments" are nested too deeply: send them with fewer levels';
+
+/**
+ * Rewrites a call of `call_tool` as a direct call of the tool. All other parts of the request stay the same. Undefined if
+ * arguments that were written as text are nested more deeply than a message may be.
+ */
 function rewritten(
   call: Call,
   { name, args }: { readonly name: string; readonly args: string },
-): Call {
+): Call | undefined {
   const { request, params } = call;
   const [nameSpan, argsSpan] = [params.get('name'), params.get('arguments')];
   const message =
@@ -171,7 +177,7 @@ function rewritten(
         { span: argsSpan, text: args },
       ]),
     );
-  if (message?.kind !== 'request') throw new TypeError('a request was expected');
+  if (message?.kind !== 'request') return undefined;
   const inner = membersOf(message.bytes, message.params);
   const meta = call.meta && membersOf(message.bytes, inner?.get('_meta'));
   return { ...call, request: message, params: inner ?? new Map(), meta };
