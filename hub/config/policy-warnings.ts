@@ -6,7 +6,7 @@ import { findClosest } from './suggest.ts';
 
 /** Rules that are valid but can never match, one sentence each. `builtins`: names of the hub's own servers. */
 export function* policyWarnings(config: Config, builtins: readonly string[]): Generator<string> {
-  const { policy = [], servers, naming, clients = [] } = config;
+  const { policy = [], servers, clients = [] } = config;
   const serverNames = [...servers.map(({ name }) => name), ...builtins];
   const clientNames = [...clients.map(({ name }) => name), ...reservedClientNames];
   for (const [index, rule] of policy.entries()) {
@@ -17,9 +17,7 @@ export function* policyWarnings(config: Config, builtins: readonly string[]): Ge
       // Agents and jobs have names with ":", and come and go.
       if (!clientNames.includes(name) && !name.includes(':'))
         yield `policy[${index}].clients: ${JSON.stringify(name)} is not in "clients"${hint(name, clientNames)}. The rule only matches if a token of \`agenthub token create\` or a certificate has that name`;
-    for (const name of literals(rule.tools))
-      if (!serverNames.some(server => name.startsWith(`${server}${naming.separator}`)))
-        yield `policy[${index}].tools: ${JSON.stringify(name)} is a tool of no server. On /mcp tools are called "<server>${naming.separator}<tool>"`;
+    yield* toolWarnings(`policy[${index}].tools`, rule.tools, config, serverNames);
   }
   yield* profileWarnings(config, serverNames);
   const last = policy.findIndex(matchesEverything);
@@ -28,10 +26,8 @@ export function* policyWarnings(config: Config, builtins: readonly string[]): Ge
 }
 
 /** Servers, tags and tools of profiles that do not exist. */
-function* profileWarnings(
-  { profiles = [], servers, naming }: Config,
-  serverNames: readonly string[],
-): Generator<string> {
+function* profileWarnings(config: Config, serverNames: readonly string[]): Generator<string> {
+  const { profiles = [], servers } = config;
   const known = [...new Set(servers.flatMap(({ tags }) => tags))];
   for (const { name: profile, tags, servers: named, tools, hiddenTools, find } of profiles) {
     for (const tag of tags)
@@ -40,9 +36,22 @@ function* profileWarnings(
     for (const name of literals(named))
       if (!serverNames.includes(name))
         yield `profiles.${profile}.servers: no server is called ${JSON.stringify(name)}${hint(name, serverNames)}`;
-    for (const name of literals([...tools, ...hiddenTools, ...(find?.pinned ?? [])]))
-      if (!serverNames.some(server => name.startsWith(`${server}${naming.separator}`)))
-        yield `profiles.${profile}.tools: ${JSON.stringify(name)} is a tool of no server. On /mcp tools are called "<server>${naming.separator}<tool>"`;
+    const all = [...tools, ...hiddenTools, ...(find?.pinned ?? [])];
+    yield* toolWarnings(`profiles.${profile}.tools`, all, config, serverNames);
+  }
+}
+
+/** Names of tools that no server can have on `/mcp`. Fan-out tools have names without one. */
+function* toolWarnings(
+  path: string,
+  tools: PolicyRule['tools'],
+  { naming: { separator }, fanOut = [] }: Config,
+  serverNames: readonly string[],
+): Generator<string> {
+  for (const name of literals(tools)) {
+    const isOfServer = serverNames.some(server => name.startsWith(`${server}${separator}`));
+    if (!isOfServer && !fanOut.some(one => one.name === name))
+      yield `${path}: ${JSON.stringify(name)} is a tool of no server. On /mcp tools are called "<server>${separator}<tool>"`;
   }
 }
 

@@ -77,3 +77,15 @@ test('servers, tags and tools of profiles that do not exist are warned of', () =
     ],
   );
 });
+
+test('a fan-out tool is named like any tool', () => {
+  const profile = { name: 'work', tags: [], servers: [], tools: [], hiddenTools: [] };
+  const config = {
+    servers: [configOf({ name: 'files' })],
+    naming: { separator: '_', maxLength: 46 },
+    fanOut: [{ name: 'all', tools: ['files_read'], merge: 'concat', timeoutMs: 30_000 }],
+    policy: [{ tools: ['all'], action: 'deny' }],
+    profiles: [{ ...profile, find: { pinned: ['all'] } }],
+  } as const;
+  assert.deepEqual([...policyWarnings(config, ['agenthub'])], []);
+});
