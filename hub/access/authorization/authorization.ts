@@ -195,7 +195,9 @@ function whyNotExchanged(
   if (now >= until) return refusal('invalid_grant', 'the code has expired');
   if (form.get('client_id') !== request.clientId)
     return refusal('invalid_grant', 'the code is of another client');
-  if (form.get('redirect_uri') !== request.redirect)
+  // Requests of OAuth 2.1 have none, as PKCE proves more.
+  const redirect = form.get('redirect_uri');
+  if (redirect !== null && redirect !== request.redirect)
     return refusal('invalid_grant', 'the code was sent to another redirect_uri');
   if (!isVerifier(form.get('code_verifier') ?? '', request.challenge))
     return refusal('invalid_grant', 'code_verifier does not match the challenge');

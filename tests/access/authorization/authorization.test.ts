@@ -198,6 +198,13 @@ describe('the exchange of a code', () => {
     assert.deepEqual(scene.clients.list(), []);
   });
 
+  test('without the redirect gives a token too, as OAuth 2.1 leaves it out', async () => {
+    await using scene = await open();
+    const { redirect_uri: _, ...form } = scene.allow(scene.register());
+    const answer = await scene.exchange(form);
+    assert.ok('access_token' in answer, JSON.stringify(answer));
+  });
+
   test('by another client is refused, and uses the code up', async () => {
     await using scene = await open();
     const form = scene.allow(scene.register());
