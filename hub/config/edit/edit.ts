@@ -166,6 +166,9 @@ async function prepare(
     entry && inherited ? withoutInheritance(entry, inherited) : (entry ?? (inherited && null)),
   );
   if (edited === undefined) throw uneditable(file);
+  const parsed = await parseText({ file, text: edited.replace(/^\uFEFF/, '') }, format);
+  // Such as an alias whose anchor was in the removed entry: the line of that error is of a text that nobody has.
+  if (!parsed.root) throw uneditable(file);
   const after = await readConfig(file, { ...options, readText: withText(file, edited) });
   if (after.error) throw after.error;
   const isThere = after.config.servers.some(server => server.name === name);

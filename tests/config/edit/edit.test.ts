@@ -187,6 +187,12 @@ describe('an edit is refused, and the file stays as it was,', () => {
     assert.match(told, /^HUB_CONFIG_CONFLICT hub\.yaml: .*Edit it by hand/);
   });
 
+  test('for an anchor that the rest of the file needs, with no line of a text that nobody has', async () => {
+    const files = { 'hub.yaml': 'servers:\n  a: &a\n    image: "a:1"\n  b: *a\n' };
+    const told = await refused(files, 'remove', 'a');
+    assert.match(told, /^HUB_CONFIG_CONFLICT hub\.yaml: its syntax .*Edit it by hand/);
+  });
+
   test('for text that is not UTF-8, which would be written back as something else', async () => {
     await using folder = await temporary();
     const path = join(folder.path, 'hub.json');
