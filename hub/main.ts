@@ -13,7 +13,7 @@ import {
   openBrowser,
 } from '#cli';
 import { type Settings, createShippedFiles, readSettings } from '#config';
-import { type Log, systemClock } from '#core';
+import { type Log, errorCodeOf, messageOf, systemClock } from '#core';
 import type { Redaction, openLog } from '#telemetry';
 import { createCommandFiles } from './app/command-files.ts';
 import { openConfigFiles } from './app/config-files.ts';
@@ -243,6 +243,13 @@ const cli = createCli({
 const ending = createEnding(process, systemClock);
 // A closed terminal or pipe must not end the process.
 const io = createIo(process, ending.signal, systemClock);
+// A full disk fails the command, whose output may be a token that is shown only now.
+process.stdout.on('error', error => {
+  if (!['ENOSPC', 'EDQUOT', 'EFBIG'].includes(errorCodeOf(error) ?? '')) return;
+  if (process.exitCode === undefined)
+    io.err(`the output was not written: ${messageOf(error)}. Make room for it, and repeat this`);
+  process.exitCode = 1;
+});
 // After a bug, stop in order: otherwise the servers would keep running.
 function endAfter(error: unknown): 1 {
   const stack = error instanceof Error ? error.stack : String(error);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
@@ -107,3 +108,24 @@ test('.env of the working folder gives variables to settings and servers', async
     stderr: '',
   });
 });
+
+// `/dev/full` refuses every byte, as a full disk does.
+test.runIf(process.platform === 'linux')(
+  'a command whose output finds no room on the disk fails and says so',
+  async () => {
+    await using full = await open('/dev/full', 'w');
+    const program = spawn(process.execPath, [main, 'token', 'create', 'cursor'], {
+      cwd: scratch,
+      env: { HOME: scratch, ROUTER_PORT: '1' },
+      stdio: ['ignore', full.fd, 'pipe'],
+    });
+    const exited = once(program, 'exit');
+    const told = (await Array.fromAsync(program.stderr ?? [], String)).join('');
+    const [code] = await exited;
+    assert.equal(code, 1, told);
+    assert.match(
+      told,
+      /^the output was not written: ENOSPC[^\n]+ Make room for it, and repeat this$/m,
+    );
+  },
+);
