@@ -94,7 +94,9 @@ export function dashboardRoutes(app: FastifyInstance, options: Options, needs: N
     scope.addContentTypeParser(
       'application/x-www-form-urlencoded',
       { parseAs: 'string', bodyLimit: maxFormBytes },
-      (_request, body, done) => done(null, new URLSearchParams(String(body))),
+      // Browsers send each line break of a text as CRLF, whatever was typed.
+      (_request, body, done) =>
+        done(null, new URLSearchParams(String(body).replaceAll(/%0D%0A/gi, '%0A'))),
     );
     scope.addHook('onRequest', async (request, reply) => {
       const { securityHeaders } = await load();

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, test, vi } from 'vitest';
 import { type TestHub, ownerHeaders, startHub } from '#helpers/hub';
 import { type Seen, leadsTo, owner, visitor } from '../../dashboard/scene.ts';
 
@@ -72,6 +72,15 @@ describe('a form', () => {
   test('that is longer than forms are is refused', async () => {
     const { status } = await owner(hub).post('/dashboard/install', { env: 'x'.repeat(2 ** 20) });
     assert.equal(status, 413);
+  });
+
+  test('has the line breaks that were typed, without those that browsers make of them', async () => {
+    const form = { 'arg.text': 'one\r\ntwo' };
+    await owner(hub).post('/dashboard/servers/echo/tool?name=echo', form);
+    await vi.waitFor(() => assert.notEqual(hub.activity.lastId, 0));
+    const { text } = await owner(hub).get(`/dashboard/activity/${hub.activity.lastId}`);
+    assert.match(text, /one\\ntwo/);
+    assert.doesNotMatch(text, /one\\r/);
   });
 
   test('is read by no other route of the hub', async () => {
