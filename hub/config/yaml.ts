@@ -1,5 +1,7 @@
 import {
   type Alias,
+  type YAMLParseError,
+  type YAMLWarning,
   isAlias,
   isMap,
   isNode,
@@ -40,7 +42,7 @@ export function readYaml(source: SourceText): Syntax {
   // Duplicate keys are reported later, in the same way for both formats.
   const yaml = parseDocument(source.text, { uniqueKeys: false, prettyErrors: false });
   const [first] = [...yaml.errors, ...yaml.warnings];
-  if (first) return { root: undefined, fault: { offset: first.pos[0], text: first.message } };
+  if (first) return { root: undefined, fault: { offset: first.pos[0], text: faultText(first) } };
   let left = maxValues;
   let fault: SyntaxFault | undefined;
   const targetOf = (alias: Alias): unknown => {
@@ -69,6 +71,7 @@ export function readYaml(source: SourceText): Syntax {
       const [keyOffset, keyEnd] = rangeOf(keyNode) ?? [offset, offset];
       const [valueStart, valueEnd] = rangeOf(value) ?? [keyEnd, keyEnd];
       const key = keyName(isAlias(keyNode) ? targetOf(keyNode) : keyNode);
+      if (key === '<<') fault ??= { offset: keyOffset, text: noMerge };
       const at = [...path, key];
       return {
         source,
@@ -86,6 +89,17 @@ export function readYaml(source: SourceText): Syntax {
   };
   const root = yaml.contents === null ? undefined : convert(yaml.contents, 0, [], 0);
   return { root, fault };
+}
+
+const noMerge =
+  'the merge key "<<" is not supported: write the keys out, or use an alias for the whole value';
+
+/** The message of the parser, or a better one where that is for programmers or has no remedy. */
+function faultText({ code, message }: YAMLParseError | YAMLWarning): string {
+  if (code === 'MULTIPLE_DOCS') return 'it has several documents: keep one, without "---" after it';
+  if (code === 'TAB_AS_INDENT') return 'a tab indents the line: write spaces';
+  const [, tag] = /^Unresolved tag: (.+)$/.exec(message) ?? [];
+  return tag === undefined ? message : `the tag ${tag} is not known: remove it`;
 }
 
 const rangeOf = (node: unknown) => (isNode(node) ? (node.range ?? undefined) : undefined);

@@ -56,6 +56,18 @@ describe('is refused with the offset of the fault:', () => {
     assert.equal(fault.offset, offset, fault.text);
   });
 
+  test.for([
+    ['a: 1\n---\nb: 1\n', 'it has several documents: keep one, without "---" after it'],
+    ['a: !tag x\n', 'the tag !tag is not known: remove it'],
+    ['a:\n\tb: 1\n', 'a tab indents the line: write spaces'],
+    [
+      'a: &base {x: 1}\nb:\n  <<: *base\n',
+      'the merge key "<<" is not supported: write the keys out, or use an alias for the whole value',
+    ],
+  ] as const)('with what to do: %j', ([text, expected]) => {
+    assert.equal(read(text).fault?.text, expected);
+  });
+
   const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
   /** 103 values, and 102 for each alias. */
   const repeated = (aliases: number) =>
