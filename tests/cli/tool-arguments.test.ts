@@ -89,7 +89,7 @@ describe('pairs', () => {
     [['limit=3'], /search needs text \(string\)\. Write text=\.\.\., or a JSON object/],
     [['text=a', 'limit=few'], /limit: "few" is not allowed: write a whole number/],
     [['text=a', 'exact=1'], /exact: "1" is not allowed: write true or false/],
-    [['text=a', 'text=b'], /text stands 2 times, and is no list/],
+    [['text=a', 'text=b'], /text is not a list, but is given 2 times: write it once/],
   ])('%j are refused', (words, message) => {
     assert.throws(() => argumentsOf(tool, words), { code: 'HUB_USAGE', message });
   });
