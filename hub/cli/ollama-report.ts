@@ -2,17 +2,18 @@ import { DeadlineExceeded, HubError, tryParseJson, within } from '#core';
 import type { Run } from './command.ts';
 import { type HubClient, createHubClient } from './hub-client.ts';
 import type { OllamaReport } from './needs.ts';
-import { fieldsOf, objectsIn, readWhole } from './responses.ts';
+import { type Described, fieldsOf, objectsIn, readWhole } from './responses.ts';
 
-/** Ollama and the missing models as a running hub knows them. Rejects like `send`. */
-export async function ollamaOfHub({ send }: Pick<HubClient, 'send'>): Promise<OllamaReport> {
+/** The parts of a running hub in `/health`. Rejects like `send`. */
+export async function partsOfHub({ send }: Pick<HubClient, 'send'>): Promise<Described> {
   // The answer of a hub that is not usable has the status 503.
   const answer = await readWhole(await send({ method: 'GET', path: '/health' }));
-  const {
-    state,
-    detail,
-    missing_models: missing,
-  } = fieldsOf(fieldsOf(fieldsOf(tryParseJson(answer))['parts'])['ollama']);
+  return fieldsOf(fieldsOf(tryParseJson(answer))['parts']);
+}
+
+/** Ollama and the missing models as a running hub knows them. */
+export function ollamaIn(parts: Described): OllamaReport {
+  const { state, detail, missing_models: missing } = fieldsOf(parts['ollama']);
   return {
     state: typeof state === 'string' ? state : 'unknown',
     detail: typeof detail === 'string' ? detail : '',
@@ -36,9 +37,10 @@ export async function withPullsOfHub(
   if (report.missing.every(({ isPulled }) => isPulled)) return report;
   try {
     const place = await needs.findHub(undefined);
-    const { missing } = await within(maxWaitMs, { clock, signal }, inTime =>
-      ollamaOfHub(createHubClient(place, { signal: inTime, clock })),
+    const parts = await within(maxWaitMs, { clock, signal }, inTime =>
+      partsOfHub(createHubClient(place, { signal: inTime, clock })),
     );
+    const { missing } = ollamaIn(parts);
     const pulled = missing.filter(({ isPulled }) => isPulled);
     const known = (model: string) => pulled.find(one => one.model === model);
     return { ...report, missing: report.missing.map(one => known(one.model) ?? one) };

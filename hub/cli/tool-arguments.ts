@@ -88,7 +88,8 @@ function valueOf(key: string, texts: readonly string[], schema: unknown): unknow
   const items = isObject(schema) ? schema['items'] : undefined;
   if (takesList && (more.length > 0 || !first.trimStart().startsWith('[')))
     return texts.map(text => scalarOf(key, text, typesOf(items)));
-  if (more.length > 0) throw usageError(`${key} is not a list, but is given ${texts.length} times: write it once`);
+  if (more.length > 0)
+    throw usageError(`${key} is not a list, but is given ${texts.length} times: write it once`);
   return scalarOf(key, first, types);
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { findingsOf, ollamaOfHub } from '../../hub/cli/ollama-report.ts';
+import { findingsOf, ollamaIn, partsOfHub } from '../../hub/cli/ollama-report.ts';
 import { createScriptedHub, responseOf } from './scripted-hub.ts';
 
 const missing = { model: 'm:1', use: 'judge', message: 'The judge is missing', isPulled: false };
@@ -8,8 +8,10 @@ const well = { state: 'up', detail: 'Ollama 0.24.0', missing: [] };
 
 describe('the Ollama of a running hub', () => {
   const ask = async (body: string, status = 200) =>
-    await ollamaOfHub(
-      createScriptedHub({ send: async () => responseOf({ status, body: [body] }) }).hub,
+    ollamaIn(
+      await partsOfHub(
+        createScriptedHub({ send: async () => responseOf({ status, body: [body] }) }).hub,
+      ),
     );
 
   test('is what /health says of it, also if the hub is not usable', async () => {

@@ -4,9 +4,9 @@ import { type Command, type Run, configOption, hubOptions, jsonOption } from '..
 import { type Answering, describeHoldings, findLiveHubs, problemsOf } from '../holdings.ts';
 import { createHubClient, isAbsent, listServers } from '../hub-client.ts';
 import type { HubObjects, Installation, OllamaReport } from '../needs.ts';
-import { findingsOf, ollamaOfHub } from '../ollama-report.ts';
+import { findingsOf, ollamaIn, partsOfHub } from '../ollama-report.ts';
 import { pathCommand } from '../on-path.ts';
-import type { Described } from '../responses.ts';
+import { type Described, fieldsOf } from '../responses.ts';
 import { wrapText } from '../screen/text-width.ts';
 import { besideNames, roomOf, withCommand } from '../wrapped.ts';
 import { count, textOf, usageError } from '../values.ts';
@@ -73,9 +73,13 @@ async function hubStatus({ needs, signal: ending, clock, values }: Run): Promise
       const client = createHubClient(place, { signal, clock });
       const servers = await listServers(client);
       const text = `answers at ${place.url}, with ${count(servers.length, 'server')}`;
+      const parts = await partsOfHub(client);
+      const { backend, detail } = fieldsOf(parts['engine']);
       const notes = servers.flatMap(server => noteOnTools(server) ?? []);
+      // An engine that doctor finds does not help a hub that started without it.
+      if (backend === 'process') notes.push(String(detail));
       const answering = { url: place.url, servers };
-      return { text, ollama: await ollamaOfHub(client), notes, answering };
+      return { text, ollama: ollamaIn(parts), notes, answering };
     });
   } catch (error) {
     if (isAbsent(error))
@@ -120,7 +124,7 @@ async function report(installation: Installation, run: Run): Promise<0 | 1> {
     // The shipped config does not show which volumes are in use.
     if (insteadOf === undefined) ({ servers } = found);
     notes.push(...(await mountWarnings(found.servers)));
-    return `${file}: fine, ${found.servers.length} servers`;
+    return `${file}: fine, ${count(found.servers.length, 'server')}`;
   });
   let holdings: readonly HubObjects[] = [];
   const engine = await attempt(async () => {

@@ -88,7 +88,11 @@ describe('call', () => {
       2,
       /^attendees: "many" is not allowed: write a whole number$/,
     ],
-    [[create, 'title=a', 'title=b', 'room=Library'], 2, /^title is not a list, but is given 2 times: write it once$/],
+    [
+      [create, 'title=a', 'title=b', 'room=Library'],
+      2,
+      /^title is not a list, but is given 2 times: write it once$/,
+    ],
     [[create, 'Library'], 2, /^"Library" is not an argument: write key=value, such as title=hello/],
     [[create, '{"title": "a"'], 2, /^arguments: it is not JSON \(/],
     [[create, '{}', '{}'], 2, /^"\{\}" is one argument too many/],

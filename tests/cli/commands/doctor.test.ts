@@ -161,6 +161,27 @@ test('names of tools that a server lacks are noted, and are no problem', async (
   assert.doesNotMatch(err, /calendar/);
 });
 
+test('a hub that runs its servers without a sandbox is noted, with what it says about that', async () => {
+  const detail = 'Docker Engine 28 was not there when the hub started: servers are not isolated';
+  const server = createServer((request, response) => {
+    const parts = { engine: { state: 'up', backend: 'process', detail }, ollama: { state: 'off' } };
+    response.end(JSON.stringify(request.url === '/health' ? { parts } : { servers: [] }));
+  });
+  const port = await freePort();
+  await new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve));
+  const { code, out, err } = await run(['doctor'], {
+    loadConfig: async () => ({
+      file: 'hub.json',
+      config: { servers: [], naming: { separator: '_', maxLength: 46 } as const },
+    }),
+    examine: async () => installationOf({ state: 'off', detail: '', missing: [] }),
+    findHub: async () => ({ url: `http://127.0.0.1:${port}`, token: undefined }),
+  });
+  server.close();
+  assert.deepEqual([code, err], [0, `note: ${detail}`]);
+  assert.match(out, /config +hub\.json: fine, 0 servers\n/);
+});
+
 test('a hub to be removed that has nothing on the engine is an unknown name', async () => {
   const { code, err, out } = await run(['doctor', '--remove', 'nobody', '--json'], {
     examine: async () => installationOf({ state: 'off', detail: '', missing: [] }),
