@@ -84,7 +84,10 @@ function parseArguments(command: Command, args: readonly string[]): Values | str
     const [, given] = /^Unknown option '--([^']+)'/.exec(error.message) ?? [];
     const names = [...Object.keys(command.options), 'help'];
     const meant = given === undefined ? undefined : findClosest(given, names);
-    return `${error.message}${meant === undefined ? '' : `. Did you mean "--${meant}"?`}`;
+    // Node says the same in three lines, and leaves a quote open.
+    const [first = '', words] = error.message.split('. To specify a positional argument');
+    if (meant !== undefined) return `${first}. Did you mean "--${meant}"?`;
+    return words === undefined ? first : `${first}. A word that begins with "-" goes after "--"`;
   }
 }
 

@@ -94,6 +94,11 @@ describe('used wrongly', () => {
     [['serve', 'now'], "agenthub: Unexpected argument 'now'"],
     [['check', '--port', '1'], "agenthub: Unknown option '--port'"],
     [
+      ['remove', 'memory', '--yes'],
+      `agenthub: Unknown option '--yes'. A word that begins with "-" goes after "--"`,
+    ],
+    [['remove', 'memory', '--hel'], `agenthub: Unknown option '--hel'. Did you mean "--help"?`],
+    [
       ['import', '--undo', 'cursor'],
       '--undo: restores all files of the latest import. Leave out the clients',
     ],

@@ -173,7 +173,7 @@ function tell({ out, remark, screen }: Run, answer: Described): void {
   if (typeof answer['rule'] === 'string') {
     out(`  by ${answer['rule']}: ${screen.foreign(String(answer['text']))}`);
     if (typeof answer['reason'] === 'string') out(`  reason: ${screen.foreign(answer['reason'])}`);
-  } else out('  no rule matches, so that it is allowed');
+  } else out('  no rule matches, so it is allowed');
   if (answer['listed'] === false)
     remark('note', `no server lists it now: it may be misspelt, or its server was never started`);
   if (answer['by'] === 'config') remark('note', 'no hub is running: this is what the config says');
