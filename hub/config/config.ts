@@ -67,6 +67,8 @@ export type SecretUse = {
   readonly server?: string;
   /** Where the config uses the secret, such as `servers.github.env.TOKEN`. */
   readonly path: string;
+  /** The config has a value for the case that the secret is not set. */
+  readonly hasDefault?: boolean;
 };
 
 /** How tools and prompts are named on `/mcp` (spec 5.2). */

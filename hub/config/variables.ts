@@ -62,20 +62,26 @@ export function expandServer(entry: unknown, path: Path, env: Environment, secre
 }
 
 /** The variables in a text, in order and without duplicates; secrets as `secret:NAME`. */
-export function variablesIn(text: string): readonly string[] {
-  const names = Array.from(text.matchAll(marks), ([, inside]) => {
-    const { name, secret } = readReference(inside);
-    return secret === undefined ? name : `secret:${secret}`;
-  });
-  return [...new Set(names.filter(name => name !== undefined))];
+export const variablesIn = (text: string): readonly string[] => [...referencesIn(text).keys()];
+
+/** Whether every reference to a variable has a default, by its name. */
+function referencesIn(text: string): ReadonlyMap<string, boolean> {
+  const found = new Map<string, boolean>();
+  for (const [, inside] of text.matchAll(marks)) {
+    const { name, secret, fallback } = readReference(inside);
+    const whole = secret === undefined ? name : `secret:${secret}`;
+    if (whole !== undefined) found.set(whole, fallback !== undefined && found.get(whole) !== false);
+  }
+  return found;
 }
 
 /** The variables in a value, with their paths. */
 export function* usesIn(
   value: unknown,
   path: string,
-): Generator<{ readonly name: string; readonly path: string }> {
-  if (typeof value === 'string') yield* variablesIn(value).map(name => ({ name, path }));
+): Generator<{ readonly name: string; readonly path: string; readonly hasDefault: boolean }> {
+  if (typeof value === 'string')
+    for (const [name, hasDefault] of referencesIn(value)) yield { name, path, hasDefault };
   else if (Array.isArray(value))
     for (const [index, item] of value.entries()) yield* usesIn(item, `${path}[${index}]`);
   else if (isObject(value))
@@ -89,9 +95,9 @@ export const secretsIn = (value: unknown): readonly string[] => [
 
 /** The secrets in the strings of a value, with their paths. */
 export const secretUsesIn = (value: unknown, path: string) =>
-  [...usesIn(value, path)].flatMap(({ name, path: at }) => {
+  [...usesIn(value, path)].flatMap(({ name, path: at, hasDefault }) => {
     const secret = /^secret:(.*)/.exec(name)?.[1];
-    return secret === undefined ? [] : [{ secret, path: at }];
+    return secret === undefined ? [] : [{ secret, path: at, ...(hasDefault && { hasDefault }) }];
   });
 
 /** Names of the secrets that an entry refers to, in the keys that allow it. */

@@ -20,6 +20,8 @@ type SecretUse = {
   /** Undefined outside of servers. */
   readonly server?: string;
   readonly path: string;
+  /** The config has a value for the case that the secret is not set. */
+  readonly hasDefault?: boolean;
 };
 
 /** Where a secret was stored. `why`: why not in the keychain, unless the file was wanted. */
@@ -33,7 +35,7 @@ export type SecretStatus = {
   readonly source?: SecretSource;
   /** Why it cannot be read. */
   readonly reason?: string;
-  readonly used_by: readonly Omit<SecretUse, 'secret'>[];
+  readonly used_by: readonly Omit<SecretUse, 'secret' | 'hasDefault'>[];
 };
 
 type SecretsOptions = {
@@ -135,11 +137,19 @@ export function createSecrets(
       const used = uses.map(({ secret }) => secret);
       const names = new Set([...used, ...(await mounted.names()), ...stored].filter(isName));
       const found = await findAll([...names].sort());
-      return Array.from(found, ([name, one]) => ({
-        name,
-        ...(one ? statusOf(one) : { state: 'missing' as const, reason: notSet(name) }),
-        used_by: uses.flatMap(({ secret, ...place }) => (secret === name ? place : [])),
-      }));
+      return Array.from(found, ([name, one]) => {
+        const own = uses.filter(({ secret }) => secret === name);
+        const hasDefault = own.length > 0 && own.every(use => use.hasDefault);
+        const reason = hasDefault ? 'not set: the config has a default' : notSet(name);
+        return {
+          name,
+          ...(one ? statusOf(one) : { state: 'missing' as const, reason }),
+          used_by: own.map(({ server, path }) => ({
+            ...(server !== undefined && { server }),
+            path,
+          })),
+        };
+      });
     },
     /** Stores a secret, by default in the keychain if it can be used. Returns where, and why not in the keychain. */
     async set(name: string, value: string, wanted?: SecretStore): Promise<Stored> {

@@ -7,6 +7,7 @@ import {
   expandServer,
   mergeEnvironment,
   secretsOfEntry,
+  secretUsesIn,
   variablesIn,
 } from '../../hub/config/variables.ts';
 
@@ -160,6 +161,13 @@ describe('secrets', () => {
     };
     assert.deepEqual(secretsOfEntry({ ...entry, description: '${secret:E}' }), ['A', 'D']);
     assert.deepEqual(variablesIn(entry.env.X), ['C', 'secret:A', 'secret:D']);
+  });
+
+  test('one with a default wherever a text names it is known to have that', () => {
+    assert.deepEqual(secretUsesIn('${secret:A:-1} ${secret:A} ${secret:B:-}', 'token'), [
+      { secret: 'A', path: 'token' },
+      { secret: 'B', path: 'token', hasDefault: true },
+    ]);
   });
 });
 

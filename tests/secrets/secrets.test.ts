@@ -121,6 +121,7 @@ test('a list shows every secret, and what cannot be read with its reason', async
   const uses = [
     { secret: 'IN_FILE', server: 'one', path: 'servers.one.env.A' },
     { secret: 'NOPE', path: 'token' },
+    { secret: 'OPTIONAL', path: 'servers.one.env.B', hasDefault: true },
   ];
   assert.deepEqual(await secrets.list(uses), [
     {
@@ -149,6 +150,12 @@ test('a list shows every secret, and what cannot be read with its reason', async
       state: 'missing',
       reason: 'secret NOPE is not set. Run agenthub secret set NOPE',
       used_by: [{ path: 'token' }],
+    },
+    {
+      name: 'OPTIONAL',
+      state: 'missing',
+      reason: 'not set: the config has a default',
+      used_by: [{ path: 'servers.one.env.B' }],
     },
   ]);
 });
