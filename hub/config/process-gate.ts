@@ -108,5 +108,6 @@ function whatRuns({ launch, entryDigest }: ServerConfig): object {
 function whyHeld({ name, launch }: ServerConfig): string {
   if (launch.kind !== 'local') return '';
   const program = JSON.stringify(launch.command ?? launch.package?.spec ?? '');
-  return `a change of the config while the hub runs would make ${name} run ${program} with ${launch.args.length} arguments on this machine, without a sandbox. Check its entry; if it is yours: agenthub reload --allow ${name}`;
+  const count = launch.args.length;
+  return `a change of the config while the hub runs would make ${name} run ${program} with ${count} ${count === 1 ? 'argument' : 'arguments'} on this machine, without a sandbox. Check its entry; if it is yours: agenthub reload --allow ${name}`;
 }

@@ -249,7 +249,7 @@ function listenError(place: Place, error: unknown): unknown {
   if (error.code === 'EADDRINUSE')
     return new HubError(
       'HUB_PORT_TAKEN',
-      `ROUTER_PORT: ${place.host}:${place.port} is in use, perhaps by another hub. Stop that, or set another port`,
+      `${place.host}:${place.port} is in use, perhaps by another hub. Stop that, or choose another port by --port or ROUTER_PORT`,
       { cause: error },
     );
   return new HubError(

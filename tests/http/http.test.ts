@@ -25,7 +25,7 @@ describe('listening', () => {
     const port = Number(new URL(hub.url).port);
     await assert.rejects(startHub([], { http: { port } }), {
       code: 'HUB_PORT_TAKEN',
-      message: /ROUTER_PORT: 127\.0\.0\.1:\d+ is in use/,
+      message: /^127\.0\.0\.1:\d+ is in use.*--port or ROUTER_PORT$/,
     });
   });
 
