@@ -173,8 +173,17 @@ export function createAgentMemory(
           `${JSON.stringify({ version: 1, agents: tasks().map(writtenTask) }, null, 2)}\n`,
         ),
       ),
+    /** Rejects with HUB_AGENT_STORE_FAILED. */
     async create(id: string): Promise<void> {
-      await mkdir(folderOf(id), { recursive: true, mode: 0o700 });
+      try {
+        await mkdir(folderOf(id), { recursive: true, mode: 0o700 });
+      } catch (cause) {
+        throw new HubError(
+          'HUB_AGENT_STORE_FAILED',
+          `${id} was not created, because ${folderOf(id)} cannot be made: ${messageOf(cause)}. Free space on its disk`,
+          { cause },
+        );
+      }
     },
     readSettings: async (id: string): Promise<AgentSettings> =>
       (await read(join(folderOf(id), 'settings.json'), settingsSchema)) ?? defaultSettings,

@@ -162,6 +162,7 @@ export function createAgents(
       session: undefined,
     });
     const creating = memory.create(id);
+    void creating.catch(() => all.delete(id)); // Without its folder, it could keep nothing.
     busy.set(id, creating);
     try {
       await creating;

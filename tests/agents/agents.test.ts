@@ -559,3 +559,18 @@ test('an agent does not begin a message that is being cancelled', async () => {
   );
   expect(taken).toEqual(['one']);
 });
+
+test('an agent that could not be created does not exist, and the next message creates it', async () => {
+  await using harness = await openHarness(({ message }) => `re: ${message}`);
+  const { agents, folder } = harness;
+  await writeFile(join(folder, 'agents'), 'a file where the folder should be');
+  await expect(agents.send('ada', 'hello', 'cursor')).rejects.toMatchObject({
+    code: 'HUB_AGENT_STORE_FAILED',
+    message: expect.stringContaining(join(folder, 'agents', 'ada')),
+  });
+  expect(agents.list()).toEqual([]);
+  await rm(join(folder, 'agents'));
+  const { messageId } = await agents.send('ada', 'hello', 'cursor');
+  expect(await answerTo(agents, 'ada', messageId)).toEqual({ texts: ['re: hello'] });
+  expect(await sessionOf(folder, 'ada')).toMatchObject({ lastMessageId: messageId });
+});
