@@ -17,6 +17,7 @@ const digits = 6;
 export function createRunFiles(folder: string, { maxRuns, maxFileBytes }: LogBounds) {
   const fileOf = (run: number, end = suffix) =>
     join(folder, `${String(run).padStart(digits, '0')}${end}`);
+  /** Undefined before the first write, and after one that failed. */
   let written: RunSize | undefined;
 
   /** Numbers of the stored runs, oldest first. */
@@ -42,7 +43,10 @@ export function createRunFiles(folder: string, { maxRuns, maxFileBytes }: LogBou
 
   async function openRun(run: number): Promise<RunSize> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    return { run, bytes: await bytesOf(run) };
+    const bytes = await bytesOf(run);
+    // Ends a torn line.
+    if (bytes > 0) await appendFile(fileOf(run), '\n');
+    return { run, bytes };
   }
 
   async function appendText({ run, bytes: before }: RunSize, text: string): Promise<RunSize> {
@@ -60,6 +64,8 @@ export function createRunFiles(folder: string, { maxRuns, maxFileBytes }: LogBou
     async append(run: number, lines: readonly LogLine[]): Promise<void> {
       for (const text of textsOf(lines, maxFileBytes)) {
         const known = written?.run === run ? written : await openRun(run);
+        // If this fails, the file may end in a torn line.
+        written = undefined;
         // The folder may have been removed meanwhile.
         written =
           (await appendText(known, text).catch(ignoreMissing)) ??

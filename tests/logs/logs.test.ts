@@ -1,5 +1,15 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readFile, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  mkdir,
+  mkdtemp,
+  readFile,
+  readdir,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'vitest';
@@ -237,6 +247,18 @@ describe('the lines of a server', () => {
     }
     assert.equal(warnings.length, before + 1);
   });
+});
+
+test('a line that is torn takes no other line with it', async () => {
+  const first = await openLogs();
+  first.logs.server('memory').add({ text: 'one' });
+  await first.logs.stop();
+  await appendFile(join(folder, 'servers', 'memory', '000001.jsonl'), '{"t":17500');
+
+  const { logs, read } = await openLogs();
+  logs.server('memory').resume();
+  logs.server('memory').add({ text: 'two' });
+  assert.deepEqual(textsOf(await read()), ['began', 'one', 'two']);
 });
 
 test('logs of servers that have been gone for a week are removed, newer ones stay', async () => {
