@@ -1,4 +1,4 @@
-import { readdir, rm, stat } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, type Event, type Service, createEmitter, createTicker } from '#core';
 import { type LogBounds, type LogLine, type LogRun, usualBounds } from './log-types.ts';
@@ -108,8 +108,8 @@ export function createLogs(folder: string, needs: Needs, bounds: LogBounds = usu
 
   async function removeGone(gone: readonly string[]): Promise<void> {
     for (const name of gone) {
-      const { mtimeMs } = await stat(folderOf(name));
-      if (clock.now() - mtimeMs <= goneMs) continue;
+      const lastMs = await createRunFiles(folderOf(name), bounds).lastWrite();
+      if (clock.now() - lastMs <= goneMs) continue;
       await rm(folderOf(name), { recursive: true });
       stored.delete(name);
     }

@@ -79,6 +79,12 @@ export function createRunFiles(folder: string, { maxRuns, maxFileBytes }: LogBou
       );
       return parts.flatMap(text => (text ?? '').split('\n')).flatMap(text => lineOf(run, text));
     },
+    /** Time of the last write in milliseconds since the epoch; of an empty folder, when it was made. */
+    async lastWrite(): Promise<number> {
+      const paths = [folder, ...(await runs()).map(run => fileOf(run))];
+      const found = await Promise.all(paths.map(path => stat(path).catch(ignoreMissing)));
+      return Math.max(...found.map(stats => stats?.mtimeMs ?? 0));
+    },
     remove: async (): Promise<void> => await rm(folder, { recursive: true, force: true }),
   };
 }

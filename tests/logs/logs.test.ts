@@ -261,6 +261,23 @@ test('a line that is torn takes no other line with it', async () => {
   assert.deepEqual(textsOf(await read()), ['began', 'one', 'two']);
 });
 
+test('a server that ran for long is gone since its last line', async () => {
+  const place = join(folder, 'servers', 'recent');
+  await mkdir(place, { recursive: true });
+  const day = 24 * 3_600;
+  const now = 1_750_000_000;
+  for (const [name, days] of [
+    ['000001.jsonl', 1],
+    ['000001.old.jsonl', 20],
+  ] as const) {
+    await writeFile(join(place, name), '');
+    await utimes(join(place, name), now - days * day, now - days * day);
+  }
+  await utimes(place, now - 20 * day, now - 20 * day);
+  await openLogs();
+  assert.deepEqual(await readdir(join(folder, 'servers')), ['recent']);
+});
+
 test('logs of servers that have been gone for a week are removed, newer ones stay', async () => {
   const day = 24 * 3_600;
   for (const [name, days] of [
