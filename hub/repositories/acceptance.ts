@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { type Clock, HubError, createAbortScope, unlessAborted } from '#core';
 import type { Instance, LaunchSpec } from '#runtimes';
 import { type CommandOutputs, createCommandOutputs } from './command-outputs.ts';
@@ -23,12 +24,14 @@ const unprivileged = '65532:65532';
 
 /**
  * Reads a word from stdin, copies the worktree, and runs each command in the copy. Lines that begin with the word are for the
- * hub; commands do not get it. Everything is written to stderr, so that it stays in order.
+ * hub; commands do not get it. Everything is written to stderr, so that it stays in order. A link may have taken the place of
+ * the worktree before the engine mounted it: then its git file is another one.
  */
 const script = `
 IFS= read -r word || exit 97
-source=$1; shift
+source=$1 link=$2; shift 2
 exec 1>&2
+IFS= read -r found <"$source/.git" && [ "$found" = "$link" ] || { echo "$source is not the worktree of the task"; exit 98; }
 mkdir ${workFolder}/work ${workFolder}/tmp && cp -RP "$source/." ${workFolder}/work && rm -rf ${workFolder}/work/.git && cd ${workFolder}/work || exit 98
 number=0
 for command do
@@ -95,7 +98,7 @@ export function createAcceptance(place: RepositoryPlace, needs: Needs) {
         kind: 'docker',
         image: image === undefined ? { context: 'git' } : { reference: image },
         command: 'sh',
-        args: ['-c', script, 'sh', worktree.path, ...commands],
+        args: ['-c', script, 'sh', worktree.path, linkOf(repository, worktree), ...commands],
         user: owner.uid === 0 ? unprivileged : userOf(owner),
         network: 'none',
         // The rest of the repository may hold keys: .git/config, and files that git ignores.
@@ -136,6 +139,10 @@ export function createAcceptance(place: RepositoryPlace, needs: Needs) {
     }
   };
 }
+
+/** The git file of a worktree. */
+const linkOf = ({ root }: AcceptanceRun['repository'], { path }: AcceptanceRun['worktree']) =>
+  `gitdir: ${root}/.git/worktrees/${basename(path)}`;
 
 const stopQuietly = (instance: Instance) => instance.stop({ graceMs: 0 }).catch(() => undefined); // The runtime removes it later.
 

@@ -1,3 +1,4 @@
+import { renameSync, symlinkSync, unlinkSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { HubError } from '#core';
 import { describeWithEngine } from '#helpers/engine';
@@ -64,6 +65,22 @@ describeWithEngine('acceptance commands', () => {
     ]);
     expect(commands.filter(({ exitCode }) => exitCode !== 0)).toEqual([]);
     expect(passed).toBe(true);
+  });
+
+  test('do not see the folder that a link in the place of the worktree leads to', async () => {
+    const moved = `${worktree.path}-moved`;
+    const other = scene.create({ 'private.txt': 'private\n' });
+    renameSync(worktree.path, moved);
+    symlinkSync(other, worktree.path);
+    try {
+      expect(await failureOf(run(['cat private.txt']))).toMatch(
+        /^HUB_GIT_FAILED: .*is not the worktree of the task/s,
+      );
+    } finally {
+      unlinkSync(worktree.path);
+      renameSync(moved, worktree.path);
+    }
+    expect((await run(['cat a.txt'])).passed).toBe(true);
   });
 
   test('end at the limit of time, or at their memory, and say so', async () => {
