@@ -150,10 +150,12 @@ export function createJournal(options: JournalOptions, needs: JournalNeeds) {
      * record is not lost while the hub runs.
      */
     append: (record: object) => enqueue(lineOf(record)),
-    /** Waits for appends under way, retries what could not be written, and closes the file. */
+    /** Waits for appends under way, retries what could not be written once more, and closes the file. */
     async close(): Promise<void> {
       await lastWrite;
       if (failures.has(path)) await enqueue('');
+      // Another journal may have the file from now on.
+      failures.drop(path);
       await file?.close().catch(() => undefined); // Every line is synced already.
       file = undefined;
     },

@@ -48,6 +48,10 @@ export function createWriteFailures({ log, backlog }: WriteFailureNeeds) {
       backlog?.add({ file, reason }, retryWrite);
       if (isFirst) log.warn({ file, error: reason }, 'a file of the hub could not be written');
     },
+    /** Gives up a write that failed: it is not retried. */
+    drop(file: string): void {
+      if (failed.delete(file)) backlog?.remove(file);
+    },
     clear(file: string): void {
       if (!failed.delete(file)) return;
       backlog?.remove(file);

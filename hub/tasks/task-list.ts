@@ -97,8 +97,10 @@ export function createTaskList({ clock, store, runnerOf }: Needs) {
       at: clock.now(),
     });
     const stored = await store.create(state);
-    if (!(await stored.save('created')))
+    if (!(await stored.save('created'))) {
+      await stored.remove().catch(() => undefined); // There is no journal that could be removed.
       throw new HubError('HUB_TASK_STORE_FAILED', 'the task could not be stored: see the log');
+    }
     return keep(runnerOf(stored));
   }
 

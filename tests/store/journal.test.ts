@@ -160,6 +160,17 @@ describe('a journal whose disk is full', () => {
     await journal.close();
     assert.deepEqual(await readAgain(disk.afterPowerFailure()), [{ id: 1 }, { id: 2 }]);
   });
+
+  test('is not retried any more once it is closed: another journal may have the file', async () => {
+    const backlog = createBacklog();
+    const disk = createFaultyDisk();
+    const { add, journal } = await opened({ disk: disk.disk, backlog });
+    disk.fail(1, 2);
+    assert.equal(await add({ id: 1 }), false);
+    await journal.close();
+    assert.deepEqual(await backlog.retry(), []);
+    assert.deepEqual(await readAgain(disk.afterPowerFailure()), []);
+  });
 });
 
 describe('a journal that is compacted', () => {

@@ -145,6 +145,7 @@ export function createPipeline(repositories: Repositories, options: PipelineOpti
   return {
     ...scripted,
     folder,
+    backlog,
     tasks,
     jobs,
     start: async (): Promise<void> => {

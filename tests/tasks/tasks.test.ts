@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -550,6 +550,23 @@ test('a command that cannot be stored changes nothing, and succeeds once it can'
   assert.deepEqual([status, doing, job], ['pending_implementer', 'idle', undefined]);
   isFull = false;
   assert.equal((await work('add-sum', 'run')).status, 'pending_judge_review');
+});
+
+test('a task that could not be stored does not come back, and leaves its id to the next one', async () => {
+  const { backlog, folder, tasks, start, stop } = createPipeline(scene.repositories, {
+    script: [],
+  });
+  await start();
+  const path = scene.create(files);
+  const journal = join(folder, 'tasks', 'add-sum.jsonl');
+  mkdirSync(journal);
+  await assert.rejects(tasks.create(path, written, owner), { code: 'HUB_TASK_STORE_FAILED' });
+  rmdirSync(journal);
+  assert.deepEqual(await backlog.retry(), []);
+  assert.equal(existsSync(journal), false);
+  await tasks.create(path, written, owner);
+  assert.equal(existsSync(journal), true);
+  await stop();
 });
 
 test('rollback moves the branch back to a checkpoint', async () => {
