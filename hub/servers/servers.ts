@@ -53,14 +53,17 @@ export function createServers(
     for (const { name } of difference.removed) byName.delete(name);
     all = servers.flatMap(({ name }) => byName.get(name) ?? []);
     changed.fire(undefined);
-    for (const { name, enabled, autoStart } of difference.added)
-      if (enabled && autoStart) byName.get(name)?.start();
+    const removing = removed.map(async server => {
+      await Promise.all([server.close('removed'), instances.drop(server)]);
+      removedOne.fire(server);
+      await needs.launches?.keptListings?.forget(server.config.name);
+      await needs.launches?.logs?.forget(server.config.name);
+    });
     await Promise.all([
-      ...removed.map(async server => {
-        await Promise.all([server.close('removed'), instances.drop(server)]);
-        removedOne.fire(server);
-        await needs.launches?.keptListings?.forget(server.config.name);
-        await needs.launches?.logs?.forget(server.config.name);
+      // A server that was renamed writes to the same volumes and folders as before.
+      Promise.all(removing).finally(() => {
+        for (const { name, enabled, autoStart } of difference.added)
+          if (enabled && autoStart) byName.get(name)?.start();
       }),
       // The entry that was refused before is no longer wanted.
       ...difference.unchanged.map(async after => {

@@ -23,6 +23,8 @@ function openScripted(configs: readonly ServerConfig[], scripting: Scripting = {
   const { hanging = [], launches, backlog } = scripting;
   const clock = createManualClock();
   const launched: string[] = [];
+  /** Those whose instances ended, each with the one that was launched last by then. */
+  const ended: (readonly [name: string, last: string | undefined])[] = [];
   const servers = createServers(configs, {
     clock,
     log: silent,
@@ -34,12 +36,15 @@ function openScripted(configs: readonly ServerConfig[], scripting: Scripting = {
     async launch({ name }, _events, signal) {
       launched.push(name);
       if (hanging.includes(name)) await cancelled(signal);
-      return createAnswering(legacyReplies);
+      const instance = createAnswering(legacyReplies);
+      void instance.exited.then(() => ended.push([name, launched.at(-1)]));
+      return instance;
     },
   });
   return {
     clock,
     launched,
+    ended,
     servers,
     apply: (...changed: readonly ServerConfig[]) =>
       servers.apply({ naming: { separator: '_', maxLength: 46 }, servers: changed }),
@@ -109,6 +114,15 @@ describe('the servers that start with the hub', () => {
     scene.servers.startAll();
     await scene.servers.settled(1_000, never);
     assert.deepEqual(scene.launched, ['auto']);
+  });
+
+  test('that are renamed start when the ones of the old names have ended: both write to the same volumes', async () => {
+    await using scene = openScripted([named('before')]);
+    scene.servers.startAll();
+    await settle();
+    await scene.apply(named('after'));
+    assert.deepEqual(scene.ended[0], ['before', 'before']);
+    assert.deepEqual(scene.launched, ['before', 'after']);
   });
 
   test('that are added to the config start as well, unless their entry says otherwise', async () => {
