@@ -67,7 +67,7 @@ describeWithEngine('acceptance commands', () => {
     expect(passed).toBe(true);
   });
 
-  test('do not see the folder that a link in the place of the worktree leads to', async () => {
+  test('follow no link in the place of the worktree', async () => {
     const moved = `${worktree.path}-moved`;
     const other = scene.create({ 'private.txt': 'private\n' });
     renameSync(worktree.path, moved);
