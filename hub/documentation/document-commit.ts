@@ -108,11 +108,18 @@ export async function documentCommit(
 }
 
 const maxNames = 40;
+/** Characters of a list of names as JSON. The result of a job has four of them, and is omitted above 8,000. */
+const maxListLength = 1_500;
 
-const shownNames = (names: readonly string[]) =>
-  names.length > maxNames
-    ? [...names.slice(0, maxNames), `and ${names.length - maxNames} others`]
-    : names;
+function shownNames(names: readonly string[]): readonly string[] {
+  let length = 0;
+  const shown = names
+    .slice(0, maxNames)
+    .filter(name => (length += JSON.stringify(name).length + 1) <= maxListLength);
+  return shown.length < names.length
+    ? [...shown, `and ${names.length - shown.length} others`]
+    : shown;
+}
 
 function resultOf(
   project: Project,

@@ -64,7 +64,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'documentation/notes/module-note',
     'documentation/notes/overview-notes',
     'documentation/project/build-project',
-    'documentation/document-commit',
     'documentation/run-documentation',
     'documentation/write-notes',
     'documentation/vault/folder-vault',
