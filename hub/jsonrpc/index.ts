@@ -10,6 +10,7 @@ export {
 } from './errors.ts';
 export { type EventHandlers, createEventParser } from './event-parser.ts';
 export { type LineChannelOptions, createLineChannel, idAtAnEnd } from './line-channel.ts';
+export { createLookalikes } from './lookalikes.ts';
 export {
   type Edit,
   type Members,

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { createLookalikes } from './lookalikes.ts';
 import { type Span, skipSpace, skipString, skipValue } from './scan.ts';
 import { elementsOf, holds, rawText, textOf } from './spans.ts';
 
@@ -83,6 +84,8 @@ export function readMessages(bytes: Buffer): {
   };
 }
 
+const lookalikeIn = createLookalikes(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
+
 function readEnvelope(bytes: Buffer): Message | Malformed {
   const start = skipSpace(bytes, 0);
   if (bytes[start] !== 0x7b) {
@@ -98,6 +101,7 @@ function readEnvelope(bytes: Buffer): Message | Malformed {
   let result: Span | undefined;
   let error: Span | undefined;
   let twice: string | undefined;
+  let unlike: string | undefined;
   let at = skipSpace(bytes, start + 1);
   if (bytes[at] !== 0x7d) {
     for (;;) {
@@ -136,6 +140,8 @@ function readEnvelope(bytes: Buffer): Message | Malformed {
           if (error) twice = name;
           error = value;
           break;
+        default:
+          if (lookalikeIn(name) !== undefined) unlike = name;
       }
       at = skipSpace(bytes, at);
       if (bytes[at] === 0x7d) break;
@@ -149,6 +155,11 @@ function readEnvelope(bytes: Buffer): Message | Malformed {
   // After the scan, which refuses line breaks within strings: they must not become spaces.
   flatten(bytes);
   if (twice !== undefined) return malformed('not_json_rpc', `"${twice}" stands twice`);
+  if (unlike !== undefined)
+    return malformed(
+      'not_json_rpc',
+      `"${unlike}" is not "${lookalikeIn(unlike)}", and some readers take it for that`,
+    );
   if (!version || !holds(bytes, version.start, version.end, '"2.0"'))
     return malformed('not_json_rpc', '"jsonrpc" must be "2.0"');
   if (id && !isId(bytes, id)) {

@@ -25,6 +25,7 @@ import type { Decision, Principal, UsedItem } from '#policy';
 import type { Server } from '#servers';
 import type { Trace } from '#telemetry';
 import type { ResponseStream } from '#upstream';
+import { lookalikeIn } from './lookalikes.ts';
 import {
   type Cancellation,
   type SessionState,
@@ -147,6 +148,8 @@ export function readCall(
   const params = request.params ? membersOf(request.bytes, request.params) : none;
   if (!params && !isRefused) throw duplicated('"params"');
   const meta = params && !isRefused ? metaOf(request, params) : undefined;
+  const unlike = params && !isRefused ? lookalikeIn(request, params, meta) : undefined;
+  if (unlike !== undefined) throw invalidRequest(unlike);
   const isModern =
     meta?.has(metaKeys.protocolVersion) || (!isRefused && modernMethods.has(request.method));
   return {

@@ -87,6 +87,18 @@ describe('refuses', () => {
     ['{"jsonrpc":"2.0","id":1,"result":1,"result":2}', 'not_json_rpc: "result" stands twice'],
     ['{"jsonrpc":"2.0","id":1,"error":{},"error":{}}', 'not_json_rpc: "error" stands twice'],
     [
+      '{"jsonrpc":"2.0","id":1,"method":"x","Method":"y"}',
+      'not_json_rpc: "Method" is not "method", and some readers take it for that',
+    ],
+    [
+      '{"jsonrpc":"2.0","id":1,"method":"x","params":{},"param\\u017f":{}}',
+      'not_json_rpc: "param\u017f" is not "params", and some readers take it for that',
+    ],
+    [
+      '{"jsonrpc":"2.0","method":"x","ID":1}',
+      'not_json_rpc: "ID" is not "id", and some readers take it for that',
+    ],
+    [
       '{"jsonrpc":"2.0","id":1,"method":"x","result":1}',
       'not_json_rpc: both a request and an answer',
     ],

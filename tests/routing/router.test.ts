@@ -159,6 +159,29 @@ describe('the endpoint of all servers', () => {
     assert.equal(hub.server('echo').restarts, 0);
   });
 
+  test.each(['all', 'echo'])(
+    'refuses params that servers could take for others, at %s',
+    async at => {
+      await using hub = await startHub([{ name: 'echo' }]);
+      const client = openClient(hub, at === 'all' ? 'all' : hub.server('echo'));
+      await client.initialize();
+      for (const [method, params] of [
+        ['tools/call', '{"name":"echo_pid","Name":"echo_crash"}'],
+        ['tools/call', '{"NAME":"crash"}'],
+        ['tools/call', '{"name":"pid","_meta":{"progressToken":1,"ProgressToken":2}}'],
+        ['tools/call', '{"name":"pid","argument\u017f":{}}'],
+        ['resources/read', '{"uri":"x://a","URI":"x://b"}'],
+        ['completion/complete', '{"ref":{"type":"ref/prompt","name":"a","Name":"b"}}'],
+      ] as const) {
+        const { answer } = await client.send(
+          `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`,
+        );
+        assert.match(String(answer), /-32602.*some servers take it for/, params);
+      }
+      assert.equal(hub.server('echo').restarts, 0);
+    },
+  );
+
   test('answers for a server that is down while the others answer as ever', async () => {
     await using hub = await startHub([
       { name: 'broken', file: 'exit-at-once.mjs', restart: 'temporary' },
