@@ -190,7 +190,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'tasks/model-calls/tool-results',
   ],
   'routing/events/hub-sampling': ['routing/events/hub-requests'],
-  'routing/steps/confirm': ['routing/steps/confirm-states', 'routing/steps/continued-calls'],
+  'routing/steps/confirm': ['routing/steps/confirm-states'],
   'routing/bridge/suspended-call': ['routing/bridge/open-questions'],
   'system/hub-sampling': ['routing/bridge/hub-inputs', 'servers/handshake/with-sampling'],
   'routing/steps/keep-results': [

@@ -1,6 +1,6 @@
 import { type ConfirmedCall, callKey, hashOf } from '#approvals';
 import { type Clock, setBounded } from '#core';
-import { membersOf, rawText, readAnswer, stringAt, whole } from '#jsonrpc';
+import { membersOf, readAnswer, stringAt, whole } from '#jsonrpc';
 import type { Call, Reply } from '../call.ts';
 
 /** Maximum number of approved calls whose client has to answer a question of the server. */
@@ -24,20 +24,19 @@ export function createContinuedCalls(clock: Pick<Clock, 'now'>) {
       const { failed, payload } = readAnswer(bytes);
       const result = failed ? undefined : membersOf(bytes, payload);
       if (stringAt(bytes, result?.get('resultType')) !== 'input_required') return;
-      const state = result?.get('requestState');
-      const key = keyOf(call, state ? rawText(bytes, state) : '');
+      const key = keyOf(call, stringAt(bytes, result?.get('requestState')));
       setBounded(continued, key, clock.now() + continuedMs, maxContinued);
     },
     /** True if the request continues such a call, once. */
     take({ request, params }: Call, call: ConfirmedCall): boolean {
       if (!params.has('requestState') && !params.has('inputResponses')) return false;
-      const state = params.get('requestState');
-      const key = keyOf(call, state ? rawText(request.bytes, state) : '');
+      const key = keyOf(call, stringAt(request.bytes, params.get('requestState')));
       const endsAt = continued.get(key);
       return continued.delete(key) && endsAt !== undefined && clock.now() < endsAt;
     },
   };
 }
 
-const keyOf = (call: ConfirmedCall, state: string): string =>
+/** The state by its text: clients may write it in JSON in another way than the server. */
+const keyOf = (call: ConfirmedCall, state: string | undefined): string =>
   hashOf(JSON.stringify([callKey(call), state]));
