@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isObject } from '#core';
-import { valueOf } from '#jsonrpc';
+import { createLookalikes, valueOf } from '#jsonrpc';
 
 /** What is pinned of a server. Its instructions count as one item with an empty name. */
 export const pinnedKinds = ['tool', 'prompt', 'instructions'] as const;
@@ -22,11 +22,19 @@ const members: Readonly<Record<Exclude<PinnedKind, 'instructions'>, readonly str
   prompt: ['title', 'description', 'arguments'],
 };
 
+/** Other members that clients take for those, because they ignore case. */
+const lookalikes = {
+  tool: createLookalikes(members.tool),
+  prompt: createLookalikes(members.prompt),
+};
+
 /** The definition in an item of a list. The order of members in objects does not matter. */
 export function definitionOf(kind: 'tool' | 'prompt', bytes: Buffer): Definition {
   try {
     const item = valueOf(bytes, { start: 0, end: bytes.length });
-    const found = isObject(item) ? members[kind].filter(name => Object.hasOwn(item, name)) : [];
+    const has = (name: string) => isObject(item) && Object.hasOwn(item, name);
+    const alike = Object.keys(item ?? {}).filter(name => lookalikes[kind](name) !== undefined);
+    const found = [...members[kind].filter(has), ...alike];
     return definitionWith(
       Object.fromEntries(found.map(name => [name, isObject(item) ? sorted(item[name]) : null])),
     );

@@ -153,6 +153,8 @@ test('definitions are the same whatever the order of their members', () => {
     of('{"description":"d","inputSchema":{"properties":{},"type":"object"},"name":"a"}'),
   );
   assert.notEqual(of('{"description":"d"}'), of('{"description":"d "}'));
+  // Clients that ignore the case of names read these.
+  assert.notEqual(of('{"description":"d"}'), of('{"description":"d","Description":"e"}'));
   const deep = `{"inputSchema":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
   assert.notEqual(of(deep), of(`${deep} `));
 });
