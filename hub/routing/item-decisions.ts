@@ -115,24 +115,31 @@ export function createItemDecisions({
     return own ?? (Object.hasOwn(rename, shown) ? undefined : shown);
   }
 
-  /** Decides about a URI that no server lists: by each way to write it, then by the template that it belongs to. */
+  /** Decides about a URI that no server lists: by each way to write it, then by the templates that these belong to. */
   function decideUri(
     asked: Asked,
     server: Server,
     uri: string,
     template: CatalogEntry | undefined,
+    catalog: Catalog,
   ): Decided {
     const { policy, client, method } = asked;
     const item = unlisted(server, 'resource', uri);
     const prefix = template ? prefixOf(template) : '';
-    const decisions = spellingsOf(uri).map(ownName => {
+    const spellings = spellingsOf(uri);
+    const decisions = spellings.map(ownName => {
       const spelled = { ...item, name: `${prefix}${ownName}`, ownName };
       return policy.decide({ method, server: server.config.name, item: spelled }, client);
     });
-    const decision =
-      decisions.find(({ action }) => action === 'deny') ??
-      decisions.find(one => one !== unmatched) ??
-      (template ? decideEntry(asked, 'template', template).decision : unmatched);
+    const byTemplate = () => {
+      const others = spellings.flatMap(other => catalog.findTemplateAt(server, other) ?? []);
+      return strictest(
+        [...(template ? [template] : []), ...others].map(
+          one => decideEntry(asked, 'template', one).decision,
+        ),
+      );
+    };
+    const decision = strictest(decisions) ?? byTemplate() ?? unmatched;
     return { decision, item: { ...item, name: `${prefix}${uri}` } };
   }
 
@@ -144,9 +151,9 @@ export function createItemDecisions({
     catalog: Catalog,
   ): Decided | undefined {
     if (endpoint !== 'all')
-      return decideUri(asked, endpoint, uri, catalog.findTemplateAt(endpoint, uri));
+      return decideUri(asked, endpoint, uri, catalog.findTemplateAt(endpoint, uri), catalog);
     const found = catalog.findResource(uri);
-    return found && decideUri(asked, found.server, found.uri, found.entry);
+    return found && decideUri(asked, found.server, found.uri, found.entry, catalog);
   }
 
   /** True if the lists contain an item: it is allowed, and one of the tools that it calls. */
@@ -211,6 +218,10 @@ export function createItemDecisions({
     },
   };
 }
+
+/** The first decision that denies, else the first by a rule. */
+const strictest = (decisions: readonly Decision[]): Decision | undefined =>
+  decisions.find(({ action }) => action === 'deny') ?? decisions.find(one => one !== unmatched);
 
 /** A list contains what its own method and the method that uses the item allow. */
 const listingMethods = (kind: ListKind) => [listMethods[kind].method, useMethods[kind]];

@@ -190,6 +190,13 @@ describe.each(combinations)('a client of the %s era at the endpoint of %s', (era
     const refused = denied('the resource "file:///other/c"', undefined, 'policy[1]');
     assert.deepEqual(await read('file:///other/c'), refused);
     assert.deepEqual(await listed(client, 'resourceTemplates'), []);
+    if (where !== 'files') return;
+    for (const uri of ['FILE:///other/c', 'file:///a/../other/c', 'file:///other%2Fc'])
+      assert.deepEqual(
+        await read(uri),
+        denied(`the resource "${uri}"`, undefined, 'policy[1]'),
+        uri,
+      );
   });
 
   test('completes no argument of a prompt that is denied', async () => {
