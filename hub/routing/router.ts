@@ -39,6 +39,7 @@ import {
   type SessionState,
   cancelCall,
   createSessionState,
+  noteLevel,
 } from './session.ts';
 import { createAuditStep } from './steps/audit.ts';
 import { createConfirmStep } from './steps/confirm.ts';
@@ -191,7 +192,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     const arrivedMs = clock.monotonic();
     try {
       const call = readCall(request, session, responseStream, principal, arrivedMs);
-      if (call.logLevel !== undefined) session.requestLevel = call.logLevel;
+      if (call.logLevel !== undefined) noteLevel(session, call.logLevel);
       const { tracer } = needs;
       return answering.answer(access.guard(tracer ? traced(call, tracer) : call, resolve, relay));
     } catch (error) {

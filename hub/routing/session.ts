@@ -106,7 +106,7 @@ export type SessionState = Owner &
     protocolVersion: string | undefined;
     client: ClientOfSession | undefined;
     logLevel: LogLevel | undefined;
-    /** The log level in the newest request of a client without a session; undefined if there was no request. */
+    /** The log level of a client without a session (`noteLevel`); undefined if there was no request. */
     requestLevel: LogLevel | 'none' | undefined;
     /** Requests in flight, by the client's id as JSON text. */
     readonly inFlight: KeyedSlotMap<Cancellation>;
@@ -165,6 +165,17 @@ export function createSessionState(
     },
   };
   return state;
+}
+
+/**
+ * Notes the log level in a request of a client without a session. The lowest counts until no request is in flight: servers
+ * do not say which one a message is about.
+ */
+export function noteLevel(state: SessionState, level: LogLevel | 'none'): void {
+  const before = state.requestLevel ?? 'none';
+  const isLower =
+    level !== 'none' && (before === 'none' || logLevels.indexOf(level) < logLevels.indexOf(before));
+  if (isLower || state.inFlight.size === 0) state.requestLevel = level;
 }
 
 /** True if a log message with these params has the wanted level or a higher one. */

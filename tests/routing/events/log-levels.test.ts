@@ -96,6 +96,21 @@ describe('a client of 2026-07-28', () => {
       assert.deepEqual(await heard({}), [], 'the next request has asked for none');
     });
 
+  test.each([
+    ['echo', {}],
+    ['whisper', { ERA: 'modern' }],
+  ])('hears those of a request at %s although the next one asks for none', async (name, env) => {
+    await using hub = await startHub([{ name, env }]);
+    const client = openModern(hub, hub.server(name));
+    const params = { name: 'log', arguments: { level: 'warning', text: 'x', secret: 's' } };
+    const logging = client.ask('tools/call', params, logLevel('debug'));
+    await Promise.all([logging, client.ask('tools/list')]);
+    assert.deepEqual(
+      client.told.map(({ method }) => method),
+      [logged],
+    );
+  });
+
   test('hears none that a server of 2026 says against the rules', () => {
     const heard: string[] = [];
     const send = (bytes: Buffer) => void heard.push(bytes.toString());
