@@ -67,6 +67,8 @@ export async function createFastifyApp(options: Options, needs: HttpNeeds, parts
   const app = fastify({
     bodyLimit: options.maxBodyBytes,
     exposeHeadRoutes: false,
+    // People write addresses of MCP also with a slash at the end.
+    rewriteUrl: ({ url = '/' }) => url.replace(/^(\/(?:mcp|sse)(?:\/[^/?]+)?)\/(?=\?|$)/, '$1'),
     // A path that cannot be decoded reaches no hook, so the guard is asked here.
     frameworkErrors(error, request, reply) {
       admission.mark(request, reply);

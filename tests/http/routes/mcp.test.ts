@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { admitted } from '#helpers/calls';
 import { startHub, until, ownerHeaders } from '#helpers/hub';
+import { createTestAccess } from '../../routing/test-access.ts';
 import { send } from '../../transports/raw.ts';
 
 const echo = [{ name: 'echo' }];
@@ -12,6 +13,28 @@ const post = (url: string, body?: string | object, headers: Record<string, strin
     headers: { ...ownerHeaders, ...(body !== undefined && headers) },
     ...(body !== undefined && { body }),
   });
+
+test.each([
+  ['/mcp/', 'agenthub'],
+  ['/mcp/echo/', 'echo'],
+  ['/mcp/@small/', 'agenthub'],
+])('%s is the endpoint without the slash, for sessions too', async (path, name) => {
+  const { access } = createTestAccess(echo, {
+    profiles: [{ name: 'small', servers: ['echo'], tools: [], tags: [], hiddenTools: [] }],
+  });
+  await using hub = await startHub(echo, { access });
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: {} };
+  const opened = await post(`${hub.url}${path}`, {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params,
+  });
+  assert.equal(Object((await opened.json())['result'])['serverInfo'].name, name);
+  const headers = { ...ownerHeaders, 'mcp-session-id': String(opened.headers['mcp-session-id']) };
+  const ended = await send(`${hub.url}${path}`, { method: 'DELETE', headers });
+  assert.equal(ended.status, 204);
+});
 
 describe('POST /mcp/{server}/{method}', () => {
   test('takes a request, or bare params, and starts the server', async () => {
