@@ -54,6 +54,8 @@ export function clientNameOf(call: Call): string | undefined {
 /** Maximum number of cached names of clients that send their name in each request. */
 const maxNames = 1_000;
 const maxNameLength = 100;
+/** A longer `clientInfo` is read each time, so that those that are kept take little memory. */
+const maxKeptLength = 4 * 1024;
 
 /** Returns a function that reads the name of a client. Each name is parsed only once. */
 export function createClientNames() {
@@ -74,6 +76,7 @@ export function createClientNames() {
     const span = meta?.get(metaKeys.clientInfo);
     if (!span) return undefined;
     const text = rawText(bytes, span);
+    if (text.length > maxKeptLength) return named(text) || undefined;
     let name = ofRequests.get(text);
     if (name === undefined) {
       if (ofRequests.size >= maxNames) ofRequests.clear();

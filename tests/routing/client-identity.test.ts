@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
+import { describe, test, vi } from 'vitest';
 import {
   clientIdentityOf,
   clientNameOf,
@@ -105,6 +105,21 @@ describe('names', () => {
     assert.equal(nameOf(session, request, meta), 'ada');
     assert.equal(nameOf(session, request, meta), 'ada');
     assert.equal(parsed, 1);
+  });
+
+  test.each([
+    [1_000, 1],
+    [10_000, 2],
+  ])('of requests with %d characters are read %d times in two requests', (length, times) => {
+    const nameOf = createClientNames();
+    const { session, request, meta } = callBy({ name: 'ada', junk: 'x'.repeat(length) });
+    const parse = vi.spyOn(JSON, 'parse');
+    try {
+      for (let round = 0; round < 2; round++) assert.equal(nameOf(session, request, meta), 'ada');
+      assert.equal(parse.mock.calls.length, times);
+    } finally {
+      parse.mockRestore();
+    }
   });
 
   test('of requests are told apart, and of none is none', () => {

@@ -31,6 +31,19 @@ describe('a client that opens a session and has not initialized it', () => {
     assert.equal(hub.servers.instances.count(hub.server('asker')), 1);
   });
 
+  test.for(['one', 'all'])('may not say more of itself than the hub keeps, at %s', async kind => {
+    await using hub = await startHub([own]);
+    const client = openAsked(hub, kind === 'all' ? 'all' : hub.server('asker'));
+    const icons = (length: number) => ({
+      protocolVersion: '2025-11-25',
+      capabilities: {},
+      clientInfo: { name: 'a', version: '1', icons: [{ src: 'x'.repeat(length) }] },
+    });
+    const { error } = await client.ask('initialize', icons(32 * 1024));
+    assert.match(String(at(error, 'message')), /at most 32768.*Leave icons out/);
+    assert.ok((await client.ask('initialize', icons(30 * 1024)))['result']);
+  });
+
   test('is answered requests of the stateless revision', async () => {
     await using hub = await startHub([own]);
     const { result } = await openModern(hub, hub.server('asker')).call('pid');

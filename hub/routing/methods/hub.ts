@@ -35,9 +35,18 @@ function negotiate({ request, params, session }: Call): string {
   return negotiatedVersion(asked);
 }
 
+/** Maximum length of what a client says of itself, in characters: the hub keeps it as long as the session. */
+const maxClientLength = 32 * 1024;
+
 /** Stores what the client says of itself in `initialize`. Servers see it, and may only ask the client for what it names. */
 function introduce({ request, params, session }: Call): void {
-  session.client = clientIn(request, params);
+  const client = clientIn(request, params);
+  const length = client.capabilities.length + client.clientInfo.length;
+  if (length > maxClientLength)
+    throw invalidRequest(
+      `"params.clientInfo" and "params.capabilities" have ${length} characters, and the hub keeps at most ${maxClientLength} of a client. Leave icons out, or write them as URLs of pictures`,
+    );
+  session.client = client;
 }
 
 const capabilitiesOfAll = {
