@@ -209,9 +209,16 @@ function tagged(bytes: Buffer, tag: Readonly<Record<string, string>>): Buffer {
 
 /** Maximum number of items that one request may name. */
 const maxNamed = 1_000;
+/** Maximum size of a request, in bytes: it is kept as long as the client listens. */
+const maxRequestBytes = 256 * 1024;
 
 /** Reads `params.notifications`. Throws HUB_REQUEST_INVALID if it has another shape. */
 export function readFilter({ request, params }: Call): Filter {
+  const { length } = request.bytes;
+  if (length > maxRequestBytes)
+    throw invalidRequest(
+      `the request has ${length} bytes, and one to listen has at most ${maxRequestBytes} bytes. Name less in it, and the rest in another`,
+    );
   const asked = valueOf(request.bytes, params.get('notifications'));
   if (!isObject(asked)) throw invalidRequest('"params.notifications" must be an object');
   const lists = listKinds.map(listMemberOf).filter(member => asked[member] === true);

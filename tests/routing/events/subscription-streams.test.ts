@@ -6,6 +6,8 @@ import type { Endpoint } from '#routing';
 import { openAsked } from '../asking.ts';
 import { openClient } from '../clients.ts';
 import { at, openModern } from '../modern.ts';
+import { callWith } from '../steps/scripted-call.ts';
+import { readFilter } from '../../../hub/routing/events/subscription-streams.ts';
 
 const meta = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -208,4 +210,17 @@ describe('a client that listens', () => {
       assert.equal(isObject(error) && error['code'], -32602);
     }
   });
+});
+
+test('a request to listen is refused that is larger than the hub keeps for hours', () => {
+  const filter = (pad: number) =>
+    readFilter(
+      callWith('subscriptions/listen', {
+        notifications: {},
+        pad: 'x'.repeat(pad),
+        _meta: meta,
+      }),
+    );
+  assert.equal(filter(200 * 1024).uris.length, 0);
+  assert.throws(() => filter(256 * 1024), { code: 'HUB_REQUEST_INVALID', message: /262144 bytes/ });
 });
