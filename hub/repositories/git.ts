@@ -108,7 +108,16 @@ const withoutFiles = ['--bare', '-c', 'core.bare=true', '-c', `attr.tree=${empty
 /** What git says if another git may be at work. */
 const isLocked = /Unable to create '([^']+\.lock)'/;
 
+/** What git says of a submodule that it may not look into. */
+const isSubmodule = /git status --porcelain=2' failed in submodule (.+)/;
+
 function gitError(root: string, args: readonly string[], stderr: string, code: number): HubError {
+  const submodule = isSubmodule.exec(stderr)?.[1];
+  if (submodule !== undefined)
+    return new HubError(
+      'HUB_REPOSITORY_REFUSED',
+      `${root}: the submodule ${submodule} has files in a worktree of a task, and git would run there by its config. Empty its folder`,
+    );
   const why = stderr.trim().split('\n').slice(-5).join('\n') || `it exited with code ${code}`;
   const locked = isLocked.exec(stderr)?.[1];
   const remedy = locked === undefined ? '' : `. If no git runs there any more, remove ${locked}`;

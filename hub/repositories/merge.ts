@@ -8,6 +8,8 @@ import { requireBranchName } from './task-branch.ts';
 const mib = 2 ** 20;
 const maxListBytes = 4 * mib;
 const shownPaths = 20;
+/** Otherwise git runs in each submodule, by the config of that, and with its filters. Merges do not touch their files. */
+const ignoreDirty = '--ignore-submodules=dirty';
 
 type Needs = {
   readonly root: string;
@@ -130,11 +132,15 @@ async function changesIn(
     '-z',
     '--no-renames',
     '--untracked-files=no',
-    '--ignore-submodules=none',
+    ignoreDirty,
   ];
   const status = partsOf((await git(args, {}, signal)).stdout.toString());
   if (status.length === 0) return [];
-  const files = await git(['diff-files', '--quiet', '--no-ext-diff'], { codes: [0, 1] }, signal);
+  const files = await git(
+    ['diff-files', '--quiet', '--no-ext-diff', ignoreDirty],
+    { codes: [0, 1] },
+    signal,
+  );
   const same = ['diff-index', '--cached', '--quiet', target];
   const index = await git(same, { codes: [0, 1] }, signal);
   if (files.code === 0 && index.code === 0) return [];
@@ -153,7 +159,12 @@ async function untrackedIn(
   const pathsOf = (status: ChangedFile['status']) =>
     changes.filter(each => each.status === status).map(({ path }) => path);
   const leaving = new Set(pathsOf('added'));
-  const found = await obstacles(pathsOf('deleted'), signal);
+  // Git removes the folder of a submodule for a file in its place, with all that is in it.
+  const modules = changes.filter(
+    ({ status, mode }) => status === 'type_changed' && mode === 'submodule',
+  );
+  const paths = [...pathsOf('deleted'), ...modules.map(({ path }) => path)];
+  const found = await obstacles(paths, signal);
   return found.filter(path => !leaving.has(path));
 }
 

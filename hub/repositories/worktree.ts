@@ -34,8 +34,16 @@ export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs):
     throw new HubError('HUB_REPOSITORY_UNKNOWN', `the branch ${branch} does not exist any more`);
   }
 
-  /** Takes up what a person has edited. */
-  const stage = (signal: AbortSignal) => git(['add', '--all', '--', '.'], {}, signal);
+  /**
+   * Takes up what a person has edited. For that git runs `git status` in each submodule that has files, by the config of
+   * that and with its filters. The invalid option, which `git add` does not read, ends it before it looks at a file.
+   */
+  const stage = (signal: AbortSignal) =>
+    git(
+      ['add', '--all', '--', '.'],
+      { env: { GIT_CONFIG_PARAMETERS: "'status.showUntrackedFiles=refused'" } },
+      signal,
+    );
 
   async function entries(paths: readonly string[], signal: AbortSignal) {
     const args = ['ls-files', '--stage', '-z', '--', ...paths];

@@ -250,6 +250,73 @@ describe.each(runners)('a hostile repository in a %s', runner => {
     expect(existsSync(join(path, 'module/a.txt'))).toBe(true);
   });
 
+  test('runs no program of the config of a submodule that it brings along', async () => {
+    const repo = create();
+    const module = join(repo.path, 'module');
+    writeFiles(repo.path, { 'module/b.bin': 'one\n', 'module/.gitattributes': '* filter=evil\n' });
+    git(module, 'init', '--quiet');
+    git(module, 'add', '--all');
+    git(module, 'commit', '--quiet', '--message=module');
+    git(repo.path, '-c', 'advice.addEmbeddedRepo=false', 'add', '--all');
+    git(repo.path, 'commit', '--quiet', '--message=module');
+    git(module, 'config', 'filter.evil.clean', repo.program);
+    // Git compares what has another time than the index says, and that by the filter.
+    writeFiles(module, { 'b.bin': 'two\n' });
+    scene.giveAway(repo.path);
+    await useAll(await scene.open(repo.path));
+    expect(repo.isPwned()).toBe(false);
+  });
+
+  test('runs no program of a submodule in a worktree that it brings along', async () => {
+    const repo = create();
+    const folder = join(repo.path, '.git/agenthub/worktrees/agenthub-t');
+    git(repo.path, 'worktree', 'add', '--quiet', '-b', 'agenthub/t', folder);
+    const module = join(folder, 'module');
+    writeFiles(module, { 'b.bin': 'one\n', '.gitattributes': '* filter=evil\n' });
+    git(module, 'init', '--quiet');
+    git(module, 'add', '--all');
+    git(module, 'commit', '--quiet', '--message=module');
+    git(folder, '-c', 'advice.addEmbeddedRepo=false', 'add', '--all');
+    git(folder, 'commit', '--quiet', '--message=module');
+    git(module, 'config', 'filter.evil.clean', repo.program);
+    writeFiles(module, { 'b.bin': 'two\n' });
+    writeFiles(repo.path, { '.git/agenthub/ready/t': '' });
+    scene.giveAway(repo.path);
+    const repository = await scene.open(repo.path);
+    const { head = '' } = await repository.summary(signal);
+    const worktree = await repository.worktrees.add('t', head, signal);
+    expect(await failureOf(worktree.changes(head, signal))).toMatch(
+      /^HUB_REPOSITORY_REFUSED: .* the submodule module has files in a worktree of a task/,
+    );
+    await worktree.reset(head, signal);
+    expect(repo.isPwned()).toBe(false);
+  });
+
+  test('keeps files of a submodule that becomes a file', async () => {
+    const repo = create();
+    const module = join(repo.path, 'module');
+    writeFiles(module, { 'b.txt': 'one\n' });
+    git(module, 'init', '--quiet');
+    git(module, 'add', '--all');
+    git(module, 'commit', '--quiet', '--message=module');
+    git(repo.path, '-c', 'advice.addEmbeddedRepo=false', 'add', '--all');
+    git(repo.path, 'commit', '--quiet', '--message=module');
+    const blob = git(repo.path, 'rev-parse', 'HEAD:a.txt');
+    git(repo.path, 'update-index', '--cacheinfo', `100644,${blob},module`);
+    const tree = git(repo.path, 'write-tree');
+    const commit = git(repo.path, 'commit-tree', '-p', 'HEAD', '-m', 'file', tree);
+    git(repo.path, 'branch', 'agenthub/t', commit);
+    git(repo.path, 'reset', '--quiet');
+    writeFiles(module, { 'b.txt': 'two\n' });
+    scene.giveAway(repo.path);
+    expect(await mergeInto(await scene.open(repo.path), { from: 'agenthub/t' })).toEqual({
+      kind: 'dirty',
+      folder: repo.path,
+      paths: ['module'],
+    });
+    expect(readFileSync(join(module, 'b.txt'), 'utf8')).toBe('two\n');
+  });
+
   test('writes no path that leads out or into a git folder', async () => {
     const repository = await scene.open(scene.create());
     const { head = '' } = await repository.summary(signal);
