@@ -8,8 +8,16 @@ export type Ignore = {
 
 type Rule = {
   readonly parts: readonly string[];
-  readonly pattern: RegExp;
+  readonly steps: readonly Step[];
   readonly isException: boolean;
+};
+
+/** A step of a pattern: takes one character and goes on to the next step, or goes on with itself. */
+type Step = {
+  readonly takes?: (character: string) => boolean;
+  readonly repeats?: (character: string) => boolean;
+  /** It may be left out; `before`: only before its first character. */
+  readonly isOptional?: boolean | 'before';
 };
 
 /**
@@ -21,12 +29,9 @@ export function createIgnore(lines: readonly string[]): Ignore {
   const rules = lines.flatMap(ruleOf);
   const exceptions = rules.filter(({ isException }) => isException);
   function ignores(path: string): boolean {
-    const parts = path.split('/');
-    const prefixes = parts.map((_, index) => parts.slice(0, index + 1).join('/'));
     let isIgnored = false;
-    for (const { pattern, isException } of rules)
-      if (isIgnored === isException && prefixes.some(prefix => pattern.test(prefix)))
-        isIgnored = !isException;
+    for (const { steps, isException } of rules)
+      if (isIgnored === isException && matches(steps, path)) isIgnored = !isException;
     return isIgnored;
   }
   return {
@@ -40,7 +45,7 @@ function leadsBelow(parts: readonly string[], folder: readonly string[]): boolea
   for (const [index, name] of folder.entries()) {
     const part = parts[index];
     if (part === '**') return true;
-    if (part === undefined || !new RegExp(`^${partSource(part)}$`, 's').test(name)) return false;
+    if (part === undefined || !matches(stepsOfPart(part), name)) return false;
   }
   return parts.length > folder.length;
 }
@@ -52,27 +57,63 @@ function ruleOf(line: string): readonly Rule[] {
   const path = (isException ? text.slice(1) : text).trim();
   const parts = path.split('/').filter(part => part !== '' && part !== '.');
   if (parts.length === 0) return [];
-  return [{ parts, pattern: new RegExp(`^${sourceOf(parts)}$`, 's'), isException }];
+  return [{ parts, steps: stepsOf(parts), isException }];
 }
+
+const any = () => true;
+const isSlash = (character: string) => character === '/';
+const isOther = (character: string) => character !== '/';
 
 /** `**` stands for any number of folders. */
-function sourceOf(parts: readonly string[]): string {
-  let source = '';
-  for (const [index, part] of parts.entries()) {
+const stepsOf = (parts: readonly string[]): readonly Step[] =>
+  parts.flatMap((part, index): readonly Step[] => {
     const isLast = index === parts.length - 1;
-    if (part === '**') source += isLast ? '.+' : '(?:.*/)?';
-    else source += partSource(part) + (isLast ? '' : '/');
-  }
-  return source;
-}
-
-const partSource = (part: string) =>
-  part.replaceAll(/\*\*|\*|\?|\[\^?(?:\\.|[^\]\\])+\]|\\.|[^]/gsu, token => {
-    if (token === '**') return '.*';
-    if (token === '*') return '[^/]*';
-    if (token === '?') return '[^/]';
-    if (token.length > 2 && token.startsWith('[')) return token.replaceAll('/', '\\/');
-    return escapeRegExp(token.length === 2 && token.startsWith('\\') ? token.slice(1) : token);
+    if (part !== '**') return [...stepsOfPart(part), ...(isLast ? [] : [{ takes: isSlash }])];
+    return isLast
+      ? [{ takes: any }, { repeats: any, isOptional: true }]
+      : [{ repeats: any, takes: isSlash, isOptional: 'before' }];
   });
 
-const escapeRegExp = (text: string) => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`);
+const stepsOfPart = (part: string): readonly Step[] =>
+  (part.match(/\*\*|\*|\?|\[\^?(?:\\.|[^\]\\])+\]|\\.|[^]/gsu) ?? []).map((token): Step => {
+    if (token === '**') return { repeats: any, isOptional: true };
+    if (token === '*') return { repeats: isOther, isOptional: true };
+    if (token === '?') return { takes: isOther };
+    if (token.length > 2 && token.startsWith('[')) {
+      const pattern = new RegExp(`^${token}$`, 's');
+      return { takes: character => pattern.test(character) };
+    }
+    const wanted = token.length === 2 && token.startsWith('\\') ? token.slice(1) : token;
+    return { takes: character => character === wanted };
+  });
+
+/**
+ * Whether a path or a folder above it matches. Follows all ways through the steps at once: the time grows with the product
+ * of the lengths, whatever the pattern.
+ */
+function matches(steps: readonly Step[], path: string): boolean {
+  let reached = enter(steps, 0, []);
+  for (const character of path) {
+    if (character === '/' && reached.includes(steps.length)) return true;
+    const next: number[] = [];
+    for (const at of reached) {
+      const { takes, repeats, isOptional } = steps[at] ?? {};
+      if (takes?.(character)) enter(steps, at + 1, next);
+      if (!repeats?.(character)) continue;
+      if (isOptional !== 'before') enter(steps, at, next);
+      else if (!next.includes(at)) next.push(at);
+    }
+    if (next.length === 0) return false;
+    reached = next;
+  }
+  return reached.includes(steps.length);
+}
+
+/** Adds a step that is reached, and those after it that are reached with it. */
+function enter(steps: readonly Step[], from: number, reached: number[]): readonly number[] {
+  for (let at = from; !reached.includes(at); at++) {
+    reached.push(at);
+    if (!steps[at]?.isOptional) break;
+  }
+  return reached;
+}

@@ -29,8 +29,26 @@ test.for([
   ['  data  ', 'data', true],
   ['', 'data', false],
   ['ü*', 'über', true],
+  ['a**c', 'a/b/c', true],
+  ['**/a/**/b', 'x/a/y/z/b', true],
+  ['**/ab', 'xab', false],
+  ['**', 'a/b', true],
+  ['**/**/x', 'x', true],
+  ['a[', 'a[', true],
 ] as const)('the pattern %j and the path %j: %j', ([pattern, path, isIgnored]) => {
   assert.equal(createIgnore([pattern]).ignores(path), isIgnored);
+});
+
+test.each([
+  ['*a'.repeat(20) + 'b', 'a'.repeat(250)],
+  ['**/a/'.repeat(20) + 'b', 'a/'.repeat(500) + 'c'],
+  ['**a'.repeat(20) + 'b', 'a/'.repeat(500) + 'c'],
+])('the time of a match does not grow with the number of ways: %#', (pattern, path) => {
+  const { ignores, mayExceptBelow } = createIgnore(['*', `!${pattern}`]);
+  const since = performance.now();
+  assert.equal(ignores(path), true);
+  mayExceptBelow(path);
+  assert.ok(performance.now() - since < 3_000);
 });
 
 test('the last rule that matches decides', () => {
