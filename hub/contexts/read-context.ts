@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Dirent } from 'node:fs';
-import { lstat, open, readFile, readdir, readlink, realpath } from 'node:fs/promises';
+import { lstat, open, readdir, readlink, realpath } from 'node:fs/promises';
 import { constants } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { ignoreMissing, messageOf } from '#core';
@@ -26,6 +26,8 @@ type BuildContext = {
 
 const contextLimits = { files: 5_000, bytes: 64 * 2 ** 20 } as const;
 type ContextLimits = { readonly files: number; readonly bytes: number };
+
+const maxRulesBytes = 64 * 1024;
 
 /** Left out unless .dockerignore makes an exception: made by tools, and installed anew in the image. */
 const madeByTools = [
@@ -58,9 +60,7 @@ export async function readContext(
   });
   const found = kindOfFolder(names);
   if ('why' in found) throw new Error(found.why);
-  const written = names.includes('.dockerignore')
-    ? await readFile(join(folder, '.dockerignore'), 'utf8')
-    : '';
+  const written = names.includes('.dockerignore') ? await readRules(folder) : '';
   const always = alwaysTaken[found.kind].map(name => `!${name}`);
   const ignore = createIgnore([...madeByTools, ...written.split('\n'), ...always]);
   const walk = createWalk(folder, ignore, limits);
@@ -73,6 +73,17 @@ export async function readContext(
     folders: walk.folders,
     leftOut: walk.leftOut,
   };
+}
+
+/** The text of .dockerignore. Rejects for a link out of the folder: a device, for one, has no end. */
+async function readRules(folder: string): Promise<string> {
+  const file = await realpath(join(folder, '.dockerignore'));
+  if (leaves(await realpath(folder), file))
+    throw new Error('holds a .dockerignore that leads out of it. Put a file in its place');
+  const { content } = await readFileAt(file, maxRulesBytes);
+  if (content.length > maxRulesBytes)
+    throw new RangeError('holds a .dockerignore of more than 64 KiB. Shorten it');
+  return content.toString();
 }
 
 function digestOf(kind: ContextKind, files: readonly TarFile[]): string {
@@ -135,9 +146,12 @@ function createWalk(root: string, { ignores, mayExceptBelow }: Ignore, limits: C
   return { files, folders, leftOut, enter };
 }
 
-/** Reads a file, but not through a link that has replaced it, and not much more than `maxBytes`. */
+/** Reads a file, but not through a link or from a pipe that has replaced it, and not much more than `maxBytes`. */
 async function readFileAt(path: string, maxBytes: number) {
-  await using handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  await using handle = await open(
+    path,
+    constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+  );
   const { mode, size } = await handle.stat();
   const content = size > maxBytes ? Buffer.alloc(maxBytes + 1) : await handle.readFile();
   return { content, isExecutable: (mode & 0o100) !== 0 };

@@ -83,6 +83,25 @@ test('links that stay in the folder are taken as links, and no other is followed
   ]);
 });
 
+test('.dockerignore is read within the folder only, and not without end', async () => {
+  write('src/a.ts');
+  write('ignored', 'src\n');
+  symlinkSync('ignored', join(folder, '.dockerignore'));
+  assert.deepEqual(await pathsOf(), ['.dockerignore', 'ignored', 'package.json']);
+  const outside = mkdtempSync(join(tmpdir(), 'context-outside-'));
+  try {
+    writeFileSync(join(outside, 'rules'), 'src\n');
+    rmSync(join(folder, '.dockerignore'));
+    symlinkSync(join(outside, 'rules'), join(folder, '.dockerignore'));
+    await assert.rejects(readContext(folder), /holds a \.dockerignore that leads out of it/);
+  } finally {
+    rmSync(outside, { recursive: true });
+  }
+  rmSync(join(folder, '.dockerignore'));
+  write('.dockerignore', '#'.repeat(64 * 1024 + 1));
+  await assert.rejects(readContext(folder), /holds a \.dockerignore of more than 64 KiB/);
+});
+
 test('the digest changes with content, names, modes and links, and with nothing else', async () => {
   const digests = [await digestOf()];
   const note = async () => digests.push(await digestOf());
