@@ -12,7 +12,7 @@ import { adopt, launch, targetOf } from './container/launch.ts';
 import { nameOf, volumeName } from './container/options.ts';
 import type { Egress } from './egress/egress.ts';
 import { isRefusal, isUnheard, toHubError } from './engine/errors.ts';
-import type { Exposure } from './exposure.ts';
+import { type Exposure, isBuilt } from './exposure.ts';
 import {
   type DockerRuntimeNeeds,
   type DockerRuntimeOptions,
@@ -50,6 +50,12 @@ export function createDockerRuntime(
     return version;
   }
 
+  /** Exposure must be known before any code of the server runs, in a container or a build. */
+  async function expose(spec: LaunchSpec, signal: AbortSignal): Promise<void> {
+    if (!exposure.isKnown) await probeVersion(signal);
+    exposure.launching(spec);
+  }
+
   /** Runs work within the launch timeout of the spec. A timeout means that the engine does not answer. */
   async function inTime<T>(spec: LaunchSpec, work: (late: AbortSignal) => Promise<T>): Promise<T> {
     try {
@@ -68,7 +74,7 @@ export function createDockerRuntime(
 
   return {
     kind: 'docker',
-    upkeep: createUpkeep(parts),
+    upkeep: createUpkeep(parts, expose),
     exposure,
     pruning: parts.pruning,
     egress: parts.egress,
@@ -99,9 +105,7 @@ export function createDockerRuntime(
       void events.start();
       try {
         const { image: wanted } = targetOf(spec);
-        // Exposure must be known before any code of the server runs.
-        if (!exposure.isKnown) await probeVersion(signal);
-        exposure.launching(spec);
+        await expose(spec, signal);
         const progress = (text: string) => report.progress(text);
         const image = await images.provide(wanted, progress, signal, spec.timeoutMs);
         return await inTime(spec, late =>
@@ -129,7 +133,10 @@ export function createDockerRuntime(
 }
 
 /** Images and volumes of servers in containers, except pulled images and volumes of other hubs. */
-function createUpkeep({ engine, images, users, owner }: DockerParts): Upkeep {
+function createUpkeep(
+  { engine, images, users, owner }: DockerParts,
+  expose: (spec: LaunchSpec, signal: AbortSignal) => Promise<void>,
+): Upkeep {
   const isOurs = async (kind: Belonging['kind'], name: string) =>
     kind === 'image'
       ? (await engine.findImage(name))?.labels[managedLabel] === 'true'
@@ -150,7 +157,9 @@ function createUpkeep({ engine, images, users, owner }: DockerParts): Upkeep {
 
   return {
     async prepare(spec, report, signal) {
-      const { image } = targetOf(spec);
+      const target = targetOf(spec);
+      const { image } = target;
+      if (isBuilt(target)) await expose(spec, signal);
       const { reference, id } = await images.provide(image, text => report.progress(text), signal);
       const digest = (await engine.findImage(reference))?.digests[0];
       return { image: reference, image_id: id, ...(digest !== undefined && { digest }) };

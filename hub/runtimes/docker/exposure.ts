@@ -1,5 +1,5 @@
 import { createEmitter } from '#core';
-import type { LaunchSpec } from '#runtimes';
+import type { DockerTarget, LaunchSpec } from '#runtimes';
 import type { Address } from './engine/address.ts';
 
 type EngineVersion = {
@@ -39,15 +39,19 @@ export function createExposure(address: Address, platform: string) {
       forwarder = found;
       if (isNew) fire();
     },
-    /** Call it before any code of the server runs. */
+    /** Call it before any code of the server runs, also in a build, which has a network. */
     launching({ server, target }: LaunchSpec): void {
       if (networked !== undefined || target.kind !== 'docker') return;
-      if (target.network !== 'bridge' && !('package' in target.image)) return;
+      if (target.network !== 'bridge' && !isBuilt(target)) return;
       networked = server;
       fire();
     },
   };
 }
+
+/** True if the image is made by a build, whose steps run code of the server. */
+export const isBuilt = ({ image }: Pick<DockerTarget, 'image'>): boolean =>
+  'package' in image || 'build' in image || image.systemPackages !== undefined;
 
 /** Products whose containers reach the loopback interface of the host as host.docker.internal. */
 const products: readonly (readonly [name: string, sign: RegExp])[] = [

@@ -7,9 +7,11 @@ import { join } from 'node:path';
 import { test } from 'vitest';
 import { systemClock } from '#core';
 import { createRecordingLog } from '#helpers/hub';
+import type { DockerTarget } from '#runtimes';
 import { createDockerRuntime } from '#runtimes/docker';
 import { parseAddress } from '../../../hub/runtimes/docker/engine/address.ts';
-import { forwarderOf } from '../../../hub/runtimes/docker/exposure.ts';
+import { createExposure, forwarderOf } from '../../../hub/runtimes/docker/exposure.ts';
+import { specOf } from './hub.ts';
 
 const socket = 'unix:///var/run/docker.sock';
 const rows: readonly (readonly [
@@ -71,6 +73,20 @@ for (const [what, product, kernel, address, platform, forwarder] of rows)
     assert.equal(forwarderOf({ product, kernel }, parseAddress(address), platform), forwarder);
   });
 
+const folder = { kind: 'docker', folder: '/srv/a', digest: '0' } as const;
+test.each<[what: string, target: Partial<DockerTarget>, expected: boolean]>([
+  ['runs in an image that is there', {}, false],
+  ['has a network', { network: 'bridge' }, true],
+  ['has a list of targets', { network: { allow: ['a.example'] } }, false],
+  ['is a package', { image: { package: { ecosystem: 'npm', spec: 'a' } } }, true],
+  ['is built of a folder', { image: { build: folder } }, true],
+  ['gets system packages', { image: { reference: 'a', systemPackages: ['git'] } }, true],
+])('a server that %s is taken for one that can connect: %#', (_what, target, expected) => {
+  const exposure = createExposure(parseAddress(socket), 'linux');
+  exposure.launching(specOf('a', target));
+  assert.equal(exposure.networked, expected ? 'a' : undefined);
+});
+
 test('an engine is asked what it is, and whoever listens is told of another', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'exposure-'));
   const path = join(folder, 'docker.sock');
@@ -99,6 +115,12 @@ test('an engine is asked what it is, and whoever listens is told of another', as
     await runtime.probe(AbortSignal.timeout(5_000));
     await runtime.probe(AbortSignal.timeout(5_000));
     assert.deepEqual([exposure.forwarder, changes], ['Docker Desktop', 1]);
+    const build = specOf('scratch', { image: { package: { ecosystem: 'npm', spec: 'a' } } });
+    // There is no template to build it with.
+    await assert.rejects(
+      runtime.upkeep.prepare(build, { stderr() {}, progress() {} }, AbortSignal.timeout(5_000)),
+    );
+    assert.deepEqual([exposure.networked, changes], ['scratch', 2]);
   } finally {
     engine.close();
     await rm(folder, { recursive: true });
