@@ -102,6 +102,9 @@ export type AgentTask = {
   readonly lastActivity: number;
 };
 
+/** Begins the name of the folder of an agent that is being removed. No id begins with a dot. */
+const removedPrefix = '.removed-';
+
 const noUsage: AgentUsage = { input_tokens: 0, output_tokens: 0, model_calls: 0 };
 
 /** The files of agents: `tasks.json`, and of each agent its session, settings and workspace. */
@@ -144,14 +147,21 @@ export function createAgentMemory(
     return undefined;
   }
 
+  const removeRest = (doomed: string) =>
+    rm(doomed, { recursive: true, force: true }).catch((error: unknown) =>
+      log.warn({ folder: doomed, error: messageOf(error) }, 'files of a removed agent are left'),
+    );
+
   const write = (file: string, value: object) =>
     inTurn(file, () => writeWhole(file, `${JSON.stringify(value, null, 2)}\n`));
 
   return {
     workspaceOf: (id: string) => join(folderOf(id), 'workspace'),
-    /** Ids of the agents that have a folder. */
+    /** Ids of the agents that have a folder. Removes what a kill has left of a removed agent. */
     async ids(): Promise<readonly string[]> {
       const entries = await readdir(folder, { withFileTypes: true }).catch(ignoreMissing);
+      for (const { name } of entries ?? [])
+        if (name.startsWith(removedPrefix)) await removeRest(join(folder, name));
       return (entries ?? [])
         .filter(entry => entry.isDirectory() && agentIdPattern.test(entry.name))
         .map(({ name }) => name);
@@ -212,12 +222,10 @@ export function createAgentMemory(
     },
     /** Renames the folder first, so that a crash leaves no half of an agent. */
     async remove(id: string): Promise<void> {
-      const doomed = join(folder, `.removed-${id}`);
+      const doomed = join(folder, `${removedPrefix}${id}`);
       await rm(doomed, { recursive: true, force: true });
       await rename(folderOf(id), doomed).catch(ignoreMissing);
-      await rm(doomed, { recursive: true, force: true }).catch((error: unknown) =>
-        log.warn({ folder: doomed, error: messageOf(error) }, 'files of a removed agent are left'),
-      );
+      await removeRest(doomed);
     },
   };
 }

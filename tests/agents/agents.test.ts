@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Agents, describeBriefly } from '#agents';
@@ -384,6 +384,15 @@ test('a removed agent leaves no file and no message', async () => {
   expect(await tasksOf(folder)).toEqual([]);
   await using next = await harness.restarted('end');
   expect(next.agents.list()).toEqual([]);
+});
+
+test('the rest of an agent whose removal a kill has cut off is removed at the next start', async () => {
+  await using harness = await openHarness(() => 'ok');
+  const rest = join(harness.folder, 'agents', '.removed-ada');
+  await mkdir(join(rest, 'workspace'), { recursive: true });
+  await writeFile(join(rest, 'session.json'), '{}');
+  await using next = await harness.restarted('end');
+  expect(await readdir(join(next.folder, 'agents'))).toEqual([]);
 });
 
 test('an agent that is removed while its first message comes does not work on it', async () => {
