@@ -79,15 +79,13 @@ function createRepository(root: string, use: DriverUse, places: GitPlaces): Repo
   }
 
   async function summary(signal: AbortSignal): Promise<RepositorySummary> {
-    const named = await userTree(
-      ['symbolic-ref', '--quiet', '--short', 'HEAD'],
-      { codes: [0, 1] },
-      signal,
-    );
+    // In full: git would shorten it to "heads/main" where there is a tag called "main".
+    const named = await userTree(['symbolic-ref', '--quiet', 'HEAD'], { codes: [0, 1] }, signal);
     const args = ['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'];
     const head = await userTree(args, { codes: [0, 1, 128] }, signal);
     return {
-      branch: named.code === 0 ? named.stdout.toString().trim() : undefined,
+      branch:
+        named.code === 0 ? named.stdout.toString().trim().replace('refs/heads/', '') : undefined,
       head: head.code === 0 ? head.stdout.toString().trim() : undefined,
     };
   }

@@ -242,7 +242,7 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
       const { base, branch, repository: path } = tasks.get(id).state;
       if (base === undefined || branch === undefined) return { text: '', isTruncated: false };
       await using repository = await repositories.open(path, pipeline, signal);
-      const to = await repository.resolve(branch, signal);
+      const to = await repository.resolve(`refs/heads/${branch}`, signal);
       const { text, isTruncated } = await repository.diff(
         { from: base, to, maxBytes: maxDiffBytes },
         signal,

@@ -143,6 +143,19 @@ describe.each(runners)('repositories in a %s', runner => {
     expect(git(path, 'status', '--porcelain')).toBe('');
   });
 
+  test('tell a branch from a tag of the same name', async () => {
+    const place = scene.create();
+    git(place, 'tag', 'main');
+    scene.giveAway(place);
+    await using tagged = await scene.open(place);
+    const { branch } = await tagged.summary(signal);
+    expect(branch).toBe('main');
+    await workOn(tagged, 't', { 'b.txt': 'b\n' });
+    expect(await mergeInto(tagged, { from: 'agenthub/t', into: branch ?? '' })).toMatchObject({
+      kind: 'merged',
+    });
+  });
+
   test('never touch a tree with changes', async () => {
     await workOn(repository, 't-3', { 'src/b.ts': 'b\n' });
     writeFiles(path, { 'a.txt': 'not committed\n' });

@@ -391,6 +391,14 @@ test('a dirty tree of the user is neither touched nor committed', async () => {
   assert.equal(git(path, 'diff', '--name-only', 'main', 'agenthub/add-sum'), 'src/sum.mjs');
 });
 
+test('the diff is that of the branch, whatever tag has its name', async () => {
+  const { path, work, tasks } = await begin({ script: [says(goodAnswer), says(goodReview)] });
+  await work('add-sum', 'run');
+  git(path, 'tag', 'agenthub/add-sum', 'main');
+  const { text } = await tasks.diff('add-sum', AbortSignal.timeout(10_000));
+  assert.match(text, /src\/sum\.mjs/);
+});
+
 test('Ollama down before and in the middle of a phase halts it with the state unchanged', async () => {
   const { work, path, jobs, tasks, runs, setUpOllama } = await begin({
     script: [
